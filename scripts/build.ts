@@ -1,0 +1,136 @@
+/**
+ * `npm run build`: sources → dist/, what gets published. One esbuild run with code splitting: commands stay lazy (a
+ * start reads only the chunks it needs), and every entry shares its classes with the others, so an error thrown by
+ * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in dist/, which gives
+ * `import.meta.url` one meaning: see `assetUrls`.
+ *
+ * Dependencies stay outside the bundle: npm installs them, and their security fixes reach users without a release.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, posix, relative } from 'node:path'
+
+import { build, type Plugin } from 'esbuild'
+
+const ROOT = join(import.meta.dirname, '..')
+const SRC = join(ROOT, 'src')
+const DIST = join(ROOT, 'dist')
+const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+
+/** The package's doors: output name → source. A door whose room is not built yet is left out, and said so. */
+const ENTRIES: Readonly<Record<string, string>> = {
+  hyperkube: 'cmd/entry.ts',
+  main: 'cmd/main.ts',
+  client: 'client/index.ts',
+  apiserver: 'apiserver/index.ts',
+  testing: 'testing/index.ts',
+}
+
+/** Files that sources read at run time through `new URL('./x.json', import.meta.url)`; copied with their folders. */
+const ASSETS = ['apis/**/*.json']
+
+async function main(): Promise<void> {
+  rmSync(DIST, { recursive: true, force: true })
+  const entries = Object.entries(ENTRIES).filter(([, source]) => existsSync(join(SRC, source)))
+  const workers = globSync('**/*.worker.ts', { cwd: SRC })
+  await bundle(Object.fromEntries([...entries, ...workers.map((source) => [workerName(source), source])]))
+  copyAssets()
+  emitTypes()
+  report(entries.map(([name]) => name))
+}
+
+async function bundle(sources: Readonly<Record<string, string>>): Promise<void> {
+  await build({
+    entryPoints: Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, join(SRC, source)])),
+    outdir: DIST,
+    outExtension: { '.js': '.mjs' },
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    packages: 'external',
+    // The imports map would be taken for packages, which are external: name our own rooms first.
+    alias: Object.fromEntries(rooms().map((room) => [`#${room}`, join(SRC, room)])),
+    sourcemap: 'linked',
+    legalComments: 'none',
+    logLevel: 'warning',
+    plugins: [assetUrls],
+  })
+}
+
+function rooms(): string[] {
+  return globSync('*/', { cwd: SRC }).map((room) => basename(room))
+}
+
+/**
+ * Gives each bundled file its own address back: `import.meta.url` in src/apis/x/y.ts becomes dist/apis/x/y.ts, beside
+ * which its assets were copied, and the name of a worker's source becomes that of its bundle, seen from there.
+ */
+const assetUrls: Plugin = {
+  name: 'asset-urls',
+  setup(step) {
+    step.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (!path.startsWith(SRC)) return undefined
+      const source = readFileSync(path, 'utf8')
+      if (!source.includes('import.meta.url')) return undefined
+      const here = relative(SRC, path).replaceAll('\\', '/')
+      const folder = posix.dirname(here)
+      const contents = source
+        .replaceAll(/'(\.{1,2}\/[^']+\.worker\.ts)'/g, (_, worker: string) => {
+          return `'${posix.relative(folder, `${workerName(posix.join(folder, worker))}.mjs`)}'`
+        })
+        .replaceAll('import.meta.url', `new URL('./${here}', import.meta.url).href`)
+      return { contents, loader: 'ts' }
+    })
+  },
+}
+
+/** storage/sqlite.worker.ts → storage-sqlite.worker: flat, like everything in dist/. */
+function workerName(source: string): string {
+  return source.replace(/\.ts$/, '').replaceAll(/[\\/]/g, '-')
+}
+
+function copyAssets(): void {
+  for (const file of ASSETS.flatMap((pattern) => globSync(pattern, { cwd: SRC }))) {
+    mkdirSync(dirname(join(DIST, file)), { recursive: true })
+    cpSync(join(SRC, file), join(DIST, file))
+  }
+}
+
+/** Declarations for consumers; `#room/file.ts` in them resolves through dist's own imports map. */
+function emitTypes(): void {
+  const manifest = { type: 'module', imports: { '#*.ts': './types/*.d.ts' } }
+  writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
+  const options = {
+    extends: '../tsconfig.json',
+    compilerOptions: {
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      rootDir: '../src',
+      outDir: './types',
+    },
+    include: ['../src'],
+    exclude: ['../src/**/*.test.ts', '../src/**/*.suite.ts', '../src/dashboard'],
+  }
+  const project = join(DIST, 'tsconfig.types.json')
+  writeFileSync(project, JSON.stringify(options))
+  const { status } = spawnSync(process.execPath, [TSC, '-p', project], { stdio: 'inherit' })
+  rmSync(project)
+  if (status !== 0) throw new Error('Type declarations could not be made; see the messages above')
+}
+
+function report(built: readonly string[]): void {
+  const files = globSync('*.mjs', { cwd: DIST })
+  const kilobytes = files.reduce((sum, file) => sum + statSync(join(DIST, file)).size, 0) / 1024
+  console.log(`Built ${built.join(', ')}: ${files.length} files, ${kilobytes.toFixed(0)} KiB in dist/`)
+  const missing = Object.entries(ENTRIES).filter(([name]) => !built.includes(name))
+  for (const [name, source] of missing) console.log(`Not there yet: ${name} (src/${source})`)
+}
+
+await main().catch((error: unknown) => {
+  console.error(`Build failed: ${(error as Error).message}`)
+  process.exitCode = 1
+})

@@ -1,0 +1,69 @@
+/**
+ * The gate: what must hold before anything lands. `check` is the inner loop (static checks, unit tests), `test` adds
+ * the tests that start servers, disks and processes. Static checks come first because they fail fastest; node's test
+ * runner comes last, so its closing lines close the output.
+ */
+import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..')
+const BIN = join(ROOT, 'node_modules', '.bin')
+
+interface Step {
+  readonly name: string
+  readonly command: readonly string[]
+}
+
+/** Checks that read and never write, so they may run side by side. */
+const STATIC_CHECKS: readonly Step[] = [
+  { name: 'format (npm run format repairs it)', command: [join(BIN, 'oxfmt'), '--check'] },
+  { name: 'types', command: [join(BIN, 'tsc'), '-p', '.'] },
+  { name: 'lint', command: [join(BIN, 'oxlint'), '--deny-warnings'] },
+  { name: 'dead code', command: [join(BIN, 'knip'), '--no-progress'] },
+  { name: 'generated files (npm run gen repairs them)', command: [process.execPath, 'scripts/gen-apis.ts', '--check'] },
+]
+
+/** Test files by what they may touch: unit tests sit beside their source, the rest under test/. */
+const TESTS: Readonly<Record<string, readonly string[]>> = {
+  check: ['src/**/*.test.ts', 'scripts/**/*.test.ts'],
+  test: ['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/**/*.test.ts'],
+}
+
+async function main(mode: string): Promise<number> {
+  const patterns = TESTS[mode]
+  if (patterns === undefined) throw new Error(`Unknown gate "${mode}"; use one of: ${Object.keys(TESTS).join(', ')}`)
+  const results = await Promise.all(STATIC_CHECKS.map(runQuietly))
+  if (results.includes(false)) return 1
+  const files = patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort()
+  const reporter = process.env['CI'] || mode === 'test' ? 'spec' : 'dot'
+  return runLoudly([process.execPath, '--test', `--test-reporter=${reporter}`, ...files])
+}
+
+/** Runs a step and prints one line; its output only when it fails. */
+async function runQuietly({ name, command }: Step): Promise<boolean> {
+  const started = performance.now()
+  const [file = '', ...args] = command
+  const child = spawn(file, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => output.push(chunk))
+  const code = await exitOf(child)
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  console.log(`${code === 0 ? '✔' : '✖'} ${name} (${seconds} s)`)
+  if (code !== 0) console.log(Buffer.concat(output).toString())
+  return code === 0
+}
+
+function runLoudly([file = '', ...args]: readonly string[]): Promise<number> {
+  return exitOf(spawn(file, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] }))
+}
+
+function exitOf(child: ReturnType<typeof spawn>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve(code ?? 1))
+  })
+}
+
+process.exitCode = await main(process.argv[2] ?? '')

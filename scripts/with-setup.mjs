@@ -1,0 +1,113 @@
+/**
+ * Set-up, then the command: `node scripts/with-setup.mjs start|test|check [arguments]`. Plain JavaScript for any Node
+ * from 18 on, without packages, because it runs before there are any: it installs the npm packages (which bring
+ * Node 26), the system packages that tests need, says what it did, and hands over.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const WINDOWS = process.platform === 'win32'
+
+/** Programs that tests drive, the Debian package of each, and what is skipped without it. */
+const SYSTEM_PACKAGES = [
+  { program: 'openssl', aptPackage: 'openssl', needs: 'certificates checked by a second implementation' },
+  { program: 'etcd', aptPackage: 'etcd-server', needs: 'the etcd backend against a real etcd' },
+  { program: 'mkfs.ext4', aptPackage: 'e2fsprogs', needs: 'power cuts and full disks on a loop image' },
+  { program: 'losetup', aptPackage: 'mount', needs: 'power cuts and full disks on a loop image' },
+]
+
+/** Which Node runs what, after set-up. */
+const COMMANDS = {
+  start: ['bin/hyperkube', 'up'],
+  test: ['scripts/gate.ts', 'test'],
+  check: ['scripts/gate.ts', 'check'],
+}
+
+const [mode = '', ...rest] = process.argv.slice(2)
+const command = COMMANDS[mode]
+if (command === undefined) fail(`Unknown command "${mode}"; use one of: ${Object.keys(COMMANDS).join(', ')}`)
+installNpmPackages()
+if (mode === 'test') installSystemPackages()
+handOver(bundledNode(), [...command, ...rest])
+
+/** `npm ci`, unless the packages of this very lock file are there already. */
+function installNpmPackages() {
+  const lock = createHash('sha256')
+    .update(readFileSync(join(ROOT, 'package-lock.json')))
+    .digest('hex')
+  const stamp = join(ROOT, 'node_modules', '.hyperkube-setup')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
+  say('Installing npm packages (npm ci)')
+  const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: ROOT,
+    stdio: ['ignore', 2, 2],
+    shell: WINDOWS,
+  })
+  if (done.status !== 0) fail('npm ci failed; see its messages above')
+  writeFileSync(stamp, lock)
+}
+
+/** Through apt when we are root; otherwise one line for each thing that will be skipped. */
+function installSystemPackages() {
+  const missing = SYSTEM_PACKAGES.filter(({ program }) => !isInstalled(program))
+  if (missing.length === 0) return
+  const packages = [...new Set(missing.map(({ aptPackage }) => aptPackage))]
+  const mayInstall = process.getuid?.() === 0 && isInstalled('apt-get')
+  if (mayInstall && aptInstall(packages)) return
+  for (const { program, aptPackage, needs } of missing) {
+    say(`"${program}" is not installed: skipping ${needs} (Debian: apt-get install ${aptPackage})`)
+  }
+}
+
+function aptInstall(packages) {
+  say(`Installing system packages (apt-get install ${packages.join(' ')})`)
+  // RUNLEVEL=1 keeps Debian's packages from starting their service: tests start their own.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  const apt = (...args) => spawnSync('apt-get', ['-qq', ...args], { stdio: ['ignore', 'ignore', 2], env }).status === 0
+  const install = () => apt('install', '-y', '--no-install-recommends', ...packages)
+  return install() || (apt('update') && install())
+}
+
+function isInstalled(program) {
+  const folders = [...(process.env.PATH ?? '').split(WINDOWS ? ';' : ':'), '/usr/sbin', '/sbin']
+  return folders.some(
+    (folder) => existsSync(join(folder, program)) || (WINDOWS && existsSync(join(folder, `${program}.exe`))),
+  )
+}
+
+/** The Node 26 that `npm ci` brought for this platform; the running one where npm has none and it is new enough. */
+function bundledNode() {
+  const names = [
+    `node-${WINDOWS ? 'win' : process.platform}-${process.arch}`,
+    `node-bin-${process.platform}-${process.arch}`,
+  ]
+  for (const name of names) {
+    const path = join(ROOT, 'node_modules', name, 'bin', WINDOWS ? 'node.exe' : 'node')
+    if (existsSync(path)) return path
+  }
+  if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath
+  return fail(
+    `There is no Node for ${process.platform}-${process.arch} on npm; install Node 24 or newer from nodejs.org`,
+  )
+}
+
+/** Runs the command as our child, passes signals on, and ends as it ends. */
+function handOver(node, args) {
+  const script = join(ROOT, args[0])
+  const child = spawn(node, [script, ...args.slice(1)], { cwd: process.env.INIT_CWD ?? ROOT, stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)))
+}
+
+function say(text) {
+  process.stderr.write(`set-up: ${text}\n`)
+}
+
+function fail(text) {
+  say(text)
+  process.exit(1)
+}

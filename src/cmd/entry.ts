@@ -1,0 +1,5 @@
+/** Where the process begins: bin/entry.mjs loads this file in a checkout, and its bundle once published. */
+import { main } from './main.ts'
+import { runProcess } from './process.ts'
+
+await runProcess(main)

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type Outcome, runProgram } from '#testing/run-program.ts'
+
+import { KUBE_PROGRAMS, main, OWN_PROGRAMS, programName } from './main.ts'
+import { hyperkubeVersion } from './version.ts'
+
+function run(invokedAs: string, ...args: string[]): Promise<Outcome> {
+  const { signal } = new AbortController()
+  return runProgram((context) => main(invokedAs, context, signal), { args })
+}
+
+const ALL = [...KUBE_PROGRAMS, ...OWN_PROGRAMS]
+
+describe('the table of programs', () => {
+  it("has upstream hyperkube's names and aliases in its order", () => {
+    assert.deepEqual(
+      KUBE_PROGRAMS.map(({ name, aliases = [] }) => [name, ...aliases]),
+      [
+        ['kube-apiserver', 'apiserver'],
+        ['kube-controller-manager', 'controller-manager'],
+        ['kube-proxy', 'proxy'],
+        ['kube-scheduler', 'scheduler'],
+        ['kubectl'],
+        ['kubelet'],
+        ['cloud-controller-manager'],
+      ],
+    )
+  })
+
+  it('adds our own commands', () => {
+    const names = ['up', 'down', 'status', 'reset', 'assets', 'snapshot', 'build', 'node', 'server', 'codec']
+    assert.deepEqual(
+      OWN_PROGRAMS.map(({ name }) => name),
+      names,
+    )
+  })
+
+  it('has no name twice', () => {
+    const names = ALL.flatMap(({ name, aliases = [] }) => [name, ...aliases])
+    assert.equal(new Set(names).size, names.length)
+  })
+
+  for (const command of ALL) {
+    const { name, aliases = [] } = command
+    it(`leads to ${name} by name, alias and symlink, with its own help`, async () => {
+      assert.equal((await command.load()).name, name)
+      for (const word of [name, ...aliases]) {
+        const { code, out } = await run('hyperkube', word, '--help')
+        assert.equal(code, 0)
+        assert.match(out, new RegExp(`Usage:\n {2}hyperkube ${name} `))
+        const linked = await run(`/some/where/${word}`, '--help')
+        assert.equal(linked.code, 0)
+        assert.match(linked.out, new RegExp(`Usage:\n {2}${name} `))
+      }
+    })
+  }
+})
+
+describe('programName', () => {
+  for (const [path, name] of [
+    ['/usr/local/bin/kubectl', 'kubectl'],
+    ['kubectl', 'kubectl'],
+    ['./proxy', 'proxy'],
+    ['C:\\bin\\kubelet.exe', 'kubelet'],
+    ['C:\\bin\\kubelet.CMD', 'kubelet'],
+    ['/repo/bin/entry.mjs', 'entry.mjs'],
+    ['', ''],
+  ] as const) {
+    it(`is "${name}" for "${path}"`, () => assert.equal(programName(path), name))
+  }
+})
+
+describe('hyperkube', () => {
+  it('prints help and fails when it is not told what to be', async () => {
+    const { code, out, err } = await run('hyperkube')
+    assert.deepEqual([code, err], [1, ''])
+    for (const { name } of ALL) assert.match(out, new RegExp(`\n {2}${name} `))
+    assert.match(out, /--make-symlinks/)
+  })
+
+  it('prints help without failing when it is asked to', async () => {
+    assert.deepEqual([(await run('hyperkube', '--help')).code, (await run('hyperkube', '-h')).code], [0, 0])
+  })
+
+  it('prints its own version and that of Kubernetes', async () => {
+    const { code, out } = await run('hyperkube', '--version')
+    assert.equal(code, 0)
+    assert.equal(out, `hyperkube v${hyperkubeVersion()}\nKubernetes v1.36.4 (reported as v1.36.4+hyperkube1)\n`)
+  })
+
+  it('leaves --version to the program that is named before it', async () => {
+    assert.equal((await run('hyperkube', 'kubelet', '--version')).out, 'Kubernetes v1.36.4+hyperkube1\n')
+    assert.equal((await run('kubelet', '--version')).out, 'Kubernetes v1.36.4+hyperkube1\n')
+    assert.match(
+      (await run('kubelet', '--version=raw')).out,
+      /^version\.Info\{Major:"1", Minor:"36", .*GitVersion:"v1\.36\.4\+hyperkube1"/,
+    )
+  })
+
+  it('names the nearest command when it does not know one', async () => {
+    assert.deepEqual(await run('hyperkube', 'kubeclt'), {
+      code: 1,
+      out: '',
+      err: 'Error: unknown command "kubeclt" for "hyperkube"\n\nDid you mean this?\n\tkubectl\n\tkubelet\n\nRun \'hyperkube --help\' for usage.\n',
+    })
+  })
+
+  it('refuses flags it does not have', async () => {
+    const { code, err } = await run('hyperkube', '--nope', 'kubectl')
+    assert.deepEqual([code, err], [1, "Error: unknown flag: --nope\nRun 'hyperkube --help' for usage.\n"])
+  })
+})
+
+describe('a program that is not built yet', () => {
+  it('says so and fails, whatever its arguments', async () => {
+    const err = 'hyperkube kube-proxy is not built yet; see CHANGELOG.md for what works today\n'
+    assert.deepEqual(await run('hyperkube', 'proxy', '--proxy-mode=nftables', 'x'), { code: 1, out: '', err })
+    assert.deepEqual(await run('kube-proxy'), { code: 1, out: '', err })
+  })
+
+  it('says so in its help', async () => {
+    assert.match((await run('proxy', '--help')).out, /This program is not built yet/)
+  })
+})

@@ -1,0 +1,99 @@
+/**
+ * The one table of programs and the choice among them: by the name the executable was called by (a symlink named
+ * kubectl is kubectl), else by the first argument. Static imports stay few: every start pays for them.
+ */
+import { flag } from '#lib/flags/flags.ts'
+import { bool } from '#lib/flags/kinds.ts'
+import { type Command, defineProgram, findCommand, type Program, type ProgramContext } from '#lib/program.ts'
+
+import { planned } from './planned.ts'
+import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from './version.ts'
+
+// A built program replaces its row: { name, aliases, short, load: async () => (await import('./proxy.ts')).proxy }
+
+/** Upstream's programs, by upstream hyperkube's names and aliases, in its order. */
+export const KUBE_PROGRAMS: readonly Command[] = [
+  planned('kube-apiserver', 'Serves the Kubernetes API and stores its objects', ['apiserver']),
+  planned('kube-controller-manager', 'Runs the control loops that move objects to their desired state', [
+    'controller-manager',
+  ]),
+  planned('kube-proxy', 'Routes traffic for Services on this node', ['proxy']),
+  planned('kube-scheduler', 'Chooses a node for every new Pod', ['scheduler']),
+  planned('kubectl', 'Controls a Kubernetes cluster'),
+  planned('kubelet', 'Runs the Pods of this node'),
+  planned('cloud-controller-manager', 'Runs the control loops that depend on a cloud provider'),
+]
+
+/** What hyperkube adds. */
+export const OWN_PROGRAMS: readonly Command[] = [
+  planned('up', 'Starts a whole cluster on this machine, or resumes it'),
+  planned('down', 'Stops the cluster that "up --detach" started'),
+  planned('status', 'Shows what runs and where it listens'),
+  planned('reset', 'Deletes a cluster and its data'),
+  planned('assets', 'Prints a directory with kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS'),
+  planned('snapshot', 'Saves, restores and lists whole-cluster states'),
+  planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
+  planned('node', 'Supervises kubelet, kube-proxy and flanneld on this machine'),
+  planned('server', 'Serves the management console for many clusters'),
+  planned('codec', 'Converts objects between JSON, YAML and protobuf'),
+]
+
+const PROGRAMS: readonly Command[] = [...KUBE_PROGRAMS, ...OWN_PROGRAMS]
+
+/**
+ * Runs what `invokedAs` (a path, as the shell knew it) and the context's arguments ask for; resolves to the exit code.
+ * The context's `path` is set here.
+ */
+export async function main(
+  invokedAs: string,
+  context: Omit<ProgramContext, 'path'>,
+  signal: AbortSignal,
+): Promise<number> {
+  const command = findCommand(PROGRAMS, programName(invokedAs))
+  const program = command ? await command.load() : hyperkube()
+  return program.run({ ...context, path: [program.name] }, signal)
+}
+
+/** The last part of a path of either kind, without Windows' endings. */
+export function programName(invokedAs: string): string {
+  const base = invokedAs.slice(Math.max(invokedAs.lastIndexOf('/'), invokedAs.lastIndexOf('\\')) + 1)
+  return base.replace(/\.(?:exe|cmd)$/i, '')
+}
+
+function hyperkube(): Program {
+  const version = hyperkubeVersion()
+  return defineProgram({
+    name: 'hyperkube',
+    long: 'hyperkube is the whole of Kubernetes as one program.',
+    use: '[command]',
+    version: {
+      text: `hyperkube v${version}\nKubernetes ${KUBERNETES_VERSION} (reported as ${GIT_VERSION})`,
+      raw: kubernetesVersion().raw,
+    },
+    flags: {
+      hyperkube: {
+        'make-symlinks': flag(
+          bool,
+          false,
+          'create a symlink for each Kubernetes program and alias in the current directory',
+        ),
+      },
+    },
+    commands: [
+      { title: 'Kubernetes programs', commands: KUBE_PROGRAMS },
+      { title: 'Cluster commands', commands: OWN_PROGRAMS },
+    ],
+    async run({ flags, help, ...context }) {
+      if (flags['make-symlinks']) return linkPrograms(context)
+      context.stdout.write(await help())
+      return 1
+    },
+  })
+}
+
+async function linkPrograms({ cwd, stderr }: Pick<ProgramContext, 'cwd' | 'stderr'>): Promise<number> {
+  const { makeSymlinks } = await import('./make-symlinks.ts')
+  const failures = await makeSymlinks(KUBE_PROGRAMS, cwd, new URL('../../bin/hyperkube', import.meta.url))
+  for (const { path, reason } of failures) stderr.write(`Error: cannot make symlink "${path}": ${reason}\n`)
+  return failures.length === 0 ? 0 : 1
+}

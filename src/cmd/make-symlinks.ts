@@ -1,0 +1,49 @@
+/** `hyperkube --make-symlinks`: one link per Kubernetes program name and alias, so each can be called by its name. */
+import { readlink, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import type { Command } from '#lib/program.ts'
+
+export interface LinkFailure {
+  readonly path: string
+  readonly reason: string
+}
+
+/**
+ * Makes links to `shim` in `folder` and resolves to those it could not make. A link that is already right counts
+ * as made; anything else in the way is left alone.
+ */
+export async function makeSymlinks(
+  commands: readonly Command[],
+  folder: string,
+  shim: URL,
+  platform: NodeJS.Platform = process.platform,
+): Promise<LinkFailure[]> {
+  const executable = fileURLToPath(shim)
+  const failures: LinkFailure[] = []
+  for (const name of commands.flatMap((command) => [command.name, ...(command.aliases ?? [])])) {
+    const path = join(folder, platform === 'win32' ? `${name}.cmd` : name)
+    try {
+      await (platform === 'win32' ? writeCommandFile(path, name, executable) : link(path, executable))
+    } catch (error) {
+      failures.push({ path, reason: (error as Error).message })
+    }
+  }
+  return failures
+}
+
+async function link(path: string, executable: string): Promise<void> {
+  try {
+    await symlink(executable, path)
+  } catch (error) {
+    const existing = await readlink(path).catch(() => undefined)
+    if (existing !== executable) throw error
+  }
+}
+
+/** Windows lets few users make symlinks, and a batch file cannot tell its own link's target: it gets a batch file. */
+function writeCommandFile(path: string, name: string, executable: string): Promise<void> {
+  const lines = ['@echo off', 'setlocal', `set "HYPERKUBE_ARGV0=${name}"`, `"${executable}.cmd" %*`, '']
+  return writeFile(path, lines.join('\r\n'), { flag: 'wx' })
+}

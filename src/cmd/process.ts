@@ -1,0 +1,87 @@
+/**
+ * The process around a program: the only place that knows `process`. Signals become one AbortSignal, and the exit code
+ * leaves only after all output has.
+ */
+import { realClock } from '#lib/clock.ts'
+import { type ProgramContext, StopSignal } from '#lib/program.ts'
+import { secureRandom } from '#lib/random.ts'
+
+/** The signals that ask a server to stop, and their numbers: those of upstream's SetupSignalHandler. */
+const STOP_SIGNALS = [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+] as const
+
+/** What to run: `invokedAs` is the path or name this process was called by. */
+export type Main = (invokedAs: string, context: Omit<ProgramContext, 'path'>, signal: AbortSignal) => Promise<number>
+
+/** Runs `main`, then ends the process with its exit code. What the shim told us goes out of the environment: children must not take it for theirs. */
+export async function runProcess(main: Main): Promise<never> {
+  const { HYPERKUBE_ARGV0: invokedAs = process.argv[1] ?? '', HYPERKUBE_PARENT_FD: parentFd } = process.env
+  delete process.env['HYPERKUBE_ARGV0']
+  delete process.env['HYPERKUBE_PARENT_FD']
+  if (parentFd !== undefined) await dieWithParent(Number(parentFd))
+  const code = await main(invokedAs, processContext(), stopSignal()).catch(reportDefect)
+  await Promise.all([process.stdout, process.stderr].map(flush))
+  return process.exit(code)
+}
+
+function processContext(): Omit<ProgramContext, 'path'> {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', endOnBrokenPipe)
+  const cwd = process.cwd()
+  return {
+    args: process.argv.slice(2),
+    env: process.env,
+    cwd,
+    stdin: () => process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    clock: realClock,
+    random: secureRandom,
+    async readFile(path) {
+      const [{ readFile }, { resolve }] = await Promise.all([import('node:fs/promises'), import('node:path')])
+      return readFile(resolve(cwd, path), 'utf8')
+    },
+  }
+}
+
+/** A reader that went away (`| head`) ends us without a word, with the code of SIGPIPE, as it ends a Go program. */
+function endOnBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(141)
+}
+
+/** Aborted by the first signal; the second one ends the process at once, as upstream does. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController()
+  for (const [name, number] of STOP_SIGNALS) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(1)
+      controller.abort(new StopSignal(name, number))
+    })
+  }
+  return controller.signal
+}
+
+/**
+ * A Node too old to exec starts us as its child, holding the other end of a pipe. It closes when the parent ends, by
+ * SIGKILL too: whoever killed the parent meant this program.
+ */
+async function dieWithParent(fd: number): Promise<void> {
+  const { Socket } = await import('node:net')
+  const parent = new Socket({ fd, readable: true, writable: false })
+  parent.on('close', () => process.kill(process.pid, 'SIGKILL'))
+  parent.on('error', () => undefined)
+  parent.resume().unref()
+}
+
+function flush(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((done) => {
+    stream.write('', () => done())
+  })
+}
+
+function reportDefect(error: unknown): number {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  return 1
+}

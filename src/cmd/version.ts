@@ -1,0 +1,69 @@
+/** The versions this program reports: its own, and the Kubernetes release it behaves as. */
+import { readFileSync } from 'node:fs'
+
+import type { Version } from '#lib/program.ts'
+
+/** The release whose behaviour, texts and API we follow. */
+export const KUBERNETES_VERSION = 'v1.36.4'
+
+/** What `/version`, `--version` and kubectl show. The suffix is build metadata, so version comparisons ignore it. */
+export const GIT_VERSION: string = `${KUBERNETES_VERSION}+hyperkube1`
+
+/** hyperkube's own version: package.json is its one home. */
+export function hyperkubeVersion(): string {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return manifest.version
+}
+
+/** Upstream's version.Info, field by field and in its order. What has no meaning here is empty. */
+export interface VersionInfo {
+  readonly major: string
+  readonly minor: string
+  readonly emulationMajor: string
+  readonly emulationMinor: string
+  readonly minCompatibilityMajor: string
+  readonly minCompatibilityMinor: string
+  readonly gitVersion: string
+  readonly gitCommit: string
+  readonly gitTreeState: string
+  readonly buildDate: string
+  readonly goVersion: string
+  readonly compiler: string
+  readonly platform: string
+}
+
+export function versionInfo(): VersionInfo {
+  const [major = '', minor = ''] = KUBERNETES_VERSION.slice(1).split('.')
+  return {
+    major,
+    minor,
+    emulationMajor: '',
+    emulationMinor: '',
+    minCompatibilityMajor: '',
+    minCompatibilityMinor: '',
+    gitVersion: GIT_VERSION,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '',
+    goVersion: `node${process.versions.node}`,
+    compiler: 'v8',
+    platform: `${GO_NAMES.get(process.platform) ?? process.platform}/${GO_NAMES.get(process.arch) ?? process.arch}`,
+  }
+}
+
+/** Where Go has another word than Node for a system or a processor. */
+const GO_NAMES: ReadonlyMap<string, string> = new Map([
+  ['win32', 'windows'],
+  ['x64', 'amd64'],
+  ['ia32', '386'],
+])
+
+/** `--version` of the Kubernetes programs; raw is the Go literal of upstream's version.Info. */
+export function kubernetesVersion(): Version {
+  const fields = Object.entries(versionInfo()).map(([name, value]) => {
+    return `${name.slice(0, 1).toUpperCase()}${name.slice(1)}:"${value}"`
+  })
+  return { text: `Kubernetes ${GIT_VERSION}`, raw: `version.Info{${fields.join(', ')}}` }
+}

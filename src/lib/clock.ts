@@ -1,0 +1,204 @@
+/**
+ * Time as an argument. Nothing outside this file reads the machine's time or sets a timer (linted), so whatever
+ * takes a `Clock` can run in real time or in virtual time, where a day passes as fast as its work can be done.
+ */
+import { performance } from 'node:perf_hooks'
+
+/** A timer that can be taken back. */
+export interface Timer {
+  /** Harmless after the timer has run, and when repeated. */
+  cancel(): void
+}
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch, as the world sees them: may jump when somebody sets the machine's clock. */
+  now(): number
+  /** Milliseconds that only ever grow, from an arbitrary start: for measuring how long something took. */
+  elapsed(): number
+  /**
+   * Runs `task` once, `delayMs` from now (less than 0 counts as 0), never before this call has returned. A timer set
+   * with `background` does not keep the process alive.
+   */
+  after(delayMs: number, task: () => void, options?: { readonly background?: boolean }): Timer
+}
+
+/** Resolves after `delayMs`; rejects with the signal's reason as soon as it is aborted. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(asError(signal.reason))
+    const onAbort = (): void => {
+      timer.cancel()
+      reject(asError(signal?.reason))
+    }
+    const timer = clock.after(delayMs, () => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    })
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** Runs `task` every `periodMs`, the first time one period from now, until cancelled (the task itself may do so). */
+export function every(clock: Clock, periodMs: number, task: () => void): Timer {
+  let timer: Timer
+  const next = (): void => {
+    timer = clock.after(
+      periodMs,
+      () => {
+        next()
+        task()
+      },
+      { background: true },
+    )
+  }
+  next()
+  return { cancel: () => timer.cancel() }
+}
+
+/** The longest delay setTimeout can hold; a longer one would fire at once. */
+const MAX_DELAY_MS = 2 ** 31 - 1
+
+/** The machine's own time. */
+export const realClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  after(delayMs, task, options) {
+    const due = performance.now() + delayMs
+    let handle: NodeJS.Timeout
+    const arm = (): void => {
+      const rest = Math.max(0, due - performance.now())
+      handle = rest > MAX_DELAY_MS ? setTimeout(arm, MAX_DELAY_MS) : setTimeout(task, rest)
+      if (options?.background) handle.unref()
+    }
+    arm()
+    return { cancel: () => clearTimeout(handle) }
+  },
+}
+
+interface Pending {
+  readonly due: number
+  /** Order of arrival: timers due at the same moment run first come, first served. */
+  readonly order: number
+  readonly task: () => void
+  cancelled: boolean
+}
+
+export interface VirtualClock extends Clock {
+  /**
+   * Moves time forward by `ms`, running every timer that falls due, in order of due time and then of arrival, with
+   * `now()` at exactly its due time. Between two timers all promise work that can go on does. Timers set on the way
+   * run too when they fall inside the span. Two runs with the same inputs run the same tasks in the same order.
+   */
+  advance(ms: number): Promise<void>
+  /** Moves to the next timer and runs everything due at that moment; false when there is none. */
+  next(): Promise<boolean>
+  /** How many timers are set. */
+  readonly pending: number
+}
+
+/** Time that moves only when told to. Starts at `startMs` (default: 2026-01-01T00:00:00Z). */
+export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): VirtualClock {
+  let now = startMs
+  let order = 0
+  let live = 0
+  const heap = new TimerHeap()
+
+  const after = (delayMs: number, task: () => void): Timer => {
+    const entry: Pending = { due: now + Math.max(0, delayMs), order: order++, task, cancelled: false }
+    heap.push(entry)
+    live++
+    return {
+      cancel() {
+        if (entry.cancelled) return
+        entry.cancelled = true
+        live--
+      },
+    }
+  }
+
+  const runUntil = async (end: number): Promise<void> => {
+    await settle()
+    for (let entry = heap.peek(); entry !== undefined && entry.due <= end; entry = heap.peek()) {
+      heap.pop()
+      if (entry.cancelled) continue
+      entry.cancelled = true
+      live--
+      now = entry.due
+      entry.task()
+      await settle()
+    }
+    now = Math.max(now, end)
+  }
+
+  return {
+    now: () => now,
+    elapsed: () => now - startMs,
+    after,
+    advance: (ms) => runUntil(now + ms),
+    async next() {
+      await settle()
+      while (heap.peek()?.cancelled) heap.pop()
+      const entry = heap.peek()
+      if (entry === undefined) return false
+      await runUntil(entry.due)
+      return true
+    },
+    get pending() {
+      return live
+    },
+  }
+}
+
+/**
+ * Lets promise chains started by a timer go on until they wait for another timer or for real I/O. One turn of the
+ * check phase empties the whole microtask queue, however long the chain.
+ */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('Aborted', { cause: reason })
+}
+
+/** Binary heap by (due, order). Kept here, without keys or removal, because ten thousand timers pass through it. */
+class TimerHeap {
+  readonly #items: Pending[] = []
+
+  peek(): Pending | undefined {
+    return this.#items[0]
+  }
+
+  push(item: Pending): void {
+    const items = this.#items
+    let at = items.push(item) - 1
+    while (at > 0) {
+      const up = (at - 1) >> 1
+      const parent = items[up] as Pending
+      if (!earlier(item, parent)) break
+      items[at] = parent
+      at = up
+    }
+    items[at] = item
+  }
+
+  pop(): void {
+    const items = this.#items
+    const last = items.pop()
+    if (last === undefined || items.length === 0) return
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= items.length) break
+      if (child + 1 < items.length && earlier(items[child + 1] as Pending, items[child] as Pending)) child++
+      if (!earlier(items[child] as Pending, last)) break
+      items[at] = items[child] as Pending
+      at = child
+    }
+    items[at] = last
+  }
+}
+
+function earlier(a: Pending, b: Pending): boolean {
+  return a.due < b.due || (a.due === b.due && a.order < b.order)
+}

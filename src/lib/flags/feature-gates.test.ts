@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { describeGates, featureGates, type GateSpecs, isEnabled } from './feature-gates.ts'
+import { defineFlags, flag, parseFlags } from './flags.ts'
+
+const known: GateSpecs = {
+  New: { default: false, maturity: 'ALPHA' },
+  Tried: { default: true, maturity: 'BETA' },
+  Shy: { default: false, maturity: 'BETA' },
+  Done: { default: true, maturity: 'GA', locked: true },
+  Legacy: { default: false, maturity: 'DEPRECATED' },
+}
+const set = defineFlags({ generic: { 'feature-gates': flag(featureGates(known), new Map(), describeGates(known)) } })
+
+function enabled(...args: string[]): string[] {
+  const gates = parseFlags(set, args).values['feature-gates']
+  return Object.keys(known).filter((name) => isEnabled(known, gates, name))
+}
+
+describe('feature gates', () => {
+  it('have their defaults', () => assert.deepEqual(enabled(), ['Tried', 'Done']))
+
+  it('can be set in one flag or several, the last one winning', () => {
+    assert.deepEqual(enabled('--feature-gates=New=true, Tried = false', '--feature-gates=Tried=true,Shy=1'), [
+      'New',
+      'Tried',
+      'Shy',
+      'Done',
+    ])
+  })
+
+  it('follow AllAlpha and AllBeta unless they are named themselves', () => {
+    assert.deepEqual(enabled('--feature-gates=AllAlpha=true'), ['New', 'Tried', 'Done'])
+    assert.deepEqual(enabled('--feature-gates=AllBeta=false'), ['Done'])
+    assert.deepEqual(enabled('--feature-gates=Shy=false,AllBeta=true'), ['Tried', 'Done'])
+  })
+
+  for (const [text, why] of [
+    ['Nope=true', 'unrecognized feature gate: Nope'],
+    ['__proto__=true', 'unrecognized feature gate: __proto__'],
+    ['New', 'missing bool value for New'],
+    ['New=maybe', 'invalid value of New=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'],
+    ['Done=false', 'cannot set feature gate Done to false, feature is locked to true'],
+  ] as const) {
+    it(`refuse ${text}`, () => {
+      const message = `invalid argument "${text}" for "--feature-gates" flag: ${why}`
+      assert.throws(() => enabled(`--feature-gates=${text}`), { message })
+    })
+  }
+
+  it('warn about gates that will go away', () => {
+    assert.deepEqual(parseFlags(set, ['--feature-gates=Done=true,Legacy=true,New=true']).warnings, [
+      'Setting GA feature gate Done=true. It will be removed in a future release.',
+      'Setting deprecated feature gate Legacy=true. It will be removed in a future release.',
+    ])
+  })
+
+  it('are described by name, maturity and default, finished ones left out', () => {
+    assert.equal(
+      describeGates(known),
+      `A set of key=value pairs that describe feature gates for alpha/experimental features. Options are:
+AllAlpha=true|false (ALPHA - default=false)
+AllBeta=true|false (BETA - default=false)
+New=true|false (ALPHA - default=false)
+Shy=true|false (BETA - default=false)
+Tried=true|false (BETA - default=true)`,
+    )
+  })
+
+  it('are a defect of the program when it asks for one it never declared', () => {
+    assert.throws(() => isEnabled(known, new Map(), 'Typo'), /"Typo" is not registered/)
+  })
+})

@@ -1,0 +1,124 @@
+/**
+ * The kinds of value a flag can have. A kind is a description: how text becomes a value, how a value reads in help,
+ * what giving the flag twice means. New kinds are made with `customKind`; nothing else needs to know about them.
+ * Kinds that hold several values or addresses are in list-kinds.ts, which few programs load.
+ */
+import {
+  formatDuration,
+  formatFloat,
+  parseBool,
+  parseDuration,
+  parseFloating,
+  parseInteger,
+  parseUnsigned,
+  quote,
+} from './go-text.ts'
+
+export interface Kind<T> {
+  /** The name pflag has for it. */
+  readonly type: string
+  /** The word after the flag in help; empty for none. */
+  readonly hint: string
+  /** Throws an Error whose message ends the sentence `invalid argument "x" for "--flag" flag: …`. */
+  parse(text: string): T
+  /** The value as help shows it. */
+  print(value: T): string
+  /** Printed values too plain to be shown as `(default …)`. */
+  readonly plain: readonly string[]
+  /** What the flag means when it is given without a value. Absent: it needs one. */
+  readonly alone?: string
+  /** Adds a repeated flag's value to those given before. Absent: the last one wins. */
+  join?(before: T, next: T): T
+  /** Takes the value of a config file's field. Absent: booleans, numbers and strings are parsed as their text. */
+  read?(field: unknown): T
+  /** What to tell the user who chose this value. */
+  warnings?(value: T): readonly string[]
+}
+
+export const bool: Kind<boolean> = {
+  type: 'bool',
+  hint: '',
+  parse: parseBool,
+  print: String,
+  plain: ['false'],
+  alone: 'true',
+}
+
+/** A whole number of at most 64 bits that JavaScript can hold exactly. */
+export const int: Kind<number> = {
+  type: 'int',
+  hint: 'int',
+  parse: (text) => parseInteger(text),
+  print: String,
+  plain: ['0'],
+}
+
+export const int32: Kind<number> = {
+  type: 'int32',
+  hint: 'int32',
+  parse: (text) => parseInteger(text, 32),
+  print: String,
+  plain: ['0'],
+}
+
+export const uint: Kind<number> = {
+  type: 'uint',
+  hint: 'uint',
+  parse: (text) => parseUnsigned(text),
+  print: String,
+  plain: ['0'],
+}
+
+export const float: Kind<number> = {
+  type: 'float64',
+  hint: 'float',
+  parse: (text) => parseFloating(text),
+  print: formatFloat,
+  plain: ['0'],
+}
+
+export const float32: Kind<number> = {
+  type: 'float32',
+  hint: 'float32',
+  parse: (text) => parseFloating(text, 32),
+  print: formatFloat,
+  plain: ['0'],
+}
+
+export const string: Kind<string> = {
+  type: 'string',
+  hint: 'string',
+  parse: (text) => text,
+  print: String,
+  plain: [''],
+}
+
+/** Go's duration syntax (`1h30m`, `250ms`); the value is in milliseconds. */
+export const duration: Kind<number> = {
+  type: 'duration',
+  hint: 'duration',
+  parse: parseDuration,
+  print: formatDuration,
+  plain: ['0', '0s'],
+}
+
+/** One of a few words. */
+export function oneOf<const V extends string>(...choices: readonly V[]): Kind<V> {
+  const expected = choices.map((choice) => quote(choice)).join(', ')
+  return {
+    type: 'string',
+    hint: 'string',
+    parse: (text) => choices.find((choice) => choice === text) ?? fail(`must be one of ${expected}`),
+    print: String,
+    plain: [''],
+  }
+}
+
+/** A kind for values of one's own: quantities, selectors, port ranges. `parse` throws what the user should read. */
+export function customKind<T>(type: string, parse: (text: string) => T, print: (value: T) => string): Kind<T> {
+  return { type, hint: type, parse, print, plain: ['', '0', 'false', '<nil>'] }
+}
+
+function fail(message: string): never {
+  throw new Error(message)
+}

@@ -1,0 +1,301 @@
+/**
+ * A program is what one name on the command line stands for: flags, help, version and a `run` that gets everything it
+ * may touch as its context. Nothing here reaches for `process`, so tests run whole programs inside themselves, and the
+ * supervisor runs several in one process. What only some starts need (help, config files, logs) loads when they do.
+ */
+import type { Readable, Writable } from 'node:stream'
+
+import type { Clock } from './clock.ts'
+import {
+  defineFlags,
+  flag,
+  FlagError,
+  type FlagGroups,
+  type FlagSet,
+  type FlagValues,
+  type ParsedFlags,
+  parseFlags,
+  requireFlags,
+} from './flags/flags.ts'
+import { parseBool } from './flags/go-text.ts'
+import { bool, type Kind } from './flags/kinds.ts'
+import type { Logger } from './log.ts'
+import type { Random } from './random.ts'
+
+export interface ProgramContext {
+  /** The words that led here: `['hyperkube', 'kubectl']`, or `['kubectl']` through a symlink. Never empty. */
+  readonly path: readonly string[]
+  /** Everything after those words, untouched. */
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** Opened on first use, because most programs never read it. */
+  readonly stdin: () => Readable
+  /** `columns` is the terminal's width; absent when the output is none. */
+  readonly stdout: Writable & { readonly columns?: number }
+  readonly stderr: Writable
+  readonly clock: Clock
+  readonly random: Random
+  /** Reads a file named on the command line, relative to `cwd`. */
+  readonly readFile: (path: string) => Promise<string>
+}
+
+export interface Program {
+  readonly name: string
+  /**
+   * Runs to completion and resolves to the exit code. Stops soon after `signal` is aborted. Mistakes of the user are
+   * printed and become code 1; anything else it throws is a defect.
+   */
+  run(context: ProgramContext, signal: AbortSignal): Promise<number>
+}
+
+/** A line in a table of commands: enough for help and dispatch without loading the program. */
+export interface Command {
+  readonly name: string
+  readonly aliases?: readonly string[]
+  /** One line, for the list of commands. */
+  readonly short: string
+  readonly hidden?: boolean
+  load(): Promise<Program>
+}
+
+/** What `--version` and `--version=raw` print, without the line end. */
+export interface Version {
+  readonly text: string
+  readonly raw: string
+}
+
+/** A failure the user can act on: printed as `Error: message`, without a stack. */
+export class ProgramError extends Error {
+  override readonly name = 'ProgramError'
+}
+
+/** What a program is aborted with when the process is asked to stop; exit code 128 + number, as shells report it. */
+export class StopSignal extends Error {
+  override readonly name = 'StopSignal'
+  readonly exitCode: number
+
+  constructor(signal: string, number: number) {
+    super(`Received ${signal}`)
+    this.exitCode = 128 + number
+  }
+}
+
+/** A parsed command line, and the context it came in. */
+export interface Invocation<G extends FlagGroups> extends ProgramContext {
+  readonly flags: FlagValues<G>
+  /** Names of the flags that were given. */
+  readonly changed: ReadonlySet<string>
+  /** What is not a flag. */
+  readonly operands: readonly string[]
+  /** The config file, parsed; undefined when there is none. */
+  readonly config: unknown
+  /** The program's help, as `--help` prints it. */
+  readonly help: () => Promise<string>
+  /** Writes to stderr as the logging flags say; flushed when `run` is over. */
+  readonly log: Logger
+}
+
+export interface ProgramDefinition<G extends FlagGroups> {
+  readonly name: string
+  readonly aliases?: readonly string[]
+  /** What it is and does, for the top of its help. */
+  readonly long: string
+  /** What follows the name in `Usage:` (default: `[flags]`, or `[command]` when there are commands). */
+  readonly use?: string
+  readonly version?: Version
+  /** By group. A program that logs has `logs: LOG_FLAGS` among them. */
+  readonly flags: G
+  readonly config?: ConfigFile
+  /** Sub-commands. The first argument that is no flag names one; the rest is its own. */
+  readonly commands?: readonly CommandGroup[]
+  /** Whether arguments that are no flags are welcome (default: no). */
+  readonly operands?: boolean
+  run(invocation: Invocation<G>, signal: AbortSignal): Promise<number>
+}
+
+/** Commands under one heading of help. */
+export interface CommandGroup {
+  readonly title: string
+  readonly commands: readonly Command[]
+}
+
+export interface ConfigFile {
+  /** The flag that names the file: `config`. */
+  readonly flag: string
+  /** Throws what the user should read. */
+  parse(text: string): unknown
+  /** Whether fields that stand for no flag are refused (default: they are left to the program). */
+  readonly strict?: boolean
+}
+
+const versionKind: Kind<'true' | 'false' | 'raw'> = {
+  type: 'version',
+  hint: 'version',
+  parse: (text) => (text === 'raw' ? 'raw' : parseBool(text) ? 'true' : 'false'),
+  print: String,
+  plain: ['false'],
+  alone: 'true',
+}
+
+/** Makes a runnable program of its description: adds `--help` and `--version`, parses, reports mistakes as cobra does. */
+export function defineProgram<const G extends FlagGroups>(definition: ProgramDefinition<G>): Program {
+  const { name, version } = definition
+  const set = defineFlags({
+    ...definition.flags,
+    global: {
+      ...definition.flags['global'],
+      help: flag(bool, false, `help for ${name}`, { shorthand: 'h' }),
+      ...(version && {
+        version: flag(versionKind, 'false', '--version, --version=raw prints version information and quits'),
+      }),
+    },
+  })
+  return {
+    name,
+    async run(context, signal) {
+      try {
+        return await start(definition, set, context, signal)
+      } catch (error) {
+        if (error instanceof FlagError) return usageMistake(context, error)
+        if (wasStopped(error, signal)) return signal.reason instanceof StopSignal ? signal.reason.exitCode : 1
+        if (!(error instanceof ProgramError)) throw error
+        context.stderr.write(`Error: ${error.message}\n`)
+        return 1
+      }
+    },
+  }
+}
+
+/** Whether the error is but the abort coming back; Node's own calls wrap the reason in an AbortError. */
+function wasStopped(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && (error === signal.reason || (error instanceof Error && error.cause === signal.reason))
+}
+
+async function start<G extends FlagGroups>(
+  definition: ProgramDefinition<G>,
+  set: FlagSet<FlagGroups>,
+  context: ProgramContext,
+  signal: AbortSignal,
+): Promise<number> {
+  const commands = definition.commands?.flatMap((group) => group.commands)
+  const parsed = parseFlags(set, context.args, { interspersed: commands === undefined })
+  const help = (): Promise<string> => printHelp(definition, set, context)
+  const asked = parsed.values['help'] === true ? help() : versionText(definition.version, parsed.values['version'])
+  if (asked !== undefined) return print(context, await asked)
+  const [first, ...rest] = parsed.args
+  if (commands && first !== undefined) {
+    // `help x` is `x --help`; `help` alone is this program's own.
+    if (first !== 'help') return runCommand(commands, first, { ...context, args: rest }, signal)
+    return start(definition, set, { ...context, args: [...rest.slice(0, 1), '--help'] }, signal)
+  }
+  if (first !== undefined && !definition.operands) throw await unknownCommand(context, first)
+  requireFlags(set, parsed)
+  const { merged, config } = await readConfig(definition.config, set, parsed, context)
+  for (const line of merged.warnings) context.stderr.write(`${line}\n`)
+  const { changed, args: operands } = merged
+  const flags = merged.values as FlagValues<G>
+  const { openLog } = await import('./log-flags.ts')
+  const log = openLog(merged.values, context)
+  try {
+    return await definition.run({ ...context, flags, changed, operands, config, help, log: log.logger }, signal)
+  } finally {
+    await log.flush()
+  }
+}
+
+/** The command that answers to `name`, by its own name or an alias. */
+export function findCommand(commands: readonly Command[], name: string): Command | undefined {
+  return commands.find((command) => command.name === name || command.aliases?.includes(name))
+}
+
+async function runCommand(
+  commands: readonly Command[],
+  name: string,
+  context: ProgramContext,
+  signal: AbortSignal,
+): Promise<number> {
+  const command = findCommand(commands, name)
+  if (command === undefined) throw await unknownCommand(context, name, commands)
+  const program = await command.load()
+  return program.run({ ...context, path: [...context.path, command.name] }, signal)
+}
+
+async function unknownCommand(
+  context: ProgramContext,
+  name: string,
+  commands: readonly Command[] = [],
+): Promise<FlagError> {
+  const { nearest } = await import('./nearest.ts')
+  const names = commands
+    .filter(({ hidden }) => !hidden)
+    .flatMap((command) => [command.name, ...(command.aliases ?? [])])
+  const close = nearest(name, names).map((each) => `\t${each}\n`)
+  const hint = close.length === 0 ? '' : `\n\nDid you mean this?\n${close.join('')}`
+  return new FlagError(`unknown command "${name}" for "${context.path.join(' ')}"${hint}`)
+}
+
+async function readConfig(
+  file: ConfigFile | undefined,
+  set: FlagSet<FlagGroups>,
+  parsed: ParsedFlags<Readonly<Record<string, unknown>>>,
+  context: ProgramContext,
+): Promise<{ merged: typeof parsed; config: unknown }> {
+  const path = file && parsed.values[file.flag]
+  if (file === undefined || typeof path !== 'string' || path === '') return { merged: parsed, config: undefined }
+  const { applyConfig, unknownFields } = await import('./flags/config-file.ts')
+  let config: unknown
+  try {
+    config = file.parse(await context.readFile(path))
+  } catch (cause) {
+    throw new ProgramError(`Cannot read config file "${path}": ${(cause as Error).message}`, { cause })
+  }
+  const merged = applyConfig(set, parsed, config, path)
+  const unknown = file.strict ? unknownFields(set, config) : []
+  if (unknown.length === 0) return { merged, config }
+  const list = unknown.map((field) => `unknown field "${field}"`).join(', ')
+  throw new ProgramError(`Cannot read config file "${path}": strict decoding error: ${list}`)
+}
+
+function versionText(version: Version | undefined, asked: unknown): string | undefined {
+  if (version === undefined || asked === 'false') return undefined
+  return `${asked === 'raw' ? version.raw : version.text}\n`
+}
+
+function usageMistake(context: ProgramContext, error: FlagError): number {
+  context.stderr.write(`Error: ${error.message}\nRun '${context.path.join(' ')} --help' for usage.\n`)
+  return 1
+}
+
+function print(context: ProgramContext, text: string): number {
+  context.stdout.write(text)
+  return 0
+}
+
+async function printHelp(
+  definition: ProgramDefinition<FlagGroups>,
+  set: FlagSet<FlagGroups>,
+  { path, stdout }: ProgramContext,
+): Promise<string> {
+  const { printUsage } = await import('./flags/usage.ts')
+  const { aliases = [], commands, long, name } = definition
+  const words = path.join(' ')
+  const use = definition.use ?? (commands ? '[command]' : '[flags]')
+  return [
+    `${long.trimEnd()}\n\nUsage:\n  ${words} ${use}\n`,
+    aliases.length > 0 ? `\nAliases:\n  ${[name, ...aliases].join(', ')}\n` : '',
+    ...(commands ?? []).map(printCommands),
+    printUsage(set, stdout.columns ?? 0),
+    commands ? `\nUse "${words} [command] --help" for more information about a command.\n` : '',
+  ].join('')
+}
+
+function printCommands({ title, commands }: CommandGroup): string {
+  const width = Math.max(...commands.map((command) => command.name.length)) + 1
+  const shown = commands.filter(({ hidden }) => !hidden)
+  const lines = shown.map(({ name, aliases = [], short }) => {
+    const also = aliases.length === 0 ? '' : ` (also: ${aliases.join(', ')})`
+    return `  ${name.padEnd(width)} ${short}${also}\n`
+  })
+  return `\n${title}:\n${lines.join('')}`
+}

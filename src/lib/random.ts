@@ -1,0 +1,99 @@
+/** Randomness as an argument: seeded for tests and simulations, the machine's own for keys and names in production. */
+
+export interface Random {
+  /** A number in [0, 1), uniformly. */
+  float(): number
+  /** An integer in [0, bound), uniformly. */
+  int(bound: number): number
+  /** A fresh buffer of `length` random bytes. */
+  bytes(length: number): Buffer
+}
+
+/** Loaded on first use: `--version` must not pay the ten milliseconds that crypto takes to start. */
+function fill(buffer: Buffer): Buffer {
+  return process.getBuiltinModule('node:crypto').randomFillSync(buffer)
+}
+
+/** The machine's cryptographic randomness. The only kind fit for keys, tokens and uids of real clusters. */
+export const secureRandom: Random = {
+  float: () => draw53(secureRandom),
+  int: (bound) => Math.floor(draw53(secureRandom) * bound),
+  bytes: (length) => fill(Buffer.allocUnsafeSlow(length)),
+}
+
+/** The same sequence for the same seed, on every machine (xoshiro128**, seeded by splitmix32). Never for secrets. */
+export function createSeededRandom(seed: number): Random {
+  const next = xoshiro128(seed)
+  const random: Random = {
+    float: () => (next() * 2 ** 21 + (next() >>> 11)) / 2 ** 53,
+    int: (bound) => Math.floor(random.float() * bound),
+    bytes(length) {
+      const out = Buffer.allocUnsafeSlow(length)
+      for (let at = 0; at < length; at++) out[at] = next() >>> 24
+      return out
+    },
+  }
+  return random
+}
+
+/** A version 4 UUID, as Kubernetes uses for `metadata.uid`. */
+export function uuid(random: Random): string {
+  const bytes = random.bytes(16)
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** `length` characters drawn from `alphabet`, each equally likely. */
+export function pick(random: Random, alphabet: string, length: number): string {
+  let out = ''
+  for (let left = length; left > 0; left--) out += alphabet[random.int(alphabet.length)]
+  return out
+}
+
+/** `items` in random order (Fisher-Yates); the argument is left alone. */
+export function shuffle<T>(random: Random, items: readonly T[]): T[] {
+  const out = [...items]
+  for (let last = out.length - 1; last > 0; last--) {
+    const other = random.int(last + 1)
+    const held = out[last] as T
+    out[last] = out[other] as T
+    out[other] = held
+  }
+  return out
+}
+
+function draw53(random: Random): number {
+  const bytes = random.bytes(7)
+  return ((bytes[0] as number) & 0x1f) * 2 ** -5 + bytes.readUIntBE(1, 6) * 2 ** -53
+}
+
+function xoshiro128(seed: number): () => number {
+  let [a, b, c, d] = [0, 0, 0, 0].map(splitmix32(seed)) as [number, number, number, number]
+  return () => {
+    const result = Math.imul(rotl(Math.imul(b, 5), 7), 9) >>> 0
+    const shifted = b << 9
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= shifted
+    d = rotl(d, 11)
+    return result
+  }
+}
+
+function splitmix32(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x9e3779b9) | 0
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad)
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97)
+    return (mixed ^ (mixed >>> 15)) >>> 0
+  }
+}
+
+function rotl(value: number, by: number): number {
+  return (value << by) | (value >>> (32 - by))
+}
