@@ -1,0 +1,128 @@
+/** Names of types: group, version, kind and resource, how they are written, and which version is the best. */
+import { compareText } from './go-text.ts'
+
+export interface GroupVersion {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+}
+
+export interface GroupKind {
+  readonly group: string
+  readonly kind: string
+}
+
+export interface GroupResource {
+  readonly group: string
+  /** Plural and lower-case: `pods`. */
+  readonly resource: string
+}
+
+export interface GroupVersionKind extends GroupVersion, GroupKind {}
+
+export interface GroupVersionResource extends GroupVersion, GroupResource {}
+
+/** Reads an `apiVersion`: `v1`, `apps/v1`. Empty text and `/` give empty parts; throws on more than one slash. */
+export function parseApiVersion(text: string): GroupVersion {
+  if (text === '' || text === '/') return { group: '', version: '' }
+  const parts = text.split('/')
+  if (parts.length > 2) throw new Error(`unexpected GroupVersion string: ${text}`)
+  return parts.length === 1 ? { group: '', version: text } : { group: parts[0] as string, version: parts[1] as string }
+}
+
+/** Writes an `apiVersion`. */
+export function apiVersionOf({ group, version }: GroupVersion): string {
+  return group === '' ? version : `${group}/${version}`
+}
+
+/** The type an object says it has. An unreadable apiVersion counts as an empty one, as upstream has it. */
+export function kindOf(object: {
+  readonly apiVersion?: string | undefined
+  readonly kind?: string | undefined
+}): GroupVersionKind {
+  const apiVersion = object.apiVersion ?? ''
+  const readable = apiVersion.indexOf('/') === apiVersion.lastIndexOf('/')
+  return { ...parseApiVersion(readable ? apiVersion : ''), kind: object.kind ?? '' }
+}
+
+/** `deployments.apps`, or `pods` in the core group: the way messages name a resource. */
+export function groupResourceText({ group, resource }: GroupResource): string {
+  return group === '' ? resource : `${resource}.${group}`
+}
+
+/** `Deployment.apps`, or `Pod` in the core group: the way messages name a kind. */
+export function groupKindText({ group, kind }: GroupKind): string {
+  return group === '' ? kind : `${kind}.${group}`
+}
+
+/** `apps/v1, Kind=Deployment`. The core group leaves its slash: `/v1, Kind=Pod`. Fit as a key of a Map. */
+export function kindKey({ group, version, kind }: GroupVersionKind): string {
+  return `${group}/${version}, Kind=${kind}`
+}
+
+/** `apps/v1, Resource=deployments`. Fit as a key of a Map. */
+export function resourceKey({ group, version, resource }: GroupVersionResource): string {
+  return `${group}/${version}, Resource=${resource}`
+}
+
+/** Reads `deployments.apps` or `pods`; everything after the first dot is the group. */
+export function parseGroupResource(text: string): GroupResource {
+  const [resource, group] = splitAtDot(text)
+  return { group, resource }
+}
+
+/** Reads `Deployment.apps` or `Pod`. */
+export function parseGroupKind(text: string): GroupKind {
+  const [kind, group] = splitAtDot(text)
+  return { group, kind }
+}
+
+/** What a user may mean by `deployments.v1.apps`: with two dots or more perhaps a version stands in the middle. */
+export function parseResourceArg(text: string): {
+  readonly full?: GroupVersionResource
+  readonly short: GroupResource
+} {
+  const short = parseGroupResource(text)
+  const [version, group] = splitAtDot(short.group)
+  return text.split('.').length < 3 ? { short } : { full: { resource: short.resource, version, group }, short }
+}
+
+const kubeVersion = /^v([0-9]+)(?:(alpha|beta)([0-9]+))?$/
+
+interface KubeVersion {
+  readonly stability: number
+  readonly major: number
+  readonly minor: number
+}
+
+/**
+ * Order of preference between versions, the better one greater: GA over beta over alpha, then the higher number; what
+ * is not written as Kubernetes versions are comes last, in reverse alphabetical order (`foo1` before `foo10`).
+ */
+export function compareVersions(a: string, b: string): number {
+  if (a === b) return 0
+  const left = parseKubeVersion(a)
+  const right = parseKubeVersion(b)
+  if (left === undefined && right === undefined) return Math.sign(compareText(b, a))
+  if (left === undefined || right === undefined) return left === undefined ? -1 : 1
+  return left.stability - right.stability || left.major - right.major || left.minor - right.minor
+}
+
+/** Whether a version promises to stay: neither alpha nor beta. */
+export function isStable(version: string): boolean {
+  return parseKubeVersion(version)?.stability === 2
+}
+
+function parseKubeVersion(text: string): KubeVersion | undefined {
+  const match = kubeVersion.exec(text)
+  if (match === null) return undefined
+  const stability = match[2] === undefined ? 2 : match[2] === 'beta' ? 1 : 0
+  const major = Number(match[1])
+  const minor = Number(match[3] ?? 0)
+  return major <= Number.MAX_SAFE_INTEGER && minor <= Number.MAX_SAFE_INTEGER ? { stability, major, minor } : undefined
+}
+
+function splitAtDot(text: string): [before: string, after: string] {
+  const dot = text.indexOf('.')
+  return dot < 0 ? [text, ''] : [text.slice(0, dot), text.slice(dot + 1)]
+}

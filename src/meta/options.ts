@@ -1,0 +1,213 @@
+/** What a request may ask for besides its object: shapes, query strings and rules of the options of every verb. */
+import { decodeQuery, type QueryShape } from './query.ts'
+import { invalidError } from './status-errors.ts'
+import { type StatusError } from './status.ts'
+import { asJson, type FieldError, forbidden, invalid, notSupported, required } from './validation/field-error.ts'
+import { validateFieldManager } from './validation/object-meta.ts'
+
+export interface GetOptions {
+  resourceVersion?: string
+}
+
+export interface ListOptions {
+  labelSelector?: string
+  fieldSelector?: string
+  watch?: boolean
+  allowWatchBookmarks?: boolean
+  resourceVersion?: string
+  resourceVersionMatch?: string
+  timeoutSeconds?: number
+  /** Below zero is no limit, as absent is. */
+  limit?: number
+  continue?: string
+  sendInitialEvents?: boolean
+  shardSelector?: string
+}
+
+export interface Preconditions {
+  uid?: string
+  resourceVersion?: string
+}
+
+export interface DeleteOptions {
+  gracePeriodSeconds?: number
+  preconditions?: Preconditions
+  orphanDependents?: boolean
+  propagationPolicy?: string
+  dryRun?: string[]
+  ignoreStoreReadErrorWithClusterBreakingPotential?: boolean
+}
+
+export interface CreateOptions {
+  dryRun?: string[]
+  fieldManager?: string
+  fieldValidation?: string
+}
+
+export type UpdateOptions = CreateOptions
+
+export interface PatchOptions extends CreateOptions {
+  /** Only for apply: take fields over from their owners. */
+  force?: boolean
+}
+
+export interface TableOptions {
+  includeObject?: string
+}
+
+export const getOptionsQuery: QueryShape<GetOptions> = { resourceVersion: 'string' }
+
+export const listOptionsQuery: QueryShape<ListOptions> = {
+  labelSelector: 'string',
+  fieldSelector: 'string',
+  watch: 'bool',
+  allowWatchBookmarks: 'bool',
+  resourceVersion: 'string',
+  resourceVersionMatch: 'string',
+  timeoutSeconds: 'int?',
+  limit: 'int',
+  continue: 'string',
+  sendInitialEvents: 'bool?',
+  shardSelector: 'string',
+}
+
+export const createOptionsQuery: QueryShape<CreateOptions> = {
+  dryRun: 'strings',
+  fieldManager: 'string',
+  fieldValidation: 'string',
+}
+
+export const updateOptionsQuery: QueryShape<UpdateOptions> = createOptionsQuery
+
+export const patchOptionsQuery: QueryShape<PatchOptions> = { ...createOptionsQuery, force: 'bool?' }
+
+export const tableOptionsQuery: QueryShape<TableOptions> = { includeObject: 'string' }
+
+/** Preconditions have a form of their own in a query. */
+export const deleteOptionsQuery: QueryShape<Omit<DeleteOptions, 'preconditions'>> = {
+  gracePeriodSeconds: 'int?',
+  orphanDependents: 'bool?',
+  propagationPolicy: 'string?',
+  dryRun: 'strings',
+  ignoreStoreReadErrorWithClusterBreakingPotential: 'bool?',
+}
+
+/** Options of a delete without a body: `uid` and `resourceVersion` are its preconditions. */
+export function decodeDeleteOptions(query: URLSearchParams): DeleteOptions {
+  const options: DeleteOptions = decodeQuery(deleteOptionsQuery, query)
+  const preconditions = decodeQuery<Preconditions>({ uid: 'string', resourceVersion: 'string' }, query)
+  return Object.keys(preconditions).length === 0 ? options : { ...options, preconditions }
+}
+
+/** Options that break their rules, as the 422 that says so. */
+export function invalidOptionsError(
+  kind: 'ListOptions' | 'DeleteOptions' | 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'TableOptions',
+  errors: readonly FieldError[],
+): StatusError {
+  return invalidError({ group: 'meta.k8s.io', kind }, '', errors)
+}
+
+/** Options of a list or a watch. */
+export function validateListOptions(options: ListOptions): FieldError[] {
+  return options.watch ? validateWatchOptions(options) : validatePlainListOptions(options)
+}
+
+function validatePlainListOptions(options: ListOptions): FieldError[] {
+  const { resourceVersionMatch: match, resourceVersion = '', sendInitialEvents } = options
+  const errors: FieldError[] = []
+  if (match !== undefined) {
+    if (resourceVersion === '') errors.push(matchForbidden('unless resourceVersion is provided'))
+    if (options.continue !== undefined) errors.push(matchForbidden('when continue is provided'))
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      errors.push(notSupported('resourceVersionMatch', asJson(match), ['Exact', 'NotOlderThan', '']))
+    }
+    if (match === 'Exact' && resourceVersion === '0') {
+      const detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+      errors.push(forbidden('resourceVersionMatch', detail))
+    }
+  }
+  if (sendInitialEvents !== undefined) {
+    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  }
+  return errors
+}
+
+function validateWatchOptions(options: ListOptions): FieldError[] {
+  const { resourceVersionMatch: match, sendInitialEvents } = options
+  const errors: FieldError[] = []
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    const detail = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'
+    errors.push(forbidden('resourceVersionMatch', detail))
+  }
+  if (match === undefined) return errors
+  if (sendInitialEvents === undefined) errors.push(matchForbidden('for watch unless sendInitialEvents is provided'))
+  if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', asJson(match), ['NotOlderThan']))
+  if (options.continue !== undefined) errors.push(matchForbidden('when continue is provided'))
+  return errors
+}
+
+function matchForbidden(when: string): FieldError {
+  return forbidden('resourceVersionMatch', `resourceVersionMatch is forbidden ${when}`)
+}
+
+const policies = ['Foreground', 'Background', 'Orphan']
+
+export function validateDeleteOptions(options: DeleteOptions): FieldError[] {
+  const { propagationPolicy: policy, orphanDependents, dryRun } = options
+  const errors: FieldError[] = []
+  if (policy !== undefined && orphanDependents !== undefined) {
+    const detail = 'orphanDependents and deletionPropagation cannot be both set'
+    errors.push(invalid('propagationPolicy', asJson(policy), detail))
+  }
+  if (policy !== undefined && !policies.includes(policy)) {
+    errors.push(notSupported('propagationPolicy', asJson(policy), [...policies, 'nil']))
+  }
+  return [...errors, ...validateDryRun(dryRun), ...validateIgnoreStoreReadError(options)]
+}
+
+export function validateCreateOptions(options: CreateOptions): FieldError[] {
+  return [
+    ...validateFieldManager('fieldManager', options.fieldManager ?? ''),
+    ...validateDryRun(options.dryRun),
+    ...validateFieldValidation(options.fieldValidation),
+  ]
+}
+
+export function validateUpdateOptions(options: UpdateOptions): FieldError[] {
+  return validateCreateOptions(options)
+}
+
+/** `apply` for server-side apply, whose manager must have a name; other patches know no force. */
+export function validatePatchOptions(options: PatchOptions, { apply }: { readonly apply: boolean }): FieldError[] {
+  const errors: FieldError[] = []
+  if (apply && (options.fieldManager ?? '') === '') errors.push(required('fieldManager', 'is required for apply patch'))
+  if (!apply && options.force !== undefined) {
+    errors.push(forbidden('force', 'may not be specified for non-apply patch'))
+  }
+  return [...errors, ...validateCreateOptions(options)]
+}
+
+export function validateTableOptions({ includeObject }: TableOptions): FieldError[] {
+  if (includeObject === undefined || ['Metadata', 'Object', 'None', ''].includes(includeObject)) return []
+  const detail = "must be 'Metadata', 'Object', 'None', or empty"
+  return [invalid('includeObject', asJson(includeObject), detail)]
+}
+
+function validateDryRun(dryRun: readonly string[] = []): FieldError[] {
+  return dryRun.every((value) => value === 'All') ? [] : [notSupported('dryRun', dryRun, ['All'])]
+}
+
+function validateFieldValidation(value = ''): FieldError[] {
+  const known = ['', 'Ignore', 'Strict', 'Warn']
+  return known.includes(value) ? [] : [notSupported('fieldValidation', value, known)]
+}
+
+/** Deleting what cannot be read leaves no room for anything that would have to read it. */
+function validateIgnoreStoreReadError(options: DeleteOptions): FieldError[] {
+  const field = 'ignoreStoreReadErrorWithClusterBreakingPotential'
+  if (options[field] !== true) return []
+  const others = ['dryRun', 'propagationPolicy', 'orphanDependents', 'gracePeriodSeconds', 'preconditions'] as const
+  return others
+    .filter((name) => options[name] !== undefined && (name !== 'dryRun' || options.dryRun?.length !== 0))
+    .map((name) => invalid(field, true, `cannot be set together with .${name}`))
+}

@@ -1,0 +1,255 @@
+/**
+ * Every failure the API has a reason for, with upstream's message, details and HTTP code. Fields stand in the order in
+ * which upstream writes them.
+ */
+import { goQuote } from './go-text.ts'
+import { groupKindText, groupResourceText, type GroupKind, type GroupResource } from './kind.ts'
+import { type Status, type StatusCause, type StatusDetails, StatusError, type StatusReason } from './status.ts'
+import { aggregateText, type FieldError, fieldErrorBody } from './validation/field-error.ts'
+
+interface Failure {
+  readonly code: number
+  readonly message: string
+  readonly reason?: StatusReason | undefined
+  readonly details?: StatusDetails
+}
+
+/** A failure that is none of the kinds below. Without a reason clients go by the code alone. */
+export function failure({ code, message, reason, details }: Failure, options?: ErrorOptions): StatusError {
+  const status: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' }
+  if (message !== '') status.message = message
+  if (reason !== undefined) status.reason = reason
+  if (details !== undefined) status.details = details
+  status.code = code
+  return new StatusError(status, options)
+}
+
+export function notFoundError(resource: GroupResource, name: string): StatusError {
+  const message = `${groupResourceText(resource)} ${goQuote(name)} not found`
+  return failure({ code: 404, reason: 'NotFound', message, details: detailsOf(resource, name) })
+}
+
+export function alreadyExistsError(resource: GroupResource, name: string): StatusError {
+  const message = `${groupResourceText(resource)} ${goQuote(name)} already exists`
+  return failure({ code: 409, reason: 'AlreadyExists', message, details: detailsOf(resource, name) })
+}
+
+/** All tries to make a name from generateName met an object of that name. */
+export function generateNameConflictError(
+  resource: GroupResource,
+  name: string,
+  retryAfterSeconds: number,
+): StatusError {
+  const exists = `${groupResourceText(resource)} ${goQuote(name)} already exists`
+  const message = `${exists}, the server was not able to generate a unique name for the object`
+  const details = withRetry(detailsOf(resource, name), retryAfterSeconds)
+  return failure({ code: 409, reason: 'AlreadyExists', message, details })
+}
+
+/** The caller did not say who it is, or not convincingly. */
+export function unauthorizedError(message = ''): StatusError {
+  return failure({ code: 401, reason: 'Unauthorized', message: message === '' ? 'not authorized' : message })
+}
+
+/** `resource` may be empty for paths that are no resource, `name` for collections. */
+export function forbiddenError(resource: GroupResource, name: string, why: string): StatusError {
+  const what = groupResourceText(resource)
+  const subject = name === '' ? `${what} is ` : `${what} ${goQuote(name)} is `
+  const message = `${what === '' ? '' : subject}forbidden: ${why}`
+  return failure({ code: 403, reason: 'Forbidden', message, details: detailsOf(resource, name) })
+}
+
+export function conflictError(resource: GroupResource, name: string, why: string): StatusError {
+  const message = `Operation cannot be fulfilled on ${groupResourceText(resource)} ${goQuote(name)}: ${why}`
+  return failure({ code: 409, reason: 'Conflict', message, details: detailsOf(resource, name) })
+}
+
+/** Somebody else wrote the object since the caller read it. */
+export function modifiedError(resource: GroupResource, name: string): StatusError {
+  const advice = 'please apply your changes to the latest version and try again'
+  return conflictError(resource, name, `the object has been modified; ${advice}`)
+}
+
+/** An apply met fields that belong to others: one cause for each. */
+export function applyConflictError(causes: readonly StatusCause[], message: string): StatusError {
+  return failure({ code: 409, reason: 'Conflict', message, details: withCauses({}, causes) })
+}
+
+/** The reason of old; servers say `resourceExpiredError` today. */
+export function goneError(message: string): StatusError {
+  return failure({ code: 410, reason: 'Gone', message })
+}
+
+export function resourceExpiredError(message: string): StatusError {
+  return failure({ code: 410, reason: 'Expired', message })
+}
+
+/** The object breaks rules: one cause for each field error. Names the Kind, not the resource. */
+export function invalidError(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
+  const what = `${groupKindText(kind)} ${goQuote(name)} is invalid`
+  const message = errors.length === 0 ? what : `${what}: ${aggregateText(errors)}`
+  const details = withCauses(detailsOf({ group: kind.group, resource: kind.kind }, name), fieldCauses(errors))
+  return failure({ code: 422, reason: 'Invalid', message, details })
+}
+
+/** Field errors as the causes of a status. */
+export function fieldCauses(errors: readonly FieldError[]): StatusCause[] {
+  return errors.map((error) => ({ reason: error.type, message: fieldErrorBody(error), field: error.field }))
+}
+
+export function badRequestError(message: string): StatusError {
+  return failure({ code: 400, reason: 'BadRequest', message })
+}
+
+/** The client is to come back later. */
+export function tooManyRequestsError(message: string, retryAfterSeconds: number): StatusError {
+  return failure({ code: 429, reason: 'TooManyRequests', message, details: withRetry({}, retryAfterSeconds) })
+}
+
+export function serviceUnavailableError(message: string): StatusError {
+  return failure({ code: 503, reason: 'ServiceUnavailable', message })
+}
+
+export function methodNotSupportedError(resource: GroupResource, action: string): StatusError {
+  const message = `${action} is not supported on resources of kind ${goQuote(groupResourceText(resource))}`
+  return failure({ code: 405, reason: 'MethodNotAllowed', message, details: detailsOf(resource, '') })
+}
+
+/** The server could not do it now. `operation` is a verb: `create`, `list`. */
+export function serverTimeoutError(resource: GroupResource, operation: string, retryAfterSeconds: number): StatusError {
+  const what = `The ${operation} operation against ${groupResourceText(resource)}`
+  const message = `${what} could not be completed at this time, please try again.`
+  const details = withRetry(detailsOf(resource, operation), retryAfterSeconds)
+  return failure({ code: 500, reason: 'ServerTimeout', message, details })
+}
+
+export function internalError(cause: Error): StatusError {
+  const message = `Internal error occurred: ${cause.message}`
+  const details: StatusDetails = { causes: [{ message: cause.message }] }
+  return failure({ code: 500, reason: 'InternalError', message, details }, { cause })
+}
+
+/** Time ran out before there was an answer; the operation may still take effect. */
+export function timeoutError(message: string, retryAfterSeconds: number): StatusError {
+  const details = withRetry({}, retryAfterSeconds)
+  return failure({ code: 504, reason: 'Timeout', message: `Timeout: ${message}`, details })
+}
+
+/** The version asked for lies in the future and did not arrive in time. */
+export function tooLargeResourceVersionError(
+  wanted: number | bigint,
+  current: number | bigint,
+  retryAfterSeconds: number,
+): StatusError {
+  const causes: StatusCause[] = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }]
+  const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`
+  return failure({ code: 504, reason: 'Timeout', message, details: withRetry({ causes }, retryAfterSeconds) })
+}
+
+export function requestEntityTooLargeError(message: string): StatusError {
+  return failure({ code: 413, reason: 'RequestEntityTooLarge', message: `Request entity too large: ${message}` })
+}
+
+/** None of what the client accepts can be produced. */
+export function notAcceptableError(accepted: readonly string[]): StatusError {
+  const message = `only the following media types are accepted: ${accepted.join(', ')}`
+  return failure({ code: 406, reason: 'NotAcceptable', message })
+}
+
+/** The body is in a format nobody here reads. */
+export function unsupportedMediaTypeError(accepted: readonly string[]): StatusError {
+  const head = 'the body of the request was in an unknown format - accepted media types include'
+  return failure({ code: 415, reason: 'UnsupportedMediaType', message: `${head}: ${accepted.join(', ')}` })
+}
+
+export interface GenericResponse {
+  readonly code: number
+  /** The HTTP method in capitals. */
+  readonly method: string
+  readonly resource?: GroupResource
+  readonly name?: string
+  /** What the other side said, when it said anything. */
+  readonly serverMessage?: string
+  readonly retryAfterSeconds?: number
+  /** The answer was not in the API's format: keeps what was said as a cause. */
+  readonly unexpected?: boolean
+}
+
+const said = (serverMessage: string): string => serverMessage
+
+/** What clients say about an answer that is not a Status, by its code. */
+const generic = new Map<number, readonly [StatusReason, string | ((serverMessage: string) => string)]>([
+  [400, ['BadRequest', 'the server rejected our request for an unknown reason']],
+  [401, ['Unauthorized', 'the server has asked for the client to provide credentials']],
+  [403, ['Forbidden', said]],
+  [404, ['NotFound', 'the server could not find the requested resource']],
+  [405, ['MethodNotAllowed', 'the server does not allow this method on the requested resource']],
+  [406, ['NotAcceptable', notAcceptableText]],
+  [409, ['Conflict', 'the server reported a conflict']],
+  [415, ['UnsupportedMediaType', said]],
+  [422, ['Invalid', 'the server rejected our request due to an error in our request']],
+  [429, ['TooManyRequests', 'the server has received too many requests and has asked us to try again later']],
+  [503, ['ServiceUnavailable', 'the server is currently unable to handle the request']],
+  [
+    504,
+    [
+      'Timeout',
+      'the server was unable to return a response in the time allotted, but may still be processing the request',
+    ],
+  ],
+])
+
+/** A failure of which only the HTTP code is known; also what the server itself says where it has no better words. */
+export function genericError(response: GenericResponse): StatusError {
+  const { code, method, name = '', serverMessage = '', retryAfterSeconds = 0 } = response
+  const resource = response.resource ?? { group: '', resource: '' }
+  const [reason, text] = genericReason(code, method, serverMessage)
+  const what = [method.toLowerCase(), groupResourceText(resource), name].filter((part) => part !== '').join(' ')
+  const message = resource.group === '' && resource.resource === '' ? text : `${text} (${what})`
+  const causes: StatusCause[] = response.unexpected
+    ? [{ reason: 'UnexpectedServerResponse', ...(serverMessage === '' ? {} : { message: serverMessage }) }]
+    : []
+  const details = withRetry(withCauses(detailsOf(resource, name), causes), retryAfterSeconds)
+  return failure({ code, reason, message, details })
+}
+
+function genericReason(
+  code: number,
+  method: string,
+  serverMessage: string,
+): [reason: StatusReason | undefined, text: string] {
+  const found = generic.get(code)
+  if (found !== undefined) {
+    const [reason, text] = found
+    const exact = code === 409 && method === 'POST' ? 'AlreadyExists' : reason
+    return [exact, typeof text === 'string' ? text : text(serverMessage)]
+  }
+  if (code >= 500) {
+    return [
+      'InternalError',
+      `an error on the server (${goQuote(serverMessage)}) has prevented the request from succeeding`,
+    ]
+  }
+  return [undefined, `the server responded with the status code ${code} but did not return more information`]
+}
+
+function notAcceptableText(serverMessage: string): string {
+  const silent = serverMessage === '' || serverMessage === 'unknown'
+  return silent ? 'the server was unable to respond with a content type that the client supports' : serverMessage
+}
+
+function detailsOf({ group, resource }: GroupResource, name: string): StatusDetails {
+  const details: StatusDetails = {}
+  if (name !== '') details.name = name
+  if (group !== '') details.group = group
+  if (resource !== '') details.kind = resource
+  return details
+}
+
+function withCauses(details: StatusDetails, causes: readonly StatusCause[]): StatusDetails {
+  return causes.length === 0 ? details : { ...details, causes: [...causes] }
+}
+
+function withRetry(details: StatusDetails, retryAfterSeconds: number): StatusDetails {
+  return retryAfterSeconds === 0 ? details : { ...details, retryAfterSeconds }
+}

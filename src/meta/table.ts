@@ -1,0 +1,37 @@
+/** metav1.Table: a list as rows of cells, the form in which kubectl asks for what it prints. */
+import { type KubeObject, type ListMeta, type TypeMeta } from './object.ts'
+
+export interface Table extends TypeMeta {
+  metadata: ListMeta
+  /** Null in all events of a watch but the first. */
+  columnDefinitions: TableColumn[] | null
+  rows: TableRow[]
+}
+
+export interface TableColumn {
+  name: string
+  /** `integer` cells are JSON numbers, `boolean` cells JSON booleans, all others text. */
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
+  format: string
+  description: string
+  /** Columns above 0 are for wide output. */
+  priority: number
+}
+
+export interface TableRow {
+  /** One for each column, in its order. */
+  cells: TableCell[]
+  conditions?: TableRowCondition[]
+  /** Whole, its metadata only, or absent, as the request wished. */
+  object?: KubeObject
+}
+
+export type TableCell = string | number | boolean | null
+
+export interface TableRowCondition {
+  /** `Completed`: the object has run its course. */
+  type: string
+  status: string
+  reason?: string
+  message?: string
+}
