@@ -1,0 +1,75 @@
+/**
+ * JSON as Go's encoding/json and sigs.k8s.io/json treat it: exact int64, errors in Go's words, repeated keys named,
+ * `<`, `>` and `&` escaped. The native parser and writer do the work whenever they would get it right; the exact ones
+ * (json-exact.ts, json-write.ts) do the rest.
+ */
+import { parseExactJson } from './json-exact.ts'
+import { DEFAULT_JSON_LIMITS, type JsonLimits, type JsonScan, scanJson, tooLarge } from './json-scan.ts'
+import type { JsonDuplicate, JsonValue } from './json-value.ts'
+import { escapeLikeGo, type WriteOptions, writeJson } from './json-write.ts'
+
+export interface JsonParseOptions {
+  /**
+   * Keep the text of every number that is not written as an int64 (`1.0`, `1e2`, `9223372036854775808`) in a
+   * `JsonNumber`. Without it such a number is a plain one, and one beyond all doubles an error. `-0` is 0 either way.
+   */
+  readonly exactNumbers?: boolean
+  /** Takes the keys given more than once (100 at most, each path once), in order of appearance. */
+  readonly duplicates?: JsonDuplicate[]
+  readonly limits?: JsonLimits
+}
+
+/**
+ * Reads one JSON document. Integers that a double cannot hold are bigints up to int64; beyond, Go has doubles, and so
+ * have we. Invalid UTF-8 and lone surrogates become U+FFFD. `__proto__` is a key like any other. Of repeated keys the
+ * last counts. Throws a JsonError; see its codes.
+ */
+export function parseJson(input: string | Buffer, options: JsonParseOptions = {}): JsonValue {
+  const limits = options.limits ?? DEFAULT_JSON_LIMITS
+  const { text, scan } = typeof input === 'string' ? scanText(input, limits) : scanBytes(input, limits)
+  const exactNumbers = options.exactNumbers ?? false
+  if (scan.plain && !(scan.fractions && exactNumbers)) {
+    const value = tryNative(text)
+    if (value !== undefined) return value
+  }
+  if (scan.exactWeight > limits.maxWeight) throw tooLarge()
+  const { value, duplicates } = parseExactJson(text, { exactNumbers, maxDepth: limits.maxDepth })
+  options.duplicates?.push(...duplicates)
+  return value
+}
+
+function scanText(input: string, limits: JsonLimits): { text: string; scan: JsonScan } {
+  const text = input.isWellFormed() ? input : input.toWellFormed()
+  return { text, scan: scanJson(text, limits) }
+}
+
+function scanBytes(bytes: Buffer, limits: JsonLimits): { text: string; scan: JsonScan } {
+  if (bytes.length > limits.maxLength * 3) throw tooLarge()
+  const text = bytes.toString('utf8')
+  return { text, scan: scanJson(text, limits, bytes) }
+}
+
+/** Undefined when the text is not JSON: the exact parser can say why, in Go's words. */
+function tryNative(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Writes a value as Go's encoder does. Members that are undefined are left out. Throws a JsonError with code `value`
+ * for a value that contains itself.
+ */
+export function stringifyJson(value: unknown, options: WriteOptions = {}): string {
+  if (options.sortedKeys) return writeJson(value, options)
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value, undefined, options.indent)
+  } catch {
+    // A bigint, or too deep a nesting for the machine's stack.
+    return writeJson(value, options)
+  }
+  return text === undefined ? 'null' : escapeLikeGo(text)
+}

@@ -1,0 +1,77 @@
+/**
+ * Regular expressions that take time linear in the text, whatever the pattern: RE2's, with Go's syntax and Go's error
+ * texts. For every pattern that comes from a user; the runtime's own can be made to run for hours.
+ */
+import { RE2JS, RE2JSException } from 're2js'
+
+export interface Regexp {
+  readonly source: string
+  /** Whether the pattern matches anywhere in the text. */
+  test(text: string): boolean
+  /** The first match, its groups behind it (undefined where a group took no part); undefined when there is none. */
+  find(text: string): readonly (string | undefined)[] | undefined
+  /** The matches that do not overlap, from left to right, `limit` of them at most; no empty one right behind another. */
+  findAll(text: string, limit?: number): string[]
+}
+
+/** The message is Go's: "error parsing regexp: missing closing ]: `[a`". */
+export class RegexpError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'RegexpError'
+  }
+}
+
+/** Compiled patterns kept: more than a cluster's policies and schemas have, few enough to forget about. */
+const MAX_CACHED = 512
+
+/** In order of last use, the oldest first. */
+const cache = new Map<string, Regexp>()
+
+/** Throws a RegexpError when the pattern is not one. The result has no state of its own and may be shared. */
+export function compileRegexp(source: string): Regexp {
+  const known = cache.get(source)
+  const regexp = known ?? create(source)
+  cache.delete(source)
+  cache.set(source, regexp)
+  if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value as string)
+  return regexp
+}
+
+function create(source: string): Regexp {
+  const compiled = compile(source)
+  return {
+    source,
+    test: (text) => compiled.test(text),
+    find(text) {
+      const matcher = compiled.matcher(text)
+      if (!matcher.find()) return undefined
+      return Array.from({ length: matcher.groupCount() + 1 }, (_, group) => matcher.group(group) ?? undefined)
+    },
+    findAll(text, limit = Infinity) {
+      const matcher = compiled.matcher(text)
+      const found: string[] = []
+      let end = -1
+      while (found.length < limit && matcher.find()) {
+        const match = matcher.group() ?? ''
+        if (match !== '' || matcher.start() !== end) found.push(match)
+        end = matcher.end()
+      }
+      return found
+    },
+  }
+}
+
+function compile(source: string): RE2JS {
+  try {
+    return RE2JS.compile(source)
+  } catch (cause) {
+    if (!(cause instanceof RE2JSException)) throw cause
+    throw new RegexpError(asGoSays(cause.message), { cause })
+  }
+}
+
+/** Go quotes the rest of the pattern even where nothing is left. */
+function asGoSays(message: string): string {
+  return message.endsWith('trailing backslash at end of expression') ? `${message}: \`\`` : message
+}

@@ -1,0 +1,116 @@
+/**
+ * YAML text into js-yaml's events, with what go-yaml forgives (flow collections and quoted text that go on left of
+ * their key) and, as near as the parser's findings allow, with go-yaml's complaints.
+ */
+import { type Event, parseEvents, YAMLException } from 'js-yaml'
+
+import { YamlError } from './yaml-error.ts'
+
+/** The parser calls itself for every level: the machine's stack ends before go-yaml's 10,000. */
+export const MAX_YAML_DEPTH = 1_000
+
+/** How many characters all second tries together may read. */
+const MAX_RETRIED = 8 * 2 ** 20
+
+export interface YamlEvents {
+  readonly events: Event[]
+  /** The text the events refer to: the given one, but for added blanks. Lines are the same. */
+  readonly text: string
+}
+
+/** Throws a YamlError. */
+export function readYamlEvents(given: string): YamlEvents {
+  let text = given
+  for (let read = 0; ; read += text.length) {
+    try {
+      return { text, events: parseEvents(text, { maxDepth: MAX_YAML_DEPTH }) }
+    } catch (cause) {
+      if (!(cause instanceof YAMLException)) throw cause
+      const mended = read < MAX_RETRIED ? indentContinuation(text, cause) : undefined
+      if (mended === undefined) throw asYamlError(text, cause)
+      text = mended
+    }
+  }
+}
+
+/** Blanks at the start of a line inside brackets or quotes mean nothing, so too few of them can be made enough. */
+function indentContinuation(text: string, cause: YAMLException): string | undefined {
+  if (cause.reason !== 'deficient indentation' || !cause.mark) return undefined
+  const { position } = cause.mark
+  const start = text.lastIndexOf('\n', position - 1) + 1
+  // Far enough for most keys; where it is not, the next try adds as much again.
+  return `${text.slice(0, start)}${' '.repeat(32)}${text.slice(start)}`
+}
+
+function asYamlError(text: string, cause: YAMLException): YamlError {
+  if (cause.reason.startsWith('nesting exceeded')) {
+    return new YamlError('depth', `yaml: exceeded max depth of ${MAX_YAML_DEPTH}`, { cause })
+  }
+  const { line, position } = cause.mark ?? { line: 0, position: 0 }
+  const [message, shift] = explain(text, position, cause.reason)
+  // Like go-yaml, which counts lines from 0 and takes 0 for unknown, keep quiet about the first line.
+  const where = line > 0 ? `line ${line + shift}: ` : ''
+  return new YamlError('syntax', `yaml: ${where}${message}`, { cause })
+}
+
+/** A message, and what to add to the line (counted from 0): go-yaml's scanner and parser count differently. */
+type Explanation = readonly [message: string, shift: 0 | 1 | 2]
+
+const BAD_CHARACTER: Explanation = ['found character that cannot start any token', 1]
+const NO_COLON: Explanation = ["could not find expected ':'", 2]
+const NO_KEY: Explanation = ['did not find expected key', 0]
+const NO_MAPPING: Explanation = ['mapping values are not allowed in this context', 1]
+const NO_NODE: Explanation = ['did not find expected node content', 1]
+
+const BY_REASON: readonly (readonly [RegExp, Explanation])[] = [
+  [/^tab characters must not/, BAD_CHARACTER],
+  [/^bad indentation of a sequence entry/, ["did not find expected '-' indicator", 0]],
+  [/within a (?:single|double) quoted scalar/, ['found unexpected end of stream', 1]],
+  [/multiline key may not|^expected ':' after/, NO_COLON],
+  [/^unknown escape sequence/, ['found unknown escape character', 1]],
+  [/non-printable|^null byte|valid JSON character/, ['control characters are not allowed', 1]],
+  [/^name of an (?:anchor|alias) node/, ['did not find expected alphabetic or numeric character', 1]],
+  [/^expected the node content/, NO_NODE],
+  [/^directives end mark/, ['found unknown directive name', 1]],
+  [/^a line break is expected/, ['did not find expected comment or line break', 1]],
+  [/^expected hexadecimal character/, ['did not find expected hexdecimal number', 1]],
+  [/^deficient indentation/, NO_KEY],
+]
+
+function explain(text: string, position: number, reason: string): Explanation {
+  const start = text.lastIndexOf('\n', position - 1) + 1
+  if (reason.startsWith('bad indentation of a mapping entry')) return explainEntry(text, start, position)
+  if (reason.startsWith('end of the stream or a document separator')) return explainRest(text, start)
+  if (/within a flow collection|missed comma/.test(reason)) {
+    const close = text.lastIndexOf('[', position) > text.lastIndexOf('{', position) ? ']' : '}'
+    return [`did not find expected ',' or '${close}'`, 1]
+  }
+  return BY_REASON.find(([pattern]) => pattern.test(reason))?.[1] ?? [reason, 1]
+}
+
+const BY_CHARACTER: Readonly<Record<string, Explanation>> = {
+  '@': BAD_CHARACTER,
+  '`': BAD_CHARACTER,
+  '%': BAD_CHARACTER,
+  '-': ['block sequence entries are not allowed in this context', 1],
+  '?': ['mapping keys are not allowed in this context', 1],
+  ']': NO_NODE,
+  '}': NO_NODE,
+}
+
+/** Something stands where the next key was to begin. */
+function explainEntry(text: string, start: number, position: number): Explanation {
+  const before = text.slice(start, position)
+  if (before.trim() === '' || /["']$/.test(before)) return NO_KEY
+  return BY_CHARACTER[text.charAt(position)] ?? NO_MAPPING
+}
+
+/** Something stands after all of the document. */
+function explainRest(text: string, start: number): Explanation {
+  const end = text.indexOf('\n', start)
+  const line = text.slice(start, end < 0 ? undefined : end)
+  if (line.startsWith('\t')) return BAD_CHARACTER
+  if (/^\s*-(?:\s|$)/.test(line)) return NO_KEY
+  if (!/:(?:\s|$)/.test(line)) return NO_COLON
+  return /^(?:#.*\n|\s*\n|---.*\n)*-\s/.test(text) ? ["did not find expected '-' indicator", 0] : NO_MAPPING
+}
