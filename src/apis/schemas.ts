@@ -135,13 +135,14 @@ function declare(table: Table, goName: string): StructSchema {
   if (row === undefined) throw new Error(`No struct "${goName}" in the table "${table.name}"`)
   const fields = new Map<string, FieldSchema>()
   const protobuf: ProtobufField[] = []
+  const goType = `${table.goPackage}.${goName}`
   const struct: StructSchema = {
     type: 'struct',
-    goType: `${table.goPackage}.${goName}`,
+    goType,
     fields,
     mapType: row[0] & STRUCT_FLAG.atomic ? 'atomic' : 'granular',
     preserveUnknown: false,
-    ...(row[0] & STRUCT_FLAG.jsonOnly ? {} : { protobuf: { fields: protobuf } }),
+    ...(row[0] & STRUCT_FLAG.jsonOnly ? {} : { protobuf: { goType, fields: protobuf } }),
   }
   table.resolved.set(goName, struct)
   shells.set(struct, { table, row, struct, fields, protobuf, filled: false })

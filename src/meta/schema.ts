@@ -109,6 +109,8 @@ export interface FieldSchema {
 
 /** How a struct travels in protobuf: fields in ascending number, members that JSON inlines as messages of their own. */
 export interface ProtobufMessage {
+  /** Go's name of the struct behind it, which type errors show for members that JSON inlines. */
+  readonly goType?: string
   readonly fields: readonly ProtobufField[]
 }
 

@@ -1,0 +1,228 @@
+/**
+ * Which form an answer takes and which form a body has. Pure: headers and what the endpoint offers in, a decision or
+ * a refusal with upstream's text out. CBOR is not offered, so it is refused like any unknown type.
+ */
+import { type AcceptClause, acceptedTypes, parseAccept } from './accept.ts'
+
+export type MediaType = 'application/json' | 'application/yaml' | 'application/vnd.kubernetes.protobuf'
+
+/** In upstream's order: the first is what a client gets who asks for nothing. */
+export const MEDIA_TYPES: readonly MediaType[] = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+]
+
+/** Custom resources have no protobuf form. */
+export const CUSTOM_RESOURCE_MEDIA_TYPES: readonly MediaType[] = ['application/json', 'application/yaml']
+
+/** YAML has no frames. */
+const STREAMED: ReadonlySet<MediaType> = new Set(['application/json', 'application/vnd.kubernetes.protobuf'])
+
+/** The kind an answer is turned into: `as`, `g` and `v` of a media type. */
+export interface Target {
+  readonly kind: string
+  readonly group: string
+  readonly version: string
+}
+
+/** What an endpoint can answer with. */
+export interface Offer {
+  /** How the endpoint is routed. Custom resources are not, so a refusal reads differently; lists can be watched. */
+  readonly endpoint: 'object' | 'list' | 'custom'
+  /** Forms of the object itself. The Partial kinds come in every form of `MEDIA_TYPES` regardless. */
+  readonly mediaTypes: readonly MediaType[]
+  /** Whether the endpoint can answer with a Table. */
+  readonly tables: boolean
+}
+
+export interface Negotiated {
+  readonly mediaType: MediaType
+  /** Absent: the object as it is. */
+  readonly as?: Target
+  /** The client asked for `stream=watch`. */
+  readonly stream: boolean
+  /** The media type itself asked for indentation, see also `prefersPretty`. */
+  readonly pretty: boolean
+}
+
+/** A 406 or 415, to be answered as a Status with this message. */
+export interface Refusal {
+  readonly code: 406 | 415
+  readonly reason: 'NotAcceptable' | 'UnsupportedMediaType'
+  readonly message: string
+}
+
+export function isRefusal(outcome: Negotiated | Refusal | MediaType | PatchType): outcome is Refusal {
+  return typeof outcome === 'object' && 'code' in outcome
+}
+
+/** Decides the form of an answer. An empty `accept` stands for a missing header. */
+export function negotiateAccept(accept: string, offer: Offer): Negotiated | Refusal {
+  if (accept === '') return plainJson
+  const refusal = offer.endpoint === 'custom' ? undefined : refuseRoute(accept, offer)
+  if (refusal !== undefined) return refusal
+  return firstAcceptable(accept, (mediaType, as) => allowsTarget(offer, mediaType, as)) ?? notAcceptable(offered(offer))
+}
+
+/** The same for a watch: what has no frames, YAML, is refused. */
+export function negotiateWatch(accept: string, offer: Offer): Negotiated | Refusal {
+  const outcome = negotiateAccept(accept, offer)
+  if (isRefusal(outcome) || STREAMED.has(outcome.mediaType)) return outcome
+  return notAcceptable(streams(offered(offer)))
+}
+
+/**
+ * `/api` and `/apis`: an aggregated document when any clause asks for the version served, whatever stands before it;
+ * else the old one.
+ */
+export function negotiateDiscovery(accept: string): Negotiated | Refusal {
+  if (accept === '') return plainJson
+  const aggregated = firstAcceptable(accept, (_mediaType, as) => as !== undefined && isAggregatedDiscovery(as))
+  if (aggregated !== undefined) return aggregated
+  return firstAcceptable(accept, (_mediaType, as) => as === undefined) ?? notAcceptable(MEDIA_TYPES)
+}
+
+/** The Content-Type of an answer; the aggregated discovery documents must repeat what was asked for. */
+export function contentTypeOf({ mediaType, as }: Negotiated, options: { readonly watch?: boolean } = {}): string {
+  if (options.watch === true && mediaType !== 'application/json') return `${mediaType};stream=watch`
+  if (as === undefined || !isAggregatedDiscovery(as)) return mediaType
+  return `${mediaType};g=${as.group};v=${as.version};as=${as.kind}`
+}
+
+/** Whether JSON is indented for this client: the `pretty` parameter ('' when missing) decides, else the User-Agent. */
+export function prefersPretty(pretty: string, userAgent: string): boolean {
+  if (pretty !== '') return /^(?:1|t|T|TRUE|true|True)$/.test(pretty)
+  return /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent)
+}
+
+/** The form of the body of a POST, PUT or DELETE. An empty header means JSON. */
+export function negotiateContentType(contentType: string, mediaTypes: readonly MediaType[]): MediaType | Refusal {
+  if (contentType === '') return mediaTypes[0] ?? 'application/json'
+  const name = parseMediaType(contentType)
+  return mediaTypes.find((mediaType) => mediaType === name) ?? unknownFormat(mediaTypes)
+}
+
+export type PatchType =
+  | 'application/json-patch+json'
+  | 'application/merge-patch+json'
+  | 'application/strategic-merge-patch+json'
+  | 'application/apply-patch+yaml'
+
+const patchTypes: readonly PatchType[] = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+]
+
+/** The kind of a PATCH body. Custom resources have no strategic merge. */
+export function negotiatePatch(contentType: string, endpoint: 'builtin' | 'custom'): PatchType | Refusal {
+  if (endpoint === 'custom') {
+    const served = patchTypes.filter((type) => type !== 'application/strategic-merge-patch+json')
+    const name = contentType.replace(/(?<=.);.*$/s, '')
+    return served.find((type) => type === name) ?? unknownFormat(served)
+  }
+  const named = acceptedTypes(contentType)
+  return patchTypes.find((type) => named.includes(type)) ?? unsupported('415: Unsupported Media Type')
+}
+
+/** A list was asked for `as=PartialObjectMetadata`; `goType` is what upstream calls it, `*core.PodList`. */
+export function notAnObject(goType: string): Refusal {
+  return refused(`you requested PartialObjectMetadata, but the requested object is a list (${goType})`)
+}
+
+/** One object was asked for `as=PartialObjectMetadataList`. */
+export function notAList(goType: string): Refusal {
+  return refused(`you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`)
+}
+
+const plainJson: Negotiated = { mediaType: 'application/json', stream: false, pretty: false }
+
+/** The router looks at names only, before anything else: it knows no `application/*` and no parameters. */
+function refuseRoute(accept: string, offer: Offer): Refusal | undefined {
+  const known: readonly string[] = MEDIA_TYPES
+  if (acceptedTypes(accept).some((type) => type === '*/*' || known.includes(type))) return undefined
+  const produced = offer.endpoint === 'list' ? [...MEDIA_TYPES, ...streams(MEDIA_TYPES)] : MEDIA_TYPES
+  return refused(`406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`)
+}
+
+type Allows = (mediaType: MediaType, as: Target | undefined) => boolean
+
+function firstAcceptable(accept: string, allows: Allows): Negotiated | undefined {
+  for (const clause of parseAccept(accept)) {
+    for (const mediaType of MEDIA_TYPES) {
+      const outcome = matches(clause, mediaType) ? accepts(clause, mediaType, allows) : undefined
+      if (outcome !== undefined) return outcome
+    }
+  }
+  return undefined
+}
+
+function matches({ type, subtype }: AcceptClause, mediaType: MediaType): boolean {
+  if (type === '*' && subtype === '*') return true
+  return type === 'application' && (subtype === '*' || mediaType === `application/${subtype}`)
+}
+
+function accepts({ params }: AcceptClause, mediaType: MediaType, allows: Allows): Negotiated | undefined {
+  const stream = params.get('stream') ?? ''
+  if (stream !== '' && (stream !== 'watch' || !STREAMED.has(mediaType))) return undefined
+  const serverVersion = params.get('sv') ?? ''
+  if (serverVersion !== '' && serverVersion !== 'v1') return undefined
+  const as = targetOf(params)
+  if (!allows(mediaType, as)) return undefined
+  return { mediaType, ...(as && { as }), stream: stream !== '', pretty: params.get('pretty') === '1' }
+}
+
+function targetOf(params: ReadonlyMap<string, string>): Target | undefined {
+  if (!params.has('as') && !params.has('g') && !params.has('v')) return undefined
+  return { kind: params.get('as') ?? '', group: params.get('g') ?? '', version: params.get('v') ?? '' }
+}
+
+function allowsTarget(offer: Offer, mediaType: MediaType, as: Target | undefined): boolean {
+  if (as === undefined) return offer.mediaTypes.includes(mediaType)
+  if (as.group !== 'meta.k8s.io' || (as.version !== 'v1' && as.version !== 'v1beta1')) return false
+  if (as.kind === 'Table') return offer.tables && mediaType !== 'application/vnd.kubernetes.protobuf'
+  return as.kind === 'PartialObjectMetadata' || as.kind === 'PartialObjectMetadataList'
+}
+
+/** What a refusal lists: the serializer of custom resources names all three, though it writes two. */
+function offered(offer: Offer): readonly MediaType[] {
+  return offer.endpoint === 'custom' ? MEDIA_TYPES : offer.mediaTypes
+}
+
+function streams(mediaTypes: readonly MediaType[]): string[] {
+  return mediaTypes.filter((type) => STREAMED.has(type)).map((type) => `${type};stream=watch`)
+}
+
+function isAggregatedDiscovery({ kind, group, version }: Target): boolean {
+  return group === 'apidiscovery.k8s.io' && version === 'v2' && kind === 'APIGroupDiscoveryList'
+}
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const mediaTypePattern = new RegExp(
+  `^(${token}(?:/${token})?)((?:\\s*;\\s*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*"))*)\\s*;?\\s*$`,
+)
+
+/** The lower-case name of a media type whose parameters are well formed; '' for anything else. */
+function parseMediaType(text: string): string {
+  return mediaTypePattern.exec(text.trim())?.[1]?.toLowerCase() ?? ''
+}
+
+function notAcceptable(mediaTypes: readonly string[]): Refusal {
+  return refused(`only the following media types are accepted: ${mediaTypes.join(', ')}`)
+}
+
+function refused(message: string): Refusal {
+  return { code: 406, reason: 'NotAcceptable', message }
+}
+
+function unknownFormat(accepted: readonly string[]): Refusal {
+  return unsupported(
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  )
+}
+
+function unsupported(message: string): Refusal {
+  return { code: 415, reason: 'UnsupportedMediaType', message }
+}

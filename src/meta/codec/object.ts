@@ -1,0 +1,256 @@
+/**
+ * Bytes of a request, a file or a store to an object: find out what it claims to be, look up the schema, decode. The
+ * order of complaints is upstream's: syntax, kind, types, and only then what was asked of the object.
+ */
+import { Buffer } from 'node:buffer'
+
+import { DEFAULT_JSON_LIMITS, type JsonLimits } from '#lib/json-scan.ts'
+import { isJsonObject, type JsonDuplicate, JsonError, type JsonObject } from '#lib/json-value.ts'
+import { parseJson } from '#lib/json.ts'
+import { YamlError } from '#lib/yaml-error.ts'
+import { parseYaml } from '#lib/yaml.ts'
+
+import { goQuote } from '../go-text.ts'
+import { apiVersionOf, type GroupVersionKind, parseApiVersion } from '../kind.ts'
+import type { StructSchema } from '../schema.ts'
+import { goWord } from './decode-state.ts'
+import { decodeValue, type FieldValidation } from './decode.ts'
+import { CodecError, strictError } from './error.ts'
+import type { MediaType } from './negotiate.ts'
+import { decodeMessage } from './protobuf-decode.ts'
+import { decodeEnvelope } from './protobuf.ts'
+import { normalizeUntyped } from './untyped.ts'
+
+export interface DecodeOptions {
+  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
+  /** Default `Ignore`. Protobuf has neither unknown nor repeated fields to speak of. */
+  readonly validation?: FieldValidation
+  /** What an object is that does not say so. */
+  readonly defaultKind?: GroupVersionKind
+  /** What the object must be. */
+  readonly expected?: ExpectedKind
+  /** How much work the document may make. The default is fit for the body of a request, not for every list. */
+  readonly limits?: JsonLimits
+}
+
+/** What a struct costs, in the unit of `JsonLimits.maxWeight`. */
+const STRUCT_WEIGHT = 20
+
+export interface ExpectedKind extends GroupVersionKind {
+  /** What upstream calls its internal type: `core.ConfigMap`. */
+  readonly internalType: string
+  /** Other versions of the kind that will do. */
+  readonly acceptsVersion?: (version: string) => boolean
+}
+
+export interface Decoded {
+  readonly gvk: GroupVersionKind
+  /** In canonical form, kind and apiVersion first. */
+  readonly object: JsonObject
+  /** Under Warn, what to warn of. */
+  readonly offences: readonly string[]
+}
+
+/** What upstream's server calls its table of types, in the error about a type it does not have. */
+const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
+
+/** Decodes an object of a known kind. Throws a CodecError, and nothing else, for whatever the bytes are. */
+export function decodeObject(body: Buffer | string, mediaType: MediaType, options: DecodeOptions): Decoded {
+  if (mediaType === 'application/vnd.kubernetes.protobuf') return decodeProtobufObject(body, options)
+  const document = parseDocument(body, mediaType, options.limits)
+  const gvk = withDefaults(interpret(document.value), options.defaultKind)
+  const schema = lookUp(gvk, options, () => String(body))
+  const sink = { duplicates: document.duplicates, offences: [], maxStructs: maxStructs(options) }
+  const validation = options.validation ?? 'Ignore'
+  const value = guarded(gvk, () => decodeValue(schema, document.value, validation, sink))
+  const object = withTypeMeta(value as JsonObject, gvk, schema)
+  const offences = gather(document.offences, sink.offences, validation)
+  return finish({ gvk, object, offences }, schema.goType, options)
+}
+
+/**
+ * Decodes an object without schema, as custom resources are before their own schema prunes and checks them: keys
+ * sorted, nothing left out.
+ */
+export function decodeUntypedObject(
+  body: Buffer | string,
+  mediaType: MediaType,
+  validation: FieldValidation = 'Ignore',
+): Decoded {
+  const { value, duplicates, offences } = parseDocument(body, mediaType)
+  const gvk = interpret(value)
+  if (gvk.kind === '') throw new CodecError('no-kind', `Object 'Kind' is missing in '${String(body)}'`, { gvk })
+  const object = guarded(gvk, () => normalizeUntyped(value)) as JsonObject
+  const repeated = duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`)
+  const found = gather(offences, repeated, validation)
+  if (validation === 'Strict' && found.length > 0) throw strictError(found, gvk)
+  return { gvk, object, offences: found }
+}
+
+/** All offences: those of the YAML parser are one under Strict, in its own frame, and one warning each otherwise. */
+function gather(yaml: readonly string[], others: readonly string[], validation: FieldValidation): string[] {
+  if (validation === 'Ignore') return []
+  if (validation === 'Warn' || yaml.length === 0) return [...yaml, ...others]
+  return [['yaml: unmarshal errors:', ...yaml].join('\n  '), ...others]
+}
+
+/**
+ * What a server answers to a body it could not decode where it expected `kind`: upstream's whole sentence around the
+ * error.
+ */
+export function badRequestText(error: CodecError, kind: string, body: Uint8Array): string {
+  if (error.code === 'wrong-version') return error.message
+  const { gvk } = error
+  if (gvk !== undefined && gvk.kind !== '') {
+    return `${gvk.kind} in version ${goQuote(gvk.version)} cannot be handled as a ${kind}: ${error.message}`
+  }
+  return `the object provided is unrecognized (must be of type ${kind}): ${error.message} (${summary(body)})`
+}
+
+function decodeProtobufObject(body: Buffer | string, options: DecodeOptions): Decoded {
+  const { apiVersion, kind, message } = decodeEnvelope(typeof body === 'string' ? Buffer.from(body) : body)
+  const gvk = withDefaults(kindFrom(apiVersion, kind), options.defaultKind)
+  const typeMeta = `runtime.TypeMeta{APIVersion:${goQuote(apiVersion)}, Kind:${goQuote(kind)}}`
+  const schema = lookUp(gvk, options, () => typeMeta)
+  const object = guarded(gvk, () => decodeMessage(schema, message, maxStructs(options)))
+  return finish({ gvk, object: withTypeMeta(object, gvk, schema), offences: [] }, schema.goType, options)
+}
+
+function maxStructs({ limits = DEFAULT_JSON_LIMITS }: DecodeOptions): number {
+  return Math.floor(limits.maxWeight / STRUCT_WEIGHT)
+}
+
+interface Document {
+  readonly value: unknown
+  readonly duplicates: readonly JsonDuplicate[]
+  /** Repeated keys that the parser itself complains of, as YAML's does. */
+  readonly offences: readonly string[]
+}
+
+function parseDocument(
+  body: Buffer | string,
+  mediaType: MediaType,
+  limits: JsonLimits = DEFAULT_JSON_LIMITS,
+): Document {
+  if (mediaType === 'application/yaml') return parseYamlDocument(body)
+  const duplicates: JsonDuplicate[] = []
+  try {
+    return { value: parseJson(body, { exactNumbers: true, duplicates, limits }), duplicates, offences: [] }
+  } catch (cause) {
+    throw parseError(cause)
+  }
+}
+
+/** Go makes JSON of YAML first, which sorts the keys, so that offences come sorted too. */
+function parseYamlDocument(body: Buffer | string): Document {
+  const offences: string[] = []
+  try {
+    const value = normalizeUntyped(parseYaml(body, { duplicates: offences }))
+    return { value, duplicates: [], offences }
+  } catch (cause) {
+    if (!(cause instanceof YamlError)) throw cause
+    throw new CodecError(cause.code === 'value' ? 'type' : cause.code, cause.message, { cause })
+  }
+}
+
+function parseError(cause: unknown): unknown {
+  if (!(cause instanceof JsonError)) return cause
+  if (cause.code === 'limit') return new CodecError('limit', cause.message, { cause })
+  const code = cause.code === 'depth' ? 'depth' : 'syntax'
+  return new CodecError(code, `couldn't get version/kind; json parse error: ${cause.message}`, { cause })
+}
+
+/** Go's look at the document before the type is known. It does not mind the case of the two names. */
+function interpret(value: unknown): GroupVersionKind {
+  if (value === null) return kindFrom('', '')
+  if (!isJsonObject(value)) throw notReadable(value, `value of type ${typeMetaStruct}`)
+  const found = { kind: '', apiVersion: '' }
+  for (const key of Object.keys(value)) {
+    const name = names.get(key.toLowerCase())
+    if (name === undefined) continue
+    const text = value[key]
+    if (typeof text !== 'string' && text !== null) throw notReadable(text, `struct field .${name} of type string`)
+    found[name] = text ?? found[name]
+  }
+  return kindFrom(found.apiVersion, found.kind)
+}
+
+const names = new Map<string, 'kind' | 'apiVersion'>([
+  ['kind', 'kind'],
+  ['apiversion', 'apiVersion'],
+])
+
+const typeMetaStruct = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
+
+function notReadable(value: unknown, where: string): CodecError {
+  const message = `json: cannot unmarshal ${goWord(value, false)} into Go ${where}`
+  return new CodecError('type', `couldn't get version/kind; json parse error: ${message}`)
+}
+
+function kindFrom(apiVersion: string, kind: string): GroupVersionKind {
+  try {
+    return { ...parseApiVersion(apiVersion), kind }
+  } catch (cause) {
+    throw new CodecError('syntax', (cause as Error).message, { cause })
+  }
+}
+
+function withDefaults(actual: GroupVersionKind, defaults: GroupVersionKind | undefined): GroupVersionKind {
+  if (defaults === undefined) return actual
+  const kind = actual.kind === '' ? defaults.kind : actual.kind
+  if (actual.version !== '' || (actual.group !== '' && actual.group !== defaults.group)) return { ...actual, kind }
+  return { group: defaults.group, version: defaults.version, kind }
+}
+
+function lookUp(gvk: GroupVersionKind, options: DecodeOptions, describe: () => string): StructSchema {
+  if (gvk.kind === '') throw new CodecError('no-kind', `Object 'Kind' is missing in '${describe()}'`, { gvk })
+  if (gvk.version === '')
+    throw new CodecError('no-version', `Object 'apiVersion' is missing in '${describe()}'`, { gvk })
+  const schema = options.schemaFor(gvk)
+  if (schema !== undefined) return schema
+  const where = `for version ${goQuote(apiVersionOf(gvk))} in scheme ${goQuote(SCHEME_NAME)}`
+  throw new CodecError('unknown-kind', `no kind ${goQuote(gvk.kind)} is registered ${where}`, { gvk })
+}
+
+/** Tells every error what the object claimed to be. */
+function guarded<Value>(gvk: GroupVersionKind, run: () => Value): Value {
+  try {
+    return run()
+  } catch (cause) {
+    if (!(cause instanceof CodecError)) throw cause
+    throw new CodecError(cause.code, cause.message, { cause, gvk })
+  }
+}
+
+function withTypeMeta(object: JsonObject, gvk: GroupVersionKind, schema: StructSchema): JsonObject {
+  if (!schema.fields.has('kind') || !schema.fields.has('apiVersion')) return object
+  const apiVersion = apiVersionOf(gvk)
+  if (object['kind'] === gvk.kind && object['apiVersion'] === apiVersion) return object
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
+  return { kind: gvk.kind, apiVersion, ...rest }
+}
+
+/** What was asked of the object, once it is known to be one. */
+function finish(decoded: Decoded, goType: string, { expected, validation }: DecodeOptions): Decoded {
+  const { gvk, offences } = decoded
+  if (expected !== undefined && (gvk.kind !== expected.kind || gvk.group !== expected.group)) {
+    const message = `converting (${goType}) to (${expected.internalType}): unknown conversion`
+    throw new CodecError('wrong-kind', message, { gvk })
+  }
+  if (validation === 'Strict' && offences.length > 0) throw strictError(offences, gvk)
+  if (expected !== undefined && gvk.version !== expected.version && expected.acceptsVersion?.(gvk.version) !== true) {
+    const [given, wanted] = [apiVersionOf(gvk), apiVersionOf(expected)]
+    const message = `the API version in the data (${given}) does not match the expected API version (${wanted})`
+    throw new CodecError('wrong-version', message, { gvk })
+  }
+  return decoded
+}
+
+/** As much of a body as an error shows: text as text, anything else in hexadecimal. */
+const SUMMARY_BYTES = 30
+
+function summary(body: Uint8Array): string {
+  if (body.length === 0) return '<empty>'
+  const start = Buffer.from(body.subarray(0, SUMMARY_BYTES)).toString(body[0] === 0x7b ? 'utf8' : 'hex')
+  return body.length > SUMMARY_BYTES ? `${start} ...` : start
+}

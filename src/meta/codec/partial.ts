@@ -1,0 +1,89 @@
+/**
+ * Objects reduced to their metadata, and the frames of watches. A frame is made around the ready-made bytes of an
+ * object, which many watchers share.
+ */
+import { Buffer } from 'node:buffer'
+
+import type { JsonObject } from '#lib/json-value.ts'
+import { defineMessage } from '#lib/protobuf/message.ts'
+
+import { CodecError } from './error.ts'
+import { explain } from './protobuf-decode.ts'
+
+/** Versions of `meta.k8s.io` that have the Partial kinds. */
+export type PartialVersion = 'v1' | 'v1beta1'
+
+/** The object's metadata as an object of its own. Shares the metadata with it. */
+export function partialObject(object: JsonObject, version: PartialVersion = 'v1'): JsonObject {
+  return {
+    kind: 'PartialObjectMetadata',
+    apiVersion: `meta.k8s.io/${version}`,
+    metadata: object['metadata'] ?? {},
+  }
+}
+
+/** The metadata of a list and of its items. Unlike those of other lists, the items say what they are. */
+export function partialList(list: JsonObject, version: PartialVersion = 'v1'): JsonObject {
+  const items = (list['items'] ?? []) as JsonObject[]
+  return {
+    kind: 'PartialObjectMetadataList',
+    apiVersion: `meta.k8s.io/${version}`,
+    metadata: list['metadata'] ?? {},
+    items: items.map((item) => partialObject(item, version)),
+  }
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
+
+/** One line of a JSON watch, from the JSON of the object. */
+export function jsonWatchFrame(type: WatchEventType, object: string): string {
+  return `{"type":"${type}","object":${object}}\n`
+}
+
+/** One frame of a protobuf watch, from the object in its envelope: length, event, the envelope inside. */
+export function protobufWatchFrame(type: WatchEventType, envelope: Uint8Array): Buffer {
+  const event = WatchEvent.encode({ type, object: { raw: envelope } })
+  const frame = Buffer.allocUnsafe(LENGTH_BYTES + event.length)
+  frame.writeUInt32BE(event.length)
+  frame.set(event, LENGTH_BYTES)
+  return frame
+}
+
+export interface WatchFrame {
+  /** Any text: servers may know more types than we do. */
+  readonly type: string
+  /** The object in its envelope. Shares memory with the frame. */
+  readonly object: Buffer
+}
+
+/** Reads what `protobufWatchFrame` wrote, without the length in front. Throws a CodecError. */
+export function decodeWatchEvent(event: Buffer): WatchFrame {
+  try {
+    const { type, object } = WatchEvent.decode(event)
+    return { type, object: object?.raw ?? Buffer.alloc(0) }
+  } catch (cause) {
+    throw explain(cause)
+  }
+}
+
+/**
+ * Cuts a stream into frames: the whole ones at the start of `bytes`, without their lengths, and what is left over. All
+ * share memory with `bytes`. Throws a CodecError when a frame is longer than `limitBytes`.
+ */
+export function splitFrames(bytes: Buffer, limitBytes: number): { frames: Buffer[]; rest: Buffer } {
+  const frames: Buffer[] = []
+  let at = 0
+  while (bytes.length - at >= LENGTH_BYTES) {
+    const length = bytes.readUInt32BE(at)
+    if (length > limitBytes) throw new CodecError('limit', `Watch frame of ${length} bytes is over ${limitBytes}`)
+    const end = at + LENGTH_BYTES + length
+    if (end > bytes.length) break
+    frames.push(bytes.subarray(at + LENGTH_BYTES, end))
+    at = end
+  }
+  return { frames, rest: bytes.subarray(at) }
+}
+
+const LENGTH_BYTES = 4
+const RawExtension = defineMessage({ raw: [1, 'bytes'] })
+const WatchEvent = defineMessage({ type: [1, 'string'], object: [2, RawExtension] })

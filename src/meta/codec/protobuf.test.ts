@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { describe, it } from 'node:test'
+
+import fc from 'fast-check'
+
+import type { JsonObject } from '#lib/json-value.ts'
+
+import type { FieldSchema, ProtobufField, Schema, ScalarType, StructSchema } from '../schema.ts'
+import { encodeJson } from './encode-json.ts'
+import { CodecError } from './error.ts'
+import { decodeMessage } from './protobuf-decode.ts'
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  encodeListMessage,
+  encodeMessage,
+  encodeProtobuf,
+  isProtobuf,
+} from './protobuf.ts'
+import { sortMembers } from './untyped.ts'
+
+function scalar(type: ScalarType): Schema {
+  return { type, goType: type }
+}
+
+type Row = [number: number, name: string, schema: Schema, options?: Partial<FieldSchema>]
+
+/** A struct with its fields in the order given, whatever their numbers. Lists are repeated unless they have a name. */
+function struct(goType: string, ...rows: Row[]): StructSchema {
+  const fields = new Map<string, FieldSchema>()
+  const numbered: ProtobufField[] = rows.map(([number, name, schema, options]) => {
+    const field = { name, schema, required: false, pointer: false, omitEmpty: true, ...options }
+    fields.set(name, field)
+    const repeated = schema.type === 'list' && schema.goType === undefined
+    return { number, wire: 'message', repeated, field }
+  })
+  const protobuf = { fields: numbered.toSorted((a, b) => a.number - b.number) }
+  return { type: 'struct', goType, fields, mapType: 'granular', preserveUnknown: false, protobuf }
+}
+
+function listOf(items: Schema, goType?: string): Schema {
+  return { type: 'list', items, pointerItems: false, ...(goType !== undefined && { goType }) }
+}
+
+function mapOf(values: Schema): Schema {
+  return { type: 'map', values }
+}
+
+const item = struct('v1.Item', [1, 'name', scalar('string')], [2, 'size', scalar('int32'), { pointer: true }])
+const source = struct('v1.Source', [1, 'path', scalar('string')], [2, 'item', item, { pointer: true }])
+const base = struct(
+  'v1.Spec',
+  [1, 'text', scalar('string')],
+  [3, 'always', scalar('string'), { omitEmpty: false }],
+  [2, 'number', scalar('int64')],
+  [4, 'pointer', scalar('int64'), { pointer: true }],
+  [5, 'flag', scalar('boolean')],
+  [6, 'ratio', scalar('float64')],
+  [7, 'bytes', scalar('bytes')],
+  [8, 'items', listOf(item)],
+  [9, 'numbers', listOf(scalar('int32'))],
+  [10, 'labels', mapOf(scalar('string'))],
+  [11, 'secrets', mapOf(scalar('bytes'))],
+  [12, 'extra', mapOf(listOf(scalar('string'), 'v1.ExtraValue'))],
+  [13, 'verbs', listOf(scalar('string'), 'v1.Verbs'), { omitEmpty: false }],
+  [14, 'item', item],
+  [15, 'time', scalar('time')],
+  [16, 'micro', scalar('microtime'), { pointer: true }],
+  [17, 'quantity', scalar('quantity'), { pointer: true }],
+  [18, 'port', scalar('int-or-string'), { pointer: true }],
+  [19, 'every', scalar('duration'), { pointer: true }],
+  [20, 'raw', { type: 'any', goType: 'runtime.RawExtension' }, { pointer: true }],
+  [22, 'sizes', mapOf(scalar('quantity'))],
+)
+/** The same with `path` and `item` of a source inlined under number 21. */
+const spec: StructSchema = {
+  ...base,
+  fields: new Map([...base.fields, ['path', source.fields.get('path')!]]),
+  protobuf: {
+    fields: [
+      ...base.protobuf!.fields,
+      {
+        number: 21,
+        wire: 'message',
+        repeated: false,
+        inline: { fields: [source.protobuf!.fields[0]!] },
+      },
+    ],
+  },
+}
+
+function hex(object: JsonObject, schema = spec): string {
+  return encodeMessage(schema, object).toString('hex')
+}
+
+function read(bytes: string, schema = spec): JsonObject {
+  return decodeMessage(schema, Buffer.from(bytes, 'hex'))
+}
+
+/** What every spec has: always, verbs as nothing and the empty item. */
+const nothing = { always: '', verbs: null, item: {} }
+
+describe('encodeMessage', () => {
+  it('writes values even when they are zero, and pointers when they are there', () => {
+    assert.equal(hex({}, item), '0a00')
+    assert.equal(hex({ size: 0 }, item), '0a001000')
+    assert.equal(hex({ name: 'é', size: -1 }, item), '0a02c3a910ffffffffffffffffff01')
+  })
+
+  it('writes fields by number, repeated ones one by one, maps sorted, inlined members as messages', () => {
+    const object = {
+      text: 'a',
+      numbers: [1, 2],
+      labels: { '10': 'x', '9': 'y', a: '' },
+      path: 'p',
+    }
+    const labels = '52070a02313012017852060a013912017952050a01611200'
+    const rest = '72020a007a00aa01030a0170'
+    assert.equal(hex(object), `0a016110001a00280031000000000000000048014802${labels}${rest}`)
+  })
+
+  it('tells nil bytes and nil lists from empty ones', () => {
+    const start = '0a0010001a002800310000000000000000'
+    const end = '72020a007a00aa01020a00'
+    assert.equal(hex({ secrets: { a: null, b: '' } }), `${start}5a030a01615a050a01621200${end}`)
+    assert.equal(hex({ verbs: [] }), `${start}6a00${end}`)
+    assert.equal(hex({ extra: { k: ['v', ''] } }), `${start}620a0a016b12050a01760a00${end}`)
+  })
+
+  it('refuses structs without a protobuf form', () => {
+    const { protobuf: _none, ...plain } = item
+    assert.throws(() => encodeMessage(plain, {}), /"v1\.Item" has no protobuf form/)
+  })
+})
+
+describe('decodeMessage', () => {
+  it('makes of nothing what is always there', () => {
+    assert.equal(encodeJson(read('')), '{"always":"","verbs":null,"item":{}}')
+  })
+
+  it('takes zeros of values for absent and zeros of pointers for present', () => {
+    assert.deepEqual(read('0a0010001a0020002800'), { ...nothing, pointer: 0 })
+  })
+
+  it('takes fields in any order and passes over those it does not know', () => {
+    assert.deepEqual(
+      read('1000 0a0178 f80101 f2010161 fd0100000000 f90100000000000000 00 fb01 0a00 fc01'.replaceAll(' ', ''), item),
+      {
+        name: 'x',
+        size: 0,
+      },
+    )
+  })
+
+  it('takes repeated numbers packed and unpacked', () => {
+    assert.deepEqual(read('48014a0202034804')['numbers'], [1, 2, 3, 4])
+  })
+
+  it('gives back what was encoded, byte for byte and value for value', () => {
+    const text = fc.string({ unit: 'binary' }).map((value) => value.toWellFormed())
+    const base64 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64'))
+    const itemValue = fc.record(
+      { name: text.filter((value) => value !== ''), size: fc.integer() },
+      { requiredKeys: [], noNullPrototype: true },
+    )
+    const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(narrow)
+    const object = fc.record(
+      {
+        text: text.filter((value) => value !== ''),
+        number: int64.filter((value) => value !== 0),
+        pointer: int64,
+        flag: fc.constant(true),
+        ratio: fc.double({ noNaN: true }).filter((value) => value !== 0),
+        bytes: base64.filter((value) => value !== ''),
+        items: fc.array(itemValue, { minLength: 1 }),
+        numbers: fc.array(fc.integer(), { minLength: 1 }),
+        labels: fc.dictionary(text, text, { minKeys: 1, noNullPrototype: true }).map(sortMembers),
+        secrets: fc.dictionary(text, base64, { minKeys: 1, noNullPrototype: true }).map(sortMembers),
+        time: fc.constantFrom('2026-01-02T03:04:05Z', '1969-12-31T23:59:59Z', '0000-01-01T00:00:00Z'),
+        micro: fc.constantFrom('2026-01-02T03:04:05.678901Z', '1969-12-31T23:59:59.000001Z'),
+        quantity: fc.constantFrom('0', '1500m', '2Ki'),
+        port: fc.oneof(fc.integer(), text),
+        every: fc.constantFrom('0s', '1h30m0s', '-1ns'),
+        raw: fc.constantFrom({ b: 1, a: [1, 'x'] }, 'x', 0, [null]),
+        path: text.filter((value) => value !== ''),
+      },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(object, (generated) => {
+        const bytes = encodeMessage(spec, { ...nothing, ...generated })
+        const decoded = decodeMessage(spec, bytes)
+        assert.deepEqual(decoded, { ...nothing, ...generated })
+        assert.ok(encodeMessage(spec, decoded).equals(bytes))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('keeps __proto__ as a key and sorts what came unsorted', () => {
+    const decoded = read('52060a016212013152 0e0a095f5f70726f746f5f5f120132'.replaceAll(' ', ''))
+    assert.equal(encodeJson(decoded['labels']), '{"__proto__":"2","b":"1"}')
+    assert.equal(Object.getPrototypeOf(decoded['labels']), Object.prototype)
+  })
+
+  it('reads times that are none as absent and refuses those beyond the calendar', () => {
+    assert.equal(read('7a00')['time'], undefined)
+    assert.equal(read('7a0408001000')['time'], '1970-01-01T00:00:00Z')
+    assert.equal(read('7a0b088092b8c398feffffff01')['time'], undefined)
+    assert.throws(() => read('7a0a08ffffffffffffffff7f'), { code: 'type' })
+    assert.equal(read('82010d08011098f8ffffffffffffff01')['micro'], '1970-01-01T00:00:00.999999Z')
+  })
+
+  for (const [bytes, message] of [
+    ['0801', 'proto: wrong wireType = 0 for field Name'],
+    ['1201', 'proto: wrong wireType = 2 for field Size'],
+    ['00', 'proto: Item: illegal tag 0 (wire type 0)'],
+    ['0c', 'proto: Item: wiretype end group for non-group'],
+    ['fe01', 'proto: illegal wireType 6'],
+    ['0a', 'unexpected EOF'],
+    ['0a05', 'unexpected EOF'],
+    ['0aff', 'unexpected EOF'],
+    ['0affffffff0f', 'unexpected EOF'],
+    ['f90100', 'unexpected EOF'],
+    ['fb01', 'unexpected EOF'],
+    ['10ffffffffffffffffffff01', 'proto: integer overflow'],
+  ] as const) {
+    it(`refuses ${bytes} with the words of upstream`, () => {
+      assert.throws(
+        () => read(bytes, item),
+        (error) => error instanceof CodecError && error.message === message,
+      )
+    })
+  }
+
+  it('throws nothing but CodecErrors, whatever the bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+        try {
+          decodeMessage(spec, Buffer.from(bytes))
+        } catch (error) {
+          assert.ok(error instanceof CodecError, String(error))
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('refuses messages that nest without end, and too many of them', () => {
+    const node: StructSchema = struct('v1.Node', [1, 'not', item, { pointer: true }])
+    const inner = node.fields.get('not') as { schema: Schema }
+    inner.schema = node
+    let bytes = Buffer.alloc(0)
+    for (let level = 0; level < 1_100; level++) {
+      const length = bytes.length < 128 ? [bytes.length] : [(bytes.length & 127) | 128, bytes.length >> 7]
+      bytes = Buffer.concat([Buffer.from([0x0a, ...length]), bytes])
+    }
+    assert.throws(() => decodeMessage(node, bytes), { code: 'depth' })
+    assert.throws(() => decodeMessage(spec, Buffer.alloc(400, Buffer.from('4200', 'hex')), 100), { code: 'limit' })
+  })
+})
+
+describe('types that are one thing or another', () => {
+  const orBool = struct('v1.OrBool', [1, 'allows', scalar('boolean')], [2, 'schema', item, { pointer: true }])
+  const orList = struct('v1.OrList', [1, 'schema', item, { pointer: true }], [2, 'property', listOf(scalar('string'))])
+  const any = (alternatives: StructSchema): Schema => ({ type: 'any', goType: alternatives.goType, alternatives })
+  const props = struct(
+    'v1.Props',
+    [1, 'more', any(orBool), { pointer: true }],
+    [2, 'items', any(orList), { pointer: true }],
+  )
+
+  for (const [object, bytes] of [
+    [{}, ''],
+    [{ more: true }, '0a020801'],
+    [{ more: false }, '0a020800'],
+    [{ more: { name: 'a' } }, '0a07080112030a0161'],
+    [{ items: { name: 'a' } }, '12050a030a0161'],
+    [{ items: ['x', 'y'] }, '1206120178120179'],
+  ] as const) {
+    it(`travel as a message of alternatives: ${JSON.stringify(object)}`, () => {
+      assert.equal(hex(object as unknown as JsonObject, props), bytes)
+      assert.deepEqual(read(bytes, props), object)
+    })
+  }
+})
+
+describe('the envelope', () => {
+  const gvk = { group: 'apps', version: 'v1', kind: 'Item' }
+
+  it('says what is inside', () => {
+    const bytes = encodeProtobuf(item, gvk, { name: 'x' })
+    assert.equal(bytes.toString('latin1'), 'k8s\0\n\x0f\n\x07apps/v1\x12\x04Item\x12\x03\n\x01x\x1a\0"\0')
+    const { apiVersion, kind, message } = decodeEnvelope(bytes)
+    assert.deepEqual([apiVersion, kind, decodeMessage(item, message)], ['apps/v1', 'Item', { name: 'x' }])
+    assert.ok(isProtobuf(bytes) && !isProtobuf(Buffer.from('k8s')))
+  })
+
+  it('holds lists made of ready messages', () => {
+    const list = encodeListMessage(Buffer.from('0a00', 'hex'), [Buffer.from('a'), Buffer.from('bc')])
+    assert.equal(list.toString('hex'), '0a020a0012016112026263')
+    assert.equal(decodeEnvelope(encodeEnvelope(gvk, list)).message.toString('hex'), list.toString('hex'))
+  })
+
+  for (const [bytes, message] of [
+    ['', 'empty data'],
+    ['k8s\0', 'empty body'],
+    ['{"kind":"Pod"}', 'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]'],
+    ['k8s\0\x12', 'unexpected EOF'],
+    ['k8s\0\x12\x05a', 'unexpected EOF'],
+  ] as const) {
+    it(`is refused when it is ${JSON.stringify(bytes)}`, () => {
+      assert.throws(() => decodeEnvelope(Buffer.from(bytes, 'latin1')), { message, code: 'syntax' })
+    })
+  }
+})
+
+function narrow(value: bigint): number | bigint {
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value
+}

@@ -1,0 +1,99 @@
+/**
+ * Objects in protobuf. Every one travels in an envelope, `k8s\0` and a runtime.Unknown, that says what it is: messages
+ * themselves carry neither kind nor apiVersion.
+ */
+import { Buffer } from 'node:buffer'
+
+import type { JsonObject } from '#lib/json-value.ts'
+import { defineMessage } from '#lib/protobuf/message.ts'
+import { WIRE, WireWriter } from '#lib/protobuf/wire.ts'
+
+import { apiVersionOf, type GroupVersionKind } from '../kind.ts'
+import type { StructSchema } from '../schema.ts'
+import { CodecError } from './error.ts'
+import { explain } from './protobuf-decode.ts'
+import { messageWriterFor } from './protobuf-encode.ts'
+
+const MAGIC = Buffer.from('k8s\0', 'latin1')
+
+/** One writer for all: encoding never yields, and what a failed one left behind is thrown away by the next. */
+const writer = new WireWriter()
+
+/** The message of a canonical object, without envelope. Throws when the schema has no protobuf form. */
+export function encodeMessage(schema: StructSchema, object: JsonObject): Buffer {
+  if (schema.protobuf === undefined) throw new Error(`"${schema.goType}" has no protobuf form: encode it as JSON`)
+  writer.reset()
+  messageWriterFor(schema.protobuf)(writer, object)
+  return writer.finish()
+}
+
+/** The envelope around a message. */
+export function encodeEnvelope(gvk: GroupVersionKind, message: Uint8Array): Buffer {
+  writer.reset()
+  // contentType and contentEncoding, which upstream writes and nobody reads.
+  writer.string('')
+  writer.tag(4, WIRE.bytes)
+  writer.string('')
+  writer.tag(3, WIRE.bytes)
+  writer.view(message)
+  writer.tag(2, WIRE.bytes)
+  const mark = writer.length
+  writer.string(gvk.kind)
+  writer.tag(2, WIRE.bytes)
+  writer.string(apiVersionOf(gvk))
+  writer.tag(1, WIRE.bytes)
+  writer.lengthSince(mark)
+  writer.tag(1, WIRE.bytes)
+  writer.raw(MAGIC)
+  return writer.finish()
+}
+
+/** The message of a list from those of its metadata and its items. */
+export function encodeListMessage(metadata: Uint8Array, items: readonly Uint8Array[]): Buffer {
+  writer.reset()
+  for (const item of items.toReversed()) {
+    writer.view(item)
+    writer.tag(2, WIRE.bytes)
+  }
+  writer.view(metadata)
+  writer.tag(1, WIRE.bytes)
+  return writer.finish()
+}
+
+/** A whole object: message in envelope. */
+export function encodeProtobuf(schema: StructSchema, gvk: GroupVersionKind, object: JsonObject): Buffer {
+  return encodeEnvelope(gvk, encodeMessage(schema, object))
+}
+
+export interface Envelope {
+  readonly apiVersion: string
+  readonly kind: string
+  /** Shares memory with what it was read from. */
+  readonly message: Buffer
+}
+
+/** True when the bytes claim to be an object in protobuf. */
+export function isProtobuf(bytes: Uint8Array): boolean {
+  return bytes.length >= MAGIC.length && MAGIC.every((byte, at) => bytes[at] === byte)
+}
+
+/** Opens the envelope. Throws a CodecError with upstream's text. */
+export function decodeEnvelope(bytes: Buffer): Envelope {
+  if (bytes.length === 0) throw new CodecError('syntax', 'empty data')
+  if (!isProtobuf(bytes)) {
+    const prefix = `[${[...MAGIC].join(' ')}]`
+    const message = `provided data does not appear to be a protobuf message, expected prefix ${prefix}`
+    throw new CodecError('syntax', message)
+  }
+  if (bytes.length === MAGIC.length) throw new CodecError('syntax', 'empty body')
+  try {
+    const { typeMeta, raw } = Unknown.decode(bytes.subarray(MAGIC.length))
+    return { apiVersion: typeMeta?.apiVersion ?? '', kind: typeMeta?.kind ?? '', message: raw }
+  } catch (cause) {
+    throw explain(cause)
+  }
+}
+
+/** `runtime.Unknown`, less the two fields nobody reads. */
+const TypeMeta = defineMessage({ apiVersion: [1, 'string'], kind: [2, 'string'] })
+const Unknown = defineMessage({ typeMeta: [1, TypeMeta], raw: [2, 'bytes'] })

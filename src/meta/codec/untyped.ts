@@ -1,0 +1,63 @@
+/**
+ * Values no schema describes, in the form upstream keeps them in when it decodes into `interface {}`: keys sorted,
+ * integers as int64, every other number as a double. Custom resources are such values as a whole.
+ */
+import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+
+import { compareText } from '../go-text.ts'
+import { CodecError } from './error.ts'
+
+/** Takes `value` over, as `decodeValue` does. Throws a CodecError when a number is beyond every double. */
+export function normalizeUntyped(value: unknown): unknown {
+  // Its own stack: what no schema describes may nest deeper than the machine's.
+  const pending: (JsonValue[] | JsonObject)[] = []
+  const root = normalizeOne(value as JsonValue, pending)
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (Array.isArray(next)) normalizeItems(next, pending)
+    else normalizeMembers(next, pending)
+  }
+  return root
+}
+
+function normalizeItems(list: JsonValue[], pending: (JsonValue[] | JsonObject)[]): void {
+  for (const [index, item] of list.entries()) list[index] = normalizeOne(item, pending)
+}
+
+function normalizeMembers(object: JsonObject, pending: (JsonValue[] | JsonObject)[]): void {
+  for (const [key, value] of Object.entries(object)) {
+    const result = normalizeOne(value, pending)
+    if (result !== value) setMember(object, key, result)
+  }
+}
+
+/** The value itself with its keys in order; what is inside it goes to `pending`. */
+function normalizeOne(value: JsonValue, pending: (JsonValue[] | JsonObject)[]): JsonValue {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof JsonNumber) return toDouble(value)
+  const result = isJsonObject(value) ? sortMembers(value) : value
+  pending.push(result)
+  return result
+}
+
+/** The object with its keys in Go's order: itself when they are, else a copy. */
+export function sortMembers(object: JsonObject): JsonObject {
+  const keys = Object.keys(object)
+  if (isSorted(keys)) return object
+  const output: JsonObject = {}
+  // Keys that look like array indexes keep to the front whatever one does; the JSON encoder minds them.
+  for (const key of keys.sort(compareText)) setMember(output, key, object[key] as JsonValue)
+  return output
+}
+
+function isSorted(keys: readonly string[]): boolean {
+  for (let at = 1; at < keys.length; at++) {
+    if (compareText(keys[at - 1] as string, keys[at] as string) > 0) return false
+  }
+  return true
+}
+
+function toDouble({ text }: JsonNumber): number {
+  const number = Number(text)
+  if (Number.isFinite(number)) return number
+  throw new CodecError('type', `json: cannot unmarshal number ${text} into Go value of type float64`)
+}
