@@ -1,0 +1,207 @@
+/**
+ * Backend: where the cluster's state lives. Three implementations (memory, sqlite, etcd) keep these promises, and
+ * `backend.suite.ts` holds each of them to every one. They are etcd's promises, because every Kubernetes component
+ * was written against them:
+ *
+ * - One revision counter for the whole store. Each successful commit takes the next revision or a later one; revisions
+ *   never repeat and never go back, not over a crash, a compaction or a restore.
+ * - A commit that was acknowledged is durable: it survives SIGKILL and a power cut. One that failed with `timeout` or
+ *   `unavailable` may or may not have happened; the caller must read to know.
+ * - Reads are linearizable: a read sees every commit acknowledged before it began, and nothing that is not durable.
+ * - A range is one consistent picture at one revision, also when it is read in several pages.
+ * - Watch events come in order of revision, each exactly once, without a gap, a revision never split over two batches;
+ *   or the watch ends with an error that says why.
+ */
+
+/** A point in the store's history. 0 means "before everything" and is the revision of an empty store. */
+export type Revision = number
+
+export interface KeyValue {
+  readonly key: string
+  /** Owned by the backend and shared between readers: never written to. */
+  readonly value: Uint8Array
+  /** The commit that created the key (anew, if it had been deleted). */
+  readonly createRevision: Revision
+  /** The commit that last changed it. */
+  readonly modRevision: Revision
+  /** 0 when the key does not expire. */
+  readonly lease: LeaseId
+}
+
+export type LeaseId = number
+
+/**
+ * One guarded change. The value must not change until the commit has settled; then the buffer is the caller's again.
+ * It is never detached.
+ */
+export interface Write {
+  readonly key: string
+  /** null deletes. */
+  readonly value: Uint8Array | null
+  /** The guard: the key's modRevision must be this. 0: the key must not exist. Absent: whatever is there. */
+  readonly expected?: Revision
+  /** The key goes when the lease does. */
+  readonly lease?: LeaseId
+}
+
+export type CommitResult =
+  /** Durable. `previous` has, for each write in order, what was there before it. Deleting nothing takes no revision. */
+  | { readonly ok: true; readonly revision: Revision; readonly previous: readonly (KeyValue | undefined)[] }
+  /** A guard failed and nothing was written. `current` has, for each write in order, what is there now. */
+  | { readonly ok: false; readonly revision: Revision; readonly current: readonly (KeyValue | undefined)[] }
+
+export interface RangeOptions {
+  /** First key, inclusive. Empty: from the first key of the store (keys themselves are never empty). */
+  readonly start: string
+  /** First key no longer wanted; absent: only `start` itself. `prefixEnd(prefix)` gives the end of a prefix. */
+  readonly end?: string
+  /** The picture at this revision instead of the latest: fails with `compacted` or `future-revision`. */
+  readonly revision?: Revision
+  /** At most so many; 0 or absent: all. */
+  readonly limit?: number
+  /** Only the count: no items, `more` is false. */
+  readonly countOnly?: boolean
+  /** Items with empty values: for comparing states without moving them. */
+  readonly keysOnly?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface RangeResult {
+  /** In order of key (bytes). */
+  readonly items: readonly KeyValue[]
+  /** True when `limit` cut the answer short. */
+  readonly more: boolean
+  /** How many keys the range has, whatever the limit. */
+  readonly count: number
+  /** The revision of the picture: the asked one, or the store's latest at the moment of reading. */
+  readonly revision: Revision
+}
+
+export interface WatchOptions {
+  readonly start: string
+  /** As in RangeOptions. */
+  readonly end?: string
+  /**
+   * The first revision to deliver, from 1; one that has not happened yet is waited for. Absent: what is committed
+   * after the watch is established, which the watch tells by beginning with an empty batch.
+   */
+  readonly from?: Revision
+  readonly signal: AbortSignal
+}
+
+export interface StorageEvent {
+  readonly type: 'put' | 'delete'
+  readonly key: string
+  /** What the key holds now; for a delete, what it held before. */
+  readonly value: Uint8Array
+  readonly createRevision: Revision
+  /** The revision of this change, also for a delete. */
+  readonly modRevision: Revision
+  /** What the key held before this change; absent when it is a creation. */
+  readonly previous?: KeyValue
+  readonly lease: LeaseId
+}
+
+/** Everything the watch covers up to and including `revision` has been delivered; `events` may be empty (progress). */
+export interface WatchBatch {
+  readonly revision: Revision
+  readonly events: readonly StorageEvent[]
+}
+
+export interface BackendHealth {
+  readonly ok: boolean
+  /** What is wrong and what to do, for people. Empty when all is well. */
+  readonly message: string
+  readonly sizeBytes: number
+  readonly sizeInUseBytes: number
+  readonly revision: Revision
+  readonly compactedRevision: Revision
+}
+
+/** Every call that takes a signal rejects with the signal's reason when it is aborted; a commit may have happened. */
+export interface Backend {
+  /** `memory`, `sqlite` or `etcd`. */
+  readonly name: string
+  /**
+   * Applies all writes at one revision or none. Several writes of one commit name different keys (else TypeError). A
+   * failed guard is a result, not an error. Concurrent commits may share one disk flush, but one failing never takes
+   * another with it.
+   */
+  commit(writes: readonly Write[], signal?: AbortSignal): Promise<CommitResult>
+  range(options: RangeOptions): Promise<RangeResult>
+  /** The latest revision, read linearizably: a cache that has applied it misses no acknowledged write. */
+  currentRevision(signal?: AbortSignal): Promise<Revision>
+  /**
+   * Ends when the signal is aborted (normally) or fails with `compacted` when the next revision to deliver is no
+   * longer kept (older than the compacted revision always fails; exactly at it either delivers in full or fails), with
+   * `unavailable` when the backend could not keep it going, or with `closed`. Sends an empty batch from time to time
+   * so that an idle watcher's position does not fall behind the compaction. A watcher that is slow to pull costs no
+   * memory: it reads the history when it comes back.
+   */
+  watch(options: WatchOptions): AsyncIterable<WatchBatch>
+  /**
+   * Forgets history before `revision`. What is current at it stays readable. Idempotent; never goes back: an older
+   * revision than the compacted one is no error. Fails with `future-revision`.
+   */
+  compact(revision: Revision): Promise<void>
+  /**
+   * A lease that ends `ttlMs` after now unless kept alive; its keys are then deleted as an ordinary commit. It may live
+   * longer (coarse timers, a restart begins it anew), never shorter.
+   */
+  grantLease(ttlMs: number): Promise<LeaseId>
+  keepAliveLease(lease: LeaseId): Promise<void>
+  /** Ends a lease now: its keys are gone when this resolves. */
+  revokeLease(lease: LeaseId): Promise<void>
+  health(signal?: AbortSignal): Promise<BackendHealth>
+  /** Writes a consistent copy of the whole store to `file` while traffic goes on; returns the revision it holds. */
+  snapshot(file: string, signal?: AbortSignal): Promise<Revision>
+  /** Commits in flight are finished first. Afterwards every call fails with `closed`. */
+  close(): Promise<void>
+}
+
+/**
+ * - `compacted`: the revision asked for is older than the kept history
+ * - `future-revision`: the revision asked for has not happened yet
+ * - `timeout`, `unavailable`: no answer; a commit may or may not have happened
+ * - `no-space`: the disk or quota is full; nothing was written; reads and deletes go on
+ * - `corrupt`: stored bytes are not what was written; the message says where
+ * - `too-large`: the commit exceeds the backend's limit; nothing was written
+ * - `lease-not-found`: the lease has ended or never was
+ * - `closed`: the backend was closed
+ */
+export type StorageErrorCode =
+  | 'compacted'
+  | 'future-revision'
+  | 'timeout'
+  | 'unavailable'
+  | 'no-space'
+  | 'corrupt'
+  | 'too-large'
+  | 'lease-not-found'
+  | 'closed'
+
+export class StorageError extends Error {
+  readonly code: StorageErrorCode
+  /** For `compacted`: the oldest revision still readable. */
+  readonly compactedRevision: Revision | undefined
+
+  constructor(
+    code: StorageErrorCode,
+    message: string,
+    options?: ErrorOptions & { readonly compactedRevision?: Revision },
+  ) {
+    super(message, options)
+    this.name = 'StorageError'
+    this.code = code
+    this.compactedRevision = options?.compactedRevision
+  }
+}
+
+/** The first key after every key that starts with `prefix`. Keys are compared as UTF-8 bytes; ours are ASCII. */
+export function prefixEnd(prefix: string): string {
+  for (let last = prefix.length - 1; last >= 0; last--) {
+    const code = prefix.charCodeAt(last)
+    if (code < 0x7f) return prefix.slice(0, last) + String.fromCharCode(code + 1)
+  }
+  return '\u{10ffff}'
+}

@@ -1,0 +1,84 @@
+/**
+ * Sealing and opening of single values, in upstream's formats, so that a store can be taken over in either direction:
+ * `k8s:enc:<provider>:v1:<key name>:` and then what the provider makes. The storage key is authenticated with the value
+ * where the format has a place for it, so a sealed value cannot be moved to another key.
+ */
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+
+import type { Random } from '#lib/random.ts'
+
+import { StorageError } from '../backend.ts'
+
+export interface EncryptionKey {
+  readonly name: string
+  /** 16, 24 or 32 bytes. */
+  readonly secret: Buffer
+}
+
+/** What seals and opens with one key. */
+export interface Sealer {
+  /** Every value it seals starts with this. */
+  readonly prefix: string
+  seal(storageKey: string, value: Uint8Array): Buffer
+  /** `sealed` is what follows the prefix. Throws `corrupt` when it was not sealed with this key, or was changed. */
+  open(storageKey: string, sealed: Uint8Array): Buffer
+}
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const IV_BYTES = 16
+
+/** Authenticated; the default. A key should be replaced after some two hundred thousand writes: nonces are random. */
+export function createAesGcm({ name, secret }: EncryptionKey, random: Random): Sealer {
+  const algorithm = `aes-${secret.length * 8}-gcm` as 'aes-256-gcm'
+  return {
+    prefix: `k8s:enc:aesgcm:v1:${name}:`,
+    seal(storageKey, value) {
+      const nonce = random.bytes(NONCE_BYTES)
+      const cipher = createCipheriv(algorithm, secret, nonce).setAAD(Buffer.from(storageKey))
+      return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()])
+    },
+    open(storageKey, sealed) {
+      if (sealed.length < NONCE_BYTES + TAG_BYTES) throw broken(storageKey, name)
+      const end = sealed.length - TAG_BYTES
+      const decipher = createDecipheriv(algorithm, secret, sealed.subarray(0, NONCE_BYTES))
+      decipher.setAAD(Buffer.from(storageKey)).setAuthTag(sealed.subarray(end))
+      return opening(storageKey, name, () =>
+        Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, end)), decipher.final()]),
+      )
+    },
+  }
+}
+
+/** Upstream's older format; not authenticated. For reading what others wrote, and writing what others must read. */
+export function createAesCbc({ name, secret }: EncryptionKey, random: Random): Sealer {
+  const algorithm = `aes-${secret.length * 8}-cbc`
+  return {
+    prefix: `k8s:enc:aescbc:v1:${name}:`,
+    seal(_storageKey, value) {
+      const iv = random.bytes(IV_BYTES)
+      const cipher = createCipheriv(algorithm, secret, iv)
+      return Buffer.concat([iv, cipher.update(value), cipher.final()])
+    },
+    open(storageKey, sealed) {
+      if (sealed.length < 2 * IV_BYTES) throw broken(storageKey, name)
+      const decipher = createDecipheriv(algorithm, secret, sealed.subarray(0, IV_BYTES))
+      return opening(storageKey, name, () =>
+        Buffer.concat([decipher.update(sealed.subarray(IV_BYTES)), decipher.final()]),
+      )
+    },
+  }
+}
+
+function opening(storageKey: string, name: string, open: () => Buffer): Buffer {
+  try {
+    return open()
+  } catch (cause) {
+    throw broken(storageKey, name, cause)
+  }
+}
+
+function broken(storageKey: string, name: string, cause?: unknown): StorageError {
+  const message = `The value of "${storageKey}" cannot be opened with the encryption key "${name}": it was changed, moved, or sealed with another key of that name`
+  return new StorageError('corrupt', message, { cause })
+}

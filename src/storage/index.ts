@@ -1,0 +1,31 @@
+/** Which backend keeps the state: chosen by where it lives. */
+import type { Clock } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { Backend } from './backend.ts'
+import { createMemoryBackend } from './memory.ts'
+
+export interface OpenBackendOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Told what an operator may want to know. */
+  readonly log?: (message: string) => void
+  /** How much history is kept; default 5 minutes. */
+  readonly historyMs?: number
+}
+
+/**
+ * Opens the store at `location`: `memory`, `sqlite:PATH`, or the URLs of an etcd cluster separated by commas. The
+ * backends are loaded when first used: each brings code that the others do not need.
+ */
+export async function openBackend(location: string, options: OpenBackendOptions): Promise<Backend> {
+  if (location === 'memory') return createMemoryBackend(options)
+  if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length) {
+    const { openSqliteBackend } = await import('./sqlite.ts')
+    return openSqliteBackend(location.slice('sqlite:'.length), options)
+  }
+  // TODO(#4): http:// and https:// → (await import('./etcd.ts')).openEtcdBackend(location.split(','), options)
+  throw new TypeError(
+    `"${location}" names no store; use "memory", "sqlite:PATH" or the URLs of an etcd cluster, separated by commas`,
+  )
+}

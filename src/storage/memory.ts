@@ -1,0 +1,353 @@
+/**
+ * The memory backend: for tests and throw-away clusters. The state is an immutable tree and every commit makes a new
+ * one that shares almost everything with the last, so a picture of the past is just an older tree, and a fork of the
+ * whole store is a copy of a few references.
+ */
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { deserialize, serialize } from 'node:v8'
+
+import type { Clock, Timer } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+
+import { createAutoCompaction, HISTORY_WINDOW_MS } from './auto-compaction.ts'
+import {
+  StorageError,
+  type Backend,
+  type BackendHealth,
+  type CommitResult,
+  type KeyValue,
+  type LeaseId,
+  type RangeOptions,
+  type RangeResult,
+  type Revision,
+  type StorageEvent,
+  type WatchBatch,
+  type WatchOptions,
+  type Write,
+} from './backend.ts'
+import { compactedError, EventFeed, futureRevisionError } from './event-feed.ts'
+import { checkTtl, leaseNotFound, LeaseTimers } from './leases.ts'
+import { OrderedTree } from './ordered-tree.ts'
+import { checkWrites, exactCopy } from './write-check.ts'
+
+export interface MemoryOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** How much history is kept; default 5 minutes. Infinity: all, until compacted by hand. */
+  readonly historyMs?: number
+  readonly progressEveryMs?: number
+}
+
+export interface MemoryBackend extends Backend {
+  /** An independent store with the same content, history and leases (begun anew); takes no time, whatever the size. */
+  fork(options: MemoryOptions): MemoryBackend
+}
+
+/** The store as it was from `revision` on until the next picture. */
+interface Picture {
+  readonly revision: Revision
+  readonly tree: OrderedTree<KeyValue>
+  /** The changes that made it out of the one before. */
+  readonly events: readonly StorageEvent[]
+}
+
+interface Content {
+  /** Never empty, ascending; the first one covers `compactedRevision`. */
+  readonly pictures: readonly Picture[]
+  readonly compactedRevision: Revision
+  /** The oldest revision whose changes are known: a watch can start here. */
+  readonly eventsFrom: Revision
+  readonly leases: readonly (readonly [LeaseId, number])[]
+  readonly valueBytes: number
+}
+
+const NOTHING: Content = {
+  pictures: [{ revision: 0, tree: OrderedTree.empty(), events: [] }],
+  compactedRevision: 0,
+  eventsFrom: 1,
+  leases: [],
+  valueBytes: 0,
+}
+
+export function createMemoryBackend(options: MemoryOptions): MemoryBackend {
+  return new MemoryStore(options, NOTHING)
+}
+
+class MemoryStore implements MemoryBackend {
+  readonly name = 'memory'
+  readonly #random: Random
+  readonly #feed: EventFeed
+  readonly #leases: LeaseTimers
+  readonly #keysOfLease = new Map<LeaseId, Set<string>>()
+  readonly #compaction: Timer | undefined
+  #pictures: Picture[]
+  #compacted: Revision
+  #eventsFrom: Revision
+  #valueBytes: number
+  #closed = false
+
+  constructor({ clock, random, historyMs = HISTORY_WINDOW_MS, progressEveryMs }: MemoryOptions, content: Content) {
+    this.#random = random
+    this.#pictures = [...content.pictures]
+    this.#compacted = content.compactedRevision
+    this.#valueBytes = content.valueBytes
+    this.#eventsFrom = content.eventsFrom
+    this.#feed = new EventFeed({
+      clock,
+      revision: content.eventsFrom - 1,
+      ...(progressEveryMs !== undefined && { progressEveryMs }),
+      keepBytes: Infinity,
+      history: async ({ from }) => {
+        throw compactedError(from, this.#compacted)
+      },
+    })
+    for (const { revision, events } of this.#pictures) this.#feed.publish({ revision, events })
+    this.#leases = new LeaseTimers(clock, (lease) => this.#endLease(lease))
+    for (const [lease, ttlMs] of content.leases) this.#addLease(lease, ttlMs)
+    this.#latest.tree.scan('', '\u{10ffff}', (item) => this.#attach(item.lease, item.key))
+    if (historyMs < Infinity) {
+      const compact = (revision: Revision): void => this.#compact(revision)
+      this.#compaction = createAutoCompaction({
+        clock,
+        windowMs: historyMs,
+        revision: () => this.#latest.revision,
+        compact,
+      })
+    }
+  }
+
+  get #latest(): Picture {
+    return this.#pictures.at(-1) as Picture
+  }
+
+  async commit(writes: readonly Write[], signal?: AbortSignal): Promise<CommitResult> {
+    this.#check(signal)
+    checkWrites(writes)
+    for (const { lease } of writes) if (lease && !this.#leases.has(lease)) throw leaseNotFound(lease)
+    const { revision, tree } = this.#latest
+    const before = writes.map(({ key }) => tree.get(key))
+    const fits = ({ expected }: Write, at: number): boolean =>
+      expected === undefined || expected === (before[at]?.modRevision ?? 0)
+    if (!writes.every(fits)) return { ok: false, revision, current: before }
+    return { ok: true, revision: this.#apply(writes), previous: before }
+  }
+
+  async range(options: RangeOptions): Promise<RangeResult> {
+    this.#check(options.signal)
+    const { revision, tree } = this.#pictureAt(options.revision)
+    const { start, end = `${start}\0`, limit = 0, countOnly = false } = options
+    const count = Math.max(0, tree.rank(end) - tree.rank(start))
+    const items: KeyValue[] = []
+    const wanted = limit > 0 ? limit : Infinity
+    if (!countOnly && count > 0) tree.scan(start, end, (item) => items.push(item) < wanted)
+    return { items, more: !countOnly && items.length < count, count, revision }
+  }
+
+  async currentRevision(signal?: AbortSignal): Promise<Revision> {
+    this.#check(signal)
+    return this.#latest.revision
+  }
+
+  watch(options: WatchOptions): AsyncIterable<WatchBatch> {
+    return this.#feed.watch(options)
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    this.#check()
+    if (revision > this.#latest.revision) throw futureRevisionError(revision, this.#latest.revision)
+    this.#compact(revision)
+  }
+
+  async grantLease(ttlMs: number): Promise<LeaseId> {
+    this.#check()
+    checkTtl(ttlMs)
+    const lease = this.#leases.draw(this.#random)
+    this.#addLease(lease, ttlMs)
+    return lease
+  }
+
+  async keepAliveLease(lease: LeaseId): Promise<void> {
+    this.#check()
+    this.#leases.renew(lease)
+  }
+
+  async revokeLease(lease: LeaseId): Promise<void> {
+    this.#check()
+    this.#leases.remove(lease)
+    this.#endLease(lease)
+  }
+
+  async health(signal?: AbortSignal): Promise<BackendHealth> {
+    this.#check(signal)
+    return {
+      ok: true,
+      message: '',
+      sizeBytes: this.#valueBytes,
+      sizeInUseBytes: this.#valueBytes,
+      revision: this.#latest.revision,
+      compactedRevision: this.#compacted,
+    }
+  }
+
+  async snapshot(file: string, signal?: AbortSignal): Promise<Revision> {
+    this.#check(signal)
+    const { revision, tree } = this.#latest
+    const items: KeyValue[] = []
+    tree.scan('', '\u{10ffff}', (item) => void items.push(item))
+    await writeWhole(file, serialize({ format: SNAPSHOT_FORMAT, revision, items, leases: [...this.#leases.entries()] }))
+    return revision
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#compaction?.cancel()
+    this.#leases.close()
+    this.#feed.close(closedError())
+  }
+
+  fork(options: MemoryOptions): MemoryBackend {
+    this.#check()
+    return new MemoryStore(options, {
+      pictures: this.#pictures,
+      compactedRevision: this.#compacted,
+      eventsFrom: this.#eventsFrom,
+      leases: [...this.#leases.entries()],
+      valueBytes: this.#valueBytes,
+    })
+  }
+
+  #check(signal?: AbortSignal): void {
+    if (this.#closed) throw closedError()
+    signal?.throwIfAborted()
+  }
+
+  /** Takes the next revision, unless there is nothing to change. */
+  #apply(writes: readonly Write[]): Revision {
+    const latest = this.#latest
+    const revision = latest.revision + 1
+    let { tree } = latest
+    const events: StorageEvent[] = []
+    for (const write of writes) {
+      const previous = tree.get(write.key)
+      if (write.value === null && previous === undefined) continue
+      const event = makeEvent(write, revision, previous)
+      events.push(event)
+      this.#detach(previous)
+      this.#valueBytes -= previous?.value.length ?? 0
+      if (event.type === 'delete') {
+        tree = tree.delete(write.key)
+        continue
+      }
+      const { key, value, createRevision, modRevision, lease } = event
+      tree = tree.set(key, { key, value, createRevision, modRevision, lease })
+      this.#attach(lease, key)
+      this.#valueBytes += value.length
+    }
+    if (events.length === 0) return latest.revision
+    this.#pictures.push({ revision, tree, events })
+    this.#feed.publish({ revision, events })
+    return revision
+  }
+
+  #pictureAt(revision: Revision | undefined): Picture {
+    const latest = this.#latest
+    if (revision === undefined) return latest
+    if (revision > latest.revision) throw futureRevisionError(revision, latest.revision)
+    if (revision < this.#compacted) throw compactedError(revision, this.#compacted)
+    return { ...(this.#pictures[this.#pictureIndex(revision)] as Picture), revision }
+  }
+
+  /** The last picture that is not after `revision`. */
+  #pictureIndex(revision: Revision): number {
+    let low = 0
+    let high = this.#pictures.length
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1
+      if ((this.#pictures[middle] as Picture).revision <= revision) low = middle
+      else high = middle
+    }
+    return low
+  }
+
+  #compact(revision: Revision): void {
+    if (revision <= this.#compacted) return
+    this.#compacted = revision
+    this.#eventsFrom = Math.max(this.#eventsFrom, revision)
+    this.#pictures = this.#pictures.slice(this.#pictureIndex(revision))
+    this.#feed.forget(revision)
+  }
+
+  #addLease(lease: LeaseId, ttlMs: number): void {
+    this.#leases.add(lease, ttlMs)
+    this.#keysOfLease.set(lease, new Set())
+  }
+
+  #attach(lease: LeaseId, key: string): void {
+    this.#keysOfLease.get(lease)?.add(key)
+  }
+
+  #detach(item: KeyValue | undefined): void {
+    if (item !== undefined) this.#keysOfLease.get(item.lease)?.delete(item.key)
+  }
+
+  #endLease(lease: LeaseId): void {
+    const keys = this.#keysOfLease.get(lease) ?? []
+    this.#keysOfLease.delete(lease)
+    this.#apply([...keys].map((key) => ({ key, value: null })))
+  }
+}
+
+function makeEvent(write: Write, revision: Revision, previous: KeyValue | undefined): StorageEvent {
+  const { key, value, lease = 0 } = write
+  const createRevision = previous?.createRevision ?? revision
+  const old = previous === undefined ? {} : { previous }
+  if (value !== null) {
+    return { type: 'put', key, value: exactCopy(value), createRevision, modRevision: revision, lease, ...old }
+  }
+  const gone = previous as KeyValue
+  return { type: 'delete', key, value: gone.value, createRevision, modRevision: revision, lease: gone.lease, ...old }
+}
+
+const SNAPSHOT_FORMAT = 'hyperkube-memory-1'
+
+interface Snapshot {
+  readonly format: string
+  readonly revision: Revision
+  readonly items: readonly KeyValue[]
+  readonly leases: readonly (readonly [LeaseId, number])[]
+}
+
+/** A store with the content of a snapshot that a memory backend wrote, and no history. */
+export async function openMemorySnapshot(file: string, options: MemoryOptions): Promise<MemoryBackend> {
+  const snapshot = deserialize(await readFile(file)) as Snapshot
+  if (snapshot.format !== SNAPSHOT_FORMAT) {
+    throw new StorageError('corrupt', `"${file}" is not a snapshot of a memory store`)
+  }
+  const { revision, items, leases } = snapshot
+  return new MemoryStore(options, {
+    pictures: [{ revision, tree: OrderedTree.fromSorted(items.map((item) => [item.key, item])), events: [] }],
+    compactedRevision: revision,
+    eventsFrom: revision + 1,
+    leases,
+    valueBytes: items.reduce((sum, { value }) => sum + value.length, 0),
+  })
+}
+
+/** Whole or not at all, readable by the owner only, durable when this resolves. */
+async function writeWhole(file: string, bytes: Uint8Array): Promise<void> {
+  const part = `${file}.part`
+  await rm(part, { force: true })
+  const handle = await open(part, 'wx', 0o600)
+  try {
+    await handle.writeFile(bytes)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(part, file)
+}
+
+function closedError(): StorageError {
+  return new StorageError('closed', 'The store was closed')
+}

@@ -1,0 +1,203 @@
+/**
+ * An immutable map ordered by key. Changing it gives a new tree that shares all but one path of nodes with the old
+ * one, so keeping every past picture, or forking one, costs next to nothing. A B+ tree: values live in leaves, and each
+ * branch knows how many are below it. Strings are compared by UTF-16 code unit, for ASCII the same as by bytes.
+ */
+
+/** Node width: wide enough that 100,000 keys are three levels deep, narrow enough that copying a path is cheap. */
+const MAX_WIDTH = 48
+/** Below this a node is merged with a neighbour, if they fit together. */
+const MIN_WIDTH = 16
+
+interface Leaf<V> {
+  readonly keys: readonly string[]
+  readonly values: readonly V[]
+  readonly children?: undefined
+  readonly size: number
+}
+
+interface Branch<V> {
+  /** `keys[i]` is not after any key below `children[i]` and after every key below `children[i - 1]`. */
+  readonly keys: readonly string[]
+  readonly children: readonly Node<V>[]
+  readonly size: number
+}
+
+/** Every node but an empty root has at least one key; all leaves are at the same depth. */
+type Node<V> = Leaf<V> | Branch<V>
+
+export class OrderedTree<V> {
+  readonly #root: Node<V>
+
+  private constructor(root: Node<V>) {
+    this.#root = root
+  }
+
+  static empty<V>(): OrderedTree<V> {
+    return new OrderedTree<V>(leaf([], []))
+  }
+
+  /** From entries in ascending order of key, without duplicates; quicker than one by one. */
+  static fromSorted<V>(entries: readonly (readonly [string, V])[]): OrderedTree<V> {
+    let level: Node<V>[] = []
+    for (let at = 0; at < entries.length; at += MAX_WIDTH) {
+      const part = entries.slice(at, at + MAX_WIDTH)
+      level.push(
+        leaf(
+          part.map(([key]) => key),
+          part.map(([, value]) => value),
+        ),
+      )
+    }
+    while (level.length > 1) {
+      const upper: Node<V>[] = []
+      for (let at = 0; at < level.length; at += MAX_WIDTH) upper.push(branch(level.slice(at, at + MAX_WIDTH)))
+      level = upper
+    }
+    return new OrderedTree<V>(level[0] ?? leaf([], []))
+  }
+
+  get size(): number {
+    return this.#root.size
+  }
+
+  get(key: string): V | undefined {
+    let node = this.#root
+    while (node.children !== undefined) node = node.children[childOf(node, key)] as Node<V>
+    const at = lowerBound(node.keys, key)
+    return node.keys[at] === key ? node.values[at] : undefined
+  }
+
+  set(key: string, value: V): OrderedTree<V> {
+    const parts = insert(this.#root, key, value)
+    return new OrderedTree<V>(parts.length === 1 ? (parts[0] as Node<V>) : branch(parts))
+  }
+
+  /** The same tree when the key is not there. */
+  delete(key: string): OrderedTree<V> {
+    let root = remove(this.#root, key)
+    if (root === this.#root) return this
+    while (root.children?.length === 1) root = root.children[0] as Node<V>
+    return new OrderedTree<V>(root.size === 0 ? leaf([], []) : root)
+  }
+
+  /** How many keys are before `key`. */
+  rank(key: string): number {
+    let before = 0
+    let node = this.#root
+    while (node.children !== undefined) {
+      const at = childOf(node, key)
+      for (let left = 0; left < at; left++) before += (node.children[left] as Node<V>).size
+      node = node.children[at] as Node<V>
+    }
+    return before + lowerBound(node.keys, key)
+  }
+
+  /** Visits in order from `start` inclusive to `end` exclusive, until `visit` returns false. */
+  scan(start: string, end: string, visit: (value: V, key: string) => boolean | void): void {
+    scanNode(this.#root, start, end, visit)
+  }
+}
+
+function scanNode<V>(
+  node: Node<V>,
+  start: string,
+  end: string,
+  visit: (value: V, key: string) => boolean | void,
+): boolean {
+  if (node.children === undefined) {
+    for (let at = lowerBound(node.keys, start); at < node.keys.length; at++) {
+      const key = node.keys[at] as string
+      if (key >= end || visit(node.values[at] as V, key) === false) return false
+    }
+    return true
+  }
+  for (let at = childOf(node, start); at < node.children.length; at++) {
+    if (!scanNode(node.children[at] as Node<V>, start, end, visit)) return false
+  }
+  return true
+}
+
+/** The node with the entry added, in two parts when it has become too wide. */
+function insert<V>(node: Node<V>, key: string, value: V): readonly Node<V>[] {
+  if (node.children === undefined) {
+    const at = lowerBound(node.keys, key)
+    if (node.keys[at] === key) return [leaf(node.keys, node.values.with(at, value))]
+    const keys = node.keys.toSpliced(at, 0, key)
+    const values = node.values.toSpliced(at, 0, value)
+    if (keys.length <= MAX_WIDTH) return [leaf(keys, values)]
+    const cut = splitPoint(at, keys.length)
+    return [leaf(keys.slice(0, cut), values.slice(0, cut)), leaf(keys.slice(cut), values.slice(cut))]
+  }
+  const at = childOf(node, key)
+  const children = node.children.toSpliced(at, 1, ...insert(node.children[at] as Node<V>, key, value))
+  if (children.length <= MAX_WIDTH) return [branch(children)]
+  const cut = splitPoint(at, children.length)
+  return [branch(children.slice(0, cut)), branch(children.slice(cut))]
+}
+
+/** Keys that arrive in ascending order leave full nodes behind instead of half empty ones. */
+function splitPoint(insertedAt: number, length: number): number {
+  return insertedAt >= length - 2 ? length - 1 : length >> 1
+}
+
+/** The node without the key, itself when the key is not there; may be empty. */
+function remove<V>(node: Node<V>, key: string): Node<V> {
+  if (node.children === undefined) {
+    const at = lowerBound(node.keys, key)
+    if (node.keys[at] !== key) return node
+    return leaf(node.keys.toSpliced(at, 1), node.values.toSpliced(at, 1))
+  }
+  const at = childOf(node, key)
+  const child = node.children[at] as Node<V>
+  const smaller = remove(child, key)
+  if (smaller === child) return node
+  if (smaller.size === 0) return branch(node.children.toSpliced(at, 1))
+  const joined = smaller.keys.length < MIN_WIDTH ? joinNeighbour(node.children, at, smaller) : undefined
+  return branch(joined ?? node.children.with(at, smaller))
+}
+
+function joinNeighbour<V>(children: readonly Node<V>[], at: number, smaller: Node<V>): Node<V>[] | undefined {
+  const left = children[at - 1]
+  if (left !== undefined && left.keys.length + smaller.keys.length <= MAX_WIDTH) {
+    return children.toSpliced(at - 1, 2, join(left, smaller))
+  }
+  const right = children[at + 1]
+  if (right !== undefined && right.keys.length + smaller.keys.length <= MAX_WIDTH) {
+    return children.toSpliced(at, 2, join(smaller, right))
+  }
+  return undefined
+}
+
+function join<V>(left: Node<V>, right: Node<V>): Node<V> {
+  if (left.children !== undefined && right.children !== undefined) return branch([...left.children, ...right.children])
+  return leaf([...left.keys, ...right.keys], [...(left as Leaf<V>).values, ...(right as Leaf<V>).values])
+}
+
+function leaf<V>(keys: readonly string[], values: readonly V[]): Leaf<V> {
+  return { keys, values, size: keys.length }
+}
+
+function branch<V>(children: readonly Node<V>[]): Branch<V> {
+  let size = 0
+  for (const child of children) size += child.size
+  return { keys: children.map((child) => child.keys[0] as string), children, size }
+}
+
+/** The child a key belongs below. */
+function childOf<V>(node: Branch<V>, key: string): number {
+  const at = lowerBound(node.keys, key)
+  return node.keys[at] === key ? at : Math.max(0, at - 1)
+}
+
+/** The first position whose key is not before `key`. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((keys[middle] as string) < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}

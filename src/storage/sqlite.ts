@@ -1,0 +1,265 @@
+/**
+ * The sqlite backend, the default: one file, no server. Two threads do the work, one writing and one reading, so that
+ * no flush and no long read ever stops the event loop. This file is what the caller sees of them: it keeps the recent
+ * events for watchers, the leases' timers, and says when something is due.
+ */
+import { every, type Clock, type Timer } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+
+import { createAutoCompaction, HISTORY_WINDOW_MS } from './auto-compaction.ts'
+import {
+  StorageError,
+  type Backend,
+  type BackendHealth,
+  type CommitResult,
+  type KeyValue,
+  type LeaseId,
+  type RangeOptions,
+  type RangeResult,
+  type Revision,
+  type StorageEvent,
+  type WatchBatch,
+  type WatchOptions,
+  type Write,
+} from './backend.ts'
+import { EventFeed, type HistoryRequest } from './event-feed.ts'
+import { checkTtl, LeaseTimers } from './leases.ts'
+import { packWrites, unpackItem, type Result, type StoreState } from './sqlite/messages.ts'
+import { unpackEvents, unpackRange } from './sqlite/read-calls.ts'
+import { createScrub } from './sqlite/scrub.ts'
+import { openThreads, type Threads } from './sqlite/threads.ts'
+import { checkWrites, exactCopy } from './write-check.ts'
+
+export interface SqliteOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Told what an operator may want to know. */
+  readonly log?: (message: string) => void
+  /** How much history is kept; default 5 minutes. Infinity: all, until compacted by hand. */
+  readonly historyMs?: number
+  readonly progressEveryMs?: number
+  /** Refuses to store more than this; default: as much as the disk holds. */
+  readonly quotaBytes?: number
+  /** Set aside on the disk so that deletes still have room when it is full; default 8 MiB. */
+  readonly ballastBytes?: number
+}
+
+const BALLAST_BYTES = 8 << 20
+/** A full disk that has room again is noticed after at most this long. */
+const UPKEEP_EVERY_MS = 1000
+/** A lease whose keys could not be deleted (a full disk, say) is tried again after this. */
+const REVOKE_AGAIN_MS = 1000
+
+/**
+ * Opens the store in `file`, making it if need be. Fails with `unavailable` when another process has it open, and with
+ * `corrupt` when it is damaged.
+ */
+export async function openSqliteBackend(file: string, options: SqliteOptions): Promise<Backend> {
+  const { log = () => undefined, quotaBytes = Infinity, ballastBytes = BALLAST_BYTES } = options
+  const threads = await openThreads({ role: 'writer', file, quotaBytes, ballastBytes }, log)
+  return new SqliteStore(threads, await threads.opened, options)
+}
+
+class SqliteStore implements Backend {
+  readonly name = 'sqlite'
+  readonly #threads: Threads
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #feed: EventFeed
+  readonly #leases: LeaseTimers
+  readonly #timers = new Set<Timer>()
+  #compacted: Revision
+  /** The newest revision anybody has been shown: ahead of the feed when a read saw a commit before its answer came. */
+  #shown: Revision
+  #closing: Promise<void> | undefined
+
+  constructor(threads: Threads, state: StoreState, options: SqliteOptions) {
+    const { clock, historyMs = HISTORY_WINDOW_MS, progressEveryMs } = options
+    this.#threads = threads
+    this.#clock = clock
+    this.#random = options.random
+    this.#compacted = state.compactedRevision
+    this.#shown = state.revision
+    this.#feed = new EventFeed({
+      clock,
+      revision: state.revision,
+      ...(progressEveryMs !== undefined && { progressEveryMs }),
+      history: (request) => this.#history(request),
+    })
+    threads.onDeath((error) => this.#feed.close(error))
+    this.#leases = new LeaseTimers(clock, (lease) => this.#expire(lease))
+    for (const [lease, ttlMs] of state.leases) this.#leases.add(lease, ttlMs)
+    this.#timers.add(every(clock, UPKEEP_EVERY_MS, () => threads.tidy()))
+    this.#timers.add(createScrub(clock, threads.reads, state.isChecked))
+    if (historyMs < Infinity) {
+      // A compaction that fails is made up for by the next one.
+      const compact = (revision: Revision): void => void this.compact(revision).catch(() => undefined)
+      const revision = (): Revision => this.#feed.revision
+      this.#timers.add(createAutoCompaction({ clock, windowMs: historyMs, revision, compact }))
+    }
+  }
+
+  async commit(writes: readonly Write[], signal?: AbortSignal): Promise<CommitResult> {
+    this.#check(signal)
+    checkWrites(writes)
+    const own = writes.map((write) => (write.value === null ? write : { ...write, value: exactCopy(write.value) }))
+    let settled: CommitResult | undefined
+    const publish = (result: Result): void => void (settled = this.#publishCommit(own, result))
+    await abortable(this.#threads.writes.submit(['commit', packWrites(own)], publish), signal)
+    return settled as CommitResult
+  }
+
+  async range(options: RangeOptions): Promise<RangeResult> {
+    this.#check(options.signal)
+    const { start, end = `${start}\0`, revision, limit = 0, countOnly = false, signal } = options
+    const items: KeyValue[] = []
+    const part = (flat: readonly unknown[]): void => unpackRange(flat, items)
+    const call = { start, end, revision, limit, countOnly }
+    const answer = await this.#threads.reads.call('range', call, { signal, part })
+    this.#shown = Math.max(this.#shown, answer.revision)
+    return { items, ...answer }
+  }
+
+  async currentRevision(signal?: AbortSignal): Promise<Revision> {
+    this.#check(signal)
+    this.#threads.checkAlive()
+    return Math.max(this.#shown, this.#feed.revision)
+  }
+
+  watch(options: WatchOptions): AsyncIterable<WatchBatch> {
+    return this.#feed.watch(options)
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    this.#check()
+    await this.#threads.writes.submit(['compact', revision], () => {
+      this.#compacted = Math.max(this.#compacted, revision)
+      this.#feed.forget(this.#compacted)
+    })
+  }
+
+  async grantLease(ttlMs: number): Promise<LeaseId> {
+    this.#check()
+    checkTtl(ttlMs)
+    const lease = this.#leases.draw(this.#random)
+    await this.#threads.writes.submit(['grant', lease, Math.ceil(ttlMs)], () => this.#leases.add(lease, ttlMs))
+    return lease
+  }
+
+  async keepAliveLease(lease: LeaseId): Promise<void> {
+    this.#check()
+    this.#threads.checkAlive()
+    this.#leases.renew(lease)
+  }
+
+  async revokeLease(lease: LeaseId): Promise<void> {
+    this.#check()
+    this.#leases.remove(lease)
+    await this.#revoke(lease)
+  }
+
+  async health(signal?: AbortSignal): Promise<BackendHealth> {
+    this.#check(signal)
+    const { trouble } = this.#threads
+    const sizes = await this.#threads.reads
+      .call('sizes', undefined, { signal })
+      .catch(() => ({ sizeBytes: 0, sizeInUseBytes: 0 }))
+    signal?.throwIfAborted()
+    return {
+      ok: trouble === undefined,
+      message: trouble?.message ?? '',
+      ...sizes,
+      revision: this.#feed.revision,
+      compactedRevision: this.#compacted,
+    }
+  }
+
+  async snapshot(file: string, signal?: AbortSignal): Promise<Revision> {
+    this.#check(signal)
+    return this.#threads.reads.call('snapshot', file, { signal })
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    for (const timer of this.#timers) timer.cancel()
+    this.#leases.close()
+    const closed = closedError()
+    await this.#threads.close(closed)
+    this.#feed.close(closed)
+  }
+
+  #check(signal?: AbortSignal): void {
+    if (this.#closing !== undefined) throw closedError()
+    signal?.throwIfAborted()
+  }
+
+  #publishCommit(writes: readonly Write[], result: Result): CommitResult {
+    const [, ok, revision, found] = result as Extract<Result, readonly ['commit', ...unknown[]]>
+    const items = writes.map(({ key }, at) => unpackItem(found, at, key))
+    if (!ok) return { ok, revision, current: items }
+    // Deleting nothing takes no revision: the one reported is an older commit's.
+    if (revision > this.#feed.revision) {
+      const events = writes.flatMap((write, at) => makeEvents(write, revision, items[at]))
+      this.#feed.publish({ revision, events })
+    }
+    return { ok, revision, previous: items }
+  }
+
+  #expire(lease: LeaseId): void {
+    this.#revoke(lease).catch(() => {
+      if (this.#closing !== undefined || this.#threads.isDead) return
+      const again = (): void => {
+        this.#timers.delete(timer)
+        this.#expire(lease)
+      }
+      const timer = this.#clock.after(REVOKE_AGAIN_MS, again, { background: true })
+      this.#timers.add(timer)
+    })
+  }
+
+  async #revoke(lease: LeaseId): Promise<void> {
+    await this.#threads.writes.submit(['revoke', lease], (result) => {
+      const [, deletions] = result as Extract<Result, readonly ['revoked', ...unknown[]]>
+      for (const [revision, part] of Map.groupBy(deletions, ([revision]) => revision)) {
+        const events = part.flatMap(([, item]) => makeEvents({ key: item.key, value: null }, revision, item))
+        this.#feed.publish({ revision, events })
+      }
+    })
+  }
+
+  async #history({ start, end = `${start}\0`, from, through, signal }: HistoryRequest): Promise<WatchBatch> {
+    const events: StorageEvent[] = []
+    const part = (flat: readonly unknown[]): void => unpackEvents(flat, events)
+    const { revision } = await this.#threads.reads.call('history', { start, end, from, through }, { signal, part })
+    return { revision, events }
+  }
+}
+
+/** The event of one write; none when it deleted nothing. */
+function makeEvents(write: Write, revision: Revision, previous: KeyValue | undefined): StorageEvent[] {
+  const { key, value, lease = 0 } = write
+  const change = { key, createRevision: previous?.createRevision ?? revision, modRevision: revision }
+  if (value !== null) return [{ type: 'put', ...change, value, lease, ...(previous && { previous }) }]
+  if (previous === undefined) return []
+  return [{ type: 'delete', ...change, value: previous.value, lease: previous.lease, previous }]
+}
+
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the contract: the signal's own reason
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function closedError(): StorageError {
+  return new StorageError('closed', 'The store was closed')
+}

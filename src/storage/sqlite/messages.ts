@@ -1,0 +1,154 @@
+/**
+ * What the threads say to each other. Commits and their results are flat arrays: they pass by the thousand, and a
+ * structured clone spells out the property names of every object. Values are cloned with the message, never detached.
+ */
+import type { KeyValue, LeaseId, Revision, Write } from '../backend.ts'
+import type { PlainError } from './failures.ts'
+
+export interface WriterSettings {
+  readonly role: 'writer'
+  readonly file: string
+  /** Refuses to store more than this. */
+  readonly quotaBytes: number
+  /** Kept aside on the disk, and given up when it is full so that deletes can go on. */
+  readonly ballastBytes: number
+}
+
+export interface ReaderSettings {
+  readonly role: 'reader'
+  readonly file: string
+}
+
+/** Four slots per write: key, value, expected (-1: no guard), lease. */
+export type FlatWrites = readonly (string | Uint8Array | number | null)[]
+
+/** Four slots per item: modRevision (0: absent, the rest is filler), createRevision, lease, value. */
+export type FlatItems = readonly (Uint8Array | number | null)[]
+
+/** Done in order of arrival. */
+export type Operation =
+  | readonly ['commit', FlatWrites]
+  | readonly ['grant', LeaseId, ttlMs: number]
+  | readonly ['revoke', LeaseId]
+  | readonly ['compact', Revision]
+
+/** Durable when it arrives. In order of the operations. */
+export type Result =
+  | readonly ['commit', ok: boolean, Revision, FlatItems]
+  | readonly ['done']
+  | readonly ['revoked', readonly Deletion[]]
+  | readonly ['error', PlainError]
+
+/** One key that went with its lease. */
+export type Deletion = readonly [Revision, KeyValue]
+
+export type ToWriter =
+  | { readonly type: 'operations'; readonly operations: readonly Operation[] }
+  /** Time for a little housekeeping. */
+  | { readonly type: 'upkeep' }
+  /** The reader has copied most of the write-ahead log into the database: copy the rest. */
+  | { readonly type: 'finish-checkpoint' }
+  | { readonly type: 'close' }
+
+export type FromWriter =
+  | { readonly type: 'ready'; readonly state: StoreState }
+  | { readonly type: 'failed'; readonly error: PlainError }
+  | { readonly type: 'results'; readonly results: readonly Result[] }
+  /** What keeps the store from working as it should; undefined when all is well again. */
+  | { readonly type: 'trouble'; readonly error: PlainError | undefined }
+  /** The write-ahead log has grown enough to be worth a checkpoint. */
+  | { readonly type: 'wants-checkpoint' }
+  | { readonly type: 'log'; readonly message: string }
+
+/** What the main thread needs to know of a store that has been opened. */
+export interface StoreState {
+  readonly revision: Revision
+  readonly compactedRevision: Revision
+  readonly leases: readonly (readonly [LeaseId, ttlMs: number])[]
+  /** Every row was verified while opening. */
+  readonly isChecked: boolean
+}
+
+export interface RangeCall {
+  readonly start: string
+  /** Exclusive; never absent here. */
+  readonly end: string
+  readonly revision: Revision | undefined
+  readonly limit: number
+  readonly countOnly: boolean
+}
+
+export interface HistoryCall {
+  readonly start: string
+  readonly end: string
+  readonly from: Revision
+  readonly through: Revision
+}
+
+/** The methods of the reader thread: arguments and answer of each. */
+export interface ReaderMethods {
+  readonly range: (call: RangeCall) => { readonly more: boolean; readonly count: number; readonly revision: Revision }
+  readonly history: (call: HistoryCall) => { readonly revision: Revision }
+  readonly sizes: () => { readonly sizeBytes: number; readonly sizeInUseBytes: number }
+  readonly snapshot: (target: string) => Promise<Revision>
+  readonly checkpoint: () => void
+  /** Verifies a stretch of rows from `fromId`; answers with where to go on, 0 at the end. */
+  readonly verify: (fromId: number) => number
+}
+
+export type ReaderMethod = keyof ReaderMethods
+
+export interface ReaderCall {
+  readonly id: number
+  readonly method: ReaderMethod
+  readonly argument: unknown
+}
+
+export type ToReader = ReaderCall | { readonly method: 'open' | 'close' }
+
+export type FromReader =
+  | { readonly type: 'ready' }
+  | { readonly type: 'failed'; readonly error: PlainError }
+  /** A part of an answer, before it. Flat: five slots per item, for an event four more of its past. */
+  | { readonly type: 'part'; readonly id: number; readonly flat: readonly unknown[] }
+  | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly type: 'error'; readonly id: number; readonly error: PlainError }
+
+const NO_GUARD = -1
+
+export function packWrites(writes: readonly Write[]): FlatWrites {
+  const flat: (string | Uint8Array | number | null)[] = []
+  for (const { key, value, expected, lease } of writes) flat.push(key, value, expected ?? NO_GUARD, lease ?? 0)
+  return flat
+}
+
+export function unpackWrites(flat: FlatWrites): Write[] {
+  const writes: Write[] = []
+  for (let at = 0; at < flat.length; at += 4) {
+    const expected = flat[at + 2] as number
+    const write = { key: flat[at] as string, value: flat[at + 1] as Uint8Array | null, lease: flat[at + 3] as LeaseId }
+    writes.push(expected === NO_GUARD ? write : { ...write, expected })
+  }
+  return writes
+}
+
+export function packItems(items: readonly (KeyValue | undefined)[]): FlatItems {
+  const flat: (Uint8Array | number | null)[] = []
+  for (const item of items) {
+    if (item === undefined) flat.push(0, 0, 0, null)
+    else flat.push(item.modRevision, item.createRevision, item.lease, item.value)
+  }
+  return flat
+}
+
+export function unpackItem(flat: FlatItems, at: number, key: string): KeyValue | undefined {
+  const modRevision = flat[4 * at] as Revision
+  if (modRevision === 0) return undefined
+  return {
+    key,
+    value: flat[4 * at + 3] as Uint8Array,
+    createRevision: flat[4 * at + 1] as Revision,
+    modRevision,
+    lease: flat[4 * at + 2] as LeaseId,
+  }
+}

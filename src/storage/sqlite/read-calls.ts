@@ -1,0 +1,113 @@
+/** The main thread's side of the reader: calls, and the answers that come back in parts. */
+import type { KeyValue, StorageError, StorageEvent } from '../backend.ts'
+import { fromPlain } from './failures.ts'
+import type { FromReader, ReaderMethod, ReaderMethods, ToReader } from './messages.ts'
+
+interface Call {
+  readonly part: (flat: readonly unknown[]) => void
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: StorageError) => void
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly part?: (flat: readonly unknown[]) => void
+}
+
+export class ReadCalls {
+  readonly #post: (message: ToReader) => void
+  readonly #calls = new Map<number, Call>()
+  #lastId = 0
+  #failure: StorageError | undefined
+
+  constructor(post: (message: ToReader) => void) {
+    this.#post = post
+  }
+
+  /** Rejects with the signal's reason when aborted; the thread finishes its work all the same. */
+  call<M extends ReaderMethod>(
+    method: M,
+    argument: Parameters<ReaderMethods[M]>[0],
+    { signal, part = () => undefined }: CallOptions = {},
+  ): Promise<Awaited<ReturnType<ReaderMethods[M]>>> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    const id = ++this.#lastId
+    return new Promise((resolve, reject) => {
+      const abort = (): void => {
+        this.#calls.delete(id)
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the contract: the signal's own reason
+        reject(signal?.reason)
+      }
+      const done = (): void => {
+        this.#calls.delete(id)
+        signal?.removeEventListener('abort', abort)
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      this.#calls.set(id, {
+        part,
+        resolve(value) {
+          done()
+          resolve(value as Awaited<ReturnType<ReaderMethods[M]>>)
+        },
+        reject(error) {
+          done()
+          reject(error)
+        },
+      })
+      this.#post({ id, method, argument })
+    })
+  }
+
+  deliver(message: Extract<FromReader, { readonly id: number }>): void {
+    const call = this.#calls.get(message.id)
+    if (call === undefined) return
+    if (message.type === 'part') call.part(message.flat)
+    else if (message.type === 'answer') call.resolve(message.value)
+    else call.reject(fromPlain(message.error))
+  }
+
+  /** Everything that waits, and every later call, fails. */
+  fail(error: StorageError): void {
+    this.#failure ??= error
+    for (const call of this.#calls.values()) call.reject(error)
+  }
+}
+
+export function unpackRange(flat: readonly unknown[], into: KeyValue[]): void {
+  for (let at = 0; at < flat.length; at += 5) {
+    into.push({
+      key: flat[at] as string,
+      value: flat[at + 1] as Uint8Array,
+      createRevision: flat[at + 2] as number,
+      modRevision: flat[at + 3] as number,
+      lease: flat[at + 4] as number,
+    })
+  }
+}
+
+export function unpackEvents(flat: readonly unknown[], into: StorageEvent[]): void {
+  for (let at = 0; at < flat.length; at += 9) {
+    const key = flat[at] as string
+    const previous = flat[at + 5] === 0 ? undefined : unpackPast(flat, at + 5, key)
+    const value = flat[at + 1] as Uint8Array | null
+    into.push({
+      type: value === null ? 'delete' : 'put',
+      key,
+      value: value ?? (previous as KeyValue).value,
+      createRevision: flat[at + 2] as number,
+      modRevision: flat[at + 3] as number,
+      lease: value === null ? (previous as KeyValue).lease : (flat[at + 4] as number),
+      ...(previous !== undefined && { previous }),
+    })
+  }
+}
+
+function unpackPast(flat: readonly unknown[], at: number, key: string): KeyValue {
+  return {
+    key,
+    value: flat[at + 3] as Uint8Array,
+    createRevision: flat[at + 1] as number,
+    modRevision: flat[at] as number,
+    lease: flat[at + 2] as number,
+  }
+}

@@ -1,0 +1,43 @@
+/** The reader's thread: opens the store when the writer has prepared it, then answers one call after the other. */
+import type { MessagePort } from 'node:worker_threads'
+
+import { toPlain } from './failures.ts'
+import type { FromReader, ReaderCall, ReaderSettings, ToReader } from './messages.ts'
+import { Reader } from './reader.ts'
+
+/** Serves until told to close; then the port is closed, and with it the thread ends. */
+export function runReader(port: MessagePort, settings: ReaderSettings): void {
+  const post = (message: FromReader): void => port.postMessage(message)
+  let reader: Reader | undefined
+  const open = (): void => {
+    try {
+      reader = new Reader(settings.file)
+      post({ type: 'ready' })
+    } catch (error) {
+      post({ type: 'failed', error: toPlain(error) })
+    }
+  }
+  port.on('message', (message: ToReader) => {
+    if ('id' in message) {
+      if (reader !== undefined) answerCall(reader, message, post)
+      return
+    }
+    if (message.method === 'open') return open()
+    reader?.close()
+    port.close()
+  })
+}
+
+function answerCall(reader: Reader, call: ReaderCall, post: (message: FromReader) => void): void {
+  const { id, method, argument } = call
+  const answer = (value: unknown): void => post({ type: 'answer', id, value })
+  const fail = (error: unknown): void => post({ type: 'error', id, error: toPlain(error) })
+  reader.sendPart = (flat) => post({ type: 'part', id, flat })
+  try {
+    const value = reader[method](argument as never)
+    if (value instanceof Promise) value.then(answer, fail)
+    else answer(value)
+  } catch (error) {
+    fail(error)
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * The reader: a second connection, which sees every commit that has been flushed and never holds the writer up. Each
+ * answer comes from one read transaction: items, count and revision are one picture.
+ */
+import { chmodSync, closeSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
+
+import { StorageError, type Revision } from '../backend.ts'
+import { compactedError, futureRevisionError } from '../event-feed.ts'
+import { checkRows } from './check.ts'
+import { flushFile, flushFolder } from './durable-file.ts'
+import {
+  checkedRow,
+  connect,
+  damaged,
+  firstId,
+  isDelete,
+  latestRevision,
+  numberOf,
+  readMeta,
+  revisionOf,
+  ROW,
+  writeMeta,
+  type Row,
+} from './layout.ts'
+import type { HistoryCall, RangeCall, ReaderMethods } from './messages.ts'
+
+/** A part of an answer is at most about this large, so that the main thread is never busy with one for long. */
+const PART_ITEMS = 256
+const PART_BYTES = 1 << 20
+/** Rows of history looked at for one batch of a watch, and bytes of values in it. */
+const HISTORY_ROWS = 4096
+const HISTORY_BYTES = 4 << 20
+/** Rows verified in one go; some ten milliseconds. */
+const VERIFY_ROWS = 1000
+
+const EMPTY = new Uint8Array()
+
+/** Hands a part of the answer to the caller. */
+export type SendPart = (flat: readonly unknown[]) => void
+
+export class Reader implements ReaderMethods {
+  readonly #db: DatabaseSync
+  readonly #file: string
+  readonly #statements: ReturnType<typeof prepareStatements>
+  /** Where parts of the running call go; set by the thread before each call. */
+  sendPart: SendPart = () => undefined
+
+  constructor(file: string) {
+    this.#file = file
+    this.#db = connect(file)
+    this.#db.exec('PRAGMA query_only = ON')
+    this.#statements = prepareStatements(this.#db)
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  range(call: RangeCall): { more: boolean; count: number; revision: Revision } {
+    return this.#read((latest) => {
+      const revision = call.revision ?? latest
+      if (revision > latest) throw futureRevisionError(revision, latest)
+      this.#checkKept(revision)
+      const beyond = firstId(revision + 1)
+      if (call.countOnly) return { more: false, count: this.#count(call, beyond), revision }
+      const sent = this.#sendItems(call, beyond)
+      const isAll = call.limit === 0 || sent < call.limit
+      const count = isAll ? sent : this.#count(call, beyond)
+      return { more: sent < count, count, revision }
+    })
+  }
+
+  history({ start, end, from, through }: HistoryCall): { revision: Revision } {
+    return this.#read(() => {
+      this.#checkKept(from)
+      const [first, beyond] = [firstId(from), firstId(through + 1)]
+      const cut = this.#statements.cut.get(first, beyond, HISTORY_ROWS) as unknown as [number] | undefined
+      const reach = cut === undefined ? through : revisionOf(cut[0])
+      return { revision: this.#sendEvents({ start, end, from, through: reach }) }
+    })
+  }
+
+  sizes(): { sizeBytes: number; sizeInUseBytes: number } {
+    return this.#read(() => {
+      const pageBytes = numberOf(this.#db, 'PRAGMA page_size')
+      const pages = numberOf(this.#db, 'PRAGMA page_count')
+      const wal = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+      const free = numberOf(this.#db, 'PRAGMA freelist_count')
+      return { sizeBytes: pages * pageBytes + wal, sizeInUseBytes: (pages - free) * pageBytes }
+    })
+  }
+
+  async snapshot(target: string): Promise<Revision> {
+    const part = `${target}.part`
+    for (const file of [part, `${part}-wal`, `${part}-shm`, `${part}-journal`]) rmSync(file, { force: true })
+    closeSync(openSync(part, 'wx', 0o600))
+    // A connection of its own, as the copy is made on another thread. All pages in one step: in several, every commit
+    // in between would make it start over.
+    const source = connect(this.#file, { readOnly: true })
+    try {
+      await backup(source, part, { rate: 2 ** 31 - 1 })
+      const revision = finishSnapshot(part)
+      chmodSync(part, 0o600)
+      renameSync(part, target)
+      flushFolder(dirname(target))
+      return revision
+    } catch (error) {
+      rmSync(part, { force: true })
+      throw error
+    } finally {
+      source.close()
+    }
+  }
+
+  checkpoint(): void {
+    this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  }
+
+  verify(fromId: number): number {
+    return this.#read(() => checkRows(this.#db, fromId, VERIFY_ROWS))
+  }
+
+  /** Runs `task` in one read transaction, with the latest revision it can see. */
+  #read<T>(task: (latest: Revision) => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return task(latestRevision(this.#db))
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    }
+  }
+
+  #checkKept(revision: Revision): void {
+    const compacted = readMeta(this.#db, 'compacted')
+    if (revision < compacted) throw compactedError(revision, compacted)
+  }
+
+  #count({ start, end }: RangeCall, beyond: number): number {
+    return (this.#statements.count.get(start, end, beyond) as unknown as [number])[0]
+  }
+
+  /** Sends up to the limit of what was current before the id `beyond`; returns how many. */
+  #sendItems({ start, end, limit }: RangeCall, beyond: number): number {
+    const rows = this.#statements.items.iterate(start, end, beyond)
+    const parts = new Parts(this.sendPart)
+    let sent = 0
+    for (const columns of rows as Iterable<unknown> as Iterable<unknown[]>) {
+      if (columns[0] === null) throw damaged('index "log_key"', columns[7], columns[8])
+      const [id, key, , created, lease, , value] = checkedRow(columns as never)
+      if (key !== columns[7]) throw damaged('index "log_key"', columns[7], id)
+      if (isDelete(id)) continue
+      parts.add([key, value ?? EMPTY, created, revisionOf(id), lease], value?.length ?? 0)
+      if (++sent === limit) break
+    }
+    parts.flush()
+    return sent
+  }
+
+  /** Sends the events of whole revisions, stopping when there are many bytes; returns the last revision covered. */
+  #sendEvents({ start, end, from, through }: HistoryCall): Revision {
+    const rows = this.#statements.events.iterate(firstId(from), firstId(through + 1), start, end)
+    const parts = new Parts(this.sendPart)
+    let [bytes, last] = [0, from]
+    for (const columns of rows as Iterable<unknown> as Iterable<unknown[]>) {
+      const row = checkedRow(columns.slice(0, 7) as never)
+      const revision = revisionOf(row[0])
+      if (bytes > HISTORY_BYTES && revision > last) {
+        parts.flush()
+        return last
+      }
+      last = revision
+      const flat = flatEvent(row, columns.slice(7))
+      const size = (row[6]?.length ?? 0) + ((flat[8] as Uint8Array | null)?.length ?? 0)
+      bytes += size
+      parts.add(flat, size)
+    }
+    parts.flush()
+    return through
+  }
+}
+
+function prepareStatements(db: DatabaseSync): Record<'items' | 'count' | 'events' | 'cut', StatementSync> {
+  const range = 'FROM log INDEXED BY log_key WHERE key >= ? AND key < ? AND id < ? GROUP BY key'
+  const past = ROW.replaceAll('log.', 'past.')
+  return {
+    // Ordered inside: outside, SQLite would sort the whole range before giving the first row. It joins row by row.
+    items: db.prepare(
+      `SELECT ${ROW}, pick.key, pick.id FROM (SELECT key, max(id) AS id ${range} ORDER BY key) AS pick
+       LEFT JOIN log ON log.id = pick.id`,
+    ),
+    count: db.prepare(`SELECT count(*) FROM (SELECT 1 ${range} HAVING max(id) & 1 = 0)`),
+    events: db.prepare(
+      `SELECT ${ROW}, ${past} FROM log LEFT JOIN log AS past ON past.id = log.prev
+       WHERE log.id >= ? AND log.id < ? AND log.key >= ? AND log.key < ? ORDER BY log.id`,
+    ),
+    cut: db.prepare('SELECT id FROM log WHERE id >= ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?'),
+  }
+}
+
+/** Five slots of the change, then four of what was before: revision 0 when there was nothing. */
+function flatEvent(row: Row, pastColumns: readonly unknown[]): unknown[] {
+  const [id, key, prev, created, lease, , value] = row
+  const head = [key, isDelete(id) ? null : (value ?? EMPTY), created, revisionOf(id), lease]
+  if (prev === 0) return [...head, 0, 0, 0, null]
+  if (pastColumns[0] === null) throw damaged(`table "log", row ${prev}`, key, prev)
+  const past = checkedRow(pastColumns as never)
+  return [...head, revisionOf(past[0]), past[3], past[4], past[6] ?? EMPTY]
+}
+
+/** Gathers flat entries and sends them in parts of a bounded size. */
+class Parts {
+  readonly #send: SendPart
+  #flat: unknown[] = []
+  #items = 0
+  #bytes = 0
+
+  constructor(send: SendPart) {
+    this.#send = send
+  }
+
+  add(entry: readonly unknown[], bytes: number): void {
+    this.#flat.push(...entry)
+    this.#bytes += bytes
+    if (++this.#items >= PART_ITEMS || this.#bytes >= PART_BYTES) this.flush()
+  }
+
+  flush(): void {
+    if (this.#items === 0) return
+    this.#send(this.#flat)
+    this.#flat = []
+    this.#items = 0
+    this.#bytes = 0
+  }
+}
+
+/** Makes the copy one plain, whole, durable file. */
+function finishSnapshot(file: string): Revision {
+  const db = connect(file)
+  try {
+    const report = db.prepare('PRAGMA quick_check(1)').get() as unknown as [string]
+    if (report[0] !== 'ok') throw new StorageError('corrupt', `The snapshot is damaged: ${report[0]}`)
+    db.exec('PRAGMA journal_mode = DELETE')
+    writeMeta(db, 'clean', 1)
+    return latestRevision(db)
+  } finally {
+    db.close()
+    flushFile(file)
+  }
+}

@@ -1,0 +1,146 @@
+/** The two threads of an open store, as one: started together, failing together, closed in the right order. */
+import type { StorageError } from '../backend.ts'
+import { fromPlain } from './failures.ts'
+import type { FromReader, FromWriter, StoreState, ToReader, ToWriter, WriterSettings } from './messages.ts'
+import { ReadCalls } from './read-calls.ts'
+import { startThread, type Thread } from './thread.ts'
+import { WriteQueue } from './write-queue.ts'
+
+/** Fails with what kept the store from being opened; nothing is left running then. */
+export async function openThreads(settings: WriterSettings, log: (message: string) => void): Promise<Threads> {
+  const threads = new Threads(settings, log)
+  try {
+    await threads.opened
+    return threads
+  } catch (error) {
+    await threads.kill()
+    throw error
+  }
+}
+
+export class Threads {
+  readonly writes: WriteQueue
+  readonly reads: ReadCalls
+  /** The store as it was found; rejects when it could not be opened. */
+  readonly opened: Promise<StoreState>
+  readonly #writer: Thread<ToWriter>
+  readonly #reader: Thread<ToReader>
+  readonly #log: (message: string) => void
+  readonly #opening: PromiseWithResolvers<StoreState> = Promise.withResolvers()
+  #found: StoreState | undefined
+  #death: StorageError | undefined
+  /** What the writer says is wrong now. */
+  #trouble: StorageError | undefined
+  /** Damage that a read has met; it does not go away. */
+  #damage: StorageError | undefined
+  #onDeath: (error: StorageError) => void = () => undefined
+  #isClosing = false
+
+  constructor(settings: WriterSettings, log: (message: string) => void) {
+    this.#log = log
+    this.opened = this.#opening.promise
+    const died = (error: StorageError): void => this.#die(error)
+    const isExpected = (): boolean => this.#isClosing
+    const fromWriter = (message: FromWriter): void => this.#hearWriter(message)
+    const fromReader = (message: FromReader): void => this.#hearReader(message)
+    this.#writer = startThread(settings, { message: fromWriter, died }, isExpected)
+    this.#reader = startThread({ role: 'reader', file: settings.file }, { message: fromReader, died }, isExpected)
+    this.writes = new WriteQueue((operations) => this.#writer.post({ type: 'operations', operations }))
+    this.reads = new ReadCalls((message) => this.#reader.post(message))
+  }
+
+  /** What is wrong, if anything. */
+  get trouble(): StorageError | undefined {
+    return this.#death ?? this.#damage ?? this.#trouble
+  }
+
+  get isDead(): boolean {
+    return this.#death !== undefined
+  }
+
+  /** Throws when a thread has died. */
+  checkAlive(): void {
+    if (this.#death !== undefined) throw this.#death
+  }
+
+  onDeath(told: (error: StorageError) => void): void {
+    this.#onDeath = told
+  }
+
+  /** Lets the writer do a little of what keeps the store in shape. */
+  tidy(): void {
+    this.#writer.post({ type: 'upkeep' })
+  }
+
+  /** Finishes what has been submitted; then everything fails with `closed`. */
+  async close(closed: StorageError): Promise<void> {
+    await this.writes.drained()
+    this.#isClosing = true
+    this.writes.fail(closed)
+    this.reads.fail(closed)
+    this.#reader.post({ method: 'close' })
+    await this.#reader.ended
+    // Last, so that the database is whole in one file when it is gone.
+    this.#writer.post({ type: 'close' })
+    await this.#writer.ended
+  }
+
+  /** Ends both without asking; what waits fails. */
+  async kill(): Promise<void> {
+    this.#isClosing = true
+    await Promise.all([this.#writer.kill(), this.#reader.kill()])
+  }
+
+  #hearWriter(message: FromWriter): void {
+    switch (message.type) {
+      case 'results':
+        return this.writes.deliver(message.results)
+      case 'ready':
+        this.#found = message.state
+        return this.#reader.post({ method: 'open' })
+      case 'failed':
+        return this.#opening.reject(fromPlain(message.error))
+      case 'trouble':
+        return this.#setTrouble(message.error && fromPlain(message.error))
+      case 'wants-checkpoint':
+        return this.#checkpoint()
+      case 'log':
+        return this.#log(message.message)
+    }
+  }
+
+  #hearReader(message: FromReader): void {
+    if (message.type === 'ready') return this.#opening.resolve(this.#found as StoreState)
+    if (message.type === 'failed') return this.#opening.reject(fromPlain(message.error))
+    if (message.type === 'error' && message.error.code === 'corrupt') this.#findDamage(fromPlain(message.error))
+    this.reads.deliver(message)
+  }
+
+  #setTrouble(trouble: StorageError | undefined): void {
+    this.#trouble = trouble
+    this.#log(trouble?.message ?? 'The store works as it should again')
+  }
+
+  #findDamage(damage: StorageError): void {
+    if (this.#damage === undefined) this.#log(damage.message)
+    this.#damage ??= damage
+  }
+
+  /** The reader copies what it can while writing goes on; what came in meanwhile is little, and the writer's. */
+  #checkpoint(): void {
+    const finish = (): void => this.#writer.post({ type: 'finish-checkpoint' })
+    this.reads.call('checkpoint', undefined).then(finish, finish)
+  }
+
+  #die(error: StorageError): void {
+    if (this.#death !== undefined) return
+    this.#death = error
+    this.#log(error.message)
+    this.#opening.reject(error)
+    this.writes.fail(error)
+    this.reads.fail(error)
+    this.#onDeath(error)
+    // One without the other is of no use, and the store must be free to be opened again.
+    void this.kill()
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Upkeep: keeps the files small and the disk usable, in steps so short that no commit notices. Sweeping removes the
+ * rows that compaction has given up: it follows the log, and each row that is itself no longer needed as a past names
+ * the one it replaced. Vacuuming gives free pages back to the file system.
+ */
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+import { StorageError } from '../backend.ts'
+import { firstId, isDelete, META, numberOf, readMeta, writeMeta } from './layout.ts'
+
+/** Rows looked at in one step at least; some 20 microseconds each. */
+export const SWEEP_ROWS = 64
+/** Free pages are kept for reuse up to this share of the file, and up to this many in any case. */
+const FREE_SHARE = 0.25
+const FREE_PAGES = 1024
+/** Pages given back in one step. */
+export const VACUUM_PAGES = 64
+
+export class Upkeep {
+  readonly #db: DatabaseSync
+  readonly #next: StatementSync
+  readonly #remove: StatementSync
+  readonly #meta: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#next = db.prepare('SELECT id, prev FROM log WHERE id >= ? AND id < ? ORDER BY id LIMIT ?')
+    this.#remove = db.prepare('DELETE FROM log WHERE id = ?')
+    this.#meta = db.prepare(META)
+  }
+
+  /** Whether there is something to sweep. */
+  get isDue(): boolean {
+    return this.#read('swept') < firstId(this.#read('compacted'))
+  }
+
+  /** Inside a transaction: removes what the next `rows` rows have made superfluous; returns how many it looked at. */
+  sweep(rows: number): number {
+    const from = this.#read('swept')
+    const end = firstId(this.#read('compacted'))
+    if (from >= end) return 0
+    const found = this.#next.all(from, end, rows) as unknown as [id: number, prev: number][]
+    for (const [id, prev] of found) {
+      // What a row at or after the compacted revision replaced is still asked for, as that event's previous value.
+      if (prev !== 0) this.#remove.run(prev)
+      if (isDelete(id)) this.#remove.run(id)
+    }
+    writeMeta(this.#db, 'swept', found.length < rows ? end : (found.at(-1)?.[0] ?? 0) + 1)
+    return found.length
+  }
+
+  /** Outside a transaction: gives some free pages back; false when there are not too many. */
+  vacuum(): boolean {
+    const free = numberOf(this.#db, 'PRAGMA freelist_count')
+    if (free <= FREE_PAGES || free <= FREE_SHARE * numberOf(this.#db, 'PRAGMA page_count')) return false
+    this.#db.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`)
+    return true
+  }
+
+  #read(name: 'swept' | 'compacted'): number {
+    return readMeta(this.#db, name, this.#meta)
+  }
+
+  /** Bytes of the file that hold something. */
+  usedBytes(): number {
+    const pages = numberOf(this.#db, 'PRAGMA page_count') - numberOf(this.#db, 'PRAGMA freelist_count')
+    return pages * numberOf(this.#db, 'PRAGMA page_size')
+  }
+}
+
+/** Space set aside on the disk, to be given up when everything else is used. */
+export class Ballast {
+  readonly #file: string
+  readonly #bytes: number
+
+  constructor(store: string, bytes: number) {
+    this.#file = `${store}.ballast`
+    this.#bytes = bytes
+  }
+
+  /** Takes the space; false when the disk does not have it, or nothing beyond it. */
+  take(): boolean {
+    if (this.#bytes === 0 || statSync(this.#file, { throwIfNoEntry: false })?.size === this.#bytes) return true
+    try {
+      const { bavail, bsize } = statfsSync(dirname(this.#file))
+      if (bavail * bsize < 2 * this.#bytes) return false
+      const handle = openSync(this.#file, 'w', 0o600)
+      try {
+        const chunk = Buffer.alloc(64 << 10, 'hyperkube ballast: gives deletes room on a full disk. ')
+        for (let at = 0; at < this.#bytes; at += chunk.length) {
+          writeSync(handle, chunk, 0, Math.min(chunk.length, this.#bytes - at))
+        }
+        fsyncSync(handle)
+      } finally {
+        closeSync(handle)
+      }
+      return true
+    } catch {
+      // Any failure to write means the same: the space is not to be had now.
+      this.release()
+      return false
+    }
+  }
+
+  release(): void {
+    rmSync(this.#file, { force: true })
+  }
+}
+
+/** The failure of a write when the store has reached its own limit. */
+export function quotaError(quotaBytes: number): StorageError {
+  return new StorageError('no-space', `The store has reached its limit of ${quotaBytes} bytes; delete something`)
+}

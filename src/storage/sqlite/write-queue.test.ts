@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { StorageError } from '../backend.ts'
+import type { Operation, Result } from './messages.ts'
+import { WriteQueue } from './write-queue.ts'
+
+const done: Result = ['done']
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+function createQueue(): { queue: WriteQueue; sent: (readonly Operation[])[] } {
+  const sent: (readonly Operation[])[] = []
+  return { sent, queue: new WriteQueue((operations) => void sent.push(operations)) }
+}
+
+describe('write queue', () => {
+  it('sends what has gathered in a turn as one message', async () => {
+    const { queue, sent } = createQueue()
+    for (let n = 0; n < 3; n++) void queue.submit(['compact', n], () => undefined)
+    assert.deepEqual(sent, [])
+    await Promise.resolve()
+    assert.deepEqual(sent, [[0, 1, 2].map((n) => ['compact', n])])
+  })
+
+  it('publishes all results in order at once, and tells those who wait some at a time', async () => {
+    const { queue } = createQueue()
+    const published: number[] = []
+    let told = 0
+    for (let n = 0; n < 100; n++) {
+      void queue.submit(['compact', n], () => void published.push(n)).then(() => told++)
+    }
+    await Promise.resolve()
+    queue.deliver(Array.from({ length: 60 }, () => done))
+    queue.deliver(Array.from({ length: 40 }, () => done))
+    assert.deepEqual(
+      published,
+      Array.from({ length: 100 }, (_, n) => n),
+    )
+    await Promise.resolve()
+    const first = told
+    await queue.drained()
+    assert.ok(first < 100 && first > 0)
+    await turn()
+    assert.equal(told, 100)
+  })
+
+  it('rejects the one whose operation failed, and only that', async () => {
+    const { queue } = createQueue()
+    const results = [0, 1, 2].map((n) => queue.submit(['compact', n], () => undefined))
+    queue.deliver([done, ['error', { code: 'no-space', message: 'Full' }], done])
+    const states = (await Promise.allSettled(results)).map(({ status }) => status)
+    assert.deepEqual(states, ['fulfilled', 'rejected', 'fulfilled'])
+  })
+
+  it('fails everybody when the writer is gone', async () => {
+    const { queue } = createQueue()
+    const waiting = queue.submit(['compact', 1], () => assert.fail('never done'))
+    queue.fail(new StorageError('unavailable', 'Gone'))
+    await assert.rejects(waiting, /Gone/)
+    await assert.rejects(
+      queue.submit(['compact', 2], () => undefined),
+      /Gone/,
+    )
+    await queue.drained()
+  })
+})

@@ -1,0 +1,284 @@
+/**
+ * The writer's thread: opens the store and then does whatever is in its mailbox, as one group, whenever the last flush
+ * has ended. While one group is being flushed the next one gathers; that is all there is to group commit.
+ */
+import { chmodSync, closeSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
+
+import { StorageError } from '../backend.ts'
+import { checkAll } from './check.ts'
+import { flushFolder } from './durable-file.ts'
+import { asStorageError, toPlain } from './failures.ts'
+import { connect, numberOf, prepareSchema, readMeta } from './layout.ts'
+import { lockStore, type StoreLock } from './lock.ts'
+import type { FromWriter, Operation, Result, ToWriter, WriterSettings } from './messages.ts'
+import { Ballast, quotaError, SWEEP_ROWS, Upkeep, VACUUM_PAGES } from './upkeep.ts'
+import { findLostCommits } from './wal-check.ts'
+import { ROW_WAL_BYTES, Writer } from './writer.ts'
+
+/** Both bound how long the first of a group waits for the last. */
+const GROUP_OPERATIONS = 512
+const GROUP_BYTES = 8 << 20
+/** Checked whole before it serves, also after a clean stop, as that takes no time worth mentioning. */
+const SMALL_STORE_BYTES = 32 << 20
+/** Enough that a checkpoint is worth its two flushes, little enough that it is short and a restart quick. */
+const CHECKPOINT_BYTES = 8 << 20
+/** A store that was full takes writes again when it is this far below its limit. */
+const QUOTA_HYSTERESIS = 0.95
+
+/** Serves until told to close; then the port is closed, and with it the thread ends. */
+export function runWriter(port: MessagePort, settings: WriterSettings): void {
+  const post = (message: FromWriter): void => port.postMessage(message)
+  try {
+    const lock = lockStore(settings.file)
+    try {
+      const thread = new WriterThread(port, settings, openStore(settings.file, lock, post))
+      thread.start()
+    } catch (error) {
+      lock.release()
+      throw error
+    }
+  } catch (error) {
+    post({ type: 'failed', error: toPlain(error) })
+    port.close()
+  }
+}
+
+interface OpenStore {
+  readonly db: DatabaseSync
+  readonly lock: StoreLock
+  readonly isChecked: boolean
+}
+
+function openStore(file: string, lock: StoreLock, post: (message: FromWriter) => void): OpenStore {
+  createPrivately(file)
+  const lost = findLostCommits(file)
+  if (lost !== undefined) throw lost
+  const db = connect(file)
+  try {
+    prepareSchema(db, file)
+    db.exec('PRAGMA journal_mode = WAL')
+    const isClean = readMeta(db, 'clean') === 1
+    const size = numberOf(db, 'PRAGMA page_count') * numberOf(db, 'PRAGMA page_size')
+    if (!isClean && readMeta(db, 'swept') + numberOf(db, 'SELECT max(id) FROM log') > 0) {
+      post({ type: 'log', message: `"${file}" was not closed properly: checking it (${size} bytes)` })
+    }
+    const isChecked = !isClean || size <= SMALL_STORE_BYTES
+    if (isChecked) checkAll(db, file)
+    return { db, lock, isChecked }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Readable by the owner only, from the first moment, and its name durable. SQLite gives its side files the same mode. */
+function createPrivately(file: string): void {
+  closeSync(openSync(file, 'a', 0o600))
+  chmodSync(file, 0o600)
+  flushFolder(dirname(file))
+}
+
+class WriterThread {
+  readonly #port: MessagePort
+  readonly #settings: WriterSettings
+  readonly #db: DatabaseSync
+  readonly #store: OpenStore
+  readonly #writer: Writer
+  readonly #upkeep: Upkeep
+  readonly #ballast: Ballast
+  #queue: Operation[] = []
+  #reported: StorageError | undefined
+  #isCheckpointing = false
+  #isTidying = false
+  #isClosing = false
+
+  constructor(port: MessagePort, settings: WriterSettings, store: OpenStore) {
+    this.#port = port
+    this.#settings = settings
+    this.#store = store
+    this.#db = store.db
+    this.#writer = new Writer(store.db)
+    this.#upkeep = new Upkeep(store.db)
+    this.#ballast = new Ballast(settings.file, settings.ballastBytes)
+  }
+
+  /** Takes possession of the store and begins to serve. */
+  start(): void {
+    try {
+      this.#writer.markClean(false)
+    } catch (cause) {
+      const error = asStorageError(cause)
+      if (error.code !== 'no-space') throw error
+    }
+    this.#post({ type: 'ready', state: { ...this.#writer.state, isChecked: this.#store.isChecked } })
+    if (!this.#ballast.take()) this.#runOutOfSpace(asFull(this.#settings.file))
+    this.#report()
+    this.#port.on('message', (message: ToWriter) => this.#work(message))
+  }
+
+  #post(message: FromWriter): void {
+    this.#port.postMessage(message)
+  }
+
+  /** Takes everything out of the mailbox and does it, until there is nothing left. */
+  #work(first: ToWriter): void {
+    for (let message: ToWriter | undefined = first; message !== undefined;) {
+      this.#accept(message)
+      message = this.#receive()
+      if (message !== undefined && this.#queue.length < GROUP_OPERATIONS) continue
+      while (this.#queue.length > (message === undefined ? 0 : GROUP_OPERATIONS)) this.#flush()
+      message ??= this.#receive()
+    }
+    if (this.#isClosing) this.#close()
+  }
+
+  #receive(): ToWriter | undefined {
+    return receiveMessageOnPort(this.#port)?.message as ToWriter | undefined
+  }
+
+  #accept(message: ToWriter): void {
+    switch (message.type) {
+      case 'operations':
+        for (const operation of message.operations) this.#queue.push(operation)
+        break
+      case 'upkeep':
+        this.#tidy()
+        break
+      case 'finish-checkpoint':
+        this.#isCheckpointing = false
+        this.#writer.walBytes = 0
+        this.#attempt(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)'))
+        break
+      case 'close':
+        this.#isClosing = true
+    }
+  }
+
+  /** Does the next group. */
+  #flush(): void {
+    const end = groupEnd(this.#queue)
+    const group = this.#queue.slice(0, end)
+    this.#queue = this.#queue.slice(end)
+    this.#post({ type: 'results', results: this.#run(group) })
+    this.#report()
+    this.#askForCheckpoint()
+  }
+
+  #askForCheckpoint(): void {
+    if (this.#isCheckpointing || this.#writer.walBytes < CHECKPOINT_BYTES) return
+    this.#isCheckpointing = true
+    this.#post({ type: 'wants-checkpoint' })
+  }
+
+  #run(group: readonly Operation[]): Result[] {
+    if (this.#settings.quotaBytes < Infinity) this.#watchQuota()
+    try {
+      // More than the group adds, so that the sweep keeps up with any traffic.
+      return this.#writer.run(group, () => this.#sweep(Math.max(SWEEP_ROWS, 2 * group.length)))
+    } catch (error) {
+      this.#runOutOfSpace(asStorageError(error))
+    }
+    try {
+      // With the ballast gone there is room for deletes; everything else is refused.
+      return this.#writer.run(group, () => undefined)
+    } catch (error) {
+      return group.map(() => ['error', toPlain(error)])
+    }
+  }
+
+  #runOutOfSpace(error: StorageError): void {
+    this.#ballast.release()
+    this.#writer.setNoSpace(error)
+  }
+
+  #watchQuota(): void {
+    const { quotaBytes } = this.#settings
+    const used = this.#upkeep.usedBytes()
+    if (this.#writer.hasSpace && used > quotaBytes) this.#writer.setNoSpace(quotaError(quotaBytes))
+  }
+
+  /** A little housekeeping, and a look whether there is space again. */
+  #tidy(): void {
+    const { quotaBytes } = this.#settings
+    if (!this.#writer.hasSpace && this.#ballast.take()) {
+      if (this.#upkeep.usedBytes() < QUOTA_HYSTERESIS * quotaBytes) this.#writer.setNoSpace(undefined)
+    }
+    this.#report()
+    if (!this.#isTidying) this.#tidyOn()
+  }
+
+  /** Sweeps, then vacuums, a step whenever nothing else is to be done, until all is tidy. */
+  #tidyOn(): void {
+    this.#isTidying = !this.#isClosing && !this.#writer.isBroken && this.#attempt(() => this.#tidyStep())
+    this.#askForCheckpoint()
+    if (this.#isTidying) setImmediate(() => this.#tidyOn())
+  }
+
+  /** False when there was nothing to do. */
+  #tidyStep(): boolean {
+    if (this.#upkeep.isDue) {
+      this.#writer.run([], () => this.#sweep(SWEEP_ROWS))
+      return true
+    }
+    const hasVacuumed = this.#upkeep.vacuum()
+    if (hasVacuumed) this.#writer.walBytes += VACUUM_PAGES * ROW_WAL_BYTES
+    return hasVacuumed
+  }
+
+  #sweep(rows: number): void {
+    this.#writer.walBytes += this.#upkeep.sweep(rows) * ROW_WAL_BYTES
+  }
+
+  /** Housekeeping that fails for want of space is tried again at the next opportunity; false then. */
+  #attempt(step: () => boolean | void): boolean {
+    try {
+      return step() ?? true
+    } catch (cause) {
+      const error = asStorageError(cause)
+      if (error.code === 'no-space') this.#runOutOfSpace(error)
+      else this.#post({ type: 'log', message: `Upkeep of the store failed: ${error.message}` })
+      return false
+    }
+  }
+
+  #report(): void {
+    const { trouble } = this.#writer
+    if (trouble === this.#reported) return
+    this.#reported = trouble
+    this.#post({ type: 'trouble', error: trouble && toPlain(trouble) })
+  }
+
+  #close(): void {
+    if (this.#writer.trouble === undefined) {
+      this.#attempt(() => {
+        this.#writer.markClean(true)
+        this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      })
+    }
+    this.#db.close()
+    this.#store.lock.release()
+    this.#port.close()
+  }
+}
+
+/** How many of the operations go into the next group: at least one. */
+function groupEnd(operations: readonly Operation[]): number {
+  let bytes = 0
+  let end = 0
+  while (end < operations.length && end < GROUP_OPERATIONS && bytes < GROUP_BYTES) {
+    bytes += bytesOf(operations[end++] as Operation)
+  }
+  return end
+}
+
+function bytesOf([kind, argument]: Operation): number {
+  if (kind !== 'commit') return 0
+  return argument.reduce<number>((sum, slot) => sum + (slot instanceof Uint8Array ? slot.length : 0), 0)
+}
+
+function asFull(file: string): StorageError {
+  return new StorageError('no-space', `The disk of "${file}" is full; free some space`)
+}

@@ -1,0 +1,106 @@
+/**
+ * Ring: the recent changes of one collection, each with a position that never repeats. Readers remember a position, not
+ * a queue of their own, so a reader that stands still costs nothing; one that stands still longer than the window has
+ * lost its place and is told so.
+ */
+import type { Revision } from '../backend.ts'
+import type { Keyed } from './pages.ts'
+
+/** What a change is to a filter: an object that starts to match was added, one that ceases to was deleted. */
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
+
+/** One change. `entry` is absent for a deletion, `previous` for a creation. */
+export interface Change<E extends Keyed> {
+  readonly revision: Revision
+  readonly key: string
+  readonly entry: E | undefined
+  readonly previous: E | undefined
+  /** When it was applied, for the window. */
+  readonly atMs: number
+  /** What is derived from this change, by a name of the deriver's: frames made once and shared by all watchers. */
+  readonly memo: Map<string, unknown>
+  /** By filter id: what this change is to each filter that has looked at it. */
+  readonly decisions: Map<string, ChangeType | 'none'>
+}
+
+export interface RingLimits {
+  /** Changes younger than this are kept, up to `maxChanges`. */
+  readonly windowMs: number
+  /** A burst must not eat the machine: beyond this many, the oldest go whatever their age. */
+  readonly maxChanges: number
+}
+
+export class Ring<E extends Keyed> {
+  readonly #limits: RingLimits
+  /** `#changes[0]` has position `#first`. Dropped ones are cut off in bulk, so that cutting stays cheap. */
+  #changes: Change<E>[] = []
+  #dropped = 0
+  #first = 0
+  /** Every change after this revision is here. */
+  #floor: Revision
+
+  constructor(limits: RingLimits, floor: Revision) {
+    this.#limits = limits
+    this.#floor = floor
+  }
+
+  /** A watch may start from this revision or a later one. */
+  get floor(): Revision {
+    return this.#floor
+  }
+
+  /** The position the next change will get. */
+  get end(): number {
+    return this.#first + this.#changes.length
+  }
+
+  push(change: Change<E>): void {
+    this.#changes.push(change)
+    if (this.#changes.length - this.#dropped > this.#limits.maxChanges) this.#drop()
+  }
+
+  /** Lets go of what is older than the window. */
+  expire(nowMs: number): void {
+    for (let oldest = this.#changes[this.#dropped]; oldest !== undefined; oldest = this.#changes[this.#dropped]) {
+      if (oldest.atMs + this.#limits.windowMs > nowMs) return
+      this.#drop()
+    }
+  }
+
+  /** The change at `position`; undefined when it has gone or has not come yet. */
+  at(position: number): Change<E> | undefined {
+    return position < this.#first + this.#dropped ? undefined : this.#changes[position - this.#first]
+  }
+
+  /** The position of the first change after `revision`; undefined when that part of history has gone. */
+  after(revision: Revision): number | undefined {
+    if (revision < this.#floor) return undefined
+    let low = this.#dropped
+    let high = this.#changes.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#changes[middle] as Change<E>).revision <= revision) low = middle + 1
+      else high = middle
+    }
+    return this.#first + low
+  }
+
+  /** Forgets everything: history before `floor` is not known any more. Every position handed out so far is lost. */
+  reset(floor: Revision): void {
+    this.#first = this.end + 1
+    this.#changes = []
+    this.#dropped = 0
+    this.#floor = floor
+  }
+
+  #drop(): void {
+    const oldest = this.#changes[this.#dropped]
+    if (oldest === undefined) return
+    this.#floor = oldest.revision
+    this.#dropped++
+    if (this.#dropped * 2 < this.#changes.length || this.#dropped < 64) return
+    this.#changes = this.#changes.slice(this.#dropped)
+    this.#first += this.#dropped
+    this.#dropped = 0
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Watch cache: the whole store in memory, kept up to date by one watch, read by everybody. A consistent read asks the
+ * backend only for its newest revision and waits until the cache has applied it. State and changes are split into
+ * collections, one a resource, which can be opened at any time: a custom resource is one more.
+ */
+import { type Clock, every, sleep } from '#lib/clock.ts'
+
+import {
+  type Backend,
+  type KeyValue,
+  prefixEnd,
+  type RangeResult,
+  type Revision,
+  type StorageEvent,
+  StorageError,
+  type WatchBatch,
+} from '../backend.ts'
+import { Collection, digestOf } from './collection.ts'
+import type { Keyed } from './pages.ts'
+import type { IndexOf } from './readers.ts'
+
+export interface WatchCacheOptions {
+  readonly backend: Backend
+  readonly clock: Clock
+  /** Everything of ours is under this. The watch covers the whole keyspace: other writes move the revision too. */
+  readonly prefix: string
+  /** How long changes stay readable; watches and lists may start this far back. */
+  readonly windowMs?: number
+  readonly maxChanges?: number
+  /** How often the cache is compared with the backend. */
+  readonly checkEveryMs?: number
+  /** Told of what the cache repaired by itself. */
+  readonly onRepair?: (event: RepairEvent) => void
+}
+
+export interface RepairEvent {
+  readonly reason: 'mismatch' | 'compacted' | 'revision-went-back'
+  /** The prefix of the collection concerned, or of all. */
+  readonly prefix: string
+  readonly revision: Revision
+}
+
+export interface CollectionSpec<E extends Keyed> {
+  /** `/registry/pods/`: no collection's prefix is the prefix of another's. */
+  readonly prefix: string
+  /** Makes the entry of a stored value. Total: a value that cannot be understood becomes an entry that says so. */
+  readonly describe: (stored: KeyValue) => E
+  readonly indexOf?: IndexOf<E>
+}
+
+/** A collection and what brings it up to date. */
+interface Slot<E extends Keyed = Keyed> {
+  readonly spec: CollectionSpec<E>
+  readonly collection: Collection<E>
+  /** Events that came while the first listing was on its way; undefined once it has arrived. */
+  waiting: StorageEvent[] | undefined
+}
+
+/** How far back a start looks for changes, so that watchers resume over a restart without listing again. */
+const PRIME_REVISIONS = 10_000
+const RETRY_MS = 250
+
+export class WatchCache {
+  readonly #options: Required<Omit<WatchCacheOptions, 'onRepair'>>
+  readonly #onRepair: (event: RepairEvent) => void
+  /** By prefix without the common part; looked up by the key's own leading segments. */
+  readonly #slots = new Map<string, Slot>()
+  readonly #stop = new AbortController()
+  #applied: Revision = 0
+  #running: Promise<void> | undefined
+  #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = []
+  /** The linearizable read that the next consistent reader may share: it has not been sent yet. */
+  #nextRevision: Promise<Revision> | undefined
+  #revisionInFlight: Promise<unknown> = Promise.resolve()
+
+  constructor(options: WatchCacheOptions) {
+    const defaults = { windowMs: 300_000, maxChanges: 100_000, checkEveryMs: 30_000 }
+    this.#options = { ...defaults, ...options }
+    this.#onRepair = options.onRepair ?? (() => undefined)
+  }
+
+  /** Everything up to here has been applied and delivered. */
+  get revision(): Revision {
+    return this.#applied
+  }
+
+  /** Starts following the backend. Collections opened before see changes from before the start too. */
+  async start(): Promise<void> {
+    const { backend, clock } = this.#options
+    const health = await backend.health(this.#stop.signal)
+    const from = Math.max(health.compactedRevision + 1, health.revision - PRIME_REVISIONS, 1)
+    this.#applied = from - 1
+    for (const slot of this.#slots.values()) slot.collection.reset(this.#applied)
+    this.#running = this.#follow()
+    const loading = [...this.#slots.values()].map((slot) => this.#load(slot))
+    await Promise.all([...loading, this.waitFor(health.revision)])
+    const timers = [
+      every(clock, this.#options.windowMs / 10, () => this.#expire()),
+      every(clock, this.#options.checkEveryMs, () => void this.check().catch(() => undefined)),
+    ]
+    this.#stop.signal.addEventListener('abort', () => timers.forEach((timer) => timer.cancel()))
+  }
+
+  /** Adds a resource. Resolves when its state is there; before `start`, at once. */
+  async open<E extends Keyed>(spec: CollectionSpec<E>): Promise<Collection<E>> {
+    const { windowMs, maxChanges } = this.#options
+    const collection = new Collection<E>({
+      prefix: spec.prefix,
+      indexOf: spec.indexOf ?? (() => ''),
+      limits: { windowMs, maxChanges },
+      floor: this.#applied,
+      appliedRevision: () => this.#applied,
+    })
+    const slot: Slot<E> = { spec, collection, waiting: [] }
+    // A slot only ever hands its collection entries that its own spec made.
+    this.#slots.set(spec.prefix, slot as unknown as Slot)
+    if (this.#running !== undefined) await this.#load(slot as unknown as Slot)
+    return collection
+  }
+
+  /** Forgets a resource: its readers are told that they have lost their place. */
+  drop(prefix: string): void {
+    this.#slots.get(prefix)?.collection.reset(this.#applied)
+    this.#slots.delete(prefix)
+  }
+
+  /** Resolves when everything up to `revision` has been applied; rejects when the signal is aborted first. */
+  waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
+    if (this.#applied >= revision) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      const stop = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal])
+      const onAbort = (): void => {
+        this.#waiters = this.#waiters.filter((waiter) => waiter !== mine)
+        reject(new StorageError('timeout', `The cache did not reach revision ${revision}; it is at ${this.#applied}`))
+      }
+      const mine = {
+        revision,
+        resolve: () => {
+          stop.removeEventListener('abort', onAbort)
+          resolve()
+        },
+      }
+      if (stop.aborted) return onAbort()
+      stop.addEventListener('abort', onAbort, { once: true })
+      this.#waiters.push(mine)
+    })
+  }
+
+  /**
+   * Brings the cache up to every commit acknowledged before this call; returns that revision. Callers that arrive while
+   * one question to the backend is under way share the next one, so a thousand reads cost two questions.
+   */
+  async fresh(signal?: AbortSignal): Promise<Revision> {
+    this.#nextRevision ??= this.#revisionInFlight.then(() => {
+      this.#nextRevision = undefined
+      const asked = this.#options.backend.currentRevision()
+      this.#revisionInFlight = asked.catch(() => undefined)
+      return asked
+    })
+    const revision = await this.#nextRevision
+    await this.waitFor(revision, signal)
+    return revision
+  }
+
+  /**
+   * Compares every collection with the backend and rebuilds those that differ; returns the prefixes rebuilt. A cache
+   * that has gone wrong must not stay wrong until somebody notices.
+   */
+  async check(): Promise<string[]> {
+    const rebuilt: string[] = []
+    for (const slot of this.#slots.values()) {
+      if (slot.waiting !== undefined || (await this.#agrees(slot.collection))) continue
+      rebuilt.push(slot.spec.prefix)
+      this.#onRepair({ reason: 'mismatch', prefix: slot.spec.prefix, revision: this.#applied })
+      await this.#rebuild(slot)
+    }
+    return rebuilt
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new StorageError('closed', 'The watch cache was closed'))
+    await this.#running
+    for (const slot of this.#slots.values()) slot.collection.reset(this.#applied)
+  }
+
+  async #follow(): Promise<void> {
+    const { backend, clock } = this.#options
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      try {
+        const whole = { start: '\0', end: prefixEnd('\u007f'), from: this.#applied + 1, signal }
+        for await (const batch of backend.watch(whole)) this.#apply(batch)
+      } catch (cause) {
+        if (signal.aborted) return
+        if (cause instanceof StorageError && cause.code === 'compacted') this.#startOver(cause.compactedRevision)
+        await sleep(clock, RETRY_MS, signal).catch(() => undefined)
+      }
+    }
+  }
+
+  /** We were away for longer than the backend keeps history: what happened meanwhile is only in the state. */
+  #startOver(compacted: Revision = this.#applied): void {
+    this.#onRepair({ reason: 'compacted', prefix: this.#options.prefix, revision: compacted })
+    this.#applied = Math.max(this.#applied, compacted)
+    // Loading waits for the watch to go on, so it runs beside it.
+    for (const slot of this.#slots.values()) void this.#rebuild(slot).catch(() => undefined)
+  }
+
+  #apply(batch: WatchBatch): void {
+    if (batch.revision <= this.#applied && batch.events.length > 0) {
+      // etcd before 3.4.25 can send old events again after a snapshot; they have been applied.
+      this.#onRepair({ reason: 'revision-went-back', prefix: this.#options.prefix, revision: batch.revision })
+      return
+    }
+    const atMs = this.#options.clock.now()
+    for (const event of batch.events) {
+      const slot = this.#slotOf(event.key)
+      if (slot?.waiting !== undefined) slot.waiting.push(event)
+      else if (slot !== undefined) applyEvent(slot, event, atMs)
+    }
+    this.#applied = Math.max(this.#applied, batch.revision)
+    this.#wake()
+  }
+
+  #wake(): void {
+    if (this.#waiters.length === 0) return
+    const ready = this.#waiters.filter(({ revision }) => revision <= this.#applied)
+    if (ready.length === 0) return
+    this.#waiters = this.#waiters.filter(({ revision }) => revision > this.#applied)
+    for (const { resolve } of ready) resolve()
+  }
+
+  /** `/registry/pods/ns/name`: the slot of `/registry/pods/`, of `/registry/pods/ns/`, … whichever there is. */
+  #slotOf(key: string): Slot | undefined {
+    for (let at = key.indexOf('/', this.#options.prefix.length); at >= 0; at = key.indexOf('/', at + 1)) {
+      const slot = this.#slots.get(key.slice(0, at + 1))
+      if (slot !== undefined) return slot
+    }
+    return undefined
+  }
+
+  /**
+   * Lists a collection and joins it to the stream of events that have been waiting for it. Tries until it succeeds or
+   * the cache is closed; gives way when the collection was reset meanwhile, because then a later load has the task.
+   */
+  async #load(slot: Slot): Promise<void> {
+    const { prefix, describe } = slot.spec
+    const waiting = slot.waiting ?? []
+    const listed = await this.#list(prefix)
+    await this.waitFor(listed.revision)
+    if (slot.waiting !== waiting) return
+    const atMs = this.#options.clock.now()
+    for (const stored of listed.items) slot.collection.load(describe(stored))
+    slot.waiting = undefined
+    for (const event of waiting) {
+      if (event.modRevision > listed.revision) applyEvent(slot, event, atMs)
+      else slot.collection.remember(rememberedChange(slot, event, atMs))
+    }
+    slot.collection.loaded()
+  }
+
+  async #list(prefix: string): Promise<RangeResult> {
+    const { backend, clock } = this.#options
+    const { signal } = this.#stop
+    for (;;) {
+      try {
+        return await backend.range({ start: prefix, end: prefixEnd(prefix), signal })
+      } catch (cause) {
+        const passing = cause instanceof StorageError && (cause.code === 'unavailable' || cause.code === 'timeout')
+        if (!passing) throw cause
+        await sleep(clock, RETRY_MS, signal)
+      }
+    }
+  }
+
+  async #rebuild(slot: Slot): Promise<void> {
+    slot.waiting = []
+    slot.collection.reset(this.#applied)
+    await this.#load(slot)
+  }
+
+  async #agrees(collection: Collection<Keyed>): Promise<boolean> {
+    const { backend } = this.#options
+    const { signal } = this.#stop
+    const { digest, prefix } = collection
+    const revision = this.#applied
+    const end = prefixEnd(prefix)
+    let sum = 0
+    for (let start = prefix; ;) {
+      const page = await backend.range({ start, end, revision, limit: CHECK_PAGE, keysOnly: true, signal })
+      for (const item of page.items) sum = (sum + digestOf(item)) >>> 0
+      const last = page.items.at(-1)
+      if (!page.more || last === undefined) return sum === digest
+      start = `${last.key}\0`
+    }
+  }
+
+  #expire(): void {
+    const nowMs = this.#options.clock.now()
+    for (const { collection } of this.#slots.values()) collection.expire(nowMs)
+  }
+}
+
+/** Keys a comparison reads at a time: a turn of the event loop each. */
+const CHECK_PAGE = 1000
+
+function applyEvent(slot: Slot, event: StorageEvent, atMs: number): void {
+  const { key, modRevision } = event
+  const entry = event.type === 'put' ? slot.spec.describe(event) : undefined
+  slot.collection.apply({ revision: modRevision, key, entry, atMs })
+}
+
+function rememberedChange(
+  { spec }: Slot,
+  event: StorageEvent,
+  atMs: number,
+): Parameters<Collection<Keyed>['remember']>[0] {
+  return {
+    revision: event.modRevision,
+    key: event.key,
+    entry: event.type === 'put' ? spec.describe(event) : undefined,
+    previous: event.previous === undefined ? undefined : spec.describe(event.previous),
+    atMs,
+    memo: new Map(),
+    decisions: new Map(),
+  }
+}
