@@ -66,7 +66,8 @@ const BANNED_NAMES = new Set(['utils', 'helpers', 'common', 'misc', 'types', 'co
  * file of such a folder must be imported by the index.
  */
 const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
-  storage: ['backend', 'errors', 'watch-cache'],
+  storage: ['auto-compaction', 'backend', 'event-feed', 'leases', 'ordered-tree', 'write-check'],
+  'apiserver/authorizers': ['follow'],
 }
 
 interface Import {

@@ -35,7 +35,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
   planned('node', 'Supervises kubelet, kube-proxy and flanneld on this machine'),
   planned('server', 'Serves the management console for many clusters'),
-  planned('codec', 'Converts objects between JSON, YAML and protobuf'),
+  {
+    name: 'codec',
+    short: 'Converts objects between JSON, YAML and protobuf',
+    load: async () => (await import('./codec.ts')).codec,
+  },
 ]
 
 const PROGRAMS: readonly Command[] = [...KUBE_PROGRAMS, ...OWN_PROGRAMS]

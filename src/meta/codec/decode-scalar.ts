@@ -11,8 +11,7 @@ import { canonicalQuantity } from '../quantity.ts'
 import type { ScalarSchema } from '../schema.ts'
 import { canonicalMicroTime, canonicalTime } from '../time.ts'
 import { normalizeBase64 } from './base64.ts'
-import type { DecodeState } from './decode-state.ts'
-import type { Step } from './decode.ts'
+import type { DecodeState, Step } from './decode-state.ts'
 import { CodecError } from './error.ts'
 
 export function scalarStep({ type, goType }: ScalarSchema): Step {

@@ -163,3 +163,13 @@ export function goWord(value: unknown, exact: boolean): string {
   if (value instanceof JsonNumber) return exact ? `number ${value.text}` : 'number'
   return 'object'
 }
+
+/** How values of one schema are decoded. */
+export interface Step {
+  /** Never gets null. After a mismatch the result means nothing, as the run will fail. */
+  readonly decode: (state: DecodeState, value: unknown) => unknown
+  /** A new zero value each time. */
+  readonly zero: () => unknown
+  /** What `omitempty` leaves out, in canonical form. Always false for types Go never leaves out. */
+  readonly isEmpty: (value: unknown) => boolean
+}

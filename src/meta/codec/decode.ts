@@ -7,7 +7,7 @@ import { isJsonObject, type JsonDuplicate, type JsonObject, setMember } from '#l
 
 import type { AnySchema, FieldSchema, ListSchema, MapSchema, Schema, StructSchema } from '../schema.ts'
 import { scalarStep } from './decode-scalar.ts'
-import { DecodeState, type FieldFrame } from './decode-state.ts'
+import { DecodeState, type FieldFrame, type Step } from './decode-state.ts'
 import { CodecError, DEFAULT_MAX_STRUCTS, tooDeep } from './error.ts'
 import { embeddedNames, unqualified } from './go-names.ts'
 import { normalizeUntyped, sortMembers } from './untyped.ts'
@@ -44,16 +44,6 @@ export function decodeValue(schema: Schema, value: unknown, validation: FieldVal
 /** The canonical form of what Go has before anything is decoded: the always-written fields of a struct, and so on. */
 export function zeroValue(schema: Schema): unknown {
   return stepFor(schema).zero()
-}
-
-/** How values of one schema are decoded. */
-export interface Step {
-  /** Never gets null. After a mismatch the result means nothing, as the run will fail. */
-  readonly decode: (state: DecodeState, value: unknown) => unknown
-  /** A new zero value each time. */
-  readonly zero: () => unknown
-  /** What `omitempty` leaves out, in canonical form. Always false for types Go never leaves out. */
-  readonly isEmpty: (value: unknown) => boolean
 }
 
 /** The steps of structs refer to each other in circles, so they are found here before they are complete. */
