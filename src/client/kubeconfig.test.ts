@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+
+import { parseYaml } from '#lib/yaml.ts'
+
+import { kubeconfigText, mergeKubeconfig, removeFromKubeconfig } from './kubeconfig.ts'
+
+const entry = {
+  name: 'hyperkube',
+  server: 'https://127.0.0.1:6443',
+  certificateAuthority: 'CA',
+  clientCertificate: 'CRT',
+  clientKey: 'KEY',
+}
+const theirs =
+  'apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    server: https://prod\n  name: prod\nusers: []\ncontexts:\n- context:\n    cluster: prod\n  name: prod\ncurrent-context: prod\n'
+
+async function fileFor(t: TestContext, text?: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-kubeconfig-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'config')
+  if (text !== undefined) await writeFile(file, text)
+  return file
+}
+
+interface Config {
+  clusters: { name: string; cluster: Record<string, string> }[]
+  contexts: { name: string }[]
+  'current-context': string
+}
+
+describe('kubeconfig', () => {
+  it('is written for its owner only, with everything inside', async (t) => {
+    const file = await fileFor(t)
+    await mergeKubeconfig(file, entry)
+    assert.equal(await readFile(file, 'utf8'), kubeconfigText(entry))
+    assert.equal((await stat(file)).mode & 0o777, 0o600)
+    const config = parseYaml(kubeconfigText(entry)) as unknown as Config
+    assert.deepEqual(config.clusters[0], {
+      name: 'hyperkube',
+      cluster: { server: entry.server, 'certificate-authority-data': 'Q0E=' },
+    })
+  })
+
+  it("leaves other people's clusters alone, coming and going", async (t) => {
+    const file = await fileFor(t, theirs)
+    await mergeKubeconfig(file, entry)
+    await mergeKubeconfig(file, { ...entry, server: 'https://127.0.0.1:7443' })
+    const merged = parseYaml(await readFile(file, 'utf8')) as unknown as Config
+    assert.deepEqual(
+      merged.clusters.map(({ name, cluster }) => [name, cluster['server']]),
+      [
+        ['prod', 'https://prod'],
+        ['hyperkube', 'https://127.0.0.1:7443'],
+      ],
+    )
+    assert.equal(merged['current-context'], 'hyperkube')
+    await removeFromKubeconfig(file, 'hyperkube')
+    const removed = parseYaml(await readFile(file, 'utf8')) as unknown as Config
+    assert.deepEqual([removed.clusters.map(({ name }) => name), removed['current-context']], [['prod'], ''])
+  })
+
+  it('refuses to write over a file that is something else', async (t) => {
+    const file = await fileFor(t, 'just some text')
+    await assert.rejects(mergeKubeconfig(file, entry), /is not a kubeconfig/)
+    assert.equal(await readFile(file, 'utf8'), 'just some text')
+  })
+})

@@ -1,0 +1,88 @@
+/** HTTP/1.1 requests of the client: a pool of kept connections, and upgrades, which take theirs along. */
+import type { ClientRequest, OutgoingHttpHeaders, RequestOptions } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+import type { Origin } from './dial.ts'
+
+/** Connections kept for one origin while nobody uses them, and how long. Servers keep them for 90 s as well. */
+const MAX_IDLE_SOCKETS = 32
+const IDLE_TIMEOUT_MS = 85_000
+
+/** An agent whose connections come from `dial`. Its own sockets are never opened by node:http. */
+export class DialingAgent extends Agent {
+  readonly #dial: () => Promise<Socket>
+  /** Connected sockets that wait for their first request. */
+  readonly #spare: Socket[] = []
+
+  constructor(dial: () => Promise<Socket>) {
+    super({ keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, timeout: IDLE_TIMEOUT_MS, scheduling: 'lifo' })
+    this.#dial = dial
+  }
+
+  /** Takes over a socket that was connected to find out what the server speaks. */
+  adopt(socket: Socket): void {
+    this.#spare.push(socket)
+  }
+
+  override createConnection(_options: unknown, onSocket?: (error: Error | null, socket: Duplex) => void): undefined {
+    const spare = this.#spare.pop()
+    if (spare !== undefined && !spare.destroyed) {
+      onSocket?.(null, spare)
+      return undefined
+    }
+    this.#dial().then(
+      (socket) => onSocket?.(null, socket),
+      // Its type wants a socket although there is none when there is an error.
+      (error: unknown) => onSocket?.(error as Error, undefined as unknown as Duplex),
+    )
+    return undefined
+  }
+
+  /** Ends the connections nobody uses; the others when they come back, because they are not taken any more. */
+  retire(): void {
+    this.maxFreeSockets = 0
+    for (const sockets of Object.values(this.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
+    for (const socket of this.#spare.splice(0)) socket.destroy()
+  }
+
+  override destroy(): void {
+    for (const socket of this.#spare.splice(0)) socket.destroy()
+    super.destroy()
+  }
+}
+
+export interface RequestHead {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+}
+
+function requestOptions(origin: Origin, head: RequestHead): RequestOptions {
+  const isDefaultPort = origin.port === (origin.isSecure ? 443 : 80)
+  const host = origin.host.includes(':') ? `[${origin.host}]` : origin.host
+  // node:http would compare the port with its own default, not with that of https.
+  const headers: OutgoingHttpHeaders = { host: isDefaultPort ? host : `${host}:${origin.port}` }
+  for (const [name, value] of Object.entries(head.headers))
+    headers[name] = typeof value === 'string' ? value : [...value]
+  return { host: origin.host, port: origin.port, method: head.method, path: head.path, headers, setHost: false }
+}
+
+/** A request over the pool. The caller writes the body and listens. */
+export function openHttp1(origin: Origin, head: RequestHead, agent: Agent): ClientRequest {
+  return httpRequest({ ...requestOptions(origin, head), agent })
+}
+
+/** A request on a connection of its own, which the answer may take over. */
+export function openUpgrade(origin: Origin, head: RequestHead, socket: Socket): ClientRequest {
+  // Not `agent: false`: that would make an agent, which connects by itself.
+  return httpRequest({ ...requestOptions(origin, head), createConnection: () => socket })
+}
+
+/** Whether a failed request had found its connection closed by the server, so that it cannot have been served. */
+export function wasStale(request: ClientRequest, error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
+}

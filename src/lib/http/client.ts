@@ -1,0 +1,391 @@
+/**
+ * The HTTP client: HTTP/2 or HTTP/1.1 as the server prefers, connections kept and shared, answers as streams, every
+ * wait bounded by the clock and the caller's signal. Redirects are never followed and proxies never used.
+ */
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { ClientHttp2Stream, IncomingHttpHeaders as Http2Headers } from 'node:http2'
+import { constants } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Duplex, Readable, Writable } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+
+import { onAbort } from '../abort.ts'
+import type { Clock } from '../clock.ts'
+import type { RequestHead } from './client-http1.ts'
+import { DialingAgent, openHttp1, openUpgrade, wasStale } from './client-http1.ts'
+import type { PooledSession } from './client-http2.ts'
+import { releaseSession, SessionPool } from './client-http2.ts'
+import type { ClientTls, Origin } from './dial.ts'
+import { dial, HttpError } from './dial.ts'
+import type { HttpResponse } from './response.ts'
+import { createResponse } from './response.ts'
+
+export interface HttpClientOptions {
+  readonly clock: Clock
+  readonly tls?: ClientTls
+  /** Connect to this unix socket whatever the URL's host is. */
+  readonly socketPath?: string
+  /** How long a connection, TLS included, may take to be made. Default 30 s. */
+  readonly connectTimeoutMs?: number
+  /** Speak HTTP/1.1 even to servers that know better. */
+  readonly http1Only?: boolean
+}
+
+export interface HttpRequest {
+  readonly method?: string
+  /** `http:` or `https:`, with host, path and query. */
+  readonly url: string | URL
+  /** Path and query exactly as they are to be sent, instead of the URL's, which are normalised. */
+  readonly path?: string
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  readonly body?: string | Buffer | AsyncIterable<Buffer>
+  readonly signal?: AbortSignal
+  /** For everything, the last byte of the answer included. None unless given. */
+  readonly timeoutMs?: number
+}
+
+/** A connection that was handed over, or the answer of a server that did not want to. */
+export type UpgradeResult =
+  | { readonly isUpgraded: true; readonly headers: IncomingHttpHeaders; readonly socket: Duplex; readonly head: Buffer }
+  | { readonly isUpgraded: false; readonly response: HttpResponse }
+
+/** All methods reject with `HttpError`. */
+export interface HttpClient {
+  /**
+   * Resolves when the head of the answer is here; its body must then be read or discarded. A request whose kept
+   * connection turns out to be closed is sent again when it cannot have been served.
+   */
+  request(request: HttpRequest): Promise<HttpResponse>
+  /** Asks to go on with another protocol, named in the `upgrade` header of the request, on a new connection. */
+  upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult>
+  /** New connections use these credentials; kept ones are no longer used. */
+  reloadTls(tls: ClientTls): void
+  /** Ends everything. */
+  close(): void
+}
+
+const CONNECT_TIMEOUT_MS = 30_000
+
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const origins = new Map<string, OriginPool>()
+  let tls = options.tls ?? {}
+  let isClosed = false
+  const poolOf = (url: URL): OriginPool => {
+    if (isClosed) throw new HttpError('aborted', 'The client has been closed')
+    let pool = origins.get(url.origin)
+    if (pool === undefined) {
+      pool = new OriginPool(originOf(url, options.socketPath), { ...options, tls })
+      origins.set(url.origin, pool)
+    }
+    return pool
+  }
+  const retireAll = (end: (pool: OriginPool) => void): void => {
+    for (const pool of origins.values()) end(pool)
+    origins.clear()
+  }
+  return {
+    async request(request) {
+      const url = new URL(request.url)
+      return sendRequest(poolOf(url), url, request)
+    },
+    async upgrade(request) {
+      const url = new URL(request.url)
+      return sendUpgrade(poolOf(url), url, request)
+    },
+    reloadTls(next) {
+      tls = next
+      retireAll((pool) => pool.retire())
+    },
+    close() {
+      isClosed = true
+      retireAll((pool) => pool.destroy())
+    },
+  }
+}
+
+function originOf(url: URL, socketPath: string | undefined): Origin {
+  const isSecure = url.protocol === 'https:'
+  if (!isSecure && url.protocol !== 'http:') throw new HttpError('connect', `Cannot speak "${url.protocol}"`)
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
+  return socketPath === undefined ? { isSecure, host, port } : { isSecure, host, port, socketPath }
+}
+
+/** How requests of one origin travel: decided by the first connection, which says what the server speaks. */
+class OriginPool {
+  readonly origin: Origin
+  readonly #options: HttpClientOptions & { readonly tls: ClientTls }
+  readonly #sessions: SessionPool
+  readonly agent: DialingAgent
+  #protocol: 'unknown' | 'http1' | 'http2'
+  /** The connection being made, for all who wait for one. */
+  #opening: Promise<void> | undefined
+
+  constructor(origin: Origin, options: HttpClientOptions & { readonly tls: ClientTls }) {
+    this.origin = origin
+    this.#options = options
+    this.#protocol = origin.isSecure && options.http1Only !== true ? 'unknown' : 'http1'
+    const host = origin.host.includes(':') ? `[${origin.host}]` : origin.host
+    this.#sessions = new SessionPool(`https://${host}:${origin.port}`, options.clock)
+    this.agent = new DialingAgent(() => this.dial(['http/1.1']))
+  }
+
+  get clock(): Clock {
+    return this.#options.clock
+  }
+
+  dial(alpn: readonly string[], signal?: AbortSignal): Promise<Socket> {
+    const { clock, tls, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options
+    return dial(this.origin, { clock, tls, timeoutMs, alpn, ...(signal === undefined ? {} : { signal }) })
+  }
+
+  /** Room on an HTTP/2 connection, to be released by the caller, or `http1` when the server speaks that. */
+  async route(limits: Limits): Promise<PooledSession | 'http1'> {
+    for (;;) {
+      if (this.#protocol === 'http1') return 'http1'
+      const session = this.#sessions.reserve()
+      if (session !== undefined) return session
+      this.#opening ??= this.#open().finally(() => {
+        this.#opening = undefined
+      })
+      await giveUpWith(limits, this.#opening)
+    }
+  }
+
+  async #open(): Promise<void> {
+    const socket = (await this.dial(['h2', 'http/1.1'])) as TLSSocket
+    if (socket.alpnProtocol === 'h2') {
+      this.#protocol = 'http2'
+      return this.#sessions.add(socket)
+    }
+    this.#protocol = 'http1'
+    this.agent.adopt(socket)
+  }
+
+  retire(): void {
+    this.#sessions.retire()
+    this.agent.retire()
+  }
+
+  destroy(): void {
+    this.#sessions.destroy()
+    this.agent.destroy()
+  }
+}
+
+/** What ends a request from our side, until it is over. */
+interface Limits {
+  /** Set once; the request is destroyed with it. */
+  failure: HttpError | undefined
+  onFail: ((error: HttpError) => void) | undefined
+  release(): void
+}
+
+function limitRequest(clock: Clock, { signal, timeoutMs }: Pick<HttpRequest, 'signal' | 'timeoutMs'>): Limits {
+  const fail = (error: HttpError): void => {
+    limits.failure ??= error
+    limits.onFail?.(limits.failure)
+  }
+  const limits: Limits = { failure: undefined, onFail: undefined, release: () => undefined }
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : clock.after(timeoutMs, () => fail(new HttpError('timeout', `The request took longer than ${timeoutMs} ms`)))
+  const unhook = onAbort(signal, () =>
+    fail(new HttpError('aborted', 'The request was given up', { cause: signal?.reason })),
+  )
+  limits.release = () => {
+    timer?.cancel()
+    unhook()
+  }
+  return limits
+}
+
+/** Kept connections can be closed one after the other; three in a row are no accident any more. */
+const MAX_ATTEMPTS = 3
+
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
+
+async function sendRequest(pool: OriginPool, url: URL, request: HttpRequest): Promise<HttpResponse> {
+  const limits = limitRequest(pool.clock, request)
+  const method = request.method ?? 'GET'
+  const head: RequestHead = { method, path: request.path ?? url.pathname + url.search, headers: request.headers ?? {} }
+  const isReplayable = request.body === undefined || typeof request.body === 'string' || Buffer.isBuffer(request.body)
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await attemptRequest(pool, { head, body: request.body, limits })
+      if (!('failed' in outcome)) return outcome
+      const again = outcome.isUnserved || (outcome.isStale && REPEATABLE.has(method))
+      if (!again || !isReplayable || attempt === MAX_ATTEMPTS || limits.failure !== undefined) throw outcome.failed
+    }
+  } catch (error) {
+    limits.release()
+    throw error
+  }
+}
+
+interface Attempt {
+  readonly head: RequestHead
+  readonly body: HttpRequest['body']
+  readonly limits: Limits
+}
+
+/** `isUnserved`: the server said so; `isStale`: the kept connection was closed before any answer. */
+interface Failure {
+  readonly failed: HttpError
+  readonly isUnserved: boolean
+  readonly isStale: boolean
+}
+
+async function attemptRequest(pool: OriginPool, attempt: Attempt): Promise<HttpResponse | Failure> {
+  const route = await pool.route(attempt.limits)
+  return route === 'http1' ? attemptHttp1(pool, attempt) : attemptHttp2(route, attempt)
+}
+
+/** Says how to end what is going on now; at once when it is too late already. */
+function onFail(limits: Limits, end: (error: HttpError) => void): void {
+  limits.onFail = end
+  if (limits.failure !== undefined) end(limits.failure)
+}
+
+/** Waits for `task`, but no longer than the request may take. The task itself goes on for others. */
+function giveUpWith<T>(limits: Limits, task: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    onFail(limits, reject)
+    task.then(resolve, reject)
+  })
+}
+
+function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promise<HttpResponse | Failure> {
+  return new Promise((resolve) => {
+    const request = openHttp1(pool.origin, head, pool.agent)
+    onFail(limits, (error) => request.destroy(error))
+    request.on('response', (message: IncomingMessage) => {
+      resolve(
+        responseOf(message, { status: message.statusCode ?? 0, headers: message.headers, version: '1.1' }, limits),
+      )
+    })
+    request.on('error', (error) => {
+      resolve({ failed: asHttpError(error), isUnserved: false, isStale: wasStale(request, error) })
+    })
+    sendBody(request, body)
+  })
+}
+
+function attemptHttp2(session: PooledSession, { head, body, limits }: Attempt): Promise<HttpResponse | Failure> {
+  return new Promise((resolve) => {
+    const stream = openHttp2(session, head, body === undefined)
+    if (stream instanceof HttpError) return resolve({ failed: stream, isUnserved: true, isStale: false })
+    let failure: Error | undefined
+    onFail(limits, (error) => {
+      failure = error
+      stream.destroy(error)
+    })
+    stream.on('response', (headers: Http2Headers & { ':status'?: number }) => {
+      // Said explicitly, because node throws away what comes in before the first reader otherwise.
+      stream.pause()
+      resolve(responseOf(stream, { status: headers[':status'] ?? 0, headers, version: '2' }, limits))
+    })
+    stream.on('error', (error) => {
+      failure ??= error
+    })
+    stream.on('close', () => {
+      releaseSession(session)
+      const isUnserved = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+      const failed = asHttpError(failure ?? new Error('The connection was lost before there was an answer'))
+      // Without effect when there was an answer.
+      resolve({ failed, isUnserved, isStale: stream.session?.destroyed !== false })
+    })
+    if (body !== undefined) sendBody(stream, body)
+  })
+}
+
+function openHttp2(session: PooledSession, head: RequestHead, endStream: boolean): ClientHttp2Stream | HttpError {
+  try {
+    return session.http2.request({ ...head.headers, ':method': head.method, ':path': head.path }, { endStream })
+  } catch (cause) {
+    releaseSession(session)
+    return new HttpError('broken', 'The connection was lost before the request was sent', { cause })
+  }
+}
+
+function sendBody(target: Writable, body: HttpRequest['body']): void {
+  if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) target.end(body)
+  // A source that fails destroys the request with its error, which is how the caller learns of it.
+  else
+    pump(body, target).catch((error: unknown) =>
+      target.destroy(error instanceof Error ? error : new Error(String(error))),
+    )
+}
+
+async function pump(body: AsyncIterable<Buffer>, target: Writable): Promise<void> {
+  for await (const piece of body) {
+    if (target.destroyed) return
+    if (!target.write(piece)) await drained(target)
+  }
+  target.end()
+}
+
+function drained(target: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      target.off('drain', done)
+      target.off('close', done)
+      resolve()
+    }
+    target.on('drain', done)
+    target.on('close', done)
+  })
+}
+
+function responseOf(
+  source: Readable,
+  head: { status: number; headers: IncomingHttpHeaders; version: '1.1' | '2' },
+  limits: Limits,
+): HttpResponse {
+  onFail(limits, (error) => source.destroy(error))
+  source.once('close', () => limits.release())
+  return createResponse(source, head)
+}
+
+async function sendUpgrade(pool: OriginPool, url: URL, request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult> {
+  const limits = limitRequest(pool.clock, request)
+  try {
+    const socket = await giveUpWith(limits, pool.dial(['http/1.1'], request.signal))
+    const headers = { connection: 'Upgrade', ...request.headers }
+    const head = { method: request.method ?? 'GET', path: request.path ?? url.pathname + url.search, headers }
+    return await awaitUpgrade(openUpgrade(pool.origin, head, socket), limits)
+  } catch (error) {
+    limits.release()
+    throw error
+  }
+}
+
+function awaitUpgrade(request: ClientRequest, limits: Limits): Promise<UpgradeResult> {
+  return new Promise((resolve, reject) => {
+    onFail(limits, (error) => request.destroy(error))
+    request.on('upgrade', (message, socket, head) => {
+      // From here on the connection is the caller's, and so is the time it takes.
+      limits.release()
+      socket.on('error', () => undefined)
+      resolve({ isUpgraded: true, headers: message.headers, socket, head })
+    })
+    request.on('response', (message) => {
+      const response = responseOf(
+        message,
+        { status: message.statusCode ?? 0, headers: message.headers, version: '1.1' },
+        limits,
+      )
+      resolve({ isUpgraded: false, response })
+    })
+    request.on('error', (error) => reject(asHttpError(error)))
+    request.end()
+  })
+}
+
+function asHttpError(error: Error): HttpError {
+  return error instanceof HttpError
+    ? error
+    : new HttpError('broken', `The request failed: ${error.message}`, { cause: error })
+}

@@ -1,0 +1,122 @@
+/** The connections of a server: who is at the other end, how busy each is, and how they are ended. */
+import type { X509Certificate } from 'node:crypto'
+import type { Http2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+
+import type { Peer } from './exchange.ts'
+
+/** An established connection, after its TLS handshake. */
+export interface Connection {
+  readonly peer: Peer
+  readonly socket: Socket
+  /** Present for HTTP/2. */
+  session?: Http2Session
+  /** Exchanges that are not complete. */
+  active: number
+}
+
+export function createConnection(socket: Socket): Connection {
+  return { peer: createPeer(socket), socket, active: 0 }
+}
+
+function createPeer(socket: Socket): Peer {
+  const tls = socket instanceof TLSSocket ? socket : undefined
+  let certificate: X509Certificate | undefined
+  let isRead = false
+  return {
+    // Kept, because a socket forgets them when it closes.
+    address: plainAddress(socket.remoteAddress ?? ''),
+    port: socket.remotePort ?? 0,
+    isEncrypted: tls !== undefined,
+    serverName: typeof tls?.servername === 'string' ? tls.servername : undefined,
+    isTrusted: tls?.authorized ?? false,
+    get certificate() {
+      if (!isRead) {
+        certificate = tls?.getPeerX509Certificate()
+        isRead = true
+      }
+      return certificate
+    },
+    chain: () => (tls === undefined ? [] : readChain(tls)),
+  }
+}
+
+/** IPv4 clients of a socket that listens on `::` look like IPv6 ones. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}
+
+/** Longer chains than this are nobody's real one. */
+const MAX_CHAIN = 10
+
+function readChain(socket: TLSSocket): Buffer[] {
+  const out: Buffer[] = []
+  let found = socket.getPeerCertificate(true)
+  // The last one is its own issuer; `raw` is missing when the client showed no certificate at all.
+  while (out.length < MAX_CHAIN && (found as { raw?: Buffer }).raw !== undefined) {
+    out.push(found.raw)
+    if (found.issuerCertificate === undefined || found.issuerCertificate === found) break
+    found = found.issuerCertificate
+  }
+  return out
+}
+
+export interface AdmissionLimits {
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+}
+
+/** Counts raw sockets before anything is spent on them, TLS handshakes above all. */
+export class Admission {
+  readonly #limits: AdmissionLimits
+  readonly #sockets = new Set<Socket>()
+  readonly #perAddress = new Map<string, number>()
+  readonly #onEmpty: (() => void)[] = []
+
+  constructor(limits: AdmissionLimits) {
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  /** False when the socket is one too many; it has been destroyed. */
+  admit(socket: Socket): boolean {
+    // A socket that breaks at any time says so by 'close'; the reason is of no interest.
+    socket.on('error', () => undefined)
+    const address = socket.remoteAddress ?? ''
+    const fromThere = this.#perAddress.get(address) ?? 0
+    // Clients of a unix socket have no address and count only in total.
+    const isOverAddress = address !== '' && fromThere >= this.#limits.maxConnectionsPerAddress
+    if (this.#sockets.size >= this.#limits.maxConnections || isOverAddress) {
+      socket.destroy()
+      return false
+    }
+    this.#sockets.add(socket)
+    this.#perAddress.set(address, fromThere + 1)
+    socket.on('close', () => this.#remove(socket, address))
+    return true
+  }
+
+  /** Resolves when no socket is left. */
+  emptied(): Promise<void> {
+    if (this.#sockets.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onEmpty.push(resolve)
+    })
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #remove(socket: Socket, address: string): void {
+    this.#sockets.delete(socket)
+    const left = (this.#perAddress.get(address) ?? 1) - 1
+    if (left > 0) this.#perAddress.set(address, left)
+    else this.#perAddress.delete(address)
+    if (this.#sockets.size === 0) for (const task of this.#onEmpty.splice(0)) task()
+  }
+}

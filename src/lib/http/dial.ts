@@ -1,0 +1,114 @@
+/** Client connections: how a socket to an origin is made, with the TLS the client was given. */
+import type { Socket } from 'node:net'
+import { connect as connectNet, isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import { connect as connectTls, TLSSocket } from 'node:tls'
+
+import { onAbort } from '../abort.ts'
+import type { Clock } from '../clock.ts'
+
+export interface ClientTls {
+  /** PEM of the authorities to trust, instead of the public ones. */
+  readonly ca?: string
+  readonly certificate?: string
+  readonly key?: string
+  /** Trust anybody. For those who asked for it by name only. */
+  readonly insecure?: boolean
+  /** Name to ask for and to expect in the certificate, when it is not the host's. */
+  readonly serverName?: string
+}
+
+/** Where to connect to. */
+export interface Origin {
+  readonly isSecure: boolean
+  readonly host: string
+  readonly port: number
+  /** Connect to this unix socket, whatever the host is. */
+  readonly socketPath?: string
+}
+
+/** `connect`: no connection; `timeout`; `aborted`: by the caller; `broken`: lost on the way; `too-large`: body above the limit. */
+export type HttpErrorCode = 'connect' | 'timeout' | 'aborted' | 'broken' | 'too-large'
+
+/** What requests fail with. An answer of 4xx or 5xx is not a failure. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+  readonly code: HttpErrorCode
+
+  constructor(code: HttpErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+export interface DialOptions {
+  readonly clock: Clock
+  readonly tls: ClientTls
+  readonly timeoutMs: number
+  /** Protocols to offer, best first. */
+  readonly alpn: readonly string[]
+  readonly signal?: AbortSignal
+}
+
+/** A connected socket, after its TLS handshake. Rejects with `HttpError`. */
+export function dial(origin: Origin, options: DialOptions): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = open(origin, options)
+    const fail = (code: HttpErrorCode, reason: string, cause?: unknown): void => {
+      finish()
+      socket.destroy()
+      reject(new HttpError(code, `Cannot connect to "${describe(origin)}": ${reason}`, { cause }))
+    }
+    const onError = (error: Error): void => fail('connect', reasonOf(error), error)
+    const onClose = (): void => fail('connect', 'the server closed the connection')
+    const timer = options.clock.after(options.timeoutMs, () =>
+      fail('timeout', `no answer within ${options.timeoutMs} ms`),
+    )
+    const release = onAbort(options.signal, () => fail('aborted', 'given up', options.signal?.reason))
+    const finish = (): void => {
+      timer.cancel()
+      release()
+      socket.off('error', onError)
+      socket.off('close', onClose)
+      // Whoever uses the socket hears of later errors in his own way; none may go unheard.
+      socket.on('error', () => undefined)
+    }
+    socket.on('error', onError)
+    socket.on('close', onClose)
+    socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
+      finish()
+      resolve(socket)
+    })
+  })
+}
+
+function open({ isSecure, host, port, socketPath }: Origin, { tls, alpn }: DialOptions): Socket {
+  const where = socketPath === undefined ? { host, port } : { path: socketPath }
+  if (!isSecure) return connectNet({ ...where, noDelay: true, keepAlive: true })
+  const serverName = tls.serverName ?? host
+  const options: ConnectionOptions = {
+    ...where,
+    ALPNProtocols: [...alpn],
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: tls.insecure !== true,
+    // Addresses may not be asked for by SNI; the certificate is checked against the host all the same.
+    ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.certificate === undefined ? {} : { cert: tls.certificate }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+  }
+  const socket = connectTls(options)
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true)
+  return socket
+}
+
+function describe({ host, port, socketPath }: Origin): string {
+  return socketPath ?? `${host}:${port}`
+}
+
+/** A host with several addresses fails with one error for each of them. */
+function reasonOf(error: Error): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(String).join('; ')
+  return error.message
+}

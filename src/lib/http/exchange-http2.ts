@@ -1,0 +1,177 @@
+/** An exchange over HTTP/2, on a stream of node:http2. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders as Http2Headers, ServerHttp2Stream } from 'node:http2'
+import { constants } from 'node:http2'
+
+import { readWhole } from './body.ts'
+import type { Connection } from './connection.ts'
+import type { Exchange, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
+import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
+import { resetStream } from './reset.ts'
+import type { ServerContext } from './server-context.ts'
+
+export class Http2Exchange implements Exchange {
+  readonly version = '2' as const
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: HeaderList
+  readonly peer: Peer
+  readonly #stream: ServerHttp2Stream
+  readonly #context: ServerContext
+  #signal: AbortSignal | undefined
+
+  constructor(
+    stream: ServerHttp2Stream,
+    head: { headers: Http2Headers; rawHeaders: HeaderList },
+    on: { connection: Connection; context: ServerContext },
+  ) {
+    this.#stream = stream
+    this.#context = on.context
+    this.peer = on.connection.peer
+    this.method = head.headers[':method'] ?? ''
+    this.path = head.headers[':path'] ?? ''
+    this.headers = head.headers
+    this.rawHeaders = head.rawHeaders
+  }
+
+  get authority(): string {
+    return (this.headers as Http2Headers)[':authority'] ?? this.headers.host ?? ''
+  }
+
+  get upgradeProtocol(): string | undefined {
+    const protocol = this.method === 'CONNECT' ? (this.headers as Http2Headers)[':protocol'] : undefined
+    return typeof protocol === 'string' ? protocol.toLowerCase() : undefined
+  }
+
+  get isAnswered(): boolean {
+    return this.#stream.headersSent
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const control = new AbortController()
+      this.#signal = control.signal
+      const gone = (): void => {
+        // `aborted` means that our side was still open; node ends it on the way, so that it looks finished.
+        if (this.#stream.aborted) control.abort(new Error('The client has gone'))
+      }
+      if (this.#stream.destroyed) gone()
+      else this.#stream.once('close', gone)
+    }
+    return this.#signal
+  }
+
+  async readBody(limitBytes: number): Promise<Buffer> {
+    if (this.#stream.endAfterHeaders) return Buffer.alloc(0)
+    const { clock, limits } = this.#context
+    const contentLength = this.headers['content-length']
+    return readWhole(this.#stream, { clock, limitBytes, timeoutMs: limits.bodyTimeoutMs, contentLength })
+  }
+
+  body(): AsyncIterable<Buffer> {
+    return this.#stream
+  }
+
+  respond(status: number, headers: HeaderList, body: string | Buffer = ''): void {
+    const stream = this.#stream
+    if (stream.destroyed) return
+    const hasBody = body.length > 0 && this.method !== 'HEAD'
+    const length = status === 204 || status === 304 ? undefined : body.length
+    stream.respond(this.#complete(status, headers, length), { endStream: !hasBody })
+    if (hasBody) stream.end(body, 'latin1')
+    this.#dropUnread()
+  }
+
+  async respondPieces(status: number, headers: HeaderList, { pieces, lengthBytes }: Pieces): Promise<void> {
+    const writer = this.#begin(this.#complete(status, headers, lengthBytes))
+    if (this.method === 'HEAD') return
+    await sendPieces(writer, pieces)
+  }
+
+  stream(status: number, headers: HeaderList): ResponseWriter {
+    return this.#begin(this.#complete(status, headers, undefined))
+  }
+
+  upgrade(): Upgraded {
+    if (this.upgradeProtocol === undefined) throw new Error('This exchange has no stream to hand over')
+    this.#stream.respond(this.#complete(200, [], undefined))
+    return { socket: this.#stream, head: Buffer.alloc(0) }
+  }
+
+  fail(): void {
+    const stream = this.#stream
+    if (stream.destroyed || stream.writableEnded) return
+    if (!stream.headersSent) return this.respond(500, PLAIN_TEXT, INTERNAL_ERROR)
+    resetStream(stream, constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  #begin(headers: string[]): ResponseWriter {
+    if (!this.#stream.destroyed) this.#stream.respond(headers, { endStream: this.method === 'HEAD' })
+    return new Http2Writer(this.#stream)
+  }
+
+  #complete(status: number, headers: HeaderList, length: number | undefined): string[] {
+    const out = [':status', String(status), ...headers, 'date', this.#context.httpDate()]
+    if (length !== undefined) out.push('content-length', String(length))
+    return out
+  }
+
+  /** Tells a client that is still sending its body that nobody reads it. After the answer: a reset overtakes it. */
+  #dropUnread(): void {
+    const stream = this.#stream
+    if (stream.endAfterHeaders || stream.readableEnded) return
+    stream.once('finish', () => {
+      setImmediate(() => {
+        if (!stream.destroyed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+      })
+    })
+  }
+}
+
+class Http2Writer implements ResponseWriter {
+  readonly #stream: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream) {
+    this.#stream = stream
+  }
+
+  get isClosed(): boolean {
+    return this.#stream.destroyed || this.#stream.closed || this.#stream.writableEnded
+  }
+
+  write(piece: Buffer): boolean {
+    return this.isClosed || this.#stream.write(piece)
+  }
+
+  writeFrame(frame: SharedFrame): boolean {
+    return this.write(frame.body)
+  }
+
+  drained(): Promise<void> {
+    const stream = this.#stream
+    return new Promise((resolve) => {
+      if (this.isClosed || !stream.writableNeedDrain) return resolve()
+      const done = (): void => {
+        stream.off('drain', done)
+        stream.off('close', done)
+        resolve()
+      }
+      stream.on('drain', done)
+      stream.on('close', done)
+    })
+  }
+
+  end(): void {
+    if (!this.isClosed) this.#stream.end()
+  }
+
+  abort(): void {
+    resetStream(this.#stream, constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  onClose(task: () => void): void {
+    if (this.#stream.destroyed) task()
+    else this.#stream.once('close', task)
+  }
+}

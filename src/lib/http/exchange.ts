@@ -1,0 +1,163 @@
+/**
+ * One request and its answer, the same whether it came over HTTP/1.1 or HTTP/2. A handler reads what it needs and then
+ * answers exactly once: `respond`, `respondPieces`, `stream` or `upgrade`.
+ */
+import type { X509Certificate } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  /** IP address; empty for a unix socket. */
+  readonly address: string
+  readonly port: number
+  readonly isEncrypted: boolean
+  /** The name the client asked for in its TLS handshake. */
+  readonly serverName: string | undefined
+  /** The client's certificate, if it showed one. Showing is not being trusted: see `isTrusted` and `verifyChain`. */
+  readonly certificate: X509Certificate | undefined
+  /** Whether TLS found a way from the certificate to one of the server's client authorities, when it connected. */
+  readonly isTrusted: boolean
+  /** The certificate and what the client sent along with it, encoded; empty when it sent none. */
+  chain(): Buffer[]
+}
+
+/** Header names and values in turn: `['Content-Type', 'text/plain', …]`. */
+export type HeaderList = readonly string[]
+
+export interface Exchange {
+  readonly version: '1.1' | '2'
+  readonly method: string
+  /** The request target as it came: path and query, nothing decoded. */
+  readonly path: string
+  /** The host the client asked for; empty when it named none. */
+  readonly authority: string
+  /** By lower-case name, on an object without prototype; several values of one name are joined by commas. */
+  readonly headers: IncomingHttpHeaders
+  /** Names and values in turn, as they came: for headers whose values may hold commas (see `headerValues`). */
+  readonly rawHeaders: HeaderList
+  readonly peer: Peer
+  /** Aborted when the client has gone before the answer was complete. Made when first asked for. */
+  readonly signal: AbortSignal
+  /** True once the head of an answer is on its way: from then on an error can only break the connection. */
+  readonly isAnswered: boolean
+  /**
+   * The whole body. Rejects with `BodyError` when it is larger than `limitBytes`, comes too slowly, or the client
+   * goes away. Call at most once, and not together with `body`.
+   */
+  readBody(limitBytes: number): Promise<Buffer>
+  /** The body piece by piece, read as fast as it is asked for. */
+  body(): AsyncIterable<Buffer>
+  /**
+   * Answers in one go. A string has one character per byte (latin1), which is the fastest way. `Date` and
+   * `Content-Length` are added. Without effect when the client has gone.
+   */
+  respond(status: number, headers: HeaderList, body?: string | Buffer): void
+  /**
+   * Answers with pieces, no faster than the client takes them; resolves when all are handed over or the client has
+   * gone. Give `lengthBytes`, the sum of the pieces, to have `Content-Length`.
+   */
+  respondPieces(status: number, headers: HeaderList, body: Pieces): Promise<void>
+  /** Sends the head at once and leaves the body to the caller. */
+  stream(status: number, headers: HeaderList): ResponseWriter
+  /** For what went wrong on our side: answers 500, or breaks off an answer that has begun. Harmless after a complete one. */
+  fail(): void
+  /** The protocol the client wants to go on with (lower case), if the server allows it. */
+  readonly upgradeProtocol: string | undefined
+  /**
+   * Hands over the connection (or, on HTTP/2, the stream). On HTTP/1.1 the caller writes the answer, 101 or other, on
+   * the socket; on HTTP/2 the answer 200 is sent here. The socket is the caller's to end.
+   */
+  upgrade(): Upgraded
+}
+
+export interface Pieces {
+  readonly pieces: Iterable<Buffer> | AsyncIterable<Buffer>
+  readonly lengthBytes?: number
+}
+
+export interface Upgraded {
+  readonly socket: Duplex
+  /** What the client sent before it was told to go ahead. */
+  readonly head: Buffer
+}
+
+/** Bytes for many receivers, framed once for HTTP/1.1. */
+export interface SharedFrame {
+  readonly body: Buffer
+  readonly chunked: Buffer
+}
+
+/** An answer that goes on. */
+export interface ResponseWriter {
+  /** False when the client is behind: what is written is kept, but no more should follow before `drained`. */
+  write(piece: Buffer): boolean
+  /** The same for a frame that goes to many receivers; cheaper than `write` on HTTP/1.1. Never empty. */
+  writeFrame(frame: SharedFrame): boolean
+  /** Resolves when the client has caught up, or has gone. */
+  drained(): Promise<void>
+  end(): void
+  /** Breaks the connection (HTTP/1.1) or stream (HTTP/2), so that the client cannot take what it has for complete. */
+  abort(): void
+  /** True once the client has gone or the answer is complete. */
+  readonly isClosed: boolean
+  /** Runs `task` when that happens, at once if it has. */
+  onClose(task: () => void): void
+}
+
+/** `too-large` wants answer 413, `timeout` 408; after `gone` nobody is left to answer. */
+export type BodyErrorCode = 'too-large' | 'timeout' | 'gone'
+
+export class BodyError extends Error {
+  override readonly name = 'BodyError'
+  readonly code: BodyErrorCode
+
+  constructor(code: BodyErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** A frame for `writeFrame`. */
+export function shareFrame(body: Buffer): SharedFrame {
+  const chunked = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
+  return { body, chunked }
+}
+
+/** Every value of a header, in order, by lower-case name. */
+export function headerValues({ rawHeaders }: Pick<Exchange, 'rawHeaders'>, name: string): string[] {
+  const values: string[] = []
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.toLowerCase() === name) values.push(rawHeaders[at + 1] ?? '')
+  }
+  return values
+}
+
+export const PLAIN_TEXT: HeaderList = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Options', 'nosniff']
+export const INTERNAL_ERROR = 'Internal Server Error\n'
+
+/** Pieces are sent in portions of about this size: fewer system calls, and still short turns. */
+const PORTION_BYTES = 256 << 10
+
+/** Sends pieces in portions, waiting whenever the client is behind; a source that fails breaks the answer off. */
+export async function sendPieces(writer: ResponseWriter, pieces: Pieces['pieces']): Promise<void> {
+  let portion: Buffer[] = []
+  let size = 0
+  try {
+    for await (const piece of pieces) {
+      portion.push(piece)
+      size += piece.length
+      if (size < PORTION_BYTES) continue
+      if (writer.isClosed) return
+      const hasRoom = writer.write(portion.length === 1 ? piece : Buffer.concat(portion, size))
+      portion = []
+      size = 0
+      if (!hasRoom) await writer.drained()
+    }
+  } catch (error) {
+    writer.abort()
+    throw error
+  }
+  if (size > 0) writer.write(Buffer.concat(portion, size))
+  writer.end()
+}

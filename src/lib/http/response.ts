@@ -1,0 +1,57 @@
+/** The answer to a request of ours: its head, and its body as a stream or as a whole. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+
+import { HttpError } from './dial.ts'
+
+export interface ResponseHead {
+  readonly status: number
+  /** By lower-case name, on an object without prototype. */
+  readonly headers: IncomingHttpHeaders
+  readonly version: '1.1' | '2'
+}
+
+/** The body must be read or discarded, once, in one of these ways; until then it holds its connection. */
+export interface HttpResponse extends ResponseHead {
+  /** Pieces as they arrive, no faster than they are read. Leaving the loop ends the request. */
+  readonly body: AsyncIterable<Buffer>
+  /** The whole body; rejects with `HttpError` `too-large` above the limit. */
+  bytes(limitBytes: number): Promise<Buffer>
+  text(limitBytes: number): Promise<string>
+  /** Ends the request without reading its body. */
+  discard(): void
+}
+
+export function createResponse(source: Readable, head: ResponseHead): HttpResponse {
+  // A failure before anybody reads must not end the process; the reader hears of it all the same.
+  source.on('error', () => undefined)
+  const bytes = (limitBytes: number): Promise<Buffer> => collect(source, limitBytes)
+  return {
+    ...head,
+    body: readPieces(source),
+    bytes,
+    text: async (limitBytes) => (await bytes(limitBytes)).toString(),
+    discard: () => source.destroy(),
+  }
+}
+
+async function* readPieces(source: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of source) yield piece as Buffer
+  } catch (error) {
+    if (error instanceof HttpError) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new HttpError('broken', `The answer broke off: ${reason}`, { cause: error })
+  }
+}
+
+async function collect(source: Readable, limitBytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of readPieces(source)) {
+    pieces.push(piece)
+    size += piece.length
+    if (size > limitBytes) throw new HttpError('too-large', `The answer is larger than ${limitBytes} bytes`)
+  }
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size)
+}
