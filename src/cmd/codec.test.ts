@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { Readable, Writable } from 'node:stream'
+import { describe, it } from 'node:test'
+
+import { schemaFor } from '#apis/schemas.ts'
+import { StopSignal } from '#lib/program.ts'
+import { encodeProtobuf } from '#meta/codec/protobuf.ts'
+import { runProgram } from '#testing/run-program.ts'
+
+import { codec } from './codec.ts'
+
+interface Outcome {
+  readonly code: number
+  readonly bytes: Buffer
+  readonly text: string
+  readonly err: string
+}
+
+async function run(input: string | Buffer, ...args: string[]): Promise<Outcome> {
+  const chunks: Buffer[] = []
+  const stdout = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk)
+      done()
+    },
+  })
+  const bytes = Buffer.from(input)
+  // In two parts, as a pipe may deliver it.
+  const stdin = (): Readable => Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])
+  const { signal } = new AbortController()
+  const { code, err } = await runProgram((context) => codec.run(context, signal), { args, stdin, stdout })
+  const out = Buffer.concat(chunks)
+  return { code, bytes: out, text: out.toString(), err }
+}
+
+const gvk = { group: '', version: 'v1', kind: 'ConfigMap' }
+const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', namespace: 'b' }, data: { k: 'v' } }
+const json = `${JSON.stringify(object)}\n`
+const yaml = 'apiVersion: v1\ndata:\n  k: v\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: b\n'
+const protobuf = encodeProtobuf(schemaFor(gvk)!, gvk, object)
+const custom = '{"apiVersion":"example.com/v1","b":1.5,"kind":"Thing","metadata":{"name":"a"}}\n'
+const list = (...items: string[]): string =>
+  `{"kind":"List","apiVersion":"v1","metadata":{},"items":[${items.join(',')}]}\n`
+
+describe('codec', () => {
+  const forms = { json, yaml, protobuf }
+  for (const [from, input] of Object.entries(forms)) {
+    for (const [to, output] of Object.entries(forms)) {
+      it(`reads ${from} and writes ${to}, told so or not`, async () => {
+        for (const given of ['auto', from]) {
+          const { code, bytes, err } = await run(input, `--from=${given}`, `--to=${to}`)
+          assert.deepEqual([code, err], [0, ''])
+          assert.ok(bytes.equals(Buffer.from(output)), bytes.toString())
+        }
+      })
+    }
+  }
+
+  it('reads what etcdctl prints: a newline behind the value, a line with the key before it', async () => {
+    const value = Buffer.concat([protobuf, Buffer.from('\n')])
+    assert.equal((await run(value, '--to=json')).text, json)
+    const keyed = Buffer.concat([Buffer.from('/registry/configmaps/b/a\n'), value])
+    assert.equal((await run(keyed, '--to=json')).text, json)
+  })
+
+  it('indents JSON on request', async () => {
+    assert.equal((await run(json, '--to=json', '--pretty')).text, `${JSON.stringify(object, undefined, 2)}\n`)
+  })
+
+  it('reads many YAML documents, without those that are only comments', async () => {
+    const { text, err, code } = await run(`# licence\n---\n${yaml}---\n\n---\n# end\n---\n${custom}`, '--to=json')
+    assert.deepEqual([code, err], [0, ''])
+    assert.equal(text, list(json.trim(), custom.trim()))
+  })
+
+  it('reads an array of objects as so many objects, and writes several as YAML documents', async () => {
+    const { text } = await run(`[${json},${custom}]`)
+    assert.equal(text, `${yaml}---\napiVersion: example.com/v1\nb: 1.5\nkind: Thing\nmetadata:\n  name: a\n`)
+  })
+
+  it('decodes the items of a List each by its kind, and leaves it a List', async () => {
+    const { text, err } = await run(list('{"apiVersion":"v1","kind":"ConfigMap","x":1}', custom), '--to=json')
+    assert.equal(text, list('{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}', custom.trim()))
+    assert.equal(err, 'Warning: unknown field "x"\n')
+    const back = await run((await run(text, '--to=protobuf')).bytes, '--to=json')
+    assert.equal(back.text, text)
+  })
+
+  it('keeps int64 exact', async () => {
+    const input = '{"kind":"Pod","apiVersion":"v1","spec":{"activeDeadlineSeconds":9223372036854775807}}'
+    const { bytes } = await run(input, '--to=protobuf')
+    assert.match((await run(bytes, '--to=json')).text, /"activeDeadlineSeconds":9223372036854775807/)
+  })
+
+  it('warns of fields the kind does not have, and refuses them when strict', async () => {
+    const input = '{"kind":"ConfigMap","apiVersion":"v1","spec":{},"data":{"a":"1","a":"2"}}'
+    const lenient = await run(input, '--to=json')
+    assert.equal(lenient.code, 0)
+    assert.equal(lenient.err, 'Warning: unknown field "spec"\nWarning: duplicate field "data.a"\n')
+    const strict = await run(input, '--to=json', '--strict')
+    assert.deepEqual([strict.code, strict.text], [1, ''])
+    assert.equal(strict.err, 'Error: strict decoding error: unknown field "spec", duplicate field "data.a"\n')
+    const inArray = await run(`[${input}]`, '--strict')
+    assert.equal(inArray.err, 'Error: strict decoding error: duplicate field "[0].data.a"\n')
+  })
+
+  it('converts to another version', async () => {
+    const event = '{"kind":"Event","apiVersion":"v1","metadata":{"name":"a"},"message":"hello"}'
+    const { text } = await run(event, '--to=json', '--output-version=events.k8s.io/v1')
+    assert.match(text, /^\{"kind":"Event","apiVersion":"events\.k8s\.io\/v1",.*"note":"hello"/)
+    const listed = await run(list(event), '--to=json', '--output-version=events.k8s.io/v1')
+    assert.match(listed.text, /"kind":"List","apiVersion":"v1".*"note":"hello"/)
+  })
+
+  const refusals: readonly [name: string, input: string | Buffer, args: readonly string[], message: string][] = [
+    ['nothing', ' \n', [], 'Nothing to decode: standard input has no object'],
+    ['only comments', '# a\n', [], 'Nothing to decode: standard input has no object'],
+    [
+      'a sealed value',
+      Buffer.from('k8s:enc:aesgcm:v1:key1:\u0001\u0002', 'latin1'),
+      [],
+      'The value is encrypted by provider "aesgcm" (v1) with key "key1": read the object through an API server that ' +
+        'has the key, or decrypt it first',
+    ],
+    [
+      'a custom resource as protobuf',
+      custom,
+      ['--to=protobuf'],
+      'Kind "Thing" of "example.com/v1" is not built in and has no protobuf form: use --to json or --to yaml',
+    ],
+    ['an object without kind', '{"a":1}', [], 'The object does not say what it is: it needs "kind" and "apiVersion"'],
+    ['an object without version', '{"kind":"Pod"}', [], 'The object of kind "Pod" needs an "apiVersion"'],
+    ['what is no JSON', '{', [], "couldn't get version/kind; json parse error: unexpected end of JSON input"],
+    ['what is no array', '[', [], 'unexpected end of JSON input'],
+    [
+      'a wrong type in the second of two',
+      `${yaml}---\nkind: ConfigMap\napiVersion: v1\ndata: 1\n`,
+      [],
+      'Object 2: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
+    ],
+    [
+      'what is no protobuf',
+      json,
+      ['--from=protobuf'],
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
+    ],
+    ['half a message', protobuf.subarray(0, -5), [], 'unexpected EOF'],
+    [
+      'a version the kind does not have',
+      json,
+      ['--output-version=apps/v1'],
+      'no kind "ConfigMap" is registered for version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+    ],
+    [
+      'a version that is none',
+      json,
+      ['--output-version=a/b/c'],
+      '--output-version: unexpected GroupVersion string: a/b/c',
+    ],
+  ]
+  for (const [name, input, args, message] of refusals) {
+    it(`refuses ${name}`, async () => {
+      const { code, text, err } = await run(input, ...args)
+      assert.deepEqual([code, text, err], [1, '', `Error: ${message}\n`])
+    })
+  }
+
+  it('refuses a form it does not know', async () => {
+    const { code, err } = await run(json, '--to=cbor')
+    assert.equal(code, 1)
+    assert.match(err, /invalid argument "cbor" for "--to" flag: must be one of "json", "yaml", "protobuf"/)
+  })
+
+  it('stops waiting for input when it is told to', async () => {
+    const stop = new AbortController()
+    const endless = new Readable({ read: () => undefined })
+    const outcome = runProgram((context) => codec.run(context, stop.signal), { args: [], stdin: () => endless })
+    stop.abort(new StopSignal('SIGINT', 2))
+    assert.equal((await outcome).code, 130)
+  })
+})

@@ -1,0 +1,233 @@
+/**
+ * `hyperkube codec`: reads API objects in any of their forms and writes them in another: a manifest, an answer of the
+ * server, a value out of etcd. What goes through comes out canonical, as upstream would write it.
+ */
+import { Buffer } from 'node:buffer'
+import { addAbortSignal, type Readable } from 'node:stream'
+
+import { schemaFor } from '#apis/schemas.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, oneOf, string } from '#lib/flags/kinds.ts'
+import type { JsonLimits } from '#lib/json-scan.ts'
+import { type JsonDuplicate, JsonError, type JsonObject } from '#lib/json-value.ts'
+import { parseJson, stringifyJson } from '#lib/json.ts'
+import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
+import { YamlError } from '#lib/yaml-error.ts'
+import { splitYaml, stringifyYaml } from '#lib/yaml.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import { CodecError } from '#meta/codec/error.ts'
+import type { MediaType } from '#meta/codec/negotiate.ts'
+import { type Decoded, decodeObject, decodeUntypedObject } from '#meta/codec/object.ts'
+import { encodeProtobuf, isProtobuf } from '#meta/codec/protobuf.ts'
+import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { ConversionError, convert } from '#model/conversion/conversion.ts'
+
+type Form = 'json' | 'yaml' | 'protobuf'
+
+interface Reading {
+  readonly form: Form
+  readonly strict: boolean
+  /** Gets every offence that is not fatal. */
+  readonly warn: (offence: string) => void
+}
+
+const mediaTypes: Readonly<Record<Form, MediaType>> = {
+  json: 'application/json',
+  yaml: 'application/yaml',
+  protobuf: 'application/vnd.kubernetes.protobuf',
+}
+
+/** Nobody waits for anybody else here, so only memory limits what is read. */
+const LIMITS: JsonLimits = { maxDepth: 10_000, maxLength: 2 ** 29, maxWeight: Number.MAX_SAFE_INTEGER }
+
+const NOTHING = 'Nothing to decode: standard input has no object'
+
+export const codec: Program = defineProgram({
+  name: 'codec',
+  long:
+    'codec reads API objects from standard input and writes them to standard output in another form.\n\n' +
+    'It reads JSON, YAML and the protobuf that clusters keep in etcd ("etcdctl get --print-value-only KEY | ' +
+    'hyperkube codec"). Several objects are YAML documents, or items of a List in the other forms. Fields that ' +
+    'the kind does not have are left out with a warning; kinds that are not built in pass through as they are.',
+  flags: {
+    codec: {
+      from: flag(oneOf('auto', 'json', 'yaml', 'protobuf'), 'auto', 'form of the input: auto, json, yaml or protobuf'),
+      to: flag(oneOf('json', 'yaml', 'protobuf'), 'yaml', 'form of the output: json, yaml or protobuf'),
+      'output-version': flag(string, '', 'convert objects to this `apiVersion`, as autoscaling/v1'),
+      pretty: flag(bool, false, 'indent JSON'),
+      strict: flag(bool, false, 'refuse unknown and repeated fields instead of warning of them'),
+    },
+  },
+  async run({ flags, stdin, stdout, stderr }, signal) {
+    const bytes = openValue(await readAll(stdin(), signal))
+    const form = flags.from === 'auto' ? detectForm(bytes) : flags.from
+    const warn = (offence: string): void => void stderr.write(`Warning: ${offence}\n`)
+    const decoded = readObjects(bytes, { form, strict: flags.strict, warn })
+    const version = flags['output-version']
+    const objects = version === '' ? decoded : decoded.map((each) => inVersion(each, version))
+    stdout.write(told('', () => writeObjects(objects, flags.to, flags.pretty)))
+    return 0
+  },
+})
+
+async function readAll(input: Readable, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of addAbortSignal(signal, input)) chunks.push(Buffer.from(chunk as Uint8Array))
+  return Buffer.concat(chunks)
+}
+
+/** The value itself: without the line with its key that `etcdctl get` prints. Throws when it is sealed or missing. */
+function openValue(input: Buffer): Buffer {
+  const line = input[0] === 0x2f ? input.indexOf('\n') + 1 : 0
+  const bytes = input.subarray(line)
+  if (bytes.toString('latin1').trim() === '') throw new ProgramError(NOTHING)
+  const sealed = /^k8s:enc:([^:]+):([^:]+):([^:\n]*):/.exec(bytes.toString('latin1', 0, 512))
+  if (sealed === null) return bytes
+  const [, provider, version, key] = sealed
+  throw new ProgramError(
+    `The value is encrypted by provider "${provider}" (${version}) with key "${key}": read the object through an API ` +
+      'server that has the key, or decrypt it first',
+  )
+}
+
+function detectForm(bytes: Buffer): Form {
+  if (isProtobuf(bytes)) return 'protobuf'
+  return /^\s*[[{]/.test(bytes.toString('utf8', 0, 4096)) ? 'json' : 'yaml'
+}
+
+function readObjects(bytes: Buffer, reading: Reading): Decoded[] {
+  const documents = splitDocuments(bytes, reading)
+  const decoded = documents.map((document, index) => {
+    const place = documents.length === 1 ? '' : `Object ${index + 1}: `
+    return told(place, () => readObject(document, reading))
+  })
+  if (decoded.length === 0) throw new ProgramError(NOTHING)
+  return decoded.map((each) => mapItems(each, (item) => readItem(item, reading)))
+}
+
+/** The texts of the objects: YAML documents, members of a JSON array, or the one that there is. */
+function splitDocuments(bytes: Buffer, { form, strict, warn }: Reading): (Buffer | string)[] {
+  if (form === 'protobuf') return [bytes]
+  const text = bytes.toString('utf8')
+  if (form === 'yaml') return splitYaml(text).filter(saysSomething)
+  if (!/^\s*\[/.test(text)) return [bytes]
+  const duplicates: JsonDuplicate[] = []
+  const values = told('', () => parseJson(text, { exactNumbers: true, duplicates, limits: LIMITS }))
+  for (const { path } of duplicates) {
+    const offence = `duplicate field "${path}"`
+    if (strict) throw new ProgramError(`strict decoding error: ${offence}`)
+    warn(offence)
+  }
+  return (values as unknown[]).map((value) => stringifyJson(value))
+}
+
+function readObject(document: Buffer | string, { form, strict, warn }: Reading): Decoded {
+  const validation = strict ? 'Strict' : 'Warn'
+  const mediaType = mediaTypes[form]
+  const read = (body: Buffer | string): Decoded =>
+    decodeObject(body, mediaType, { schemaFor, validation, limits: LIMITS })
+  const decoded = withoutLineEnd(document, form, (body) => {
+    try {
+      return read(body)
+    } catch (cause) {
+      const foreign = cause instanceof CodecError && cause.code === 'unknown-kind' && form !== 'protobuf'
+      if (!foreign) throw cause
+      return decodeUntypedObject(body, mediaType, validation)
+    }
+  })
+  for (const offence of decoded.offences) warn(offence)
+  return decoded
+}
+
+/** `etcdctl` ends a value with a newline, which can never be the end of a message that is whole. */
+function withoutLineEnd<T>(document: Buffer | string, form: Form, read: (body: Buffer | string) => T): T {
+  try {
+    return read(document)
+  } catch (cause) {
+    const spare = form === 'protobuf' && typeof document !== 'string' && document.at(-1) === 0x0a
+    if (!spare || !(cause instanceof CodecError) || cause.code !== 'syntax') throw cause
+    return read(document.subarray(0, -1))
+  }
+}
+
+/** Whether a document is more than comments. */
+function saysSomething(document: string): boolean {
+  return document.split('\n').some((line) => !/^\s*(?:#|$)/.test(line))
+}
+
+/** A plain `List` holds objects of any kind, which say what they are: they are changed one by one. */
+function mapItems(decoded: Decoded, change: (item: JsonObject) => JsonObject): Decoded {
+  const { gvk, object } = decoded
+  const { items } = object
+  if (gvk.group !== '' || gvk.version !== 'v1' || gvk.kind !== 'List' || !Array.isArray(items)) return decoded
+  const changed = items.map((item, index) => told(`Item ${index + 1}: `, () => change(item as JsonObject)))
+  return { ...decoded, object: { ...object, items: changed } }
+}
+
+function readItem(item: JsonObject, reading: Reading): JsonObject {
+  return readObject(stringifyJson(item), { ...reading, form: 'json' }).object
+}
+
+function inVersion(decoded: Decoded, apiVersion: string): Decoded {
+  const { gvk } = decoded
+  if (gvk.kind === 'List') return mapItems(decoded, (item) => converted(item, apiVersion))
+  const target = { ...parseVersion(apiVersion), kind: gvk.kind }
+  return { ...decoded, gvk: target, object: told('', () => converted(decoded.object, apiVersion)) }
+}
+
+function converted(item: JsonObject, apiVersion: string): JsonObject {
+  const object = item as unknown as KubeObject
+  return convert(object, { ...parseVersion(apiVersion), kind: object.kind ?? '' }) as unknown as JsonObject
+}
+
+function parseVersion(apiVersion: string): GroupVersion {
+  try {
+    return parseApiVersion(apiVersion)
+  } catch (cause) {
+    throw new ProgramError(`--output-version: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function writeObjects(decoded: readonly Decoded[], to: Form, pretty: boolean): string | Buffer {
+  const objects = decoded.map(({ object }) => object)
+  if (to === 'yaml') return objects.map((object) => stringifyYaml(object)).join('---\n')
+  const [first, second] = decoded
+  const list: GroupVersionKind = { group: '', version: 'v1', kind: 'List' }
+  const single = first !== undefined && second === undefined
+  const whole = single ? first.object : { kind: 'List', apiVersion: 'v1', metadata: {}, items: objects }
+  if (to === 'json') return `${encodeJson(whole, { pretty })}\n`
+  return writeProtobuf(single ? first.gvk : list, whole)
+}
+
+function writeProtobuf(gvk: GroupVersionKind, object: JsonObject): Buffer {
+  const schema = schemaFor(gvk)
+  if (schema?.protobuf !== undefined) return encodeProtobuf(schema, gvk, object)
+  throw new ProgramError(
+    `Kind "${gvk.kind}" of "${apiVersionOf(gvk)}" is not built in and has no protobuf form: use --to json or --to yaml`,
+  )
+}
+
+/** Runs `read`; what is wrong with the input is told to the user, with the place in front. */
+function told<T>(place: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof CodecError || cause instanceof ConversionError || isSyntax(cause)) {
+      throw new ProgramError(place + explain(cause), { cause })
+    }
+    throw cause
+  }
+}
+
+function isSyntax(error: unknown): error is Error {
+  return error instanceof JsonError || error instanceof YamlError
+}
+
+function explain(error: Error): string {
+  if (!(error instanceof CodecError)) return error.message
+  // Upstream's texts for these repeat the whole input.
+  if (error.code === 'no-kind') return 'The object does not say what it is: it needs "kind" and "apiVersion"'
+  if (error.code === 'no-version') return `The object of kind "${error.gvk?.kind}" needs an "apiVersion"`
+  return error.message
+}

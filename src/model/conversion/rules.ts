@@ -1,0 +1,13 @@
+/** Every rule of conversion: the versions whose shape is not that of their hub. */
+import { customResourceDefinitionRule } from './custom-resource-definition.ts'
+import { deviceRules } from './device.ts'
+import { eventRule } from './event.ts'
+import { horizontalPodAutoscalerRule } from './horizontal-pod-autoscaler/rule.ts'
+import type { Rule } from './rule.ts'
+
+export const rules: readonly Rule[] = [
+  horizontalPodAutoscalerRule,
+  eventRule,
+  ...deviceRules,
+  customResourceDefinitionRule,
+]

@@ -1,0 +1,40 @@
+/**
+ * `npm run bench [-- name…]`: measures what we promise to measure. Figures depend on the machine and on what else it
+ * does, so every table has its reference in the same run: the ratios are what to compare.
+ */
+import { availableParallelism, loadavg } from 'node:os'
+import { performance } from 'node:perf_hooks'
+
+import { type Bench, WARM_UP_MS } from './bench.ts'
+import { figure, printTable } from './table.ts'
+
+/** Every bench, in the order in which they run. Each is loaded only when its turn comes. */
+const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly bench: Bench }>])[] = [
+  ['codec', () => import('./codec.bench.ts')],
+  ['lib', () => import('./lib.bench.ts')],
+  ['storage', () => import('./storage.bench.ts')],
+  ['start', () => import('./start.bench.ts')],
+]
+
+async function main(names: readonly string[]): Promise<number> {
+  const unknown = names.filter((name) => !BENCHES.some(([known]) => known === name))
+  if (unknown.length > 0) {
+    const known = BENCHES.map(([name]) => name).join(', ')
+    process.stderr.write(`No bench "${unknown.join('", "')}"; there are ${known}\n`)
+    return 1
+  }
+  const busy = figure(loadavg()[0] ?? 0)
+  process.stdout.write(`Node ${process.version}, ${availableParallelism()} cores, load ${busy} at the start. `)
+  process.stdout.write(`Rates are medians after ${WARM_UP_MS} ms of warm-up each.\n`)
+  for (const [name, load] of BENCHES) {
+    if (names.length > 0 && !names.includes(name)) continue
+    const { bench } = await load()
+    process.stdout.write(`\n# ${name}: ${bench.about}\n`)
+    const start = performance.now()
+    for (const table of await bench.run()) process.stdout.write(printTable(table))
+    process.stdout.write(`  (${figure((performance.now() - start) / 1000)} s)\n`)
+  }
+  return 0
+}
+
+process.exitCode = await main(process.argv.slice(2))

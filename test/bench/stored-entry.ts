@@ -1,0 +1,14 @@
+/** The least a watch cache can keep of an object: its bytes. */
+import type { KeyValue, StorageEvent } from '#storage/backend.ts'
+
+export const PREFIX = '/registry/'
+
+export interface StoredEntry {
+  readonly key: string
+  readonly modRevision: number
+  readonly value: Uint8Array
+}
+
+export function describeEntry({ key, modRevision, value }: KeyValue | StorageEvent): StoredEntry {
+  return { key, modRevision, value }
+}

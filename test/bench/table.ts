@@ -1,0 +1,33 @@
+/** Results as a compact table, and numbers as people read them. */
+
+export interface Table {
+  readonly title: string
+  readonly columns: readonly string[]
+  /** The first cell names the row; the others are figures. */
+  readonly rows: readonly (readonly string[])[]
+  /** What one must know to read the figures. */
+  readonly notes?: readonly string[]
+}
+
+export function printTable({ title, columns, rows, notes = [] }: Table): string {
+  const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((row) => (row[at] ?? '').length)))
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd()
+  const body = [columns, ...rows].map((row) => `  ${line(row)}\n`)
+  return [`\n${title}\n`, ...body, ...notes.map((note) => `  ${note}\n`)].join('')
+}
+
+/** Three digits that mean something: `1.23`, `12.3`, `1,230,000`. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-'
+  if (value >= 100) return Number(value.toPrecision(3)).toLocaleString('en-US')
+  return value >= 10 ? value.toFixed(1) : value.toFixed(2)
+}
+
+/** `1.23x`. */
+export function times(ratio: number): string {
+  return Number.isFinite(ratio) ? `${figure(ratio)}x` : '-'
+}
