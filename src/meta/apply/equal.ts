@@ -1,0 +1,23 @@
+/** Equality of JSON values: by content, order of keys aside. */
+export function equalValues(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return looselyEqualNumbers(a, b)
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, at) => equalValues(item, b[at]))
+    )
+  }
+  const names = Object.keys(a)
+  if (names.length !== Object.keys(b).length) return false
+  return names.every(
+    (name) =>
+      Object.hasOwn(b, name) && equalValues((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name]),
+  )
+}
+
+/** int64 values are bigints only where a number cannot hold them, so one value may come in both forms. */
+function looselyEqualNumbers(a: unknown, b: unknown): boolean {
+  const numeric = (value: unknown): boolean => typeof value === 'number' || typeof value === 'bigint'
+  // oxlint-disable-next-line eqeqeq
+  return numeric(a) && numeric(b) && (a as number) == (b as number)
+}

@@ -1,0 +1,266 @@
+/**
+ * Field manager: what a request does to an object and to `metadata.managedFields`. The object a client sends for an
+ * update is taken as it is and ownership follows; an applied one is merged into the live object.
+ *
+ * Ownership is computed after defaulting and before admission, so what plugins add belongs to nobody. Behaviour follows
+ * apimachinery's managedfields and structured-merge-diff v6.3, as of v1.36.
+ */
+import { parseApiVersion } from '../kind.ts'
+import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
+import type { StatusCause } from '../status.ts'
+import { timeOf } from '../time.ts'
+import type { ApplyKind, Managers, Versioned } from './apply-kind.ts'
+import { ItemFault, type Typed } from './atom.ts'
+import { reportConflicts } from './conflict.ts'
+import { createdFields, emptyObject, NOT_OWNED } from './created-fields.ts'
+import { difference, isEmptySet, union } from './field-set.ts'
+import { refreshLastApplied, withoutLastApplied } from './last-applied.ts'
+import {
+  capUpdaters,
+  decodeManaged,
+  encodeManaged,
+  type Managed,
+  type Manager,
+  managerId,
+  NOT_MANAGED,
+} from './managed-fields.ts'
+import { applyOwnership, type OwnershipResult, updateOwnership } from './ownership.ts'
+import { type ValidateOptions, validateTyped } from './validate.ts'
+
+/** Who owned what was there before the first apply to an object that has no entries. */
+const BEFORE_FIRST_APPLY = 'before-first-apply'
+
+export interface FieldRequest {
+  readonly kind: ApplyKind
+  /**
+   * The stored object, in canonical form and the version of the request. Undefined when there is none; an object of
+   * nothing but kind, apiVersion and empty metadata means the same.
+   */
+  readonly live: KubeObject | undefined
+  readonly manager: string
+  /** Empty for the main resource. */
+  readonly subresource: string
+  readonly nowMs: number
+}
+
+/** `next`, in canonical form, with managedFields as they are after this. Never fails: what cannot be tracked is not. */
+export function trackUpdate(request: FieldRequest, next: KubeObject): KubeObject {
+  const bare = withoutManaged(next)
+  try {
+    return withEntries(bare, entriesAfter(request, bare, next.metadata.managedFields))
+  } catch (error) {
+    if (error instanceof ItemFault) return bare
+    throw error
+  }
+}
+
+/** What clients may have sent; the type of objects does not know of null. */
+type SentEntries = readonly ManagedFieldsEntry[] | null | undefined
+
+function entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntries): ManagedFieldsEntry[] {
+  const { live } = request
+  const created = isNone(live) ? trackCreate(request, next, sent) : undefined
+  if (created !== undefined) return created
+  const before = managedBefore(request, sent)
+  // An object that lost its entries gets none by updates: they would claim only part of what is there.
+  if (before.managers.size === 0 && (live?.metadata.uid ?? '') !== '') return []
+  return encodeManaged(trackChanges(request, before, next))
+}
+
+/** The entries of a new object, by the quick way; undefined when that does not apply. */
+function trackCreate(
+  { kind, manager, subresource, nowMs }: FieldRequest,
+  next: KubeObject,
+  sent: SentEntries,
+): ManagedFieldsEntry[] | undefined {
+  if (subresource !== '' || (sent !== undefined && sent !== null && !isReset(sent))) return undefined
+  const { apiVersion = '' } = next
+  const filter = kind.filter?.(apiVersion)
+  const type = kind.typeOf(apiVersion)
+  if (type === undefined || filter?.mode === 'include') return undefined
+  const fieldsV1 = createdFields(type, next, filter?.fields)
+  if (fieldsV1 === undefined) return []
+  const time = timeOf(nowMs)
+  return [{ manager: manager || 'unknown', operation: 'Update', apiVersion, time, fieldsType: 'FieldsV1', fieldsV1 }]
+}
+
+export type ApplyResult =
+  | { readonly ok: true; readonly object: KubeObject }
+  | { readonly ok: false; readonly message: string; readonly causes: readonly StatusCause[] }
+
+/**
+ * The configuration or the live object does not fit the schema, or stored entries cannot be read. The message is
+ * upstream's, which answers 500 with it.
+ */
+export class TypedPatchError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'TypedPatchError'
+  }
+}
+
+/**
+ * The live object with `config` applied, not yet in canonical form: fields that were given up may be null, and are to
+ * be decoded away. `config` is as the client sent it, of the kind and version of the request and without managedFields:
+ * the caller has seen to that. Throws TypedPatchError.
+ */
+export function applyConfig(request: FieldRequest, config: KubeObject, force: boolean): ApplyResult {
+  const { kind, manager, subresource } = request
+  const { apiVersion = '' } = config
+  const live = isNone(request.live) ? emptyLike(kind, config) : request.live
+  const managed = managedForApply(request, live)
+  const bare = withoutManaged(live)
+  const type = kind.typeOf(apiVersion)
+  checkTyped(type, config, (what) => `failed to create typed patch object (${what})`)
+  checkTyped(type, bare, (what) => `failed to create typed live object (${what})`, { allowDuplicates: true })
+  const id = idOf({ manager, operation: 'Apply', apiVersion, subresource })
+  const applying = { kind, live: versioned(bare), config: versioned(config), managers: managed.managers, manager: id }
+  const attempt = (forced: boolean): OwnershipResult => comparing(() => applyOwnership({ ...applying, force: forced }))
+  let result = attempt(force)
+  if (!result.ok) {
+    const conflicts = withoutLastApplied({ kind, live: bare, manager, apiVersion }, result.conflicts)
+    if (conflicts.length > 0) return { ok: false, ...reportConflicts(conflicts) }
+    result = attempt(true)
+  }
+  if (!result.ok) return { ok: false, ...reportConflicts(result.conflicts) }
+  const times = new Map(managed.times)
+  if (result.changed) times.set(id, timeOf(request.nowMs))
+  const object = refreshLastApplied(manager, result.changed ? withMetadata(result.value) : bare, config)
+  return { ok: true, object: withEntries(object, encodeManaged({ managers: strip(result.managers, id), times })) }
+}
+
+function comparing<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    if (!(cause instanceof ItemFault)) throw cause
+    throw new TypedPatchError(`failed to compare objects: ${cause.message}`, { cause })
+  }
+}
+
+/** The stored entries; what was there before anybody applied must have an owner, or it could never be given up. */
+function managedForApply(request: FieldRequest, live: KubeObject): Managed {
+  let managed: Managed
+  try {
+    managed = decodeManaged(live.metadata.managedFields ?? [])
+  } catch (cause) {
+    throw new TypedPatchError(`failed to decode managed fields: ${(cause as Error).message}`, { cause })
+  }
+  if (managed.managers.size > 0) return managed
+  const bare = withoutManaged(live)
+  const doing = (what: string): string =>
+    `failed to create manager for existing fields: failed to convert new object (${what}) to smd typed`
+  checkTyped(request.kind.typeOf(live.apiVersion ?? ''), bare, doing, { allowDuplicates: true })
+  const first = { ...request, live: emptyLike(request.kind, live), manager: BEFORE_FIRST_APPLY }
+  return trackChanges(first, NOT_MANAGED, bare)
+}
+
+/** Throws when the object does not fit; `doing` says what failed, given what upstream calls the object. */
+function checkTyped(
+  type: Typed | undefined,
+  object: KubeObject,
+  doing: (what: string) => string,
+  options?: ValidateOptions,
+): void {
+  const { apiVersion = '', kind = '', metadata } = object
+  const { group, version } = parseApiVersion(apiVersion)
+  const gvk = `${group}/${version}, Kind=${kind}`
+  const faults = type === undefined ? [`no corresponding type for ${gvk}`] : validateTyped(type, object, options)
+  if (faults.length === 0) return
+  const text = faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`
+  const { namespace = '', name = '' } = metadata
+  throw new TypedPatchError(`${doing(`${namespace}/${name}; ${gvk}`)}: ${text}`)
+}
+
+/** Ownership after the step from live to `next`, with the time of whoever took something. */
+function trackChanges(request: FieldRequest, before: Managed, next: KubeObject): Managed {
+  const { kind, manager, subresource, nowMs } = request
+  const { apiVersion = '' } = next
+  const live = isNone(request.live) ? emptyLike(kind, next) : withoutManaged(request.live)
+  // Computed under a name of its own first: what this manager had and lost now, it must lose like any other.
+  const current = 'current-operation'
+  const changing = { kind, live: versioned(live), next: versioned(next), managers: before.managers, manager: current }
+  const managers = new Map(strip(updateOwnership(changing), current))
+  const times = new Map(before.times)
+  const taken = managers.get(current)
+  managers.delete(current)
+  if (taken !== undefined) {
+    const id = idOf({ manager, operation: 'Update', apiVersion, subresource })
+    const previous = managers.get(id)
+    managers.set(id, previous === undefined ? taken : { ...taken, set: union(taken.set, previous.set) })
+    times.set(id, timeOf(nowMs))
+  }
+  return capUpdaters({ managers, times })
+}
+
+function idOf(manager: Manager): string {
+  return managerId({ ...manager, manager: manager.manager || 'unknown' })
+}
+
+/** Without the fields that nobody owns. Only the manager of the request can have got any. */
+function strip(managers: Managers, id: string): Managers {
+  const owned = managers.get(id)
+  if (owned === undefined) return managers
+  const result = new Map(managers)
+  const set = difference(owned.set, NOT_OWNED)
+  if (isEmptySet(set)) result.delete(id)
+  else result.set(id, { ...owned, set })
+  return result
+}
+
+/**
+ * Which entries an update starts from. Clients may edit them or, with an empty list or one empty entry, clear them; a
+ * client that does not know the field and leaves it out changes nothing. Subresources always keep the stored ones.
+ */
+function managedBefore({ live, subresource }: FieldRequest, sent: SentEntries): Managed {
+  const stored = (): Managed => decodeSafely(live?.metadata.managedFields)
+  if (subresource !== '' || sent === undefined || sent === null) return stored()
+  if (isReset(sent)) return NOT_MANAGED
+  const decoded = decodeSafely(sent)
+  return decoded.managers.size === 0 ? stored() : decoded
+}
+
+function isReset(entries: readonly ManagedFieldsEntry[]): boolean {
+  return entries.length === 0 || (entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0)
+}
+
+function decodeSafely(entries: readonly ManagedFieldsEntry[] | undefined): Managed {
+  try {
+    return decodeManaged(entries ?? [])
+  } catch {
+    // Entries nobody can read are as good as none: an update must not fail for them.
+    return NOT_MANAGED
+  }
+}
+
+function withEntries(object: KubeObject, entries: ManagedFieldsEntry[]): KubeObject {
+  if (entries.length === 0) return object
+  return { ...object, metadata: { ...object.metadata, managedFields: entries } }
+}
+
+function withoutManaged(object: KubeObject): KubeObject {
+  if (!Object.hasOwn(object.metadata, 'managedFields')) return object
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+/** Even when everything in its metadata was given up. */
+function withMetadata(value: unknown): KubeObject {
+  const object = value as Omit<KubeObject, 'metadata'> & { readonly metadata?: KubeObject['metadata'] | null }
+  return { ...object, metadata: object.metadata ?? {} }
+}
+
+/** Whether there is no live object. */
+function isNone(live: KubeObject | undefined): live is undefined {
+  if (live === undefined) return true
+  const names = Object.keys(live.metadata).length === 0 ? Object.keys(live) : undefined
+  return names?.every((name) => name === 'apiVersion' || name === 'kind' || name === 'metadata') ?? false
+}
+
+function emptyLike(kind: ApplyKind, { apiVersion = '', kind: name }: KubeObject): KubeObject {
+  return { ...emptyObject(kind.typeOf(apiVersion)), apiVersion, ...(name !== undefined && { kind: name }) }
+}
+
+function versioned(object: KubeObject): Versioned {
+  return { apiVersion: object.apiVersion ?? '', value: object }
+}

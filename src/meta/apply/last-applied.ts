@@ -1,0 +1,81 @@
+/**
+ * The bridge from `kubectl apply` of old, which kept what it had applied in an annotation, to server-side apply by
+ * kubectl: a field that the annotation shows was applied, and that nobody changed since, is no conflict; and the
+ * annotation follows what is applied.
+ */
+import { stringifyJson } from '#lib/json.ts'
+
+import { byteLength } from '../go-text.ts'
+import type { KubeObject } from '../object.ts'
+import { without } from '../patch/json-map.ts'
+import type { ApplyKind, Conflict } from './apply-kind.ts'
+import { compareTyped } from './compare.ts'
+import { difference, type FieldSet, isEmptySet } from './field-set.ts'
+import { validateTyped } from './validate.ts'
+import { fieldSetOf } from './walk.ts'
+
+const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** The manager that the annotation is for. Whoever wants no bridge applies under another name. */
+const KUBECTL = 'kubectl'
+
+/** The limit on the size of all annotations of an object. */
+const MAX_ANNOTATION_BYTES = 256 * 1024
+
+export interface LastAppliedRequest {
+  readonly kind: ApplyKind
+  readonly live: KubeObject
+  readonly manager: string
+  /** Of the request: an annotation in another version allows nothing. */
+  readonly apiVersion: string
+}
+
+/** The conflicts that remain when those are taken out that client-side apply accounts for. */
+export function withoutLastApplied(request: LastAppliedRequest, conflicts: readonly Conflict[]): readonly Conflict[] {
+  const applied = lastAppliedFields(request)
+  if (applied === undefined) return conflicts
+  const rest = conflicts.map(({ manager, fields }) => ({ manager, fields: difference(fields, applied) }))
+  return rest.filter(({ fields }) => !isEmptySet(fields))
+}
+
+function lastAppliedFields({ kind, live, manager, apiVersion }: LastAppliedRequest): FieldSet | undefined {
+  const text = live.metadata.annotations?.[ANNOTATION]
+  const type = kind.typeOf(apiVersion)
+  if (manager !== KUBECTL || text === undefined || text === '' || type === undefined) return undefined
+  try {
+    const config = JSON.parse(text) as KubeObject
+    if (config.apiVersion !== apiVersion || (config.kind ?? '') === '') return undefined
+    if (validateTyped(type, config).length > 0 || validateTyped(type, live).length > 0) return undefined
+    const { modified, added, removed } = compareTyped(type, config, live)
+    return [modified, added, removed].reduce(difference, fieldSetOf(type, config))
+  } catch {
+    // An annotation that people broke allows nothing.
+    return undefined
+  }
+}
+
+/** Where kubectl applies to an object with the annotation, the annotation is brought up to date for older kubectls. */
+export function refreshLastApplied(manager: string, object: KubeObject, config: KubeObject): KubeObject {
+  const annotations = textMap(object.metadata.annotations) ?? {}
+  if (manager !== KUBECTL || (annotations[ANNOTATION] ?? '') === '') return object
+  const { annotations: _, ...metadata } = config.metadata
+  const own = textMap(config.metadata.annotations)
+  const bare = own === undefined ? metadata : { ...metadata, annotations: without(own, ANNOTATION) }
+  const text = `${stringifyJson({ ...config, metadata: bare }, { sortedKeys: true })}\n`
+  const next = { ...annotations, [ANNOTATION]: text }
+  const fits = sizeOf(next) <= MAX_ANNOTATION_BYTES
+  const kept = fits ? next : (without(next, ANNOTATION) as TextMap)
+  return { ...object, metadata: { ...object.metadata, annotations: kept } }
+}
+
+type TextMap = Record<string, string>
+
+/** As Go has it: null for text is no text. */
+function textMap(map: Readonly<Record<string, string | null>> | null | undefined): TextMap | undefined {
+  if (map === undefined || map === null) return undefined
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']))
+}
+
+function sizeOf(annotations: Readonly<TextMap>): number {
+  return Object.entries(annotations).reduce((sum, [key, value]) => sum + byteLength(key) + byteLength(value), 0)
+}

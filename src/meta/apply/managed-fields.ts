@@ -1,0 +1,129 @@
+/**
+ * `metadata.managedFields`: ownership as an object carries it. One entry a manager, operation, version and subresource.
+ * This file turns entries into managers and back; field-manager.ts says what requests do to them.
+ */
+import { stringifyJson } from '#lib/json.ts'
+
+import { compareText, goQuote } from '../go-text.ts'
+import type { ManagedFieldsEntry } from '../object.ts'
+import type { Managers, Owned } from './apply-kind.ts'
+import { EMPTY_SET, union } from './field-set.ts'
+import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts'
+
+/** Who manages, as the key of `Managers`. Appliers are the same in every version; updaters are one a version. */
+export interface Manager {
+  readonly manager: string
+  readonly operation: 'Apply' | 'Update'
+  readonly apiVersion: string
+  readonly subresource: string
+}
+
+/** Upstream's form, since it sorts by it: an entry of managedFields with what identifies it. */
+export function managerId({ manager, operation, apiVersion, subresource }: Manager): string {
+  return stringifyJson({
+    ...(manager === '' ? {} : { manager }),
+    operation,
+    ...(operation === 'Apply' ? {} : { apiVersion }),
+    ...(subresource === '' ? {} : { subresource }),
+  })
+}
+
+/** The manager of an id; an applier's version is not part of it. */
+export function managerOf(id: string): Manager {
+  const entry = JSON.parse(id) as Partial<Manager> & Pick<Manager, 'operation'>
+  return { manager: '', apiVersion: '', subresource: '', ...entry }
+}
+
+/** Managers, and when each last changed what it owns. */
+export interface Managed {
+  readonly managers: Managers
+  /** RFC 3339, by manager id. */
+  readonly times: ReadonlyMap<string, string>
+}
+
+export const NOT_MANAGED: Managed = { managers: new Map(), times: new Map() }
+
+/** Throws when an entry cannot be read, in words of upstream's. */
+export function decodeManaged(entries: readonly ManagedFieldsEntry[]): Managed {
+  const managers = new Map<string, Owned>()
+  const times = new Map<string, string>()
+  for (const [at, entry] of entries.entries()) {
+    const { manager = '', operation, apiVersion = '', fieldsType = '', subresource = '', time } = entry
+    if (operation !== 'Apply' && operation !== 'Update') throw new TypeError('operation must be `Apply` or `Update`')
+    if (apiVersion === '') throw new TypeError('apiVersion must not be empty')
+    if (fieldsType !== 'FieldsV1') throw badFieldsType(fieldsType, at)
+    const id = managerId({ manager, operation, apiVersion, subresource })
+    managers.set(id, { set: decodeFieldsV1(entry.fieldsV1 ?? {}), apiVersion, applied: operation === 'Apply' })
+    if (time === undefined) times.delete(id)
+    else times.set(id, time)
+  }
+  return { managers, times }
+}
+
+function badFieldsType(fieldsType: string, at: number): TypeError {
+  if (fieldsType === '') return new TypeError(`missing fieldsType in managed fields entry ${at}`)
+  return new TypeError(`invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${at}`)
+}
+
+/** Entries in upstream's order: appliers first, then by time, name, version and subresource. */
+export function encodeManaged({ managers, times }: Managed): ManagedFieldsEntry[] {
+  return [...managers].map(([id, owned]) => encodeEntry(id, owned, times.get(id))).sort(compareEntries)
+}
+
+function encodeEntry(id: string, { set, apiVersion }: Owned, time: string | undefined): ManagedFieldsEntry {
+  const { manager, operation, subresource } = managerOf(id)
+  return {
+    ...(manager === '' ? {} : { manager }),
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: encodeFieldsV1(set),
+    ...(subresource === '' ? {} : { subresource }),
+  }
+}
+
+function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
+  for (const name of ['operation', 'time', 'manager', 'apiVersion', 'subresource'] as const) {
+    const order = compareText(a[name] ?? '', b[name] ?? '')
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** More entries of updaters than this make every object large; the oldest are then remembered together. */
+const MAX_UPDATERS = 10
+
+/** Who the oldest updaters become. */
+const ANCIENT = 'ancient-changes'
+
+/** At most MAX_UPDATERS entries with operation Update: the oldest of each version merge into one. */
+export function capUpdaters(managed: Managed): Managed {
+  const updaters = [...managed.managers].filter(([, { applied }]) => !applied)
+  let excess = updaters.length - MAX_UPDATERS
+  if (excess <= 0) return managed
+  const managers = new Map(managed.managers)
+  const times = new Map(managed.times)
+  const timeOf = (id: string): string => times.get(id) ?? ''
+  const oldestFirst = updaters.sort(([a], [b]) => compareText(timeOf(a), timeOf(b)) || compareText(a, b))
+  const firstOf = new Map<string, string>()
+  for (const [id, owned] of oldestFirst) {
+    if (excess <= 0) break
+    const { apiVersion } = owned
+    const ancient = managerId({ manager: ANCIENT, operation: 'Update', apiVersion, subresource: '' })
+    const first = firstOf.get(apiVersion)
+    if (first === undefined) firstOf.set(apiVersion, id)
+    else if (id !== ancient) {
+      // The first of a version only changes its name, once there is a second to join it.
+      const joined = managers.get(ancient) ?? managers.get(first)
+      if (!managers.has(ancient)) managers.delete(first)
+      managers.delete(id)
+      managers.set(ancient, { ...owned, set: union(owned.set, joined?.set ?? EMPTY_SET) })
+      const time = managed.times.get(id)
+      if (time === undefined) times.delete(ancient)
+      else times.set(ancient, time)
+      excess--
+    }
+  }
+  return { managers, times }
+}

@@ -1,0 +1,146 @@
+/**
+ * Ownership: who set which fields, and what an update or an apply does to that. Pure: managers in, managers out. An
+ * update takes every field it changes from whoever had it. An apply takes nothing silently: a field it changes that
+ * another manager owns is a conflict unless forced, and a field it no longer mentions is given up, which removes it
+ * when nobody else owns it.
+ */
+import type { ApplyKind, Conflict, Managers, Owned, Versioned } from './apply-kind.ts'
+import type { Typed } from './atom.ts'
+import { type Comparison, compareTyped, NO_CHANGES } from './compare.ts'
+import { equalValues } from './equal.ts'
+import { filterFields } from './field-filter.ts'
+import { difference, EMPTY_SET, intersection, isEmptySet, union } from './field-set.ts'
+import { mergeTyped } from './merge.ts'
+import { prune } from './prune.ts'
+import { reconcileFields } from './reconcile.ts'
+import { fieldSetOf } from './walk.ts'
+
+export type OwnershipResult =
+  | { readonly ok: true; readonly value: unknown; readonly managers: Managers; readonly changed: boolean }
+  | { readonly ok: false; readonly conflicts: readonly Conflict[] }
+
+export interface UpdateRequest {
+  readonly kind: ApplyKind
+  /** In the version of `next`. */
+  readonly live: Versioned
+  readonly next: Versioned
+  readonly managers: Managers
+  readonly manager: string
+}
+
+/** After an update to `next`: its manager owns all it changed, nobody else does. Throws ItemFault. */
+export function updateOwnership(request: UpdateRequest): Managers {
+  const { kind, next, manager } = request
+  const managers = reconcileManagers(kind, request.managers)
+  const { comparison, others } = take({ ...request, managers })
+  const result = new Map(release(others.managers, others.losses))
+  const kept = difference(managers.get(manager)?.set ?? EMPTY_SET, comparison.removed)
+  const set = filterFields(union(union(kept, comparison.modified), comparison.added), kind.filter?.(next.apiVersion))
+  result.delete(manager)
+  if (!isEmptySet(set)) result.set(manager, { set, apiVersion: next.apiVersion, applied: false })
+  return result
+}
+
+export interface ApplyRequest extends Omit<UpdateRequest, 'next'> {
+  readonly config: Versioned
+  readonly force: boolean
+}
+
+/**
+ * `live` with `config` applied. `changed` is false when that changes nothing but perhaps who owns what. Throws
+ * ItemFault.
+ */
+export function applyOwnership({ kind, live, config, manager, force, ...request }: ApplyRequest): OwnershipResult {
+  const { apiVersion } = config
+  const type = requireType(kind, apiVersion)
+  const managers = reconcileManagers(kind, request.managers)
+  const last = managers.get(manager)
+  const set = filterFields(fieldSetOf(type, config.value), kind.filter?.(apiVersion))
+  const all = new Map(managers).set(manager, { set, apiVersion, applied: true })
+  const merged = { apiVersion, value: mergeTyped(type, live.value, config.value) }
+  const next = last === undefined || isEmptySet(last.set) ? merged : prune({ kind, merged, managers: all, last })
+  const { conflicts, others } = take({ kind, live, next, managers: all, manager })
+  if (!force && conflicts.length > 0) return { ok: false, conflicts }
+  const result = release(others.managers, others.losses)
+  return { ok: true, value: next.value, managers: result, changed: !equalValues(live.value, next.value) }
+}
+
+function reconcileManagers(kind: ApplyKind, managers: Managers): Managers {
+  const result = new Map<string, Owned>()
+  for (const [id, owned] of managers) {
+    const type = kind.typeOf(owned.apiVersion)
+    if (type === undefined) continue
+    const set = reconcileFields(type, owned.set)
+    result.set(id, set === owned.set ? owned : { ...owned, set })
+  }
+  return result
+}
+
+interface Taken {
+  /** In the version of the request. */
+  readonly comparison: Comparison
+  /** What other managers own of what was added or modified. */
+  readonly conflicts: readonly Conflict[]
+  readonly others: {
+    /** All managers but those whose version is gone. */
+    readonly managers: Managers
+    /** The conflicts, and what was removed. */
+    readonly losses: readonly Conflict[]
+  }
+}
+
+/** What the step from `live` to `next` takes from whom, each manager's part in the version it wrote. */
+function take({ kind, live, next, managers, manager }: UpdateRequest): Taken {
+  const comparisons = new Map<string, Comparison | undefined>()
+  const compareIn = (apiVersion: string): Comparison | undefined => {
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compareVersions(kind, [live, next], apiVersion))
+    return comparisons.get(apiVersion)
+  }
+  const kept = new Map<string, Owned>()
+  const conflicts: Conflict[] = []
+  const removed: Conflict[] = []
+  for (const [name, owned] of managers) {
+    const changes = name === manager ? NO_CHANGES : compareIn(owned.apiVersion)
+    if (changes === undefined) continue
+    kept.set(name, owned)
+    const lost = intersection(owned.set, union(changes.modified, changes.added))
+    if (!isEmptySet(lost)) conflicts.push({ manager: name, fields: lost })
+    if (!isEmptySet(changes.removed)) removed.push({ manager: name, fields: changes.removed })
+  }
+  const comparison = compareIn(next.apiVersion) ?? NO_CHANGES
+  return { comparison, conflicts, others: { managers: kept, losses: [...conflicts, ...removed] } }
+}
+
+function compareVersions(
+  kind: ApplyKind,
+  [live, next]: readonly [Versioned, Versioned],
+  apiVersion: string,
+): Comparison | undefined {
+  const type = kind.typeOf(apiVersion)
+  if (type === undefined) return undefined
+  const changes = compareTyped(type, kind.convert(live, apiVersion).value, kind.convert(next, apiVersion).value)
+  const filter = kind.filter?.(apiVersion)
+  return {
+    added: filterFields(changes.added, filter),
+    modified: filterFields(changes.modified, filter),
+    removed: filterFields(changes.removed, filter),
+  }
+}
+
+/** Managers without what they lost; those with nothing left are gone. */
+function release(managers: Managers, losses: readonly Conflict[]): Managers {
+  const result = new Map(managers)
+  for (const { manager, fields } of losses) {
+    const owned = result.get(manager)
+    const set = owned === undefined ? EMPTY_SET : difference(owned.set, fields)
+    if (owned !== undefined && set !== owned.set) result.set(manager, { ...owned, set })
+  }
+  for (const [name, { set }] of result) if (isEmptySet(set)) result.delete(name)
+  return result
+}
+
+function requireType(kind: ApplyKind, apiVersion: string): Typed {
+  const type = kind.typeOf(apiVersion)
+  if (type === undefined) throw new TypeError(`There is no schema for version "${apiVersion}"`)
+  return type
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { exampleType } from './example-kind.ts'
+import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts'
+import { reconcileFields } from './reconcile.ts'
+
+describe('reconcileFields', () => {
+  const spec = (fields: object): object => ({ 'f:spec': fields })
+  const TABLE: readonly [what: string, owned: object, now: object][] = [
+    ['a map that became atomic', { 'f:selector': { 'f:a': {}, 'f:b': {} } }, { 'f:selector': {} }],
+    ['a list that became atomic', { 'f:steps': { '.': {}, 'v:"a"': {} } }, { 'f:steps': {} }],
+    [
+      'an atomic struct in an item',
+      { 'f:ports': { 'k:{"port":1}': { 'f:options': { 'f:a': {} } } } },
+      { 'f:ports': { 'k:{"port":1}': { 'f:options': {} } } },
+    ],
+  ]
+  for (const [what, owned, now] of TABLE) {
+    it(`makes whoever owned parts of ${what} own the whole`, () => {
+      const set = reconcileFields(exampleType, decodeFieldsV1(spec(owned)))
+      assert.deepEqual(encodeFieldsV1(set), spec(now))
+    })
+  }
+
+  const KEPT: readonly object[] = [
+    { 'f:tags': { 'v:"a"': {} }, 'f:zones': { 'f:a': { 'f:weight': {} } } },
+    { 'f:selector': {}, 'f:steps': {} },
+    { 'f:free': { 'f:a': { 'f:b': {} } }, 'f:gone': { 'f:x': {} }, 'f:image': { 'f:x': {} } },
+  ]
+  for (const owned of KEPT) {
+    it(`leaves ${JSON.stringify(owned)} alone`, () => {
+      const set = decodeFieldsV1(spec(owned))
+      assert.equal(reconcileFields(exampleType, set), set)
+    })
+  }
+})

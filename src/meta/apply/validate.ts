@@ -1,0 +1,132 @@
+/** Whether an applied configuration fits its schema, in the words of upstream's structured-merge-diff. */
+import { goNumber, goQuote } from '../go-text.ts'
+import { goTypeOf, printGo } from '../patch/json-map.ts'
+import type { Schema } from '../schema.ts'
+import { asList, asMap, atomOf, entryType, isOpen, ItemFault, itemElement, itemType, type Typed } from './atom.ts'
+import { fieldElement, type PathElement, printPath } from './path-element.ts'
+
+export interface ValidateOptions {
+  /** Items of a set or keyed list may be there more than once: stored objects may have come that way. */
+  readonly allowDuplicates?: boolean
+}
+
+/** Everything that keeps `value` from being a value of the type; empty: it fits. */
+export function validateTyped(type: Typed, value: unknown, options: ValidateOptions = {}): string[] {
+  const faults: string[] = []
+  validate(type, value, { path: [], faults, options })
+  return faults
+}
+
+interface Walk {
+  readonly path: readonly PathElement[]
+  readonly faults: string[]
+  readonly options: ValidateOptions
+}
+
+function validate(type: Typed, value: unknown, walk: Walk): void {
+  if (value === null || value === undefined) return
+  switch (type.schema.type) {
+    case 'struct':
+    case 'map':
+      return validateMap(type, value, walk)
+    case 'list':
+      return validateList(type, value, walk)
+    case 'any':
+      // The one untyped place of which OpenAPI says that it is an object.
+      if (type.schema.goType === 'v1.FieldsV1') validateMap(type, value, walk)
+      return
+    case 'int-or-string':
+      return
+    default: {
+      const fault = scalarFault(type.schema, value)
+      if (fault !== undefined) report(walk, fault)
+    }
+  }
+}
+
+function report({ path, faults }: Walk, text: string): void {
+  faults.push(path.length === 0 ? text : `${printPath(path)}: ${text}`)
+}
+
+function below(walk: Walk, element: PathElement): Walk {
+  return { ...walk, path: [...walk.path, element] }
+}
+
+function validateMap(type: Typed, value: unknown, walk: Walk): void {
+  const map = asMap(value)
+  if (map === undefined) return report(walk, `expected map, got ${describe(value)}`)
+  const { schema } = type
+  for (const [name, entry] of Object.entries(map)) {
+    const next = below(walk, fieldElement(name))
+    // Upstream looks no further in this map either.
+    if (schema.type === 'struct' && !schema.fields.has(name) && !isOpen(schema))
+      return report(next, 'field not declared in schema')
+    validate(entryType(type, name), entry, next)
+  }
+}
+
+function validateList(type: Typed, value: unknown, walk: Walk): void {
+  const list = asList(value)
+  if (list === undefined) return report(walk, `expected list, got ${describe(value)}`)
+  if (atomOf(type, value) !== 'leaf') return validateItems(type, list, walk)
+  for (const [at, item] of list.entries()) validate(itemType(type), item, below(walk, `i:${at}`))
+}
+
+function validateItems(type: Typed, list: readonly unknown[], walk: Walk): void {
+  const seen = new Set<PathElement>()
+  for (const [at, item] of list.entries()) {
+    const found = elementOrFault(type, item)
+    // An item that cannot be named ends the list: what follows could not be told from it.
+    if (typeof found !== 'string') return report(walk, `element ${at}: ${found.message}`)
+    if (seen.has(found) && walk.options.allowDuplicates !== true)
+      report(walk, `duplicate entries for key ${printPath([found])}`)
+    seen.add(found)
+    validate(itemType(type), item, below(walk, found))
+  }
+}
+
+function elementOrFault(type: Typed, item: unknown): PathElement | ItemFault {
+  try {
+    return itemElement(type, item)
+  } catch (error) {
+    if (error instanceof ItemFault) return error
+    throw error
+  }
+}
+
+function scalarFault({ type }: Schema, value: unknown): string | undefined {
+  switch (type) {
+    case 'string':
+    case 'bytes':
+    case 'duration':
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : `expected boolean, got ${describe(value)}`
+    case 'int32':
+    case 'int64':
+    case 'float64':
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? undefined
+        : `expected numeric (int or float), got ${goTypeOf(value)}`
+    default:
+      return typeof value === 'object' ? `expected any scalar, got ${describe(value)}` : undefined
+  }
+}
+
+/** Upstream shows the value with Go's `%v`, wrapped in the type of its own that holds it. */
+function describe(value: unknown): string {
+  return `&{${printGo(value)}}`
+}
+
+/** Go's `%#v`. */
+function goSyntax(value: unknown): string {
+  if (value === null || value === undefined) return 'interface {}(nil)'
+  if (typeof value === 'string') return goQuote(value)
+  if (typeof value === 'number' || typeof value === 'bigint') return goNumber(value)
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
+  if (typeof value === 'boolean') return String(value)
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `map[string]interface {}{${entries.map(([key, part]) => `${goQuote(key)}:${goSyntax(part)}`).join(', ')}}`
+}

@@ -1,0 +1,97 @@
+/**
+ * The order a merged list gets. Elements that the patch names come in the patch's order; elements only the server has
+ * (added by others since the patch was made) keep their order, and their place before the neighbours they had.
+ */
+import { get, isMap, type JsonMap } from './json-map.ts'
+import { badType, failed, noMergeKey } from './strategic-merge-error.ts'
+
+/**
+ * What tells elements apart: the value of the merge key in maps, otherwise the element itself. Maps and lists for a
+ * merge key equal nothing but themselves; upstream panics when it compares two.
+ */
+export function identityOf(item: unknown, mergeKey: string): unknown {
+  return mergeKey !== '' && isMap(item) ? get(item, mergeKey) : item
+}
+
+export interface Partition {
+  readonly named: readonly unknown[]
+  readonly others: readonly unknown[]
+}
+
+/** Splits a merged list into what `order` names and what it does not. */
+export function partition(merged: readonly unknown[], order: readonly unknown[], mergeKey: string): Partition {
+  if (mergeKey !== '') requireKeys(merged, mergeKey)
+  const names = new Set(order.map((item) => identityOf(item, mergeKey)))
+  const named: unknown[] = []
+  const others: unknown[] = []
+  for (const item of merged) (names.has(identityOf(item, mergeKey)) ? named : others).push(item)
+  const misfit = mergeKey === '' || others.length === 0 ? -1 : order.findIndex((item) => !isMap(item))
+  if (misfit >= 0) throw failed(`value for key ${misfit} is not a map`)
+  return { named, others }
+}
+
+export interface Arrangement extends Partition {
+  readonly order: readonly unknown[]
+  /** The list before the patch: where the server's own elements stood. */
+  readonly before: readonly unknown[]
+  readonly mergeKey: string
+  readonly isMaps: boolean
+}
+
+export function arrange({ named, others, order, before, mergeKey, isMaps }: Arrangement): unknown[] {
+  if (isMaps) for (const list of [order, before]) requireKeys(list, mergeKey)
+  const rank = rankOf(order, mergeKey)
+  const place = rankOf(before, mergeKey)
+  const right = sortByRank(named, rank, mergeKey)
+  const left = sortByRank(others, place, mergeKey)
+  const placeOf = (item: unknown): number | undefined => place.get(identityOf(item, mergeKey))
+  const result: unknown[] = []
+  let next = 0
+  for (const item of right) {
+    const limit = placeOf(item) ?? -1
+    for (; next < left.length && (placeOf(left[next]) ?? limit) < limit; next++) result.push(left[next])
+    result.push(item)
+  }
+  return [...result, ...left.slice(next)]
+}
+
+type Ranks = ReadonlyMap<unknown, number>
+
+function rankOf(items: readonly unknown[], mergeKey: string): Ranks {
+  const ranks = new Map<unknown, number>()
+  for (const [at, item] of items.entries()) {
+    const identity = identityOf(item, mergeKey)
+    if (!ranks.has(identity)) ranks.set(identity, at)
+  }
+  return ranks
+}
+
+/** Elements marked for deletion, where a list is taken over with its directives, go last. */
+function sortByRank(items: readonly unknown[], ranks: Ranks, mergeKey: string): unknown[] {
+  const isDeleted = (item: unknown): boolean => mergeKey !== '' && get(item as JsonMap, '$patch') === 'delete'
+  const kept = items.filter((item) => !isDeleted(item))
+  const rank = (item: unknown): number | undefined => ranks.get(identityOf(item, mergeKey))
+  if (kept.every((item) => rank(item) !== undefined)) kept.sort((a, b) => (rank(a) ?? 0) - (rank(b) ?? 0))
+  else insertionSort(kept, rank)
+  return [...kept, ...items.filter(isDeleted)]
+}
+
+/** Elements without a rank come before whatever precedes them: upstream's comparison, which is no order, and its sort. */
+function insertionSort(items: unknown[], rank: (item: unknown) => number | undefined): void {
+  const isLess = (a: number | undefined, b: number | undefined): boolean =>
+    a === undefined || b === undefined ? true : a < b
+  for (let i = 1; i < items.length; i++) {
+    for (let j = i; j > 0 && isLess(rank(items[j]), rank(items[j - 1])); j--) {
+      const moved = items[j]
+      items[j] = items[j - 1]
+      items[j - 1] = moved
+    }
+  }
+}
+
+export function requireKeys(items: readonly unknown[], mergeKey: string): void {
+  for (const item of items) {
+    if (!isMap(item)) throw badType('map', item)
+    if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey)
+  }
+}

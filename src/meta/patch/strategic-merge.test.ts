@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { pod } from './example-schema.ts'
+import type { JsonMap } from './json-map.ts'
+import { StrategicMergeError, type StrategicMergeErrorCode } from './strategic-merge-error.ts'
+import { strategicMerge } from './strategic-merge.ts'
+
+type Case = readonly [what: string, original: JsonMap, patch: JsonMap, result: JsonMap]
+
+const abc = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
+
+const MERGES: readonly Case[] = [
+  ['an empty patch changes nothing', { host: 'a' }, {}, { host: 'a' }],
+  ['values are set', { host: 'a' }, { host: 'b' }, { host: 'b' }],
+  ['null deletes', { host: 'a', labels: { x: '1' } }, { host: null, raw: null }, { labels: { x: '1' } }],
+  [
+    'maps merge key by key',
+    { labels: { a: '1', b: '2' } },
+    { labels: { b: '3', c: '4' } },
+    { labels: { a: '1', b: '3', c: '4' } },
+  ],
+  ['null deletes a key of a map', { labels: { a: '1', b: '2' } }, { labels: { a: null } }, { labels: { b: '2' } }],
+  ['a value replaces one of another type', { labels: { a: '1' } }, { labels: ['x'] }, { labels: ['x'] }],
+  [
+    'lists without a strategy are replaced',
+    { tolerations: abc },
+    { tolerations: [{ name: 'x' }] },
+    { tolerations: [{ name: 'x' }] },
+  ],
+  [
+    'fields with strategy replace are replaced',
+    { whole: { name: 'a', value: 'b' } },
+    { whole: { name: 'c' } },
+    { whole: { name: 'c' } },
+  ],
+  [
+    'lists merge by merge key, what the patch names first',
+    { containers: [{ name: 'a', image: '1' }, { name: 'b' }] },
+    { containers: [{ name: 'c' }, { name: 'a', command: ['x'] }] },
+    { containers: [{ name: 'c' }, { name: 'a', image: '1', command: ['x'] }, { name: 'b' }] },
+  ],
+  [
+    'lists merge at depth',
+    { containers: [{ name: 'a', env: [{ name: 'A', value: '1' }] }] },
+    { containers: [{ name: 'a', env: [{ name: 'A', value: null }, { name: 'B' }] }] },
+    { containers: [{ name: 'a', env: [{ name: 'A' }, { name: 'B' }] }] },
+  ],
+  [
+    'lists of values merge as sets',
+    { finalizers: ['a', 'b'] },
+    { finalizers: ['c', 'b'] },
+    { finalizers: ['c', 'a', 'b'] },
+  ],
+  [
+    '$patch replace takes the rest as the map',
+    { labels: { a: '1' } },
+    { labels: { $patch: 'replace', b: '2' } },
+    { labels: { b: '2' } },
+  ],
+  ['$patch delete empties the map', { labels: { a: '1' } }, { labels: { $patch: 'delete', b: '2' } }, { labels: {} }],
+  ['$patch on the whole object replaces it', { host: 'a' }, { $patch: 'replace', labels: {} }, { labels: {} }],
+  [
+    '$patch delete removes elements by merge key',
+    { containers: abc },
+    { containers: [{ $patch: 'delete', name: 'b' }] },
+    { containers: [abc[0], abc[2]] },
+  ],
+  [
+    '$patch replace makes the rest the whole list',
+    { containers: abc },
+    { containers: [{ name: 'x' }, { $patch: 'replace' }] },
+    { containers: [{ name: 'x' }] },
+  ],
+  ['a directive for what is not there is dropped', {}, { labels: { $patch: 'delete' }, host: 'a' }, { host: 'a' }],
+  [
+    'nulls in what is new are dropped, but not from lists',
+    {},
+    { labels: { a: null, b: '1' }, tolerations: [null, { name: null }] },
+    { labels: { b: '1' }, tolerations: [null, {}] },
+  ],
+  [
+    '$retainKeys drops what it does not name',
+    { strategy: { type: 'Rolling', rolling: { name: 'x' } } },
+    { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
+    { strategy: { type: 'Recreate' } },
+  ],
+  [
+    '$retainKeys lets nulls and directives be',
+    { strategy: { type: 'a', rolling: {} } },
+    { strategy: { $retainKeys: ['type'], rolling: null } },
+    { strategy: { type: 'a' } },
+  ],
+  [
+    '$deleteFromPrimitiveList removes values',
+    { finalizers: ['a', 'b', 'c'] },
+    { '$deleteFromPrimitiveList/finalizers': ['a', 'c', 'x'] },
+    { finalizers: ['b'] },
+  ],
+  [
+    '$deleteFromPrimitiveList with nothing to delete from does nothing',
+    {},
+    { '$deleteFromPrimitiveList/finalizers': ['a'] },
+    {},
+  ],
+  [
+    '$setElementOrder orders values',
+    { finalizers: ['a', 'b', 'c'] },
+    { '$setElementOrder/finalizers': ['c', 'b', 'a'] },
+    { finalizers: ['c', 'b', 'a'] },
+  ],
+  [
+    '$setElementOrder orders maps, and what only the server has keeps its place',
+    { containers: [{ name: 'x' }, ...abc, { name: 'y' }] },
+    {
+      '$setElementOrder/containers': [{ name: 'c' }, { name: 'new' }, { name: 'a' }, { name: 'b' }],
+      containers: [{ name: 'new' }],
+    },
+    { containers: [{ name: 'x' }, { name: 'c' }, { name: 'new' }, { name: 'a' }, { name: 'b' }, { name: 'y' }] },
+  ],
+  [
+    '$setElementOrder for a list that is nowhere does nothing',
+    {},
+    { '$setElementOrder/containers': [{ name: 'a' }] },
+    {},
+  ],
+  [
+    'elements that are new are taken over as they are',
+    { containers: [] },
+    { containers: [{ name: 'a', image: null }] },
+    { containers: [{ name: 'a', image: null }] },
+  ],
+]
+
+const FAILURES: readonly [
+  what: string,
+  original: JsonMap,
+  patch: JsonMap,
+  code: StrategicMergeErrorCode,
+  message: string,
+][] = [
+  ['$retainKeys that is no list', {}, { $retainKeys: 'a' }, 'bad-format', 'invalid patch format of retainKeys'],
+  [
+    'a field that $retainKeys does not name',
+    {},
+    { $retainKeys: ['a'], host: 'x' },
+    'bad-format',
+    'invalid patch format of retainKeys',
+  ],
+  [
+    'a directive without a field',
+    {},
+    { $deleteFromPrimitiveList: [] },
+    'bad-format',
+    'invalid patch format of primitive list',
+  ],
+  [
+    'an order without a field',
+    {},
+    { $setElementOrder: [] },
+    'bad-format',
+    'invalid patch format of setElementOrder list',
+  ],
+  [
+    'lists of lists',
+    { finalizers: [['a']] },
+    { finalizers: [['b']] },
+    'unprocessable',
+    'lists of lists are not supported',
+  ],
+  [
+    'an order that is no list',
+    {},
+    { '$setElementOrder/finalizers': null },
+    'failed',
+    'expected a []interface {}, but received a %!s(<nil>)',
+  ],
+  [
+    'an order for a list that is none',
+    { finalizers: 1 },
+    { '$setElementOrder/finalizers': ['a'] },
+    'failed',
+    'expected a []interface {}, but received a int64',
+  ],
+  [
+    'an order of nothing',
+    { finalizers: [] },
+    { '$setElementOrder/finalizers': ['a'] },
+    'failed',
+    'no elements in any of the given slices',
+  ],
+  [
+    'a list in another order than its own directive',
+    {},
+    { finalizers: ['a', 'b'], '$setElementOrder/finalizers': ['b', 'a'] },
+    'failed',
+    "The order in patch list:\n[a b]\n doesn't match $setElementOrder list:\n[b a]\n",
+  ],
+  [
+    'an element without merge key',
+    { containers: abc },
+    { containers: [{ image: 'x' }] },
+    'failed',
+    'map: map[image:x] does not contain declared merge key: name',
+  ],
+  [
+    'a server element without merge key',
+    { containers: [{}] },
+    { containers: [{ name: 'x' }] },
+    'failed',
+    'map: map[] does not contain declared merge key: name',
+  ],
+  [
+    'a deletion without merge key',
+    { containers: abc },
+    { containers: [{ $patch: 'delete' }] },
+    'failed',
+    'map: map[$patch:delete] does not contain declared merge key: name',
+  ],
+  [
+    'elements of several types',
+    { containers: abc },
+    { containers: ['x'] },
+    'failed',
+    'list element types are not identical: [[map[name:a] map[name:b] map[name:c]] [x]]',
+  ],
+  [
+    '$patch merge in a list',
+    { containers: abc },
+    { containers: [{ $patch: 'merge', name: 'a' }] },
+    'failed',
+    'merging lists cannot yet be specified in the patch',
+  ],
+  [
+    'an unknown $patch in a list',
+    { containers: abc },
+    { containers: [{ $patch: 'zap', name: 'a' }] },
+    'failed',
+    'unknown patch type: zap in map: map[$patch:zap name:a]',
+  ],
+  [
+    'an unknown $patch in a map',
+    { labels: { a: '1' } },
+    { labels: { $patch: 1 } },
+    'failed',
+    'unknown patch type: %!s(int64=1) in map: map[$patch:1]',
+  ],
+  [
+    'a merge of maps without merge key',
+    { keyless: abc },
+    { keyless: [{ name: 'a' }] },
+    'failed',
+    'cannot merge lists without merge key for struct',
+  ],
+  [
+    'a merge into a field the kind does not have',
+    { zork: {} },
+    { zork: { a: 1 } },
+    'failed',
+    'unable to find api field in struct PodSpec for the json field "zork"',
+  ],
+  [
+    'a merge into raw JSON',
+    { raw: { a: {} } },
+    { raw: { a: { b: 1 } } },
+    'failed',
+    'unable to find api field in struct RawExtension for the json field "a"',
+  ],
+  [
+    'a merge into a map of maps',
+    { nested: { a: { b: '1' } } },
+    { nested: { a: { c: '1' } } },
+    'failed',
+    'merging an object in json but data type is not struct, instead is: map',
+  ],
+  [
+    'an order for what is no list',
+    {},
+    { '$setElementOrder/host': ['a'] },
+    'failed',
+    'expected slice or array type, but got: struct',
+  ],
+]
+
+describe('strategic merge patch', () => {
+  for (const [what, original, patch, result] of MERGES) {
+    it(what, () => {
+      const before = structuredClone([original, patch])
+      assert.deepEqual(strategicMerge(pod, original, patch), result)
+      assert.deepEqual([original, patch], before)
+    })
+  }
+
+  for (const [what, original, patch, code, message] of FAILURES) {
+    it(`refuses ${what}`, () => {
+      const refusal = (error: unknown): boolean =>
+        error instanceof StrategicMergeError && error.code === code && error.message === message
+      assert.throws(() => strategicMerge(pod, original, patch), refusal)
+    })
+  }
+
+  it('has no special keys', () => {
+    const patch = JSON.parse('{"labels":{"__proto__":"x","constructor":"y","":"z"}}') as JsonMap
+    const merged = strategicMerge(pod, { labels: { a: '1' } }, patch)
+    assert.equal(JSON.stringify(merged), '{"labels":{"a":"1","__proto__":"x","constructor":"y","":"z"}}')
+    assert.equal(
+      JSON.stringify(strategicMerge(pod, merged, { labels: { constructor: null } })),
+      '{"labels":{"a":"1","__proto__":"x","":"z"}}',
+    )
+    assert.equal(({} as JsonMap)['x'], undefined)
+  })
+})

@@ -1,0 +1,188 @@
+/**
+ * Strategic merge patch: a merge patch that knows, from the schema, which lists are really maps keyed by a field
+ * (`containers` by `name`) or sets of values. Directives inside the patch say what plain merging cannot: `$patch`
+ * (replace, delete), `$retainKeys`, `$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`.
+ *
+ * Inputs are never changed; the result may share parts with both. Behaviour follows apimachinery's strategicpatch,
+ * v1.36, as the API server applies it. Where upstream visits the members of a patch in random order, and errors or
+ * directives compete, this goes by the order of the patch.
+ */
+import type { Schema } from '../schema.ts'
+import { arrange, identityOf, partition, requireKeys } from './element-order.ts'
+import { get, goTypeOf, isMap, type JsonMap, printGo, put, without } from './json-map.ts'
+import { deleteFromList, hasDirective, isListOfMaps, type ListRule, mergeLists } from './merge-list.ts'
+import { type GoType, kindOf, lookupField, lookupList } from './patch-meta.ts'
+import { badFormat, badPatchType, badType, type Directive, failed } from './strategic-merge-error.ts'
+
+const PATCH = '$patch'
+const RETAIN_KEYS = '$retainKeys'
+const DELETE = '$deleteFromPrimitiveList'
+const ORDER = '$setElementOrder'
+
+/** `original` with `patch` merged into it. Throws StrategicMergeError. */
+export function strategicMerge(schema: Schema, original: JsonMap, patch: JsonMap): JsonMap {
+  return mergeMap({ schema, pointer: false }, original, patch)
+}
+
+function mergeMap(type: GoType, original: JsonMap, patch: JsonMap): JsonMap {
+  if (Object.hasOwn(patch, PATCH)) return replaceWhole(patch)
+  const result = retainKeys(original, patch)
+  const done = new Set([RETAIN_KEYS])
+  for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(ORDER)) continue
+    done.add(key)
+    const field = targetOf(key, ORDER, 'setElementOrder list', order)
+    if (mergeOrdered({ type, result, key: field }, get(patch, field), order)) done.add(field)
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (done.has(key)) continue
+    if (key.startsWith(DELETE)) deleteValues({ type, result, key }, value)
+    else mergeField({ type, result, key }, value)
+  }
+  return result
+}
+
+/** `$patch: replace` takes the rest of the patch as it is, `$patch: delete` empties the map. */
+function replaceWhole(patch: JsonMap): JsonMap {
+  const directive = patch[PATCH]
+  if (directive === 'delete') return {}
+  if (directive === 'replace') return without(patch, PATCH)
+  throw badPatchType(directive, patch)
+}
+
+/** A copy of `original`, cut down to the keys that `$retainKeys` names; everything else in the patch must be named. */
+function retainKeys(original: JsonMap, patch: JsonMap): JsonMap {
+  const kept = get(patch, RETAIN_KEYS)
+  if (kept === undefined) return { ...original }
+  if (!Array.isArray(kept)) throw badFormat('retainKeys')
+  const names = new Set<unknown>(kept)
+  for (const [key, value] of Object.entries(patch)) {
+    const directive = key === RETAIN_KEYS || key.startsWith(DELETE) || key.startsWith(ORDER)
+    if (value !== null && !directive && !names.has(key)) throw badFormat('retainKeys')
+  }
+  return Object.fromEntries(Object.entries(original).filter(([key]) => names.has(key)))
+}
+
+/** The field that a directive `<prefix>/<field>` is about. */
+function targetOf(key: string, prefix: string, directive: Directive, value: unknown): string {
+  if (prefix === ORDER && !Array.isArray(value)) throw badType('list', value)
+  if (!key.startsWith(`${prefix}/`)) throw badFormat(directive)
+  return key.slice(prefix.length + 1)
+}
+
+/** A field of the map under merge. */
+interface Place {
+  readonly type: GoType
+  readonly result: JsonMap
+  readonly key: string
+}
+
+function mergeField(place: Place, value: unknown): void {
+  const { type, result, key } = place
+  if (value === null) {
+    delete result[key]
+    return
+  }
+  const before = get(result, key)
+  if (goTypeOf(before) !== goTypeOf(value)) return takeOver(place, value)
+  if (isMap(value)) {
+    const { fieldType, strategy } = lookupField(type, key)
+    put(result, key, strategy === 'replace' ? value : mergeMap(fieldType, before as JsonMap, value))
+  } else if (Array.isArray(value)) {
+    const { rule, strategy } = ruleOf(type, key)
+    put(result, key, strategy === 'merge' ? mergeLists(rule, before as unknown[], value) : value)
+  } else put(result, key, value)
+}
+
+function ruleOf(type: GoType, key: string): { rule: ListRule; strategy: string } {
+  const { itemType, strategy, mergeKey } = lookupList(type, key)
+  const mergeItem = (original: JsonMap, patch: JsonMap): JsonMap => mergeMap(itemType, original, patch)
+  return { rule: { mergeKey, itemKind: kindOf(itemType), mergeItem }, strategy }
+}
+
+function deleteValues({ type, result, key }: Place, value: unknown): void {
+  // A directive that names no field is about the field of its own name.
+  const field = targetOf(key, DELETE, 'primitive list', value) || key
+  const before = get(result, field)
+  if (value === null) delete result[field]
+  else if (before === undefined || goTypeOf(before) !== goTypeOf(value)) return
+  else if (Array.isArray(value))
+    put(result, field, deleteFromList(ruleOf(type, field).rule, before as unknown[], value))
+  else mergeField({ type, result, key: field }, value)
+}
+
+/** Merges a list that has a `$setElementOrder` and puts it into that order. False: there is no such list anywhere. */
+function mergeOrdered({ type, result, key }: Place, patchList: unknown, order: unknown): boolean {
+  const before = get(result, key)
+  for (const list of [before, patchList]) {
+    if (list !== undefined && !Array.isArray(list)) throw badType('list', list)
+  }
+  const [original, patch] = [before as unknown[] | undefined, patchList as unknown[] | undefined]
+  const { rule, strategy } = ruleOf(type, key)
+  const { mergeKey } = rule
+  const wanted = order as unknown[]
+  checkOrder(patch ?? [], wanted, mergeKey)
+  if (original === undefined && patch === undefined) return false
+  const merged = mergeEither(original, patch, (a, b) => (strategy === 'merge' ? mergeLists(rule, a, b) : b))
+  if (mergeKey !== '') requireKeys(merged, mergeKey)
+  const parts = partition(merged, wanted, mergeKey)
+  const isMaps = isListOfMaps(original ?? [], patch ?? [])
+  put(result, key, arrange({ ...parts, order: wanted, before: original ?? [], mergeKey, isMaps }))
+  return true
+}
+
+function mergeEither(
+  original: readonly unknown[] | undefined,
+  patch: readonly unknown[] | undefined,
+  merge: (original: readonly unknown[], patch: readonly unknown[]) => readonly unknown[],
+): readonly unknown[] {
+  if (patch === undefined) return original ?? []
+  return original === undefined
+    ? patch.filter((item) => !hasDirective(item)).map(withoutDirectives)
+    : merge(original, patch)
+}
+
+/** The elements a patch changes must come in the order that its own directive names. */
+function checkOrder(items: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
+  if (items.length === 0 || order.length === 0) return
+  const wanted = mergeKey === '' ? items : items.filter((item) => !isDeletion(item))
+  let next = 0
+  for (let at = 0; at < order.length && next < wanted.length;) {
+    // One that comes last is not skipped: upstream then finds it missing from the order.
+    if (hasDirective(wanted[next])) {
+      next++
+      continue
+    }
+    if (mergeKey !== '') requireKeys([wanted[next], order[at]], mergeKey)
+    if (identityOf(wanted[next], mergeKey) === identityOf(order[at], mergeKey)) next++
+    at++
+  }
+  if (next >= wanted.length) return
+  throw failed(`The order in patch list:\n${printGo(items)}\n doesn't match ${ORDER} list:\n${printGo(order)}\n`)
+}
+
+function isDeletion(item: unknown): boolean {
+  if (!isMap(item)) throw badType('map', item)
+  return get(item, PATCH) === 'delete'
+}
+
+/** Sets a value that has nothing to merge with. Nulls have nothing to delete there, `$patch` has nothing to patch. */
+function takeOver({ result, key }: Place, value: unknown): void {
+  if (hasDirective(value)) delete result[key]
+  else put(result, key, withoutDirectives(withoutNulls(value)))
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isMap(value)) return value
+  const entries = Object.entries(value).filter(([, part]) => part !== null)
+  return Object.fromEntries(entries.map(([key, part]) => [key, withoutNulls(part)]))
+}
+
+/** Without every map that has a `$patch`. Other directives stay, as upstream's do; decoding drops or reports them. */
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((item) => !hasDirective(item)).map(withoutDirectives)
+  if (!isMap(value)) return value
+  const entries = Object.entries(value).filter(([, part]) => !hasDirective(part))
+  return Object.fromEntries(entries.map(([key, part]) => [key, withoutDirectives(part)]))
+}
