@@ -96,6 +96,13 @@ export function structFor(tableName: string, goName: string): StructSchema {
   return struct
 }
 
+/** Where a struct is declared: `core.v1` and `PodSpec`. What OpenAPI documents name it after. */
+export function originOf(struct: StructSchema): { readonly table: string; readonly goName: string } | undefined {
+  return origins.get(struct)
+}
+
+const origins = new WeakMap<StructSchema, { readonly table: string; readonly goName: string }>()
+
 /** Every group version that has schemas, served or not. */
 export function knownGroupVersions(): GroupVersion[] {
   return [...tableNames.keys()].map(parseApiVersion)
@@ -145,6 +152,7 @@ function declare(table: Table, goName: string): StructSchema {
     ...(row[0] & STRUCT_FLAG.jsonOnly ? {} : { protobuf: { goType, fields: protobuf } }),
   }
   table.resolved.set(goName, struct)
+  origins.set(struct, { table: table.name, goName })
   shells.set(struct, { table, row, struct, fields, protobuf, filled: false })
   return struct
 }

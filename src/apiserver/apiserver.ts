@@ -1,0 +1,193 @@
+/**
+ * One API server put together: backend, cache, registry, filters and listener, started in order and stopped in reverse.
+ * What it serves, who may, and what is let in are handed in, so that tests, the program and a whole cluster in one
+ * process build the same server from the same parts.
+ */
+import type { Kind, ServedGroup } from '#apis/kinds.ts'
+import { groups } from '#apis/kinds.ts'
+import { schemaFor } from '#apis/schemas.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import type { BoundAddress, ListenAddress } from '#lib/http/listen.ts'
+import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
+import type { ServerTls } from '#lib/http/tls.ts'
+import type { Random } from '#lib/random.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { Backend } from '#storage/backend.ts'
+import type { AtRest } from '#storage/encryption/at-rest.ts'
+import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
+
+import type { Answer, Call } from './call.ts'
+import { createDiscovery } from './discovery.ts'
+import { type Connectors, createDispatch } from './dispatch.ts'
+import type { Authenticate, Authorize } from './filters.ts'
+import { createHealth, type HealthCheck } from './health.ts'
+import { createOpenApiV3 } from './openapi/v3.ts'
+import type { Admission } from './registry/admission.ts'
+import { Registry } from './registry/registry.ts'
+import type { Resource, Review } from './registry/resource.ts'
+import { Representation } from './representation.ts'
+import type { RequestInfo } from './request-info.ts'
+import { createApiServer } from './server.ts'
+import type { Route } from './server.ts'
+
+export interface ApiServerParts {
+  /** Owned by the caller: closed by whoever opened it. */
+  readonly backend: Backend
+  readonly clock: Clock
+  readonly random: Random
+  readonly resources: readonly Resource[]
+  readonly reviews: readonly Review[]
+  readonly connectors: Connectors
+  readonly admission: Admission
+  readonly atRest: AtRest
+  readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
+  /** Made when the registry is there, because most of them read objects. */
+  readonly authenticate: (registry: Registry) => Authenticate
+  readonly authorize: (registry: Registry) => Authorize
+  /** `--runtime-config` and feature gates: whether a kind of a served version is on. */
+  readonly isServed: (kind: Kind) => boolean
+  readonly isEnabled: (gate: string) => boolean
+  readonly allowPrivileged: boolean
+  /** What must be there before the server is ready: namespaces, roles, its own service. */
+  readonly bootstrap: (registry: Registry) => Promise<void>
+  readonly versionInfo: Readonly<Record<string, string>>
+  /** Further paths that are no resources. */
+  readonly routes?: Route
+  readonly onError?: (error: unknown, info: RequestInfo) => void
+}
+
+export interface ApiServer {
+  readonly registry: Registry
+  readonly cache: WatchCache
+  /** Answers an exchange; what the listener calls, and what an in-process transport may call. */
+  readonly serve: (exchange: Exchange) => Promise<void>
+  listen(address: ListenAddress, tls: ServerTls | undefined): Promise<BoundAddress>
+  /** Stops accepting, lets running requests finish for `graceMs`, ends watches, closes the cache. */
+  stop(graceMs: number): Promise<void>
+}
+
+export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> {
+  const { backend, clock } = parts
+  const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
+  const registry = new Registry({ ...parts, cache, schemaFor })
+  for (const resource of parts.resources) await registry.add(resource, parts.isServed)
+  for (const review of parts.reviews.filter(({ kind }) => parts.isServed(kind))) registry.addReview(review)
+  await cache.start()
+  let listener: HttpServer | undefined
+  const readiness = { bootstrapped: false }
+  const checks = healthChecks(parts, () => listener?.draining.aborted ?? false, readiness)
+  const serve = createServe(parts, registry, checks)
+  await parts.bootstrap(registry)
+  readiness.bootstrapped = true
+  return {
+    registry,
+    cache,
+    serve,
+    async listen(address, tls) {
+      const onError = (error: unknown): void => parts.onError?.(error, NO_INFO)
+      listener = createHttpServer({
+        serve,
+        clock,
+        upgrades: ['websocket', 'spdy/3.1'],
+        onError,
+        ...(tls === undefined ? {} : { tls }),
+      })
+      return listener.listen(address)
+    },
+    async stop(graceMs) {
+      await Promise.all([listener?.drain(graceMs), cache.close()])
+    },
+  }
+}
+
+const NO_INFO: RequestInfo = {
+  verb: '',
+  path: '',
+  isResource: false,
+  apiPrefix: '',
+  group: '',
+  version: '',
+  namespace: '',
+  resource: '',
+  subresource: '',
+  name: '',
+  rest: [],
+}
+
+function createServe(
+  parts: ApiServerParts,
+  registry: Registry,
+  checks: () => readonly HealthCheck[],
+): (exchange: Exchange) => Promise<void> {
+  const status = { group: '', version: 'v1', kind: 'Status' }
+  const { convert, clock, random, onError } = parts
+  const encoder = new Representation({ kind: status as Kind, stored: status, schemaFor, convert })
+  const served = (): readonly ServedGroup[] => servedGroups(registry)
+  const discovery = createDiscovery({ groups: served, schemaFor, encoder, serverAddress: '127.0.0.1:6443' })
+  const openApi = createOpenApiV3({ groups: served, schemaFor }, () => clock.now())
+  const health = createHealth(checks)
+  const routes = (call: Call): Promise<Answer> | Answer | undefined =>
+    health(call) ?? discovery(call) ?? openApi(call) ?? versionRoute(parts, call) ?? parts.routes?.(call)
+  return createApiServer({
+    clock,
+    random,
+    authenticate: parts.authenticate(registry),
+    authorize: parts.authorize(registry),
+    dispatch: createDispatch(registry, parts.connectors),
+    knowsGroup: (group) => served().some(({ name, versions }) => name === group && versions.length > 0),
+    routes,
+    encoder,
+    ...(onError === undefined ? {} : { onError }),
+  })
+}
+
+/** The groups, versions and kinds that the registry really has, in discovery's order. */
+function servedGroups(registry: Registry): ServedGroup[] {
+  const isThere = ({ group, version, plural }: Kind): boolean => {
+    const resource = { group, version, resource: plural }
+    return registry.find(resource) !== undefined || registry.findReview(resource) !== undefined
+  }
+  return groups.map(({ name, versions }) => ({
+    name,
+    versions: versions
+      .map((version) => ({ ...version, kinds: version.kinds.filter(isThere) }))
+      .filter(({ kinds }) => kinds.length > 0),
+  }))
+}
+
+function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | undefined {
+  if (call.info.path !== '/version' && call.info.path !== '/version/') return undefined
+  return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo, undefined, 2) }
+}
+
+function healthChecks(
+  { backend }: ApiServerParts,
+  draining: () => boolean,
+  readiness: { readonly bootstrapped: boolean },
+): () => readonly HealthCheck[] {
+  const all = ['healthz', 'livez', 'readyz'] as const
+  const storage = async (): Promise<void> => {
+    const { ok, message } = await backend.health()
+    if (!ok) throw new Error(message)
+  }
+  const bootstrapped = (): void => {
+    if (!readiness.bootstrapped) throw new Error('not finished')
+  }
+  const notDraining = (): void => {
+    if (draining()) throw new Error('process is shutting down')
+  }
+  const checks: readonly HealthCheck[] = [
+    { name: 'ping', on: all, check: () => undefined },
+    { name: 'log', on: all, check: () => undefined },
+    { name: 'etcd', on: all, check: storage },
+    { name: 'etcd-readiness', on: ['readyz'], check: storage },
+    { name: 'informer-sync', on: ['readyz'], check: () => undefined },
+    { name: 'poststarthook/start-apiserver-admission-initializer', on: all, check: () => undefined },
+    { name: 'poststarthook/rbac/bootstrap-roles', on: all, check: bootstrapped },
+    { name: 'poststarthook/bootstrap-controller', on: all, check: bootstrapped },
+    { name: 'shutdown', on: ['readyz'], check: notDraining },
+  ]
+  return () => checks
+}

@@ -1,0 +1,44 @@
+/** Continue tokens: where a paged list goes on, and at which revision. Upstream's form, so that tools may look inside. */
+import { badRequestError } from '#meta/status-errors.ts'
+import type { Revision } from '#storage/backend.ts'
+
+export interface ContinueToken {
+  /** -1: whatever is current, after the first revision has been forgotten. */
+  readonly revision: Revision
+  /** The last key already delivered, without the resource's prefix. */
+  readonly after: string
+}
+
+interface Encoded {
+  readonly v: string
+  readonly rv: number
+  readonly start: string
+}
+
+export function encodeContinue({ revision, after }: ContinueToken): string {
+  const token: Encoded = { v: 'meta.k8s.io/v1', rv: revision, start: `${after}\0` }
+  return Buffer.from(JSON.stringify(token)).toString('base64url')
+}
+
+export function decodeContinue(text: string): ContinueToken {
+  const { v, rv, start } = parse(text)
+  if (v !== 'meta.k8s.io/v1') throw invalid(`server does not recognize this encoded version "${String(v)}"`)
+  if (typeof rv !== 'number' || rv === 0)
+    throw invalid('incorrect encoded start resourceVersion (version meta.k8s.io/v1)')
+  if (typeof start !== 'string' || start === '') throw invalid('encoded start key empty (version meta.k8s.io/v1)')
+  if (start.split('/').includes('..')) throw invalid(start)
+  return { revision: rv, after: start.endsWith('\0') ? start.slice(0, -1) : start }
+}
+
+function parse(text: string): Partial<Encoded> {
+  try {
+    if (!/^[A-Za-z0-9_-]*={0,2}$/.test(text)) throw new Error('illegal base64 data')
+    return JSON.parse(Buffer.from(text, 'base64url').toString()) as Partial<Encoded>
+  } catch (cause) {
+    throw invalid((cause as Error).message)
+  }
+}
+
+function invalid(why: string): Error {
+  return badRequestError(`invalid continue token: continue key is not valid: ${why}`)
+}

@@ -1,0 +1,31 @@
+import { trackUpdate } from '#meta/apply/field-manager.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
+/** POST: a new object. */
+import { decodeQuery } from '#meta/query.ts'
+import { failure } from '#meta/status-errors.ts'
+
+import type { Answer, Call } from '../call.ts'
+import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
+import { applyDefaults } from './defaults.ts'
+import { formOf, type View } from './view.ts'
+
+export async function createObject(call: Call, view: View): Promise<Answer> {
+  const form = formOf(call, 'object')
+  const options = decodeQuery(createOptionsQuery, call.query)
+  const errors = validateCreateOptions(options)
+  if (errors.length > 0) throw invalidOptionsError('CreateOptions', errors)
+  const { kind } = view.representation
+  const object = await decodeBody(call, view, kind, options.fieldValidation)
+  settleNamespace(object, call, kind.namespaced)
+  if ((object.metadata.resourceVersion ?? '') !== '') {
+    throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
+  }
+  applyDefaults(view, object)
+  const request = writeRequestOf(call, view, options)
+  const nothing: KubeObject = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata: {} }
+  const tracked = trackUpdate(view.store.fieldRequest(request, nothing), object)
+  const { entry } = await view.store.create(request, tracked)
+  return view.representation.object(entry, form, 201)
+}

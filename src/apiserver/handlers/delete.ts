@@ -1,0 +1,75 @@
+/** DELETE of one object, and of all that a selection finds. */
+import { CodecError } from '#meta/codec/error.ts'
+import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
+import { badRequestText, decodeObject } from '#meta/codec/object.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { decodeDeleteOptions, type DeleteOptions, invalidOptionsError, validateDeleteOptions } from '#meta/options.ts'
+import { badRequestError, failure } from '#meta/status-errors.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import type { Answer, Call } from '../call.ts'
+import type { Entry } from '../registry/entry.ts'
+import { writeRequestOf } from './body.ts'
+import { listOptionsOf, selectEntries } from './list.ts'
+import { formOf, type View } from './view.ts'
+
+export async function deleteObject(call: Call, view: View): Promise<Answer> {
+  const form = formOf(call, 'object')
+  const options = await deleteOptionsOf(call, view)
+  const { entry, gone } = await view.store.delete(writeRequestOf(call, view, options), call.info.name, options)
+  if (gone && view.resource.deleteAnswersObject !== true)
+    return view.representation.value(successOf(view, entry), form, 200)
+  // A client that said it would not wait for dependents is told when the object has not gone yet.
+  const code = !gone && options.orphanDependents === false ? 202 : 200
+  return view.representation.object(entry, form, code)
+}
+
+/** Deletes what the selection finds, one after the other, and answers with the list of it. */
+export async function deleteCollection(call: Call, view: View): Promise<Answer> {
+  const form = formOf(call, 'list')
+  const listOptions = listOptionsOf(call)
+  const options = await deleteOptionsOf(call, view)
+  const { entries, metadata } = await selectEntries(call, view, listOptions)
+  for (const entry of entries) {
+    const request = { ...writeRequestOf(call, view, options), namespace: entry.namespace }
+    try {
+      await view.store.delete(request, entry.name, options)
+    } catch (error) {
+      // Somebody else was faster, and the aim is reached.
+      if (!isNotFound(error)) throw error
+    }
+  }
+  return view.representation.list(entries, metadata, form)
+}
+
+/** From the body where there is one, else from the query. */
+async function deleteOptionsOf(call: Call, view: View): Promise<DeleteOptions> {
+  const body = await call.body()
+  const options = body.length === 0 ? decodeDeleteOptions(call.query) : decodeOptions(call, view, body)
+  const errors = validateDeleteOptions(options)
+  if (errors.length > 0) throw invalidOptionsError('DeleteOptions', errors)
+  return options
+}
+
+function decodeOptions(call: Call, { services, representation }: View, body: Buffer): DeleteOptions {
+  const mediaType = negotiateContentType(call.header('content-type'), MEDIA_TYPES)
+  if (isRefusal(mediaType)) throw failure(mediaType)
+  const { group, version } = representation.kind
+  const defaultKind = { group, version, kind: 'DeleteOptions' }
+  const meta = { group: '', version: 'v1', kind: 'DeleteOptions' }
+  try {
+    // Clients write it as v1, as meta.k8s.io/v1 or as the group version they talk to; it is the same everywhere.
+    const schemaFor = (gvk: typeof meta): ReturnType<typeof services.schemaFor> =>
+      gvk.kind === 'DeleteOptions' ? services.schemaFor(meta) : services.schemaFor(gvk)
+    return decodeObject(body, mediaType, { schemaFor, defaultKind }).object
+  } catch (cause) {
+    throw cause instanceof CodecError ? badRequestError(badRequestText(cause, 'DeleteOptions', body)) : cause
+  }
+}
+
+/** The answer to a deletion that is done. It has no code. */
+function successOf({ resource }: View, { name, object }: Entry): KubeObject {
+  const { group, plural } = resource.kind
+  const details = { name, ...(group === '' ? {} : { group }), kind: plural, uid: object.metadata.uid }
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } as KubeObject
+}

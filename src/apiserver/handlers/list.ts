@@ -1,0 +1,141 @@
+import type { ListMeta } from '#meta/object.ts'
+import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
+/**
+ * GET of a collection. Consistent by default; an older revision when the client asks for one or goes on with a paged
+ * list. Inside the cache's window older states come from the cache, beyond it from the backend.
+ */
+import { decodeQuery } from '#meta/query.ts'
+import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
+import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
+
+import type { Answer, Call } from '../call.ts'
+import type { Entry } from '../registry/entry.ts'
+import { storageFailure } from '../registry/errors.ts'
+import { decodeContinue, encodeContinue } from './continue-token.ts'
+import { type Selection, selectionOf } from './selection.ts'
+import { tableOf } from './table.ts'
+import { parseVersion, reach } from './versions.ts'
+import { formOf, type View } from './view.ts'
+
+export async function listObjects(call: Call, view: View): Promise<Answer> {
+  const form = formOf(call, 'list')
+  const options = listOptionsOf(call)
+  const { entries, metadata } = await selectEntries(call, view, options)
+  if (form.negotiated.as?.kind === 'Table') return tableOf(call, view, { entries, metadata, form })
+  return view.representation.list(entries, metadata, form)
+}
+
+/** Read and checked: 422 for what contradicts itself. */
+export function listOptionsOf(call: Call): ListOptions {
+  const options = decodeQuery(listOptionsQuery, call.query)
+  const errors = validateListOptions(options)
+  if (errors.length > 0) throw invalidOptionsError('ListOptions', errors)
+  return options
+}
+
+export interface Selected {
+  readonly entries: readonly Entry[]
+  readonly metadata: ListMeta
+}
+
+/** The objects a list or a delete of many is about, with the list's metadata. */
+export async function selectEntries(call: Call, view: View, options: ListOptions): Promise<Selected> {
+  const { namespace } = call.info
+  const selection = selectionOf(view.resource, namespace, options)
+  const start = await startOf(call, view, options)
+  const prefix = view.store.collection.prefix
+  const slice = {
+    prefix: namespace === '' ? prefix : `${prefix}${namespace}/`,
+    ...(start.after === undefined ? {} : { after: prefix + start.after }),
+  }
+  const all =
+    start.revision === undefined
+      ? [...view.store.collection.entries(slice)]
+      : await entriesAt(view, start.revision, slice, start)
+  const revision = start.revision ?? view.services.cache.revision
+  return page(all, selection, { limit: start.limit, revision, prefix })
+}
+
+interface Start {
+  /** Undefined: the current state. */
+  readonly revision: Revision | undefined
+  readonly after: string | undefined
+  /** 0: none. */
+  readonly limit: number
+}
+
+/** Which state to read, from which key on, after waiting until the cache has it. */
+async function startOf(call: Call, { services, store }: View, options: ListOptions): Promise<Start> {
+  const { cache, clock } = services
+  const limit = Math.max(0, options.limit ?? 0)
+  if (!store.collection.isLoaded) await store.collection.ready
+  if (options.continue !== undefined) {
+    const version = parseVersion(options.resourceVersion)
+    if (version !== undefined && version !== 0)
+      throw badRequestError('specifying resource version is not allowed when using continue')
+    const token = decodeContinue(options.continue)
+    await cache.fresh(call.signal)
+    return { revision: token.revision < 0 ? undefined : token.revision, after: token.after, limit }
+  }
+  const version = parseVersion(options.resourceVersion)
+  if (version === undefined) {
+    await cache.fresh(call.signal)
+    return { revision: undefined, after: undefined, limit }
+  }
+  if (version === 0) return { revision: undefined, after: undefined, limit: 0 }
+  await reach(cache, clock, version, call.signal)
+  const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === undefined && limit > 0)
+  return { revision: exact ? version : undefined, after: undefined, limit }
+}
+
+interface Slice {
+  readonly prefix: string
+  readonly after?: string
+}
+
+async function entriesAt(view: View, revision: Revision, slice: Slice, { after }: Start): Promise<readonly Entry[]> {
+  const { store, services } = view
+  const cached = store.collection.entriesAt(revision, slice)
+  if (cached !== undefined) return cached
+  try {
+    const start = slice.after === undefined ? slice.prefix : `${slice.after}\0`
+    const { items } = await services.backend.range({ start, end: prefixEnd(slice.prefix), revision })
+    return items.map((stored) => store.read(stored))
+  } catch (cause) {
+    if (!(cause instanceof StorageError) || cause.code !== 'compacted')
+      throw storageFailure(cause, { group: view.resource.kind.group, resource: view.resource.kind.plural })
+    if (after === undefined) throw resourceExpiredError('The resourceVersion for the provided list is too old.')
+    throw expiredContinue(after)
+  }
+}
+
+/** The first page's revision is gone; the fresh token goes on at the current one, which the client may accept. */
+function expiredContinue(after: string): Error {
+  const message =
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
+  const error = failure({ code: 410, reason: 'Expired', message })
+  error.status.metadata = { continue: encodeContinue({ revision: -1, after }) }
+  return error
+}
+
+interface PageTerms {
+  readonly limit: number
+  readonly revision: Revision
+  readonly prefix: string
+}
+
+function page(all: readonly Entry[], selection: Selection, { limit, revision, prefix }: PageTerms): Selected {
+  const metadata: ListMeta = { resourceVersion: String(revision) }
+  if (limit === 0) return { entries: all.filter((entry) => selection.matches(entry)), metadata }
+  const entries: Entry[] = []
+  let at = 0
+  for (; at < all.length && entries.length < limit; at++) {
+    const entry = all[at] as Entry
+    if (selection.matches(entry)) entries.push(entry)
+  }
+  const last = all[at - 1]
+  if (at >= all.length || last === undefined) return { entries, metadata }
+  metadata.continue = encodeContinue({ revision, after: last.key.slice(prefix.length) })
+  if (!selection.hasSelectors) metadata.remainingItemCount = all.length - at
+  return { entries, metadata }
+}

@@ -1,0 +1,42 @@
+/** Kinds that are answered and never stored: POST a question, get the same object back with the answer in it. */
+import { apiVersionOf } from '#meta/kind.ts'
+import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
+import { decodeQuery } from '#meta/query.ts'
+import { invalidError, methodNotSupportedError } from '#meta/status-errors.ts'
+
+import type { Answer, Call } from '../call.ts'
+import type { Review } from '../registry/resource.ts'
+import type { Services } from '../registry/services.ts'
+import { Representation } from '../representation.ts'
+import { decodeReviewBody, settleNamespace } from './body.ts'
+import { formOf } from './view.ts'
+
+export async function answerReview(call: Call, review: Review, services: Services): Promise<Answer> {
+  const { kind } = review
+  if (call.info.verb !== 'create')
+    throw methodNotSupportedError({ group: kind.group, resource: kind.plural }, call.info.verb)
+  const form = formOf(call, 'object', false)
+  const options = decodeQuery(createOptionsQuery, call.query)
+  const optionErrors = validateCreateOptions(options)
+  if (optionErrors.length > 0) throw invalidOptionsError('CreateOptions', optionErrors)
+  const object = await decodeReviewBody(call, services, kind, options.fieldValidation)
+  settleNamespace(object, call, kind.namespaced)
+  review.applyDefaults?.(object, services)
+  const errors = review.validate?.(object, services) ?? []
+  if (errors.length > 0) throw invalidError({ group: kind.group, kind: kind.kind }, object.metadata.name ?? '', errors)
+  const context = {
+    ...services,
+    user: call.user,
+    dryRun: (options.dryRun ?? []).length > 0,
+    signal: call.signal,
+    namespace: call.info.namespace,
+  }
+  const answer = await review.answer(object, context)
+  const { schemaFor, convert } = services
+  const representation = new Representation({ kind, stored: kind, schemaFor, convert })
+  return representation.value(
+    { ...answer, kind: answer.kind ?? kind.kind, apiVersion: answer.apiVersion ?? apiVersionOf(kind) },
+    form,
+    201,
+  )
+}

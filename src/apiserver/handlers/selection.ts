@@ -1,0 +1,72 @@
+/** Selection: which objects of a collection a list, a watch or a delete of many is about. */
+import {
+  isEveryField,
+  knownFields,
+  matchesFields,
+  metadataFields,
+  parseFieldSelector,
+  fieldSelectorText,
+  requiredField,
+  type FieldSelector,
+  type FieldTransform,
+} from '#meta/fields.ts'
+import { isEverything, matchesLabels, parseSelector, selectorText } from '#meta/labels.ts'
+import type { ListOptions } from '#meta/options.ts'
+import { badRequestError } from '#meta/status-errors.ts'
+import type { Filter } from '#storage/watch-cache/readers.ts'
+
+import type { Entry } from '../registry/entry.ts'
+import type { Resource } from '../registry/resource.ts'
+
+export interface Selection extends Filter<Entry> {
+  /** Whether anything but the namespace narrows it: then nobody can say how many remain. */
+  readonly hasSelectors: boolean
+}
+
+/** Throws 400 for selectors that cannot be read or that the kind does not know. */
+export function selectionOf(resource: Resource, namespace: string, options: ListOptions): Selection {
+  const labels = reading(() => parseSelector(options.labelSelector ?? ''))
+  const fields = reading(() => parseFieldSelector(options.fieldSelector ?? '', fieldsOf(resource)))
+  const anyLabels = isEverything(labels)
+  const anyFields = isEveryField(fields)
+  const pin = pinOf(resource, namespace, fields)
+  return {
+    id: `${namespace}\n${anyLabels ? '' : selectorText(labels)}\n${anyFields ? '' : fieldSelectorText(fields)}`,
+    hasSelectors: !anyLabels || !anyFields,
+    matches: (entry) =>
+      (namespace === '' || entry.namespace === namespace) &&
+      (anyLabels || matchesLabels(labels, entry.labels)) &&
+      (anyFields || matchesFields(fields, (field) => fieldOf(entry, field))),
+    ...(pin === undefined ? {} : { pin }),
+  }
+}
+
+export function fieldOf(entry: Entry, field: string): string {
+  if (field === 'metadata.name') return entry.name
+  if (field === 'metadata.namespace') return entry.namespace
+  return entry.fields[field] ?? ''
+}
+
+/** One value every match must have, by which watchers are found: the name, an indexed field, the namespace. */
+function pinOf(resource: Resource, namespace: string, fields: FieldSelector): Filter<Entry>['pin'] {
+  for (const index of ['metadata.name', ...(resource.indexedFields ?? [])]) {
+    const value = requiredField(fields, index)
+    if (value !== undefined) return { index, value }
+  }
+  return namespace === '' ? undefined : { index: 'metadata.namespace', value: namespace }
+}
+
+function fieldsOf({ fieldSelectors, fieldAliases = {}, unknownField, kind }: Resource): FieldTransform {
+  if (fieldSelectors === undefined) return metadataFields
+  const own = kind.namespaced ? ['metadata.name', 'metadata.namespace'] : ['metadata.name']
+  const known = knownFields([...own, ...Object.keys(fieldSelectors)], unknownField)
+  return (field, value) => known(Object.hasOwn(fieldAliases, field) ? (fieldAliases[field] ?? field) : field, value)
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw badRequestError((cause as Error).message)
+  }
+}

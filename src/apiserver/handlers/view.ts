@@ -1,0 +1,44 @@
+/** View: a resource as one of its served versions shows it; what every handler is handed. */
+import type { Clock } from '#lib/clock.ts'
+import {
+  isRefusal,
+  MEDIA_TYPES,
+  type Negotiated,
+  negotiateAccept,
+  type Offer,
+  prefersPretty,
+  type Refusal,
+} from '#meta/codec/negotiate.ts'
+import { failure } from '#meta/status-errors.ts'
+import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
+
+import type { Call } from '../call.ts'
+import type { Resource } from '../registry/resource.ts'
+import type { Services } from '../registry/services.ts'
+import type { Store } from '../registry/store.ts'
+import type { Form, Representation } from '../representation.ts'
+
+export interface View {
+  readonly resource: Resource
+  readonly store: Store
+  readonly representation: Representation
+  readonly services: Services
+}
+
+/** The services a read needs. */
+export interface ReadServices {
+  readonly cache: WatchCache
+  readonly clock: Clock
+}
+
+/** The form of the answer, or the refusal as an error. */
+export function formOf(call: Call, endpoint: Offer['endpoint'], tables = true): Form {
+  const negotiated = accepted(negotiateAccept(call.header('accept'), { endpoint, mediaTypes: MEDIA_TYPES, tables }))
+  const pretty = negotiated.pretty || prefersPretty(call.query.get('pretty') ?? '', call.header('user-agent'))
+  return { negotiated, pretty }
+}
+
+export function accepted(outcome: Negotiated | Refusal): Negotiated {
+  if (isRefusal(outcome)) throw failure(outcome)
+  return outcome
+}

@@ -1,0 +1,113 @@
+/**
+ * The frames of a watch in the form one client asked for. What does not depend on the client (anything but the first
+ * table frame) is remembered with the change, by a name of the form, and so made once for all watchers of that form.
+ */
+import type { JsonObject } from '#lib/json-value.ts'
+import type { Negotiated } from '#meta/codec/negotiate.ts'
+import {
+  jsonWatchFrame,
+  partialObject,
+  type PartialVersion,
+  protobufWatchFrame,
+  type WatchEventType,
+} from '#meta/codec/partial.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { initialEventsEnd } from '#meta/watch.ts'
+import type { Revision } from '#storage/backend.ts'
+import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
+
+import { bodyAt, type Entry } from '../registry/entry.ts'
+import { columnsOf, type IncludedObject, rowOf, tableObject } from './table.ts'
+import type { View } from './view.ts'
+
+export type Frame = string | Buffer
+
+export class WatchFrames {
+  readonly #view: View
+  readonly #negotiated: Negotiated
+  readonly #include: IncludedObject
+  readonly #name: string
+  /** Only the first frame of a table watch says what the columns are. */
+  #columns: ReturnType<typeof columnsOf> | null
+
+  constructor(view: View, negotiated: Negotiated, include: IncludedObject) {
+    const { mediaType, as } = negotiated
+    this.#view = view
+    this.#negotiated = negotiated
+    this.#include = include
+    this.#columns = columnsOf(view.resource)
+    this.#name = `${mediaType}:${as?.kind ?? ''}:${as?.version ?? ''}:${apiVersionOf(view.representation.kind)}`
+  }
+
+  get #isTable(): boolean {
+    return this.#negotiated.as?.kind === 'Table'
+  }
+
+  /** A deletion, or leaving the selection, shows the last state with the revision at which it went. */
+  change(type: ChangeType, change: Change<Entry>): Frame {
+    const entry = type === 'DELETED' ? change.previous : change.entry
+    if (entry === undefined) throw new Error(`A change of type ${type} has no object`)
+    if (this.#isTable) return this.#make(type, entry, change.revision)
+    const key = `${this.#name}:${type}`
+    const known = change.memo.get(key)
+    if (known !== undefined) return known as Frame
+    const made = this.#make(type, entry, change.revision)
+    change.memo.set(key, made)
+    return made
+  }
+
+  /** An object that was there when the watch began. */
+  initial(entry: Entry): Frame {
+    return this.#make('ADDED', entry, entry.modRevision)
+  }
+
+  /** `end`: the one that closes the initial events. */
+  bookmark(revision: Revision, end: boolean): Frame {
+    const annotations = end ? { annotations: { [initialEventsEnd]: 'true' } } : {}
+    const metadata = { resourceVersion: String(revision), ...annotations }
+    const { kind } = this.#view.representation
+    const { as } = this.#negotiated
+    const own: KubeObject = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata }
+    if (as === undefined) return this.#encode('BOOKMARK', own)
+    if (!this.#isTable)
+      return this.#encode('BOOKMARK', { kind: as.kind, apiVersion: `meta.k8s.io/${as.version}`, metadata })
+    return this.#encode('BOOKMARK', this.#table({ cells: [], object: own }, revision))
+  }
+
+  error(status: object): Frame {
+    return this.#encode('ERROR', status as KubeObject)
+  }
+
+  #make(type: ChangeType, entry: Entry, revision: Revision): Frame {
+    const { representation, resource } = this.#view
+    const { as, mediaType } = this.#negotiated
+    const plain = as === undefined && mediaType === 'application/json'
+    const isCurrent = revision === entry.modRevision
+    if (plain && isCurrent) return jsonWatchFrame(type, `${representation.prefix}${representation.bodyOf(entry)}`)
+    const isStored = apiVersionOf(representation.kind) === apiVersionOf(resource.kind)
+    if (plain && isStored) return jsonWatchFrame(type, `${representation.prefix}${bodyAt(entry, revision)}`)
+    return this.#encode(type, this.#shape(entry, revision))
+  }
+
+  #shape(entry: Entry, revision: Revision): KubeObject {
+    const { representation, services } = this.#view
+    const { as } = this.#negotiated
+    const whole = representation.objectOf(entry)
+    const object = { ...whole, metadata: { ...whole.metadata, resourceVersion: String(revision) } }
+    if (this.#isTable) return this.#table(rowOf(this.#view, entry, this.#include, services.clock.now()), revision)
+    if (as === undefined) return object
+    return partialObject(object as unknown as JsonObject, as.version as PartialVersion) as unknown as KubeObject
+  }
+
+  #table(row: ReturnType<typeof rowOf>, revision: Revision): KubeObject {
+    const columns = this.#columns
+    this.#columns = null
+    return tableObject(columns, [row], { resourceVersion: String(revision) }, this.#negotiated.as?.version ?? 'v1')
+  }
+
+  #encode(type: WatchEventType, object: KubeObject): Frame {
+    const bytes = this.#view.representation.encode(object, this.#negotiated, false)
+    return typeof bytes === 'string' ? jsonWatchFrame(type, bytes.trimEnd()) : protobufWatchFrame(type, bytes)
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Watch: changes of a collection as they happen, one frame each. A frame is made once for each form and change and
+ * shared by all watchers; a watcher that does not keep up waits by position in the cache and loses nothing until it
+ * falls out of the window.
+ */
+import type { Clock, Timer } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import { contentTypeOf, MEDIA_TYPES, negotiateWatch } from '#meta/codec/negotiate.ts'
+import type { ListOptions } from '#meta/options.ts'
+import { failure, resourceExpiredError } from '#meta/status-errors.ts'
+import type { Revision } from '#storage/backend.ts'
+import type { Reader } from '#storage/watch-cache/readers.ts'
+import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
+
+import type { Answer, AnswerStream, Call } from '../call.ts'
+import type { Entry } from '../registry/entry.ts'
+import { listOptionsOf } from './list.ts'
+import { type Selection, selectionOf } from './selection.ts'
+import { includedObject } from './table.ts'
+import { reach } from './versions.ts'
+import { accepted, type View } from './view.ts'
+import { WatchFrames } from './watch-frames.ts'
+
+/** Without a wish of the client's a watch lasts this long, and up to twice as long by chance: no herd comes back at once. */
+const MIN_WATCH_MS = 30 * 60 * 1000
+const BOOKMARK_EVERY_MS = 60 * 1000
+/** How long before its end a watch sends a last bookmark, so that the client resumes from close by. */
+const LAST_BOOKMARK_MS = 2000
+
+export async function watchObjects(call: Call, view: View): Promise<Answer> {
+  const options = listOptionsOf(call)
+  const offer = { endpoint: 'list', mediaTypes: MEDIA_TYPES, tables: true } as const
+  const negotiated = accepted(negotiateWatch(call.header('accept'), offer))
+  const selection = selectionOf(view.resource, call.info.namespace, options)
+  const include = negotiated.as?.kind === 'Table' ? includedObject(call) : 'None'
+  const frames = new WatchFrames(view, negotiated, include)
+  const from = await startOf(call, view, options)
+  const { clock, random } = view.services
+  return {
+    status: 200,
+    contentType: contentTypeOf(negotiated, { watch: true }),
+    stream: (out) => new Watch({ view, options, selection, frames, from, clock, random }, out).run(),
+  }
+}
+
+/** The revision to go on from; undefined to begin with what is there. Waits for a revision from the future. */
+async function startOf(call: Call, { services, store }: View, options: ListOptions): Promise<Revision | undefined> {
+  const { cache, clock } = services
+  const text = options.resourceVersion ?? ''
+  if (!/^\d*$/.test(text)) {
+    throw failure({
+      code: 500,
+      message: `resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
+    })
+  }
+  const version = Number(text)
+  if (text === '') await cache.fresh(call.signal)
+  else if (version > 0) await reach(cache, clock, version, call.signal)
+  if (!store.collection.isLoaded) await store.collection.ready
+  const fromState = options.sendInitialEvents ?? version === 0
+  return fromState ? undefined : version > 0 ? version : cache.revision
+}
+
+interface WatchParts {
+  readonly view: View
+  readonly options: ListOptions
+  readonly selection: Selection
+  readonly frames: WatchFrames
+  readonly from: Revision | undefined
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** One watch while it lasts. */
+class Watch {
+  readonly #parts: WatchParts
+  readonly #out: AnswerStream
+  readonly #timers: Timer[] = []
+  readonly #ended = Promise.withResolvers<void>()
+  #reader: Reader | undefined
+  #bookmarked: Revision = 0
+
+  constructor(parts: WatchParts, out: AnswerStream) {
+    this.#parts = parts
+    this.#out = out
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#out
+    const stop = (): void => this.#ended.resolve()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      this.#setTimers()
+      const from = this.#parts.from ?? (await this.#sendState())
+      if (!signal.aborted) this.#follow(from)
+      await this.#ended.promise
+    } finally {
+      signal.removeEventListener('abort', stop)
+      for (const timer of this.#timers) timer.cancel()
+      this.#reader?.close()
+      this.#out.end()
+    }
+  }
+
+  /** Everything there is, as ADDED, then the bookmark that says that was all. Returns the revision it was at. */
+  async #sendState(): Promise<Revision> {
+    const { view, options, selection, frames } = this.#parts
+    const { collection } = view.store
+    const revision = view.services.cache.revision
+    const entries = [...collection.entries()].filter((entry) => selection.matches(entry))
+    if (options.sendInitialEvents !== false) {
+      for (const entry of entries) {
+        if (this.#out.signal.aborted) return revision
+        if (!this.#out.write(frames.initial(entry))) await this.#out.drained()
+      }
+    }
+    if (options.allowWatchBookmarks === true) this.#out.write(frames.bookmark(revision, true))
+    this.#bookmarked = revision
+    return revision
+  }
+
+  #follow(from: Revision): void {
+    const { view, selection, frames } = this.#parts
+    const sink = {
+      change: (type: ChangeType, change: Change<Entry>): boolean => {
+        const room = this.#out.write(frames.change(type, change))
+        if (!room) void this.#resumeLater()
+        return room
+      },
+      expired: () => this.#expire(`too old resource version: ${from} (${view.store.collection.floor})`),
+    }
+    this.#reader = view.store.collection.watch(selection, from, sink)
+    if (this.#reader === undefined) sink.expired()
+  }
+
+  async #resumeLater(): Promise<void> {
+    try {
+      await this.#out.drained()
+      this.#reader?.resume()
+    } catch {
+      // The client has gone; the signal ends the watch.
+    }
+  }
+
+  #expire(message: string): void {
+    const { status } = resourceExpiredError(message)
+    this.#out.write(this.#parts.frames.error(status))
+    this.#ended.resolve()
+  }
+
+  #setTimers(): void {
+    const { options, clock, random } = this.#parts
+    const seconds = options.timeoutSeconds ?? 0
+    const lastsMs = seconds > 0 ? seconds * 1000 : MIN_WATCH_MS * (1 + random.float())
+    this.#timers.push(clock.after(lastsMs, () => this.#ended.resolve(), { background: true }))
+    if (options.allowWatchBookmarks !== true) return
+    const every = (): void => {
+      this.#timers[1] = clock.after(
+        BOOKMARK_EVERY_MS,
+        () => {
+          this.#sendBookmark()
+          every()
+        },
+        { background: true },
+      )
+    }
+    every()
+    if (lastsMs > LAST_BOOKMARK_MS)
+      this.#timers[2] = clock.after(lastsMs - LAST_BOOKMARK_MS, () => this.#sendBookmark(), { background: true })
+  }
+
+  #sendBookmark(): void {
+    const revision = this.#reader?.position() ?? 0
+    if (revision <= this.#bookmarked) return
+    this.#bookmarked = revision
+    this.#out.write(this.#parts.frames.bookmark(revision, false))
+  }
+}

@@ -1,0 +1,44 @@
+/** Admission as the registry sees it: a chain that may change what is written, then one that may refuse it. */
+import type { Kind } from '#apis/kinds.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+import type { ObjectReader, User } from './resource.ts'
+
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+
+/** One write, as plugins look at it. */
+export interface Attributes {
+  readonly operation: Operation
+  /** The resource addressed, in the version of the request. */
+  readonly kind: Kind
+  readonly subresource: string
+  /** The kind of `object`: another one for subresources with a body of their own. */
+  readonly objectKind: GroupVersionKind
+  readonly namespace: string
+  readonly name: string
+  /** What will be written; mutating plugins change it in place. Absent for DELETE. */
+  readonly object: KubeObject | undefined
+  /** What is there now. Absent for CREATE. Never changed. */
+  readonly oldObject: KubeObject | undefined
+  /** Create, update, patch or delete options of the request. */
+  readonly options: Readonly<Record<string, unknown>>
+  readonly dryRun: boolean
+  readonly user: User
+  readonly objects: ObjectReader
+  /** Adds a Warning header to the answer. */
+  warn(text: string): void
+  readonly signal: AbortSignal
+}
+
+/** Throws StatusError to refuse. */
+export interface Admission {
+  mutate(attributes: Attributes): Promise<void>
+  validate(attributes: Attributes): Promise<void>
+}
+
+/** Everything is let in as it is. */
+export const admitAll: Admission = {
+  mutate: () => Promise.resolve(),
+  validate: () => Promise.resolve(),
+}

@@ -1,0 +1,26 @@
+/** From the language of storage to the language of the API. Only here. */
+import type { GroupResource } from '#meta/kind.ts'
+import { failure, internalError, requestEntityTooLargeError, serverTimeoutError } from '#meta/status-errors.ts'
+import { StatusError } from '#meta/status.ts'
+import { StorageError } from '#storage/backend.ts'
+
+export function storageFailure(cause: unknown, resource: GroupResource): Error {
+  if (cause instanceof StatusError || !(cause instanceof StorageError)) return cause as Error
+  switch (cause.code) {
+    case 'timeout':
+    case 'unavailable':
+    case 'closed':
+      return serverTimeoutError(resource, 'write', 1)
+    case 'no-space':
+      return failure({ code: 507, message: cause.message }, { cause })
+    case 'too-large':
+      return requestEntityTooLargeError(cause.message)
+    case 'compacted':
+    case 'future-revision':
+    case 'corrupt':
+    case 'lease-not-found':
+      return internalError(cause)
+    default:
+      return internalError(cause)
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Registry: every resource that is served, each with its store, and how a request finds it. Resources can be added while
+ * the server runs; a custom resource is one more.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
+import { decodeObject } from '#meta/codec/object.ts'
+import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourceKey } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { KeyValue } from '#storage/backend.ts'
+
+import { Representation } from '../representation.ts'
+import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
+import type { ObjectReader, Resource, Review } from './resource.ts'
+import type { Services } from './services.ts'
+import { Store } from './store.ts'
+
+const PREFIX = '/registry/'
+
+/** A resource as one of its served versions shows it: see handlers/view.ts. */
+export interface ServedResource {
+  readonly resource: Resource
+  readonly store: Store
+  readonly representation: Representation
+  readonly services: Services
+}
+
+export class Registry implements ObjectReader {
+  readonly #services: Services
+  readonly #stores = new Map<string, Store>()
+  /** By group, version and plural. */
+  readonly #served = new Map<string, ServedResource>()
+  readonly #reviews = new Map<string, Review>()
+
+  constructor(services: Omit<Services, 'objects'>) {
+    this.#services = { ...services, objects: this }
+  }
+
+  get services(): Services {
+    return this.#services
+  }
+
+  /** Serves a resource in the versions that `isServed` lets through. */
+  async add(resource: Resource, isServed: (kind: Kind) => boolean = () => true): Promise<Store> {
+    const store = await this.#open(resource)
+    const { group, plural } = resource.kind
+    this.#stores.set(`${group}/${plural}`, store)
+    const kinds = [resource.kind, ...(resource.otherVersions ?? []).map(({ kind }) => kind)]
+    for (const kind of kinds.filter(isServed)) {
+      const { schemaFor, convert } = this.#services
+      const representation = new Representation({ kind, stored: resource.kind, schemaFor, convert })
+      this.#served.set(keyOf(kind), { resource, store, representation, services: this.#services })
+    }
+    return store
+  }
+
+  addReview(review: Review): void {
+    this.#reviews.set(keyOf(review.kind), review)
+  }
+
+  find(resource: GroupVersionResource): ServedResource | undefined {
+    return this.#served.get(resourceKey(resource))
+  }
+
+  findReview(resource: GroupVersionResource): Review | undefined {
+    return this.#reviews.get(resourceKey(resource))
+  }
+
+  /** Whether anything of this group version is served. */
+  hasGroupVersion(group: string, version: string): boolean {
+    const start = resourceKey({ group, version, resource: '' })
+    return [...this.#served.keys(), ...this.#reviews.keys()].some((key) => key.startsWith(start))
+  }
+
+  served(): Iterable<ServedResource> {
+    return this.#served.values()
+  }
+
+  storeOf(kind: Pick<Kind, 'group' | 'plural'>): Store | undefined {
+    return this.#stores.get(`${kind.group}/${kind.plural}`)
+  }
+
+  async get<T extends KubeObject>(kind: Kind<T>, namespace: string, name: string): Promise<T | undefined> {
+    const entry = await this.storeOf(kind)?.get(namespace, name)
+    return entry?.object as T | undefined
+  }
+
+  async list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]> {
+    const store = this.storeOf(kind)
+    if (store === undefined) return []
+    await this.#services.cache.fresh()
+    const { collection } = store
+    const slice = namespace === '' ? {} : { prefix: `${collection.prefix}${namespace}/` }
+    return [...collection.entries(slice)].map(({ object }) => object as T)
+  }
+
+  async #open(resource: Resource): Promise<Store> {
+    const written = new Map<string, Entry>()
+    const entries = this.#entryMaker(resource)
+    const collection = await this.#services.cache.open<Entry>({
+      prefix: `${PREFIX}${resource.storagePrefix}/`,
+      describe: (stored) => pickUp(written, stored) ?? entries.read(stored),
+      indexOf: (entry, index) =>
+        index === 'metadata.name'
+          ? entry.name
+          : index === 'metadata.namespace'
+            ? entry.namespace
+            : (entry.fields[index] ?? ''),
+    })
+    return new Store({ resource, services: this.#services, collection, entries, written })
+  }
+
+  #entryMaker(resource: Resource): EntryMaker {
+    const { schemaFor, convert, atRest } = this.#services
+    const { kind, fieldSelectors = {} } = resource
+    const resting = atRest.resting({ group: kind.group, resource: kind.plural })
+    const selectors = Object.entries(fieldSelectors)
+    return createEntryMaker({
+      prefix: typeMetaPrefix(kind),
+      decode(stored) {
+        const value = resting.open(stored.key, stored.value)
+        const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+        const mediaType = isEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
+        const { object, gvk } = decodeObject(bytes, mediaType, { schemaFor, defaultKind: kind })
+        const current = sameVersion(gvk, kind)
+          ? (object as unknown as KubeObject)
+          : convert(object as unknown as KubeObject, kind)
+        return { object: current, text: encodeJson(current) }
+      },
+      fields: (object) =>
+        selectors.length === 0 ? NO_FIELDS : Object.fromEntries(selectors.map(([name, read]) => [name, read(object)])),
+    })
+  }
+}
+
+const NO_FIELDS: Readonly<Record<string, string>> = Object.freeze({})
+
+/** Upstream's kube-apiserver stores protobuf; so may a store that we take over. */
+function isEnvelope(bytes: Buffer): boolean {
+  return bytes.length >= 4 && bytes.readUInt32BE(0) === 0x6b387300
+}
+
+function sameVersion(a: GroupVersionKind, b: GroupVersionKind): boolean {
+  return apiVersionOf(a) === apiVersionOf(b)
+}
+
+function keyOf({ group, version, plural }: Kind): string {
+  return resourceKey({ group, version, resource: plural })
+}
+
+/** The entry that was made when this very revision was written, if it was written here. */
+function pickUp(written: Map<string, Entry>, { key, modRevision }: KeyValue): Entry | undefined {
+  const entry = written.get(key)
+  if (entry === undefined || entry.modRevision > modRevision) return undefined
+  written.delete(key)
+  return entry.modRevision === modRevision ? entry : undefined
+}

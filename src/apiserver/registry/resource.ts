@@ -1,0 +1,170 @@
+/**
+ * Resource: everything that is particular to one kind, as one literal that reads as a table. What every kind needs
+ * (metadata rules, status kept apart, generation, managed fields, watch, patch, tables) belongs to the generic store.
+ *
+ * Hooks work on the version in which the kind is stored. They may change the object they are handed, which is a fresh
+ * copy in canonical form or near it; the store canonicalises what comes out. They never keep it.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { DeleteOptions } from '#meta/options.ts'
+import type { TableCell, TableColumn, TableRowCondition } from '#meta/table.ts'
+import type { FieldError } from '#meta/validation/field-error.ts'
+import { type NameRule, nameIsSubdomain } from '#meta/validation/names.ts'
+
+/** Who is asking. */
+export interface User {
+  readonly name: string
+  readonly uid: string
+  readonly groups: readonly string[]
+  readonly extra: Readonly<Record<string, readonly string[]>>
+}
+
+/** Reads other objects, at the newest state; for rules that depend on more than the object at hand. */
+export interface ObjectReader {
+  get<T extends KubeObject>(kind: Kind<T>, namespace: string, name: string): Promise<T | undefined>
+  list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]>
+}
+
+/** What rules may depend on besides the objects. */
+export interface RuleContext {
+  readonly clock: Clock
+  readonly random: Random
+  /** Whether a feature gate is on. */
+  readonly isEnabled: (gate: string) => boolean
+  /** `--allow-privileged`. */
+  readonly allowPrivileged: boolean
+}
+
+export interface WriteContext extends RuleContext {
+  readonly user: User
+  readonly dryRun: boolean
+  readonly objects: ObjectReader
+  readonly signal: AbortSignal
+}
+
+/** Undoes what a hook reserved, or makes it final, once the outcome of the write is known. */
+export type Finish = (written: boolean) => Promise<void>
+
+export interface Column<T extends KubeObject> {
+  readonly name: string
+  readonly type?: TableColumn['type']
+  readonly format?: string
+  /** Only with `-o wide`. */
+  readonly wide?: boolean
+  /** `nowMs` for cells that tell an age; a column that uses it is computed at answer time. */
+  value(object: T, nowMs: number): TableCell
+}
+
+/** A field of an object as text, for selectors. Bivariant, so that resources of all kinds fit into one list. */
+export type FieldText<T extends KubeObject> = { of(object: T): string }['of']
+
+/** The rules of a subresource through which clients write part of the object: `status`, `resize`, `approval`, … */
+export interface PartRules<T extends KubeObject> {
+  /** Takes over into `next` whatever this subresource may not change. Default for `status`: everything but status. */
+  prepareUpdate?(next: T, old: T, context: RuleContext): void
+  validateUpdate?(next: T, old: T, context: RuleContext): FieldError[]
+  warnings?(next: T, old: T): string[]
+}
+
+/** How `scale` reads and writes the kind. */
+export interface ScaleRules<T extends KubeObject> {
+  replicas(object: T): number
+  setReplicas(object: T, replicas: number): void
+  statusReplicas(object: T): number
+  /** The selector of its pods as text. */
+  selector(object: T): string
+}
+
+/** The outcome of asking a kind how it wants to be deleted. */
+export interface Deletion {
+  /** Seconds until somebody (the kubelet) finishes it; 0 removes at once. */
+  readonly graceSeconds: number
+}
+
+/** Another version under which the same stored objects are served. */
+export interface OtherVersion {
+  readonly kind: Kind
+  applyDefaults?(object: KubeObject, context: RuleContext): void
+}
+
+export interface ResourceSpec<T extends KubeObject> {
+  /** In the version objects are stored in. */
+  readonly kind: Kind<T>
+  /** Further versions, converted through `model/conversion`. */
+  readonly otherVersions?: readonly OtherVersion[]
+  /** Below `/registry/`; the plural unless upstream stores it elsewhere (`minions` for nodes). */
+  readonly storagePrefix?: string
+  /** Objects go by themselves after this long (events). */
+  readonly ttlMs?: number
+  readonly nameRule?: NameRule
+
+  applyDefaults?(object: T, context: RuleContext): void
+  /** After defaulting, before validation: fields the server sets, fields of gates that are off. Status is cleared already. */
+  prepareCreate?(object: T, context: WriteContext): void
+  prepareUpdate?(next: T, old: T, context: WriteContext): void
+  /** Metadata is checked by the store. Default: everything is valid. */
+  validate?(object: T, context: RuleContext): FieldError[]
+  /** In place of `validate` on update, where both apply the hook calls it itself. Default: `validate(next)`. */
+  validateUpdate?(next: T, old: T, context: RuleContext): FieldError[]
+  warnings?(next: T, old: T | undefined): string[]
+  /** Reserves what the object needs from elsewhere (addresses, ports), after mutating admission. Throws StatusError. */
+  allocate?(next: T, old: T | undefined, context: WriteContext): Promise<Finish>
+  /** How to delete; default: at once. May change the object that stays meanwhile. */
+  deletion?(object: T, options: DeleteOptions, context: WriteContext): Deletion
+  /** Called when the object has really gone. */
+  released?(object: T, context: WriteContext): Promise<void>
+
+  /** Whether `metadata.generation` grows. `spec`: when anything but metadata and status changed. Default: not kept. */
+  readonly generation?: 'spec' | { grows(next: T, old: T): boolean }['grows']
+  readonly status?: PartRules<T>
+  /** A kind whose creator may set status (nodes). Default: cleared on create, kept from the stored object on update. */
+  readonly statusOnCreate?: 'kept'
+  readonly scale?: ScaleRules<T>
+  /** Further writable parts, by subresource name. */
+  readonly parts?: Readonly<Record<string, PartRules<T>>>
+
+  /** Besides metadata.name and metadata.namespace; what `status.phase` is of this object, as text. */
+  readonly fieldSelectors?: Readonly<Record<string, FieldText<T>>>
+  /** Labels an old client may use instead, as `spec.host` for `spec.nodeName`. */
+  readonly fieldAliases?: Readonly<Record<string, string>>
+  /** How a field selector that is not known is refused. Default: upstream's common text. */
+  readonly unknownField?: (label: string) => string
+  /** Which of the field selectors watches are indexed by. */
+  readonly indexedFields?: readonly string[]
+
+  /** Default: Name and Age. */
+  readonly columns?: readonly Column<T>[]
+  rowConditions?(object: T): TableRowCondition[]
+
+  /** DELETE answers with the object instead of a Status. */
+  readonly deleteAnswersObject?: boolean
+  /** PUT to a name that does not exist creates. */
+  readonly putCreates?: boolean
+  /** PUT without resourceVersion is refused. */
+  readonly putNeedsVersion?: boolean
+}
+
+export interface Resource<T extends KubeObject = KubeObject> extends ResourceSpec<T> {
+  readonly storagePrefix: string
+  readonly nameRule: NameRule
+}
+
+/** A resource with its defaults filled in. */
+export function defineResource<T extends KubeObject>(spec: ResourceSpec<T>): Resource<T> {
+  return { ...spec, storagePrefix: spec.storagePrefix ?? spec.kind.plural, nameRule: spec.nameRule ?? nameIsSubdomain }
+}
+
+/** A kind that answers and is never stored: reviews, bindings. */
+export interface Review<T extends KubeObject = KubeObject> {
+  readonly kind: Kind<T>
+  applyDefaults?(object: T, context: RuleContext): void
+  validate?(object: T, context: RuleContext): FieldError[]
+  answer(object: T, context: WriteContext & { readonly namespace: string }): Promise<KubeObject>
+}
+
+export function defineReview<T extends KubeObject>(review: Review<T>): Review<T> {
+  return review
+}

@@ -1,0 +1,45 @@
+/** What every store of the registry works with: handed in once, so that tests can hand in others. */
+import type { Clock } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { StructSchema } from '#meta/schema.ts'
+import type { Backend } from '#storage/backend.ts'
+import type { AtRest } from '#storage/encryption/at-rest.ts'
+import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
+
+import type { Admission } from './admission.ts'
+import type { ObjectReader, User } from './resource.ts'
+
+export interface Services {
+  readonly backend: Backend
+  readonly cache: WatchCache
+  readonly clock: Clock
+  readonly random: Random
+  readonly admission: Admission
+  readonly objects: ObjectReader
+  readonly isEnabled: (gate: string) => boolean
+  readonly allowPrivileged: boolean
+  /** The schema of any kind that is served or stored. */
+  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
+  /** The same object in another version; the object itself when it is the same version. */
+  readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
+  /** Values as they rest on disk. */
+  readonly atRest: AtRest
+}
+
+/** What all writing verbs have in common. */
+export interface WriteRequest {
+  /** The version the client speaks: bodies come and go in it. */
+  readonly gvk: GroupVersionKind
+  readonly namespace: string
+  readonly subresource: string
+  readonly user: User
+  readonly dryRun: boolean
+  /** Who will own the fields. */
+  readonly manager: string
+  /** The request's own options, for admission. */
+  readonly options: Readonly<Record<string, unknown>>
+  readonly warn: (text: string) => void
+  readonly signal: AbortSignal
+}

@@ -1,0 +1,141 @@
+import { uuid } from '#lib/random.ts'
+import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
+/**
+ * What creating and updating mean for every kind: metadata the server sets, status kept apart from the rest,
+ * generation, validation. Pure but for the hooks of the resource.
+ */
+import { invalidError } from '#meta/status-errors.ts'
+import { timeOf } from '#meta/time.ts'
+import type { FieldError } from '#meta/validation/field-error.ts'
+import { validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
+
+import type { PartRules, Resource, RuleContext, WriteContext } from './resource.ts'
+
+/** An object with a status; most kinds have one, and none of these rules looks inside. */
+type WithStatus = KubeObject & { status?: unknown; spec?: unknown }
+
+/** Fields of a new object that only the server sets. Before admission, so that plugins see them. */
+export function fillSystemFields(metadata: ObjectMeta, { clock, random }: RuleContext): void {
+  metadata.creationTimestamp = timeOf(clock.now())
+  metadata.uid = uuid(random)
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
+}
+
+export function prepareCreate(resource: Resource, object: KubeObject, context: WriteContext): void {
+  const hasStatus = resource.kind.subresources.some(({ name }) => name === 'status')
+  if (hasStatus && resource.statusOnCreate !== 'kept') delete (object as WithStatus).status
+  if (resource.generation === undefined) delete object.metadata.generation
+  else object.metadata.generation = 1
+  resource.prepareCreate?.(object, context)
+}
+
+export function validateCreate(resource: Resource, object: KubeObject, context: RuleContext): void {
+  const errors = [
+    ...validateObjectMeta(object.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
+    ...(resource.validate?.(object, context) ?? []),
+  ]
+  refuse(resource, object, errors)
+}
+
+/** The part of the object that this request may change; the main resource for an empty name. */
+function partOf(resource: Resource, subresource: string): PartRules<KubeObject> | undefined {
+  return subresource === 'status' ? (resource.status ?? {}) : resource.parts?.[subresource]
+}
+
+/** Metadata that no update changes, and what belongs to other subresources, comes from the stored object. */
+export function prepareUpdate(
+  resource: Resource,
+  [next, old]: readonly [KubeObject, KubeObject],
+  subresource: string,
+  context: WriteContext,
+): void {
+  keepSystemFields(next.metadata, old.metadata)
+  const part = partOf(resource, subresource)
+  if (part !== undefined) {
+    if (part.prepareUpdate === undefined) keepAllButStatus(next, old)
+    else part.prepareUpdate(next, old, context)
+    return
+  }
+  const hasStatus = resource.kind.subresources.some(({ name }) => name === 'status')
+  if (hasStatus) copyField(next, old, 'status')
+  resource.prepareUpdate?.(next, old, context)
+  if (generationGrows(resource, next, old)) next.metadata.generation = (old.metadata.generation ?? 0) + 1
+}
+
+function keepSystemFields(next: ObjectMeta, old: ObjectMeta): void {
+  for (const name of [
+    'creationTimestamp',
+    'uid',
+    'resourceVersion',
+    'generation',
+    'selfLink',
+    'deletionTimestamp',
+  ] as const) {
+    if (old[name] === undefined) delete next[name]
+    else next[name] = old[name] as never
+  }
+  if (old.deletionGracePeriodSeconds === undefined) delete next.deletionGracePeriodSeconds
+  else next.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
+}
+
+/** /status of most kinds: everything but status and managedFields is the stored object's. */
+function keepAllButStatus(next: KubeObject, old: KubeObject): void {
+  for (const name of new Set([...Object.keys(next), ...Object.keys(old)])) {
+    if (name !== 'status' && name !== 'metadata') copyField(next, old, name)
+  }
+  const { managedFields } = next.metadata
+  next.metadata = { ...old.metadata }
+  if (managedFields === undefined) delete next.metadata.managedFields
+  else next.metadata.managedFields = managedFields
+}
+
+function copyField(next: KubeObject, old: KubeObject, name: string): void {
+  const value = (old as unknown as Record<string, unknown>)[name]
+  if (value === undefined) delete (next as unknown as Record<string, unknown>)[name]
+  else (next as unknown as Record<string, unknown>)[name] = value
+}
+
+function generationGrows(resource: Resource, next: KubeObject, old: KubeObject): boolean {
+  if (resource.generation === undefined) return false
+  if (resource.generation !== 'spec') return resource.generation(next, old)
+  const { metadata: _, status: __, ...now } = next as WithStatus
+  const { metadata: ___, status: ____, ...before } = old as WithStatus
+  return !semanticEqual(now, before)
+}
+
+export function validateUpdate(
+  resource: Resource,
+  [next, old]: readonly [KubeObject, KubeObject],
+  subresource: string,
+  context: RuleContext,
+): void {
+  const part = partOf(resource, subresource)
+  const own = (): FieldError[] => {
+    if (part !== undefined) return part.validateUpdate?.(next, old, context) ?? []
+    if (resource.validateUpdate !== undefined) return resource.validateUpdate(next, old, context)
+    return resource.validate?.(next, context) ?? []
+  }
+  const errors = [
+    ...validateObjectMeta(next.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
+    ...validateObjectMetaUpdate(next.metadata, old.metadata),
+    ...own(),
+  ]
+  refuse(resource, next, errors)
+}
+
+function refuse({ kind }: Resource, { metadata }: KubeObject, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidError({ group: kind.group, kind: kind.kind }, metadata.name ?? '', errors)
+}
+
+export function warningsFor(
+  resource: Resource,
+  next: KubeObject,
+  old: KubeObject | undefined,
+  subresource: string,
+): string[] {
+  const part = partOf(resource, subresource)
+  if (part !== undefined) return old === undefined ? [] : (part.warnings?.(next, old) ?? [])
+  return resource.warnings?.(next, old) ?? []
+}
