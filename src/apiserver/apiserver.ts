@@ -23,6 +23,7 @@ import { createDiscovery } from './discovery.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
 import type { Authenticate, Authorize } from './filters.ts'
 import { createHealth, type HealthCheck } from './health.ts'
+import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
 import type { Admission } from './registry/admission.ts'
 import { Registry } from './registry/registry.ts'
@@ -127,9 +128,16 @@ function createServe(
   const served = (): readonly ServedGroup[] => servedGroups(registry)
   const discovery = createDiscovery({ groups: served, schemaFor, encoder, serverAddress: '127.0.0.1:6443' })
   const openApi = createOpenApiV3({ groups: served, schemaFor }, () => clock.now())
+  const version = parts.versionInfo['gitVersion'] ?? ''
+  const openApiV2 = createOpenApiV2({ groups: served, schemaFor, version })
   const health = createHealth(checks)
   const routes = (call: Call): Promise<Answer> | Answer | undefined =>
-    health(call) ?? discovery(call) ?? openApi(call) ?? versionRoute(parts, call) ?? parts.routes?.(call)
+    health(call) ??
+    discovery(call) ??
+    openApi(call) ??
+    openApiV2(call) ??
+    versionRoute(parts, call) ??
+    parts.routes?.(call)
   return createApiServer({
     clock,
     random,
