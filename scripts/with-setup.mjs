@@ -16,6 +16,7 @@ const WINDOWS = process.platform === 'win32'
 const SYSTEM_PACKAGES = [
   { program: 'openssl', aptPackage: 'openssl', needs: 'certificates checked by a second implementation' },
   { program: 'etcd', aptPackage: 'etcd-server', needs: 'the etcd backend against a real etcd' },
+  { program: 'etcdctl', aptPackage: 'etcd-client', needs: 'etcd snapshots and users checked with its own tool' },
   { program: 'mkfs.ext4', aptPackage: 'e2fsprogs', needs: 'power cuts and full disks on a loop image' },
   { program: 'losetup', aptPackage: 'mount', needs: 'power cuts and full disks on a loop image' },
 ]

@@ -3,6 +3,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { Backend } from './backend.ts'
+import type { EtcdOptions } from './etcd.ts'
 import { createMemoryBackend } from './memory.ts'
 
 export interface OpenBackendOptions {
@@ -12,6 +13,8 @@ export interface OpenBackendOptions {
   readonly log?: (message: string) => void
   /** How much history is kept; default 5 minutes. */
   readonly historyMs?: number
+  /** How to be let in, when the store is an etcd cluster. */
+  readonly etcd?: Pick<EtcdOptions, 'tls' | 'credentials' | 'timeoutMs'>
 }
 
 /**
@@ -24,7 +27,10 @@ export async function openBackend(location: string, options: OpenBackendOptions)
     const { openSqliteBackend } = await import('./sqlite.ts')
     return openSqliteBackend(location.slice('sqlite:'.length), options)
   }
-  // TODO(#4): http:// and https:// → (await import('./etcd.ts')).openEtcdBackend(location.split(','), options)
+  if (/^https?:/.test(location)) {
+    const { openEtcdBackend } = await import('./etcd.ts')
+    return openEtcdBackend(location.split(','), { ...options, ...options.etcd })
+  }
   throw new TypeError(
     `"${location}" names no store; use "memory", "sqlite:PATH" or the URLs of an etcd cluster, separated by commas`,
   )

@@ -1,0 +1,57 @@
+/** The etcd backend, for high availability: any number of API servers on one etcd cluster, 3.4 or newer. */
+import type { Clock } from '#lib/clock.ts'
+import type { ClientTls, GrpcTarget } from '#lib/grpc/connection.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { Backend } from './backend.ts'
+import { EtcdBackend } from './etcd/backend.ts'
+
+export interface EtcdOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Told what an operator may want to know. */
+  readonly log?: (message: string) => void
+  /** How much history is kept; default 5 minutes. Infinity: all, until compacted by hand or by others. */
+  readonly historyMs?: number
+  readonly progressEveryMs?: number
+  /** How long a call may take, fail-over included; default 10 s. */
+  readonly timeoutMs?: number
+  /** For `https` URLs: the authority of the members, and our own certificate and key, as PEM. */
+  readonly tls?: ClientTls
+  /** For a cluster with authentication switched on; the user must be allowed to read, write and watch every key. */
+  readonly credentials?: { readonly user: string; readonly password: string }
+}
+
+const TIMEOUT_MS = 10_000
+const DEFAULT_PORT = 2379
+
+/**
+ * Opens the store kept by the cluster with these client URLs. Throws TypeError for what is not such a URL; fails with
+ * `unavailable` when no member answers.
+ */
+export async function openEtcdBackend(urls: readonly string[], options: EtcdOptions): Promise<Backend> {
+  const { log = () => undefined, timeoutMs = TIMEOUT_MS } = options
+  const targets = urls.map((url) => parseUrl(url.trim(), options.tls))
+  const backend = new EtcdBackend({ ...options, log, timeoutMs, targets })
+  try {
+    await backend.currentRevision()
+    return backend
+  } catch (error) {
+    await backend.close()
+    throw error
+  }
+}
+
+function parseUrl(text: string, tls: ClientTls = {}): GrpcTarget {
+  const url = URL.parse(text)
+  const isTls = url?.protocol === 'https:'
+  if (url === null || !(isTls || url.protocol === 'http:') || url.hostname === '' || url.pathname !== '/') {
+    throw new TypeError(`"${text}" is not the URL of an etcd member; give it as "https://HOST:2379"`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new TypeError(`The URL of etcd member "${url.host}" must not contain a user; give it separately`)
+  }
+  const host = url.hostname.replaceAll(/[[\]]/g, '')
+  const port = url.port === '' ? DEFAULT_PORT : Number(url.port)
+  return isTls ? { host, port, tls } : { host, port }
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { ByteBudget } from './byte-budget.ts'
+
+/** A task that runs until told to end, and a record of who runs. */
+function createRunner(budget: ByteBudget): {
+  readonly running: Set<string>
+  readonly run: (name: string, bytes: number, signal?: AbortSignal) => { end: () => Promise<void>; done: Promise<void> }
+} {
+  const running = new Set<string>()
+  return {
+    running,
+    run(name, bytes, signal) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const done = budget.run(bytes, signal, async () => {
+        running.add(name)
+        await promise
+        running.delete(name)
+      })
+      const end = async (): Promise<void> => {
+        resolve()
+        await done
+        await settled()
+      }
+      return { end, done }
+    },
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('byte budget', () => {
+  it('runs together what fits, and the rest in order of arrival', async () => {
+    const { running, run } = createRunner(new ByteBudget(10))
+    const a = run('a', 6)
+    const b = run('b', 6)
+    const c = run('c', 1)
+    await settled()
+    assert.deepEqual([...running], ['a'], 'c does not overtake b')
+    await a.end()
+    assert.deepEqual([...running], ['b', 'c'])
+    await Promise.all([b.end(), c.end()])
+  })
+
+  it('runs alone what is larger than everything', async () => {
+    const { running, run } = createRunner(new ByteBudget(10))
+    const a = run('a', 1)
+    const giant = run('giant', 1000)
+    const c = run('c', 1)
+    await a.end()
+    assert.deepEqual([...running], ['giant'])
+    await giant.end()
+    assert.deepEqual([...running], ['c'])
+    await c.end()
+  })
+
+  it('lets those behind pass when one gives up, and gives back what a failed task held', async () => {
+    const budget = new ByteBudget(10)
+    const { running, run } = createRunner(budget)
+    await assert.rejects(
+      budget.run(10, undefined, () => Promise.reject(new Error('Broken'))),
+      /Broken/,
+    )
+    const a = run('a', 6)
+    const stop = new AbortController()
+    const b = run('b', 6, stop.signal)
+    const c = run('c', 4)
+    await settled()
+    const reason = new Error('Enough')
+    stop.abort(reason)
+    await assert.rejects(b.done, reason)
+    await settled()
+    assert.deepEqual([...running], ['a', 'c'])
+    await Promise.all([a.end(), c.end()])
+    const all = run('all', 10)
+    await settled()
+    assert.deepEqual([...running], ['all'])
+    await all.end()
+  })
+})

@@ -1,0 +1,321 @@
+/**
+ * EtcdClient: calls to a cluster of one or more members. All go to one member, the leader if it can be reached, because
+ * every other one would only pass them on. After any doubt (a lost connection, silence, a change of leader) calls wait
+ * until some member has answered a linearizable read: then there is a leader with a majority, and a write that is sent
+ * does not get lost on the way to a dead one, which would leave its outcome unknown for seconds.
+ */
+import { abortError, onAbort } from '#lib/abort.ts'
+import { createBackoff } from '#lib/backoff.ts'
+import { every, sleep, type Clock, type Timer } from '#lib/clock.ts'
+import type { BidiCall } from '#lib/grpc/client.ts'
+import type { GrpcTarget } from '#lib/grpc/connection.ts'
+import type { Metadata, Method } from '#lib/grpc/method.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
+import { shuffle, type Random } from '#lib/random.ts'
+
+import { StorageError, type Revision } from '../backend.ts'
+import { isAnswer, isTokenRefused, judge, toStorageError } from './errors.ts'
+import { Member } from './member.ts'
+import { AUTHENTICATE, RANGE, type Answer, type StatusResponse } from './messages.ts'
+
+export interface EtcdClientOptions {
+  readonly targets: readonly GrpcTarget[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly credentials?: { readonly user: string; readonly password: string }
+  /** How long a call may take, all attempts together. */
+  readonly timeoutMs: number
+  readonly log: (message: string) => void
+}
+
+export interface CallPlan {
+  /**
+   * `read`: linearizable and about now; sent again after any doubt. `write`: sent again only when it certainly was not
+   * carried out. `repeatable`: a change that does no harm when carried out twice; sent again after any doubt.
+   */
+  readonly kind: 'read' | 'write' | 'repeatable'
+  readonly signal?: AbortSignal | undefined
+  /** Called before a `repeatable` call is sent again although it may have been carried out. */
+  readonly onRepeat?: () => void
+}
+
+export interface EtcdStream<Q, R> extends BidiCall<Q, R> {
+  readonly member: Member
+  /** To be called when the stream is over for the reader. */
+  readonly release: () => void
+}
+
+/** Silence of a member that owes an answer, before it is asked whether it is there. */
+const QUIET_MS = 500
+/** And how long it may take to answer that: with somewhere else to go, not much more than an election takes. */
+const PROBE_MS = 1000
+/** With nowhere else to go, giving up a slow member helps nobody. */
+const LONE_PROBE_MS = 5000
+const CHECK_EVERY_MS = 250
+/** How often it is looked up who leads. */
+const REVIEW_EVERY_MS = 10_000
+/** A read that takes longer than etcd's election timeout may have been answered by a leader that slept (etcd #20418). */
+const ELECTION_MS = 1000
+const BARRIER_MS = 3000
+/** Between attempts after the second, so that a member that refuses everything is not flooded. */
+const AGAIN_MS = 50
+const RETRY = { baseMs: 20, factor: 2, capMs: 320, jitter: 0.5 }
+
+/** No linearizable read or write is accepted by a member that knows of no leader. */
+const REQUIRE_LEADER: readonly [string, string] = ['hasleader', 'true']
+/** The smallest key there can be; nobody uses it. */
+const NO_KEY = '\0'
+
+export class EtcdClient {
+  readonly #options: EtcdClientOptions
+  readonly #members: readonly Member[]
+  readonly #timers: Timer[]
+  readonly #closing = new AbortController()
+  /** The member calls go to; undefined while in doubt. */
+  #chosen: Member | undefined
+  #finding: Promise<Member> | undefined
+  #lastFailure: GrpcError | undefined
+  #token: Promise<string> | undefined
+  #metadata: Metadata = new Map([REQUIRE_LEADER])
+  /** The newest revision any answer or watch has shown: no later answer may be older. */
+  #seen: Revision = 0
+
+  constructor(options: EtcdClientOptions) {
+    const { clock, random, targets } = options
+    this.#options = options
+    const probeMs = targets.length > 1 ? PROBE_MS : LONE_PROBE_MS
+    // In random order, so that many clients do not all begin with the same member.
+    this.#members = shuffle(random, targets).map(
+      (target) => new Member({ target, clock, random, quietMs: QUIET_MS, probeMs }),
+    )
+    this.#timers = [every(clock, CHECK_EVERY_MS, () => this.#members.forEach((member) => member.check()))]
+    if (targets.length > 1) this.#timers.push(every(clock, REVIEW_EVERY_MS, () => void this.#review()))
+  }
+
+  /** The newest revision any answer or watch has shown. */
+  get seen(): Revision {
+    return this.#seen
+  }
+
+  /** A watch has shown this revision: no later read may be older. */
+  saw(revision: Revision): void {
+    this.#seen = Math.max(this.#seen, revision)
+  }
+
+  /** Rejects with `StorageError`, or the reason of the signal. */
+  async call<Q, QIn, R extends Answer, RIn>(method: Method<Q, QIn, R, RIn>, request: QIn, plan: CallPlan): Promise<R> {
+    plan.signal?.throwIfAborted()
+    const { clock, timeoutMs } = this.#options
+    const deadlineMs = clock.elapsed() + timeoutMs
+    const floor = this.#seen
+    for (let attempt = 1; ; attempt++) {
+      const member = await this.#member(deadlineMs, plan.signal)
+      const startedMs = clock.elapsed()
+      try {
+        const answer = await this.#send(member, { method, request, deadlineMs, signal: plan.signal })
+        const isSlow = plan.kind === 'read' && clock.elapsed() - startedMs > ELECTION_MS
+        if (isSlow && attempt === 1) continue
+        if (this.#accept(answer, floor, plan.kind)) return answer
+        this.#doubt(member, new GrpcError('unavailable', `${member.where} answered with an old revision`))
+      } catch (error) {
+        this.#failed(member, error, plan)
+      }
+      if (clock.elapsed() >= deadlineMs) throw this.#noAnswer()
+      if (attempt > 1) await sleep(clock, AGAIN_MS, plan.signal)
+    }
+  }
+
+  /** Opens a stream on the member of the moment. What it fails with is the reader's to judge. */
+  async stream<Q, QIn, R, RIn>(method: Method<Q, QIn, R, RIn>, signal: AbortSignal): Promise<EtcdStream<QIn, R>> {
+    const member = await this.#member(Infinity, signal)
+    await this.#authenticated(member, Infinity)
+    const { call, release } = member.bidi(method, { metadata: this.#metadata, signal })
+    return { ...call, member, release }
+  }
+
+  async serverStream<Q, QIn, R, RIn>(
+    method: Method<Q, QIn, R, RIn>,
+    request: QIn,
+    signal: AbortSignal | undefined,
+  ): Promise<AsyncIterable<R>> {
+    const deadlineMs = this.#options.clock.elapsed() + this.#options.timeoutMs
+    const member = await this.#member(deadlineMs, signal)
+    await this.#authenticated(member, deadlineMs)
+    return member.serverStream(method, request, { metadata: this.#metadata, ...(signal && { signal }) })
+  }
+
+  /** Each member's status, or why there is none. */
+  async statuses(timeoutMs: number): Promise<(StatusResponse | undefined)[]> {
+    return Promise.all(this.#members.map((member) => member.status(timeoutMs).catch(() => undefined)))
+  }
+
+  /** A stream on this member failed: whether the next one goes elsewhere is found out first. */
+  suspect(member: Member, error: unknown): void {
+    if (!(error instanceof GrpcError)) return
+    if (isTokenRefused(error)) this.#token = undefined
+    else if (judge(error).outcome !== 'final') this.#doubt(member, error)
+  }
+
+  /** Ends every open call as `unavailable`. */
+  close(): void {
+    for (const timer of this.#timers) timer.cancel()
+    this.#closing.abort()
+    for (const member of this.#members) member.close()
+  }
+
+  /** False for an answer that is older than what was known before it was asked for. */
+  #accept(answer: Answer, floor: Revision, kind: CallPlan['kind']): boolean {
+    const revision = Number(answer.header?.revision ?? 0)
+    if (kind !== 'repeatable' && revision < floor) {
+      if (kind === 'read') return false
+      throw new StorageError(
+        'corrupt',
+        `etcd went back from revision ${floor} to ${revision}; if it was restored from a backup, restart this server`,
+      )
+    }
+    this.saw(revision)
+    return true
+  }
+
+  /** Throws what the caller is told, unless the call may be sent again. */
+  #failed(member: Member, error: unknown, { kind, signal, onRepeat }: CallPlan): void {
+    if (signal?.aborted) throw signal.reason
+    if (!(error instanceof GrpcError)) throw error
+    const { outcome } = judge(error)
+    if (isTokenRefused(error)) this.#token = undefined
+    else if (outcome !== 'final') this.#doubt(member, error)
+    if (outcome === 'final' || (outcome === 'unknown' && kind === 'write')) {
+      throw toStorageError(error, { isWrite: kind !== 'read' })
+    }
+    if (outcome === 'unknown') onRepeat?.()
+  }
+
+  async #send<Q, QIn, R, RIn>(
+    member: Member,
+    one: {
+      readonly method: Method<Q, QIn, R, RIn>
+      readonly request: QIn
+      readonly deadlineMs: number
+      readonly signal: AbortSignal | undefined
+    },
+  ): Promise<R> {
+    if (this.#options.credentials !== undefined) await this.#authenticated(member, one.deadlineMs)
+    const timeoutMs = Math.max(1, one.deadlineMs - this.#options.clock.elapsed())
+    const { signal } = one
+    return member.unary(one.method, one.request, { metadata: this.#metadata, timeoutMs, ...(signal && { signal }) })
+  }
+
+  /** Sees to it that `#metadata` has a token when there are credentials. */
+  async #authenticated(member: Member, deadlineMs: number): Promise<void> {
+    const { credentials, clock } = this.#options
+    if (credentials === undefined) return
+    if (this.#token === undefined) {
+      const timeoutMs = Math.min(BARRIER_MS, deadlineMs - clock.elapsed())
+      const request = { name: credentials.user, password: credentials.password }
+      const token = member.unary(AUTHENTICATE, request, { timeoutMs }).then((answer) => answer.token)
+      this.#token = token
+      token.then(
+        (text) => (this.#metadata = new Map([REQUIRE_LEADER, ['token', text]])),
+        () => (this.#token = undefined),
+      )
+    }
+    await this.#token
+  }
+
+  #doubt(member: Member, failure: GrpcError): void {
+    this.#lastFailure = failure
+    if (this.#chosen === member) this.#chosen = undefined
+  }
+
+  /** The member to send to, waiting for one if need be, until the deadline. */
+  #member(deadlineMs: number, signal: AbortSignal | undefined): Promise<Member> {
+    if (this.#chosen !== undefined) return Promise.resolve(this.#chosen)
+    this.#finding ??= this.#find().finally(() => (this.#finding = undefined))
+    const finding = this.#finding
+    const { clock } = this.#options
+    return new Promise((resolve, reject) => {
+      const timer = deadlineMs === Infinity ? undefined : clock.after(deadlineMs - clock.elapsed(), () => late())
+      const release = onAbort(signal, () => {
+        timer?.cancel()
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the contract: the signal's own reason
+        reject(signal?.reason)
+      })
+      const late = (): void => {
+        release()
+        reject(this.#noAnswer())
+      }
+      finding.then(resolve, reject).finally(() => {
+        timer?.cancel()
+        release()
+      })
+    })
+  }
+
+  #noAnswer(): StorageError {
+    const failure = this.#lastFailure
+    const where = this.#members.map((member) => member.where).join(', ')
+    const message = `No answer from etcd at ${where}: ${failure?.message ?? 'it is silent'}`
+    return new StorageError('unavailable', message, { cause: failure })
+  }
+
+  /** Looks until a member has proved that it is part of a working majority. */
+  async #find(): Promise<Member> {
+    const { clock, random, log } = this.#options
+    const backoff = createBackoff(random, RETRY)
+    for (;;) {
+      const { leader, others } = await this.#survey()
+      const member = leader ?? others[0]
+      if (member !== undefined && (await this.#isWorking(member))) {
+        if (backoff.attempts > 0) log(`etcd at ${member.where} answers again`)
+        this.#chosen = member
+        return member
+      }
+      await sleep(clock, backoff.next(), this.#closing.signal)
+    }
+  }
+
+  /** Who leads, and who else answers. */
+  async #survey(): Promise<{ readonly leader: Member | undefined; readonly others: readonly Member[] }> {
+    const others: Member[] = []
+    const leader = await new Promise<Member | undefined>((resolve) => {
+      const asked = this.#members.map(async (member) => {
+        try {
+          const { header, leader } = await member.status(PROBE_MS)
+          if (leader !== 0 && leader === header?.memberId) resolve(member)
+          others.push(member)
+        } catch (error) {
+          // One that refuses to tell is there all the same.
+          if (isAnswer(error)) others.push(member)
+          if (error instanceof GrpcError) this.#lastFailure = error
+        }
+      })
+      void Promise.all(asked).then(() => resolve(undefined))
+    })
+    if (this.#closing.signal.aborted) throw abortError(this.#closing.signal)
+    return { leader, others }
+  }
+
+  async #isWorking(member: Member): Promise<boolean> {
+    try {
+      const deadlineMs = this.#options.clock.elapsed() + BARRIER_MS
+      const request = { key: NO_KEY, countOnly: true }
+      await this.#send(member, { method: RANGE, request, deadlineMs, signal: undefined })
+      return true
+    } catch (error) {
+      if (!(error instanceof GrpcError)) throw error
+      this.#lastFailure = error
+      if (isTokenRefused(error)) this.#token = undefined
+      // Whatever it says at last, it says after the read was found to be in order.
+      return judge(error).outcome === 'final'
+    }
+  }
+
+  /** A leader elsewhere is followed before the detour matters. */
+  async #review(): Promise<void> {
+    const before = this.#chosen
+    if (before === undefined) return
+    // Closed meanwhile: nothing to follow.
+    const { leader } = await this.#survey().catch(() => ({ leader: undefined }))
+    if (leader !== undefined && this.#chosen === before) this.#chosen = leader
+  }
+}

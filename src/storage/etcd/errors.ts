@@ -1,0 +1,83 @@
+/**
+ * What etcd's failures mean: what the caller is told, and whether the call may be sent again. The texts are those of
+ * etcd's v3rpc/rpctypes (3.4 to 3.6); its status codes alone do not tell a full disk from a busy server.
+ */
+import { GrpcError } from '#lib/grpc/status.ts'
+
+import { StorageError, type StorageErrorCode } from '../backend.ts'
+
+/**
+ * - `unsent`: the call was not carried out and never will be; whatever it is, it may be sent again
+ * - `unknown`: it may have been carried out, or still be; only a read may be sent again
+ * - `final`: an answer
+ */
+export type Outcome = 'unsent' | 'unknown' | 'final'
+
+export interface Verdict {
+  readonly code: StorageErrorCode
+  readonly outcome: Outcome
+}
+
+/** A call that never left this machine, because there was no connection. */
+export class UnsentError extends GrpcError {}
+
+const VERDICTS: readonly (readonly [text: string, verdict: Verdict])[] = [
+  ['etcdserver: mvcc: required revision has been compacted', { code: 'compacted', outcome: 'final' }],
+  ['etcdserver: mvcc: required revision is a future revision', { code: 'future-revision', outcome: 'final' }],
+  ['etcdserver: mvcc: database space exceeded', { code: 'no-space', outcome: 'final' }],
+  ['etcdserver: no space', { code: 'no-space', outcome: 'final' }],
+  ['etcdserver: request is too large', { code: 'too-large', outcome: 'final' }],
+  ['etcdserver: too many operations in txn request', { code: 'too-large', outcome: 'final' }],
+  ['etcdserver: requested lease not found', { code: 'lease-not-found', outcome: 'final' }],
+  ['etcdserver: corrupt', { code: 'corrupt', outcome: 'final' }],
+  ['etcdserver: request timed out', { code: 'timeout', outcome: 'unknown' }],
+  ['etcdserver: leader changed', { code: 'unavailable', outcome: 'unknown' }],
+  ['etcdserver: server stopped', { code: 'unavailable', outcome: 'unknown' }],
+  ['etcdserver: no leader', { code: 'unavailable', outcome: 'unsent' }],
+  ['etcdserver: not leader', { code: 'unavailable', outcome: 'unsent' }],
+  ['etcdserver: not capable', { code: 'unavailable', outcome: 'unsent' }],
+  ['etcdserver: too many requests', { code: 'unavailable', outcome: 'unsent' }],
+  ['etcdserver: rpc not supported for learner', { code: 'unavailable', outcome: 'unsent' }],
+  ['raft proposal dropped', { code: 'unavailable', outcome: 'unsent' }],
+  ['etcdserver: invalid auth token', { code: 'unavailable', outcome: 'unsent' }],
+  ['etcdserver: revision of auth store is old', { code: 'unavailable', outcome: 'unsent' }],
+]
+
+/** Whether the member itself said so, rather than our end of the connection. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof GrpcError && error.trailers['grpc-status'] !== undefined
+}
+
+/** Whether the token is to blame: it has expired, or users have changed. */
+export function isTokenRefused(error: GrpcError): boolean {
+  return isAnswer(error) && /^etcdserver: (?:invalid auth token|revision of auth store is old)/.test(error.message)
+}
+
+export function judge(error: GrpcError): Verdict {
+  if (error instanceof UnsentError) return { code: 'unavailable', outcome: 'unsent' }
+  if (error.code === 'deadlineExceeded') return { code: 'timeout', outcome: 'unknown' }
+  if (error.code === 'resourceExhausted' && error.message.includes('larger than max')) {
+    return { code: 'too-large', outcome: 'final' }
+  }
+  if (!isAnswer(error)) return { code: 'unavailable', outcome: error.code === 'internal' ? 'final' : 'unknown' }
+  const known = VERDICTS.find(([text]) => error.message.startsWith(text))
+  if (known !== undefined) return known[1]
+  if (error.message.includes('context deadline exceeded')) return { code: 'timeout', outcome: 'unknown' }
+  return { code: 'unavailable', outcome: error.code === 'unavailable' ? 'unknown' : 'final' }
+}
+
+const ADVICE: Partial<Record<StorageErrorCode, string>> = {
+  'no-space': '; compact, defragment one member after the other, then disarm the alarm (`etcdctl alarm disarm`)',
+  'too-large': '; etcd accepts so much in one request (--max-request-bytes, --max-txn-ops)',
+}
+
+/** What the caller is told. `isWrite`: whether it matters that the outcome is not known. */
+export function toStorageError(error: GrpcError, { isWrite }: { readonly isWrite: boolean }): StorageError {
+  const { code, outcome } = judge(error)
+  // An answer that could not be read is no refusal: what was asked for has been done.
+  if (isWrite && (outcome === 'unknown' || (outcome === 'final' && !isAnswer(error)))) {
+    const message = `etcd: ${error.message}; the write may or may not have happened, read to know`
+    return new StorageError(code === 'timeout' ? 'timeout' : 'unavailable', message, { cause: error })
+  }
+  return new StorageError(code, `etcd: ${error.message}${ADVICE[code] ?? ''}`, { cause: error })
+}
