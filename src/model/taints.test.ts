@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Toleration } from '#apis/core/v1.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+
+import { validateTaintEffect, validateTolerations } from './taints.ts'
+
+const complaints = (toleration: Toleration, comparisons = false): string[] =>
+  validateTolerations('t', [toleration], comparisons).map(fieldErrorText)
+
+describe('tolerations', () => {
+  it('may tolerate everything', () => assert.deepEqual(complaints({ operator: 'Exists' }), []))
+
+  it('compare integers where that is allowed', () => {
+    const toleration = { key: 'a', operator: 'Gt', value: '5' }
+    assert.deepEqual(complaints(toleration, true), [])
+    assert.deepEqual(complaints(toleration), [
+      't[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"',
+    ])
+    assert.deepEqual(complaints({ ...toleration, value: '05' }, true), [
+      't[0].value: Invalid value: "05": must be a valid decimal integer in canonical form',
+    ])
+    assert.deepEqual(complaints({ ...toleration, value: '99999999999999999999' }, true), [
+      't[0].value: Invalid value: "99999999999999999999": strconv.ParseInt: parsing "99999999999999999999": value out of range',
+    ])
+  })
+})
+
+describe('effects of taints', () => {
+  it('are known, and must be there on a taint', () => {
+    assert.deepEqual(validateTaintEffect('e', 'NoExecute', false), [])
+    assert.deepEqual(validateTaintEffect('e', '', true), [])
+    assert.deepEqual(validateTaintEffect('e', '', false).map(fieldErrorText), ['e: Required value'])
+    assert.deepEqual(validateTaintEffect('e', 'X', true).map(fieldErrorText), [
+      'e: Unsupported value: "X": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+    ])
+  })
+})

@@ -1,0 +1,57 @@
+/** `/ephemeralcontainers`: containers put into a running pod to look around in it. They can be added and nothing else. */
+import type { EphemeralContainer, Pod } from '#apis/core/v1.ts'
+import type { PartRules } from '#apiserver/registry/resource.ts'
+import type { ObjectMeta } from '#meta/object.ts'
+import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
+import { isMirrorPod } from '#model/pod-spec/annotations.ts'
+import { dropDisabledPodFields } from '#model/pod-spec/gated-fields.ts'
+import { podOptions } from '#model/pod-spec/options.ts'
+
+import { differencesText, sameContainer, sameSpec } from './same-spec.ts'
+import { validateAnnotationUpdate } from './update.ts'
+import { validatePod } from './validation.ts'
+
+export const ephemeralContainers: PartRules<Pod> = {
+  prepareUpdate(next, old, context) {
+    const { ephemeralContainers: containers } = next.spec
+    next.spec = { ...old.spec }
+    if (containers === undefined) delete next.spec.ephemeralContainers
+    else next.spec.ephemeralContainers = containers
+    next.status = old.status
+    next.metadata = keptMetadata(next.metadata, old.metadata)
+    dropDisabledPodFields(next.spec, old.spec, context)
+    growGeneration(next, old)
+  },
+  validateUpdate(next, old, context) {
+    if (isMirrorPod(old.metadata)) return [forbidden('[]', 'static pods do not support ephemeral containers')]
+    const options = podOptions(context, old)
+    return [
+      ...validatePod(next, options),
+      ...validateAnnotationUpdate(next, old, options),
+      ...(old.spec.ephemeralContainers ?? []).flatMap((one) => validateKept(one, next)),
+    ]
+  },
+}
+
+function validateKept(old: EphemeralContainer, { spec }: Pod): FieldError[] {
+  const field = 'spec.ephemeralContainers'
+  const next = spec.ephemeralContainers?.findLast(({ name }) => name === old.name)
+  const existing = `existing ephemeral containers "${old.name}"`
+  if (next === undefined) return [forbidden(field, `${existing} may not be removed\n`)]
+  const same = sameContainer(old, next) && old.targetContainerName === next.targetContainerName
+  return same ? [] : [forbidden(field, `${existing} may not be changed\n${differencesText(field, old, next)}`)]
+}
+
+/** The stored metadata, but for what the request itself writes. */
+export function keptMetadata({ managedFields, resourceVersion }: ObjectMeta, old: ObjectMeta): ObjectMeta {
+  const { managedFields: _, ...kept } = old
+  return {
+    ...kept,
+    ...(resourceVersion !== undefined && { resourceVersion }),
+    ...(managedFields !== undefined && { managedFields }),
+  }
+}
+
+export function growGeneration(next: Pod, old: Pod): void {
+  if (!sameSpec(next.spec, old.spec)) next.metadata.generation = (old.metadata.generation ?? 0) + 1
+}

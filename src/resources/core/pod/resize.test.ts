@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Container, Pod, ResourceRequirements } from '#apis/core/v1.ts'
+
+import { ephemeralContainers } from './ephemeral-containers.ts'
+import { contextWith, podOf, type PodPatch, textsOf, web } from './pod.suite.ts'
+import { resize } from './resize.ts'
+
+const context = contextWith()
+
+function written(part: typeof resize, old: Pod, next: Pod): { object: Pod; errors: string[] } {
+  part.prepareUpdate?.(next, old, context)
+  return { object: next, errors: textsOf(part.validateUpdate?.(next, old, context) ?? []) }
+}
+
+const resized = (old: PodPatch, next: PodPatch): { object: Pod; errors: string[] } =>
+  written(resize, podOf(old), podOf(next))
+
+const sized = (resources: ResourceRequirements, more: Partial<Container> = {}): PodPatch => ({
+  spec: { containers: [web({ resources, ...more })] },
+})
+
+describe('resizing a pod', () => {
+  it('changes CPU and memory and nothing else, and counts as a change', () => {
+    const next = podOf({ ...sized({ requests: { cpu: '2' } }, { command: ['x'] }), metadata: { labels: { a: 'b' } } })
+    const { object, errors } = written(resize, podOf(sized({ requests: { cpu: '1' } })), next)
+    assert.deepEqual(errors, [])
+    assert.deepEqual(object.spec.containers[0]?.resources, { requests: { cpu: '2' } })
+    assert.equal(object.spec.containers[0]?.command, undefined)
+    assert.equal(object.metadata.labels, undefined)
+    assert.equal(object.metadata.generation, 2)
+  })
+
+  const gpu = { 'example.com/gpu': '1' }
+  const refused: readonly [title: string, PodPatch, PodPatch, string[]][] = [
+    [
+      'another QoS class',
+      sized({ requests: { cpu: '1' } }),
+      sized({ requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } }),
+      ['spec: Invalid value: "": Pod QOS Class may not change as a result of resizing'],
+    ],
+    [
+      'fewer requests',
+      sized({ requests: { cpu: '1', memory: '1Gi' } }),
+      sized({ requests: { cpu: '1' } }),
+      ['spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed'],
+    ],
+    [
+      'other resources',
+      sized({ requests: { cpu: '1', ...gpu }, limits: gpu }),
+      sized({ requests: { cpu: '1', 'example.com/gpu': '2' }, limits: { 'example.com/gpu': '2' } }),
+      ['spec: Forbidden: only cpu and memory resources are mutable'],
+    ],
+    [
+      'other containers',
+      sized({}),
+      { spec: { containers: [web(), web({ name: 'b' })] } },
+      ['spec.containers: Forbidden: containers may not be added or removed on resize'],
+    ],
+    [
+      'renamed containers',
+      sized({}),
+      { spec: { containers: [web({ name: 'b' })] } },
+      ['spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize'],
+    ],
+    [
+      'no more resources of the pod',
+      { spec: { resources: { requests: { cpu: '1' } } } },
+      {},
+      [
+        'spec: Invalid value: "": Pod QOS Class may not change as a result of resizing',
+        'spec.resources: Forbidden: pod-level resources cannot be removed',
+      ],
+    ],
+    [
+      'Windows',
+      { spec: { os: { name: 'windows' } } },
+      { spec: { os: { name: 'windows' } } },
+      ['[]: Forbidden: windows pods cannot be resized'],
+    ],
+    [
+      'mirrors of static pods',
+      { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } },
+      {},
+      ['[]: Forbidden: static pods cannot be resized'],
+    ],
+  ]
+  for (const [title, old, next, errors] of refused) {
+    it(`refuses ${title}`, () => assert.deepEqual(resized(old, next).errors, errors))
+  }
+
+  it('needs a kubelet that can', () => {
+    const state = { running: { startedAt: null } }
+    const status = {
+      containerStatuses: [{ name: 'web', state, lastState: {}, ready: true, restartCount: 0, image: '', imageID: '' }],
+    }
+    assert.deepEqual(
+      resized({ ...sized({ requests: { cpu: '1' } }), status }, sized({ requests: { cpu: '2' } })).errors,
+      ['spec: Forbidden: Pod running on node without support for resize'],
+    )
+  })
+
+  it('gives resources of its own to a pod that had none', () => {
+    const spec = { containers: [web({ resources: { requests: { cpu: '1' } } })] }
+    const { object, errors } = resized({ spec }, { spec: { ...spec, resources: { requests: { cpu: '2' } } } })
+    assert.deepEqual(errors, [])
+    assert.deepEqual(object.spec.resources, { requests: { cpu: '2' } })
+  })
+})
+
+describe('ephemeral containers of a pod', () => {
+  const debug = web({ name: 'debug', image: 'busybox:1' })
+  const added = (old: PodPatch, next: PodPatch): { object: Pod; errors: string[] } =>
+    written(ephemeralContainers, podOf(old), podOf(next))
+
+  it('can be added, and nothing else changes', () => {
+    const { object, errors } = added({}, { spec: { hostname: 'x', ephemeralContainers: [debug] } })
+    assert.deepEqual(errors, [])
+    assert.equal(object.spec.hostname, undefined)
+    assert.equal(object.spec.ephemeralContainers?.length, 1)
+    assert.equal(object.metadata.generation, 2)
+  })
+
+  it('stay as they are', () => {
+    const old = { spec: { ephemeralContainers: [debug] } }
+    assert.deepEqual(added(old, {}).errors, [
+      'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed\n',
+    ])
+    const changed = { ...debug, image: 'busybox:2' }
+    assert.deepEqual(added(old, { spec: { ephemeralContainers: [changed] } }).errors, [
+      'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be changed\n  spec.ephemeralContainers.image: "busybox:1" -> "busybox:2"',
+    ])
+  })
+
+  it('are not for mirrors of static pods', () => {
+    const mirror = { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } }
+    assert.deepEqual(added(mirror, mirror).errors, ['[]: Forbidden: static pods do not support ephemeral containers'])
+  })
+})

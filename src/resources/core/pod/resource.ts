@@ -1,0 +1,71 @@
+/** Pod: containers that live and die together on one node. */
+import { type Pod, Pods } from '#apis/core/v1.ts'
+import { defineResource, type Deletion, type Resource } from '#apiserver/registry/resource.ts'
+import type { DeleteOptions } from '#meta/options.ts'
+import { dns1123Label } from '#meta/validation/names.ts'
+import { defaultPod } from '#model/pod-spec/defaults.ts'
+import { podWarnings } from '#model/pod-spec/warnings.ts'
+import { isScheduled, isTerminal } from '#model/pods.ts'
+
+import { appArmorWarnings } from './app-armor.ts'
+import { podColumns, podRowConditions } from './columns.ts'
+import { ephemeralContainers } from './ephemeral-containers.ts'
+import { preparePodCreate, preparePodUpdate } from './prepare.ts'
+import { resize } from './resize.ts'
+import { defaultPodStatus, podStatus } from './status.ts'
+import { validatePodUpdate } from './update.ts'
+import { validatePodCreate } from './validation.ts'
+
+export const pod: Resource<Pod> = defineResource<Pod>({
+  kind: Pods,
+  generation: 'spec',
+  applyDefaults(object, { isEnabled }) {
+    defaultPod(object, isEnabled)
+    defaultPodStatus(object.status)
+  },
+  prepareCreate: preparePodCreate,
+  prepareUpdate: preparePodUpdate,
+  validate: validatePodCreate,
+  validateUpdate: validatePodUpdate,
+  warnings: (next, old) => (old === undefined ? createWarnings(next) : []),
+  deletion: deletionOf,
+  status: podStatus,
+  parts: { ephemeralcontainers: ephemeralContainers, resize },
+  fieldSelectors: {
+    'spec.nodeName': ({ spec }) => spec.nodeName ?? '',
+    'spec.restartPolicy': ({ spec }) => spec.restartPolicy ?? '',
+    'spec.schedulerName': ({ spec }) => spec.schedulerName ?? '',
+    'spec.serviceAccountName': ({ spec }) => spec.serviceAccountName ?? '',
+    'spec.hostNetwork': ({ spec }) => String(spec.hostNetwork ?? false),
+    'status.phase': ({ status }) => status.phase ?? '',
+    'status.podIP': ({ status }) => status.podIPs?.[0]?.ip ?? '',
+    // Known to upstream as a label and never filled in.
+    'status.podIPs': () => '',
+    'status.nominatedNodeName': ({ status }) => status.nominatedNodeName ?? '',
+  },
+  fieldAliases: { 'spec.host': 'spec.nodeName' },
+  unknownField: (label) => `field label not supported: ${label}`,
+  indexedFields: ['spec.nodeName'],
+  columns: podColumns,
+  rowConditions: podRowConditions,
+  deleteAnswersObject: true,
+})
+
+function createWarnings(next: Pod): string[] {
+  const complaints = dns1123Label(next.metadata.name ?? '')
+  const hostname = "this is used in the Pod's hostname, which can result in surprising behavior"
+  return [
+    ...appArmorWarnings(next),
+    ...(complaints.length === 0
+      ? []
+      : [`metadata.name: ${hostname}; a DNS label is recommended: [${complaints.join(' ')}]`]),
+    ...podWarnings('', next),
+  ]
+}
+
+/** A kubelet stops what runs; what runs nowhere, or no longer, goes at once. */
+function deletionOf(object: Pod, { gracePeriodSeconds }: DeleteOptions): Deletion {
+  if (!isScheduled(object) || isTerminal(object)) return { graceSeconds: 0 }
+  const graceSeconds = gracePeriodSeconds ?? object.spec.terminationGracePeriodSeconds ?? 0
+  return { graceSeconds: graceSeconds < 0 ? 1 : graceSeconds }
+}
