@@ -67,7 +67,10 @@ const BANNED_NAMES = new Set(['utils', 'helpers', 'common', 'misc', 'types', 'co
  */
 const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   storage: ['auto-compaction', 'backend', 'event-feed', 'leases', 'ordered-tree', 'write-check'],
-  'apiserver/authorizers': ['follow'],
+  'apiserver/authenticators': ['authenticator'],
+  'apiserver/authorizers': ['authorizer', 'follow'],
+  resources: ['reviews'],
+  admission: ['chain', 'plugin'],
 }
 
 interface Import {

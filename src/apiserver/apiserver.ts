@@ -9,8 +9,10 @@ import { schemaFor } from '#apis/schemas.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import type { BoundAddress, ListenAddress } from '#lib/http/listen.ts'
+import type { HttpLimits } from '#lib/http/server-context.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
+import { METRICS_CONTENT_TYPE, type Registry as MetricsRegistry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -23,6 +25,8 @@ import { createDiscovery } from './discovery.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
 import type { Authenticate, Authorize } from './filters.ts'
 import { createHealth, type HealthCheck } from './health.ts'
+import type { Impersonate } from './impersonation.ts'
+import { createInflight, type Inflight } from './inflight.ts'
 import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
 import type { Admission } from './registry/admission.ts'
@@ -30,8 +34,8 @@ import { Registry } from './registry/registry.ts'
 import type { Resource, Review } from './registry/resource.ts'
 import { Representation } from './representation.ts'
 import type { RequestInfo } from './request-info.ts'
-import { createApiServer } from './server.ts'
-import type { Route } from './server.ts'
+import { createRequestMetrics, type ObserveRequest } from './request-metrics.ts'
+import { createApiServer, type FilterOptions, type Route } from './server.ts'
 
 export interface ApiServerParts {
   /** Owned by the caller: closed by whoever opened it. */
@@ -47,16 +51,24 @@ export interface ApiServerParts {
   /** Made when the registry is there, because most of them read objects. */
   readonly authenticate: (registry: Registry) => Authenticate
   readonly authorize: (registry: Registry) => Authorize
+  readonly impersonate?: Impersonate
   /** `--runtime-config` and feature gates: whether a kind of a served version is on. */
   readonly isServed: (kind: Kind) => boolean
   readonly isEnabled: (gate: string) => boolean
   readonly allowPrivileged: boolean
   /** What must be there before the server is ready: namespaces, roles, its own service. */
   readonly bootstrap: (registry: Registry) => Promise<void>
-  readonly versionInfo: Readonly<Record<string, string>>
+  /** What /version shows. */
+  readonly versionInfo: { readonly gitVersion: string }
   /** Further paths that are no resources. */
   readonly routes?: Route
   readonly onError?: (error: unknown, info: RequestInfo) => void
+  readonly filters?: FilterOptions
+  /** What /metrics shows; requests are counted in it. */
+  readonly metrics?: MetricsRegistry
+  readonly httpLimits?: Partial<HttpLimits>
+  /** `--min-request-timeout`: how long a watch lasts that does not say, and up to twice as long. */
+  readonly minWatchMs?: number
 }
 
 export interface ApiServer {
@@ -65,7 +77,11 @@ export interface ApiServer {
   /** Answers an exchange; what the listener calls, and what an in-process transport may call. */
   readonly serve: (exchange: Exchange) => Promise<void>
   listen(address: ListenAddress, tls: ServerTls | undefined): Promise<BoundAddress>
-  /** Stops accepting, lets running requests finish for `graceMs`, ends watches, closes the cache. */
+  /** New connections get these certificates. Throws, changing nothing, if they are unusable. */
+  reloadTls(tls: ServerTls): void
+  /** From now on the server says that it is not ready, and goes on serving: those who send requests go elsewhere. */
+  announceStop(): void
+  /** Stops accepting, ends watches, lets running requests finish for `graceMs`, closes the cache. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -77,9 +93,9 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
   for (const review of parts.reviews.filter(({ kind }) => parts.isServed(kind))) registry.addReview(review)
   await cache.start()
   let listener: HttpServer | undefined
-  const readiness = { bootstrapped: false }
-  const checks = healthChecks(parts, () => listener?.draining.aborted ?? false, readiness)
-  const serve = createServe(parts, registry, checks)
+  const readiness = { bootstrapped: false, stopping: false }
+  const draining = new AbortController()
+  const serve = createServe(parts, registry, { checks: healthChecks(parts, readiness), draining: draining.signal })
   await parts.bootstrap(registry)
   readiness.bootstrapped = true
   return {
@@ -94,11 +110,19 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
         upgrades: ['websocket', 'spdy/3.1'],
         onError,
         ...(tls === undefined ? {} : { tls }),
+        ...(parts.httpLimits === undefined ? {} : { limits: parts.httpLimits }),
       })
       return listener.listen(address)
     },
+    reloadTls: (tls) => listener?.reloadTls(tls),
+    announceStop() {
+      readiness.stopping = true
+    },
     async stop(graceMs) {
-      await Promise.all([listener?.drain(graceMs), cache.close()])
+      readiness.stopping = true
+      draining.abort()
+      await listener?.drain(graceMs)
+      await cache.close()
     },
   }
 }
@@ -120,7 +144,7 @@ const NO_INFO: RequestInfo = {
 function createServe(
   parts: ApiServerParts,
   registry: Registry,
-  checks: () => readonly HealthCheck[],
+  { checks, draining }: { readonly checks: () => readonly HealthCheck[]; readonly draining: AbortSignal },
 ): (exchange: Exchange) => Promise<void> {
   const status = { group: '', version: 'v1', kind: 'Status' }
   const { convert, clock, random, onError } = parts
@@ -128,7 +152,7 @@ function createServe(
   const served = (): readonly ServedGroup[] => servedGroups(registry)
   const discovery = createDiscovery({ groups: served, schemaFor, encoder, serverAddress: '127.0.0.1:6443' })
   const openApi = createOpenApiV3({ groups: served, schemaFor }, () => clock.now())
-  const version = parts.versionInfo['gitVersion'] ?? ''
+  const version = parts.versionInfo.gitVersion
   const openApiV2 = createOpenApiV2({ groups: served, schemaFor, version })
   const health = createHealth(checks)
   const routes = (call: Call): Promise<Answer> | Answer | undefined =>
@@ -137,12 +161,19 @@ function createServe(
     openApi(call) ??
     openApiV2(call) ??
     versionRoute(parts, call) ??
+    metricsRoute(parts, call) ??
     parts.routes?.(call)
+  const inflight = parts.filters?.inflight ?? createInflight({ maxReading: 0, maxMutating: 0 })
   return createApiServer({
+    ...parts.filters,
+    inflight,
+    draining,
+    ...observing(parts, registry, inflight),
     clock,
     random,
     authenticate: parts.authenticate(registry),
     authorize: parts.authorize(registry),
+    ...(parts.impersonate === undefined ? {} : { impersonate: parts.impersonate }),
     dispatch: createDispatch(registry, parts.connectors),
     knowsGroup: (group) => served().some(({ name, versions }) => name === group && versions.length > 0),
     routes,
@@ -170,10 +201,29 @@ function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | und
   return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo, undefined, 2) }
 }
 
+function metricsRoute({ metrics }: ApiServerParts, { info, method }: Call): Answer | undefined {
+  if (metrics === undefined || info.path !== '/metrics' || method !== 'GET') return undefined
+  return { status: 200, contentType: METRICS_CONTENT_TYPE, body: Buffer.from(metrics.render()) }
+}
+
+function observing(
+  { metrics, clock }: ApiServerParts,
+  registry: Registry,
+  inflight: Inflight,
+): { readonly observe?: ObserveRequest } {
+  if (metrics === undefined) return {}
+  const isServed = ({ group, version, resource, subresource }: RequestInfo): boolean => {
+    const found = registry.find({ group, version, resource })
+    if (found === undefined) return registry.findReview({ group, version, resource }) !== undefined
+    const { subresources } = found.representation.kind
+    return subresource === '' || subresources.some(({ name }) => name === subresource)
+  }
+  return { observe: createRequestMetrics({ registry: metrics, clock, inflight, isServed }) }
+}
+
 function healthChecks(
   { backend }: ApiServerParts,
-  draining: () => boolean,
-  readiness: { readonly bootstrapped: boolean },
+  readiness: { readonly bootstrapped: boolean; readonly stopping: boolean },
 ): () => readonly HealthCheck[] {
   const all = ['healthz', 'livez', 'readyz'] as const
   const storage = async (): Promise<void> => {
@@ -184,7 +234,7 @@ function healthChecks(
     if (!readiness.bootstrapped) throw new Error('not finished')
   }
   const notDraining = (): void => {
-    if (draining()) throw new Error('process is shutting down')
+    if (readiness.stopping) throw new Error('process is shutting down')
   }
   const checks: readonly HealthCheck[] = [
     { name: 'ping', on: all, check: () => undefined },

@@ -9,7 +9,6 @@ import { StatusError } from '#meta/status.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
 import { validateDomainPrefixedPath } from '#meta/validation/rules.ts'
 
-import { extrasByPrefix, headerTexts } from './authenticators/header-text.ts'
 import {
   type Access,
   type Authorizer,
@@ -18,6 +17,7 @@ import {
   resourceAccess,
 } from './authorizers/authorizer.ts'
 import { quotedList } from './authorizers/rbac/coverage.ts'
+import { extrasByPrefix, headerTexts } from './credentials/header-text.ts'
 import type { User } from './registry/resource.ts'
 import {
   EXTRA,

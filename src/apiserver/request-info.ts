@@ -34,6 +34,9 @@ export interface RequestInfo {
   readonly name: string
   /** What follows the subresource: the path to proxy to. */
   readonly rest: readonly string[]
+  /** Of a list, watch or delete of many, as they came: some may only look at a part. */
+  readonly fieldSelector?: string
+  readonly labelSelector?: string
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -96,23 +99,28 @@ function verbOf(
   special: 'watch' | 'proxy' | undefined,
   { name }: Pick<RequestInfo, 'name'>,
   query: URLSearchParams | undefined,
-): { readonly verb: string; readonly name?: string } {
-  if (special !== undefined) return { verb: special }
+): Partial<RequestInfo> & { readonly verb: string } {
+  if (special !== undefined) return { verb: special, ...selectorsOf(query) }
   const verb = VERBS[method] ?? ''
   if (name !== '' || (verb !== 'get' && verb !== 'delete')) return { verb }
-  if (verb === 'delete') return { verb: 'deletecollection', ...nameFromSelector(query) }
+  if (verb === 'delete') return { verb: 'deletecollection', ...selectorsOf(query) }
   const watch = query?.get('watch') ?? null
-  return { verb: watch === null || watch === 'false' || watch === '0' ? 'list' : 'watch', ...nameFromSelector(query) }
+  return { verb: watch === null || watch === 'false' || watch === '0' ? 'list' : 'watch', ...selectorsOf(query) }
 }
 
 /** `metadata.name=x` makes x the name for authorization, so that a right to one object lets one list and watch it. */
-function nameFromSelector(query: URLSearchParams | undefined): { readonly name?: string } {
-  const selector = query?.get('fieldSelector') ?? ''
-  for (const term of selector.split(',')) {
-    const [, name] = /^metadata\.name==?([^!=]+)$/.exec(term) ?? []
-    if (name !== undefined) return { name }
+function selectorsOf(query: URLSearchParams | undefined): Partial<RequestInfo> {
+  const fieldSelector = query?.get('fieldSelector') ?? ''
+  const labelSelector = query?.get('labelSelector') ?? ''
+  const name = fieldSelector
+    .split(',')
+    .map((term) => /^metadata\.name==?([^!=]+)$/.exec(term)?.[1])
+    .find((found) => found !== undefined)
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(fieldSelector === '' ? {} : { fieldSelector }),
+    ...(labelSelector === '' ? {} : { labelSelector }),
   }
-  return {}
 }
 
 function decodeSegment(segment: string): string {

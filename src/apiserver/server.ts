@@ -7,30 +7,45 @@ import { BodyError, type Exchange, type HeaderList } from '#lib/http/exchange.ts
 import { type Random, uuid } from '#lib/random.ts'
 import { MEDIA_TYPES, isRefusal, negotiateAccept } from '#meta/codec/negotiate.ts'
 import { durationMs } from '#meta/duration.ts'
-import {
-  badRequestError,
-  failure,
-  forbiddenError,
-  internalError,
-  requestEntityTooLargeError,
-  unauthorizedError,
-} from '#meta/status-errors.ts'
+import { badRequestError, failure, internalError, requestEntityTooLargeError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 
+import { forbiddenAccess } from './authorizers/authorizer.ts'
 import { type Answer, type AnswerStream, type Call, isStream, type WholeAnswer } from './call.ts'
+import type { Cors } from './cors.ts'
 import { anonymous, type Authenticate, authenticated, type Authorize } from './filters.ts'
+import type { Impersonate } from './impersonation.ts'
+import type { Impersonate } from './impersonation.ts'
+import { type Inflight, isLongRunning } from './inflight.ts'
 import type { User } from './registry/resource.ts'
 import type { Representation } from './representation.ts'
 import { type RequestInfo, requestInfoOf } from './request-info.ts'
+import type { ObserveRequest } from './request-metrics.ts'
 import { warningHeaders } from './warnings.ts'
 
 /** A path that is no resource: health, version, discovery. Undefined: not ours. */
 export type Route = (call: Call) => Promise<Answer> | Answer | undefined
 
-export interface ApiServerOptions {
+/** What requests pass besides the two questions; each may be absent. */
+export interface FilterOptions {
+  /** In whose name the request is made, asked between who asks and whether they may. */
+  readonly impersonate?: Impersonate
+  readonly inflight?: Inflight
+  readonly cors?: Cors
+  /** `--request-timeout`; a watch ends by its own rules. */
+  readonly requestTimeoutMs?: number
+  /** `--anonymous-auth`; false: who shows no credentials is turned away. */
+  readonly allowsAnonymous?: boolean
+  /** Headers of every answer. */
+  readonly fixedHeaders?: HeaderList
+}
+
+export interface ApiServerOptions extends FilterOptions {
   readonly clock: Clock
   readonly random: Random
   readonly authenticate: Authenticate
+  /** Whom a request counts as; default: whoever asks. */
+  readonly impersonate?: Impersonate
   readonly authorize: Authorize
   /** Resources. */
   readonly dispatch: (call: Call) => Promise<Answer>
@@ -42,6 +57,9 @@ export interface ApiServerOptions {
   readonly onError?: (error: unknown, info: RequestInfo) => void
   /** Headers of every answer: which flow schema and priority level it belonged to. */
   readonly flowHeaders?: (user: User, info: RequestInfo) => HeaderList
+  readonly observe?: ObserveRequest
+  /** Aborted when the server stops: answers without end are ended then. */
+  readonly draining?: AbortSignal
 }
 
 /** The largest body upstream takes. */
@@ -51,25 +69,82 @@ const MAX_BODY_BYTES = 3 * 1024 * 1024
 const REQUEST_TIMEOUT_MS = 60_000
 
 export function createApiServer(options: ApiServerOptions): (exchange: Exchange) => Promise<void> {
+  const streams = createStreams(options.draining)
   return async (exchange) => {
+    const cross = options.cors?.(exchange)
+    if (cross !== undefined && exchange.method === 'OPTIONS') return exchange.respond(204, cross)
     const request = readRequest(exchange)
-    const warnings: string[] = []
-    const auditId = auditIdOf(exchange, options.random)
-    let user = anonymous
+    const observation = options.observe?.(observed(exchange, request))
+    const context: AnswerContext = {
+      auditId: auditIdOf(exchange, options.random),
+      warnings: [],
+      headers: [...(options.fixedHeaders ?? []), ...(cross ?? [])],
+      streams,
+    }
+    let code = 500
+    let bytes: number | undefined
     try {
-      user = await identify(options, exchange)
-      const decision = await options.authorize(user, request.info)
-      if (!decision.allowed) throw forbidden(user, request.info, decision.reason)
-      const call = createCall({ exchange, request, user, warnings })
-      const answer = await withDeadline(options.clock, request, () => route(options, call))
-      await send(exchange, answer, { auditId, warnings, flow: options.flowHeaders?.(user, request.info) ?? [] })
-    } catch (error) {
-      const status = asStatus(error)
-      if (error !== status && status.status.code === 500) options.onError?.(error, request.info)
-      const flow = options.flowHeaders?.(user, request.info) ?? []
-      await send(exchange, errorAnswer(options, exchange, status), { auditId, warnings, flow })
+      const answer = await answerTo(options, exchange, { request, context })
+      ;({ status: code } = answer)
+      bytes = lengthOf(answer)
+      await send(exchange, answer, context)
+    } finally {
+      observation?.end(code, bytes)
     }
   }
+}
+
+interface Progress {
+  readonly request: Request
+  readonly context: AnswerContext
+}
+
+/** Never throws: what goes wrong is an answer too. A place among the running requests is held until there is one. */
+async function answerTo(
+  options: ApiServerOptions,
+  exchange: Exchange,
+  { request, context }: Progress,
+): Promise<Answer> {
+  const { info } = request
+  let user = anonymous
+  let leave: (() => void) | undefined
+  try {
+    user = await identify(options, exchange)
+    if (options.impersonate !== undefined) user = await options.impersonate(user, info, exchange)
+    leave = options.inflight?.enter(user, info)
+    if (leave === undefined && options.inflight !== undefined) return tooManyRequests()
+    const decision = await options.authorize(user, info)
+    if (!decision.allowed) throw forbidden(user, info, decision.reason)
+    const call = createCall({ exchange, request, user, warnings: context.warnings })
+    return await withDeadline(options, request, () => route(options, call))
+  } catch (error) {
+    const status = asStatus(error)
+    if (error !== status && status.status.code === 500) options.onError?.(error, info)
+    return errorAnswer(options, exchange, status)
+  } finally {
+    leave?.()
+    context.headers.push(...(options.flowHeaders?.(user, info) ?? []))
+  }
+}
+
+/** Upstream's own words, as plain text: no Status is made when there is no time for anything. */
+function tooManyRequests(): WholeAnswer {
+  return {
+    status: 429,
+    contentType: 'text/plain; charset=utf-8',
+    body: 'Too many requests, please try again later.\n',
+    headers: { 'Retry-After': '1', 'X-Content-Type-Options': 'nosniff' },
+  }
+}
+
+function observed({ method, headers }: Exchange, { info, query }: Request): Parameters<ObserveRequest>[0] {
+  return { info, method, contentType: headers['content-type'] ?? '', isDryRun: query.has('dryRun') }
+}
+
+function lengthOf(answer: Answer): number | undefined {
+  if (isStream(answer)) return undefined
+  const { body } = answer
+  return typeof body === 'string' || Buffer.isBuffer(body) ? body.length : answer.length
 }
 
 interface Request {
@@ -87,10 +162,7 @@ function readRequest({ method, path: target }: Exchange): Request {
 
 async function identify({ authenticate }: ApiServerOptions, exchange: Exchange): Promise<User> {
   const user = await authenticate(exchange)
-  if (user !== undefined) return authenticated(user)
-  // Credentials that nobody recognises are wrong ones; none at all are anonymous.
-  if (exchange.headers.authorization !== undefined) throw unauthorizedError('Unauthorized')
-  return anonymous
+  return user === undefined ? anonymous : authenticated(user)
 }
 
 async function route(options: ApiServerOptions, call: Call): Promise<Answer> {
@@ -138,11 +210,15 @@ function createCall({ exchange, request, user, warnings }: CallParts): Call {
 }
 
 /** `timeout` is the client's wish, at most ours. Watches and connections that are handed on have no deadline here. */
-async function withDeadline(clock: Clock, { query, info }: Request, work: () => Promise<Answer>): Promise<Answer> {
+async function withDeadline(
+  { clock, requestTimeoutMs = REQUEST_TIMEOUT_MS }: ApiServerOptions,
+  { query, info }: Request,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
   const wish = query.get('timeout')
-  if (wish !== null && info.verb !== 'watch') timeoutOf(wish)
-  if (info.verb === 'watch' || info.rest.length > 0) return work()
-  const limitMs = wish === null ? REQUEST_TIMEOUT_MS : Math.min(REQUEST_TIMEOUT_MS, timeoutOf(wish))
+  const wishMs = wish === null || info.verb === 'watch' ? undefined : timeoutOf(wish)
+  if (isLongRunning(info) || info.rest.length > 0) return work()
+  const limitMs = wishMs === undefined ? requestTimeoutMs : Math.min(requestTimeoutMs, wishMs)
   const late = Promise.withResolvers<never>()
   const timer = clock.after(limitMs, () => late.reject(timedOut()), { background: true })
   try {
@@ -164,21 +240,6 @@ function timeoutOf(text: string): number {
   } catch (cause) {
     throw badRequestError(`invalid timeout specified in the request URL - ${(cause as Error).message}`)
   }
-}
-
-function forbidden({ name }: User, info: RequestInfo, reason: string): Error {
-  const why = reason === '' ? '' : `: ${reason}`
-  if (!info.isResource)
-    return forbiddenError(
-      { group: '', resource: '' },
-      '',
-      `User "${name}" cannot ${info.verb} path "${info.path}"${why}`,
-    )
-  const part = info.subresource === '' ? '' : `/${info.subresource}`
-  const where = info.namespace === '' ? 'at the cluster scope' : `in the namespace "${info.namespace}"`
-  const resource = { group: info.group, resource: info.resource }
-  const text = `User "${name}" cannot ${info.verb} resource "${info.resource}${part}" in API group "${info.group}" ${where}${why}`
-  return forbiddenError(resource, info.name, text)
 }
 
 function asStatus(error: unknown): StatusError {
@@ -208,23 +269,24 @@ function errorAnswer({ encoder }: ApiServerOptions, exchange: Exchange, { status
 
 interface AnswerContext {
   readonly auditId: string
-  readonly warnings: readonly string[]
-  readonly flow: HeaderList
+  readonly warnings: string[]
+  readonly headers: string[]
+  readonly streams: Streams
 }
 
-async function send(exchange: Exchange, answer: Answer, { auditId, warnings, flow }: AnswerContext): Promise<void> {
+async function send(exchange: Exchange, answer: Answer, context: AnswerContext): Promise<void> {
   const headers = [
     'Audit-Id',
-    auditId,
+    context.auditId,
     'Cache-Control',
     answer.headers?.['Cache-Control'] ?? 'no-cache, private',
     'Content-Type',
     answer.contentType,
     ...Object.entries(answer.headers ?? {}).flatMap(([name, value]) => (name === 'Cache-Control' ? [] : [name, value])),
-    ...warningHeaders(warnings),
-    ...flow,
+    ...warningHeaders(context.warnings),
+    ...context.headers,
   ]
-  if (isStream(answer)) return streamTo(exchange, answer.status, headers, answer)
+  if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
   const { body } = answer
   if (typeof body === 'string' || Buffer.isBuffer(body)) exchange.respond(answer.status, headers, body)
   else
@@ -234,14 +296,36 @@ async function send(exchange: Exchange, answer: Answer, { auditId, warnings, flo
     })
 }
 
+/** Answers without end that are running; all of them end when the server does. */
+interface Streams {
+  /** Aborted when the stream is to end. `release` when it has. */
+  open(): AbortController
+  release(stream: AbortController): void
+}
+
+/** One listener for all of them: a signal for each, joined to the server's, would cost more than the watch itself. */
+function createStreams(draining: AbortSignal | undefined): Streams {
+  const running = new Set<AbortController>()
+  draining?.addEventListener('abort', () => running.forEach((stream) => stream.abort()), { once: true })
+  return {
+    open() {
+      const stream = new AbortController()
+      if (draining?.aborted) stream.abort()
+      running.add(stream)
+      return stream
+    },
+    release: (stream) => void running.delete(stream),
+  }
+}
+
 async function streamTo(
   exchange: Exchange,
-  status: number,
   headers: HeaderList,
   answer: Extract<Answer, { stream: unknown }>,
+  streams: Streams,
 ): Promise<void> {
-  const writer = exchange.stream(status, headers)
-  const gone = new AbortController()
+  const writer = exchange.stream(answer.status, headers)
+  const gone = streams.open()
   writer.onClose(() => gone.abort())
   const out: AnswerStream = {
     write: (chunk) => writer.write(typeof chunk === 'string' ? Buffer.from(chunk, 'latin1') : chunk),
@@ -249,7 +333,11 @@ async function streamTo(
     end: () => writer.end(),
     signal: gone.signal,
   }
-  await answer.stream(out)
+  try {
+    await answer.stream(out)
+  } finally {
+    streams.release(gone)
+  }
 }
 
 /** The client's own id is kept, so that its logs and ours can be laid side by side. */

@@ -149,9 +149,10 @@ class Watch {
   }
 
   #setTimers(): void {
-    const { options, clock, random } = this.#parts
+    const { options, clock, random, view } = this.#parts
     const seconds = options.timeoutSeconds ?? 0
-    const lastsMs = seconds > 0 ? seconds * 1000 : MIN_WATCH_MS * (1 + random.float())
+    const { minWatchMs = MIN_WATCH_MS } = view.services
+    const lastsMs = seconds > 0 ? seconds * 1000 : minWatchMs * (1 + random.float())
     this.#timers.push(clock.after(lastsMs, () => this.#ended.resolve(), { background: true }))
     if (options.allowWatchBookmarks !== true) return
     const every = (): void => {

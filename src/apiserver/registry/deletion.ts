@@ -23,13 +23,15 @@ export interface DeletionRequest {
   readonly options: DeleteOptions
   /** What the kind asks for: 0 for kinds nobody has to stop. */
   readonly graceSeconds: number
+  /** The kind keeps it, whatever its finalizers. */
+  readonly isHeld: boolean
   readonly nowMs: number
 }
 
-export function planDeletion({ object, options, graceSeconds, nowMs }: DeletionRequest): DeletionPlan {
+export function planDeletion({ object, options, graceSeconds, isHeld, nowMs }: DeletionRequest): DeletionPlan {
   const { metadata } = object
   const finalizersChanged = setPropagation(object, options)
-  const kept = (metadata.finalizers?.length ?? 0) > 0
+  const kept = isHeld || (metadata.finalizers?.length ?? 0) > 0
   if (metadata.deletionTimestamp !== undefined) {
     const shortened = shorten(metadata, graceSeconds, nowMs)
     if (!kept && metadata.deletionGracePeriodSeconds === 0) return { action: 'remove' }

@@ -114,6 +114,8 @@ export interface ResourceSpec<T extends KubeObject> {
   allocate?(next: T, old: T | undefined, context: WriteContext): Promise<Finish>
   /** How to delete; default: at once. May change the object that stays meanwhile. */
   deletion?(object: T, options: DeleteOptions, context: WriteContext): Deletion
+  /** Something of its own keeps an object that is being deleted, besides finalizers (a namespace's contents). */
+  isHeld?(object: T): boolean
   /** Called when the object has really gone. */
   released?(object: T, context: WriteContext): Promise<void>
 

@@ -26,6 +26,8 @@ export interface Services {
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
   /** Values as they rest on disk. */
   readonly atRest: AtRest
+  /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */
+  readonly minWatchMs?: number
 }
 
 /** What all writing verbs have in common. */

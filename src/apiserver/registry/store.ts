@@ -229,7 +229,8 @@ export class Store {
       await services.admission.validate(attributes)
       for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
       const finished = this.#canonical(object)
-      if (isFinished(finished)) return { entry: await this.#removeFinished(request, current, finished), now: current }
+      if (isFinished(finished) && this.resource.isHeld?.(finished) !== true)
+        return { entry: await this.#removeFinished(request, current, finished), now: current }
       if (sameButForTimes(finished, this.#canonical(old))) return { entry: current, now: current }
       const entry = await this.#commit(request, current.key, finished, current.modRevision)
       return { entry, now: entry ?? (await this.get(current.namespace, current.name, request.signal)) }
@@ -274,7 +275,8 @@ export class Store {
     const old = this.#stored(entry)
     const object = deepCopy(old)
     const graceSeconds = this.resource.deletion?.(object, options, context).graceSeconds ?? 0
-    const plan = planDeletion({ object, options, graceSeconds, nowMs: this.#services.clock.now() })
+    const isHeld = this.resource.isHeld?.(object) ?? false
+    const plan = planDeletion({ object, options, graceSeconds, isHeld, nowMs: this.#services.clock.now() })
     const attributes = this.#attributes(request, 'DELETE', { object: undefined, oldObject: old })
     await this.#services.admission.mutate(attributes)
     await this.#services.admission.validate(attributes)

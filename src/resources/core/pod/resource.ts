@@ -8,6 +8,7 @@ import { podWarnings } from '#model/pod-spec/warnings.ts'
 import { isScheduled, isTerminal } from '#model/pods.ts'
 
 import { appArmorWarnings } from './app-armor.ts'
+import { bindingPart } from './binding.ts'
 import { podColumns, podRowConditions } from './columns.ts'
 import { ephemeralContainers } from './ephemeral-containers.ts'
 import { preparePodCreate, preparePodUpdate } from './prepare.ts'
@@ -30,7 +31,7 @@ export const pod: Resource<Pod> = defineResource<Pod>({
   warnings: (next, old) => (old === undefined ? createWarnings(next) : []),
   deletion: deletionOf,
   status: podStatus,
-  parts: { ephemeralcontainers: ephemeralContainers, resize },
+  parts: { binding: bindingPart, ephemeralcontainers: ephemeralContainers, resize },
   fieldSelectors: {
     'spec.nodeName': ({ spec }) => spec.nodeName ?? '',
     'spec.restartPolicy': ({ spec }) => spec.restartPolicy ?? '',

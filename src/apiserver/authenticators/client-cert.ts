@@ -1,0 +1,43 @@
+/** Client certificates: the common name is the user, organizations are groups. */
+import { hash } from 'node:crypto'
+
+import type { Certificate } from '#lib/x509/certificate.ts'
+
+import { createPeerVerifier, type PeerVerifierOptions } from '../credentials/peer-certificate.ts'
+import type { User } from '../registry/resource.ts'
+import { EXTRA } from '../service-account-name.ts'
+import { CredentialError, type RequestAuthenticator } from './authenticator.ts'
+
+/** The attribute of a subject that holds the user's uid: Kubernetes' own. */
+const UID_ATTRIBUTE = '1.3.6.1.4.1.57683.2'
+
+export function createClientCertAuthenticator(options: PeerVerifierOptions): RequestAuthenticator {
+  const verify = createPeerVerifier(options)
+  const users = new WeakMap<Certificate, User>()
+  return ({ peer }) => {
+    const certificate = verify(peer)
+    if (certificate === undefined || certificate.subject.commonName === '') return undefined
+    const known = users.get(certificate)
+    if (known !== undefined) return known
+    const user = userOf(certificate)
+    users.set(certificate, user)
+    return user
+  }
+}
+
+function userOf(certificate: Certificate): User {
+  const { commonName, organizations } = certificate.subject
+  return {
+    name: commonName,
+    uid: uidOf(certificate),
+    groups: [...organizations, 'system:authenticated'].filter((group, at, all) => all.indexOf(group) === at),
+    extra: { [EXTRA.credentialId]: [`X509SHA256=${hash('sha256', certificate.der, 'hex')}`] },
+  }
+}
+
+function uidOf({ subject }: Certificate): string {
+  const uids = subject.attributes.filter(({ oid }) => oid === UID_ATTRIBUTE).map(({ value }) => value)
+  if (uids.length > 1) throw new CredentialError(`expected 1 UID, but found multiple: [${uids.join(' ')}]`)
+  if (uids[0] === '') throw new CredentialError('UID cannot be an empty string')
+  return uids[0] ?? ''
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import { type Certificate, signCertificate, type Signer } from '#lib/x509/certificate.ts'
+import { createKey } from '#lib/x509/key.ts'
+import { type Name, nameOf } from '#lib/x509/name.ts'
+import type { Usage } from '#lib/x509/usage.ts'
+
+import { createClientCertAuthenticator } from './client-cert.ts'
+import { createRequestHeaderAuthenticator, findRequestHeaderRisk } from './request-header.ts'
+
+const random = createSeededRandom(1)
+const clock0 = createVirtualClock()
+const DAY = 86_400_000
+
+interface CertificateWish {
+  readonly subject?: Name
+  readonly usages?: readonly Usage[]
+  readonly fromMs?: number
+  readonly untilMs?: number
+  readonly isAuthority?: boolean
+}
+
+function issue(by: Signer | undefined, wish: CertificateWish): Signer & { certificate: Certificate } {
+  const key = createKey()
+  const now = clock0.now()
+  const certificate = signCertificate(
+    {
+      subject: wish.subject ?? nameOf({ commonName: 'x' }),
+      key,
+      notBeforeMs: wish.fromMs ?? now - DAY,
+      notAfterMs: wish.untilMs ?? now + DAY,
+      usages: [...(wish.usages ?? ['client auth'])],
+      ...(wish.isAuthority === true ? { authority: {}, usages: ['cert sign'] } : {}),
+    },
+    by ?? { key },
+    random,
+  )
+  return { key, certificate }
+}
+
+const authority = (name: string): Signer & { certificate: Certificate } =>
+  issue(undefined, { subject: nameOf({ commonName: name }), isAuthority: true, untilMs: clock0.now() + 100 * DAY })
+
+function exchangeWith(chain: readonly Certificate[], rawHeaders: readonly string[] = []): Exchange {
+  const [leaf] = chain
+  const peer = {
+    address: '127.0.0.1',
+    port: 1,
+    isEncrypted: true,
+    serverName: undefined,
+    isTrusted: false,
+    certificate: leaf === undefined ? undefined : new X509Certificate(leaf.der),
+    chain: () => chain.map(({ der }) => der),
+  }
+  return { peer, rawHeaders, headers: {} } as unknown as Exchange
+}
+
+const clients = authority('clients')
+const proxies = authority('proxies')
+const roots = [clients.certificate]
+
+function ask(chain: readonly Certificate[], clock: VirtualClock = clock0): string | undefined {
+  return createClientCertAuthenticator({ clock, authorities: () => roots })(exchangeWith(chain))?.name
+}
+
+describe('client certificates', () => {
+  it('give name, groups and a fingerprint', () => {
+    const { certificate } = issue(clients, { subject: nameOf({ commonName: 'jane', organizations: ['dev', 'ops'] }) })
+    const user = createClientCertAuthenticator({ clock: clock0, authorities: () => roots })(exchangeWith([certificate]))
+    assert.equal(user?.name, 'jane')
+    assert.deepEqual(user.groups, ['dev', 'ops', 'system:authenticated'])
+    assert.match(user.extra['authentication.kubernetes.io/credential-id']?.[0] ?? '', /^X509SHA256=[0-9a-f]{64}$/)
+  })
+
+  const intermediate = issue(clients, { subject: nameOf({ commonName: 'middle' }), isAuthority: true })
+  const table: [string, () => Certificate[], string | RegExp | undefined][] = [
+    ['none', () => [], undefined],
+    ['of the authority', () => [issue(clients, {}).certificate], 'x'],
+    [
+      'of an intermediate that was sent along',
+      () => [issue(intermediate, {}).certificate, intermediate.certificate],
+      'x',
+    ],
+    ['of an intermediate that was not', () => [issue(intermediate, {}).certificate], /unknown authority/],
+    [
+      'without a name',
+      () => [issue(clients, { subject: nameOf({ commonName: '', organizations: ['system:masters'] }) }).certificate],
+      undefined,
+    ],
+    ['of another authority', () => [issue(proxies, {}).certificate], /unknown authority/],
+    [
+      'of an authority of the same name',
+      () => [issue(authority('clients'), {}).certificate],
+      /not signed by|unknown authority/,
+    ],
+    [
+      'signed by itself',
+      () => [issue(undefined, { subject: nameOf({ commonName: 'root' }) }).certificate],
+      /unknown authority/,
+    ],
+    [
+      'signed by another client',
+      () => {
+        const middle = issue(clients, {})
+        return [issue(middle, {}).certificate, middle.certificate]
+      },
+      /may not sign/,
+    ],
+    ['for servers', () => [issue(clients, { usages: ['server auth'] }).certificate], /not for "client auth"/],
+    [
+      'expired',
+      () => [issue(clients, { fromMs: clock0.now() - 2 * DAY, untilMs: clock0.now() - 1 }).certificate],
+      /expired/,
+    ],
+    ['too early', () => [issue(clients, { fromMs: clock0.now() + 1000 }).certificate], /not valid before/],
+  ]
+  for (const [what, chain, expected] of table) {
+    it(`${what}: ${expected instanceof RegExp ? 'refused' : (expected ?? 'nobody')}`, () => {
+      if (expected instanceof RegExp) assert.throws(() => ask(chain()), expected)
+      else assert.equal(ask(chain()), expected)
+    })
+  }
+
+  it('are looked at once a connection, and again when they expire or authorities change', async () => {
+    const clock = createVirtualClock(clock0.now())
+    const { certificate } = issue(clients, { untilMs: clock.now() + 60_000 })
+    let trusted: readonly Certificate[] = roots
+    const authenticate = createClientCertAuthenticator({ clock, authorities: () => trusted })
+    const exchange = exchangeWith([certificate])
+    const first = authenticate(exchange)
+    assert.equal(authenticate(exchange), first)
+    trusted = [proxies.certificate]
+    assert.throws(() => authenticate(exchange), /unknown authority/)
+    trusted = roots
+    assert.equal(authenticate(exchange)?.name, 'x')
+    await clock.advance(61_000)
+    assert.throws(() => authenticate(exchange), /expired/)
+  })
+})
+
+describe('request headers', () => {
+  const proxy = issue(proxies, { subject: nameOf({ commonName: 'front-proxy' }) }).certificate
+  const other = issue(proxies, { subject: nameOf({ commonName: 'other' }) }).certificate
+  const jane = issue(clients, { subject: nameOf({ commonName: 'front-proxy' }) }).certificate
+  const headers = [
+    'X-Remote-User',
+    'joe',
+    'X-Remote-Group',
+    'a',
+    'x-remote-group',
+    'b',
+    'X-Remote-Extra-Acme.com%2fTeam',
+    't',
+    'X-Remote-Uid',
+    '7',
+  ]
+  const authenticate = createRequestHeaderAuthenticator({
+    clock: clock0,
+    authorities: () => [proxies.certificate],
+    allowedNames: ['front-proxy'],
+    usernameHeaders: ['X-Remote-User'],
+    uidHeaders: ['X-Remote-Uid'],
+    groupHeaders: ['X-Remote-Group'],
+    extraHeaderPrefixes: ['X-Remote-Extra-'],
+  })
+
+  it('are believed from the proxy', () => {
+    assert.deepEqual(authenticate(exchangeWith([proxy], headers)), {
+      name: 'joe',
+      uid: '7',
+      groups: ['a', 'b'],
+      extra: { 'acme.com/team': ['t'] },
+    })
+    assert.equal(authenticate(exchangeWith([proxy])), undefined)
+  })
+
+  it('are believed from nobody else', () => {
+    assert.equal(authenticate(exchangeWith([], headers)), undefined)
+    assert.throws(() => authenticate(exchangeWith([other], headers)), /cn=other is not in the allowed list/)
+    assert.throws(() => authenticate(exchangeWith([jane], headers)), /unknown authority/)
+  })
+
+  it('must not rest on the authority of clients', () => {
+    assert.match(findRequestHeaderRisk(roots, roots, []) ?? '', /allowed-names/)
+    assert.equal(findRequestHeaderRisk(roots, roots, ['front-proxy']), undefined)
+    assert.equal(findRequestHeaderRisk([proxies.certificate], roots, []), undefined)
+  })
+})

@@ -1,0 +1,182 @@
+/** The authenticators in the order in which they are asked: connections first, then tokens; and all of them as one. */
+import type { Clock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import { unauthorizedError } from '#meta/status-errors.ts'
+
+import { aggregatedText } from '../authorizers/authorizer.ts'
+import type { PeerVerifierOptions } from '../credentials/peer-certificate.ts'
+import { type Authenticate, authenticated } from '../filters.ts'
+import type { User } from '../registry/resource.ts'
+import {
+  CredentialError,
+  type RequestAuthenticator,
+  type TokenAuthenticator,
+  type TokenIdentity,
+} from './authenticator.ts'
+import { createBootstrapTokenAuthenticator } from './bootstrap-token.ts'
+import { createClientCertAuthenticator } from './client-cert.ts'
+import type { LiveObjects } from './live-objects.ts'
+import { createOidcAuthenticator, type OidcOptions } from './oidc.ts'
+import { createRequestHeaderAuthenticator, type RequestHeaderOptions } from './request-header.ts'
+import { createServiceAccountAuthenticator, type ServiceAccountTokenOptions } from './service-account.ts'
+import { createStaticTokenAuthenticator } from './static-token.ts'
+import { createWebhookTokenAuthenticator, type WebhookTokenOptions } from './webhook.ts'
+
+/** What the flags set up; what is left out is not there. */
+export interface AuthenticatorSettings {
+  readonly clock: Clock
+  readonly objects: LiveObjects
+  /** `--api-audiences`: whom a token must be good for. */
+  readonly apiAudiences: readonly string[]
+  /** `--requestheader-*`. */
+  readonly requestHeader?: Settings<RequestHeaderOptions>
+  /** `--client-ca-file`. */
+  readonly clientCert?: Settings<PeerVerifierOptions>
+  /** The text of `--token-auth-file`. */
+  readonly staticTokens?: string
+  /** `--service-account-*`. */
+  readonly serviceAccounts?: Settings<ServiceAccountTokenOptions>
+  /** `--enable-bootstrap-token-auth`. */
+  readonly bootstrapTokens?: boolean
+  /** `--oidc-*`. */
+  readonly oidc?: Settings<OidcOptions>
+  /** `--authentication-token-webhook-*`. */
+  readonly webhook?: Settings<WebhookTokenOptions>
+}
+
+type Settings<T> = Omit<T, 'clock' | 'objects' | 'apiAudiences'>
+
+/** The authenticators that are set up, in upstream's order. Throws for settings that make no sense. */
+export function authenticatorsFor(settings: AuthenticatorSettings): AuthenticatorParts {
+  const { clock, objects, apiAudiences } = settings
+  const given = { clock, objects, apiAudiences }
+  const { requestHeader, clientCert, staticTokens, serviceAccounts, bootstrapTokens, oidc, webhook } = settings
+  const known = <T>(list: readonly (T | undefined)[]): T[] => list.filter((one) => one !== undefined)
+  return {
+    requests: known([
+      requestHeader && createRequestHeaderAuthenticator({ ...given, ...requestHeader }),
+      clientCert && createClientCertAuthenticator({ ...given, ...clientCert }),
+    ]),
+    tokens: known([
+      staticTokens === undefined ? undefined : createStaticTokenAuthenticator(staticTokens, given),
+      serviceAccounts && createServiceAccountAuthenticator({ ...given, ...serviceAccounts }),
+      bootstrapTokens === true ? createBootstrapTokenAuthenticator(given) : undefined,
+      oidc && createOidcAuthenticator({ ...given, ...oidc }),
+      webhook && createWebhookTokenAuthenticator({ ...given, ...webhook }),
+    ]),
+    apiAudiences,
+  }
+}
+
+export interface AuthenticatorParts {
+  /** Front proxy, then client certificates: upstream's order. */
+  readonly requests: readonly RequestAuthenticator[]
+  /** Static tokens, service accounts, bootstrap tokens, OpenID, webhook. */
+  readonly tokens: readonly TokenAuthenticator[]
+  /** `--api-audiences`: whom a token must be good for. */
+  readonly apiAudiences: readonly string[]
+  /** Told of credentials that were refused, for the log. */
+  readonly onRefusal?: (why: string) => void
+}
+
+export interface Authenticator {
+  /** For the server. Throws StatusError 401. */
+  readonly authenticate: Authenticate
+  /** For TokenReview. Rejects with CredentialError. */
+  readonly authenticateToken: (token: string, audiences: readonly string[]) => Promise<TokenIdentity>
+}
+
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  const { requests, apiAudiences, onRefusal } = parts
+  return {
+    authenticate(exchange) {
+      const problems: string[] = []
+      for (const authenticator of requests) {
+        const user = attempt(() => authenticator(exchange), problems)
+        if (user !== undefined) return authenticated(user)
+      }
+      const token = bearerToken(exchange) ?? websocketToken(exchange)
+      if (token !== undefined) return byToken(parts, token, problems)
+      return refuseAny(problems, onRefusal)
+    },
+    async authenticateToken(token, audiences) {
+      const problems: string[] = []
+      const wanted = audiences.length === 0 ? apiAudiences : audiences
+      const found = await askInTurn(parts.tokens, [token, wanted], problems)
+      if (found !== undefined) return { ...found, user: authenticated(found.user) }
+      throw new CredentialError(problems.length === 0 ? INVALID : aggregatedText(problems))
+    },
+  }
+}
+
+/** What is said of tokens that nobody knows. */
+export const INVALID = 'invalid bearer token'
+
+function byToken(
+  parts: AuthenticatorParts,
+  token: string,
+  problems: string[],
+): User | undefined | Promise<User | undefined> {
+  const { tokens, apiAudiences, onRefusal } = parts
+  const settle = (found: TokenIdentity | undefined): User | undefined => {
+    if (found !== undefined) return authenticated(found.user)
+    return refuseAny(problems.length === 0 ? [INVALID] : problems, onRefusal)
+  }
+  const found = askInTurn(tokens, [token, apiAudiences], problems)
+  return found instanceof Promise ? found.then(settle) : settle(found)
+}
+
+/** One that vouches is enough; what the others say counts only if none does. Without promises as long as possible. */
+function askInTurn(
+  authenticators: readonly TokenAuthenticator[],
+  question: readonly [string, readonly string[]],
+  problems: string[],
+): TokenIdentity | undefined | Promise<TokenIdentity | undefined> {
+  for (let at = 0; at < authenticators.length; at++) {
+    const found = attempt(() => authenticators[at]?.(...question), problems)
+    if (found instanceof Promise) {
+      const rest = authenticators.slice(at + 1)
+      const noting = found.catch((error: unknown) => note(error, problems))
+      return noting.then((later) => later ?? askInTurn(rest, question, problems))
+    }
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function attempt<T>(ask: () => T | undefined, problems: string[]): T | undefined {
+  try {
+    return ask()
+  } catch (error) {
+    return note(error, problems)
+  }
+}
+
+/** Whatever goes wrong with credentials ends as a refusal: a webhook that is away lets nobody in, and breaks nothing. */
+function note(error: unknown, problems: string[]): undefined {
+  problems.push(error instanceof Error ? error.message : String(error))
+}
+
+function refuseAny(problems: readonly string[], onRefusal: ((why: string) => void) | undefined): undefined {
+  if (problems.length === 0) return undefined
+  onRefusal?.(aggregatedText(problems))
+  throw unauthorizedError('Unauthorized')
+}
+
+/** `Authorization: Bearer <token>`. Other schemes are none of ours. */
+function bearerToken({ headers }: Exchange): string | undefined {
+  const [scheme = '', token = ''] = (headers.authorization ?? '').trim().split(' ')
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
+}
+
+const PROTOCOL_PREFIX = 'base64url.bearer.authorization.k8s.io.'
+
+/** Browsers cannot set headers on WebSockets: there the token comes as a subprotocol beside the real one. */
+function websocketToken({ headers, upgradeProtocol }: Exchange): string | undefined {
+  if (upgradeProtocol !== 'websocket') return undefined
+  const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
+  const ours = protocols.filter((one) => one.startsWith(PROTOCOL_PREFIX))
+  const encoded = ours[0]?.slice(PROTOCOL_PREFIX.length)
+  if (encoded === undefined || ours.length > 1 || protocols.length === 1) return undefined
+  return Buffer.from(encoded, 'base64url').toString()
+}

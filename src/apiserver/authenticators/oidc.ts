@@ -1,0 +1,147 @@
+/**
+ * OpenID Connect tokens: signed by a provider whose keys are fetched from it, read into users by the claims that
+ * `--oidc-*` name. The provider is asked for its keys when they are first needed, and again when a token names a key that
+ * is not among them.
+ */
+import type { Clock } from '#lib/clock.ts'
+import { JwtError } from '#lib/jwt/error.ts'
+import { type Claims, readUnverified, verifyToken } from '#lib/jwt/token.ts'
+
+import { ExpiringCache } from '../credentials/expiring-cache.ts'
+import { createProviderKeys, type FetchJson, type ProviderKeys } from '../credentials/provider-keys.ts'
+import type { User } from '../registry/resource.ts'
+import { EXTRA } from '../service-account-name.ts'
+import { CredentialError, forAudiences, type TokenAuthenticator, tokenKey } from './authenticator.ts'
+
+export interface OidcOptions {
+  readonly clock: Clock
+  /** Fetches a JSON document of the provider, checked against `--oidc-ca-file`. */
+  readonly fetchJson: FetchJson
+  /** `--oidc-issuer-url`: https. */
+  readonly issuerUrl: string
+  /** `--oidc-client-id`: must be among the token's audiences. */
+  readonly clientId: string
+  /** `--oidc-username-claim`. */
+  readonly usernameClaim?: string
+  /** `--oidc-username-prefix`; `-` is none. Default: the issuer and `#`, but none for `email`. */
+  readonly usernamePrefix?: string
+  readonly groupsClaim?: string
+  readonly groupsPrefix?: string
+  readonly requiredClaims?: Readonly<Record<string, string>>
+  /** `--oidc-signing-algs`. */
+  readonly signingAlgs?: readonly string[]
+  readonly apiAudiences: readonly string[]
+}
+
+/** Who a token is for stays remembered this long, as upstream's token cache does. */
+const REMEMBERED_MS = 10_000
+const MAX_TOKENS = 8192
+/** Providers' clocks; only for the beginning of a token's time, its end is strict. */
+const NOT_BEFORE_LEEWAY_MS = 5 * 60_000
+
+interface Known {
+  readonly user: User
+  readonly expiresAtMs: number
+}
+
+/** Throws when the settings make no sense. */
+export function createOidcAuthenticator(options: OidcOptions): TokenAuthenticator {
+  const { clock, fetchJson, issuerUrl, apiAudiences } = options
+  if (!issuerUrl.startsWith('https://')) throw new Error(`"--oidc-issuer-url" must be https, not "${issuerUrl}"`)
+  if (options.clientId === '') throw new Error('"--oidc-issuer-url" needs "--oidc-client-id" too')
+  const keys = createProviderKeys({ clock, fetchJson, issuerUrl })
+  const known = new ExpiringCache<Known>(clock, MAX_TOKENS)
+  return async (token, audiences) => {
+    if (!isFrom(issuerUrl, token)) return undefined
+    const key = tokenKey(token)
+    let found = known.get(key)
+    if (found === undefined) {
+      found = await verify(options, keys, token)
+      known.set(key, found, REMEMBERED_MS)
+    }
+    if (clock.now() >= found.expiresAtMs) throw new CredentialError('oidc: verify token: oidc: token is expired')
+    return forAudiences(found.user, audiences, apiAudiences)
+  }
+}
+
+function isFrom(issuerUrl: string, token: string): boolean {
+  try {
+    return readUnverified(token).claims['iss'] === issuerUrl
+  } catch {
+    return false
+  }
+}
+
+async function verify(options: OidcOptions, keys: ProviderKeys, token: string): Promise<Known> {
+  const { clock, issuerUrl, clientId, signingAlgs = ['RS256'] } = options
+  const { alg, kid } = readUnverified(token).header
+  if (!signingAlgs.includes(alg)) {
+    throw new CredentialError(`oidc: verify token: oidc: id token signed with unsupported algorithm "${alg}"`)
+  }
+  const terms = {
+    clock,
+    issuers: [issuerUrl],
+    audiences: [clientId],
+    requireExpiry: true,
+    leewayMs: NOT_BEFORE_LEEWAY_MS,
+  }
+  try {
+    const { claims } = verifyToken(token, { ...terms, keys: await keys.for(kid) })
+    return { user: userOf(options, claims), expiresAtMs: Number(claims['exp']) * 1000 }
+  } catch (cause) {
+    if (cause instanceof CredentialError) throw cause
+    const text = cause instanceof JwtError || cause instanceof Error ? cause.message : String(cause)
+    throw new CredentialError(`oidc: verify token: ${text}`, { cause })
+  }
+}
+
+function userOf(options: OidcOptions, claims: Claims): User {
+  checkRequired(options, claims)
+  const tokenId = claims['jti']
+  return {
+    name: `${usernamePrefix(options)}${usernameOf(options, claims)}`,
+    uid: '',
+    groups: groupsOf(options, claims),
+    extra: typeof tokenId === 'string' && tokenId !== '' ? { [EXTRA.credentialId]: [`JTI=${tokenId}`] } : {},
+  }
+}
+
+function usernamePrefix({ usernameClaim = 'sub', usernamePrefix: prefix = '', issuerUrl }: OidcOptions): string {
+  if (prefix === '-') return ''
+  return prefix === '' && usernameClaim !== 'email' ? `${issuerUrl}#` : prefix
+}
+
+function usernameOf({ usernameClaim = 'sub' }: OidcOptions, claims: Claims): string {
+  const name = claims[usernameClaim]
+  if (typeof name !== 'string')
+    throw new CredentialError(`oidc: parse username claims "${usernameClaim}": not a string`)
+  if (name === '') throw new CredentialError(`oidc: parse username claims "${usernameClaim}": empty`)
+  // An address that the provider has not seen to be the user's may be anybody's.
+  if (usernameClaim === 'email' && Object.hasOwn(claims, 'email_verified') && claims['email_verified'] !== true) {
+    throw new CredentialError('oidc: email not verified')
+  }
+  return name
+}
+
+/** One group may stand there without a list around it. */
+function groupsOf({ groupsClaim = '', groupsPrefix = '' }: OidcOptions, claims: Claims): string[] {
+  if (groupsClaim === '' || !Object.hasOwn(claims, groupsClaim)) return []
+  const value = claims[groupsClaim]
+  const list: unknown[] = Array.isArray(value) ? value : [value]
+  if (!list.every((one) => typeof one === 'string')) {
+    throw new CredentialError(`oidc: parse groups claim "${groupsClaim}": not a string or a list of strings`)
+  }
+  return list.map((group) => `${groupsPrefix}${group}`)
+}
+
+function checkRequired({ requiredClaims = {} }: OidcOptions, claims: Claims): void {
+  for (const [claim, wanted] of Object.entries(requiredClaims)) {
+    if (!Object.hasOwn(claims, claim))
+      throw new CredentialError(`oidc: required claim ${claim} not present in ID token`)
+    const got = claims[claim]
+    if (got !== wanted) {
+      const text = typeof got === 'string' ? got : JSON.stringify(got)
+      throw new CredentialError(`oidc: required claim ${claim} value does not match. Got = ${text}, want = ${wanted}`)
+    }
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * Service account tokens: signed by us, so whose they are is verified once and remembered; whether they still hold is
+ * looked up on every use, because a token dies with the pod, node, secret or account it is bound to. The look-up is a
+ * comparison of what the cache has now with what was found right before. Upstream's pkg/serviceaccount, v1.36.
+ */
+import type { Clock } from '#lib/clock.ts'
+import { JwtError } from '#lib/jwt/error.ts'
+import type { VerifyingKey } from '#lib/jwt/key.ts'
+import { readUnverified, verifyToken } from '#lib/jwt/token.ts'
+import { epochMsOf } from '#meta/time.ts'
+
+import { ExpiringCache } from '../credentials/expiring-cache.ts'
+import { type Bond, LEGACY_ISSUER, type Subject, subjectOf } from '../credentials/token-subject.ts'
+import type { User } from '../registry/resource.ts'
+import { EXTRA, serviceAccountGroups, serviceAccountUser } from '../service-account-name.ts'
+import { CredentialError, intersect, type TokenAuthenticator, type TokenIdentity, tokenKey } from './authenticator.ts'
+import type { LiveObject, LiveObjects } from './live-objects.ts'
+
+export interface ServiceAccountTokenOptions {
+  readonly clock: Clock
+  readonly objects: LiveObjects
+  /** `--service-account-issuer`: the first signs, all are accepted. */
+  readonly issuers: readonly string[]
+  /** A new list when keys have changed, the same one otherwise. */
+  readonly keys: () => readonly VerifyingKey[]
+  readonly apiAudiences: readonly string[]
+  /** `--service-account-lookup`: whether tokens from secrets are looked up too. */
+  readonly lookup?: boolean
+  /** A token from a secret was used; whoever cares marks the secret with the day. */
+  readonly onLegacyUse?: (namespace: string, secret: string) => void
+}
+
+/** A token whose signature is right. */
+interface Verified {
+  readonly subject: Subject
+  readonly user: User
+  readonly audiences: readonly string[]
+  readonly expiresAtMs: number
+  /** What each bond was found to be at its last examination. */
+  readonly seen: (LiveObject | undefined)[]
+  /** When the bound objects were deleted that wait for removal. */
+  readonly deletedAtMs: (number | undefined)[]
+}
+
+/** Tokens remembered at once: every pod of a large cluster. */
+const MAX_TOKENS = 32_768
+/** Signatures are not looked at again for this long; everything else is, on every use. */
+const REMEMBERED_MS = 10 * 60_000
+/** How far clocks may be apart, also for objects that are being deleted. */
+const LEEWAY_MS = 60_000
+
+export function createServiceAccountAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
+  const { clock, keys, apiAudiences } = options
+  let verified = new ExpiringCache<Verified>(clock, MAX_TOKENS)
+  let current = keys()
+  return (token, audiences) => {
+    // A key that was taken away must not live on in what it vouched for.
+    if (keys() !== current) {
+      current = keys()
+      verified = new ExpiringCache<Verified>(clock, MAX_TOKENS)
+    }
+    const key = tokenKey(token)
+    let found = verified.get(key)
+    if (found === undefined) {
+      found = verify(options, token)
+      if (found === undefined) return undefined
+      verified.set(key, found, REMEMBERED_MS)
+    }
+    if (clock.now() > found.expiresAtMs) throw new CredentialError('service account token has expired')
+    const good = goodAudiences(found.audiences, audiences, apiAudiences)
+    const { subject, user } = found
+    const settle = (): TokenIdentity => {
+      noteLegacyUse(options, subject)
+      return { user, audiences: good }
+    }
+    return isUnchanged(options, found) ? settle() : examine(options, found).then(settle)
+  }
+}
+
+/** Undefined when another issuer's token, or none at all, is at hand. */
+function verify(
+  { clock, issuers, keys, lookup = true }: ServiceAccountTokenOptions,
+  token: string,
+): Verified | undefined {
+  const issuer = issuerOf(token)
+  if (issuer === undefined || (issuer !== LEGACY_ISSUER && !issuers.includes(issuer))) return undefined
+  try {
+    const { claims, audiences } = verifyToken(token, { keys: keys(), clock, leewayMs: LEEWAY_MS })
+    const subject = subjectOf(claims, token, lookup)
+    const expiry = claims['exp']
+    return {
+      subject,
+      user: userOf(subject),
+      audiences,
+      expiresAtMs: typeof expiry === 'number' ? expiry * 1000 + LEEWAY_MS : Infinity,
+      seen: subject.bonds.map(() => undefined),
+      deletedAtMs: subject.bonds.map(() => undefined),
+    }
+  } catch (cause) {
+    if (cause instanceof JwtError) throw new CredentialError(refusalText(cause), { cause })
+    throw cause
+  }
+}
+
+function issuerOf(token: string): string | undefined {
+  try {
+    const { iss } = readUnverified(token).claims
+    return typeof iss === 'string' ? iss : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function refusalText({ code, message }: JwtError): string {
+  if (code === 'expired') return 'service account token has expired'
+  if (code === 'signature') return 'invalid signature, no keys found'
+  if (code !== 'not-yet-valid') return message
+  return message.includes('future')
+    ? 'service account token is issued in the future'
+    : 'service account token is not valid yet'
+}
+
+/** A token that names nobody is for the API server alone. */
+function goodAudiences(stated: readonly string[], wanted: readonly string[], own: readonly string[]): string[] {
+  const of = stated.length === 0 ? own : stated
+  const target = wanted.length === 0 ? own : wanted
+  const good = intersect(of, target)
+  if (good.length > 0 || own.length === 0) return good
+  throw new CredentialError(`token audiences ${quoted(of)} is invalid for the target audiences ${quoted(target)}`)
+}
+
+function quoted(texts: readonly string[]): string {
+  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
+}
+
+function noteLegacyUse({ onLegacyUse }: ServiceAccountTokenOptions, { namespace, legacySecret }: Subject): void {
+  if (legacySecret !== undefined) onLegacyUse?.(namespace, legacySecret)
+}
+
+function isUnchanged(
+  { objects, clock }: ServiceAccountTokenOptions,
+  { subject, seen, deletedAtMs }: Verified,
+): boolean {
+  const { bonds } = subject
+  for (let at = 0; at < bonds.length; at++) {
+    const { kind, namespace, name } = bonds[at] as Bond
+    const before = seen[at]
+    if (before === undefined || objects.peek(kind, namespace, name) !== before) return false
+    const deletedAt = deletedAtMs[at]
+    if (deletedAt !== undefined && clock.now() > deletedAt) return false
+  }
+  return true
+}
+
+/** Looks at everything the token is bound to. Throws CredentialError for the first that does not hold. */
+async function examine(options: ServiceAccountTokenOptions, verified: Verified): Promise<void> {
+  const { objects, clock } = options
+  for (const [at, bond] of verified.subject.bonds.entries()) {
+    const { kind, namespace, name } = bond
+    const cached = objects.peek(kind, namespace, name)
+    // The cache may be behind a token for an object that was just made; a refusal rests on the newest state.
+    const live = cached?.object.metadata.uid === bond.uid ? cached : await objects.get(kind, namespace, name)
+    const problem = live === undefined ? bond.whenMissing : findProblem(bond, live, clock.now())
+    if (problem !== undefined) throw new CredentialError(problem)
+    verified.seen[at] = live
+    const { deletionTimestamp } = live?.object.metadata ?? {}
+    verified.deletedAtMs[at] = deletionTimestamp === undefined ? undefined : epochMsOf(deletionTimestamp) + LEEWAY_MS
+  }
+}
+
+function findProblem(bond: Bond, { object }: LiveObject, nowMs: number): string | undefined {
+  const { uid = '', deletionTimestamp } = object.metadata
+  if (bond.uid !== undefined && uid !== bond.uid) return bond.whenOther(uid)
+  const graceMs = bond.diesAtOnce === true ? -Infinity : LEEWAY_MS
+  if (deletionTimestamp !== undefined && nowMs > epochMsOf(deletionTimestamp) + graceMs) return bond.whenDeleted
+  return bond.check?.(object)
+}
+
+function userOf({ namespace, name, uid, pod, node, tokenId }: Subject): User {
+  return {
+    name: serviceAccountUser({ namespace, name }),
+    uid,
+    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
+    extra: {
+      ...(tokenId === '' ? {} : { [EXTRA.credentialId]: [`JTI=${tokenId}`] }),
+      ...(node === undefined ? {} : { [EXTRA.nodeName]: [node.name] }),
+      ...(node === undefined || node.uid === '' ? {} : { [EXTRA.nodeUid]: [node.uid] }),
+      ...(pod === undefined ? {} : { [EXTRA.podName]: [pod.name], [EXTRA.podUid]: [pod.uid] }),
+    },
+  }
+}

@@ -1,0 +1,367 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Secret } from '#apis/core/v1.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import { discoveryDocument, toKeySet, verifyingKey } from '#lib/jwt/key.ts'
+import { createSigner } from '#lib/jwt/token.ts'
+import { createKey } from '#lib/x509/key.ts'
+import { StatusError } from '#meta/status.ts'
+import { timeOf } from '#meta/time.ts'
+
+import { ExpiringCache } from '../credentials/expiring-cache.ts'
+import { CredentialError, type TokenAuthenticator, type TokenIdentity } from './authenticator.ts'
+import { createBootstrapTokenAuthenticator } from './bootstrap-token.ts'
+import { authenticatorsFor, createAuthenticator } from './index.ts'
+import { createOidcAuthenticator, type OidcOptions } from './oidc.ts'
+import { createStaticTokenAuthenticator } from './static-token.ts'
+import { createWebhookTokenAuthenticator } from './webhook.ts'
+
+const apiAudiences = ['api']
+const nobody = { name: 'joe', uid: '', groups: [], extra: {} }
+
+describe('static tokens', () => {
+  const csv = 'secret1,jane,7,"dev,ops"\r\nsecret2,joe,8\n\n,skipped,9\nsecret3,"a ""b""",10,solo\nsecret1,late,1\n'
+  const authenticate = createStaticTokenAuthenticator(csv, { apiAudiences })
+  const user = async (token: string) => (await authenticate(token, []))?.user
+
+  it('are read from the file', async () => {
+    assert.deepEqual(await user('secret1'), { name: 'late', uid: '1', groups: [], extra: {} })
+    assert.deepEqual((await user('secret2'))?.name, 'joe')
+    assert.deepEqual(await user('secret3'), { name: 'a "b"', uid: '10', groups: ['solo'], extra: {} })
+    for (const token of ['', 'secret', 'secret11', '__proto__']) assert.equal(await user(token), undefined)
+  })
+
+  it('are for the API server', async () => {
+    assert.deepEqual((await authenticate('secret2', ['api', 'x']))?.audiences, ['api'])
+    assert.equal(await authenticate('secret2', ['vault']), undefined)
+  })
+
+  it('in a broken file stop the server', () => {
+    assert.throws(
+      () => createStaticTokenAuthenticator('a,b', { apiAudiences }),
+      /at least 3 columns.*found 2 in line 1/,
+    )
+    assert.throws(() => createStaticTokenAuthenticator('a,b,"c', { apiAudiences }), /stray quote in line 1/)
+  })
+})
+
+describe('bootstrap tokens', () => {
+  const clock = createVirtualClock()
+  const encode = (data: Record<string, string>): Record<string, string> =>
+    Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]))
+  const good = {
+    'token-id': 'abcdef',
+    'token-secret': '0123456789abcdef',
+    'usage-bootstrap-authentication': 'true',
+    'auth-extra-groups': 'system:bootstrappers:worker,system:bootstrappers:kubeadm:default',
+  }
+  async function check(data: Record<string, string>, rest: Partial<Secret> = {}, token = 'abcdef.0123456789abcdef') {
+    const secret = {
+      metadata: { name: 'bootstrap-token-abcdef' },
+      type: 'bootstrap.kubernetes.io/token',
+      data: encode(data),
+      ...rest,
+    }
+    const objects = {
+      peek: (_kind: unknown, namespace: string, name: string) =>
+        namespace === 'kube-system' && name === secret.metadata.name ? { object: secret } : undefined,
+      get: () => Promise.resolve(undefined),
+    }
+    return (await createBootstrapTokenAuthenticator({ clock, objects, apiAudiences })(token, []))?.user
+  }
+
+  it('make a bootstrapper', async () => {
+    assert.deepEqual(await check(good), {
+      name: 'system:bootstrap:abcdef',
+      uid: '',
+      groups: ['system:bootstrappers', 'system:bootstrappers:kubeadm:default', 'system:bootstrappers:worker'],
+      extra: {},
+    })
+    assert.ok(await check({ ...good, expiration: timeOf(clock.now() + 1000) }))
+  })
+
+  const table: [string, Record<string, string>, Partial<Secret>?, string?][] = [
+    ['another secret', good, {}, 'abcdef.0123456789abcdee'],
+    ['another form', good, {}, 'ABCDEF.0123456789abcdef'],
+    ['another type', good, { type: 'Opaque' }],
+    [
+      'a secret that is being deleted',
+      good,
+      { metadata: { name: 'bootstrap-token-abcdef', deletionTimestamp: timeOf(0) } },
+    ],
+    ['an id that is not its name', { ...good, 'token-id': 'xxxxxx' }],
+    ['no use for authentication', { ...good, 'usage-bootstrap-authentication': 'yes' }],
+    ['a time that has passed', { ...good, expiration: timeOf(clock.now() - 1000) }],
+    ['a time nobody can read', { ...good, expiration: 'tomorrow' }],
+    ['a group of others', { ...good, 'auth-extra-groups': 'system:masters' }],
+    ['a group hidden behind a line end', { ...good, 'auth-extra-groups': 'system:bootstrappers:a\nsystem:masters' }],
+  ]
+  for (const [what, data, rest, token] of table) {
+    it(`are nobody's with ${what}`, async () => assert.equal(await check(data, rest, token), undefined))
+  }
+})
+
+describe('OpenID tokens', () => {
+  const issuerUrl = 'https://login.example'
+  const key = createKey('rsa-2048')
+  const signer = createSigner(key)
+  const keys = [verifyingKey(key)]
+  function createWorld(more: Partial<OidcOptions> = {}) {
+    const clock = createVirtualClock()
+    const fetched: string[] = []
+    const documents = new Map<string, unknown>([
+      [`${issuerUrl}/.well-known/openid-configuration`, discoveryDocument(issuerUrl, `${issuerUrl}/keys`, keys)],
+      [`${issuerUrl}/keys`, toKeySet(keys)],
+    ])
+    const fetchJson = (url: string): Promise<unknown> => {
+      fetched.push(url)
+      return documents.has(url) ? Promise.resolve(documents.get(url)) : Promise.reject(new Error('away'))
+    }
+    const authenticate = createOidcAuthenticator({
+      clock,
+      fetchJson,
+      issuerUrl,
+      clientId: 'kube',
+      apiAudiences,
+      ...more,
+    })
+    const claims = {
+      iss: issuerUrl,
+      aud: 'kube',
+      sub: 'joe',
+      exp: clock.now() / 1000 + 600,
+      groups: ['dev'],
+      email: 'j@x',
+    }
+    const user = async (token: string) => (await authenticate(token, []))?.user
+    return { clock, fetched, documents, claims, user }
+  }
+
+  it('say who they are by the claims that are set', async () => {
+    const { user, claims, fetched } = createWorld({ groupsClaim: 'groups', groupsPrefix: 'oidc:' })
+    const token = signer.sign({ ...claims, jti: 'x' })
+    const found = await user(token)
+    assert.deepEqual([found?.name, found?.groups], [`${issuerUrl}#joe`, ['oidc:dev']])
+    assert.deepEqual(found?.extra, { 'authentication.kubernetes.io/credential-id': ['JTI=x'] })
+    await user(token)
+    assert.equal(fetched.length, 2)
+    const mail = createWorld({ usernameClaim: 'email' })
+    assert.equal((await mail.user(signer.sign(mail.claims)))?.name, 'j@x')
+    const bare = createWorld({ usernamePrefix: '-', groupsClaim: 'groups' })
+    assert.deepEqual((await bare.user(signer.sign({ ...bare.claims, groups: 'solo' })))?.groups, ['solo'])
+  })
+
+  const refused: [string, Partial<OidcOptions>, object, RegExp][] = [
+    ['for another client', {}, { aud: 'other' }, /Token is for/],
+    ['expired', {}, { exp: 1 }, /expired/],
+    ['without an end', {}, { exp: undefined }, /never expires/],
+    ['without a name', {}, { sub: undefined }, /parse username claims "sub"/],
+    ['with an empty name', {}, { sub: '' }, /parse username claims "sub"/],
+    [
+      'with an address nobody has verified',
+      { usernameClaim: 'email' },
+      { email_verified: false },
+      /email not verified/,
+    ],
+    ['without a claim that is required', { requiredClaims: { hd: 'x' } }, {}, /required claim hd not present/],
+    ['with another value of it', { requiredClaims: { hd: 'x' } }, { hd: 'y' }, /Got = y, want = x/],
+    ['with odd groups', { groupsClaim: 'groups' }, { groups: [1] }, /parse groups claim/],
+    ['by an algorithm that is not set', { signingAlgs: ['ES256'] }, {}, /unsupported algorithm "RS256"/],
+  ]
+  for (const [what, options, changed, text] of refused) {
+    it(`are refused ${what}`, async () => {
+      const { user, claims } = createWorld(options)
+      await assert.rejects(user(signer.sign({ ...claims, ...changed })), text)
+    })
+  }
+
+  it('of other issuers are none of ours', async () => {
+    const { user, claims } = createWorld()
+    assert.equal(await user(signer.sign({ ...claims, iss: 'https://x' })), undefined)
+    assert.equal(await user('opaque'), undefined)
+  })
+
+  it('with unknown keys make us ask the provider, though not all the time', async () => {
+    const { user, claims, fetched, clock, documents } = createWorld()
+    await user(signer.sign(claims))
+    const next = createKey('rsa-2048')
+    const token = createSigner(next).sign(claims)
+    await clock.advance(10_000)
+    await assert.rejects(user(token), /not signed by any key/)
+    await assert.rejects(user(token), /not signed by any key/)
+    assert.equal(fetched.length, 4)
+    documents.set(`${issuerUrl}/keys`, toKeySet([...keys, verifyingKey(next)]))
+    await clock.advance(10_000)
+    assert.ok(await user(token))
+  })
+
+  it('are refused while the provider is away or says it is another', async () => {
+    const { user, claims, documents, clock } = createWorld()
+    documents.clear()
+    await assert.rejects(user(signer.sign(claims)), /away/)
+    const other = discoveryDocument('https://evil', `${issuerUrl}/keys`, keys)
+    documents.set(`${issuerUrl}/.well-known/openid-configuration`, other)
+    await clock.advance(10_000)
+    await assert.rejects(user(signer.sign(claims)), /calls itself/)
+  })
+
+  it('need https and a client', () => {
+    assert.throws(() => createWorld({ issuerUrl: 'http://x' }), /https/)
+    assert.throws(() => createWorld({ clientId: '' }), /client-id/)
+  })
+})
+
+describe('webhook tokens', () => {
+  it('are asked about once while the answer is fresh, however many ask', async () => {
+    const clock = createVirtualClock()
+    let asked = 0
+    const status = { authenticated: true, user: { username: 'joe', groups: ['a', 7], extra: { k: ['v'] } } }
+    const send = () => (asked++, Promise.resolve(status))
+    const authenticate = createWebhookTokenAuthenticator({ clock, send, apiAudiences })
+    const all = await Promise.all([1, 2, 3].map(async () => authenticate('t', ['api'])))
+    assert.deepEqual(all[2], { user: { name: 'joe', uid: '', groups: ['a'], extra: { k: ['v'] } }, audiences: ['api'] })
+    assert.equal(asked, 1)
+    await authenticate('other', ['api'])
+    await clock.advance(120_001)
+    await authenticate('t', ['api'])
+    assert.equal(asked, 3)
+  })
+
+  it('are good only for audiences that the webhook, or without its word the API server, names', async () => {
+    const answering = (status: Record<string, unknown>) =>
+      createWebhookTokenAuthenticator({
+        clock: createVirtualClock(),
+        send: () => Promise.resolve(status),
+        apiAudiences,
+      })
+    const yes = { authenticated: true, user: { username: 'joe' } }
+    assert.equal(await answering(yes)('t', ['vault']), undefined)
+    assert.deepEqual((await answering({ ...yes, audiences: ['vault'] })('t', ['vault']))?.audiences, ['vault'])
+    assert.equal(await answering({ authenticated: false })('t', []), undefined)
+    assert.equal(await answering({ authenticated: 'true' })('t', []), undefined)
+    await assert.rejects(async () => answering({ error: 'revoked' })('t', []), { message: 'revoked' })
+  })
+})
+
+describe('authenticators together', () => {
+  const identity: TokenIdentity = { user: nobody, audiences: [] }
+  const knows =
+    (good: string, later = false): TokenAuthenticator =>
+    (token) => {
+      const found = token === good ? identity : undefined
+      return later ? Promise.resolve(found) : found
+    }
+  const angry: TokenAuthenticator = () => {
+    throw new CredentialError('wrong')
+  }
+  const exchange = (headers: Record<string, string>, upgradeProtocol?: string): Exchange =>
+    ({ headers, rawHeaders: [], peer: {}, upgradeProtocol }) as unknown as Exchange
+  const bearer = (token: string): Exchange => exchange({ authorization: `Bearer ${token}` })
+
+  it('let one vouch for whom others refuse', async () => {
+    const { authenticate } = createAuthenticator({
+      requests: [],
+      tokens: [angry, knows('a', true), knows('b')],
+      apiAudiences,
+    })
+    for (const token of ['a', 'b']) {
+      assert.deepEqual((await authenticate(bearer(token)))?.groups, ['system:authenticated'])
+    }
+    await assert.rejects(
+      async () => authenticate(bearer('c')),
+      (error: StatusError) => {
+        assert.deepEqual([error.status.code, error.message, error.status.details], [401, 'Unauthorized', undefined])
+        return true
+      },
+    )
+  })
+
+  it('take a bad certificate for a refusal only when nothing else speaks for the client', async () => {
+    const refuse = (): never => {
+      throw new CredentialError('expired')
+    }
+    const heard: string[] = []
+    const { authenticate } = createAuthenticator({
+      requests: [refuse],
+      tokens: [knows('a')],
+      apiAudiences,
+      onRefusal: (why) => heard.push(why),
+    })
+    assert.equal((await authenticate(bearer('a')))?.name, 'joe')
+    assert.throws(() => authenticate(exchange({})), StatusError)
+    assert.deepEqual(heard, ['expired'])
+  })
+
+  it('leave those without credentials, or with a scheme of others, to be anonymous', () => {
+    const { authenticate } = createAuthenticator({ requests: [], tokens: [knows('a')], apiAudiences })
+    for (const authorization of ['', 'Basic x', 'Bearer', 'Bearer ', 'Bearer  a']) {
+      assert.equal(authenticate(exchange({ authorization })), undefined, authorization)
+    }
+  })
+
+  it('find the token of a WebSocket among its protocols', async () => {
+    const { authenticate } = createAuthenticator({ requests: [], tokens: [knows('a')], apiAudiences })
+    const offer = (token: string) => `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`
+    const ask = async (protocols: string, upgrade = 'websocket') =>
+      (await authenticate(exchange({ 'sec-websocket-protocol': protocols }, upgrade)))?.name
+    assert.equal(await ask(`${offer('a')}, v5.channel.k8s.io`), 'joe')
+    await assert.rejects(ask(`${offer('b')}, v5.channel.k8s.io`), StatusError)
+    assert.equal(await ask(offer('a')), undefined)
+    assert.equal(await ask(`${offer('a')}, x`, 'h2c'), undefined)
+  })
+
+  it('are made as far as they are set up, in order', () => {
+    const given = {
+      clock: createVirtualClock(),
+      objects: { peek: () => undefined, get: () => Promise.resolve(undefined) },
+      apiAudiences,
+    }
+    const none = authenticatorsFor(given)
+    assert.deepEqual([none.requests.length, none.tokens.length], [0, 0])
+    const all = authenticatorsFor({
+      ...given,
+      requestHeader: { authorities: () => [], allowedNames: [], usernameHeaders: ['X-Remote-User'] },
+      clientCert: { authorities: () => [] },
+      staticTokens: 'a,b,c',
+      serviceAccounts: { issuers: ['i'], keys: () => [] },
+      bootstrapTokens: true,
+      oidc: { fetchJson: () => Promise.resolve({}), issuerUrl: 'https://x', clientId: 'y' },
+      webhook: { send: () => Promise.resolve({}) },
+    })
+    assert.deepEqual([all.requests.length, all.tokens.length], [2, 5])
+    const [first] = all.tokens
+    assert.equal((first!('a', []) as TokenIdentity).user.name, 'b')
+  })
+
+  it('tell reviews what was wrong', async () => {
+    const { authenticateToken } = createAuthenticator({ requests: [], tokens: [angry, knows('a')], apiAudiences })
+    assert.equal((await authenticateToken('a', [])).user.name, 'joe')
+    await assert.rejects(authenticateToken('b', []), { name: 'CredentialError', message: 'wrong' })
+    const plain = createAuthenticator({ requests: [], tokens: [], apiAudiences })
+    await assert.rejects(plain.authenticateToken('b', []), { message: 'invalid bearer token' })
+  })
+})
+
+describe('expiring cache', () => {
+  it('keeps so many for so long', async () => {
+    const clock = createVirtualClock()
+    const cache = new ExpiringCache<number>(clock, 2)
+    cache.set('a', 1, 1000)
+    cache.set('b', 2, 5000)
+    cache.set('c', 3, 5000)
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((key) => cache.get(key)),
+      [undefined, 2, 3],
+    )
+    cache.set('b', 4, 1000)
+    await clock.advance(1000)
+    assert.deepEqual(
+      ['b', 'c'].map((key) => cache.get(key)),
+      [undefined, 3],
+    )
+    cache.set('d', 5, 0)
+    assert.equal(cache.size, 1)
+  })
+})

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+
+import { Pods } from '#apis/core/v1.ts'
+import { type ClusterRole, ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
+import { schemaFor } from '#apis/schemas.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { createAtRest } from '#storage/encryption/at-rest.ts'
+import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
+import { createMemoryBackend } from '#storage/memory.ts'
+import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
+
+import { createLiveObjects } from '../authenticators/live-objects.ts'
+import { systemRequest } from '../bootstrap/ensure.ts'
+import { ensurePolicy } from '../bootstrap/policy.ts'
+import { admitAll } from '../registry/admission.ts'
+import { Registry } from '../registry/registry.ts'
+import { defineResource } from '../registry/resource.ts'
+import { resourceAccess } from './authorizer.ts'
+import { followNodeGraph } from './node/follow-node.ts'
+import { NodeGraph } from './node/graph.ts'
+import { followRbac } from './rbac/follow-rbac.ts'
+import { RbacIndex } from './rbac/rbac.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function createRegistry(): Promise<Registry> {
+  const [clock, random] = [createVirtualClock(), createSeededRandom(1)]
+  const backend = createMemoryBackend({ clock, random })
+  const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
+  const registry = new Registry({
+    backend,
+    cache,
+    clock,
+    random,
+    admission: admitAll,
+    isEnabled: () => false,
+    allowPrivileged: true,
+    schemaFor,
+    convert: (object: KubeObject) => object,
+    atRest: createAtRest(NO_ENCRYPTION, random),
+  })
+  // Names of roles are path segments; nothing else of their rules matters here.
+  const nameRule = (): string[] => []
+  for (const kind of [Roles, ClusterRoles, RoleBindings, ClusterRoleBindings, Pods]) {
+    await registry.add(defineResource<KubeObject>({ kind, nameRule, generation: 'spec' }))
+  }
+  await cache.start()
+  closing.push(async () => {
+    await cache.close()
+    await backend.close()
+  })
+  return registry
+}
+
+const jane = { name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} }
+const get = resourceAccess({ verb: 'get', resource: 'pods', namespace: 'n1' })
+
+describe('following what is stored', () => {
+  it('keeps RBAC in step with writes, from before and after it began', async () => {
+    const registry = await createRegistry()
+    const roles = registry.storeOf(ClusterRoles)!
+    const bindings = registry.storeOf(ClusterRoleBindings)!
+    const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]
+    const role: ClusterRole = {
+      kind: 'ClusterRole',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      metadata: { name: 'r' },
+      rules,
+    }
+    await roles.create(systemRequest(ClusterRoles, ''), role)
+    const index = new RbacIndex()
+    const following = followRbac(registry, index)
+    await following.ready
+    assert.equal(index.authorize(jane, get).allowed, false)
+    await bindings.create(systemRequest(ClusterRoleBindings, ''), {
+      kind: 'ClusterRoleBinding',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      metadata: { name: 'b' },
+      subjects: [{ kind: 'User', name: 'jane' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' },
+    } as KubeObject)
+    await registry.services.cache.fresh()
+    assert.equal(index.authorize(jane, get).allowed, true)
+    await roles.update(systemRequest(ClusterRoles, ''), 'r', (live) => ({ ...live, rules: [] }) as KubeObject)
+    await registry.services.cache.fresh()
+    assert.equal(index.authorize(jane, get).allowed, false)
+    following.close()
+  })
+
+  it('puts the default policy in place, once, and repairs it', async () => {
+    const registry = await createRegistry()
+    await ensurePolicy(registry, () => false)
+    const count = async (): Promise<number> => (await registry.list(ClusterRoles, '')).length
+    assert.equal(await count(), 69)
+    const store = registry.storeOf(ClusterRoles)!
+    const before = (await registry.get(ClusterRoles, '', 'view'))?.metadata.resourceVersion
+    await store.update(
+      systemRequest(ClusterRoles, ''),
+      'cluster-admin',
+      (live) => ({ ...live, rules: [] }) as KubeObject,
+    )
+    await store.delete(systemRequest(ClusterRoles, ''), 'edit', {})
+    await ensurePolicy(registry, () => false)
+    assert.equal(await count(), 69)
+    assert.equal((await registry.get(ClusterRoles, '', 'cluster-admin'))?.rules?.length, 2)
+    assert.equal((await registry.get(ClusterRoles, '', 'view'))?.metadata.resourceVersion, before)
+  })
+
+  it('ties pods to nodes, and shows the same live object until it changes', async () => {
+    const registry = await createRegistry()
+    const graph = new NodeGraph()
+    const following = followNodeGraph(registry, graph)
+    await following.ready
+    const store = registry.storeOf(Pods)!
+    const pod = {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: { name: 'p', namespace: 'n1' },
+      spec: { nodeName: 'alpha', serviceAccountName: 'bot', containers: [] },
+      status: {},
+    }
+    await store.create(systemRequest(Pods, 'n1'), pod)
+    await registry.services.cache.fresh()
+    assert.equal(graph.relates('alpha', 'serviceaccount/n1/bot'), true)
+    const live = createLiveObjects(registry)
+    const seen = live.peek(Pods, 'n1', 'p')
+    assert.ok(seen !== undefined && live.peek(Pods, 'n1', 'p') === seen)
+    assert.equal(await live.get(Pods, 'n1', 'p'), seen)
+    await store.delete(systemRequest(Pods, 'n1'), 'p', {})
+    await registry.services.cache.fresh()
+    assert.equal(graph.relates('alpha', 'serviceaccount/n1/bot'), false)
+    assert.equal(live.peek(Pods, 'n1', 'p'), undefined)
+    following.close()
+  })
+
+  it('needs the resources of RBAC to be served', () => {
+    assert.throws(() => followRbac({ storeOf: () => undefined }, new RbacIndex()), /needs the resource "roles"/)
+  })
+})

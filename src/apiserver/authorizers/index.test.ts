@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+import type { StatusError } from '#meta/status.ts'
+
+import type { User } from '../registry/resource.ts'
+import {
+  asAuthorize,
+  type Authorizer,
+  forbiddenAccess,
+  NO_RULES,
+  pathAccess,
+  resourceAccess,
+  type Verdict,
+} from './authorizer.ts'
+import { createAuthorizer } from './index.ts'
+import { createWebhookAuthorizer } from './webhook.ts'
+
+const jane: User = { name: 'jane', uid: 'u', groups: ['dev'], extra: { a: ['b'] } }
+const root: User = { ...jane, groups: ['system:masters'] }
+const get = resourceAccess({ verb: 'get', resource: 'pods', namespace: 'n1', name: 'x' })
+
+function saying(verdict: Partial<Verdict>, later = false): Authorizer {
+  const whole = { allowed: false, denied: false, reason: '', ...verdict }
+  return {
+    authorize: () => (later ? Promise.resolve(whole) : whole),
+    rulesFor: () => ({ ...NO_RULES, incomplete: later }),
+  }
+}
+
+describe('authorization modes', () => {
+  it('are asked in order, the first yes or final no counting', async () => {
+    const table: [Partial<Verdict>, Partial<Verdict>, boolean, string][] = [
+      [{ allowed: true, reason: 'a' }, { denied: true }, true, 'a'],
+      [{ denied: true, reason: 'never' }, { allowed: true }, false, 'never'],
+      [{ reason: 'a' }, { allowed: true, reason: 'b' }, true, 'b'],
+      [{ reason: 'a' }, { reason: 'b' }, false, 'a\nb'],
+      [{ reason: '' }, { reason: 'b' }, false, 'b'],
+    ]
+    for (const later of [false, true]) {
+      for (const [node, rbac, allowed, reason] of table) {
+        const authorizer = createAuthorizer(['Node', 'RBAC'], { node: saying(node, later), rbac: saying(rbac) })
+        const verdict = await authorizer.authorize(jane, get)
+        assert.deepEqual([verdict.allowed, verdict.reason], [allowed, reason])
+        assert.equal((await authorizer.authorize(root, get)).allowed, true)
+      }
+    }
+  })
+
+  it('know yes to everything and no to everything', async () => {
+    assert.equal((await createAuthorizer(['AlwaysAllow'], {}).authorize(jane, get)).allowed, true)
+    const deny = createAuthorizer(['AlwaysDeny'], {})
+    assert.equal((await deny.authorize(jane, get)).reason, 'Everything is forbidden.')
+    assert.equal((await deny.authorize(root, get)).allowed, true)
+    assert.equal(createAuthorizer(['AlwaysAllow', 'AlwaysDeny'], {}).rulesFor(jane, 'n').resourceRules.length, 1)
+  })
+
+  it('refuse settings that make no sense', () => {
+    assert.throws(() => createAuthorizer([], {}), /at least one/)
+    assert.throws(() => createAuthorizer(['RBAC', 'RBAC'], {}), /more than once/)
+    assert.throws(() => createAuthorizer(['ABAC'], {}), /not a valid mode/)
+    assert.throws(() => createAuthorizer(['toString'], {}), /not a valid mode/)
+    assert.throws(() => createAuthorizer(['Webhook'], {}), /needs settings/)
+  })
+
+  it('answer with the failure of whoever could not decide, unless somebody allows', async () => {
+    const webhook = { clock: createVirtualClock(), send: () => Promise.reject(new Error('webhook is away')) }
+    const authorize = (rbac: Authorizer) => asAuthorize(createAuthorizer(['Webhook', 'RBAC'], { webhook, rbac }))
+    await assert.rejects(
+      async () => authorize(saying({}))(jane, get),
+      (error: StatusError) => error.status.code === 500,
+    )
+    assert.equal((await authorize(saying({ allowed: true }))(jane, get)).allowed, true)
+  })
+})
+
+describe('refusals', () => {
+  it('read as upstream writes them', () => {
+    const table: [ReturnType<typeof pathAccess>, string, string][] = [
+      [get, '', 'pods "x" is forbidden: User "jane" cannot get resource "pods" in API group "" in the namespace "n1"'],
+      [
+        resourceAccess({ verb: 'list', group: 'apps', resource: 'deployments', subresource: 'scale' }),
+        'why',
+        'deployments.apps is forbidden: User "jane" cannot list resource "deployments/scale" in API group "apps" at the cluster scope: why',
+      ],
+      [pathAccess('get', '/foo'), '', 'forbidden: User "jane" cannot get path "/foo"'],
+      [pathAccess('get', '/<script>'), '', 'forbidden: User "jane" cannot get path "/&lt;script&gt;"'],
+    ]
+    for (const [access, reason, text] of table) assert.equal(forbiddenAccess(jane, access, reason).message, text)
+  })
+})
+
+describe('webhook authorizer', () => {
+  it('asks once while the answer is fresh, longer for a yes than for a no', async () => {
+    const clock = createVirtualClock()
+    const asked: object[] = []
+    let status: Record<string, unknown> = { allowed: true, reason: 'because' }
+    const authorizer = createWebhookAuthorizer({
+      clock,
+      send: (review) => (asked.push(review), Promise.resolve(status)),
+    })
+    assert.deepEqual(await authorizer.authorize(jane, get), { allowed: true, denied: false, reason: 'because' })
+    await clock.advance(60_000)
+    assert.equal((await authorizer.authorize(jane, get)).allowed, true)
+    assert.equal(asked.length, 1)
+    await clock.advance(240_001)
+    status = { allowed: false }
+    assert.equal((await authorizer.authorize(jane, get)).allowed, false)
+    await clock.advance(30_001)
+    await authorizer.authorize(jane, get)
+    assert.equal(asked.length, 3)
+    assert.deepEqual(asked[0], {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: {
+        resourceAttributes: { namespace: 'n1', verb: 'get', resource: 'pods', name: 'x' },
+        user: 'jane',
+        groups: ['dev'],
+        extra: { a: ['b'] },
+        uid: 'u',
+      },
+    })
+  })
+
+  it('passes selectors on as requirements', async () => {
+    const asked: object[] = []
+    const authorizer = createWebhookAuthorizer({
+      clock: createVirtualClock(),
+      version: 'v1beta1',
+      send: (review) => (asked.push(review), Promise.resolve({})),
+    })
+    const list = {
+      verb: 'list',
+      resource: 'pods',
+      fieldSelector: 'spec.nodeName=a',
+      labelSelector: 'x in (b,c),!y,z>1',
+    }
+    await authorizer.authorize({ ...jane, extra: {}, uid: '' }, resourceAccess(list))
+    assert.deepEqual((asked[0] as { spec: unknown }).spec, {
+      resourceAttributes: {
+        verb: 'list',
+        resource: 'pods',
+        fieldSelector: { requirements: [{ key: 'spec.nodeName', operator: 'In', values: ['a'] }] },
+        labelSelector: {
+          requirements: [
+            { key: 'x', operator: 'In', values: ['b', 'c'] },
+            { key: 'y', operator: 'DoesNotExist' },
+          ],
+        },
+      },
+      user: 'jane',
+      group: ['dev'],
+    })
+  })
+
+  it('takes silence, contradiction and nonsense for no', async () => {
+    const clock = createVirtualClock()
+    const answering = (send: () => Promise<Record<string, unknown>>) =>
+      createWebhookAuthorizer({ clock, send }).authorize(jane, get)
+    assert.deepEqual(await answering(() => Promise.reject(new Error('away'))), {
+      allowed: false,
+      denied: false,
+      reason: '',
+      error: 'away',
+    })
+    const both = await answering(() => Promise.resolve({ allowed: true, denied: true }))
+    assert.deepEqual([both.allowed, both.denied], [false, true])
+    const odd = await answering(() => Promise.resolve({ allowed: 'yes', reason: 7 }))
+    assert.deepEqual(odd, { allowed: false, denied: false, reason: '' })
+  })
+})

@@ -1,0 +1,82 @@
+/** The authorizers in the order of `--authorization-mode`, as one. */
+import type { User } from '../registry/resource.ts'
+import { type Access, aggregatedText, type Authorizer, noOpinion, type RuleLists, type Verdict } from './authorizer.ts'
+import { alwaysAllow, alwaysDeny, privilegedGroup } from './fixed.ts'
+import { createWebhookAuthorizer, type WebhookAuthorizerOptions } from './webhook.ts'
+
+export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC' | 'Webhook'
+
+/** What the modes need that need anything. */
+export interface AuthorizerParts {
+  readonly rbac?: Authorizer
+  readonly node?: Authorizer
+  readonly webhook?: WebhookAuthorizerOptions
+}
+
+/** Members of `system:masters` pass before any mode is asked. Throws for a mode that is unknown, repeated or missing its part. */
+export function createAuthorizer(modes: readonly string[], parts: AuthorizerParts): Authorizer {
+  if (modes.length === 0) throw new Error('at least one authorization-mode must be passed')
+  if (new Set(modes).size < modes.length) {
+    throw new Error(`authorization-mode ${JSON.stringify(modes)} has mode specified more than once`)
+  }
+  return unionOf([privilegedGroup, ...modes.map((mode) => authorizerOf(mode, parts))])
+}
+
+function authorizerOf(mode: string, { rbac, node, webhook }: AuthorizerParts): Authorizer {
+  const known: Readonly<Record<AuthorizationMode, Authorizer | undefined>> = {
+    AlwaysAllow: alwaysAllow,
+    AlwaysDeny: alwaysDeny,
+    Node: node,
+    RBAC: rbac,
+    Webhook: webhook && createWebhookAuthorizer(webhook),
+  }
+  if (!Object.hasOwn(known, mode)) throw new Error(`authorization-mode "${mode}" is not a valid mode`)
+  const authorizer = known[mode as AuthorizationMode]
+  if (authorizer === undefined) throw new Error(`authorization-mode "${mode}" needs settings of its own: give them too`)
+  return authorizer
+}
+
+/** The first yes or final no counts; otherwise the reasons of all, one a line. */
+export function unionOf(authorizers: readonly Authorizer[]): Authorizer {
+  return {
+    authorize: (user, access) => ask({ authorizers, user, access }, 0, []),
+    rulesFor: (user, namespace) => joinRules(authorizers.map((one) => one.rulesFor(user, namespace))),
+  }
+}
+
+interface Question {
+  readonly authorizers: readonly Authorizer[]
+  readonly user: User
+  readonly access: Access
+}
+
+/** Goes on without promises as long as the authorizers do. */
+function ask(question: Question, from: number, heard: Verdict[]): Verdict | Promise<Verdict> {
+  const { authorizers, user, access } = question
+  for (let at = from; at < authorizers.length; at++) {
+    const verdict = (authorizers[at] as Authorizer).authorize(user, access)
+    if (verdict instanceof Promise) {
+      return verdict.then((later) => (isFinal(later) ? later : ask(question, at + 1, [...heard, later])))
+    }
+    if (isFinal(verdict)) return verdict
+    heard.push(verdict)
+  }
+  const reason = heard.map((one) => one.reason).filter((text) => text !== '')
+  const errors = heard.flatMap(({ error }) => (error === undefined ? [] : [error]))
+  const verdict = noOpinion(reason.join('\n'))
+  return errors.length === 0 ? verdict : { ...verdict, error: aggregatedText(errors) }
+}
+
+function isFinal({ allowed, denied }: Verdict): boolean {
+  return allowed || denied
+}
+
+function joinRules(lists: readonly RuleLists[]): RuleLists {
+  const errors = lists.flatMap(({ error }) => (error === undefined ? [] : [error]))
+  const joined: RuleLists = {
+    resourceRules: lists.flatMap(({ resourceRules }) => resourceRules),
+    nonResourceRules: lists.flatMap(({ nonResourceRules }) => nonResourceRules),
+    incomplete: lists.some(({ incomplete }) => incomplete),
+  }
+  return errors.length === 0 ? joined : { ...joined, error: aggregatedText(errors) }
+}

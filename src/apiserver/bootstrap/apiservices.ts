@@ -1,0 +1,89 @@
+/**
+ * The APIServices by which the server announces its own groups. The numbers order discovery: groups by the first,
+ * versions of a group by the second, the highest first. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
+ */
+import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
+import { semanticEqual } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { ensure, systemRequest } from './ensure.ts'
+
+const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged'
+
+/** Of each group: its priority, then its versions with theirs. Versions that are not served are left out. */
+const priorities: readonly (readonly [group: string, priority: number, versions: Readonly<Record<string, number>>])[] =
+  [
+    ['', 18_000, { v1: 1 }],
+    ['apps', 17_800, { v1: 15 }],
+    ['events.k8s.io', 17_750, { v1: 15, v1beta1: 5 }],
+    ['authentication.k8s.io', 17_700, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
+    ['authorization.k8s.io', 17_600, { v1: 15 }],
+    ['autoscaling', 17_500, { v2: 30, v1: 15 }],
+    ['batch', 17_400, { v1: 15, v1beta1: 9 }],
+    ['certificates.k8s.io', 17_300, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
+    ['networking.k8s.io', 17_200, { v1: 15, v1beta1: 9 }],
+    ['policy', 17_100, { v1: 15, v1beta1: 9 }],
+    ['rbac.authorization.k8s.io', 17_000, { v1: 15 }],
+    ['storage.k8s.io', 16_800, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
+    ['apiextensions.k8s.io', 16_700, { v1: 15 }],
+    ['admissionregistration.k8s.io', 16_700, { v1: 15, v1beta1: 12, v1alpha1: 9 }],
+    ['scheduling.k8s.io', 16_600, { v1: 15, v1alpha2: 2 }],
+    ['coordination.k8s.io', 16_500, { v1: 15, v1beta1: 13, v1alpha2: 12 }],
+    ['node.k8s.io', 16_300, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
+    ['discovery.k8s.io', 16_200, { v1: 15, v1beta1: 12 }],
+    ['resource.k8s.io', 16_200, { v1: 21, v1beta2: 15, v1beta1: 9, v1alpha3: 1 }],
+    ['flowcontrol.apiserver.k8s.io', 16_100, { v1: 21, v1beta3: 18, v1beta2: 15, v1beta1: 12 }],
+    ['internal.apiserver.k8s.io', 16_000, { v1alpha1: 9 }],
+    ['storagemigration.k8s.io', 15_800, { v1beta1: 9 }],
+  ]
+
+type LocalApiService = Omit<APIService, 'kind' | 'apiVersion'>
+
+/** Those of the group versions that `isServed` lets through. */
+export function localApiServices(isServed: (group: string, version: string) => boolean): LocalApiService[] {
+  return priorities.flatMap(([group, groupPriorityMinimum, versions]) =>
+    Object.entries(versions)
+      .filter(([version]) => isServed(group, version))
+      .map(([version, versionPriority]) => ({
+        metadata: { name: `${version}.${group}`, labels: { [AUTO_MANAGED]: 'onstart' } },
+        spec: { ...(group === '' ? {} : { group }), version, groupPriorityMinimum, versionPriority },
+        status: {},
+      })),
+  )
+}
+
+/**
+ * Announces what `registry` serves, so call it when all resources are there. An APIService of the same name that people
+ * have made stays as it is; one that the server made and no longer serves goes.
+ */
+export async function ensureApiServices(registry: Registry): Promise<void> {
+  const store = registry.storeOf(APIServices)
+  if (store === undefined) return
+  const wanted = localApiServices((group, version) => registry.hasGroupVersion(group, version))
+  for (const object of wanted) {
+    if (!(await ensure(registry, APIServices, object))) await refresh(registry, object)
+  }
+  const names = new Set(wanted.map(({ metadata }) => metadata.name))
+  for (const { metadata } of await registry.list(APIServices, '')) {
+    if (names.has(metadata.name) || metadata.labels?.[AUTO_MANAGED] !== 'onstart') continue
+    try {
+      await store.delete(systemRequest(APIServices, ''), metadata.name ?? '', {})
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+}
+
+async function refresh(registry: Registry, { metadata, spec }: LocalApiService): Promise<void> {
+  const { name = '' } = metadata
+  const isStale = ({ metadata: there, spec: now }: APIService): boolean =>
+    there.labels?.[AUTO_MANAGED] !== undefined && !semanticEqual(now, spec)
+  const current = await registry.get(APIServices, '', name)
+  if (current === undefined || !isStale(current)) return
+  await registry
+    .storeOf(APIServices)
+    ?.update(systemRequest(APIServices, ''), name, (live) =>
+      isStale(live as APIService) ? ({ ...live, spec } as APIService) : live,
+    )
+}

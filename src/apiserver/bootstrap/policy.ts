@@ -1,0 +1,60 @@
+/** Puts the default roles and bindings in place, and brings those that are there up to date. */
+import type { Kind } from '#apis/kinds.ts'
+import { ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
+import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '#apis/rbac/v1.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { systemRequest } from './ensure.ts'
+import { planReconcile } from './reconcile.ts'
+import { bootstrapPolicy } from './roles.ts'
+
+type PolicyObject = Role | ClusterRole | RoleBinding | ClusterRoleBinding
+
+/** Namespaces must be there. Kinds that are not served are left out. */
+export async function ensurePolicy(registry: Registry, isEnabled: (gate: string) => boolean): Promise<void> {
+  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy(isEnabled)
+  const lists: [Kind, readonly PolicyObject[]][] = [
+    [ClusterRoles, clusterRoles],
+    [ClusterRoleBindings, clusterRoleBindings],
+    [Roles, roles],
+    [RoleBindings, roleBindings],
+  ]
+  for (const [kind, wanted] of lists) {
+    // Each of a kind by itself; the store commits what comes together together.
+    await Promise.all(wanted.map((object) => reconcile(registry, kind, object)))
+  }
+}
+
+/** Tries before giving up, when somebody else makes and removes the same object all the time. */
+const TRIES = 3
+
+async function reconcile(registry: Registry, kind: Kind, wanted: PolicyObject): Promise<void> {
+  for (let tries = TRIES; ; tries--) {
+    try {
+      await reconcileOnce(registry, kind, wanted)
+      return
+    } catch (error) {
+      if (tries === 1 || !(isAlreadyExists(error) || isNotFound(error))) throw error
+    }
+  }
+}
+
+async function reconcileOnce(registry: Registry, kind: Kind, wanted: PolicyObject): Promise<void> {
+  const store = registry.storeOf(kind)
+  if (store === undefined) return
+  const { namespace = '', name = '' } = wanted.metadata
+  const request = systemRequest(kind, namespace)
+  const existing = (await store.get(namespace, name))?.object as PolicyObject | undefined
+  const plan = planReconcile(existing, wanted)
+  if (plan.action === 'none') return
+  if (plan.action === 'update') {
+    await store.update(request, name, (live) => {
+      const again = planReconcile(live as PolicyObject, wanted)
+      return again.action === 'update' ? again.object : live
+    })
+    return
+  }
+  if (plan.action === 'recreate') await store.delete(request, name, {})
+  await store.create(request, plan.object)
+}

@@ -1,0 +1,70 @@
+/**
+ * The certificate of a connection, verified against authorities of ours. A connection is looked at once: what was found
+ * holds until a certificate on the way expires or the authorities change.
+ */
+import type { Clock } from '#lib/clock.ts'
+import type { Peer } from '#lib/http/exchange.ts'
+import { type Certificate, parseCertificate } from '#lib/x509/certificate.ts'
+import { verifyChain } from '#lib/x509/chain.ts'
+import { X509Error } from '#lib/x509/error.ts'
+
+import { CredentialError } from '../authenticators/authenticator.ts'
+
+export interface PeerVerifierOptions {
+  readonly clock: Clock
+  /** A new list when the file has changed, the same one otherwise. */
+  readonly authorities: () => readonly Certificate[]
+}
+
+/** Undefined when the peer showed no certificate. Throws CredentialError for one that cannot be trusted. */
+export type VerifyPeer = (peer: Peer) => Certificate | undefined
+
+interface Finding {
+  readonly authorities: readonly Certificate[]
+  readonly validUntilMs: number
+  readonly outcome: Certificate | CredentialError
+}
+
+/** A certificate that was refused is looked at again after this long: it may have been too early. */
+const REFUSAL_MS = 10_000
+
+export function createPeerVerifier({ clock, authorities }: PeerVerifierOptions): VerifyPeer {
+  const findings = new WeakMap<Peer, Finding>()
+  return (peer) => {
+    if (peer.certificate === undefined) return undefined
+    const roots = authorities()
+    const nowMs = clock.now()
+    let finding = findings.get(peer)
+    if (finding === undefined || finding.authorities !== roots || nowMs > finding.validUntilMs) {
+      finding = examine(peer, roots, nowMs)
+      findings.set(peer, finding)
+    }
+    if (finding.outcome instanceof CredentialError) throw finding.outcome
+    return finding.outcome
+  }
+}
+
+function examine(peer: Peer, authorities: readonly Certificate[], nowMs: number): Finding {
+  try {
+    const [leafDer, ...others] = peer.chain()
+    if (leafDer === undefined) throw new X509Error('malformed', 'The certificate could not be read')
+    const leaf = parseCertificate(leafDer)
+    const intermediates = others.flatMap(readable)
+    const chain = verifyChain(leaf, { roots: authorities, intermediates, nowMs, usage: 'client auth' })
+    const validUntilMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs))
+    return { authorities, validUntilMs, outcome: leaf }
+  } catch (cause) {
+    if (!(cause instanceof X509Error)) throw cause
+    const outcome = new CredentialError(`verifying certificate failed: ${cause.message}`, { cause })
+    return { authorities, validUntilMs: nowMs + REFUSAL_MS, outcome }
+  }
+}
+
+/** What cannot be read cannot lie on the way; the leaf may be trusted without it. */
+function readable(der: Buffer): Certificate[] {
+  try {
+    return [parseCertificate(der)]
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { PolicyRule } from '#apis/rbac/v1.ts'
+import { StatusError } from '#meta/status.ts'
+
+import { resourceAccess } from './authorizers/authorizer.ts'
+import { RbacIndex } from './authorizers/rbac/rbac.ts'
+import { createImpersonation } from './impersonation.ts'
+import type { User } from './registry/resource.ts'
+import { EXTRA } from './service-account-name.ts'
+
+const AUTH = 'authentication.k8s.io'
+const jane: User = { name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} }
+const list = resourceAccess({ verb: 'list', resource: 'configmaps', namespace: 'default' })
+
+const legacy = (resource: string, ...names: string[]): PolicyRule => rule('impersonate', '', resource, names)
+const rule = (verb: string, group: string, resource: string, names: string[] = []): PolicyRule => ({
+  verbs: [verb],
+  apiGroups: [group],
+  resources: [resource],
+  ...(names.length === 0 ? {} : { resourceNames: names }),
+})
+
+async function become(
+  rules: PolicyRule[],
+  headers: string[],
+  asker = jane,
+  isConstrained = true,
+): Promise<User | string> {
+  const index = new RbacIndex()
+  index.setClusterRole({ metadata: { name: 'r' }, rules })
+  const roleRef = { apiGroup: '', kind: 'ClusterRole', name: 'r' }
+  index.setBinding({ metadata: { name: 'b' }, roleRef, subjects: [{ kind: 'User', name: asker.name }] })
+  const impersonate = createImpersonation({ authorizer: index, isConstrained })
+  try {
+    return await impersonate(asker, list, { rawHeaders: headers })
+  } catch (error) {
+    assert.ok(error instanceof StatusError)
+    return `${error.status.code} ${error.message}`
+  }
+}
+
+/** A refusal is its own text. */
+function shown(outcome: User | string): string {
+  return typeof outcome === 'string' ? outcome : JSON.stringify(outcome)
+}
+
+describe('impersonation', () => {
+  it('changes nothing for requests that ask for nobody', () => {
+    const impersonate = createImpersonation({ authorizer: new RbacIndex(), isConstrained: true })
+    assert.equal(impersonate(jane, list, { rawHeaders: ['Accept', '*/*', 'Impersonate', 'x'] }), jane)
+  })
+
+  it('needs a user when it names anything else', async () => {
+    const text = '400 requested groups ["g"] without impersonating a user name'
+    assert.equal(await become([], ['Impersonate-Group', 'g']), text)
+    assert.match(shown(await become([], ['Impersonate-Uid', '1'])), /^400 /)
+    assert.match(shown(await become([], ['Impersonate-Extra-Scope', '1'])), /^400 /)
+  })
+
+  it('by the old verb gives name, groups, uid and extra, each of which must be allowed', async () => {
+    const headers = ['Impersonate-User', 'joe', 'Impersonate-Group', 'a', 'impersonate-group', 'b']
+    const more = [
+      ...headers,
+      'Impersonate-Uid',
+      '7',
+      'Impersonate-Extra-Example.com%2fScope',
+      'x',
+      'Impersonate-Extra-Example.com%2fScope',
+      'y',
+    ]
+    const rules = [
+      legacy('users', 'joe'),
+      legacy('groups'),
+      rule('impersonate', AUTH, 'uids'),
+      rule('impersonate', AUTH, 'userextras/example.com/scope', ['x', 'y']),
+    ]
+    assert.deepEqual(await become(rules, more), {
+      name: 'joe',
+      uid: '7',
+      groups: ['a', 'b', 'system:authenticated'],
+      extra: { 'example.com/scope': ['x', 'y'] },
+    })
+    for (const missing of rules) {
+      const outcome = await become(
+        rules.filter((one) => one !== missing),
+        more,
+        jane,
+        false,
+      )
+      assert.match(shown(outcome), /^403 .* cannot impersonate resource/, JSON.stringify(missing))
+    }
+  })
+
+  it('gives service accounts their groups, anonymous its own, and keeps groups that were asked for', async () => {
+    const all = [legacy('users'), legacy('groups'), legacy('serviceaccounts')]
+    const groupsOf = async (...headers: string[]) => ((await become(all, headers)) as User).groups
+    assert.deepEqual(await groupsOf('Impersonate-User', 'system:serviceaccount:n1:bot'), [
+      'system:serviceaccounts',
+      'system:serviceaccounts:n1',
+      'system:authenticated',
+    ])
+    assert.deepEqual(await groupsOf('Impersonate-User', 'system:serviceaccount:n1:bot', 'Impersonate-Group', 'x'), [
+      'x',
+      'system:authenticated',
+    ])
+    assert.deepEqual(await groupsOf('Impersonate-User', 'system:anonymous'), ['system:unauthenticated'])
+    assert.deepEqual(await groupsOf('Impersonate-User', 'joe', 'Impersonate-Group', 'system:unauthenticated'), [
+      'system:unauthenticated',
+    ])
+    assert.deepEqual(await groupsOf('Impersonate-User', 'system:node:alpha'), ['system:authenticated'])
+  })
+
+  it('asks about a service account in its namespace', async () => {
+    const index = new RbacIndex()
+    index.setRole({ metadata: { name: 'r', namespace: 'n1' }, rules: [legacy('serviceaccounts')] })
+    const subjects = [{ kind: 'User', name: 'jane' }]
+    index.setBinding({
+      metadata: { name: 'b', namespace: 'n1' },
+      roleRef: { apiGroup: '', kind: 'Role', name: 'r' },
+      subjects,
+    })
+    const impersonate = createImpersonation({ authorizer: index, isConstrained: true })
+    const as = async (name: string) => (await impersonate(jane, list, { rawHeaders: ['Impersonate-User', name] })).name
+    assert.equal(await as('system:serviceaccount:n1:bot'), 'system:serviceaccount:n1:bot')
+    await assert.rejects(as('system:serviceaccount:n2:bot'), /cannot impersonate/)
+  })
+
+  it('constrained needs the right to be somebody and the right to do this as such', async () => {
+    const being = rule('impersonate:user-info', AUTH, 'users', ['joe'])
+    const doing = rule('impersonate-on:user-info:list', '', 'configmaps')
+    const headers = ['Impersonate-User', 'joe']
+    assert.equal(((await become([being, doing], headers)) as User).name, 'joe')
+    assert.equal(
+      await become([being], headers),
+      '403 configmaps is forbidden: User "jane" cannot impersonate-on:user-info:list resource "configmaps" in API group "" in the namespace "default"',
+    )
+    assert.equal(
+      await become([doing], headers),
+      '403 users.authentication.k8s.io "joe" is forbidden: User "jane" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope',
+    )
+    assert.equal(
+      await become([being, doing], headers, jane, false),
+      '403 users "joe" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope',
+    )
+  })
+
+  it('constrained never gives the administrators group, nor empty names', async () => {
+    const rules = ['users', 'groups', 'userextras/*'].map((resource) => rule('impersonate:user-info', AUTH, resource))
+    rules.push(rule('impersonate-on:user-info:list', '', 'configmaps'))
+    const as = (...headers: string[]) => become(rules, ['Impersonate-User', 'joe', ...headers])
+    assert.match(
+      shown(await as('Impersonate-Group', 'dev', 'Impersonate-Group', 'system:masters')),
+      /impersonating the system:masters group is not allowed/,
+    )
+    assert.match(shown(await as('Impersonate-Group', '')), /impersonating the empty string group is not allowed/)
+    assert.match(shown(await as('Impersonate-Extra-', 'x')), /empty string key/)
+    assert.match(shown(await as('Impersonate-Extra-scope', 'x')), /invalid key/)
+    assert.equal(typeof (await as('Impersonate-Group', 'dev')), 'object')
+  })
+
+  it('constrained knows nodes and service accounts as kinds of their own, by name alone', async () => {
+    const node = [
+      rule('impersonate:arbitrary-node', AUTH, 'nodes', ['alpha']),
+      rule('impersonate-on:arbitrary-node:list', '', 'configmaps'),
+    ]
+    assert.deepEqual(((await become(node, ['Impersonate-User', 'system:node:alpha'])) as User).groups, [
+      'system:nodes',
+      'system:authenticated',
+    ])
+    assert.match(shown(await become(node, ['Impersonate-User', 'system:node:beta'])), /^403/)
+    assert.match(
+      shown(await become(node, ['Impersonate-User', 'system:node:alpha', 'Impersonate-Group', 'x'])),
+      /^403 users/,
+    )
+    const account = [
+      rule('impersonate:serviceaccount', AUTH, 'serviceaccounts'),
+      rule('impersonate-on:serviceaccount:list', '', 'configmaps'),
+    ]
+    assert.equal(((await become(account, ['Impersonate-User', 'system:serviceaccount:n1:a'])) as User).groups.length, 3)
+    const info = [rule('impersonate:user-info', AUTH, '*'), rule('impersonate-on:user-info:list', '', '*')]
+    for (const name of ['system:node:alpha', 'system:serviceaccount:n1:a']) {
+      assert.match(shown(await become(info, ['Impersonate-User', name])), /^403/)
+    }
+  })
+
+  it('lets an agent be the node its token says it runs on, and no other', async () => {
+    const agent: User = {
+      ...jane,
+      name: 'system:serviceaccount:kube-system:agent',
+      extra: { [EXTRA.nodeName]: ['alpha'] },
+    }
+    const rules = [
+      rule('impersonate:associated-node', AUTH, 'nodes'),
+      rule('impersonate-on:associated-node:list', '', 'configmaps'),
+    ]
+    assert.equal(
+      ((await become(rules, ['Impersonate-User', 'system:node:alpha'], agent)) as User).name,
+      'system:node:alpha',
+    )
+    assert.match(shown(await become(rules, ['Impersonate-User', 'system:node:beta'], agent)), /^403/)
+    assert.match(shown(await become(rules, ['Impersonate-User', 'system:node:alpha'], { ...agent, extra: {} })), /^403/)
+  })
+
+  it('takes names as UTF-8 and keys from the prototype as keys', async () => {
+    const rules = [legacy('users'), rule('impersonate', AUTH, '*')]
+    const joe = (await become(rules, [
+      'Impersonate-User',
+      Buffer.from('José').toString('latin1'),
+      'Impersonate-Extra-__proto__',
+      'x',
+    ])) as User
+    assert.equal(joe.name, 'José')
+    assert.deepEqual(Object.keys(joe.extra), ['__proto__'])
+  })
+})

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { SubjectAccessReview, SubjectAccessReviewSpec } from '#apis/authorization/v1.ts'
+import { type Access, type Authorizer, NO_RULES, type Verdict } from '#apiserver/authorizers/authorizer.ts'
+import type { RuleContext, User, WriteContext } from '#apiserver/registry/resource.ts'
+import { StatusError } from '#meta/status.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+
+import { defineLocalSubjectAccessReview } from './localsubjectaccessreview.ts'
+import { defineSelfSubjectAccessReview } from './selfsubjectaccessreview.ts'
+import { defineSelfSubjectRulesReview } from './selfsubjectrulesreview.ts'
+import { defineSubjectAccessReview } from './subjectaccessreview.ts'
+
+const me: User = { name: 'me', uid: 'u', groups: ['g'], extra: {} }
+const context = { user: me, namespace: 'n1' } as WriteContext & { namespace: string }
+const status = { allowed: false }
+
+/** Remembers what it was asked. */
+function createAuthorizer(verdict: Partial<Verdict> = {}) {
+  const asked: [User, Access][] = []
+  const authorizer: Authorizer = {
+    authorize: (user, access) => (
+      asked.push([user, access]),
+      { allowed: true, denied: false, reason: 'because', ...verdict }
+    ),
+    rulesFor: () => NO_RULES,
+  }
+  return { authorizer, asked }
+}
+
+async function review(spec: SubjectAccessReviewSpec, verdict: Partial<Verdict> = {}) {
+  const { authorizer, asked } = createAuthorizer(verdict)
+  const answer = (await defineSubjectAccessReview(authorizer).answer(
+    { metadata: {}, spec, status },
+    context,
+  )) as SubjectAccessReview
+  return { answer, asked, status: answer.status }
+}
+
+describe('access reviews', () => {
+  it('ask about whom and what they name', async () => {
+    const resourceAttributes = {
+      namespace: 'n1',
+      verb: 'get',
+      group: 'apps',
+      resource: 'deployments',
+      subresource: 'scale',
+      name: 'x',
+    }
+    const { asked, answer } = await review({
+      resourceAttributes,
+      user: 'jane',
+      groups: ['dev'],
+      uid: '7',
+      extra: { a: ['b'] },
+    })
+    const [[user, access] = []] = asked
+    assert.deepEqual(user, { name: 'jane', groups: ['dev'], uid: '7', extra: { a: ['b'] } })
+    assert.deepEqual(
+      { ...access },
+      {
+        ...resourceAttributes,
+        version: '*',
+        isResource: true,
+        path: '',
+        apiPrefix: '',
+        rest: [],
+        fieldSelector: '',
+        labelSelector: '',
+      },
+    )
+    assert.deepEqual(answer.status, { allowed: true, reason: 'because' })
+    assert.equal(answer.spec.user, 'jane')
+  })
+
+  it('ask about paths', async () => {
+    const { asked } = await review({ nonResourceAttributes: { verb: 'get', path: '/metrics' }, user: 'jane' })
+    assert.deepEqual([asked[0]?.[1].isResource, asked[0]?.[1].path, asked[0]?.[1].verb], [false, '/metrics', 'get'])
+  })
+
+  it('tell a final no, and what went wrong', async () => {
+    const { status: found } = await review(
+      { resourceAttributes: {}, user: 'x' },
+      { allowed: false, denied: true, reason: '', error: 'away' },
+    )
+    assert.deepEqual(found, { allowed: false, denied: true, evaluationError: 'away' })
+  })
+
+  it('understand selectors as far as they can, and say so', async () => {
+    const table: [object, string, string, string | undefined][] = [
+      [{ fieldSelector: { rawSelector: 'spec.nodeName=a' } }, 'spec.nodeName=a', '', undefined],
+      [{ labelSelector: { rawSelector: 'a in (b, c)' } }, '', 'a in (b,c)', undefined],
+      [{ fieldSelector: { requirements: [{ key: 'k', operator: 'In', values: ['v,w'] }] } }, 'k=v\\,w', '', undefined],
+      [
+        { fieldSelector: { rawSelector: '&&' } },
+        '',
+        '',
+        'spec.resourceAttributes.fieldSelector ignored due to parse error',
+      ],
+      [
+        {
+          fieldSelector: {
+            requirements: [
+              { key: 'k', operator: 'NotIn', values: ['v'] },
+              { key: 'l', operator: 'Exists' },
+            ],
+          },
+        },
+        'k!=v',
+        '',
+        'spec.resourceAttributes.fieldSelector partially ignored due to parse error',
+      ],
+      [
+        {
+          labelSelector: {
+            requirements: [
+              { key: 'k', operator: 'Exists' },
+              { key: 'l', operator: 'Near', values: ['x'] },
+            ],
+          },
+        },
+        '',
+        'k',
+        'spec.resourceAttributes.labelSelector partially ignored due to parse error',
+      ],
+    ]
+    for (const [selectors, fields, labels, error] of table) {
+      const { asked, status: found } = await review({
+        resourceAttributes: { verb: 'list', resource: 'pods', ...selectors },
+        user: 'x',
+      })
+      assert.deepEqual([asked[0]?.[1].fieldSelector, asked[0]?.[1].labelSelector], [fields, labels])
+      assert.equal(found.evaluationError, error)
+    }
+  })
+
+  it('refuse questions that are none', () => {
+    const kind = defineSubjectAccessReview(createAuthorizer().authorizer)
+    const texts = (spec: SubjectAccessReviewSpec, metadata = {}) =>
+      kind.validate!({ metadata, spec, status }, {} as RuleContext).map(fieldErrorText)
+    const resourceAttributes = { verb: 'get', resource: 'pods' }
+    assert.deepEqual(texts({ resourceAttributes, user: 'x' }), [])
+    assert.deepEqual(texts({}), [
+      'spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      'spec.user: Invalid value: "": at least one of user or group must be specified',
+    ])
+    assert.deepEqual(texts({ resourceAttributes, nonResourceAttributes: { path: '/x' }, groups: ['g'] }), [
+      'spec.nonResourceAttributes: Invalid value: {"path":"/x"}: cannot be specified in combination with resourceAttributes',
+    ])
+    assert.match(
+      texts({ resourceAttributes, user: 'x' }, { name: 'n' })[0] ?? '',
+      /^metadata: Invalid value: .*: must be empty$/,
+    )
+    const selectors = (fieldSelector: object) =>
+      texts({ resourceAttributes: { ...resourceAttributes, fieldSelector }, user: 'x' })
+    assert.deepEqual(selectors({}), [
+      'spec.resourceAttributes.fieldSelector.requirements: Required value: when spec.resourceAttributes.fieldSelector is specified, requirements or rawSelector is required',
+    ])
+    assert.deepEqual(selectors({ rawSelector: 'a', requirements: [{ key: '', operator: 'In' }] }), [
+      'spec.resourceAttributes.fieldSelector.rawSelector: Invalid value: "a": may not specified at the same time as requirements',
+      'spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be specified',
+      "spec.resourceAttributes.fieldSelector.requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+    ])
+  })
+
+  it('inside a namespace are about that namespace', () => {
+    const kind = defineLocalSubjectAccessReview(createAuthorizer().authorizer)
+    const texts = (spec: SubjectAccessReviewSpec) =>
+      kind.validate!({ metadata: { namespace: 'n1' }, spec, status }, {} as RuleContext).map(fieldErrorText)
+    assert.deepEqual(texts({ resourceAttributes: { namespace: 'n1' }, user: 'x' }), [])
+    assert.deepEqual(texts({ resourceAttributes: { namespace: 'n2' }, user: 'x' }), [
+      'spec.resourceAttributes.namespace: Invalid value: "n2": must match metadata.namespace',
+    ])
+    assert.deepEqual(texts({ nonResourceAttributes: {}, user: 'x' }), [
+      'spec.nonResourceAttributes: Invalid value: {}: disallowed on this kind of request',
+    ])
+  })
+
+  it('about oneself take the asker', async () => {
+    const { authorizer, asked } = createAuthorizer()
+    const self = defineSelfSubjectAccessReview(authorizer)
+    await self.answer({ metadata: {}, spec: { resourceAttributes: { verb: 'get' } }, status }, context)
+    assert.equal(asked[0]?.[0], me)
+  })
+
+  it('list what one may do', async () => {
+    const rules = {
+      resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: [] }],
+      nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }],
+      incomplete: true,
+      error: 'some',
+    }
+    const list = defineSelfSubjectRulesReview({ ...createAuthorizer().authorizer, rulesFor: () => rules })
+    const empty = { resourceRules: null, nonResourceRules: null, incomplete: false }
+    assert.deepEqual(await list.answer({ metadata: {}, spec: { namespace: 'n1' }, status: empty }, context), {
+      kind: 'SelfSubjectRulesReview',
+      apiVersion: 'authorization.k8s.io/v1',
+      metadata: {},
+      spec: {},
+      status: {
+        resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }],
+        nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }],
+        incomplete: true,
+        evaluationError: 'some',
+      },
+    })
+    const bare = { metadata: {}, spec: {}, status: empty }
+    assert.throws(
+      () => list.answer(bare, context),
+      (error: unknown) => error instanceof StatusError && error.message === 'no namespace on request',
+    )
+  })
+})

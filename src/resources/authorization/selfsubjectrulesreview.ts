@@ -1,0 +1,44 @@
+/** SelfSubjectRulesReview: what may I do in a namespace? `kubectl auth can-i --list`. */
+import { type SelfSubjectRulesReview, SelfSubjectRulesReviews } from '#apis/authorization/v1.ts'
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import { defineReview, type Review } from '#apiserver/registry/resource.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import { badRequestError } from '#meta/status-errors.ts'
+
+export function defineSelfSubjectRulesReview(authorizer: Authorizer): Review<SelfSubjectRulesReview> {
+  return defineReview({
+    kind: SelfSubjectRulesReviews,
+    answer({ spec: { namespace = '' } }, { user }) {
+      if (namespace === '') throw badRequestError('no namespace on request')
+      const { resourceRules, nonResourceRules, incomplete, error } = authorizer.rulesFor(user, namespace)
+      // Upstream answers with a new object: the question is not repeated.
+      const review: SelfSubjectRulesReview = {
+        kind: SelfSubjectRulesReviews.kind,
+        apiVersion: apiVersionOf(SelfSubjectRulesReviews),
+        metadata: {},
+        spec: {},
+        status: {
+          resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
+            verbs: [...verbs],
+            ...listed({ apiGroups, resources, resourceNames }),
+          })),
+          nonResourceRules: nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+            verbs: [...verbs],
+            ...listed({ nonResourceURLs }),
+          })),
+          incomplete,
+          ...(error === undefined ? {} : { evaluationError: error }),
+        },
+      }
+      return Promise.resolve(review)
+    },
+  })
+}
+
+function listed(lists: Readonly<Record<string, readonly string[]>>): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(lists)
+      .filter(([, list]) => list.length > 0)
+      .map(([name, list]) => [name, [...list]]),
+  )
+}

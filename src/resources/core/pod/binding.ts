@@ -1,0 +1,93 @@
+/**
+ * Binding: a scheduler tells on which node a pod shall run. It can be said once; the node's topology labels go with the
+ * pod, so that what runs in it can know where it is.
+ */
+import { type Binding, Nodes, type Pod } from '#apis/core/v1.ts'
+import type { Answer, Call } from '#apiserver/call.ts'
+import { decodeBody, writeRequestOf } from '#apiserver/handlers/body.ts'
+import { formOf, type View } from '#apiserver/handlers/view.ts'
+import type { PartRules } from '#apiserver/registry/resource.ts'
+import { trackUpdate } from '#meta/apply/field-manager.ts'
+import { deepCopy, type KubeObject } from '#meta/object.ts'
+import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
+import { decodeQuery } from '#meta/query.ts'
+import { badRequestError, conflictError, invalidError } from '#meta/status-errors.ts'
+import { timeOf } from '#meta/time.ts'
+import { type FieldError, notSupported, required } from '#meta/validation/field-error.ts'
+
+const KIND = { group: '', version: 'v1', kind: 'Binding' }
+const BINDINGS = { group: '', resource: 'pods/binding' }
+
+/** Labels of a node that its pods get. */
+const TOPOLOGY_LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
+
+/** Everything a binding changes it may change: the rules are in the handler. */
+export const bindingPart: PartRules<Pod> = { prepareUpdate: () => undefined }
+
+/** POST to `pods/NAME/binding`. */
+export async function bindPod(call: Call, view: View): Promise<Answer> {
+  const form = formOf(call, 'object', false)
+  const options = decodeQuery(createOptionsQuery, call.query)
+  const optionErrors = validateCreateOptions(options)
+  if (optionErrors.length > 0) throw invalidOptionsError('CreateOptions', optionErrors)
+  const binding = (await decodeBody(call, view, KIND, options.fieldValidation)) as Binding
+  const { name } = call.info
+  const own = binding.metadata.name ?? ''
+  if (own !== '' && own !== name) throw badRequestError('name in URL does not match name in Binding object')
+  const errors = validateBinding(binding)
+  if (errors.length > 0) throw invalidError({ group: '', kind: 'Binding' }, name, errors)
+  const target = binding.target.name ?? ''
+  const node = await view.services.objects.get(Nodes, '', target)
+  const request = { ...writeRequestOf(call, view, options), subresource: 'binding' }
+  const { uid = '', resourceVersion = '' } = binding.metadata
+  const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }
+  await view.store.update(
+    request,
+    name,
+    (live) => {
+      const next = bound(live as Pod, binding, node?.metadata.labels ?? {}, view.services.clock.now())
+      return trackUpdate(view.store.fieldRequest(request, live), next)
+    },
+    terms,
+  )
+  const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
+  return view.representation.value(success, form, 201)
+}
+
+function validateBinding({ target }: Binding): FieldError[] {
+  const errors: FieldError[] = []
+  if ((target.kind ?? '') !== '' && target.kind !== 'Node')
+    errors.push(notSupported('target.kind', target.kind, ['Node', '<empty>']))
+  if ((target.name ?? '') === '') errors.push(required('target.name'))
+  return errors
+}
+
+/** The pod on its node. Throws 409 when it has one or is going. */
+function bound(
+  live: Pod,
+  { target, metadata }: Binding,
+  nodeLabels: Readonly<Record<string, string>>,
+  nowMs: number,
+): Pod {
+  const { name = '' } = live.metadata
+  const refuse = (why: string): never => {
+    throw conflictError(BINDINGS, name, why)
+  }
+  if (live.metadata.deletionTimestamp !== undefined)
+    refuse(`pod ${name} is being deleted, cannot be assigned to a host`)
+  if ((live.spec.nodeName ?? '') !== '') refuse(`pod ${name} is already assigned to node "${live.spec.nodeName}"`)
+  if ((live.spec.schedulingGates ?? []).length > 0) refuse(`pod ${name} has non-empty .spec.schedulingGates`)
+  const pod = deepCopy(live)
+  pod.spec.nodeName = target.name ?? ''
+  if (metadata.annotations !== undefined)
+    pod.metadata.annotations = { ...pod.metadata.annotations, ...metadata.annotations }
+  const topology = TOPOLOGY_LABELS.flatMap((label) =>
+    Object.hasOwn(nodeLabels, label) ? [[label, nodeLabels[label] ?? '']] : [],
+  )
+  const labels = { ...Object.fromEntries(topology as [string, string][]), ...metadata.labels }
+  if (Object.keys(labels).length > 0) pod.metadata.labels = { ...labels, ...pod.metadata.labels }
+  const others = (pod.status.conditions ?? []).filter(({ type }) => type !== 'PodScheduled')
+  const condition = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: timeOf(nowMs) }
+  pod.status = { ...pod.status, conditions: [...others, condition] }
+  return pod
+}

@@ -1,0 +1,27 @@
+import type { Authenticator } from '#apiserver/authenticators/index.ts'
+/** Kinds that are answered and never stored. */
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import type { Review } from '#apiserver/registry/resource.ts'
+
+import { selfSubjectReview } from './authentication/selfsubjectreview.ts'
+import { defineTokenReview } from './authentication/tokenreview.ts'
+import { defineLocalSubjectAccessReview } from './authorization/localsubjectaccessreview.ts'
+import { defineSelfSubjectAccessReview } from './authorization/selfsubjectaccessreview.ts'
+import { defineSelfSubjectRulesReview } from './authorization/selfsubjectrulesreview.ts'
+import { defineSubjectAccessReview } from './authorization/subjectaccessreview.ts'
+
+export interface ReviewParts {
+  readonly authorizer: Authorizer
+  readonly authenticateToken: Authenticator['authenticateToken']
+}
+
+export function createReviews({ authorizer, authenticateToken }: ReviewParts): readonly Review[] {
+  return [
+    selfSubjectReview,
+    defineTokenReview(authenticateToken),
+    defineSubjectAccessReview(authorizer),
+    defineLocalSubjectAccessReview(authorizer),
+    defineSelfSubjectAccessReview(authorizer),
+    defineSelfSubjectRulesReview(authorizer),
+  ]
+}
