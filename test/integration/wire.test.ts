@@ -185,7 +185,7 @@ describe('reading', () => {
       body.columnDefinitions.map(({ name }) => name),
       ['Name', 'Data', 'Age'],
     )
-    assert.deepEqual(body.rows[0]?.cells.slice(0, 2), ['a', '1'])
+    assert.deepEqual(body.rows[0]?.cells.slice(0, 2), ['a', 1])
     assert.equal(body.rows[0]?.object.kind, 'PartialObjectMetadata')
     assert.equal(
       ((await table('?includeObject=None')).json() as { rows: { object?: Obj }[] }).rows[0]?.object,

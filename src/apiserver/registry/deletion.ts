@@ -34,11 +34,13 @@ export function planDeletion({ object, options, graceSeconds, isHeld, nowMs }: D
   const kept = isHeld || (metadata.finalizers?.length ?? 0) > 0
   if (metadata.deletionTimestamp !== undefined) {
     const shortened = shorten(metadata, graceSeconds, nowMs)
-    if (!kept && metadata.deletionGracePeriodSeconds === 0) return { action: 'remove' }
+    if (!kept && (metadata.deletionGracePeriodSeconds ?? 0) === 0) return { action: 'remove' }
     return shortened || finalizersChanged ? { action: 'mark', object } : { action: 'wait' }
   }
   if (!kept && graceSeconds === 0) return { action: 'remove' }
   mark(metadata, graceSeconds, nowMs)
+  // What the kind itself holds is nobody's to time.
+  if (isHeld) delete metadata.deletionGracePeriodSeconds
   return { action: 'mark', object }
 }
 

@@ -88,6 +88,9 @@ export interface Deletion {
 export interface OtherVersion {
   readonly kind: Kind
   applyDefaults?(object: KubeObject, context: RuleContext): void
+  /** In place of the resource's own rules for requests in this version; objects are in the stored one. */
+  validate?(object: KubeObject, context: RuleContext): FieldError[]
+  validateUpdate?(next: KubeObject, old: KubeObject, context: RuleContext): FieldError[]
 }
 
 export interface ResourceSpec<T extends KubeObject> {
@@ -145,6 +148,8 @@ export interface ResourceSpec<T extends KubeObject> {
   readonly deleteAnswersObject?: boolean
   /** PUT to a name that does not exist creates. */
   readonly putCreates?: boolean
+  /** Nobody waits for these to go: propagation policies of a delete mean nothing. */
+  readonly ignoresPropagation?: boolean
   /** PUT without resourceVersion is refused. */
   readonly putNeedsVersion?: boolean
 }

@@ -3,9 +3,7 @@
  * same steps in the same order for every kind (see docs/architecture.md); only hooks of the resource differ. Reads come
  * from the cache; a refusal that rests on a cache which may be behind is confirmed before it is sent.
  */
-import type { FieldFilter } from '#meta/apply/field-filter.ts'
 import type { FieldRequest } from '#meta/apply/field-manager.ts'
-import { fieldPaths } from '#meta/apply/field-set.ts'
 import { sameButForTimes } from '#meta/apply/same-but-for-times.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
@@ -26,6 +24,7 @@ import type { Attributes, Operation } from './admission.ts'
 import { planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
 import { storageFailure } from './errors.ts'
+import { fieldRequestOf } from './field-tracking.ts'
 import type { Finish, Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import {
@@ -127,14 +126,18 @@ export class Store {
     await this.#services.admission.mutate(attributes)
     prepareCreate(this.resource, object, context)
     const finish = await this.resource.allocate?.(object, undefined, context)
-    return this.#finishing(finish, async () => {
-      validateCreate(this.resource, object, context)
-      await this.#services.admission.validate(attributes)
-      for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
-      const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
-      const entry = await this.#commit(request, key, object, 0)
-      return entry === undefined ? undefined : { entry, created: true }
-    })
+    return finishing(
+      finish,
+      (outcome) => outcome !== undefined,
+      async () => {
+        validateCreate(this.resource, object, context, request.gvk)
+        await this.#services.admission.validate(attributes)
+        for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
+        const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
+        const entry = await this.#commit(request, key, object, 0)
+        return entry === undefined ? undefined : { entry, created: true }
+      },
+    )
   }
 
   /**
@@ -224,17 +227,21 @@ export class Store {
     await services.admission.mutate(attributes)
     prepareUpdate(resource, [object, old], request.subresource, context)
     const finish = await resource.allocate?.(object, old, context)
-    return this.#finishing(finish, async () => {
-      validateUpdate(resource, [object, old], request.subresource, context)
-      await services.admission.validate(attributes)
-      for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
-      const finished = this.#canonical(object)
-      if (isFinished(finished) && this.resource.isHeld?.(finished) !== true)
-        return { entry: await this.#removeFinished(request, current, finished), now: current }
-      if (sameButForTimes(finished, this.#canonical(old))) return { entry: current, now: current }
-      const entry = await this.#commit(request, current.key, finished, current.modRevision)
-      return { entry, now: entry ?? (await this.get(current.namespace, current.name, request.signal)) }
-    })
+    return finishing(
+      finish,
+      ({ entry }) => entry !== undefined,
+      async () => {
+        validateUpdate(resource, [object, old], request, context)
+        await services.admission.validate(attributes)
+        for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
+        const finished = this.#canonical(object)
+        if (isFinished(finished) && this.resource.isHeld?.(finished) !== true)
+          return { entry: await this.#removeFinished(request, current, finished), now: current }
+        if (sameButForTimes(finished, this.#canonical(old))) return { entry: current, now: current }
+        const entry = await this.#commit(request, current.key, finished, current.modRevision)
+        return { entry, now: entry ?? (await this.get(current.namespace, current.name, request.signal)) }
+      },
+    )
   }
 
   /** Deletes, or begins to. `gone` tells which; the entry is the last state, or the marked one. */
@@ -276,7 +283,9 @@ export class Store {
     const object = deepCopy(old)
     const graceSeconds = this.resource.deletion?.(object, options, context).graceSeconds ?? 0
     const isHeld = this.resource.isHeld?.(object) ?? false
-    const plan = planDeletion({ object, options, graceSeconds, isHeld, nowMs: this.#services.clock.now() })
+    const { propagationPolicy: _, orphanDependents: __, ...bare } = options
+    const terms = this.resource.ignoresPropagation === true ? bare : options
+    const plan = planDeletion({ object, options: terms, graceSeconds, isHeld, nowMs: this.#services.clock.now() })
     const attributes = this.#attributes(request, 'DELETE', { object: undefined, oldObject: old })
     await this.#services.admission.mutate(attributes)
     await this.#services.admission.validate(attributes)
@@ -337,19 +346,6 @@ export class Store {
     }
   }
 
-  /** Runs `work`, then tells the hook that reserved something whether the write came about. */
-  async #finishing<R>(finish: Finish | undefined, work: () => Promise<R>): Promise<R> {
-    if (finish === undefined) return work()
-    try {
-      const outcome = await work()
-      await finish(outcome !== undefined)
-      return outcome
-    } catch (error) {
-      await finish(false)
-      throw error
-    }
-  }
-
   /** The stored object with its kind, which bodies in the cache leave out. */
   #stored(entry: Entry): KubeObject {
     const { kind, group, version } = this.resource.kind
@@ -384,30 +380,7 @@ export class Store {
 
   /** What tracking the fields of this write needs to know; `live` is in the version of the request. */
   fieldRequest(request: WriteRequest, live: KubeObject): FieldRequest {
-    const { schemaFor, convert, clock } = this.#services
-    const { kind } = this.resource.kind
-    const gvkOf = (apiVersion: string): { group: string; version: string; kind: string } => {
-      const [a = '', b] = apiVersion.split('/')
-      return b === undefined ? { group: '', version: a, kind } : { group: a, version: b, kind }
-    }
-    const filter = filterOf(this.resource, request.subresource)
-    return {
-      kind: {
-        ...(filter === undefined ? {} : { filter: () => filter }),
-        typeOf(apiVersion) {
-          const schema = schemaFor(gvkOf(apiVersion))
-          return schema === undefined ? undefined : { schema }
-        },
-        convert: (object, apiVersion) =>
-          object.apiVersion === apiVersion
-            ? object
-            : { apiVersion, value: convert(object.value as KubeObject, gvkOf(apiVersion)) },
-      },
-      live,
-      manager: request.manager,
-      subresource: request.subresource,
-      nowMs: clock.now(),
-    }
+    return fieldRequestOf(this.resource, this.#services, request, live)
   }
 
   #attributes(
@@ -435,6 +408,23 @@ export class Store {
   }
 }
 
+/** Runs `work`, then tells the hook that reserved something whether the write came about; once, whatever happens. */
+async function finishing<R>(
+  finish: Finish | undefined,
+  isWritten: (outcome: R) => boolean,
+  work: () => Promise<R>,
+): Promise<R> {
+  if (finish === undefined) return work()
+  let written = false
+  try {
+    const outcome = await work()
+    written = isWritten(outcome)
+    return outcome
+  } finally {
+    await finish(written)
+  }
+}
+
 /** Deletion was only waiting for finalizers, and there are none left. */
 function isFinished({ metadata }: KubeObject): boolean {
   return (
@@ -442,13 +432,4 @@ function isFinished({ metadata }: KubeObject): boolean {
     (metadata.finalizers?.length ?? 0) === 0 &&
     (metadata.deletionGracePeriodSeconds ?? 0) === 0
   )
-}
-
-const WITHOUT_STATUS: FieldFilter = { mode: 'exclude', fields: fieldPaths('status') }
-const ONLY_STATUS: FieldFilter = { mode: 'exclude', fields: fieldPaths('spec', 'metadata') }
-
-/** What a request through this part of the resource cannot set, it cannot own. */
-function filterOf({ kind }: Resource, subresource: string): FieldFilter | undefined {
-  if (!kind.subresources.some(({ name }) => name === 'status')) return undefined
-  return subresource === 'status' ? ONLY_STATUS : WITHOUT_STATUS
 }

@@ -1,15 +1,17 @@
 import { uuid } from '#lib/random.ts'
-import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 /**
  * What creating and updating mean for every kind: metadata the server sets, status kept apart from the rest,
  * generation, validation. Pure but for the hooks of the resource.
  */
+import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
+import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
 import type { FieldError } from '#meta/validation/field-error.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 
 import type { PartRules, Resource, RuleContext, WriteContext } from './resource.ts'
+import type { WriteRequest } from './services.ts'
 
 /** An object with a status; most kinds have one, and none of these rules looks inside. */
 type WithStatus = KubeObject & { status?: unknown; spec?: unknown }
@@ -31,12 +33,25 @@ export function prepareCreate(resource: Resource, object: KubeObject, context: W
   resource.prepareCreate?.(object, context)
 }
 
-export function validateCreate(resource: Resource, object: KubeObject, context: RuleContext): void {
+export function validateCreate(
+  resource: Resource,
+  object: KubeObject,
+  context: RuleContext,
+  gvk: GroupVersionKind,
+): void {
+  const rules = rulesOf(resource, gvk)
   const errors = [
     ...validateObjectMeta(object.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
-    ...(resource.validate?.(object, context) ?? []),
+    ...(rules.validate?.(object, context) ?? []),
   ]
   refuse(resource, object, errors)
+}
+
+/** Some versions have rules of their own for the same stored kind. */
+function rulesOf(resource: Resource, gvk: GroupVersionKind): Pick<Resource, 'validate' | 'validateUpdate'> {
+  const wanted = apiVersionOf(gvk)
+  const other = resource.otherVersions?.find(({ kind }) => apiVersionOf(kind) === wanted)
+  return other?.validate === undefined ? resource : other
 }
 
 /** The part of the object that this request may change; the main resource for an empty name. */
@@ -108,14 +123,15 @@ function generationGrows(resource: Resource, next: KubeObject, old: KubeObject):
 export function validateUpdate(
   resource: Resource,
   [next, old]: readonly [KubeObject, KubeObject],
-  subresource: string,
+  { subresource, gvk }: Pick<WriteRequest, 'subresource' | 'gvk'>,
   context: RuleContext,
 ): void {
   const part = partOf(resource, subresource)
+  const rules = rulesOf(resource, gvk)
   const own = (): FieldError[] => {
     if (part !== undefined) return part.validateUpdate?.(next, old, context) ?? []
-    if (resource.validateUpdate !== undefined) return resource.validateUpdate(next, old, context)
-    return resource.validate?.(next, context) ?? []
+    if (rules.validateUpdate !== undefined) return rules.validateUpdate(next, old, context)
+    return rules.validate?.(next, context) ?? []
   }
   const errors = [
     ...validateObjectMeta(next.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),

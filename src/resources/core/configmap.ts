@@ -44,6 +44,6 @@ function fixed(field: string, next: unknown, old: unknown): FieldError[] {
   return semanticEqual(next, old) ? [] : [forbidden(field, 'field is immutable when `immutable` is set')]
 }
 
-function countEntries({ data = {}, binaryData = {} }: ConfigMap): string {
-  return String(Object.keys(data).length + Object.keys(binaryData).length)
+function countEntries({ data = {}, binaryData = {} }: ConfigMap): number {
+  return Object.keys(data).length + Object.keys(binaryData).length
 }

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { limitRange } from './limitrange.ts'
+import { trialOf } from './trial.suite.ts'
+
+const trial = trialOf(limitRange)
+const metadata = { name: 'l', namespace: 'ns' }
+const sent = (...limits: unknown[]): Record<string, unknown> => ({ metadata, spec: { limits } })
+
+describe('limit range', () => {
+  it('derives defaults of containers from what is said, in thousandths', () => {
+    const [item] = trial.load(sent({ type: 'Container', max: { cpu: '2', memory: '1Gi' }, min: { disk: '100u' } })).spec
+      .limits as { default: unknown; defaultRequest: unknown }[]
+    assert.deepEqual(item?.default, { cpu: '2', memory: '1Gi' })
+    assert.deepEqual(item?.defaultRequest, { cpu: '2', disk: '1m', memory: '1Gi' })
+    assert.equal(trial.load(sent({ type: 'Pod', max: { cpu: '2' } })).spec.limits?.[0]?.default, undefined)
+  })
+
+  it('gets a name when it has none', () => {
+    assert.match(
+      trial.create({ metadata: { namespace: 'ns' }, spec: { limits: [] } }).object.metadata.name ?? '',
+      /^[\da-f-]{36}$/,
+    )
+  })
+
+  const path = 'spec.limits[0]'
+  const refusals: [string, Record<string, unknown>, string[]][] = [
+    [
+      'an unknown type',
+      { type: 'x' },
+      [`${path}.type: Invalid value: "x": must be a standard limit type or fully qualified`],
+    ],
+    [
+      'defaults of pods',
+      { type: 'Pod', default: { cpu: '1' }, defaultRequest: { cpu: '1' } },
+      [
+        `${path}.default: Forbidden: may not be specified when \`type\` is 'Pod'`,
+        `${path}.defaultRequest: Forbidden: may not be specified when \`type\` is 'Pod'`,
+      ],
+    ],
+    [
+      'claims without bounds',
+      { type: 'PersistentVolumeClaim' },
+      [`${path}.limits: Required value: either minimum or maximum storage value is required, but neither was provided`],
+    ],
+    [
+      'bounds in the wrong order',
+      {
+        type: 'Container',
+        min: { cpu: '3' },
+        max: { cpu: '2' },
+        default: { cpu: '1' },
+        defaultRequest: { cpu: '2500m' },
+      },
+      [
+        `${path}.min[cpu]: Invalid value: "3": min value 3 is greater than max value 2`,
+        `${path}.defaultRequest[cpu]: Invalid value: "2500m": min value 3 is greater than default request value 2500m`,
+        `${path}.defaultRequest[cpu]: Invalid value: "2500m": default request value 2500m is greater than max value 2`,
+        `${path}.defaultRequest[cpu]: Invalid value: "2500m": default request value 2500m is greater than default limit value 1`,
+        `${path}.default[cpu]: Invalid value: "3": min value 3 is greater than default value 1`,
+      ],
+    ],
+    [
+      'a ratio that nothing can have',
+      { type: 'Pod', min: { cpu: '1' }, max: { cpu: '2' }, maxLimitRequestRatio: { cpu: '3' } },
+      [`${path}.maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is greater than max/min = 2.000000`],
+    ],
+    [
+      'a ratio below one',
+      { type: 'Pod', maxLimitRequestRatio: { cpu: '500m' } },
+      [`${path}.maxLimitRequestRatio[cpu]: Invalid value: "500m": ratio 500m is less than 1`],
+    ],
+    [
+      'different defaults of what cannot be overcommitted',
+      { type: 'Container', default: { 'x.io/gpu': '2' }, defaultRequest: { 'x.io/gpu': '1' } },
+      [
+        `${path}.defaultRequest[x.io/gpu]: Invalid value: "1": default value 2 must equal to defaultRequest value 1 in x.io/gpu`,
+      ],
+    ],
+    [
+      'storage of pods',
+      { type: 'Pod', max: { storage: '1' } },
+      [`${path}.max[storage]: Invalid value: "storage": must be a standard resource for containers`],
+    ],
+  ]
+  for (const [what, item, errors] of refusals) {
+    it(`refuses ${what}`, () => assert.deepEqual(trial.create(sent(item)).errors, errors))
+  }
+
+  it('refuses two items of a type', () => {
+    assert.deepEqual(trial.create(sent({ type: 'Pod' }, { type: 'Pod' })).errors, [
+      'spec.limits[1].type: Duplicate value: "Pod"',
+    ])
+  })
+})

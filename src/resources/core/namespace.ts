@@ -1,0 +1,86 @@
+/**
+ * Namespace: a room for names. Besides the finalizers every object has, it has its own in `spec`: after a delete it
+ * stays, terminating, until the namespace controller has emptied it and taken its finalizer off through `finalize`.
+ */
+import { type Namespace, Namespaces } from '#apis/core/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { asJson, type FieldError, index, invalid } from '#meta/validation/field-error.ts'
+import { nameIsLabel, qualifiedName } from '#meta/validation/names.ts'
+import { complaining } from '#meta/validation/rules.ts'
+
+const NAME_LABEL = 'kubernetes.io/metadata.name'
+const KUBERNETES = 'kubernetes'
+
+export const namespace: Resource<Namespace> = defineResource<Namespace>({
+  kind: Namespaces,
+  nameRule: nameIsLabel,
+  applyDefaults(object) {
+    labelWithName(object)
+    if (object.status !== undefined) object.status.phase ||= 'Active'
+  },
+  prepareCreate(object) {
+    labelWithName(object)
+    object.status = { phase: 'Active' }
+    object.spec ??= {}
+    const { finalizers = [] } = object.spec
+    if (!finalizers.includes(KUBERNETES)) object.spec.finalizers = [...finalizers, KUBERNETES]
+  },
+  prepareUpdate(next, old) {
+    labelWithName(next)
+    next.spec = old.spec
+  },
+  validate: ({ spec }) => (spec?.finalizers ?? []).flatMap((one) => validateFinalizer('spec.finalizers', one)),
+  deletion(object) {
+    object.status = { ...object.status, phase: 'Terminating' }
+    return { graceSeconds: 0 }
+  },
+  isHeld: isNamespaceHeld,
+  status: {
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+    },
+    validateUpdate: validatePhase,
+  },
+  parts: {
+    finalize: {
+      prepareUpdate(next, old) {
+        next.status = old.status
+      },
+      validateUpdate: ({ spec }) =>
+        (spec?.finalizers ?? []).flatMap((one, at) => validateFinalizer(index('spec.finalizers', at), one)),
+    },
+  },
+  fieldSelectors: { 'status.phase': ({ status }) => status.phase ?? '' },
+  unknownField: (label) => `field label not supported: ${label}`,
+  columns: [nameColumn, { name: 'Status', value: ({ status }) => status.phase ?? '' }, ageColumn],
+  deleteAnswersObject: true,
+})
+
+/** Whether its own finalizers keep it, deleted or not; the last one goes through `finalize`. */
+export function isNamespaceHeld({ spec }: Namespace): boolean {
+  return (spec?.finalizers?.length ?? 0) > 0
+}
+
+/** So that selectors of namespaces can name one. A name that is still to be generated comes before creation. */
+function labelWithName({ metadata }: Namespace): void {
+  const { name = '' } = metadata
+  if (name !== '') metadata.labels = { ...metadata.labels, [NAME_LABEL]: name }
+}
+
+const standardFinalizers = [KUBERNETES, 'orphan', 'foregroundDeletion']
+
+function validateFinalizer(field: string, finalizer: string): FieldError[] {
+  const errors = complaining(field, finalizer, qualifiedName(finalizer))
+  if (finalizer.includes('/') || standardFinalizers.includes(finalizer)) return errors
+  const rule = 'name is neither a standard finalizer name nor is it fully qualified'
+  return [...errors, invalid(field, finalizer, rule)]
+}
+
+function validatePhase({ metadata, status }: Namespace): FieldError[] {
+  const deleted = metadata.deletionTimestamp !== undefined
+  const phase = deleted ? 'Terminating' : 'Active'
+  if (status?.phase === phase) return []
+  const rule = `may only be '${phase}' if \`deletionTimestamp\` is ${deleted ? 'not ' : ''}empty`
+  return [invalid('status.Phase', asJson(status?.phase ?? ''), rule)]
+}

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { contextWith, trialOf } from '../trial.suite.ts'
+import { node } from './resource.ts'
+
+const trial = trialOf(node)
+const metadata = { name: 'n' }
+
+describe('node', () => {
+  it('is stored where nodes have always been, with the status it registers with', () => {
+    assert.deepEqual([node.storagePrefix, node.statusOnCreate], ['minions', 'kept'])
+    const sent = {
+      metadata,
+      spec: { podCIDR: '10.1.0.0/24', configSource: { configMap: {} } },
+      status: { capacity: { cpu: '1', memory: '1.0001' }, config: {} },
+    }
+    const { object, errors } = trial.create(sent)
+    assert.deepEqual(errors, [])
+    assert.deepEqual(object.spec, { podCIDR: '10.1.0.0/24', podCIDRs: ['10.1.0.0/24'] })
+    assert.deepEqual([object.status.allocatable, object.status.config], [{ cpu: '1', memory: '1001m' }, undefined])
+  })
+
+  it('lets an old client that knows one block have its way', () => {
+    const spec = { podCIDR: '10.2.0.0/24', podCIDRs: ['10.1.0.0/24', 'fd00::/64'] }
+    assert.deepEqual(trial.load({ metadata, spec }).spec.podCIDRs, ['10.2.0.0/24'])
+    assert.equal(trial.load({ metadata, spec: { podCIDRs: ['10.1.0.0/24'] } }).spec.podCIDR, '10.1.0.0/24')
+  })
+
+  const feature =
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+  const refusals: [string, Record<string, unknown>, string[]][] = [
+    [
+      'taints that say nothing or the same',
+      {
+        spec: {
+          taints: [
+            { key: 'a', effect: '' },
+            { key: 'a', effect: 'x' },
+            { key: 'a', effect: 'x' },
+          ],
+        },
+      },
+      [
+        'metadata.taints[0].effect: Required value',
+        'metadata.taints[1].effect: Unsupported value: "x": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+        'metadata.taints[2].effect: Unsupported value: "x": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+        'metadata.taints[2]: Duplicate value: {"key":"a","effect":"x"}: taints must be unique by key and effect pair',
+      ],
+    ],
+    [
+      'two blocks of a family',
+      { spec: { podCIDRs: ['10.1.0.0/24', '10.2.0.0/24'] } },
+      [
+        'spec.podCIDRs: Invalid value: ["10.1.0.0/24","10.2.0.0/24"]: may specify no more than one CIDR for each IP family',
+      ],
+    ],
+    [
+      'a block with bits too many',
+      { spec: { podCIDRs: ['10.1.0.1/24'] } },
+      ['spec.podCIDRs[0]: Invalid value: "10.1.0.1/24": must not have bits set beyond the prefix length'],
+    ],
+    [
+      'half a pod',
+      { status: { capacity: { pods: '500m' } } },
+      [
+        'status.capacity.pods: Invalid value: "500m": must be an integer',
+        'status.allocatable.pods: Invalid value: "500m": must be an integer',
+      ],
+    ],
+    [
+      'no swap',
+      { status: { nodeInfo: { swap: { capacity: 0 } } } },
+      ['metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero'],
+    ],
+    [
+      'features out of order',
+      { status: { declaredFeatures: ['B', 'A', 'a'] } },
+      [
+        'status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically',
+        `status.declaredFeatures[2]: Invalid value: "a": invalid feature name "a": ${feature}`,
+      ],
+    ],
+  ]
+  for (const [what, fields, errors] of refusals) {
+    it(`refuses ${what}`, () => assert.deepEqual(trial.create({ metadata, ...fields }).errors, errors))
+  }
+
+  it('reads the annotations of old, however they are filled', () => {
+    const errorsOf = (name: string, text: string): string[] =>
+      trial.create({ metadata: { ...metadata, annotations: { [`scheduler.alpha.kubernetes.io/${name}`]: text } } })
+        .errors
+    const at = 'metadata.annotations.scheduler.alpha.kubernetes.io'
+    assert.deepEqual(errorsOf('taints', '[{"key":"a"}]'), [`${at}/taints[0].effect: Required value`])
+    assert.deepEqual(errorsOf('taints', '[{"key":5}]'), [
+      'metadata.annotations: Invalid value: "scheduler.alpha.kubernetes.io/taints": must be a list of taints',
+    ])
+    assert.deepEqual(errorsOf('taints', '['), [
+      'metadata.annotations: Invalid value: "scheduler.alpha.kubernetes.io/taints": unexpected end of JSON input',
+    ])
+    assert.deepEqual(errorsOf('preferAvoidPods', '{"preferAvoidPods":[{}, {"podSignature":{"podController":{}}}]}'), [
+      `${at}/preferAvoidPods[0].PodSignature: Required value`,
+      `${at}/preferAvoidPods[1].PodSignature.PodController.Controller: Invalid value: false: must point to a controller`,
+    ])
+  })
+
+  it('keeps what was assigned to it', () => {
+    const old = { metadata, spec: { podCIDRs: ['10.1.0.0/24'], providerID: 'p' } }
+    assert.deepEqual(
+      trial.update({ metadata, spec: { podCIDRs: ['10.2.0.0/24'], providerID: 'q', externalID: 'x' } }, old).errors,
+      [
+        'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
+        'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
+        'spec.externalID: Forbidden: may not be updated',
+      ],
+    )
+    assert.deepEqual(trial.update(old, { metadata }).errors, [])
+  })
+
+  it('takes labels along with a status, and no spec', () => {
+    const next = {
+      metadata: { ...metadata, labels: { a: 'b' } },
+      spec: { unschedulable: true },
+      status: { config: {} },
+    }
+    const { object, errors } = trial.update(next, { metadata }, 'status')
+    assert.deepEqual(
+      [errors, object.metadata.labels, object.spec, object.status.config],
+      [[], { a: 'b' }, {}, undefined],
+    )
+    const addresses = [
+      { type: 'Hostname', address: 'h' },
+      { type: 'Hostname', address: 'h' },
+    ]
+    assert.deepEqual(trial.update({ metadata, status: { addresses } }, { metadata }, 'status').errors, [
+      'status.addresses[1]: Duplicate value: {"type":"Hostname","address":"h"}',
+    ])
+  })
+
+  it('goes on with a configuration of old, checked', () => {
+    const source = { configMap: { namespace: 'ns', name: 'c', kubeletConfigKey: 'k', uid: 'u' } }
+    const spec = { configSource: source }
+    const { errors, warnings } = trial.update({ metadata, spec }, { metadata, spec })
+    assert.deepEqual(errors, ['spec.configSource.configMap.uid: Forbidden: uid must not be set in spec'])
+    assert.deepEqual(warnings, ['spec.configSource: the feature is removed'])
+    const config = { assigned: source, active: {} }
+    assert.deepEqual(
+      trial.update({ metadata, status: { config } }, { metadata, status: { config } }, 'status').errors,
+      [
+        'status.config.assigned.configMap.resourceVersion: Required value',
+        'status.config.active: Invalid value: {}: exactly one reference subfield must be non-nil',
+      ],
+    )
+  })
+
+  it('drops declared features when nobody may declare any', () => {
+    const off = contextWith({ isEnabled: (gate) => gate !== 'NodeDeclaredFeatures' })
+    const { object } = trial.create({ metadata, status: { declaredFeatures: ['A'] } }, off)
+    assert.equal(object.status.declaredFeatures, undefined)
+  })
+
+  it('shows state, roles, addresses and versions', () => {
+    const nodeInfo = { kubeletVersion: 'v1', osImage: 'os', kernelVersion: 'k', architecture: 'arm64' }
+    const row = trial.cells({
+      metadata: {
+        ...metadata,
+        labels: { 'node-role.kubernetes.io/b': '', 'kubernetes.io/role': 'a', 'node-role.kubernetes.io/': '' },
+      },
+      spec: { unschedulable: true },
+      status: {
+        conditions: [{ type: 'Ready', status: 'False' }],
+        nodeInfo,
+        addresses: [{ type: 'InternalIP', address: '1.1.1.1' }],
+      },
+    })
+    const wide = ['1.1.1.1', '<none>', 'os', 'k (arm64)', '<unknown>']
+    assert.deepEqual(row, ['n', 'NotReady,SchedulingDisabled', 'a,b', '<unknown>', 'v1', ...wide])
+    assert.deepEqual(trial.cells({ metadata }).slice(1, 3), ['Unknown', '<none>'])
+    assert.equal(node.fieldSelectors?.['spec.unschedulable']?.(trial.load({ metadata })), 'false')
+  })
+})

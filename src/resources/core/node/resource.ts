@@ -1,0 +1,66 @@
+/** Node: a machine that runs pods. Its kubelet writes most of it, status included, from the moment it registers. */
+import { type Node, Nodes } from '#apis/core/v1.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { index } from '#meta/validation/field-error.ts'
+import { cidrWarnings } from '#model/addresses.ts'
+import { roundAmounts } from '#model/pod-spec/defaults.ts'
+
+import { nodeColumns } from './columns.ts'
+import { validateNode, validateNodeUpdate } from './validation.ts'
+
+export const node: Resource<Node> = defineResource<Node>({
+  kind: Nodes,
+  storagePrefix: 'minions',
+  statusOnCreate: 'kept',
+  applyDefaults(object) {
+    const { spec, status } = object
+    if (spec !== undefined) alignPodCidrs(spec)
+    if (status?.capacity !== undefined) status.allocatable ??= { ...status.capacity }
+    roundAmounts(status?.capacity)
+    roundAmounts(status?.allocatable)
+  },
+  prepareCreate(object, context) {
+    delete object.spec?.configSource
+    delete object.status?.config
+    dropDisabledFields(object, undefined, context)
+  },
+  prepareUpdate(next, old, context) {
+    if (old.spec?.configSource === undefined) delete next.spec?.configSource
+    dropDisabledFields(next, old, context)
+  },
+  validate: validateNode,
+  validateUpdate: (next, old, context) => [...validateNode(next, context), ...validateNodeUpdate(next, old)],
+  warnings: nodeWarnings,
+  status: {
+    // Labels and annotations come along with a status: kubelets send them so.
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+      if (old.status?.config === undefined) delete next.status?.config
+    },
+    validateUpdate: (next, old) => validateNodeUpdate(next, old),
+  },
+  fieldSelectors: { 'spec.unschedulable': ({ spec }) => String(spec?.unschedulable === true) },
+  unknownField: (label) => `field label not supported: ${label}`,
+  columns: nodeColumns,
+})
+
+/** The one block of old and the list of today say the same; where they differ, an old client wrote the one. */
+function alignPodCidrs(spec: Node['spec']): void {
+  const { podCIDR = '', podCIDRs = [] } = spec
+  if (podCIDR !== '' && podCIDR !== podCIDRs[0]) spec.podCIDRs = [podCIDR]
+  const first = spec.podCIDRs?.[0]
+  if (first !== undefined) spec.podCIDR = first
+}
+
+function dropDisabledFields({ status }: Node, old: Node | undefined, { isEnabled }: RuleContext): void {
+  if (!isEnabled('NodeDeclaredFeatures') && old?.status?.declaredFeatures === undefined) delete status?.declaredFeatures
+}
+
+function nodeWarnings({ spec }: Node): string[] {
+  const { configSource, externalID = '', podCIDRs = [] } = spec ?? {}
+  return [
+    ...(configSource === undefined ? [] : ['spec.configSource: the feature is removed']),
+    ...(externalID === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+    ...podCIDRs.flatMap((cidr, at) => cidrWarnings(index('spec.podCIDRs', at), cidr)),
+  ]
+}

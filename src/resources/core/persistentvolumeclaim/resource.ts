@@ -1,0 +1,98 @@
+/** PersistentVolumeClaim: what somebody needs of storage; bound to a volume, it can only be expanded. */
+import { type PersistentVolumeClaim, PersistentVolumeClaims, type PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { goQuote } from '#meta/go-text.ts'
+import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
+import { key } from '#meta/validation/field-error.ts'
+import { roundAmounts } from '#model/pod-spec/defaults.ts'
+import { amountOf } from '#model/resource-lists.ts'
+import { accessModesText, alignDataSources, STORAGE_CLASS_ANNOTATION, storageClassOf } from '#model/volumes.ts'
+
+import { validateClaim, validateClaimStatus, validateClaimUpdate } from './validation.ts'
+
+export const persistentVolumeClaim: Resource<PersistentVolumeClaim> = defineResource<PersistentVolumeClaim>({
+  kind: PersistentVolumeClaims,
+  applyDefaults({ spec, status }) {
+    if (status !== undefined) status.phase ||= 'Pending'
+    if (spec !== undefined) spec.volumeMode ??= 'Filesystem'
+    const lists = [spec?.resources?.limits, spec?.resources?.requests, status?.capacity, status?.allocatedResources]
+    for (const list of lists) roundAmounts(list)
+  },
+  prepareCreate(object, context) {
+    object.status = { phase: 'Pending' }
+    settleDataSources(object.spec, undefined, context)
+  },
+  prepareUpdate: (next, old, context) => settleDataSources(next.spec, old.spec, context),
+  validate: (object) => validateClaim(object),
+  validateUpdate: validateClaimUpdate,
+  warnings: claimWarnings,
+  status: {
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+    },
+    validateUpdate: validateClaimStatus,
+  },
+  columns: [
+    nameColumn,
+    {
+      name: 'Status',
+      value: ({ metadata, status }) =>
+        metadata.deletionTimestamp === undefined ? (status?.phase ?? '') : 'Terminating',
+    },
+    { name: 'Volume', value: ({ spec }) => spec.volumeName ?? '' },
+    {
+      name: 'Capacity',
+      value: (claim) => (isBound(claim) ? (amountOf(claim.status?.capacity, 'storage') ?? '0') : ''),
+    },
+    { name: 'Access Modes', value: (claim) => (isBound(claim) ? accessModesText(claim.status?.accessModes) : '') },
+    { name: 'StorageClass', value: storageClassOf },
+    { name: 'VolumeAttributesClass', value: ({ spec }) => spec.volumeAttributesClassName ?? '<unset>' },
+    ageColumn,
+    { name: 'VolumeMode', wide: true, value: ({ spec }) => spec.volumeMode ?? '<unset>' },
+  ],
+  deleteAnswersObject: true,
+})
+
+function isBound({ spec }: PersistentVolumeClaim): boolean {
+  return (spec.volumeName ?? '') !== ''
+}
+
+/**
+ * What the volume is filled from has an old field and a new one, which say the same unless the new one names another
+ * namespace. The old one alone has always been dropped when it named anything but a claim or a snapshot.
+ */
+function settleDataSources(
+  spec: PersistentVolumeClaimSpec,
+  old: PersistentVolumeClaimSpec | undefined,
+  { isEnabled }: RuleContext,
+): void {
+  const elsewhere = (spec.dataSourceRef?.namespace ?? '') !== ''
+  if (elsewhere && !isEnabled('CrossNamespaceVolumeDataSource') && old?.dataSourceRef === undefined) {
+    delete spec.dataSourceRef
+  }
+  const had = old?.dataSource !== undefined || old?.dataSourceRef !== undefined
+  if (!had && spec.dataSourceRef === undefined && !isClaimOrSnapshot(spec.dataSource)) delete spec.dataSource
+  alignDataSources(spec)
+}
+
+function isClaimOrSnapshot(source: PersistentVolumeClaimSpec['dataSource']): boolean {
+  const group = source?.apiGroup ?? ''
+  if (source?.kind === 'PersistentVolumeClaim') return group === ''
+  return source?.kind === 'VolumeSnapshot' && group === 'snapshot.storage.k8s.io'
+}
+
+function claimWarnings({ metadata, spec }: PersistentVolumeClaim): string[] {
+  const warnings: string[] = []
+  if (Object.hasOwn(metadata.annotations ?? {}, STORAGE_CLASS_ANNOTATION)) {
+    const advice = 'deprecated since v1.8; use "storageClassName" attribute instead'
+    warnings.push(`${key('metadata.annotations', STORAGE_CLASS_ANNOTATION)}: ${advice}`)
+  }
+  for (const list of ['requests', 'limits'] as const) {
+    const amount = amountOf(spec.resources?.[list], 'storage')
+    if (amount === undefined || quantityMilliValue(parseQuantity(amount)) % 1000 === 0) continue
+    const rule = `fractional byte value ${goQuote(amount)} is invalid, must be an integer`
+    warnings.push(`${key(`spec.resources.${list}`, 'storage')}: ${rule}`)
+  }
+  return warnings
+}

@@ -1,0 +1,373 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { contextWith, type Sent, trialOf } from '../trial.suite.ts'
+import type { ServiceAllocator } from './allocation.ts'
+import { createServiceResource } from './resource.ts'
+
+const allocator: ServiceAllocator = {
+  primaryFamily: 'IPv4',
+  allocate: async () => async () => {},
+  release: async () => {},
+}
+const service = createServiceResource(allocator)
+const trial = trialOf(service)
+const metadata = { name: 's', namespace: 'ns' }
+const addressed = {
+  clusterIP: '10.0.0.1',
+  clusterIPs: ['10.0.0.1'],
+  ipFamilies: ['IPv4'],
+  ipFamilyPolicy: 'SingleStack',
+}
+const of = (spec: Sent = {}, extra: object = {}): Sent => ({
+  metadata: { ...metadata, ...extra },
+  spec: { ...addressed, ports: [{ port: 80 }], ...spec },
+})
+const both = { clusterIPs: ['10.0.0.1', 'fd00::1'], ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' }
+
+describe('service', () => {
+  it('has a type, protocols, targets and policies when nothing is said', () => {
+    const { spec } = trial.load({ metadata, spec: { ports: [{ port: 80 }], sessionAffinity: 'ClientIP' } })
+    assert.deepEqual(spec.ports, [{ port: 80, protocol: 'TCP', targetPort: 80 }])
+    assert.deepEqual(
+      [spec.type, spec.internalTrafficPolicy, spec.externalTrafficPolicy],
+      ['ClusterIP', 'Cluster', undefined],
+    )
+    assert.deepEqual(spec.sessionAffinityConfig, { clientIP: { timeoutSeconds: 10_800 } })
+    const balanced = trial.load({
+      metadata,
+      spec: { type: 'LoadBalancer' },
+      status: { loadBalancer: { ingress: [{ ip: '1.1.1.1' }] } },
+    })
+    assert.deepEqual(
+      [balanced.spec.allocateLoadBalancerNodePorts, balanced.spec.externalTrafficPolicy],
+      [true, 'Cluster'],
+    )
+    assert.equal(balanced.status.loadBalancer.ingress?.[0]?.ipMode, 'VIP')
+    assert.equal(trial.load({ metadata, spec: { type: 'ExternalName' } }).spec.internalTrafficPolicy, undefined)
+  })
+
+  it('is stored below its old path', () => assert.equal(service.storagePrefix, 'services/specs'))
+
+  const duplicate = '{"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}'
+  const onlyLb = "may only be used when `type` is 'LoadBalancer'"
+  const refusals: [string, Sent, string[]][] = [
+    ['no ports', { ports: [] }, ['spec.ports: Required value']],
+    [
+      'ports without names, the same twice',
+      { ports: [{ port: 80 }, { name: 'b', port: 80 }] },
+      ['spec.ports[0].name: Required value', `spec.ports[1]: Duplicate value: ${duplicate}`],
+    ],
+    [
+      'wrong ports',
+      { ports: [{ port: 0, targetPort: 70000, protocol: 'x', nodePort: 30000, appProtocol: '!' }] },
+      [
+        'spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive',
+        'spec.ports[0].protocol: Unsupported value: "x": supported values: "SCTP", "TCP", "UDP"',
+        'spec.ports[0].targetPort: Invalid value: 70000: must be between 1 and 65535, inclusive',
+        "spec.ports[0].appProtocol: Invalid value: \"!\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+      ],
+    ],
+    [
+      'a headless one with node ports',
+      { type: 'NodePort', clusterIP: 'None', clusterIPs: ['None'] },
+      ['spec.clusterIPs[0]: Invalid value: "None": may not be set to \'None\' for NodePort services'],
+    ],
+    [
+      'a name with addresses',
+      { type: 'ExternalName' },
+      [
+        'spec.clusterIPs: Forbidden: may not be set for ExternalName services',
+        'spec.ipFamilies: Forbidden: may not be set for ExternalName services',
+        'spec.ipFamilyPolicy: Forbidden: may not be set for ExternalName services',
+        'spec.externalName: Required value',
+      ],
+    ],
+    [
+      'addresses that do not go together',
+      {
+        clusterIP: '10.0.0.2',
+        clusterIPs: ['10.0.0.1', '10.0.0.3'],
+        ipFamilies: ['IPv6', 'IPv6'],
+        ipFamilyPolicy: 'x',
+      },
+      [
+        'spec.clusterIPs: Invalid value: ["10.0.0.1","10.0.0.3"]: first value must match `clusterIP`',
+        'spec.ipFamilies[1]: Duplicate value: "IPv6"',
+        'spec.ipFamilyPolicy: Unsupported value: "x": supported values: "PreferDualStack", "RequireDualStack", "SingleStack"',
+        'spec.clusterIPs: Invalid value: ["10.0.0.1","10.0.0.3"]: may specify no more than one IP for each IP family',
+        'spec.clusterIPs[0]: Invalid value: "10.0.0.1": expected an IPv6 value as indicated by `ipFamilies[0]`',
+        'spec.clusterIPs[1]: Invalid value: "10.0.0.3": expected an IPv6 value as indicated by `ipFamilies[1]`',
+      ],
+    ],
+    [
+      'None among others',
+      { clusterIP: 'None', clusterIPs: ['None', '10.0.0.1'] },
+      ['spec.clusterIPs: Invalid value: ["None","10.0.0.1"]: \'None\' must be the first and only value'],
+    ],
+    [
+      'affinity that is none',
+      { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_401 } } },
+      [
+        'spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be greater than 0 and less than 86400',
+      ],
+    ],
+    [
+      'what only load balancers have',
+      { loadBalancerSourceRanges: ['10.0.0.0/8'], allocateLoadBalancerNodePorts: true, loadBalancerClass: 'x' },
+      [
+        `spec.LoadBalancerSourceRanges: Forbidden: ${onlyLb}`,
+        `spec.allocateLoadBalancerNodePorts: Forbidden: ${onlyLb}`,
+        `spec.loadBalancerClass: Forbidden: ${onlyLb}`,
+      ],
+    ],
+    [
+      'policies for nothing',
+      {
+        externalTrafficPolicy: 'Local',
+        healthCheckNodePort: 30000,
+        internalTrafficPolicy: 'x',
+        trafficDistribution: 'y',
+      },
+      [
+        'spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services',
+        "spec.healthCheckNodePort: Invalid value: 30000: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+        'spec.internalTrafficPolicy: Unsupported value: "x": supported values: "Cluster", "Local"',
+        'spec.trafficDistribution: Unsupported value: "y": supported values: "PreferClose", "PreferSameZone", "PreferSameNode"',
+      ],
+    ],
+    [
+      'an unknown type',
+      { type: 'x' },
+      ['spec.type: Unsupported value: "x": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"'],
+    ],
+    [
+      'external addresses nobody can send to',
+      { externalIPs: ['127.0.0.1'] },
+      ['spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)'],
+    ],
+  ]
+  for (const [what, spec, errors] of refusals) {
+    it(`refuses ${what}`, () => assert.deepEqual(trial.create(of(spec)).errors, errors))
+  }
+
+  it('is in order with all it can have', () => {
+    const spec = {
+      type: 'LoadBalancer',
+      externalTrafficPolicy: 'Local',
+      healthCheckNodePort: 30001,
+      loadBalancerSourceRanges: [' 10.0.0.0/8 '],
+    }
+    assert.deepEqual(trial.create(of(spec)).errors, [])
+    assert.deepEqual(trial.create({ metadata, spec: { type: 'ExternalName', externalName: 'x.example.' } }).errors, [])
+    assert.deepEqual(trial.create({ metadata, spec: { clusterIP: 'None' } }).errors, [])
+  })
+
+  it('has a name that begins with a digit only where that is allowed', () => {
+    const strict = contextWith({ isEnabled: (gate) => gate !== 'RelaxedServiceNameValidation' })
+    assert.deepEqual(trial.create(of({}, { name: '1a' })).errors, [])
+    assert.match(
+      trial.create(of({}, { name: '1a' }), strict).errors[0] ?? '',
+      /^metadata.name: Invalid value: "1a": a DNS-1035 label/,
+    )
+  })
+
+  it('reads source ranges of the annotation, and warns of both annotations of topology', () => {
+    const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, x' }
+    assert.deepEqual(trial.create(of({ type: 'LoadBalancer' }, { annotations })).errors, [
+      'metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
+    ])
+    const topology = { 'service.kubernetes.io/topology-aware-hints': 'a', 'service.kubernetes.io/topology-mode': 'b' }
+    const { errors, warnings } = trial.create(of({}, { annotations: topology }))
+    assert.deepEqual(errors, [
+      'metadata.annotations[service.kubernetes.io/topology-mode]: Invalid value: "b": must match annotations[service.kubernetes.io/topology-aware-hints] when both are specified',
+    ])
+    assert.deepEqual(warnings, [
+      'annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead',
+    ])
+  })
+
+  it('keeps what was allocated when a client does not send it', () => {
+    const old = of({
+      type: 'NodePort',
+      ports: [
+        { name: 'a', port: 80, nodePort: 30001 },
+        { name: 'b', port: 81, nodePort: 30002 },
+      ],
+    })
+    const next = {
+      metadata,
+      spec: {
+        type: 'NodePort',
+        ports: [
+          { name: 'b', port: 82 },
+          { name: 'a', port: 80, nodePort: 30002 },
+        ],
+        ipFamilies: ['IPv4'],
+      },
+    }
+    const { spec } = trial.update(next, old).object
+    assert.deepEqual([spec.clusterIP, spec.clusterIPs], ['10.0.0.1', ['10.0.0.1']])
+    assert.deepEqual(
+      spec.ports?.map(({ nodePort }) => nodePort),
+      [undefined, 30002],
+    )
+  })
+
+  it('loses what its new type has not, unless the client changed that too', () => {
+    const old = of({
+      type: 'LoadBalancer',
+      ports: [{ port: 80, nodePort: 30001 }],
+      externalTrafficPolicy: 'Local',
+      healthCheckNodePort: 30002,
+      loadBalancerClass: 'x',
+    })
+    const sent = old['spec'] as object
+    const plain = trial.update({ metadata, spec: { ...sent, type: 'ClusterIP' } }, old)
+    assert.deepEqual(plain.errors, [])
+    assert.deepEqual(Object.keys(plain.object.spec).sort(), [
+      'clusterIP',
+      'clusterIPs',
+      'internalTrafficPolicy',
+      'ipFamilies',
+      'ipFamilyPolicy',
+      'ports',
+      'sessionAffinity',
+      'type',
+    ])
+    const name = trial.update({ metadata, spec: { ...sent, type: 'ExternalName', externalName: 'x.y' } }, old)
+    assert.deepEqual(
+      [name.errors, name.object.spec.clusterIPs, name.object.spec.ipFamilies],
+      [[], undefined, undefined],
+    )
+    const changed = trial.update({ metadata, spec: { ...sent, type: 'ClusterIP', healthCheckNodePort: 30003 } }, old)
+    assert.equal(changed.errors.length, 1)
+  })
+
+  const updates: [string, Sent, Sent, string[]][] = [
+    [
+      'another address',
+      { clusterIP: '10.0.0.2', clusterIPs: ['10.0.0.2'] },
+      {},
+      ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'],
+    ],
+    [
+      'no second address without a word',
+      { ...both, clusterIPs: ['10.0.0.1'], ipFamilies: ['IPv4'] },
+      both,
+      [
+        'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be set to \'SingleStack\' when releasing the secondary clusterIP',
+        'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be set to \'SingleStack\' when releasing the secondary ipFamily',
+      ],
+    ],
+    [
+      'another first family',
+      { ipFamilies: ['IPv6', 'IPv4'], clusterIPs: ['10.0.0.1', 'fd00::1'] },
+      {},
+      [
+        'spec.ipFamilies[0]: Invalid value: ["10.0.0.1","fd00::1"]: may not change once set',
+        'spec.clusterIPs[0]: Invalid value: "10.0.0.1": expected an IPv6 value as indicated by `ipFamilies[0]`',
+        'spec.clusterIPs[1]: Invalid value: "fd00::1": expected an IPv4 value as indicated by `ipFamilies[1]`',
+      ],
+    ],
+    [
+      'another class',
+      { type: 'LoadBalancer', loadBalancerClass: 'y' },
+      { type: 'LoadBalancer', loadBalancerClass: 'x' },
+      ['spec.loadBalancerClass: Invalid value: "y": may not change once set'],
+    ],
+    [
+      'another port of its health check',
+      { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30002 },
+      { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30001 },
+      ['spec.healthCheckNodePort: Forbidden: field is immutable'],
+    ],
+  ]
+  for (const [what, next, old, errors] of updates) {
+    it(`does not get ${what}`, () => assert.deepEqual(trial.update(of(next), of(old)).errors, errors))
+  }
+
+  it('gains and loses a second address', () => {
+    assert.deepEqual(trial.update(of(both), of()).errors, [])
+    assert.deepEqual(trial.update(of(), of(both)).errors, [])
+  })
+
+  it('of an older release gets its list and families before it is judged', () => {
+    const old = { metadata, spec: { clusterIP: '10.0.0.1', ports: [{ port: 80 }] } }
+    const { errors, object } = trial.update({ metadata, spec: { ports: [{ port: 81 }], ipFamilies: ['IPv4'] } }, old)
+    assert.deepEqual([errors, object.spec.clusterIPs], [[], ['10.0.0.1']])
+  })
+
+  it('has load balancers in its status only when it is balanced', () => {
+    const status = { loadBalancer: { ingress: [{ ip: 'x', hostname: '1.2.3.4' }, { ipMode: 'VIP' }] } }
+    assert.deepEqual(
+      trial.update({ ...of({ type: 'LoadBalancer' }), status }, of({ type: 'LoadBalancer' }), 'status').errors,
+      [
+        'status.loadBalancer.ingress[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+        'status.loadBalancer.ingress[0].hostname: Invalid value: "1.2.3.4": must be a DNS name, not an IP address',
+        'status.loadBalancer.ingress[1].ipMode: Forbidden: may not be specified when `ip` is not set',
+      ],
+    )
+    assert.deepEqual(trial.update({ ...of(), status }, of(), 'status').errors, [
+      "status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is 'LoadBalancer'",
+    ])
+  })
+
+  it('warns of what is ignored or on its way out', () => {
+    const spec = {
+      clusterIP: 'None',
+      clusterIPs: ['None'],
+      externalIPs: ['1.1.1.1'],
+      loadBalancerIP: '01.1.1.1',
+      externalName: 'x',
+      trafficDistribution: 'PreferClose',
+    }
+    assert.deepEqual(trial.create(of(spec)).warnings, [
+      'spec.loadBalancerIP is ignored for headless services',
+      'spec.externalIPs is ignored for headless services',
+      'spec.loadBalancerIP: non-standard IP address "01.1.1.1" is invalid: use "1.1.1.1"',
+      'spec.externalName is ignored when spec.type is not "ExternalName"',
+      'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
+    ])
+  })
+
+  it('asks the allocator only when its spec changed, and gives everything back', async () => {
+    const calls: string[] = []
+    const watched = createServiceResource(
+      {
+        ...allocator,
+        allocate: async () => (calls.push('allocate'), async () => {}),
+        release: async () => void calls.push('release'),
+      },
+      async (namespace, name) => void calls.push(`endpoints ${namespace}/${name}`),
+    )
+    const object = trial.load(of())
+    await watched.allocate?.(object, trial.load(of()), contextWith())
+    assert.deepEqual(calls, [])
+    await watched.allocate?.(object, undefined, contextWith())
+    await watched.released?.(object, contextWith())
+    assert.deepEqual(calls, ['allocate', 'endpoints ns/s', 'release'])
+  })
+
+  it('shows where it is reached', () => {
+    const shown = (spec: Sent, status: object = {}): unknown[] => trial.cells({ ...of(spec), status }).slice(1, 5)
+    assert.deepEqual(shown({}), ['ClusterIP', '10.0.0.1', '<none>', '80/TCP'])
+    assert.deepEqual(
+      shown({ type: 'NodePort', externalIPs: ['1.1.1.1', '2.2.2.2'], ports: [{ port: 80, nodePort: 30000 }] }),
+      ['NodePort', '10.0.0.1', '1.1.1.1,2.2.2.2', '80:30000/TCP'],
+    )
+    const ingress = [{ hostname: 'b' }, { ip: '1.1.1.1' }, { hostname: 'b' }]
+    assert.equal(
+      shown({ type: 'LoadBalancer', externalIPs: ['9.9.9.9'] }, { loadBalancer: { ingress } })[2],
+      '1.1.1.1,b,9.9.9.9',
+    )
+    assert.equal(shown({ type: 'LoadBalancer' })[2], '<pending>')
+    assert.deepEqual(trial.cells({ metadata, spec: { type: 'ExternalName', externalName: 'x.y' } }).slice(1, 5), [
+      'ExternalName',
+      '<none>',
+      'x.y',
+      '<none>',
+    ])
+  })
+})
