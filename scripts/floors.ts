@@ -69,7 +69,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   storage: ['auto-compaction', 'backend', 'event-feed', 'leases', 'ordered-tree', 'write-check'],
   'apiserver/authenticators': ['authenticator'],
   'apiserver/authorizers': ['authorizer', 'follow'],
-  resources: ['reviews'],
+  resources: ['created-at', 'expressions', 'reviews', 'webhook-client', 'workload'],
   admission: ['chain', 'plugin'],
 }
 
@@ -175,7 +175,7 @@ function checkShelves(sources: readonly Source[]): string[] {
     const listed = new Set(index.imports.map(({ specifier }) => resolve(index.path, specifier)))
     for (const { path } of sources) {
       const isShelfFile =
-        posix.dirname(path) === folder && path !== index.path && !/\.(test|suite|worker)\.ts$/.test(path)
+        posix.dirname(path) === folder && path !== index.path && !/\.(test|suite|worker|fixture)\.ts$/.test(path)
       const structural = STRUCTURAL[folder]?.includes(posix.basename(path, '.ts')) ?? false
       if (isShelfFile && !structural && !listed.has(path)) {
         complaints.push(`${path}: not listed in ${index.path}; add its line there`)
