@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { prefixEnd } from './backend.ts'
 import { openSqliteBackend } from './sqlite.ts'
+import { WAL_BYTES } from './sqlite/layout.ts'
 
 const WRITER = fileURLToPath(new URL('../../test/reliability/sqlite-writer.ts', import.meta.url))
 const KILLS = 10
@@ -60,6 +62,7 @@ describe('sqlite backend under SIGKILL', () => {
         highest = Math.max(highest, ack.revision)
       }
     }
+    assert.ok(statSync(`${file}-wal`).size >= WAL_BYTES, 'the log had been given its size')
     const backend = await openSqliteBackend(file, { clock: realClock, random, ballastBytes: 0 })
     try {
       const { items, revision } = await backend.range({ start: '/', end: prefixEnd('/') })

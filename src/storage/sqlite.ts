@@ -242,13 +242,18 @@ class SqliteStore implements Backend {
 /** The event of one write; none when it deleted nothing. */
 function makeEvents(write: Write, revision: Revision, previous: KeyValue | undefined): StorageEvent[] {
   const { key, value, lease = 0 } = write
-  const change = { key, createRevision: previous?.createRevision ?? revision, modRevision: revision }
-  if (value !== null) return [{ type: 'put', ...change, value, lease, ...(previous && { previous }) }]
-  if (previous === undefined) return []
-  return [{ type: 'delete', ...change, value: previous.value, lease: previous.lease, previous }]
+  if (previous === undefined) {
+    if (value === null) return []
+    return [{ type: 'put', key, createRevision: revision, modRevision: revision, value, lease }]
+  }
+  const { createRevision } = previous
+  if (value !== null) return [{ type: 'put', key, createRevision, modRevision: revision, value, lease, previous }]
+  const gone = { value: previous.value, lease: previous.lease }
+  return [{ type: 'delete', key, createRevision, modRevision: revision, ...gone, previous }]
 }
 
-async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Not async without a signal: that would be another promise for every commit. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
     const abort = (): void => {

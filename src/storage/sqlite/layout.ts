@@ -118,13 +118,13 @@ export function connect(file: string, { readOnly = false }: { readonly readOnly?
     PRAGMA checkpoint_fullfsync = ON;
     PRAGMA cache_size = -8192;
     PRAGMA wal_autocheckpoint = 0;
-    PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES};
+    PRAGMA journal_size_limit = ${WAL_BYTES};
   `)
   return db
 }
 
-/** What the write-ahead log shrinks to after a burst. */
-const WAL_LIMIT_BYTES = 16 << 20
+/** The size the write-ahead log is given, and what it shrinks to after a burst. */
+export const WAL_BYTES: number = 16 << 20
 
 /** Makes the tables in a new file; otherwise makes sure that the file is ours and of a format we know. */
 export function prepareSchema(db: DatabaseSync, file: string): void {

@@ -35,6 +35,10 @@ const HISTORY_BYTES = 4 << 20
 /** Rows verified in one go; some ten milliseconds. */
 const VERIFY_ROWS = 1000
 
+/** Each pass is a fraction of the one before, unless somebody reads the past: then none of them gets any further. */
+const CHECKPOINT_PASSES = 3
+const CHECKPOINT_REST_FRAMES = 64
+
 const EMPTY = new Uint8Array()
 
 /** Hands a part of the answer to the caller. */
@@ -115,7 +119,13 @@ export class Reader implements ReaderMethods {
   }
 
   checkpoint(): void {
-    this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    // What comes in during one pass is for the next, which is shorter: little is left for the writer to stop for.
+    let leftFrames = Infinity
+    for (let pass = 0; pass < CHECKPOINT_PASSES && leftFrames > CHECKPOINT_REST_FRAMES; pass++) {
+      this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+      const [, written, copied] = this.#statements.frames.get() as unknown as [number, number, number]
+      leftFrames = written - copied
+    }
   }
 
   verify(fromId: number): number {
@@ -181,7 +191,7 @@ export class Reader implements ReaderMethods {
   }
 }
 
-function prepareStatements(db: DatabaseSync): Record<'items' | 'count' | 'events' | 'cut', StatementSync> {
+function prepareStatements(db: DatabaseSync): Record<'items' | 'count' | 'events' | 'cut' | 'frames', StatementSync> {
   const range = 'FROM log INDEXED BY log_key WHERE key >= ? AND key < ? AND id < ? GROUP BY key'
   const past = ROW.replaceAll('log.', 'past.')
   return {
@@ -196,6 +206,7 @@ function prepareStatements(db: DatabaseSync): Record<'items' | 'count' | 'events
        WHERE log.id >= ? AND log.id < ? AND log.key >= ? AND log.key < ? ORDER BY log.id`,
     ),
     cut: db.prepare('SELECT id FROM log WHERE id >= ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?'),
+    frames: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
   }
 }
 

@@ -16,7 +16,7 @@ export const SWEEP_ROWS = 64
 const FREE_SHARE = 0.25
 const FREE_PAGES = 1024
 /** Pages given back in one step. */
-export const VACUUM_PAGES = 64
+const VACUUM_PAGES = 64
 
 export class Upkeep {
   readonly #db: DatabaseSync
@@ -36,11 +36,11 @@ export class Upkeep {
     return this.#read('swept') < firstId(this.#read('compacted'))
   }
 
-  /** Inside a transaction: removes what the next `rows` rows have made superfluous; returns how many it looked at. */
-  sweep(rows: number): number {
+  /** Inside a transaction: removes what the next `rows` rows have made superfluous. */
+  sweep(rows: number): void {
     const from = this.#read('swept')
     const end = firstId(this.#read('compacted'))
-    if (from >= end) return 0
+    if (from >= end) return
     const found = this.#next.all(from, end, rows) as unknown as [id: number, prev: number][]
     for (const [id, prev] of found) {
       // What a row at or after the compacted revision replaced is still asked for, as that event's previous value.
@@ -48,7 +48,6 @@ export class Upkeep {
       if (isDelete(id)) this.#remove.run(id)
     }
     writeMeta(this.#db, 'swept', found.length < rows ? end : (found.at(-1)?.[0] ?? 0) + 1)
-    return found.length
   }
 
   /** Outside a transaction: gives some free pages back; false when there are not too many. */

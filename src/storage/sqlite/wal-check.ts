@@ -13,6 +13,8 @@ import { StorageError } from '../backend.ts'
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 const MAGIC = 0x377f0682
+/** Frames read at once: most of a log that was given its size in advance is not in use, and skipping it is all reading. */
+const FRAMES_PER_READ = 256
 
 interface Sums {
   readonly first: number
@@ -40,13 +42,11 @@ function scanLog(handle: number, name: string): StorageError | undefined {
   const header = Buffer.alloc(HEADER_BYTES)
   if (size < HEADER_BYTES || readSync(handle, header, 0, HEADER_BYTES, 0) < HEADER_BYTES) return undefined
   if (!isHeaderIntact(header)) return isHeaderFlipped(header) ? lostError(name, 0) : undefined
-  const frame = Buffer.alloc(FRAME_HEADER_BYTES + header.readUInt32BE(8))
   const salts = header.subarray(16, 24)
   let sums: Sums = { first: header.readUInt32BE(24), second: header.readUInt32BE(28) }
   let brokenAt: number | undefined
   let isLaterCommitSeen = false
-  for (let at = HEADER_BYTES; at + frame.length <= size; at += frame.length) {
-    readSync(handle, frame, 0, frame.length, at)
+  for (const { at, frame } of frames(handle, FRAME_HEADER_BYTES + header.readUInt32BE(8))) {
     const isIntact = frame.subarray(8, 16).equals(salts) && isFrameIntact(frame, sums, isBigEndian(header))
     if (!isIntact) brokenAt ??= at
     else if (isLaterCommitSeen) return lostError(name, brokenAt)
@@ -55,6 +55,20 @@ function scanLog(handle: number, name: string): StorageError | undefined {
     sums = { first: frame.readUInt32BE(16), second: frame.readUInt32BE(20) }
   }
   return undefined
+}
+
+/** Every whole frame and where it is; its bytes are only good until the next one is asked for. */
+function* frames(handle: number, frameBytes: number): Generator<{ readonly at: number; readonly frame: Buffer }> {
+  const stretch = Buffer.alloc(FRAMES_PER_READ * frameBytes)
+  let from = HEADER_BYTES
+  let read: number
+  do {
+    read = readSync(handle, stretch, 0, stretch.length, from)
+    for (let at = 0; at + frameBytes <= read; at += frameBytes) {
+      yield { at: from + at, frame: stretch.subarray(at, at + frameBytes) }
+    }
+    from += read
+  } while (read === stretch.length)
 }
 
 function isBigEndian(header: Buffer): boolean {

@@ -14,17 +14,16 @@ import { asStorageError, toPlain } from './failures.ts'
 import { connect, numberOf, prepareSchema, readMeta } from './layout.ts'
 import { lockStore, type StoreLock } from './lock.ts'
 import type { FromWriter, Operation, Result, ToWriter, WriterSettings } from './messages.ts'
-import { Ballast, quotaError, SWEEP_ROWS, Upkeep, VACUUM_PAGES } from './upkeep.ts'
+import { Ballast, quotaError, SWEEP_ROWS, Upkeep } from './upkeep.ts'
 import { findLostCommits } from './wal-check.ts'
-import { ROW_WAL_BYTES, Writer } from './writer.ts'
+import { WriteAheadLog } from './write-ahead-log.ts'
+import { Writer } from './writer.ts'
 
 /** Both bound how long the first of a group waits for the last. */
 const GROUP_OPERATIONS = 512
 const GROUP_BYTES = 8 << 20
 /** Checked whole before it serves, also after a clean stop, as that takes no time worth mentioning. */
 const SMALL_STORE_BYTES = 32 << 20
-/** Enough that a checkpoint is worth its two flushes, little enough that it is short and a restart quick. */
-const CHECKPOINT_BYTES = 8 << 20
 /** A store that was full takes writes again when it is this far below its limit. */
 const QUOTA_HYSTERESIS = 0.95
 
@@ -89,6 +88,7 @@ class WriterThread {
   readonly #writer: Writer
   readonly #upkeep: Upkeep
   readonly #ballast: Ballast
+  readonly #log: WriteAheadLog
   #queue: Operation[] = []
   #reported: StorageError | undefined
   #isCheckpointing = false
@@ -103,6 +103,7 @@ class WriterThread {
     this.#writer = new Writer(store.db)
     this.#upkeep = new Upkeep(store.db)
     this.#ballast = new Ballast(settings.file, settings.ballastBytes)
+    this.#log = new WriteAheadLog(store.db, settings.file)
   }
 
   /** Takes possession of the store and begins to serve. */
@@ -117,6 +118,7 @@ class WriterThread {
     if (!this.#ballast.take()) this.#runOutOfSpace(asFull(this.#settings.file))
     this.#report()
     this.#port.on('message', (message: ToWriter) => this.#work(message))
+    this.#tidyOn()
   }
 
   #post(message: FromWriter): void {
@@ -149,8 +151,7 @@ class WriterThread {
         break
       case 'finish-checkpoint':
         this.#isCheckpointing = false
-        this.#writer.walBytes = 0
-        this.#attempt(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)'))
+        this.#attempt(() => this.#log.checkpoint())
         break
       case 'close':
         this.#isClosing = true
@@ -168,7 +169,7 @@ class WriterThread {
   }
 
   #askForCheckpoint(): void {
-    if (this.#isCheckpointing || this.#writer.walBytes < CHECKPOINT_BYTES) return
+    if (this.#isCheckpointing || !this.#attempt(() => this.#log.isCheckpointDue)) return
     this.#isCheckpointing = true
     this.#post({ type: 'wants-checkpoint' })
   }
@@ -177,7 +178,7 @@ class WriterThread {
     if (this.#settings.quotaBytes < Infinity) this.#watchQuota()
     try {
       // More than the group adds, so that the sweep keeps up with any traffic.
-      return this.#writer.run(group, () => this.#sweep(Math.max(SWEEP_ROWS, 2 * group.length)))
+      return this.#writer.run(group, () => this.#upkeep.sweep(Math.max(SWEEP_ROWS, 2 * group.length)))
     } catch (error) {
       this.#runOutOfSpace(asStorageError(error))
     }
@@ -210,7 +211,7 @@ class WriterThread {
     if (!this.#isTidying) this.#tidyOn()
   }
 
-  /** Sweeps, then vacuums, a step whenever nothing else is to be done, until all is tidy. */
+  /** Gives the log its size, sweeps, then vacuums, a step whenever nothing else is to be done, until all is tidy. */
   #tidyOn(): void {
     this.#isTidying = !this.#isClosing && !this.#writer.isBroken && this.#attempt(() => this.#tidyStep())
     this.#askForCheckpoint()
@@ -219,17 +220,12 @@ class WriterThread {
 
   /** False when there was nothing to do. */
   #tidyStep(): boolean {
+    if (this.#log.grow()) return true
     if (this.#upkeep.isDue) {
-      this.#writer.run([], () => this.#sweep(SWEEP_ROWS))
+      this.#writer.run([], () => this.#upkeep.sweep(SWEEP_ROWS))
       return true
     }
-    const hasVacuumed = this.#upkeep.vacuum()
-    if (hasVacuumed) this.#writer.walBytes += VACUUM_PAGES * ROW_WAL_BYTES
-    return hasVacuumed
-  }
-
-  #sweep(rows: number): void {
-    this.#writer.walBytes += this.#upkeep.sweep(rows) * ROW_WAL_BYTES
+    return this.#upkeep.vacuum()
   }
 
   /** Housekeeping that fails for want of space is tried again at the next opportunity; false then. */

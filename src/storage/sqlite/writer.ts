@@ -27,9 +27,6 @@ import {
 } from './layout.ts'
 import { packItems, unpackWrites, type Deletion, type Operation, type Result, type StoreState } from './messages.ts'
 
-/** Room in the write-ahead log that a changed row takes besides its value: its pages of the table and of the index. */
-export const ROW_WAL_BYTES = 8192
-
 export class Writer {
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepareStatements>
@@ -43,8 +40,6 @@ export class Writer {
   #broken: StorageError | undefined
   /** The first damaged row met; the rest of the store goes on. */
   #damage: StorageError | undefined
-  /** An estimate of what has been added to the write-ahead log. */
-  walBytes = 0
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -186,7 +181,6 @@ export class Writer {
     const bound = value === null ? 0 : lease
     const crc = rowChecksum([id, key, prev, created, bound], value)
     this.#statements.insert.run(id, key, prev, created, bound, crc, value)
-    this.walBytes += ROW_WAL_BYTES + (value?.length ?? 0)
   }
 
   #grant(lease: LeaseId, ttlMs: number): Result {

@@ -146,20 +146,25 @@ export class WatchCache {
     })
   }
 
+  /** Brings the cache up to every commit acknowledged before this call; returns that revision. */
+  async fresh(signal?: AbortSignal): Promise<Revision> {
+    const revision = await this.acknowledged()
+    await this.waitFor(revision, signal)
+    return revision
+  }
+
   /**
-   * Brings the cache up to every commit acknowledged before this call; returns that revision. Callers that arrive while
+   * The newest revision acknowledged before this call, which the cache may have yet to see. Callers that arrive while
    * one question to the backend is under way share the next one, so a thousand reads cost two questions.
    */
-  async fresh(signal?: AbortSignal): Promise<Revision> {
+  acknowledged(): Promise<Revision> {
     this.#nextRevision ??= this.#revisionInFlight.then(() => {
       this.#nextRevision = undefined
       const asked = this.#options.backend.currentRevision()
       this.#revisionInFlight = asked.catch(() => undefined)
       return asked
     })
-    const revision = await this.#nextRevision
-    await this.waitFor(revision, signal)
-    return revision
+    return this.#nextRevision
   }
 
   /**
