@@ -39,6 +39,7 @@ export function createDispatch(registry: Registry, connectors: Connectors): (cal
       if (review !== undefined) return answerReview(call, review, registry.services)
       throw notServed()
     }
+    if (view.resource.deprecation !== undefined) call.warn(view.resource.deprecation)
     const { kind } = view.representation
     const gr = { group, resource }
     if (subresource === '') {

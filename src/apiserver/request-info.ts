@@ -78,6 +78,9 @@ const NO_RESOURCE: Omit<RequestInfo, 'verb' | 'path'> = {
   rest: [],
 }
 
+/** For what no request caused. */
+export const NO_REQUEST: RequestInfo = { ...NO_RESOURCE, verb: '', path: '' }
+
 /** `/api/v1/watch/pods` and `/api/v1/proxy/…`: forms from before there were query parameters and subresources. */
 function legacyPrefix([first]: readonly string[]): 'watch' | 'proxy' | undefined {
   return first === 'watch' || first === 'proxy' ? first : undefined

@@ -10,12 +10,16 @@ import type { KubeObject } from '#meta/object.ts'
 import type { KeyValue } from '#storage/backend.ts'
 
 import { Representation } from '../representation.ts'
+import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
 import type { Services } from './services.ts'
 import { Store } from './store.ts'
 
 const PREFIX = '/registry/'
+
+/** For lists, frames of watches and other forms of objects: six lists of 5,000 objects of 1 KiB. */
+const MEMO_BYTES = 32 << 20
 
 /** A resource as one of its served versions shows it: see handlers/view.ts. */
 export interface ServedResource {
@@ -31,9 +35,10 @@ export class Registry implements ObjectReader {
   /** By group, version and plural. */
   readonly #served = new Map<string, ServedResource>()
   readonly #reviews = new Map<string, Review>()
+  readonly #groups = new Set<string>()
 
-  constructor(services: Omit<Services, 'objects'>) {
-    this.#services = { ...services, objects: this }
+  constructor(services: Omit<Services, 'objects' | 'memos'>) {
+    this.#services = { ...services, objects: this, memos: new ByteMemo(MEMO_BYTES) }
   }
 
   get services(): Services {
@@ -47,14 +52,16 @@ export class Registry implements ObjectReader {
     this.#stores.set(`${group}/${plural}`, store)
     const kinds = [resource.kind, ...(resource.otherVersions ?? []).map(({ kind }) => kind)]
     for (const kind of kinds.filter(isServed)) {
-      const { schemaFor, convert } = this.#services
-      const representation = new Representation({ kind, stored: resource.kind, schemaFor, convert })
+      const { schemaFor, convert, memos } = this.#services
+      const representation = new Representation({ kind, stored: resource.kind, schemaFor, convert, memos })
+      this.#groups.add(kind.group)
       this.#served.set(keyOf(kind), { resource, store, representation, services: this.#services })
     }
     return store
   }
 
   addReview(review: Review): void {
+    this.#groups.add(review.kind.group)
     this.#reviews.set(keyOf(review.kind), review)
   }
 
@@ -64,6 +71,11 @@ export class Registry implements ObjectReader {
 
   findReview(resource: GroupVersionResource): Review | undefined {
     return this.#reviews.get(resourceKey(resource))
+  }
+
+  /** Whether anything of this group is served. */
+  hasGroup(group: string): boolean {
+    return this.#groups.has(group)
   }
 
   /** Whether anything of this group version is served. */
@@ -91,7 +103,7 @@ export class Registry implements ObjectReader {
     await this.#services.cache.fresh()
     const { collection } = store
     const slice = namespace === '' ? {} : { prefix: `${collection.prefix}${namespace}/` }
-    return [...collection.entries(slice)].map(({ object }) => object as T)
+    return collection.entries(slice).map(({ object }) => object as T)
   }
 
   async #open(resource: Resource): Promise<Store> {

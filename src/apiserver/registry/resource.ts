@@ -144,6 +144,8 @@ export interface ResourceSpec<T extends KubeObject> {
   readonly columns?: readonly Column<T>[]
   rowConditions?(object: T): TableRowCondition[]
 
+  /** A Warning on every answer about this kind: that it is deprecated, and what to use instead. */
+  readonly deprecation?: string
   /** DELETE answers with the object instead of a Status. */
   readonly deleteAnswersObject?: boolean
   /** PUT to a name that does not exist creates. */

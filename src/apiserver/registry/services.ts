@@ -9,6 +9,7 @@ import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import type { Admission } from './admission.ts'
+import type { ByteMemo } from './byte-memo.ts'
 import type { ObjectReader, User } from './resource.ts'
 
 export interface Services {
@@ -24,6 +25,8 @@ export interface Services {
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
   /** The same object in another version; the object itself when it is the same version. */
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
+  /** Bytes of answers that were made before. */
+  readonly memos: ByteMemo
   /** Values as they rest on disk. */
   readonly atRest: AtRest
   /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */

@@ -22,6 +22,7 @@ const MANAGED_BY = 'endpoints.kubernetes.io/managed-by'
 const CONTROLLER = 'endpoint-controller'
 
 export const endpoints: Resource<EndpointsObject> = defineResource<EndpointsObject>({
+  deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   kind: Endpoints,
   storagePrefix: 'services/endpoints',
   applyDefaults({ subsets = [] }) {

@@ -1,0 +1,57 @@
+/**
+ * Publishers: every namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`, and gets them
+ * back when somebody removes them. They run inside the server until the controller manager takes them over.
+ */
+import { ConfigMaps, Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
+import { isBeingDeleted } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
+import type { Entry } from '../registry/entry.ts'
+import type { Registry } from '../registry/registry.ts'
+import { ensure } from './ensure.ts'
+
+const ROOT_CA = 'kube-root-ca.crt'
+const DESCRIPTION =
+  'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.'
+
+export interface PublisherOptions {
+  /** PEM of what clients inside the cluster verify the server with. */
+  readonly rootCa: string
+  readonly onError: (error: unknown) => void
+}
+
+/** Starts at once; `close` stops. What fails is tried again when the namespace or the object changes next. */
+export function startPublishers(registry: Registry, { rootCa, onError }: PublisherOptions): Following {
+  const publish = (namespace: string): void => {
+    void publishTo(registry, namespace, rootCa).catch((error: unknown) => {
+      // The namespace went meanwhile.
+      if (!isNotFound(error)) onError(error)
+    })
+  }
+  const followed = [Namespaces, ServiceAccounts, ConfigMaps].flatMap((kind) => {
+    const store = registry.storeOf(kind)
+    if (store === undefined) return []
+    const isNamespace = kind.plural === Namespaces.plural
+    return follow<Entry>(store.collection, {
+      set(entry, previous) {
+        if (isNamespace && previous === undefined && !isBeingDeleted(entry.object)) publish(entry.name)
+      },
+      remove(entry) {
+        const ours = entry.name === (kind.plural === ConfigMaps.plural ? ROOT_CA : 'default')
+        if (!isNamespace && ours) publish(entry.namespace)
+      },
+    })
+  })
+  return joinFollowings(followed)
+}
+
+async function publishTo(registry: Registry, namespace: string, rootCa: string): Promise<void> {
+  const found = await registry.get(Namespaces, '', namespace)
+  if (found === undefined || isBeingDeleted(found)) return
+  await ensure(registry, ServiceAccounts, { metadata: { name: 'default', namespace } })
+  await ensure(registry, ConfigMaps, {
+    metadata: { name: ROOT_CA, namespace, annotations: { 'kubernetes.io/description': DESCRIPTION } },
+    data: { 'ca.crt': rootCa },
+  })
+}
