@@ -9,16 +9,35 @@ export interface Random {
   bytes(length: number): Buffer
 }
 
-/** Loaded on first use: `--version` must not pay the ten milliseconds that crypto takes to start. */
+/** Drawn from the machine so much at a time: a name takes five draws, and each one alone would cost microseconds. */
+const POOL_BYTES = 4096
+let pool: Buffer = Buffer.alloc(0)
+let used = 0
+
+/** Crypto is loaded on first use: `--version` must not pay the ten milliseconds that takes. */
 function fill(buffer: Buffer): Buffer {
   return process.getBuiltinModule('node:crypto').randomFillSync(buffer)
+}
+
+/** Bytes nobody was given before and nobody will be given again. */
+function take(length: number): Buffer {
+  if (length > POOL_BYTES / 4) return fill(Buffer.allocUnsafeSlow(length))
+  if (used + length > pool.length) {
+    pool = fill(Buffer.allocUnsafeSlow(POOL_BYTES))
+    used = 0
+  }
+  const taken = Buffer.allocUnsafeSlow(length)
+  pool.copy(taken, 0, used, used + length)
+  pool.fill(0, used, used + length)
+  used += length
+  return taken
 }
 
 /** The machine's cryptographic randomness. The only kind fit for keys, tokens and uids of real clusters. */
 export const secureRandom: Random = {
   float: () => draw53(secureRandom),
   int: (bound) => Math.floor(draw53(secureRandom) * bound),
-  bytes: (length) => fill(Buffer.allocUnsafeSlow(length)),
+  bytes: take,
 }
 
 /** The same sequence for the same seed, on every machine (xoshiro128**, seeded by splitmix32). Never for secrets. */

@@ -1,0 +1,24 @@
+/** CertificateApproval: whoever approves or denies a request must be trusted with its signer. */
+import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
+import type { Attributes } from '#apiserver/registry/admission.ts'
+import { goQuote } from '#meta/go-text.ts'
+
+import { refuse } from './kit/refusal.ts'
+import { type Ask, mayUseSigner } from './kit/signer-access.ts'
+import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
+
+export function createCertificateApproval(ask: Ask): AdmissionPlugin {
+  return defineAdmission({
+    name: 'CertificateApproval',
+    on: ['UPDATE'],
+    resources: ['certificatesigningrequests.certificates.k8s.io/approval'],
+    validate: (attributes) => check(ask, attributes),
+  })
+}
+
+/** By the signer that is stored: the update might name another one. */
+async function check(ask: Ask, attributes: Attributes): Promise<void> {
+  const { signerName } = (attributes.oldObject as CertificateSigningRequest).spec
+  if (await mayUseSigner(ask, attributes, { verb: 'approve', signerName })) return
+  throw refuse(attributes, `user not permitted to approve requests with signerName ${goQuote(signerName)}`)
+}

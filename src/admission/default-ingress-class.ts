@@ -1,0 +1,27 @@
+/** DefaultIngressClass: an ingress that names no class gets the default one. */
+import { type Ingress, IngressClasses } from '#apis/networking/v1.ts'
+import type { Attributes } from '#apiserver/registry/admission.ts'
+
+import { newestDefault } from './kit/newest-default.ts'
+import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
+
+const MARKS = ['ingressclass.kubernetes.io/is-default-class']
+/** Where the class was named before there was a field; its controllers still read it. */
+const OLD_ANNOTATION = 'kubernetes.io/ingress.class'
+
+export const defaultIngressClass: AdmissionPlugin = defineAdmission({
+  name: 'DefaultIngressClass',
+  on: ['CREATE'],
+  resources: ['ingresses.networking.k8s.io'],
+
+  mutate(attributes) {
+    const { metadata, spec } = attributes.object as Ingress
+    if (spec?.ingressClassName !== undefined || Object.hasOwn(metadata.annotations ?? {}, OLD_ANNOTATION)) return
+    return nameDefault(attributes)
+  },
+})
+
+async function nameDefault({ objects, object }: Attributes): Promise<void> {
+  const name = newestDefault(await objects.list(IngressClasses, ''), MARKS)?.metadata.name
+  if (name !== undefined) (object as Ingress).spec = { ...(object as Ingress).spec, ingressClassName: name }
+}

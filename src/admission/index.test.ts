@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import { admissionFlagErrors, createAdmission, enabledPlugins, pluginNames } from './index.ts'
+import { sampleWrite } from './kit/sample-write.ts'
+
+const parts = {
+  clock: createVirtualClock(),
+  random: createSeededRandom(1),
+  isEnabled: () => true,
+  authorize: () => NO_OPINION,
+  quotas: { updateStatus: () => Promise.resolve() },
+}
+
+describe('the admission flags', () => {
+  const table: readonly [what: string, flags: object, errors: string[]][] = [
+    ['nothing', {}, []],
+    ['what kubeadm passes', { enable: ['NodeRestriction'] }, []],
+    ['an unknown name to enable', { enable: ['Nope'] }, ['enable-admission-plugins plugin "Nope" is unknown']],
+    ['an unknown name to disable', { disable: ['Nope'] }, ['disable-admission-plugins plugin "Nope" is unknown']],
+    [
+      'both',
+      { enable: ['Priority', 'LimitRanger'], disable: ['LimitRanger', 'Priority'] },
+      ['[LimitRanger Priority] in enable-admission-plugins and disable-admission-plugins overlapped'],
+    ],
+    [
+      'one that is not built',
+      { enable: ['EventRateLimit'] },
+      ['enable-admission-plugins plugin "EventRateLimit" is not built into this server; leave it out'],
+    ],
+    ['one that is not built, to disable', { disable: ['EventRateLimit'] }, []],
+  ]
+  for (const [what, flags, errors] of table) {
+    it(`take ${what}`, () => assert.deepEqual(admissionFlagErrors(flags), errors))
+  }
+
+  it('stop the server from starting when they are wrong', () => {
+    assert.throws(() => createAdmission({ ...parts, enable: ['Nope'] }), /plugin "Nope" is unknown/)
+  })
+
+  it('know 41 names', () => assert.equal(pluginNames.length, 41))
+})
+
+describe('the order of plugins', () => {
+  it('is that of upstream', () => {
+    assert.deepEqual(enabledPlugins({}).slice(0, 6), [
+      'NamespaceLifecycle',
+      'LimitRanger',
+      'ServiceAccount',
+      'NodeRestriction',
+      'TaintNodesByCondition',
+      'PodSecurity',
+    ])
+    assert.equal(enabledPlugins({}).at(-1), 'ResourceQuota')
+    assert.ok(!enabledPlugins({ disable: ['Priority'] }).includes('Priority'))
+  })
+
+  it('holds for plugins made elsewhere', async () => {
+    const asked: string[] = []
+    const on = ['CREATE'] as const
+    const admission = createAdmission({
+      ...parts,
+      more: [
+        { name: 'ValidatingAdmissionWebhook', on, validate: () => void asked.push('validate') },
+        {
+          name: 'MutatingAdmissionWebhook',
+          on,
+          mutate: ({ object }) => void asked.push(Object.keys(object!.metadata).join()),
+        },
+      ],
+    })
+    const { attributes } = sampleWrite({
+      resource: 'persistentvolumeclaims',
+      object: { metadata: { name: 'c' }, spec: {} },
+      world: { namespaces: [{ metadata: { name: 'ns' }, spec: {}, status: {} }] },
+    })
+    await admission.mutate(attributes)
+    await admission.validate(attributes)
+    assert.deepEqual(asked, ['name,finalizers', 'validate'])
+  })
+})

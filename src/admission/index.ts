@@ -1,0 +1,206 @@
+/**
+ * Every admission plugin of v1.36 in the order in which they are asked, and which of them are on. A plugin is asked
+ * first, in this order, what it changes, and when nothing changes any more, in the same order, what it refuses.
+ */
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import type { Admission } from '#apiserver/registry/admission.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import { compareText, goQuote } from '#meta/go-text.ts'
+
+import { alwaysDeny } from './always-deny.ts'
+import { alwaysPullImages } from './always-pull-images.ts'
+import { createCertificateApproval } from './certificate-approval.ts'
+import { createCertificateSigning } from './certificate-signing.ts'
+import { certificateSubjectRestriction } from './certificate-subject-restriction.ts'
+import { createChain } from './chain.ts'
+import { createClusterTrustBundleAttest } from './cluster-trust-bundle-attest.ts'
+import { defaultIngressClass } from './default-ingress-class.ts'
+import { defaultStorageClass } from './default-storage-class.ts'
+import { createDefaultTolerationSeconds, type DefaultTolerationSecondsOptions } from './default-toleration-seconds.ts'
+import { denyServiceExternalIps } from './deny-service-external-ips.ts'
+import { extendedResourceToleration } from './extended-resource-toleration.ts'
+import { createJobValidation } from './job-validation.ts'
+import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts'
+import { createLimitRanger } from './limit-ranger.ts'
+import { namespaceExists } from './namespace-exists.ts'
+import { namespaceLifecycle } from './namespace-lifecycle.ts'
+import { createNodeDeclaredFeatureValidator } from './node-declared-feature-validator.ts'
+import { createNodeRestriction } from './node-restriction/node-restriction.ts'
+import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
+import type { AdmissionPlugin } from './plugin.ts'
+import { createPodGroupProtection } from './pod-group-protection.ts'
+import { createPodGroupWorkloadExists } from './pod-group-workload-exists.ts'
+import { createPodResizeValidator } from './pod-resize-validator.ts'
+import { createPodSecurity, type PodSecurityOptions } from './pod-security/pod-security.ts'
+import { createPodTopologyLabels } from './pod-topology-labels.ts'
+import { createPriority } from './priority.ts'
+import type { LimitedResource } from './resource-quota/check.ts'
+import type { QuotaWriter } from './resource-quota/ledger.ts'
+import { createResourceQuota } from './resource-quota/resource-quota.ts'
+import { runtimeClass } from './runtime-class.ts'
+import { createServiceAccountPlugin } from './service-account/service-account.ts'
+import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
+import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
+
+export interface AdmissionFlags {
+  /** `--enable-admission-plugins`: besides those that are on anyway. */
+  readonly enable?: readonly string[]
+  /** `--disable-admission-plugins`. */
+  readonly disable?: readonly string[]
+}
+
+export interface AdmissionOptions extends AdmissionFlags {
+  readonly clock: Clock
+  readonly random: Random
+  readonly isEnabled: (gate: string) => boolean
+  /** Answers the questions of plugins that depend on what the user may do besides. */
+  readonly authorize: Authorizer['authorize']
+  /** Stores what is used of quotas. */
+  readonly quotas: QuotaWriter
+  readonly tolerationSeconds?: DefaultTolerationSecondsOptions
+  /** The plugin's part of `--admission-control-config-file`. */
+  readonly podSecurity?: Omit<PodSecurityOptions, 'clock'>
+  readonly limitedResources?: readonly LimitedResource[]
+  /** Plugins made elsewhere, which are asked in the place that upstream has for their name: policies and webhooks. */
+  readonly more?: readonly AdmissionPlugin[]
+}
+
+/** Throws what `admissionFlagErrors` finds wrong. */
+export function createAdmission(options: AdmissionOptions): Admission {
+  const errors = admissionFlagErrors(options)
+  if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`)
+  const made = createPlugins(options)
+  const known = new Map([...made, ...(options.more ?? [])].map((plugin) => [plugin.name, plugin]))
+  const plugins = enabledPlugins(options).flatMap((name) => known.get(name) ?? [])
+  return createChain({
+    mutating: plugins.filter((plugin) => 'mutate' in plugin),
+    validating: plugins.filter((plugin) => 'validate' in plugin),
+  })
+}
+
+type Availability =
+  /** Asked unless it is turned off. */
+  | 'on'
+  /** Only when it is turned on. */
+  | 'off'
+  /** Known upstream, where it is off unless turned on; not built here. */
+  | 'missing'
+
+/** Upstream's names in upstream's order. NodeRestriction is on here, because nodes are not trusted by default. */
+const ORDER: readonly (readonly [name: string, availability: Availability])[] = [
+  // Has nothing to say.
+  ['AlwaysAdmit', 'off'],
+  ['NamespaceAutoProvision', 'missing'],
+  ['NamespaceLifecycle', 'on'],
+  ['NamespaceExists', 'off'],
+  ['LimitPodHardAntiAffinityTopology', 'off'],
+  ['LimitRanger', 'on'],
+  ['ServiceAccount', 'on'],
+  ['NodeRestriction', 'on'],
+  ['TaintNodesByCondition', 'on'],
+  ['AlwaysPullImages', 'off'],
+  ['ImagePolicyWebhook', 'missing'],
+  ['PodSecurity', 'on'],
+  ['PodNodeSelector', 'missing'],
+  ['Priority', 'on'],
+  ['DefaultTolerationSeconds', 'on'],
+  ['PodTolerationRestriction', 'missing'],
+  ['EventRateLimit', 'missing'],
+  ['ExtendedResourceToleration', 'off'],
+  ['DefaultStorageClass', 'on'],
+  ['StorageObjectInUseProtection', 'on'],
+  ['PodGroupProtection', 'on'],
+  ['OwnerReferencesPermissionEnforcement', 'missing'],
+  ['PersistentVolumeClaimResize', 'on'],
+  ['RuntimeClass', 'on'],
+  ['CertificateApproval', 'on'],
+  ['CertificateSigning', 'on'],
+  ['ClusterTrustBundleAttest', 'on'],
+  ['CertificateSubjectRestriction', 'on'],
+  ['DefaultIngressClass', 'on'],
+  ['DenyServiceExternalIPs', 'off'],
+  ['PodTopologyLabels', 'on'],
+  ['PodGroupWorkloadExists', 'on'],
+  ['NodeDeclaredFeatureValidator', 'on'],
+  ['JobValidation', 'on'],
+  ['PodResizeValidator', 'on'],
+  ['MutatingAdmissionPolicy', 'on'],
+  ['MutatingAdmissionWebhook', 'on'],
+  ['ValidatingAdmissionPolicy', 'on'],
+  ['ValidatingAdmissionWebhook', 'on'],
+  ['ResourceQuota', 'on'],
+  ['AlwaysDeny', 'off'],
+]
+
+const availability: ReadonlyMap<string, Availability> = new Map(ORDER)
+
+/** Every name that the flags take, sorted, for their help. */
+export const pluginNames: readonly string[] = ORDER.map(([name]) => name).sort(compareText)
+
+/** What is wrong with the flags, in upstream's words where they have any. */
+export function admissionFlagErrors({ enable = [], disable = [] }: AdmissionFlags): string[] {
+  const unknown = (flag: string, names: readonly string[]): string[] =>
+    names
+      .filter((name) => !availability.has(name))
+      .map((name) => `${flag}-admission-plugins plugin ${goQuote(name)} is unknown`)
+  const both = [...new Set(enable)].filter((name) => disable.includes(name)).sort(compareText)
+  const overlap = `[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`
+  const missing = enable
+    .filter((name) => availability.get(name) === 'missing')
+    .map((name) => `enable-admission-plugins plugin ${goQuote(name)} is not built into this server; leave it out`)
+  return [
+    ...unknown('enable', enable),
+    ...unknown('disable', disable),
+    ...(both.length === 0 ? [] : [overlap]),
+    ...missing,
+  ]
+}
+
+/** The names that are on, in order. */
+export function enabledPlugins({ enable = [], disable = [] }: AdmissionFlags): string[] {
+  return ORDER.filter(([name, state]) => (state === 'on' && !disable.includes(name)) || enable.includes(name)).map(
+    ([name]) => name,
+  )
+}
+
+function createPlugins(options: AdmissionOptions): readonly AdmissionPlugin[] {
+  const { clock, random, isEnabled, authorize: ask } = options
+  return [
+    namespaceLifecycle,
+    namespaceExists,
+    limitPodHardAntiAffinityTopology,
+    createLimitRanger({ isEnabled }),
+    createServiceAccountPlugin({ clock, random }),
+    createNodeRestriction({ isEnabled, ask }),
+    taintNodesByCondition,
+    alwaysPullImages,
+    createPodSecurity({ ...options.podSecurity, clock }),
+    createPriority({ isEnabled }),
+    createDefaultTolerationSeconds(options.tolerationSeconds),
+    extendedResourceToleration,
+    defaultStorageClass,
+    storageObjectInUseProtection,
+    createPodGroupProtection({ isEnabled }),
+    persistentVolumeClaimResize,
+    runtimeClass,
+    createCertificateApproval(ask),
+    createCertificateSigning(ask),
+    createClusterTrustBundleAttest({ ask, isEnabled }),
+    certificateSubjectRestriction,
+    defaultIngressClass,
+    denyServiceExternalIps,
+    createPodTopologyLabels({ isEnabled }),
+    createPodGroupWorkloadExists({ isEnabled }),
+    createNodeDeclaredFeatureValidator({ isEnabled }),
+    createJobValidation({ isEnabled }),
+    createPodResizeValidator({ isEnabled }),
+    createResourceQuota({
+      clock,
+      isEnabled,
+      writer: options.quotas,
+      ...(options.limitedResources === undefined ? {} : { limitedResources: options.limitedResources }),
+    }),
+    alwaysDeny,
+  ]
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Pod } from '#apis/core/v1.ts'
+
+import { admit, refusal, type World } from './kit/sample-write.ts'
+import { createLimitRanger } from './limit-ranger.ts'
+
+const plugin = createLimitRanger({ isEnabled: () => true })
+
+function range(...limits: object[]): World {
+  return { limitranges: [{ metadata: { name: 'limits' }, spec: { limits } }] }
+}
+
+function pod(resources: object = {}, rest: object = {}): object {
+  return { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', resources }], ...rest } }
+}
+
+describe('LimitRanger', () => {
+  it('gives containers the defaults they lack and says so in an annotation', async () => {
+    const world = range({
+      type: 'Container',
+      default: { memory: '64Mi', cpu: '1' },
+      defaultRequest: { cpu: '100m', memory: '32Mi' },
+    })
+    const object = pod(
+      { limits: { cpu: '2' }, requests: { cpu: '200m' } },
+      { initContainers: [{ name: 'i', resources: {} }] },
+    )
+    const admitted = (await admit(plugin, { resource: 'pods', object, world })) as Pod
+    assert.deepEqual(admitted.spec.containers[0]!.resources, {
+      limits: { cpu: '2', memory: '64Mi' },
+      requests: { cpu: '200m', memory: '32Mi' },
+    })
+    assert.deepEqual(admitted.spec.initContainers![0]!.resources, {
+      limits: { cpu: '1', memory: '64Mi' },
+      requests: { cpu: '100m', memory: '32Mi' },
+    })
+    assert.equal(
+      admitted.metadata.annotations!['kubernetes.io/limit-ranger'],
+      'LimitRanger plugin set: memory request for container c; memory limit for container c; cpu, memory request for init container i; cpu, memory limit for init container i',
+    )
+  })
+
+  it('leaves a pod alone when nothing is missing or no range is there', async () => {
+    const object = pod({ limits: { cpu: '1' } })
+    assert.deepEqual(await admit(plugin, { resource: 'pods', object }), object)
+    const world = range({ type: 'Container', default: { cpu: '3' } })
+    assert.deepEqual(await admit(plugin, { resource: 'pods', object, world }), object)
+  })
+
+  const min = { type: 'Container', min: { cpu: '100m' } }
+  const max = { type: 'Container', max: { memory: '1Gi' } }
+  const ratio = { type: 'Container', maxLimitRequestRatio: { cpu: '2' } }
+  const forPod = { type: 'Pod', max: { cpu: '1' } }
+  const table: readonly [what: string, limit: object, object: object, message: string | undefined][] = [
+    ['no request', min, pod(), 'minimum cpu usage per Container is 100m.  No request is specified'],
+    [
+      'a low request',
+      min,
+      pod({ requests: { cpu: '50m' } }),
+      'minimum cpu usage per Container is 100m, but request is 50m',
+    ],
+    [
+      'a low limit',
+      min,
+      pod({ requests: { cpu: '100m' }, limits: { cpu: '99m' } }),
+      'minimum cpu usage per Container is 100m, but limit is 99m',
+    ],
+    ['the least', min, pod({ requests: { cpu: '100m' } }), undefined],
+    ['no limit', max, pod(), 'maximum memory usage per Container is 1Gi.  No limit is specified'],
+    [
+      'a high limit',
+      max,
+      pod({ limits: { memory: '2Gi' } }),
+      'maximum memory usage per Container is 1Gi, but limit is 2Gi',
+    ],
+    [
+      'a high request',
+      max,
+      pod({ limits: { memory: '1Gi' }, requests: { memory: '3Gi' } }),
+      'maximum memory usage per Container is 1Gi, but request is 3Gi',
+    ],
+    ['the most', max, pod({ limits: { memory: '1024Mi' } }), undefined],
+    [
+      'a ratio without request',
+      ratio,
+      pod({ limits: { cpu: '1' } }),
+      'cpu max limit to request ratio per Container is 2, but no request is specified or request is 0',
+    ],
+    [
+      'a ratio without limit',
+      ratio,
+      pod({ requests: { cpu: '1' } }),
+      'cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0',
+    ],
+    [
+      'a high ratio',
+      ratio,
+      pod({ requests: { cpu: '300m' }, limits: { cpu: '1' } }),
+      'cpu max limit to request ratio per Container is 2, but provided ratio is 3.333333',
+    ],
+    ['a fair ratio', ratio, pod({ requests: { cpu: '500m' }, limits: { cpu: '1' } }), undefined],
+    [
+      'a pod as a whole',
+      forPod,
+      pod(
+        { limits: { cpu: '600m' } },
+        { initContainers: [{ name: 'i', restartPolicy: 'Always', resources: { limits: { cpu: '600m' } } }] },
+      ),
+      'maximum cpu usage per Pod is 1, but limit is 1200m',
+    ],
+    [
+      'resources of the pod',
+      forPod,
+      pod({}, { resources: { limits: { cpu: '2' } } }),
+      'maximum cpu usage per Pod is 1, but limit is 2',
+    ],
+  ]
+  for (const [what, limit, object, message] of table) {
+    it(`judges ${what}`, async () => {
+      const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
+      assert.equal(await refusal(plugin, { resource: 'pods', object, world: range(limit) }), expected)
+    })
+  }
+
+  it('lists all complaints of a range at once', async () => {
+    const world = range({ type: 'Container', min: { memory: '1Mi', cpu: '1' } })
+    assert.equal(
+      await refusal(plugin, { resource: 'pods', object: pod(), world }),
+      'pods "p" is forbidden: [minimum cpu usage per Container is 1.  No request is specified, minimum memory usage per Container is 1Mi.  No request is specified]',
+    )
+  })
+
+  it('looks at pods only when they are created or resized, and not when they go', async () => {
+    const world = range(min)
+    assert.equal(await refusal(plugin, { resource: 'pods', object: pod(), oldObject: pod(), world }), undefined)
+    const resize = { resource: 'pods', subresource: 'resize', object: pod(), oldObject: pod(), world }
+    assert.match((await refusal(plugin, resize)) ?? '', /No request is specified/)
+    const going = { metadata: { name: 'p', deletionTimestamp: '2026-01-01T00:00:00Z' }, spec: {} }
+    assert.equal(await refusal(plugin, { ...resize, oldObject: going }), undefined)
+  })
+
+  it('limits the storage that claims request', async () => {
+    const world = range({ type: 'PersistentVolumeClaim', min: { storage: '1Gi' }, max: { storage: '2Gi' } })
+    const claim = (storage?: string): object => ({
+      metadata: { name: 'c' },
+      spec: { resources: { requests: storage === undefined ? {} : { storage } } },
+    })
+    const judge = (object: object): Promise<string | undefined> =>
+      refusal(plugin, { resource: 'persistentvolumeclaims', object, world })
+    assert.equal(await judge(claim('1500Mi')), undefined)
+    assert.equal(
+      await judge(claim('1Mi')),
+      'persistentvolumeclaims "c" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi',
+    )
+    assert.equal(
+      await judge(claim('3Gi')),
+      'persistentvolumeclaims "c" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi',
+    )
+  })
+})

@@ -1,0 +1,59 @@
+/** What a check of the Pod Security Standards finds, and the words in which it says so. */
+import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from '#apis/core/v1.ts'
+import { compareText } from '#meta/go-text.ts'
+import type { ObjectMeta } from '#meta/object.ts'
+
+export interface Violation {
+  readonly reason: string
+  readonly detail: string
+}
+
+/** Undefined: nothing to complain about. */
+export type Check = (spec: PodSpec, metadata: Pick<ObjectMeta, 'annotations'>) => Violation | undefined
+
+export type AnyContainer = Container | EphemeralContainer
+
+/** In the order in which complaints name them. */
+export function allContainers(spec: PodSpec): AnyContainer[] {
+  const { initContainers = [], containers, ephemeralContainers = [] } = spec
+  return [...initContainers, ...(containers ?? []), ...ephemeralContainers]
+}
+
+export function quoted(items: readonly string[]): string {
+  return items.length === 0 ? '' : `"${items.join('", "')}"`
+}
+
+export function plural(one: string, many: string, count: number): string {
+  return count === 1 ? one : many
+}
+
+/** `container "a"`, `containers "a", "b"`. */
+export function named(containers: readonly AnyContainer[]): string {
+  return `${plural('container', 'containers', containers.length)} ${quoted(containers.map(({ name }) => name))}`
+}
+
+/** Each once, in order. */
+export function distinct(items: Iterable<string>): string[] {
+  return [...new Set(items)].sort(compareText)
+}
+
+/** Who breaks a rule that pods and containers can break alike: `pod and container "a"`. */
+export interface Setters {
+  readonly text: string
+  readonly contexts: readonly (PodSecurityContext | SecurityContext)[]
+}
+
+/** Undefined when nobody does. */
+export function settersOf(
+  spec: PodSpec,
+  breaks: (context: PodSecurityContext | SecurityContext) => boolean,
+): Setters | undefined {
+  const pod = spec.securityContext
+  const podBreaks = pod !== undefined && breaks(pod)
+  const containers = allContainers(spec).filter(({ securityContext }) => securityContext && breaks(securityContext))
+  if (!podBreaks && containers.length === 0) return undefined
+  return {
+    text: [...(podBreaks ? ['pod'] : []), ...(containers.length > 0 ? [named(containers)] : [])].join(' and '),
+    contexts: [...(podBreaks ? [pod] : []), ...containers.flatMap(({ securityContext }) => securityContext ?? [])],
+  }
+}

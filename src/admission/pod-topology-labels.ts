@@ -1,0 +1,39 @@
+/** PodTopologyLabels: a pod carries the zone and the region of the node it is bound to. */
+import { type Binding, Nodes, type Pod } from '#apis/core/v1.ts'
+import type { Attributes } from '#apiserver/registry/admission.ts'
+
+import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
+
+export interface PodTopologyLabelsOptions {
+  readonly isEnabled: (gate: string) => boolean
+}
+
+const LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
+
+export function createPodTopologyLabels({ isEnabled }: PodTopologyLabelsOptions): AdmissionPlugin {
+  return defineAdmission({
+    name: 'PodTopologyLabels',
+    on: ['CREATE'],
+    // What a binding is labelled with goes over to its pod.
+    resources: ['pods', 'pods/binding'],
+
+    mutate(attributes) {
+      const node = nodeOf(attributes)
+      return node !== '' && isEnabled('PodTopologyLabelsAdmission') ? copyLabels(attributes, node) : undefined
+    },
+  })
+}
+
+function nodeOf({ object, subresource }: Attributes): string {
+  if (subresource === '') return (object as Pod).spec.nodeName ?? ''
+  const { target } = object as Binding
+  return target?.kind === 'Node' ? (target.name ?? '') : ''
+}
+
+/** A node that is not there is no reason to refuse: pods could always be bound to it. */
+async function copyLabels({ objects, object }: Attributes, name: string): Promise<void> {
+  const found = (await objects.get(Nodes, '', name))?.metadata.labels ?? {}
+  const copied = LABELS.filter((label) => Object.hasOwn(found, label)).map((label) => [label, found[label] ?? ''])
+  if (object === undefined || copied.length === 0) return
+  object.metadata.labels = { ...object.metadata.labels, ...(Object.fromEntries(copied) as Record<string, string>) }
+}

@@ -1,0 +1,44 @@
+/** The volume through which containers reach their token, the CA of the API server and the name of their namespace. */
+import type { Container, PodSpec, Volume } from '#apis/core/v1.ts'
+import type { Random } from '#lib/random.ts'
+import { generateName } from '#meta/object.ts'
+
+const PREFIX = 'kube-api-access-'
+const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount'
+/** One hour and seven seconds: how the server tells tokens that nobody asked for, and lets old clients live longer. */
+const TOKEN_SECONDS = 3607
+/** 0644. */
+const MODE = 420
+
+/** Changes the spec. Containers that have something mounted in that place keep it. */
+export function mountToken(spec: PodSpec, random: Random): void {
+  const present = spec.volumes?.find(({ name }) => name.startsWith(PREFIX))?.name
+  const name = present ?? generateName(PREFIX, random)
+  const lacking = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].filter(lacksMount)
+  for (const container of lacking) {
+    container.volumeMounts = [...(container.volumeMounts ?? []), { name, readOnly: true, mountPath: MOUNT_PATH }]
+  }
+  if (present === undefined && lacking.length > 0) spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)]
+}
+
+function lacksMount({ volumeMounts = [] }: Container): boolean {
+  return !volumeMounts.some(({ mountPath }) => mountPath === MOUNT_PATH)
+}
+
+function tokenVolume(name: string): Volume {
+  return {
+    name,
+    projected: {
+      sources: [
+        { serviceAccountToken: { expirationSeconds: TOKEN_SECONDS, path: 'token' } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        {
+          downwardAPI: {
+            items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+          },
+        },
+      ],
+      defaultMode: MODE,
+    },
+  }
+}
