@@ -1,6 +1,95 @@
-/** Every kind served, in no particular order: the server finds them by name. One line each. */
+/** Every kind served, one line each. Some need a part that only the running server has: it is handed in. */
+import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
 
+import { controllerRevision } from './apps/controllerrevision.ts'
+import { daemonSet } from './apps/daemonset.ts'
+import { deployment } from './apps/deployment.ts'
+import { replicaSet } from './apps/replicaset.ts'
+import { statefulSet } from './apps/statefulset.ts'
+import { horizontalPodAutoscaler } from './autoscaling/horizontalpodautoscaler/resource.ts'
+import { cronJob } from './batch/cronjob.ts'
+import { job } from './batch/job/resource.ts'
+import { certificateSigningRequest } from './certificates/certificatesigningrequest.ts'
+import { lease } from './coordination/lease.ts'
 import { configMap } from './core/configmap.ts'
+import { endpoints } from './core/endpoints.ts'
+import { createEventResource, event } from './core/event.ts'
+import { limitRange } from './core/limitrange.ts'
+import { namespace } from './core/namespace.ts'
+import { node } from './core/node/resource.ts'
+import { persistentVolume } from './core/persistentvolume/resource.ts'
+import { persistentVolumeClaim } from './core/persistentvolumeclaim/resource.ts'
+import { pod } from './core/pod/resource.ts'
+import { podTemplate } from './core/podtemplate.ts'
+import { replicationController } from './core/replicationcontroller.ts'
+import { resourceQuota } from './core/resourcequota.ts'
+import { secret } from './core/secret.ts'
+import type { ServiceAllocator } from './core/service/allocation.ts'
+import { createServiceResource } from './core/service/resource.ts'
+import { serviceAccount } from './core/serviceaccount.ts'
+import { endpointSlice } from './discovery/endpointslice.ts'
+import { ingress } from './networking/ingress.ts'
+import { ingressClass } from './networking/ingressclass.ts'
+import { ipAddress } from './networking/ipaddress.ts'
+import { networkPolicy } from './networking/networkpolicy.ts'
+import { serviceCidr } from './networking/servicecidr.ts'
+import { runtimeClass } from './node/runtimeclass.ts'
+import { podDisruptionBudget } from './policy/poddisruptionbudget.ts'
+import { defineClusterRole } from './rbac/clusterrole.ts'
+import { defineClusterRoleBinding } from './rbac/clusterrolebinding.ts'
+import { defineRole } from './rbac/role.ts'
+import { defineRoleBinding } from './rbac/rolebinding.ts'
+import { priorityClass } from './scheduling/priorityclass.ts'
 
-export const resources: readonly Resource[] = [configMap]
+export interface ResourceParts {
+  /** Addresses and node ports. */
+  readonly services: ServiceAllocator
+  /** Who may grant what; absent where authorization is off. */
+  readonly escalation?: EscalationChecks | undefined
+  /** `--event-ttl`; default: an hour. */
+  readonly eventTtlMs?: number
+}
+
+export function createResources({ services, escalation, eventTtlMs }: ResourceParts): readonly Resource[] {
+  return [
+    configMap,
+    certificateSigningRequest,
+    job,
+    cronJob,
+    horizontalPodAutoscaler,
+    controllerRevision,
+    createServiceResource(services),
+    daemonSet,
+    defineClusterRole(escalation),
+    defineClusterRoleBinding(escalation),
+    defineRole(escalation),
+    defineRoleBinding(escalation),
+    deployment,
+    endpoints,
+    endpointSlice,
+    eventTtlMs === undefined ? event : createEventResource(eventTtlMs),
+    ingress,
+    ingressClass,
+    ipAddress,
+    lease,
+    limitRange,
+    namespace,
+    networkPolicy,
+    node,
+    persistentVolume,
+    persistentVolumeClaim,
+    pod,
+    podDisruptionBudget,
+    podTemplate,
+    priorityClass,
+    replicaSet,
+    replicationController,
+    resourceQuota,
+    runtimeClass,
+    secret,
+    serviceAccount,
+    serviceCidr,
+    statefulSet,
+  ]
+}

@@ -1,0 +1,38 @@
+/** ControllerRevision: one past state of a workload's template, kept by its controller for rollbacks. */
+import { type ControllerRevision, ControllerRevisions } from '#apis/apps/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { equalValues } from '#meta/apply/equal.ts'
+import { kindOf } from '#meta/kind.ts'
+import { controllerOf } from '#meta/object.ts'
+import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { nonNegative } from '#meta/validation/rules.ts'
+
+export const controllerRevision: Resource<ControllerRevision> = defineResource<ControllerRevision>({
+  kind: ControllerRevisions,
+  validate: ({ revision, data }) => [...nonNegative('revision', revision), ...validateData(data)],
+  validateUpdate: ({ revision, data }, old) => [
+    ...nonNegative('revision', revision),
+    ...(equalValues(data, old.data) ? [] : [invalid('data', data, 'field is immutable')]),
+  ],
+  columns: [
+    nameColumn,
+    { name: 'Controller', value: controllerText },
+    { name: 'Revision', value: ({ revision }) => revision },
+    ageColumn,
+  ],
+})
+
+function validateData(data: unknown): FieldError[] {
+  if (data === null || data === undefined) return [required('data', 'data is mandatory')]
+  if (typeof data === 'object' && !Array.isArray(data)) return []
+  return [required('data', 'data must be a valid JSON object')]
+}
+
+function controllerText(object: ControllerRevision): string {
+  const owner = controllerOf(object)
+  if (owner === undefined) return '<none>'
+  const { group } = kindOf(owner)
+  const kind = group === '' ? owner.kind : `${owner.kind}.${group}`
+  return kind === '' ? owner.name : `${kind.toLowerCase()}/${owner.name}`
+}

@@ -1,0 +1,292 @@
+/** StatefulSet: pods with names and volumes of their own, made and replaced in order. */
+import {
+  type StatefulSet,
+  StatefulSets,
+  type StatefulSetSpec,
+  type StatefulSetStatus,
+  type StatefulSetUpdateStrategy,
+} from '#apis/apps/v1.ts'
+import type { PersistentVolumeClaim, PodTemplateSpec } from '#apis/core/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { goQuote } from '#meta/go-text.ts'
+import { semanticEqual } from '#meta/object.ts'
+import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
+import {
+  asJson,
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  key,
+  notSupported,
+  required,
+} from '#meta/validation/field-error.ts'
+import { nameIsLabel } from '#meta/validation/names.ts'
+import { nonNegative, validateAnnotations, validateLabels } from '#meta/validation/rules.ts'
+import { intOrPercentValue, validateAtMostAll, validateIntOrPercent } from '#model/int-or-percent.ts'
+import { validatePodAnnotations } from '#model/pod-spec/annotations.ts'
+import { oneOf, validateDnsLabel } from '#model/pod-spec/checks.ts'
+import { validateClaimSpec } from '#model/pod-spec/claim-spec.ts'
+import { defaultPodTemplate, roundAmounts } from '#model/pod-spec/defaults.ts'
+import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
+import { podTemplateOptions } from '#model/pod-spec/options.ts'
+import { validatePodTemplate, validateTemplateLabels } from '#model/pod-spec/pod-template.ts'
+import type { PodOptions } from '#model/pod-spec/rules.ts'
+import { amountOf } from '#model/resource-lists.ts'
+
+import {
+  containerColumns,
+  scaleOf,
+  selectorOf,
+  templateWarnings,
+  validateCollisionCount,
+  validateCounts,
+  validateNotAbove,
+} from '../workload.ts'
+import { validateSelector } from './replicas.ts'
+
+const GATE = 'MaxUnavailableStatefulSet'
+
+export const statefulSet: Resource<StatefulSet> = defineResource<StatefulSet>({
+  kind: StatefulSets,
+  nameRule: nameIsLabel,
+  generation: 'spec',
+  applyDefaults: ({ spec }, context) => applyDefaults(spec, context),
+  prepareCreate({ spec }, context) {
+    dropMaxUnavailable(spec, undefined, context)
+    dropDisabledTemplateFields(spec.template, undefined, context)
+  },
+  prepareUpdate({ spec }, old, context) {
+    dropMaxUnavailable(spec, old.spec, context)
+    dropDisabledTemplateFields(spec.template, old.spec.template, context)
+  },
+  validate: ({ spec }, context) =>
+    validateSpec(spec, podTemplateOptions(context), { claims: true, serviceName: true, template: true }),
+  validateUpdate: ({ spec }, old, context) => validateSpecUpdate(spec, old.spec, context),
+  warnings: (next, old) => [
+    ...templateWarnings(next, old),
+    ...claimWarnings(next.spec, old === undefined),
+    ...((next.spec.revisionHistoryLimit ?? 0) < 0
+      ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
+      : []),
+  ],
+  status: {
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+    },
+    validateUpdate: ({ status }, old) => [...validateStatus(status), ...validateCollisionCount(status, old.status)],
+  },
+  scale: scaleOf<StatefulSet>(),
+  columns: [
+    nameColumn,
+    { name: 'Ready', value: ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec.replicas ?? 0}` },
+    ageColumn,
+    ...containerColumns<StatefulSet>(({ spec }) => spec.template),
+  ],
+})
+
+function applyDefaults(spec: StatefulSetSpec, context: RuleContext): void {
+  spec.podManagementPolicy ||= 'OrderedReady'
+  spec.updateStrategy ??= {}
+  defaultStrategy(spec.updateStrategy, context)
+  const retention = (spec.persistentVolumeClaimRetentionPolicy ??= {})
+  retention.whenDeleted ||= 'Retain'
+  retention.whenScaled ||= 'Retain'
+  spec.replicas ??= 1
+  spec.revisionHistoryLimit ??= 10
+  defaultPodTemplate(spec.template)
+  for (const claim of spec.volumeClaimTemplates ?? []) defaultClaim(claim)
+}
+
+/** A strategy whose type is given gets no rolling update unless it has one. */
+function defaultStrategy(strategy: StatefulSetUpdateStrategy, { isEnabled }: RuleContext): void {
+  if ((strategy.type ?? '') === '') {
+    strategy.type = 'RollingUpdate'
+    strategy.rollingUpdate ??= {}
+  }
+  if (strategy.type === 'RollingUpdate' && strategy.rollingUpdate !== undefined) {
+    strategy.rollingUpdate.partition ??= 0
+    if (isEnabled(GATE)) strategy.rollingUpdate.maxUnavailable ??= 1
+  }
+}
+
+/** They are written with their kind, as whole objects; so are the ones in the answer. */
+function defaultClaim(claim: PersistentVolumeClaim): void {
+  claim.kind = 'PersistentVolumeClaim'
+  claim.apiVersion = 'v1'
+  claim.status ??= {}
+  claim.status.phase ||= 'Pending'
+  claim.spec.volumeMode ??= 'Filesystem'
+  const { spec, status } = claim
+  for (const list of [spec.resources?.limits, spec.resources?.requests]) roundAmounts(list)
+  for (const list of [status.capacity, status.allocatedResources]) roundAmounts(list)
+}
+
+function dropMaxUnavailable(
+  { updateStrategy }: StatefulSetSpec,
+  old: StatefulSetSpec | undefined,
+  { isEnabled }: RuleContext,
+): void {
+  if (isEnabled(GATE) || old?.updateStrategy.rollingUpdate?.maxUnavailable !== undefined) return
+  delete updateStrategy.rollingUpdate?.maxUnavailable
+}
+
+/** Which parts are judged: an update leaves alone what cannot change, or what was wrong before. */
+interface Scope {
+  readonly claims: boolean
+  readonly serviceName: boolean
+  readonly template: boolean
+}
+
+function validateSpec(spec: StatefulSetSpec, options: PodOptions, scope: Scope): FieldError[] {
+  const { podManagementPolicy: policy = '', persistentVolumeClaimRetentionPolicy: retention } = spec
+  const field = 'spec.persistentVolumeClaimRetentionPolicy'
+  return [
+    ...validateManagementPolicy(policy),
+    ...validateUpdateStrategy('spec.updateStrategy', spec.updateStrategy),
+    ...oneOf(child(field, 'whenDeleted'), retention && (retention.whenDeleted ?? ''), ['Retain', 'Delete']),
+    ...oneOf(child(field, 'whenScaled'), retention && (retention.whenScaled ?? ''), ['Retain', 'Delete']),
+    ...(scope.claims
+      ? (spec.volumeClaimTemplates ?? []).flatMap((claim, at) =>
+          validateClaimSpec(child(index('spec.volumeClaimTemplates', at), 'spec'), claim.spec),
+        )
+      : []),
+    ...validateCounts('spec', spec, ['replicas', 'minReadySeconds']),
+    ...nonNegative('spec.ordinals.start', spec.ordinals?.start),
+    ...(scope.serviceName && spec.serviceName !== '' ? validateDnsLabel('spec.serviceName', spec.serviceName) : []),
+    ...validateSelector(spec.selector, 'statefulset'),
+    ...validateTemplate(spec, options, scope),
+  ]
+}
+
+function validateManagementPolicy(policy: string): FieldError[] {
+  if (policy === '') return [required('spec.podManagementPolicy')]
+  if (policy === 'OrderedReady' || policy === 'Parallel') return []
+  return [invalid('spec.podManagementPolicy', asJson(policy), "must be 'OrderedReady' or 'Parallel'")]
+}
+
+function validateUpdateStrategy(path: string, strategy: StatefulSetUpdateStrategy): FieldError[] {
+  const { type = '', rollingUpdate } = strategy
+  const field = child(path, 'rollingUpdate')
+  switch (type) {
+    case '':
+      return [required(path)]
+    case 'OnDelete':
+      if (rollingUpdate === undefined) return []
+      return [invalid(field, rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")]
+    case 'RollingUpdate':
+      return [
+        ...nonNegative(child(field, 'partition'), rollingUpdate?.partition),
+        ...validateMaxUnavailable(child(field, 'maxUnavailable'), rollingUpdate?.maxUnavailable),
+      ]
+    default:
+      return [invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")]
+  }
+}
+
+function validateMaxUnavailable(field: string, value: number | string | undefined): FieldError[] {
+  if (value === undefined) return []
+  return [
+    ...validateIntOrPercent(field, value),
+    ...(intOrPercentValue(value) === 0 ? [invalid(field, value, 'cannot be 0')] : []),
+    ...validateAtMostAll(field, value),
+  ]
+}
+
+function validateTemplate(spec: StatefulSetSpec, options: PodOptions, scope: Scope): FieldError[] {
+  const path = 'spec.template'
+  const { metadata, spec: pod } = spec.template
+  const selector = selectorOf(spec.selector)
+  const errors: FieldError[] = []
+  if (selector === undefined) errors.push(invalid('spec.selector', spec.selector, ''))
+  else {
+    const template = templateAsRun(spec)
+    errors.push(...validateTemplateLabels(template, selector, path))
+    if (scope.template) errors.push(...validatePodTemplate(template, path, options))
+    errors.push(
+      ...validateLabels(child(path, 'labels'), metadata.labels),
+      ...validateAnnotations(child(path, 'annotations'), metadata.annotations),
+      ...validatePodAnnotations(child(path, 'annotations'), template, options),
+    )
+  }
+  const { restartPolicy = '', activeDeadlineSeconds } = pod
+  if (restartPolicy !== 'Always') {
+    errors.push(notSupported(`${path}.spec.restartPolicy`, asJson(restartPolicy), ['Always']))
+  }
+  if (activeDeadlineSeconds !== undefined) {
+    const rule = 'activeDeadlineSeconds in StatefulSet is not Supported'
+    errors.push(forbidden(`${path}.spec.activeDeadlineSeconds`, rule))
+  }
+  return errors
+}
+
+/** What the controller makes of the template: names of its own, and the claims as volumes, before all others. */
+function templateAsRun({ template, volumeClaimTemplates: claims = [] }: StatefulSetSpec): PodTemplateSpec {
+  const { subdomain: _, hostname: __, ...spec } = template.spec
+  if (claims.length === 0) return { ...template, spec }
+  const names = new Set(claims.map(({ metadata }) => metadata.name ?? ''))
+  const own = [...names].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
+  const others = (spec.volumes ?? []).filter(({ name }) => !names.has(name))
+  return { ...template, spec: { ...spec, volumes: [...own, ...others] } }
+}
+
+const changeable = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+] as const
+
+function validateSpecUpdate(next: StatefulSetSpec, old: StatefulSetSpec, context: RuleContext): FieldError[] {
+  const options = podTemplateOptions(context, old.template)
+  const scope = { claims: false, serviceName: false, template: true }
+  const template = validateSpec(old, options, scope).length === 0
+  const errors = validateSpec(next, options, { ...scope, template })
+  if (semanticEqual(unchangeable(next), unchangeable(old))) return errors
+  const names = changeable.map((name) => `'${name}'`)
+  const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+  return [...errors, forbidden('spec', `updates to statefulset spec for fields other than ${list} are forbidden`)]
+}
+
+function unchangeable(spec: StatefulSetSpec): Partial<StatefulSetSpec> {
+  const rest: Partial<StatefulSetSpec> = { ...spec }
+  for (const name of changeable) delete rest[name]
+  return rest
+}
+
+/** Upstream's path has one segment less when the set is new. */
+function claimWarnings({ volumeClaimTemplates = [] }: StatefulSetSpec, isNew: boolean): string[] {
+  return volumeClaimTemplates.flatMap(({ spec }, at) => {
+    const path = child(index('spec.volumeClaimTemplates', at), ...(isNew ? [] : ['Spec']), 'resources')
+    return (['requests', 'limits'] as const).flatMap((list) => {
+      const amount = amountOf(spec.resources?.[list], 'storage')
+      if (amount === undefined || quantityMilliValue(parseQuantity(amount)) % 1000 === 0) return []
+      const complaint = `fractional byte value ${goQuote(amount)} is invalid, must be an integer`
+      return [`${key(child(path, list), 'storage')}: ${complaint}`]
+    })
+  })
+}
+
+const counters = [
+  'replicas',
+  'readyReplicas',
+  'currentReplicas',
+  'updatedReplicas',
+  'availableReplicas',
+  'observedGeneration',
+  'collisionCount',
+] as const
+
+function validateStatus(status: StatefulSetStatus): FieldError[] {
+  const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'] as const
+  return [
+    ...validateCounts('status', status, counters),
+    ...validateNotAbove(status, parts, 'replicas'),
+    ...validateNotAbove(status, ['availableReplicas'], 'readyReplicas'),
+  ]
+}

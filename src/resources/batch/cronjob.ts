@@ -1,0 +1,157 @@
+/** CronJob: Jobs made from a template, at the times of a schedule. */
+import { type CronJob, CronJobs, type CronJobSpec, type JobTemplateSpec } from '#apis/batch/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { checkTimeZone, parseCron } from '#lib/cron.ts'
+import { ageText } from '#meta/duration.ts'
+import { byteLength } from '#meta/go-text.ts'
+import { labelSelectorText } from '#meta/label-selector.ts'
+import { asJson, child, type FieldError, invalid, notSupported, required } from '#meta/validation/field-error.ts'
+import { nonNegative } from '#meta/validation/rules.ts'
+import { requiredOneOf } from '#model/pod-spec/checks.ts'
+import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
+import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
+import { podTemplateOptions } from '#model/pod-spec/options.ts'
+import type { PodOptions } from '#model/pod-spec/rules.ts'
+
+import { containerColumns, podNameWarnings, validateCounts } from '../workload.ts'
+import { defaultFailurePolicy, jobSpecWarnings, validateJobSpec } from './job/spec.ts'
+
+/** A Job's name is this one with a dash and ten digits of time, and must fit a label. */
+const MAX_NAME_BYTES = 52
+
+const TEMPLATE = 'spec.jobTemplate'
+
+export const cronJob: Resource<CronJob> = defineResource<CronJob>({
+  kind: CronJobs,
+  generation: 'spec',
+  applyDefaults: ({ spec }) => applyDefaults(spec),
+  prepareCreate: ({ spec }, context) => dropDisabledTemplateFields(spec.jobTemplate.spec.template, undefined, context),
+  prepareUpdate: ({ spec }, old, context) =>
+    dropDisabledTemplateFields(spec.jobTemplate.spec.template, old.spec.jobTemplate.spec.template, context),
+  validate: ({ metadata: { name = '' }, spec }, context) => [
+    ...validateSpec(spec, undefined, context),
+    ...(byteLength(name) > MAX_NAME_BYTES
+      ? [invalid('metadata.name', name, `must be no more than ${MAX_NAME_BYTES} characters`)]
+      : []),
+  ],
+  validateUpdate: (next, old, context) => validateSpec(next.spec, old.spec, context),
+  warnings,
+  status: {
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+    },
+  },
+  columns: [
+    nameColumn,
+    { name: 'Schedule', value: ({ spec }) => spec.schedule },
+    { name: 'Timezone', value: ({ spec }) => spec.timeZone ?? '<none>' },
+    { name: 'Suspend', type: 'boolean', value: ({ spec }) => switchText(spec.suspend) },
+    { name: 'Active', type: 'integer', value: ({ status }) => (status?.active ?? []).length },
+    { name: 'Last Schedule', value: lastScheduleText },
+    ageColumn,
+    ...containerColumns<CronJob>(({ spec }) => spec.jobTemplate.spec.template),
+    { name: 'Selector', wide: true, value: ({ spec }) => labelSelectorText(spec.jobTemplate.spec.selector) },
+  ],
+})
+
+function applyDefaults(spec: CronJobSpec): void {
+  spec.concurrencyPolicy ||= 'Allow'
+  spec.suspend ??= false
+  spec.successfulJobsHistoryLimit ??= 3
+  spec.failedJobsHistoryLimit ??= 1
+  defaultFailurePolicy(spec.jobTemplate.spec)
+  defaultPodTemplate(spec.jobTemplate.spec.template)
+}
+
+function validateSpec(spec: CronJobSpec, old: CronJobSpec | undefined, context: RuleContext): FieldError[] {
+  const options = podTemplateOptions(context, old?.jobTemplate.spec.template)
+  return [
+    ...validateSchedule(spec, old),
+    ...nonNegative('spec.startingDeadlineSeconds', spec.startingDeadlineSeconds),
+    ...(old !== undefined && old.timeZone === spec.timeZone ? [] : validateTimeZone(spec.timeZone)),
+    ...requiredOneOf('spec.concurrencyPolicy', spec.concurrencyPolicy, ['Allow', 'Forbid', 'Replace']),
+    ...validateTemplate(spec.jobTemplate, options),
+    ...validateCounts('spec', spec, ['successfulJobsHistoryLimit', 'failedJobsHistoryLimit']),
+  ]
+}
+
+/** A zone in the schedule was never meant to be there; objects that have one keep it. */
+function validateSchedule({ schedule, timeZone }: CronJobSpec, old: CronJobSpec | undefined): FieldError[] {
+  const field = 'spec.schedule'
+  if (schedule === '') return [required(field)]
+  const errors: FieldError[] = []
+  try {
+    parseCron(schedule)
+  } catch (error) {
+    errors.push(invalid(field, schedule, (error as Error).message))
+  }
+  if (!schedule.includes('TZ')) return errors
+  if (old?.schedule.includes('TZ') !== true) {
+    errors.push(invalid(field, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'))
+  } else if (timeZone !== undefined) {
+    errors.push(invalid(field, schedule, 'cannot use both timeZone field and TZ or CRON_TZ in schedule'))
+  }
+  return errors
+}
+
+/** What tz database names are made of; digits and plus are in old ones. */
+const zonePart = /^(?!-)(?!\.{1,2}$)[A-Za-z.\-_0-9+]{1,14}$/
+
+function validateTimeZone(zone: string | undefined): FieldError[] {
+  const field = 'spec.timeZone'
+  if (zone === undefined) return []
+  if (zone === '') return [invalid(field, zone, 'timeZone must be nil or non-empty string')]
+  if (!zone.split('/').every((part) => zonePart.test(part))) {
+    return [invalid(field, zone, `unknown time zone ${zone}`)]
+  }
+  const errors: FieldError[] = []
+  if (zone.toLowerCase() === 'local') {
+    const rule = 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'
+    errors.push(invalid(field, zone, rule))
+    // Go knows this one and no other way to write it.
+    if (zone === 'Local') return errors
+  }
+  try {
+    checkTimeZone(zone)
+    return errors
+  } catch (error) {
+    return [...errors, invalid(field, zone, (error as Error).message)]
+  }
+}
+
+/** The server makes the selector of each Job. */
+function validateTemplate({ spec }: JobTemplateSpec, options: PodOptions): FieldError[] {
+  const path = child(TEMPLATE, 'spec')
+  const { selector, manualSelector } = spec
+  return [
+    ...validateJobSpec(path, spec, options),
+    ...(selector === undefined
+      ? []
+      : [invalid(child(path, 'selector'), selector, '`selector` will be auto-generated')]),
+    ...(manualSelector === true
+      ? [notSupported(child(path, 'manualSelector'), asJson(manualSelector), ['nil', 'false'])]
+      : []),
+  ]
+}
+
+function warnings(next: CronJob, old: CronJob | undefined): string[] {
+  const changed = old === undefined || next.metadata.generation !== old.metadata.generation
+  const page = 'https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/'
+  return [
+    ...(old === undefined ? podNameWarnings(next.metadata) : []),
+    ...(changed ? jobSpecWarnings(child(TEMPLATE, 'spec'), next.spec.jobTemplate.spec) : []),
+    ...(old !== undefined && next.spec.schedule.includes('TZ')
+      ? [`cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see ${page} for more details`]
+      : []),
+  ]
+}
+
+function switchText(value: boolean | undefined): string {
+  if (value === undefined) return '<unset>'
+  return value ? 'True' : 'False'
+}
+
+function lastScheduleText({ status }: CronJob, nowMs: number): string {
+  return status?.lastScheduleTime === undefined ? '<none>' : ageText(status.lastScheduleTime, nowMs)
+}

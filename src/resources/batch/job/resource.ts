@@ -1,0 +1,191 @@
+/** Job: pods that run until so many of them have succeeded. */
+import { type Job, Jobs } from '#apis/batch/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { humanDuration } from '#meta/duration.ts'
+import { goQuote } from '#meta/go-text.ts'
+import { hasInvalidLabelValue, labelSelectorText, validateLabelSelector } from '#meta/label-selector.ts'
+import { matchesLabels } from '#meta/labels.ts'
+import { addFinalizer, hasFinalizer } from '#meta/object.ts'
+import { epochMsOf } from '#meta/time.ts'
+import { type FieldError, invalid, key, required } from '#meta/validation/field-error.ts'
+import { dns1123Label } from '#meta/validation/names.ts'
+import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
+import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
+import { podTemplateOptions } from '#model/pod-spec/options.ts'
+import { validateTemplateLabels } from '#model/pod-spec/pod-template.ts'
+
+import { containerColumns, podNameWarnings, selectorOf } from '../../workload.ts'
+import { defaultFailurePolicy, isIndexed, jobSpecWarnings, validateJobSpec } from './spec.ts'
+import { hasCondition, validateJobStatus } from './status.ts'
+import { validateJobUpdate } from './update.ts'
+
+const UID_LABEL = 'batch.kubernetes.io/controller-uid'
+const NAME_LABEL = 'batch.kubernetes.io/job-name'
+/** From before labels of the project had a prefix. */
+const OLD_UID_LABEL = 'controller-uid'
+const OLD_NAME_LABEL = 'job-name'
+
+export const job: Resource<Job> = defineResource<Job>({
+  kind: Jobs,
+  generation: 'spec',
+  applyDefaults,
+  prepareCreate(object, context) {
+    generateSelector(object)
+    inheritLabels(object)
+    dropDisabledTemplateFields(object.spec.template, undefined, context)
+  },
+  prepareUpdate(next, old, context) {
+    inheritLabels(next)
+    dropDisabledTemplateFields(next.spec.template, old.spec.template, context)
+  },
+  validate: (object, context) => validateJob(object, undefined, context),
+  validateUpdate: (next, old, context) => [
+    ...validateJob(next, old, context),
+    ...validateJobUpdate(next, old, context),
+  ],
+  warnings: (next, old) => [
+    ...(old === undefined ? podNameWarnings(next.metadata) : []),
+    ...(old !== undefined && next.metadata.generation === old.metadata.generation
+      ? []
+      : jobSpecWarnings('spec', next.spec)),
+  ],
+  // As in its first version, its pods outlive it unless the client says otherwise.
+  deletion(object, { propagationPolicy, orphanDependents }) {
+    const decided = propagationPolicy !== undefined || orphanDependents !== undefined
+    const known = hasFinalizer(object, 'orphan') || hasFinalizer(object, 'foregroundDeletion')
+    if (!decided && !known && object.metadata.deletionTimestamp === undefined) addFinalizer(object, 'orphan')
+    return { graceSeconds: 0 }
+  },
+  status: {
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+      inheritLabels(next)
+    },
+    validateUpdate: validateJobStatus,
+  },
+  fieldSelectors: { 'status.successful': ({ status }) => String(status?.succeeded ?? 0) },
+  unknownField: (label) => `field label ${goQuote(label)} not supported for Job`,
+  columns: [
+    nameColumn,
+    { name: 'Status', value: statusText },
+    { name: 'Completions', value: completionsText },
+    { name: 'Duration', value: durationText },
+    ageColumn,
+    ...containerColumns<Job>(({ spec }) => spec.template),
+    { name: 'Selector', wide: true, value: ({ spec }) => labelSelectorText(spec.selector) },
+  ],
+})
+
+/** Practically never: retries are counted for each index. */
+const NO_BACKOFF_LIMIT = 2 ** 31 - 1
+
+function applyDefaults({ spec }: Job): void {
+  if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
+  spec.parallelism ??= 1
+  spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : NO_BACKOFF_LIMIT
+  spec.completionMode ??= 'NonIndexed'
+  spec.suspend ??= false
+  spec.podReplacementPolicy ??= spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed'
+  spec.manualSelector ??= false
+  defaultFailurePolicy(spec)
+  defaultPodTemplate(spec.template)
+}
+
+/** A Job without labels has those of its pods. */
+function inheritLabels({ metadata, spec }: Job): void {
+  const { labels } = spec.template.metadata
+  if (labels !== undefined && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels }
+}
+
+/** Selects its pods by its own uid, which no other Job has. Labels that contradict are left for validation to refuse. */
+function generateSelector({ metadata: { name = '', uid = '' }, spec }: Job): void {
+  if (spec.manualSelector === true) return
+  const { metadata } = spec.template
+  metadata.labels = {
+    [OLD_NAME_LABEL]: name,
+    [NAME_LABEL]: name,
+    [OLD_UID_LABEL]: uid,
+    [UID_LABEL]: uid,
+    ...metadata.labels,
+  }
+  spec.selector = { ...spec.selector, matchLabels: { [UID_LABEL]: uid, ...spec.selector?.matchLabels } }
+}
+
+function validateJob(object: Job, old: Job | undefined, context: RuleContext): FieldError[] {
+  const { metadata, spec } = object
+  const selector = selectorOf(spec.selector)
+  const invalidValues = hasInvalidLabelValue(old?.spec.selector)
+  return [
+    ...validateGeneratedSelector(object, old),
+    ...validateJobSpec('spec', spec, podTemplateOptions(context, old?.spec.template)),
+    ...(spec.selector === undefined
+      ? [required('spec.selector')]
+      : validateLabelSelector('spec.selector', spec.selector, { invalidValues })),
+    ...(selector === undefined ? [] : validateTemplateLabels(spec.template, selector, 'spec.template')),
+    ...validateHostnames(metadata.name ?? '', object),
+  ]
+}
+
+function validateGeneratedSelector({ metadata, spec }: Job, old: Job | undefined): FieldError[] {
+  if (spec.manualSelector === true || spec.selector === undefined) return []
+  const { uid = '', name = '' } = metadata
+  const had = old?.spec.template.metadata.labels ?? {}
+  // Jobs of older releases have only the labels without prefix.
+  const prefixed = old === undefined || (Object.hasOwn(had, NAME_LABEL) && Object.hasOwn(had, UID_LABEL))
+  const expected: Record<string, string> = {
+    [OLD_UID_LABEL]: uid,
+    [OLD_NAME_LABEL]: name,
+    ...(prefixed ? { [UID_LABEL]: uid, [NAME_LABEL]: name } : {}),
+  }
+  const selector = selectorOf(spec.selector)
+  return [
+    ...(uid === '' ? [required('metadata.uid')] : []),
+    ...Object.entries(expected).flatMap(([label, value]) => validateLabel(spec.template.metadata.labels, label, value)),
+    ...(selector === undefined || matchesLabels(selector, expected)
+      ? []
+      : [invalid('spec.selector', spec.selector, '`selector` not auto-generated')]),
+  ]
+}
+
+function validateLabel(
+  labels: Readonly<Record<string, string>> | undefined,
+  name: string,
+  value: string,
+): FieldError[] {
+  const field = key('spec.template.metadata.labels', name)
+  if (labels === undefined || !Object.hasOwn(labels, name)) return [required(field, `must be '${value}'`)]
+  return labels[name] === value ? [] : [invalid(field, labels, `must be '${value}'`)]
+}
+
+/** Pods of an indexed Job have its name and their index for a host name. */
+function validateHostnames(name: string, { spec }: Job): FieldError[] {
+  const { completions = 0 } = spec
+  if (!isIndexed(spec) || completions <= 0) return []
+  const longest = `${name}-${completions - 1}`
+  if (dns1123Label(longest).length === 0) return []
+  return [invalid('metadata.name', name, `will not able to create pod with invalid DNS label: ${longest}`)]
+}
+
+/** In order of precedence. */
+const shownBeforeDeletion = ['Complete', 'Failed']
+const shownAfterDeletion = ['Suspended', 'FailureTarget', 'SuccessCriteriaMet']
+
+function statusText(object: Job): string {
+  const found = (types: readonly string[]): string | undefined => types.find((type) => hasCondition(object, type))
+  const deleting = object.metadata.deletionTimestamp === undefined ? undefined : 'Terminating'
+  return found(shownBeforeDeletion) ?? deleting ?? found(shownAfterDeletion) ?? 'Running'
+}
+
+function completionsText({ spec, status }: Job): string {
+  const succeeded = status?.succeeded ?? 0
+  if (spec.completions !== undefined) return `${succeeded}/${spec.completions}`
+  const { parallelism = 0 } = spec
+  return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`
+}
+
+function durationText({ status }: Job, nowMs: number): string {
+  const { startTime, completionTime } = status ?? {}
+  if (startTime === undefined) return ''
+  return humanDuration((completionTime === undefined ? nowMs : epochMsOf(completionTime)) - epochMsOf(startTime))
+}

@@ -1,0 +1,102 @@
+/** CertificateSigningRequest: somebody asks a signer for a certificate; somebody else approves; the signer signs. */
+import {
+  type CertificateSigningRequest,
+  CertificateSigningRequests,
+  type CertificateSigningRequestStatus,
+} from '#apis/certificates/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext, type User } from '#apiserver/registry/resource.ts'
+import { humanDuration } from '#meta/duration.ts'
+import { timeOf } from '#meta/time.ts'
+import { nameIsPathSegment } from '#meta/validation/names.ts'
+
+import { validateNew, validateChange } from './validation.ts'
+
+type Conditions = NonNullable<CertificateSigningRequestStatus['conditions']>
+
+export const certificateSigningRequest: Resource<CertificateSigningRequest> = defineResource<CertificateSigningRequest>(
+  {
+    kind: CertificateSigningRequests,
+    nameRule: nameIsPathSegment,
+    prepareCreate: ({ spec }, { user }) => setRequester(spec, user),
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+    },
+    validate: validateNew,
+    validateUpdate: (next, old) => validateChange(next, old, {}),
+    status: {
+      prepareUpdate(next, old, context) {
+        next.spec = old.spec
+        keepDecisions(next.status.conditions ?? [], old.status.conditions ?? [])
+        setTimes(next, old, context)
+      },
+      validateUpdate: (next, old) => validateChange(next, old, { setsCertificate: true }),
+    },
+    parts: {
+      approval: {
+        prepareUpdate(next, old, context) {
+          setTimes(next, old, context)
+          const { conditions } = next.status
+          const { conditions: _, ...status } = old.status
+          next.spec = old.spec
+          next.status = conditions === undefined ? status : { ...status, conditions }
+        },
+        validateUpdate: (next, old) => validateChange(next, old, { decides: true }),
+      },
+    },
+    fieldSelectors: { 'spec.signerName': ({ spec }) => spec.signerName },
+    unknownField: (label) => `field label not supported: ${label}`,
+    columns: [
+      nameColumn,
+      ageColumn,
+      { name: 'SignerName', value: ({ spec }) => spec.signerName || '<none>' },
+      { name: 'Requestor', value: ({ spec }) => spec.username ?? '' },
+      {
+        name: 'RequestedDuration',
+        value: ({ spec }) =>
+          spec.expirationSeconds === undefined ? '<none>' : humanDuration(spec.expirationSeconds * 1000),
+      },
+      { name: 'Condition', value: conditionText },
+    ],
+  },
+)
+
+/** Whom the certificate is for is whoever asks, not whoever they say. */
+function setRequester(spec: CertificateSigningRequest['spec'], { name, uid, groups, extra }: User): void {
+  spec.username = name
+  spec.uid = uid
+  spec.groups = [...groups]
+  delete spec.extra
+  const entries = Object.entries(extra)
+  if (entries.length > 0) spec.extra = Object.fromEntries(entries.map(([key, values]) => [key, [...values]]))
+}
+
+/** Unless there are more or fewer of them than before, which validation will refuse. */
+function keepDecisions(next: Conditions, old: Conditions): void {
+  for (const type of ['Approved', 'Denied']) {
+    const places = next.flatMap((condition, at) => (condition.type === type ? [at] : []))
+    const before = old.filter((condition) => condition.type === type)
+    if (places.length !== before.length) continue
+    for (const [nth, place] of places.entries()) next[place] = { ...(before[nth] as Conditions[number]) }
+  }
+}
+
+/** A condition that stays as it was keeps the time of its transition. */
+function setTimes(next: CertificateSigningRequest, old: CertificateSigningRequest, { clock }: RuleContext): void {
+  const now = timeOf(clock.now())
+  for (const condition of next.status.conditions ?? []) {
+    condition.lastUpdateTime ??= now
+    const same = old.status.conditions?.find(
+      ({ type, status, lastTransitionTime }) =>
+        type === condition.type && status === condition.status && lastTransitionTime !== null,
+    )
+    condition.lastTransitionTime ??= same?.lastTransitionTime ?? now
+  }
+}
+
+function conditionText({ status }: CertificateSigningRequest): string {
+  const has = (type: string): boolean => (status?.conditions ?? []).some((condition) => condition.type === type)
+  const decision = has('Denied') ? 'Denied' : has('Approved') ? 'Approved' : 'Pending'
+  const failed = has('Failed') ? ',Failed' : ''
+  return `${decision}${failed}${(status?.certificate ?? '') === '' ? '' : ',Issued'}`
+}

@@ -1,0 +1,187 @@
+/**
+ * The rules of certificate signing requests. An update may keep what today's rules refuse, or an object of an older
+ * release could never be written again.
+ */
+import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '#apis/certificates/v1.ts'
+import { goQuote } from '#meta/go-text.ts'
+import { semanticEqual } from '#meta/object.ts'
+import {
+  asJson,
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notInSet,
+  required,
+} from '#meta/validation/field-error.ts'
+import { validateSignerName } from '#model/pod-spec/signer-names.ts'
+
+import { certificatesComplaint, requestComplaint } from './pem.ts'
+
+const MIN_EXPIRATION_SECONDS = 600
+const LEGACY_SIGNER = 'kubernetes.io/legacy-unknown'
+
+const usages = new Set([
+  'signing',
+  'digital signature',
+  'content commitment',
+  'key encipherment',
+  'key agreement',
+  'data encipherment',
+  'cert sign',
+  'crl sign',
+  'encipher only',
+  'decipher only',
+  'any',
+  'server auth',
+  'client auth',
+  'code signing',
+  'email protection',
+  's/mime',
+  'ipsec end system',
+  'ipsec tunnel',
+  'ipsec user',
+  'timestamping',
+  'ocsp signing',
+  'microsoft sgc',
+  'netscape sgc',
+])
+
+/** What was decided once stays so; these conditions cannot be anything but true. */
+const finalTypes = ['Approved', 'Denied', 'Failed']
+const decisionTypes = ['Approved', 'Denied']
+
+/** What a request through this subresource may set. */
+export interface Powers {
+  readonly decides?: boolean
+  readonly setsCertificate?: boolean
+}
+
+export function validateNew(next: CertificateSigningRequest): FieldError[] {
+  return validateRequest(next, undefined)
+}
+
+export function validateChange(
+  next: CertificateSigningRequest,
+  old: CertificateSigningRequest,
+  powers: Powers,
+): FieldError[] {
+  return [
+    ...validateRequest(next, old),
+    ...finalTypes
+      .filter((type) => withType(next, type).length < withType(old, type).length)
+      .map((type) => forbidden('status.conditions', `updates may not remove a condition of type ${goQuote(type)}`)),
+    ...(powers.decides === true ? [] : decisionTypes.flatMap((type) => validateUndecided(next, old, type))),
+    ...validateCertificateChange(next, old, powers),
+  ]
+}
+
+function conditionsOf({ status }: CertificateSigningRequest): readonly CertificateSigningRequestCondition[] {
+  return status?.conditions ?? []
+}
+
+function withType(request: CertificateSigningRequest, type: string): CertificateSigningRequestCondition[] {
+  return conditionsOf(request).filter((condition) => condition.type === type)
+}
+
+function certificateOf({ status }: CertificateSigningRequest): string {
+  return status?.certificate ?? ''
+}
+
+function validateUndecided(
+  next: CertificateSigningRequest,
+  old: CertificateSigningRequest,
+  type: string,
+): FieldError[] {
+  const [now, before] = [withType(next, type), withType(old, type)]
+  // That one may not be removed has been said.
+  if (now.length < before.length || semanticEqual(now, before)) return []
+  const what = now.length > before.length ? 'add' : 'modify'
+  return [forbidden('status.conditions', `updates may not ${what} a condition of type ${goQuote(type)}`)]
+}
+
+function validateCertificateChange(
+  next: CertificateSigningRequest,
+  old: CertificateSigningRequest,
+  { setsCertificate }: Powers,
+): FieldError[] {
+  if (certificateOf(next) === certificateOf(old)) return []
+  if (setsCertificate !== true) return [forbidden('status.certificate', 'updates may not set certificate content')]
+  if (certificateOf(old) === '') return []
+  return [forbidden('status.certificate', 'updates may not modify existing certificate content')]
+}
+
+function validateRequest(next: CertificateSigningRequest, old: CertificateSigningRequest | undefined): FieldError[] {
+  const { request, signerName, expirationSeconds } = next.spec
+  const complaint = requestComplaint(request ?? '')
+  const legacyAllowed = old?.spec.signerName === LEGACY_SIGNER
+  return [
+    ...(complaint === undefined ? [] : [invalid('spec.request', request, complaint)]),
+    ...validateUsages(next.spec.usages ?? [], old?.spec.usages ?? []),
+    ...(signerName === LEGACY_SIGNER && !legacyAllowed
+      ? [invalid('spec.signerName', signerName, 'the legacy signerName is not allowed via this API version')]
+      : validateSignerName('spec.signerName', signerName)),
+    ...(expirationSeconds !== undefined && expirationSeconds < MIN_EXPIRATION_SECONDS
+      ? [
+          invalid(
+            'spec.expirationSeconds',
+            expirationSeconds,
+            `may not specify a duration less than ${MIN_EXPIRATION_SECONDS} seconds (10 minutes)`,
+          ),
+        ]
+      : []),
+    ...validateConditions(conditionsOf(next), old === undefined ? [] : conditionsOf(old)),
+    ...validateCertificate(next, old),
+  ]
+}
+
+function isRepeated(value: string, at: number, all: readonly string[]): boolean {
+  return all.indexOf(value) !== at
+}
+
+function validateUsages(next: readonly string[], old: readonly string[]): FieldError[] {
+  const field = 'spec.usages'
+  const unknown = old.every((usage) => usages.has(usage))
+    ? next.flatMap((usage, at) => (usages.has(usage) ? [] : [notInSet(index(field, at), asJson(usage), usages)]))
+    : []
+  const repeated = old.some(isRepeated)
+    ? []
+    : next.flatMap((usage, at) => (isRepeated(usage, at, next) ? [duplicate(index(field, at), asJson(usage))] : []))
+  return [...(next.length === 0 ? [required(field)] : []), ...unknown, ...repeated]
+}
+
+function validateConditions(
+  next: readonly CertificateSigningRequestCondition[],
+  old: readonly CertificateSigningRequestCondition[],
+): FieldError[] {
+  const [types, before] = [next.map(({ type }) => type), old.map(({ type }) => type)]
+  const [allowsEmpty, allowsRepeated] = [before.includes(''), before.some(isRepeated)]
+  const allowsBoth = decisionTypes.every((type) => before.includes(type))
+  return next.flatMap(({ type, status }, at) => {
+    const path = index('status.conditions', at)
+    const errors = type === '' && !allowsEmpty ? [required(child(path, 'type'))] : []
+    const statuses = finalTypes.includes(type) ? ['True'] : ['False', 'True', 'Unknown']
+    if (status === '') errors.push(required(child(path, 'status')))
+    else if (!statuses.includes(status)) errors.push(notInSet(child(path, 'status'), asJson(status), statuses))
+    const other = decisionTypes.includes(type) ? decisionTypes.find((one) => one !== type) : undefined
+    if (other !== undefined && !allowsBoth && types.slice(0, at).includes(other)) {
+      const rule = 'Approved and Denied conditions are mutually exclusive'
+      errors.push(invalid('status.conditions', asJson(type), rule, 'zeroOrOneOf'))
+    }
+    if (!allowsRepeated && isRepeated(type, at, types)) errors.push(duplicate(child(path, 'type'), asJson(type)))
+    return errors
+  })
+}
+
+/** One that has not changed, or follows one that was no certificate either, is let pass. */
+function validateCertificate(
+  next: CertificateSigningRequest,
+  old: CertificateSigningRequest | undefined,
+): FieldError[] {
+  const [now, before] = [certificateOf(next), old === undefined ? undefined : certificateOf(old)]
+  if (now === before || (before !== undefined && certificatesComplaint(before) !== undefined)) return []
+  const complaint = certificatesComplaint(now)
+  return complaint === undefined ? [] : [invalid('status.certificate', '<certificate data>', complaint)]
+}

@@ -1,0 +1,23 @@
+/** ClusterRoleBinding: who has the rights of a cluster role, everywhere. */
+import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+
+import { bindingColumns, defaultBinding, guardBindingWrites, validateBinding, validateSameRole } from './binding.ts'
+import { nameIsRbacName } from './rules.ts'
+
+const kinds = ['ClusterRole']
+
+/** `checks` may be left out where everybody who writes is trusted. */
+export function defineClusterRoleBinding(checks?: EscalationChecks): Resource<ClusterRoleBinding> {
+  return defineResource<ClusterRoleBinding>({
+    kind: ClusterRoleBindings,
+    nameRule: nameIsRbacName,
+    applyDefaults: defaultBinding,
+    ...guardBindingWrites<ClusterRoleBinding>(checks),
+    validate: (binding) => validateBinding(binding, kinds, false),
+    validateUpdate: (next, old) => [...validateBinding(next, kinds, false), ...validateSameRole(next, old)],
+    columns: bindingColumns,
+    putCreates: true,
+  })
+}

@@ -1,0 +1,23 @@
+/** RoleBinding: who has the rights of a role, in one namespace. */
+import { type RoleBinding, RoleBindings } from '#apis/rbac/v1.ts'
+import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+
+import { bindingColumns, defaultBinding, guardBindingWrites, validateBinding, validateSameRole } from './binding.ts'
+import { nameIsRbacName } from './rules.ts'
+
+const kinds = ['Role', 'ClusterRole']
+
+/** `checks` may be left out where everybody who writes is trusted. */
+export function defineRoleBinding(checks?: EscalationChecks): Resource<RoleBinding> {
+  return defineResource<RoleBinding>({
+    kind: RoleBindings,
+    nameRule: nameIsRbacName,
+    applyDefaults: defaultBinding,
+    ...guardBindingWrites<RoleBinding>(checks),
+    validate: (binding) => validateBinding(binding, kinds, true),
+    validateUpdate: (next, old) => [...validateBinding(next, kinds, true), ...validateSameRole(next, old)],
+    columns: bindingColumns,
+    putCreates: true,
+  })
+}

@@ -1,0 +1,136 @@
+/** Runs the rules of a kind as the store would, without a store: for tests of resources. */
+import { schemaFor } from '#apis/schemas.ts'
+import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
+import {
+  fillSystemFields,
+  prepareCreate,
+  prepareUpdate,
+  validateCreate,
+  validateUpdate,
+  warningsFor,
+} from '#apiserver/registry/write-rules.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import { decodeValue } from '#meta/codec/decode.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { StatusError } from '#meta/status.ts'
+import type { TableCell } from '#meta/table.ts'
+
+/** What a write came to: the object as it would be stored, or what is wrong with it. */
+export interface Verdict<T> {
+  readonly object: T
+  /** `field: text`, in order. */
+  readonly errors: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+export interface Judge<T extends KubeObject> {
+  /** With defaults, in canonical form. */
+  readonly read: (body: object) => T
+  readonly create: (body: object) => Promise<Verdict<T>>
+  /** Through a subresource when one is named. */
+  readonly update: (body: object, old: object, subresource?: string) => Promise<Verdict<T>>
+  /** All cells, those for wide output included. */
+  readonly cells: (body: object, nowMs?: number) => TableCell[]
+}
+
+export interface JudgeOptions {
+  /** Gates that are off; all others are on. */
+  readonly off?: readonly string[]
+  readonly context?: Partial<WriteContext>
+}
+
+/** The gates that v1.36 leaves off unless told otherwise, as far as resources ask for them. */
+const offByDefault = [
+  'ClusterTrustBundleProjection',
+  'ContainerStopSignals',
+  'CoordinatedLeaderElection',
+  'CrossNamespaceVolumeDataSource',
+  'DRANodeAllocatableResources',
+  'GenericWorkload',
+  'HPAScaleToZero',
+  'ImageVolumeWithDigest',
+  'MaxUnavailableStatefulSet',
+  'PodCertificateRequest',
+  'SELinuxMount',
+  'TaintTolerationComparisonOperators',
+  'UserNamespacesHostNetworkSupport',
+]
+
+export function judge<T extends KubeObject>(resource: Resource<T>, options: JudgeOptions = {}): Judge<T> {
+  const context = contextOf(options)
+  const anyKind = resource as unknown as Resource
+  const canonical = (object: unknown): T => {
+    const schema = schemaFor(resource.kind)
+    if (schema === undefined) throw new Error(`No schema for ${resource.kind.kind}`)
+    return decodeValue(schema, structuredClone(object), 'Ignore', { offences: [] }) as T
+  }
+  const read = (body: object): T => {
+    const { group, version, kind } = resource.kind
+    const object = canonical({ kind, apiVersion: group === '' ? version : `${group}/${version}`, ...body })
+    resource.applyDefaults?.(object, context)
+    return canonical(object)
+  }
+  return {
+    read,
+    async create(body) {
+      const object = read(body)
+      fillSystemFields(object.metadata, context)
+      const errors = await complaints(async () => {
+        prepareCreate(anyKind, object, context)
+        await resource.allocate?.(object, undefined, context)
+        validateCreate(anyKind, object, context, resource.kind)
+      })
+      return { object: canonical(object), errors, warnings: warningsFor(anyKind, object, undefined, '') }
+    },
+    async update(body, oldBody, subresource = '') {
+      const [object, old] = [read(body), read(oldBody)]
+      const errors = await complaints(async () => {
+        prepareUpdate(anyKind, [object, old], subresource, context)
+        object.metadata.resourceVersion = '1'
+        await resource.allocate?.(object, old, context)
+        validateUpdate(anyKind, [object, old], { subresource, gvk: resource.kind }, context)
+      })
+      delete object.metadata.resourceVersion
+      return { object: canonical(object), errors, warnings: warningsFor(anyKind, object, old, subresource) }
+    },
+    cells: (body, nowMs = context.clock.now()) =>
+      (resource.columns ?? []).map((column) => column.value(read(body), nowMs)),
+  }
+}
+
+function contextOf({ off = offByDefault, context }: JudgeOptions): WriteContext {
+  return {
+    clock: createVirtualClock(),
+    random: createSeededRandom(1),
+    isEnabled: (gate) => !off.includes(gate),
+    allowPrivileged: true,
+    user: { name: 'jane', uid: 'u1', groups: ['dev', 'system:authenticated'], extra: { k: ['v'] } },
+    dryRun: false,
+    objects: { get: async () => undefined, list: async () => [] },
+    signal: new AbortController().signal,
+    ...context,
+  }
+}
+
+async function complaints(write: () => Promise<void>): Promise<string[]> {
+  try {
+    await write()
+    return []
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+    const { details, message = '' } = error.status
+    return details?.causes?.map((cause) => `${cause.field ?? ''}: ${cause.message ?? ''}`) ?? [message]
+  }
+}
+
+/** A copy of `body` with one member set, or removed when `value` is undefined; `path` is `spec.ports.0.name`. */
+export function changed<T extends object>(body: T, path: string, value: unknown): T {
+  const copy = structuredClone(body)
+  const names = path.split('.')
+  const last = names.pop() as string
+  const holder = names.reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], copy)
+  if (value === undefined) delete (holder as Record<string, unknown>)[last]
+  else (holder as Record<string, unknown>)[last] = value
+  return copy
+}
