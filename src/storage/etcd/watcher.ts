@@ -148,7 +148,8 @@ class PastReaders {
     const reader = this.#take(from)
     const release = onAbort(signal, () => reader.stop.abort())
     const events: StorageEvent[] = []
-    let [revision, bytes] = [from - 1, 0]
+    // An etcd that was never written to is at revision 1, at which nothing happened: nothing of it will ever come.
+    let [revision, bytes] = [Math.max(from - 1, 1), 0]
     try {
       while (revision < through && events.length < PAST_EVENTS && bytes < PAST_BYTES) {
         const { done, value } = await reader.batches.next()

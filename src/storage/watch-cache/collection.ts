@@ -92,19 +92,19 @@ export class Collection<E extends Keyed> {
     return this.#pages.all()
   }
 
-  /** The current entries of a slice, in order. Must be used up before the next change is applied: do not wait meanwhile. */
-  entries(slice: Slice = {}): Iterable<E> {
+  /** The current entries of a slice, in order, in an array of the caller's own. */
+  entries(slice: Slice = {}): E[] {
     const { start, end } = this.#bounds(slice)
-    return this.#pages.range(start, end)
+    return this.#pages.slice(start, end)
   }
 
   /** The entries of a slice as they were at `revision`; undefined when that is no longer known here. */
   entriesAt(revision: Revision, slice: Slice = {}): E[] | undefined {
-    if (revision >= this.#changedAt) return [...this.entries(slice)]
+    if (revision >= this.#changedAt) return this.entries(slice)
     const undone = this.#undoneSince(revision)
     if (undone === undefined) return undefined
     const { start, end } = this.#bounds(slice)
-    const unchanged = [...this.#pages.range(start, end)].filter((entry) => !undone.has(entry.key))
+    const unchanged = this.#pages.slice(start, end).filter((entry) => !undone.has(entry.key))
     const restored = [...undone.values()].filter(
       (entry) => entry !== undefined && entry.key >= start && entry.key < end,
     )

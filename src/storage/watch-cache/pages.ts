@@ -79,16 +79,15 @@ export class Pages<E extends Keyed> {
     return this.#pages
   }
 
-  /** Entries from `start` (inclusive) to `end` (exclusive; absent: no end), in order. Do not change while iterating. */
-  *range(start: string, end?: string): Generator<E, void, undefined> {
+  /** Entries from `start` (inclusive) to `end` (exclusive), in order, in an array of the caller's own. */
+  slice(start: string, end: string): E[] {
+    const parts: E[][] = []
     for (let number = this.#pageOf(start); number < this.#pages.length; number++) {
       const entries = this.#pages[number]?.entries ?? []
-      for (let at = lowerBound(entries, start); at < entries.length; at++) {
-        const entry = entries[at] as E
-        if (end !== undefined && entry.key >= end) return
-        yield entry
-      }
+      if ((entries[0]?.key ?? end) >= end) break
+      parts.push(entries.slice(lowerBound(entries, start), lowerBound(entries, end)))
     }
+    return parts.length === 1 ? (parts[0] as E[]) : parts.flat()
   }
 
   /** The page that holds `key` or would: the last whose first key is not after it. */

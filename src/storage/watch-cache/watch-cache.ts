@@ -57,7 +57,7 @@ interface Slot<E extends Keyed = Keyed> {
 }
 
 /** How far back a start looks for changes, so that watchers resume over a restart without listing again. */
-const PRIME_REVISIONS = 10_000
+const PRIME_REVISIONS = 2000
 const RETRY_MS = 250
 
 export class WatchCache {
@@ -86,9 +86,13 @@ export class WatchCache {
 
   /** Starts following the backend. Collections opened before see changes from before the start too. */
   async start(): Promise<void> {
-    const { backend, clock } = this.#options
-    const health = await backend.health(this.#stop.signal)
-    const from = Math.max(health.compactedRevision + 1, health.revision - PRIME_REVISIONS, 1)
+    const { backend, clock, prefix } = this.#options
+    const { signal } = this.#stop
+    const health = await backend.health(signal)
+    const there = await backend.range({ start: prefix, end: prefixEnd(prefix), countOnly: true, signal })
+    // In an empty store there is nothing to wait for: a watch of its past may have nothing to tell.
+    const earliest = there.count === 0 ? health.revision + 1 : health.revision - PRIME_REVISIONS
+    const from = Math.max(health.compactedRevision + 1, earliest, 1)
     this.#applied = from - 1
     for (const slot of this.#slots.values()) slot.collection.reset(this.#applied)
     this.#running = this.#follow()

@@ -1,0 +1,67 @@
+/**
+ * What nobody saw happen. Where an answer shows something else than what the known writes lead to, one of the commits
+ * without an answer, or the end of a lease, may have come in between; each way in which it can have is a log of its own.
+ */
+import type { Revision } from '#storage/backend.ts'
+
+import type { OperationOf } from '../history.ts'
+import type { Item } from '../store.ts'
+import { type Entry, entryOf, type Log, mayHaveDeleted, type SeenDelete } from './log.ts'
+import type { Observation } from './observations.ts'
+
+/** A key that was shown otherwise than the log has it. */
+export interface Mismatch {
+  readonly key: string
+  readonly known: Item | undefined
+  readonly shown: Item | undefined
+  readonly revision: Revision
+  /** Each version the key had so far, with the last revision at which it was seen. */
+  readonly versions: readonly { readonly item: Item; readonly seenAt: Revision }[]
+  readonly observer: Observation
+}
+
+/** Revisions at which something may have happened unseen, tried from the latest. */
+const TRIED_REVISIONS = 8
+
+/** Logs in which the mismatch is none; the likeliest first. */
+export function* explain(log: Log, mismatch: Mismatch): Generator<Log, void, undefined> {
+  const { key, known, shown, observer } = mismatch
+  if (known !== undefined && (shown === undefined || shown.create > known.create)) yield* supposeDelete(log, mismatch)
+  if (shown === undefined || shown.create >= (known?.create ?? Infinity) || log.entries.has(shown.create)) return
+  // It was created earlier than any write we know of.
+  for (const commit of log.spare) {
+    const write = commit.argument.find((each) => each.key === key)
+    const mayCreate = write?.value != null && (write.expected ?? 0) === 0
+    if (mayCreate && commit.start < observer.end) yield withEntry(log, entryOf(commit, shown.create))
+  }
+}
+
+/** The version that was there had gone by then. */
+function* supposeDelete(log: Log, mismatch: Mismatch): Generator<Log, void, undefined> {
+  const { key, shown, versions, observer } = mismatch
+  const by = Math.min(mismatch.revision, (shown?.create ?? Infinity) - 1)
+  const gone = versions.findLast(({ item }) => item.mod <= by)
+  if (gone === undefined) return
+  const seen: SeenDelete = { key, item: gone.item, tick: observer.end, ms: observer.endMs }
+  const { lease } = gone.item
+  let tried = 0
+  for (let revision = by; revision > gone.seenAt && tried < TRIED_REVISIONS; revision--) {
+    const entry = log.entries.get(revision)
+    if (entry !== undefined) {
+      // Whoever watched saw only those keys of the lease go that they had asked for.
+      const isSameEnd = lease !== 0 && entry.lease === lease
+      if (isSameEnd) yield withEntry(log, { ...entry, writes: new Map([...entry.writes, [key, null]]) })
+      continue
+    }
+    tried++
+    for (const commit of log.spare) if (mayHaveDeleted(commit, seen)) yield withEntry(log, entryOf(commit, revision))
+    if (!log.leaseEnds.mayHaveEnded(lease, seen)) continue
+    yield withEntry(log, { revision, writes: new Map([[key, null]]), start: 0, end: Infinity, lease })
+  }
+}
+
+function withEntry(log: Log, entry: Entry): Log {
+  const spare = new Set<OperationOf<'commit'>>(log.spare)
+  if (entry.commit !== undefined) spare.delete(entry.commit)
+  return { ...log, entries: new Map(log.entries).set(entry.revision, entry), spare }
+}
