@@ -2,6 +2,14 @@
 import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
 
+import { mutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
+import { mutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
+import { mutatingWebhookConfiguration } from './admissionregistration/mutatingwebhookconfiguration.ts'
+import { validatingAdmissionPolicy } from './admissionregistration/validatingadmissionpolicy.ts'
+import { validatingAdmissionPolicyBinding } from './admissionregistration/validatingadmissionpolicybinding.ts'
+import { validatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
+import { customResourceDefinition } from './apiextensions/customresourcedefinition/resource.ts'
+import { apiService } from './apiregistration/apiservice.ts'
 import { controllerRevision } from './apps/controllerrevision.ts'
 import { daemonSet } from './apps/daemonset.ts'
 import { deployment } from './apps/deployment.ts'
@@ -29,6 +37,8 @@ import type { ServiceAllocator } from './core/service/allocation.ts'
 import { createServiceResource } from './core/service/resource.ts'
 import { serviceAccount } from './core/serviceaccount.ts'
 import { endpointSlice } from './discovery/endpointslice.ts'
+import { flowSchema } from './flowcontrol/flowschema.ts'
+import { priorityLevelConfiguration } from './flowcontrol/prioritylevelconfiguration.ts'
 import { ingress } from './networking/ingress.ts'
 import { ingressClass } from './networking/ingressclass.ts'
 import { ipAddress } from './networking/ipaddress.ts'
@@ -40,7 +50,17 @@ import { defineClusterRole } from './rbac/clusterrole.ts'
 import { defineClusterRoleBinding } from './rbac/clusterrolebinding.ts'
 import { defineRole } from './rbac/role.ts'
 import { defineRoleBinding } from './rbac/rolebinding.ts'
+import { deviceClass } from './resource/deviceclass.ts'
+import { resourceClaim } from './resource/resourceclaim.ts'
+import { resourceClaimTemplate } from './resource/resourceclaimtemplate.ts'
+import { resourceSlice } from './resource/resourceslice.ts'
 import { priorityClass } from './scheduling/priorityclass.ts'
+import { csiDriver } from './storage/csidriver.ts'
+import { csiNode } from './storage/csinode.ts'
+import { csiStorageCapacity } from './storage/csistoragecapacity.ts'
+import { storageClass } from './storage/storageclass.ts'
+import { volumeAttachment } from './storage/volumeattachment.ts'
+import { volumeAttributesClass } from './storage/volumeattributesclass.ts'
 
 export interface ResourceParts {
   /** Addresses and node ports. */
@@ -53,27 +73,37 @@ export interface ResourceParts {
 
 export function createResources({ services, escalation, eventTtlMs }: ResourceParts): readonly Resource[] {
   return [
-    configMap,
+    apiService,
     certificateSigningRequest,
-    job,
-    cronJob,
-    horizontalPodAutoscaler,
+    configMap,
     controllerRevision,
     createServiceResource(services),
+    cronJob,
+    csiDriver,
+    csiNode,
+    csiStorageCapacity,
+    customResourceDefinition,
     daemonSet,
     defineClusterRole(escalation),
     defineClusterRoleBinding(escalation),
     defineRole(escalation),
     defineRoleBinding(escalation),
     deployment,
-    endpoints,
+    deviceClass,
     endpointSlice,
+    endpoints,
     eventTtlMs === undefined ? event : createEventResource(eventTtlMs),
+    flowSchema,
+    horizontalPodAutoscaler,
     ingress,
     ingressClass,
     ipAddress,
+    job,
     lease,
     limitRange,
+    mutatingAdmissionPolicy,
+    mutatingAdmissionPolicyBinding,
+    mutatingWebhookConfiguration,
     namespace,
     networkPolicy,
     node,
@@ -83,13 +113,23 @@ export function createResources({ services, escalation, eventTtlMs }: ResourcePa
     podDisruptionBudget,
     podTemplate,
     priorityClass,
+    priorityLevelConfiguration,
     replicaSet,
     replicationController,
+    resourceClaim,
+    resourceClaimTemplate,
     resourceQuota,
+    resourceSlice,
     runtimeClass,
     secret,
     serviceAccount,
     serviceCidr,
     statefulSet,
+    storageClass,
+    validatingAdmissionPolicy,
+    validatingAdmissionPolicyBinding,
+    validatingWebhookConfiguration,
+    volumeAttachment,
+    volumeAttributesClass,
   ]
 }

@@ -3,14 +3,14 @@ import { goQuote } from '#meta/go-text.ts'
 import { child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
 import { dns1123Subdomain, portNumber } from '#meta/validation/names.ts'
 
-export interface WebhookService {
+interface WebhookService {
   readonly namespace?: string
   readonly name?: string
   readonly path?: string
   readonly port?: number
 }
 
-export interface WebhookClient {
+interface WebhookClient {
   readonly url?: string
   readonly service?: WebhookService
 }
@@ -25,7 +25,7 @@ export function validateWebhookClient(path: string, { url, service }: WebhookCli
 
 const FORM = '; desired format: https://host[/path]'
 
-export function validateWebhookUrl(field: string, text: string): FieldError[] {
+function validateWebhookUrl(field: string, text: string): FieldError[] {
   const url = splitUrl(text)
   if (typeof url === 'string')
     return [required(field, `url must be a valid URL: parse ${goQuote(text)}: ${url}${FORM}`)]
@@ -90,7 +90,7 @@ function hostComplaint(host: string): string | undefined {
 }
 
 /** Upstream hands name and namespace over in the wrong order: a missing one is reported as the other. */
-export function validateWebhookService(path: string, service: WebhookService): FieldError[] {
+function validateWebhookService(path: string, service: WebhookService): FieldError[] {
   const { namespace = '', name = '', port = 0 } = service
   const complaints = portNumber(port)
   return [

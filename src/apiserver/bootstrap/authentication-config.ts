@@ -1,0 +1,97 @@
+/**
+ * The ConfigMap `extension-apiserver-authentication`: what servers behind this one need to know to believe it, namely the
+ * authorities of clients and of proxies, and the headers that name users. Several API servers share it, so each adds its
+ * own and takes away nothing but authorities that have expired. And beside it, since when legacy tokens are tracked.
+ */
+import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
+import { parseBundle } from '#lib/x509/certificate.ts'
+import { deepCopy } from '#meta/object.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { ensure, systemRequest } from './ensure.ts'
+
+export interface AuthenticationConfig {
+  /** PEM of `--client-ca-file`; empty for none. */
+  readonly clientAuthorities: string
+  /** `--requestheader-*`; absent without an authority for proxies. */
+  readonly requestHeader?: {
+    /** PEM. */
+    readonly authorities: string
+    readonly allowedNames: readonly string[]
+    readonly usernameHeaders: readonly string[]
+    readonly uidHeaders: readonly string[]
+    readonly groupHeaders: readonly string[]
+    readonly extraHeaderPrefixes: readonly string[]
+  }
+}
+
+const NAMESPACE = 'kube-system'
+const NAME = 'extension-apiserver-authentication'
+const TRACKING = 'kube-apiserver-legacy-service-account-token-tracking'
+
+/** The namespace must be there. */
+export async function ensureAuthenticationConfig(registry: Registry, config: AuthenticationConfig): Promise<void> {
+  const nowMs = registry.services.clock.now()
+  const since = new Date(nowMs).toISOString().slice(0, 'YYYY-MM-DD'.length)
+  await ensure(registry, ConfigMaps, { metadata: { name: TRACKING, namespace: NAMESPACE }, data: { since } })
+  const data = mergeData({}, config, nowMs)
+  if (await ensure(registry, ConfigMaps, { metadata: { name: NAME, namespace: NAMESPACE }, data })) return
+  await registry.storeOf(ConfigMaps)?.update(systemRequest(ConfigMaps, NAMESPACE), NAME, (live) => {
+    const next = deepCopy(live as ConfigMap)
+    next.data = mergeData(next.data ?? {}, config, nowMs)
+    return next
+  })
+}
+
+type Data = Readonly<Record<string, string>>
+
+/** What is there and what is ours, each once. Lists are written as JSON. */
+export function mergeData(
+  there: Data,
+  { clientAuthorities, requestHeader }: AuthenticationConfig,
+  nowMs: number,
+): Record<string, string> {
+  const data: Record<string, string> = { ...there }
+  const authorities = (field: string, pem: string): void => {
+    data[field] = mergeBundles(there[field] ?? '', pem, nowMs)
+  }
+  const list = (field: string, values: readonly string[]): void => {
+    data[field] = JSON.stringify([...new Set([...readList(there[field]), ...values])])
+  }
+  if (clientAuthorities !== '') authorities('client-ca-file', clientAuthorities)
+  if (requestHeader !== undefined) {
+    authorities('requestheader-client-ca-file', requestHeader.authorities)
+    list('requestheader-allowed-names', requestHeader.allowedNames)
+    list('requestheader-username-headers', requestHeader.usernameHeaders)
+    list('requestheader-uid-headers', requestHeader.uidHeaders)
+    list('requestheader-group-headers', requestHeader.groupHeaders)
+    list('requestheader-extra-headers-prefix', requestHeader.extraHeaderPrefixes)
+  }
+  return data
+}
+
+/** What cannot be read was written by nobody we know, and goes. */
+function readList(text: string | undefined): string[] {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]')
+    return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+function mergeBundles(there: string, ours: string, nowMs: number): string {
+  const merged = new Map<string, string>()
+  for (const { der, pem, notAfterMs } of [...readBundle(there), ...parseBundle(ours)]) {
+    if (notAfterMs > nowMs) merged.set(der.toString('base64'), pem)
+  }
+  return [...merged.values()].join('')
+}
+
+function readBundle(pem: string): ReturnType<typeof parseBundle> {
+  try {
+    return pem === '' ? [] : parseBundle(pem)
+  } catch {
+    return []
+  }
+}

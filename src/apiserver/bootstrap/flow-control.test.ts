@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+
+import { APIServices } from '#apis/apiregistration/v1.ts'
+import {
+  type FlowSchema,
+  FlowSchemas,
+  type PriorityLevelConfiguration,
+  PriorityLevelConfigurations,
+} from '#apis/flowcontrol/v1.ts'
+import { schemaFor } from '#apis/schemas.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { createAtRest } from '#storage/encryption/at-rest.ts'
+import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
+import { createMemoryBackend } from '#storage/memory.ts'
+import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
+
+import { admitAll } from '../registry/admission.ts'
+import { Registry } from '../registry/registry.ts'
+import { defineResource } from '../registry/resource.ts'
+import { ensureApiServices, localApiServices } from './apiservices.ts'
+import { systemRequest } from './ensure.ts'
+import {
+  ensureFlowControl,
+  mandatoryFlowSchemas,
+  mandatoryPriorityLevels,
+  planRefresh,
+  suggestedFlowSchemas,
+  suggestedPriorityLevels,
+} from './flow-control.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function createRegistry(): Promise<Registry> {
+  const [clock, random] = [createVirtualClock(), createSeededRandom(1)]
+  const backend = createMemoryBackend({ clock, random })
+  const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
+  const registry = new Registry({
+    backend,
+    cache,
+    clock,
+    random,
+    admission: admitAll,
+    isEnabled: () => false,
+    allowPrivileged: true,
+    schemaFor,
+    convert: (object: KubeObject) => object,
+    atRest: createAtRest(NO_ENCRYPTION, random),
+  })
+  for (const kind of [FlowSchemas, PriorityLevelConfigurations, APIServices]) {
+    await registry.add(defineResource<KubeObject>({ kind, nameRule: () => [], generation: 'spec' }))
+  }
+  await cache.start()
+  closing.push(async () => {
+    await cache.close()
+    await backend.close()
+  })
+  return registry
+}
+
+const namesOf = (objects: readonly { readonly metadata: { readonly name?: string } }[]): string[] =>
+  objects.map(({ metadata }) => metadata.name ?? '').sort()
+
+describe('flow control that a server begins with', () => {
+  it('is eleven flow schemas and the eight priority levels they refer to', () => {
+    const levels = namesOf([...mandatoryPriorityLevels, ...suggestedPriorityLevels])
+    const schemas = [...mandatoryFlowSchemas, ...suggestedFlowSchemas]
+    assert.deepEqual(levels, [
+      'catch-all',
+      'exempt',
+      'global-default',
+      'leader-election',
+      'node-high',
+      'system',
+      'workload-high',
+      'workload-low',
+    ])
+    assert.equal(schemas.length, 11)
+    assert.deepEqual([...new Set(schemas.map(({ spec }) => spec.priorityLevelConfiguration.name))].sort(), levels)
+  })
+
+  it('says the same as upstream of one of each', () => {
+    assert.deepEqual(suggestedPriorityLevels.find(({ metadata }) => metadata.name === 'leader-election')?.spec, {
+      type: 'Limited',
+      limited: {
+        nominalConcurrencyShares: 10,
+        limitResponse: { type: 'Queue', queuing: { queues: 16, handSize: 4, queueLengthLimit: 50 } },
+        lendablePercent: 0,
+      },
+    })
+    assert.deepEqual(suggestedFlowSchemas.find(({ metadata }) => metadata.name === 'system-node-high')?.spec, {
+      priorityLevelConfiguration: { name: 'node-high' },
+      matchingPrecedence: 400,
+      distinguisherMethod: { type: 'ByUser' },
+      rules: [
+        {
+          subjects: [{ kind: 'Group', group: { name: 'system:nodes' } }],
+          resourceRules: [
+            {
+              verbs: ['*'],
+              apiGroups: [''],
+              resources: ['nodes', 'nodes/status'],
+              namespaces: ['*'],
+              clusterScope: true,
+            },
+            { verbs: ['*'], apiGroups: ['coordination.k8s.io'], resources: ['leases'], namespaces: ['*'] },
+          ],
+        },
+      ],
+    })
+  })
+
+  it('is put in place once, and what an older release left goes', async () => {
+    const registry = await createRegistry()
+    const store = registry.storeOf(FlowSchemas)!
+    const old = { ...suggestedFlowSchemas[0]!, kind: 'FlowSchema', apiVersion: 'flowcontrol.apiserver.k8s.io/v1' }
+    const named = (name: string, annotations: Record<string, string>): KubeObject => ({
+      ...old,
+      metadata: { name, annotations },
+    })
+    const request = systemRequest(FlowSchemas, '')
+    await store.create(request, named('gone', { 'apf.kubernetes.io/autoupdate-spec': 'true' }))
+    await store.create(request, named('mine', {}))
+    await ensureFlowControl(registry)
+    await ensureFlowControl(registry)
+    const schemas = namesOf(await registry.list(FlowSchemas, ''))
+    assert.deepEqual(
+      schemas,
+      namesOf([...mandatoryFlowSchemas, ...suggestedFlowSchemas, { metadata: { name: 'mine' } }]),
+    )
+    const levels = await registry.list(PriorityLevelConfigurations, '')
+    assert.equal(levels.length, 8)
+    assert.ok(levels.every(({ metadata }) => metadata.generation === 1))
+  })
+})
+
+describe('bringing flow control up to date', () => {
+  const wanted = suggestedFlowSchemas[0]!
+  const at = (annotations: Record<string, string>, generation: number, precedence: number): FlowSchema => ({
+    kind: 'FlowSchema',
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    metadata: { name: wanted.metadata.name ?? '', annotations, generation },
+    spec: { ...wanted.spec, matchingPrecedence: precedence },
+    status: {},
+  })
+  const AUTO = 'apf.kubernetes.io/autoupdate-spec'
+  const outcome = (object: FlowSchema, always = false): unknown => {
+    const planned = planRefresh(object, wanted, always)
+    return planned === undefined ? 'stays' : [planned.spec.matchingPrecedence, planned.metadata.annotations?.[AUTO]]
+  }
+
+  it('follows the annotation, and without it whether anybody changed the spec', () => {
+    const same = wanted.spec.matchingPrecedence
+    assert.equal(outcome(at({ [AUTO]: 'true' }, 1, same)), 'stays')
+    assert.deepEqual(outcome(at({ [AUTO]: 'true' }, 2, 7)), [same, 'true'])
+    assert.equal(outcome(at({ [AUTO]: 'false' }, 1, 7)), 'stays')
+    assert.deepEqual(outcome(at({}, 1, 7)), [same, 'true'])
+    assert.deepEqual(outcome(at({}, 2, 7)), [7, 'false'])
+    assert.deepEqual(outcome(at({ [AUTO]: 'maybe' }, 2, 7)), [7, 'false'])
+  })
+
+  it('puts a mandatory spec back whatever the annotation says', () => {
+    assert.deepEqual(outcome(at({ [AUTO]: 'false' }, 5, 7), true), [wanted.spec.matchingPrecedence, 'true'])
+  })
+
+  it('lets people say what the exempt level lends', () => {
+    const exempt = mandatoryPriorityLevels.find(({ metadata }) => metadata.name === 'exempt')!
+    const object: PriorityLevelConfiguration = {
+      kind: 'PriorityLevelConfiguration',
+      apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+      metadata: exempt.metadata,
+      spec: { type: 'Exempt', exempt: { nominalConcurrencyShares: 3, lendablePercent: 50 } },
+      status: {},
+    }
+    assert.equal(planRefresh(object, exempt, true), undefined)
+    assert.deepEqual(planRefresh({ ...object, spec: { type: 'Exempt' } }, exempt, true)?.spec, exempt.spec)
+  })
+})
+
+describe('APIServices of the server itself', () => {
+  /** Served by default in v1.36. */
+  const stable = (group: string, version: string): boolean =>
+    /^v\d+$/.test(version) && group !== 'apiregistration.k8s.io'
+
+  it('are twenty-one by default', () => {
+    const services = localApiServices(stable)
+    assert.equal(services.length, 21)
+    assert.deepEqual(
+      services.find(({ metadata }) => metadata.name === 'v1.'),
+      {
+        metadata: { name: 'v1.', labels: { 'kube-aggregator.kubernetes.io/automanaged': 'onstart' } },
+        spec: { version: 'v1', groupPriorityMinimum: 18_000, versionPriority: 1 },
+        status: {},
+      },
+    )
+    assert.deepEqual(services.find(({ metadata }) => metadata.name === 'v2.autoscaling')?.spec, {
+      group: 'autoscaling',
+      version: 'v2',
+      groupPriorityMinimum: 17_500,
+      versionPriority: 30,
+    })
+  })
+
+  it('announce what is served, keep what people made and go with what they announced', async () => {
+    const registry = await createRegistry()
+    const store = registry.storeOf(APIServices)!
+    const request = systemRequest(APIServices, '')
+    const labels = { 'kube-aggregator.kubernetes.io/automanaged': 'onstart' }
+    const service = (name: string, own: boolean): KubeObject =>
+      ({
+        kind: 'APIService',
+        apiVersion: 'apiregistration.k8s.io/v1',
+        metadata: { name, ...(own ? { labels } : {}) },
+        spec: { groupPriorityMinimum: 1, versionPriority: 1 },
+      }) as KubeObject
+    await store.create(request, service('v1beta1.batch', true))
+    await store.create(request, service('v1.acme.io', false))
+    await store.create(request, service('v1.flowcontrol.apiserver.k8s.io', true))
+    await ensureApiServices(registry)
+    const found = await registry.list(APIServices, '')
+    assert.deepEqual(namesOf(found), ['v1.acme.io', 'v1.flowcontrol.apiserver.k8s.io'])
+    const flow = found.find(({ metadata }) => metadata.name === 'v1.flowcontrol.apiserver.k8s.io')
+    assert.equal(flow?.spec.groupPriorityMinimum, 16_100)
+  })
+})

@@ -1,0 +1,128 @@
+/** MutatingAdmissionPolicy: changes to requests, in CEL, where a binding puts them to use. */
+import {
+  MutatingAdmissionPolicies,
+  type MutatingAdmissionPolicy,
+  type MutatingAdmissionPolicySpec,
+  type Mutation,
+} from '#apis/admissionregistration/v1.ts'
+import { MutatingAdmissionPolicies as AlphaPolicies } from '#apis/admissionregistration/v1alpha1.ts'
+import { MutatingAdmissionPolicies as BetaPolicies } from '#apis/admissionregistration/v1beta1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { type KubeObject, semanticEqual } from '#meta/object.ts'
+import { asJson, child, type FieldError, index, invalid, notInSet, required } from '#meta/validation/field-error.ts'
+
+import { type ExpressionUse, isBlank, validateExpression } from '../expressions.ts'
+import { failurePolicies, oneOfSet, reinvocationPolicies, validateMatchConditions } from './match-rules.ts'
+import {
+  defaultMatchResources,
+  paramKindText,
+  requiredOneOfSet,
+  validateMatchConstraints,
+  validateMutatingOperations,
+  validateParamKind,
+  validateVariables,
+} from './policies.ts'
+import { staticNameWarnings, validateStaticName } from './static-name.ts'
+
+export const mutatingAdmissionPolicy: Resource<MutatingAdmissionPolicy> = defineResource<MutatingAdmissionPolicy>({
+  kind: MutatingAdmissionPolicies,
+  otherVersions: [BetaPolicies, AlphaPolicies].map((kind) => ({ kind, applyDefaults: applyPolicyDefaults })),
+  generation: 'spec',
+  applyDefaults: applyPolicyDefaults,
+  validate: (object, context) => [...validatePolicy(object), ...validateStaticName(object, context)],
+  validateUpdate: validatePolicy,
+  warnings: staticNameWarnings,
+  columns: [
+    nameColumn,
+    { name: 'Mutations', type: 'integer', value: ({ spec }) => (spec.mutations ?? []).length },
+    { name: 'ParamKind', value: ({ spec }) => paramKindText(spec.paramKind) },
+    ageColumn,
+  ],
+  putNeedsVersion: true,
+})
+
+/** The same in all versions. */
+function applyPolicyDefaults(object: KubeObject): void {
+  const { spec } = object as MutatingAdmissionPolicy
+  spec.failurePolicy ??= 'Fail'
+  defaultMatchResources(spec.matchConstraints)
+}
+
+function validatePolicy({ spec }: MutatingAdmissionPolicy, old?: MutatingAdmissionPolicy): FieldError[] {
+  const { paramKind, matchConstraints, matchConditions, variables = [], mutations = [] } = spec
+  const { reinvocationPolicy = '' } = spec
+  const hasParams = paramKind !== undefined
+  const sameConditions =
+    old !== undefined &&
+    semanticEqual(paramKind, old.spec.paramKind) &&
+    semanticEqual(matchConditions, old.spec.matchConditions)
+  const stored = expressionsOf(old?.spec)
+  return [
+    ...requiredOneOfSet('spec.failurePolicy', spec.failurePolicy, failurePolicies),
+    ...(paramKind === undefined ? [] : validateParamKind('spec.paramKind', paramKind)),
+    ...validateMatchConstraints('spec.matchConstraints', matchConstraints),
+    ...validateMutatingOperations('spec.matchConstraints', matchConstraints),
+    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, { hasParams, stored })),
+    ...validateVariables('spec.variables', variables, { hasParams, stored }),
+    ...(mutations.length === 0 ? [required('spec.mutations', 'mutations must contain at least one item')] : []),
+    ...mutations.flatMap((one, at) =>
+      validateMutation(index('spec.mutations', at), one, (expression) => ({
+        purpose: 'apply-configuration',
+        hasParams,
+        stored: stored.has(expression),
+        variables,
+      })),
+    ),
+    ...(reinvocationPolicy === ''
+      ? [required('spec.reinvocationPolicy')]
+      : oneOfSet('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)),
+  ]
+}
+
+function expressionsOf(spec: MutatingAdmissionPolicySpec | undefined): ReadonlySet<string> {
+  const { matchConditions = [], mutations = [] } = spec ?? {}
+  return new Set([
+    ...matchConditions.map(({ expression }) => expression),
+    ...mutations.flatMap(({ applyConfiguration, jsonPatch }) => [
+      applyConfiguration?.expression ?? '',
+      jsonPatch?.expression ?? '',
+    ]),
+  ])
+}
+
+/** Of each type of patch: the field that holds it, and what its expression is for. */
+const patches = [
+  { type: 'ApplyConfiguration', field: 'applyConfiguration', purpose: 'apply-configuration' },
+  { type: 'JSONPatch', field: 'jsonPatch', purpose: 'json-patch' },
+] as const
+
+function validateMutation(
+  path: string,
+  mutation: Mutation,
+  useOf: (expression: string) => ExpressionUse,
+): FieldError[] {
+  const { patchType } = mutation
+  if (patchType === '') return [required(child(path, 'patchType'))]
+  const patch = patches.find(({ type }) => type === patchType)
+  if (patch === undefined) {
+    const types = patches.map(({ type }) => type)
+    return [notInSet(child(path, 'patchType'), asJson(patchType), types)]
+  }
+  const field = child(path, patch.field)
+  const own = mutation[patch.field]
+  const { expression = '' } = own ?? {}
+  const others = patches.filter((one) => one !== patch && mutation[one.field] !== undefined)
+  const checked = isBlank(expression)
+    ? [required(child(field, 'expression'))]
+    : validateExpression(child(field, 'expression'), expression.trim(), {
+        ...useOf(expression),
+        purpose: patch.purpose,
+      })
+  return [
+    ...(own === undefined ? [required(field, `must be specified when patchType is ${patchType}`)] : checked),
+    ...others.map((one) =>
+      invalid(child(path, one.field), `{${one.field}}`, `must not be specified when patchType is ${patchType}`),
+    ),
+  ]
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { changed, judge } from '../rules.fixture.ts'
+import { mutatingAdmissionPolicyBinding } from './mutatingadmissionpolicybinding.ts'
+
+const { create, cells } = judge(mutatingAdmissionPolicyBinding, { off: ['ManifestBasedAdmissionControlConfig'] })
+
+const body = {
+  metadata: { name: 'x' },
+  spec: {
+    policyName: 'p',
+    paramRef: { name: 'n', parameterNotFoundAction: 'Deny' },
+    matchResources: {
+      matchPolicy: 'Exact',
+      namespaceSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
+      objectSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
+      resourceRules: [
+        {
+          resourceNames: ['x', 'y'],
+          operations: ['CREATE', 'UPDATE'],
+          apiGroups: ['apps'],
+          apiVersions: ['v1'],
+          resources: ['deployments', 'pods/status'],
+          scope: 'Namespaced',
+        },
+      ],
+      excludeResourceRules: [
+        {
+          operations: ['CREATE', 'UPDATE'],
+          apiGroups: ['apps'],
+          apiVersions: ['v1'],
+          resources: ['deployments', 'pods/status'],
+          scope: 'Namespaced',
+        },
+      ],
+    },
+  },
+}
+
+test('puts a policy to use', async () => {
+  const { errors, warnings } = await create(body)
+  assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
+})
+
+test('refuses policies and requests that break the rules', async () => {
+  const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
+    ['spec.policyName', undefined, ['spec.policyName: Required value']],
+    [
+      'spec.matchResources.resourceRules.0.operations',
+      ['CREATE', 'DELETE'],
+      [
+        'spec.matchResources.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
+      ],
+    ],
+    ['spec.paramRef.parameterNotFoundAction', '', ['spec.paramRef.parameterNotFoundAction: Required value']],
+    [
+      'spec.paramRef',
+      { parameterNotFoundAction: 'Deny' },
+      ['spec.paramRef: Required value: one of name or selector must be specified'],
+    ],
+    [
+      'spec.matchResources.matchPolicy',
+      'Some',
+      ['spec.matchResources.matchPolicy: Unsupported value: "Some": supported values: "Equivalent", "Exact"'],
+    ],
+  ]
+  for (const [path, value, errors] of table) {
+    assert.deepEqual((await create(changed(body, path, value))).errors, errors, path)
+  }
+})
+
+test('shows the policy and its parameters', () => {
+  assert.deepEqual(
+    mutatingAdmissionPolicyBinding.columns?.map(({ name }) => name),
+    ['Name', 'PolicyName', 'ParamRef', 'Age'],
+  )
+  assert.deepEqual(cells(body), ['x', 'p', '*/n', '<unknown>'])
+  assert.equal(mutatingAdmissionPolicyBinding.storagePrefix, 'mutatingadmissionpolicybindings')
+  assert.equal(mutatingAdmissionPolicyBinding.putNeedsVersion, true)
+})

@@ -1,0 +1,8 @@
+/** MutatingWebhookConfiguration: which webhooks may change requests before they are judged. */
+import { type MutatingWebhookConfiguration, MutatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+
+import { webhookRules } from './webhooks.ts'
+
+export const mutatingWebhookConfiguration: Resource<MutatingWebhookConfiguration> =
+  defineResource<MutatingWebhookConfiguration>({ kind: MutatingWebhookConfigurations, ...webhookRules(true) })

@@ -1,0 +1,69 @@
+/**
+ * A definition as its rules see it. Upstream judges an older form, in which what all versions have in common stands
+ * above them; so do its paths, which people know: a complaint about the schema of a definition with one version is
+ * about `spec.validation`.
+ */
+import { isDeepStrictEqual } from 'node:util'
+
+import type {
+  CustomResourceColumnDefinition,
+  CustomResourceConversion,
+  CustomResourceDefinitionSpec,
+  CustomResourceSubresources,
+  CustomResourceValidation,
+  SelectableField,
+} from '#apis/apiextensions/v1.ts'
+
+/** What can be said for one version or for all. */
+export interface VersionParts {
+  readonly schema?: CustomResourceValidation
+  readonly subresources?: CustomResourceSubresources
+  readonly additionalPrinterColumns?: readonly CustomResourceColumnDefinition[]
+  readonly selectableFields?: readonly SelectableField[]
+}
+
+export interface DefinedVersion extends VersionParts {
+  readonly name: string
+  readonly served: boolean
+  readonly storage: boolean
+  readonly deprecated?: boolean
+  readonly deprecationWarning?: string
+}
+
+export interface Definition {
+  readonly common: VersionParts
+  readonly versions: readonly DefinedVersion[]
+  readonly conversion: CustomResourceConversion | undefined
+  readonly preservesUnknown: boolean
+}
+
+const partNames = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const
+
+export function definitionOf(spec: CustomResourceDefinitionSpec): Definition {
+  const all = spec.versions ?? []
+  const [first] = all
+  const shared = partNames.filter((name) => all.every((one) => isDeepStrictEqual(one[name], first?.[name])))
+  const common = Object.fromEntries(shared.map((name) => [name, first?.[name]])) as VersionParts
+  const versions = all.map(
+    (version) =>
+      Object.fromEntries(
+        Object.entries(version).filter(([name]) => !shared.some((one) => one === name)),
+      ) as unknown as DefinedVersion,
+  )
+  return {
+    common,
+    versions,
+    conversion: spec.conversion,
+    preservesUnknown: spec.preserveUnknownFields === true,
+  }
+}
+
+/** Whether objects of this version have a status of their own. */
+export function hasStatus({ common, versions }: Definition, version: DefinedVersion): boolean {
+  const perVersion = versions.some(({ subresources }) => subresources !== undefined)
+  return (perVersion ? version : common).subresources?.status !== undefined
+}
+
+export function hasAnyStatus({ common, versions }: Definition): boolean {
+  return [common, ...versions].some(({ subresources }) => subresources?.status !== undefined)
+}

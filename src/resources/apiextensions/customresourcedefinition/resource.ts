@@ -1,0 +1,268 @@
+/** CustomResourceDefinition: a kind of objects that people bring themselves. */
+import { isDeepStrictEqual } from 'node:util'
+
+import {
+  type CustomResourceDefinition,
+  type CustomResourceDefinitionCondition,
+  CustomResourceDefinitions,
+} from '#apis/apiextensions/v1.ts'
+import { nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { goQuote } from '#meta/go-text.ts'
+import { addFinalizer, semanticEqual } from '#meta/object.ts'
+import { timeOf } from '#meta/time.ts'
+import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
+import { immutable } from '#meta/validation/rules.ts'
+
+import { createdAtColumn } from '../../created-at.ts'
+import { DEFAULT_WEBHOOK_PORT } from '../../webhook-client.ts'
+import { definitionOf } from './definition.ts'
+import { hasLooseItems, openApiTypes, validateMapKeys } from './schema-rules.ts'
+import { anySchema, schemasOf, type Schema, someSchema } from './schema-walk.ts'
+import { hasCertificate, isKnownReviewVersion, type SpecOptions, validateNames, validateSpec } from './spec.ts'
+import { structuralObstacle, validateStructural } from './structural.ts'
+import { MAX_SELECTABLE_FIELDS } from './version-parts.ts'
+
+/** Whoever deletes the custom resources takes it away when they have gone. */
+export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
+const APPROVAL = 'api-approved.kubernetes.io'
+
+export const customResourceDefinition: Resource<CustomResourceDefinition> = defineResource<CustomResourceDefinition>({
+  kind: CustomResourceDefinitions,
+  storagePrefix: 'apiextensions.k8s.io/customresourcedefinitions',
+  // That a version has a status is said by an empty object.
+  generation: (next, old) => !isDeepStrictEqual(next.spec, old.spec),
+  applyDefaults({ spec, status }) {
+    spec.names.singular ||= spec.names.kind.toLowerCase()
+    if (spec.names.kind !== '') spec.names.listKind ||= `${spec.names.kind}List`
+    spec.conversion ??= { strategy: 'None' }
+    const service = spec.conversion.webhook?.clientConfig?.service
+    if (service !== undefined) service.port ??= DEFAULT_WEBHOOK_PORT
+    if (status !== undefined && (status.storedVersions ?? []).length === 0) status.storedVersions = storageVersion(spec)
+  },
+  prepareCreate(object) {
+    object.status = {
+      conditions: null,
+      acceptedNames: { plural: '', kind: '' },
+      storedVersions: storageVersion(object.spec),
+    }
+  },
+  prepareUpdate(next) {
+    const stored = next.status.storedVersions ?? []
+    const missing = storageVersion(next.spec).filter((name) => !stored.includes(name))
+    if (missing.length > 0) next.status = { ...next.status, storedVersions: [...stored, ...missing] }
+  },
+  validate: (object) => [...validateName(object), ...validateDefinition(object, undefined)],
+  validateUpdate: validateDefinition,
+  warnings: formatWarnings,
+  // Upstream cleans up before it lets go, whatever the policy.
+  deletion(object, _, { clock }) {
+    if (object.metadata.deletionTimestamp === undefined) markTerminating(object, clock)
+    return { graceSeconds: 0 }
+  },
+  status: {
+    prepareUpdate(next, old) {
+      next.spec = old.spec
+    },
+    validateUpdate: ({ status }) => validateNames('status.acceptedNames', status.acceptedNames),
+  },
+  columns: [nameColumn, createdAtColumn],
+  putNeedsVersion: true,
+})
+
+type Spec = CustomResourceDefinition['spec']
+
+/** The first that is marked; none when none is. */
+function storageVersion({ versions }: Spec): string[] {
+  const stored = (versions ?? []).find(({ storage }) => storage)
+  return stored === undefined ? [] : [stored.name]
+}
+
+function markTerminating(object: CustomResourceDefinition, clock: RuleContext['clock']): void {
+  addFinalizer(object, CLEANUP_FINALIZER)
+  const condition: CustomResourceDefinitionCondition = {
+    type: 'Terminating',
+    status: 'True',
+    lastTransitionTime: timeOf(clock.now()),
+    reason: 'InstanceDeletionPending',
+    message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+  }
+  const others = (object.status.conditions ?? []).filter(({ type }) => type !== condition.type)
+  object.status = { ...object.status, conditions: [...others, condition] }
+}
+
+function validateName({ metadata: { name = '' }, spec }: CustomResourceDefinition): FieldError[] {
+  if (name === '' || name === `${spec.names.plural}.${spec.group}`) return []
+  return [invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group')]
+}
+
+const strict: SpecOptions = {
+  openApiSchema: true,
+  structural: true,
+  reviewVersion: true,
+  // A new definition may bring its certificates later.
+  soundCaBundle: false,
+  knownTypes: true,
+  atomicSets: true,
+  soundMapKeys: true,
+  manySelectable: new Set(),
+  stored: new Set(),
+}
+
+function validateDefinition(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  const { spec, status } = next
+  return [
+    ...validateSpec(spec, old === undefined ? strict : optionsFor(next, old)),
+    ...(old === undefined ? [] : validateFixed(next, old)),
+    ...validateNames('status.acceptedNames', status.acceptedNames),
+    ...validateStoredVersions(status.storedVersions ?? [], spec),
+    ...validateApproval(next, old),
+    ...(spec.preserveUnknownFields === true && old?.spec.preserveUnknownFields !== true
+      ? [invalid('spec.preserveUnknownFields', true, NO_PRESERVING)]
+      : []),
+  ]
+}
+
+const NO_PRESERVING =
+  'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
+
+function isEstablished({ status }: CustomResourceDefinition): boolean {
+  return (status?.conditions ?? []).some(({ type, status: value }) => type === 'Established' && value === 'True')
+}
+
+function optionsFor(next: CustomResourceDefinition, old: CustomResourceDefinition): SpecOptions {
+  const { spec } = old
+  const reviewed = spec.conversion?.webhook?.conversionReviewVersions ?? []
+  const bundle = spec.conversion?.webhook?.clientConfig?.caBundle ?? ''
+  const isOdd = (schema: Schema): boolean =>
+    structuralObstacle(schema) !== undefined || validateStructural('', schema).length > 0
+  return {
+    openApiSchema: (spec.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema !== undefined),
+    structural: !schemasOf(spec).some(isOdd),
+    reviewVersion: reviewed.length === 0 || reviewed.some(isKnownReviewVersion),
+    soundCaBundle: isEstablished(old) && (bundle === '' || hasCertificate(bundle)),
+    knownTypes: !anySchema(spec, ({ type = '' }) => type !== '' && !openApiTypes.includes(type)),
+    atomicSets: !anySchema(spec, hasLooseItems),
+    soundMapKeys: !anySchema(spec, (schema) => validateMapKeys('', schema).length > 0),
+    manySelectable: manySelectable(next.spec, spec),
+    stored: expressionsOf(spec),
+  }
+}
+
+function manySelectable(next: Spec, old: Spec): Set<string> {
+  const [now, before] = [definitionOf(next), definitionOf(old)]
+  const named = (definition: typeof now): Map<string, readonly unknown[]> =>
+    new Map([
+      ['', definition.common.selectableFields ?? []],
+      ...definition.versions.map((one) => [one.name, one.selectableFields ?? []] as const),
+    ])
+  const earlier = named(before)
+  const kept = [...named(now)].filter(
+    ([name, fields]) => fields.length > MAX_SELECTABLE_FIELDS && semanticEqual(fields, earlier.get(name)),
+  )
+  return new Set(kept.map(([name]) => name))
+}
+
+function expressionsOf(spec: Spec): Set<string> {
+  const found = new Set<string>()
+  for (const schema of schemasOf(spec)) {
+    someSchema(schema, (one) => {
+      for (const { rule, messageExpression = '' } of one['x-kubernetes-validations'] ?? []) {
+        found.add(rule)
+        found.add(messageExpression)
+      }
+      return false
+    })
+  }
+  return found
+}
+
+function validateFixed({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
+  return [
+    ...(isEstablished(old)
+      ? [
+          ...immutable('spec.scope', spec.scope, old.spec.scope),
+          ...immutable('spec.names.kind', spec.names.kind, old.spec.names.kind),
+        ]
+      : []),
+    ...immutable('spec.group', spec.group, old.spec.group),
+    ...immutable('spec.names.plural', spec.names.plural, old.spec.names.plural),
+  ]
+}
+
+/** Objects may still be stored in any of them. */
+function validateStoredVersions(stored: readonly string[], { versions }: Spec): FieldError[] {
+  const field = 'status.storedVersions'
+  if (stored.length === 0) return [invalid(field, null, 'must have at least one stored version')]
+  const all = versions ?? []
+  const gone = stored.flatMap((name, at) => {
+    if (all.some((version) => version.name === name)) return []
+    const why = `${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`
+    return [invalid(index(field, at), name, `missing from spec.versions; ${why}`)]
+  })
+  // A name counts once, so that a second version of the same name is missing.
+  const missing = all.filter(
+    ({ name, storage }, at) => storage && (!stored.includes(name) || all.findIndex((one) => one.name === name) < at),
+  )
+  return [...missing.map(({ name }) => invalid(field, stored, `must have the storage version ${name}`)), ...gone]
+}
+
+type Approval = 'missing' | 'bypassed' | 'approved' | 'invalid'
+
+function approvalOf({ metadata: { annotations } }: CustomResourceDefinition): Approval {
+  const text = annotations?.[APPROVAL] ?? ''
+  if (text === '') return 'missing'
+  if (text.startsWith('unapproved')) return 'bypassed'
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+/i.test(text) ? 'approved' : 'invalid'
+}
+
+/** Groups of the project itself are reviewed. */
+function validateApproval(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(next.spec.group)) return []
+  const state = approvalOf(next)
+  if (old !== undefined && approvalOf(old) === state) return []
+  const field = key('metadata.annotations', APPROVAL)
+  const rule = `protected groups must have approval annotation "${APPROVAL}"`
+  const link = 'see https://github.com/kubernetes/enhancements/pull/1111'
+  if (state === 'missing') return [required(field, `${rule}, ${link}`)]
+  if (state !== 'invalid') return []
+  const detail = `${rule} with either a URL or a reason starting with "unapproved", ${link}`
+  return [invalid(field, next.metadata.annotations?.[APPROVAL], detail)]
+}
+
+/** Without their dashes, as they are compared. */
+const textFormats = new Set(
+  'bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname'.split(
+    ' ',
+  ),
+)
+
+const numberFormats = new Map([
+  ['integer', ['int32', 'int64']],
+  ['number', ['float', 'double']],
+])
+
+function isKnownFormat({ type = '', format = '' }: Schema): boolean {
+  if (type === '' || type === 'string') return textFormats.has(format.replaceAll('-', ''))
+  return numberFormats.get(type)?.includes(format) ?? false
+}
+
+function unknownFormats(spec: Spec): string[] {
+  const found: string[] = []
+  const { common, versions } = definitionOf(spec)
+  for (const { schema } of [common, ...versions]) {
+    if (schema?.openAPIV3Schema === undefined) continue
+    someSchema(schema.openAPIV3Schema, (one) => {
+      if ((one.format ?? '') !== '' && !isKnownFormat(one)) found.push(one.format ?? '')
+      return false
+    })
+  }
+  return found
+}
+
+function formatWarnings({ spec }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): string[] {
+  const known = old === undefined ? [] : unknownFormats(old.spec)
+  return unknownFormats(spec)
+    .filter((format) => !known.includes(format))
+    .map((format) => `unrecognized format ${goQuote(format)}`)
+}

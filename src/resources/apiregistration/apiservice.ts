@@ -1,0 +1,118 @@
+/** APIService: who answers for a group version: this server, or one behind a Service. */
+import { type APIService, type APIServiceCondition, APIServices } from '#apis/apiregistration/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { goQuote } from '#meta/go-text.ts'
+import { timeOf } from '#meta/time.ts'
+import { asJson, child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
+import {
+  dns1035Label,
+  dns1123Subdomain,
+  nameIsPathSegment,
+  pathSegmentName,
+  portNumber,
+} from '#meta/validation/names.ts'
+import { complaining } from '#meta/validation/rules.ts'
+
+const DEFAULT_PORT = 443
+const MAX_GROUP_PRIORITY = 20_000
+const MAX_VERSION_PRIORITY = 1000
+
+export const apiService: Resource<APIService> = defineResource<APIService>({
+  kind: APIServices,
+  storagePrefix: 'apiregistration.k8s.io/apiservices',
+  nameRule: nameIsPathSegment,
+  applyDefaults({ spec: { service } }) {
+    if (service !== undefined) service.port ??= DEFAULT_PORT
+  },
+  prepareCreate(object, { clock }) {
+    if (object.spec.service !== undefined) return
+    const condition: APIServiceCondition = {
+      type: 'Available',
+      status: 'True',
+      lastTransitionTime: timeOf(clock.now()),
+      reason: 'Local',
+      message: 'Local APIServices are always available',
+    }
+    object.status = { conditions: [condition] }
+  },
+  validate: validateApiService,
+  status: { validateUpdate: ({ status }) => (status?.conditions ?? []).flatMap(validateCondition) },
+  columns: [
+    nameColumn,
+    {
+      name: 'Service',
+      value: ({ spec: { service } }) =>
+        service === undefined ? 'Local' : `${service.namespace ?? ''}/${service.name ?? ''}`,
+    },
+    { name: 'Available', value: availableText },
+    ageColumn,
+  ],
+  putNeedsVersion: true,
+})
+
+function validateApiService(object: APIService): FieldError[] {
+  const { group = '', version = '', groupPriorityMinimum, versionPriority } = object.spec
+  return [
+    ...validateName(object),
+    ...(group === '' && version !== 'v1'
+      ? [required('spec.group', 'only v1 may have an empty group and it better be legacy kube')]
+      : []),
+    ...(group === '' ? [] : complaining('spec.group', group, dns1123Subdomain(group))),
+    ...complaining('spec.version', version, dns1035Label(version)),
+    ...validatePriority('spec.groupPriorityMinimum', groupPriorityMinimum, MAX_GROUP_PRIORITY),
+    ...validatePriority('spec.versionPriority', versionPriority, MAX_VERSION_PRIORITY),
+    ...(object.spec.service === undefined ? validateLocal(object) : validateRemote(object)),
+  ]
+}
+
+/** A name that could not be any object's has been refused already. */
+function validateName({ metadata: { name = '' }, spec: { group = '', version = '' } }: APIService): FieldError[] {
+  const wanted = `${version}.${group}`
+  if (name === wanted || name === '' || pathSegmentName(name).length > 0) return []
+  return [invalid('metadata.name', name, `must be \`spec.version+"."+spec.group\`: ${goQuote(wanted)}`)]
+}
+
+function validatePriority(field: string, value: number, limit: number): FieldError[] {
+  return value > 0 && value <= limit ? [] : [invalid(field, value, `must be positive and less than ${limit}`)]
+}
+
+function validateLocal({ spec: { caBundle = '', insecureSkipTLSVerify: insecure } }: APIService): FieldError[] {
+  const size = `${Buffer.byteLength(caBundle, 'base64')} bytes`
+  return [
+    ...(caBundle === '' ? [] : [invalid('spec.caBundle', size, 'local APIServices may not have a caBundle')]),
+    ...(insecure === true
+      ? [invalid('spec.insecureSkipTLSVerify', insecure, 'local APIServices may not have insecureSkipTLSVerify')]
+      : []),
+  ]
+}
+
+function validateRemote({ spec }: APIService): FieldError[] {
+  const { caBundle = '', insecureSkipTLSVerify: insecure } = spec
+  const { namespace = '', name = '', port = 0 } = spec.service ?? {}
+  const complaints = portNumber(port)
+  return [
+    ...(namespace === '' ? [required('spec.service.namespace')] : []),
+    ...(name === '' ? [required('spec.service.name')] : []),
+    ...(complaints.length > 0
+      ? [invalid('spec.service.port', port, `port is not valid: ${complaints.join(', ')}`)]
+      : []),
+    ...(insecure === true && caBundle !== ''
+      ? [invalid('spec.insecureSkipTLSVerify', insecure, 'may not be true if caBundle is present')]
+      : []),
+  ]
+}
+
+const statuses = ['True', 'False', 'Unknown']
+
+function validateCondition({ status }: APIServiceCondition, at: number): FieldError[] {
+  if (statuses.includes(status)) return []
+  return [notSupported(child(index('status.conditions', at), 'status'), asJson(status), statuses)]
+}
+
+function availableText({ status }: APIService): string {
+  const condition = status?.conditions?.find(({ type }) => type === 'Available')
+  if (condition === undefined) return 'Unknown'
+  const { status: value, reason = '' } = condition
+  return value === 'True' || reason === '' ? value : `${value} (${reason})`
+}

@@ -1,0 +1,66 @@
+/** IngressClass: which controller serves the Ingresses that name it. */
+import { type IngressClass, IngressClasses, type IngressClassParametersReference } from '#apis/networking/v1.ts'
+import { ageColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { byteLength } from '#meta/go-text.ts'
+import { type FieldError, forbidden, notInSet, required, tooLong } from '#meta/validation/field-error.ts'
+import { nameIsLabel } from '#meta/validation/names.ts'
+import { complaining, immutable, validateDomainPrefixedPath } from '#meta/validation/rules.ts'
+
+import { validateTypedReference } from './typed-reference.ts'
+
+const MAX_CONTROLLER_BYTES = 250
+const DEFAULT_ANNOTATION = 'ingressclass.kubernetes.io/is-default-class'
+
+export const ingressClass: Resource<IngressClass> = defineResource<IngressClass>({
+  kind: IngressClasses,
+  generation: 'spec',
+  applyDefaults({ spec: { parameters } }) {
+    if (parameters !== undefined) parameters.scope ??= 'Cluster'
+  },
+  validate: validateClass,
+  validateUpdate: (next, old) => [
+    ...immutable('spec.controller', next.spec.controller ?? '', old.spec.controller ?? ''),
+    ...validateClass(next),
+  ],
+  columns: [
+    { name: 'Name', format: 'name', value: nameText },
+    { name: 'Controller', value: ({ spec }) => spec.controller ?? '' },
+    { name: 'Parameters', value: ({ spec }) => parametersText(spec.parameters) },
+    ageColumn,
+  ],
+})
+
+function validateClass({ spec: { controller = '', parameters } }: IngressClass): FieldError[] {
+  return [
+    ...(byteLength(controller) > MAX_CONTROLLER_BYTES ? [tooLong('spec.controller', MAX_CONTROLLER_BYTES)] : []),
+    ...validateDomainPrefixedPath('spec.controller', controller),
+    ...(parameters === undefined ? [] : validateParameters(parameters)),
+  ]
+}
+
+const scopes = ['Cluster', 'Namespace']
+
+function validateParameters(parameters: IngressClassParametersReference): FieldError[] {
+  const { scope, namespace } = parameters
+  const errors = validateTypedReference('spec.parameters', parameters)
+  if (scope === undefined || scope === null) return [...errors, required('spec.parameters.scope')]
+  if (!scopes.includes(scope)) return [...errors, notInSet('spec.parameters.scope', scope, scopes)]
+  const field = 'spec.parameters.namespace'
+  if (scope === 'Cluster') {
+    return namespace === undefined ? errors : [...errors, forbidden(field, "`parameters.scope` is set to 'Cluster'")]
+  }
+  return namespace === undefined
+    ? [...errors, required(field, "`parameters.scope` is set to 'Namespace'")]
+    : [...errors, ...complaining(field, namespace, nameIsLabel(namespace, false))]
+}
+
+function nameText({ metadata: { name = '', annotations } }: IngressClass): string {
+  return annotations?.[DEFAULT_ANNOTATION] === 'true' ? `${name} (default)` : name
+}
+
+function parametersText(parameters: IngressClassParametersReference | undefined): string {
+  if (parameters === undefined) return '<none>'
+  const { kind, apiGroup, name } = parameters
+  return `${kind}${apiGroup === undefined ? '' : `.${apiGroup}`}/${name}`
+}

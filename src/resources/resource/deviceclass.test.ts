@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { changed, judge } from '../rules.fixture.ts'
+import { deviceClass } from './deviceclass.ts'
+
+const { create, cells } = judge(deviceClass)
+
+const body = {
+  metadata: { name: 'x' },
+  spec: {
+    selectors: [{ cel: { expression: 'true' } }],
+    config: [{ opaque: { driver: 'd.io', parameters: { a: 1 } } }],
+    extendedResourceName: 'acme.io/gpu',
+  },
+}
+
+test('chooses devices and sets them up', async () => {
+  const { errors, warnings } = await create(body)
+  assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
+})
+
+test('refuses selectors and configuration that break the rules', async () => {
+  const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
+    ['spec.selectors.0', {}, ['spec.selectors[0].cel: Required value']],
+    [
+      'spec.selectors.0.cel.expression',
+      'a'.repeat(10241),
+      ['spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes'],
+    ],
+    [
+      'spec.selectors',
+      Array.from({ length: 33 }, () => ({ cel: { expression: 'true' } })),
+      ['spec.selectors: Too many: 33: must have at most 32 items'],
+    ],
+    ['spec.config.0', {}, ['spec.config[0].opaque: Required value']],
+    [
+      'spec.config.0.opaque',
+      { driver: '', parameters: [] },
+      [
+        'spec.config[0].opaque.driver: Required value',
+        'spec.config[0].opaque.parameters: Invalid value: "<value omitted>": must be a valid JSON object',
+      ],
+    ],
+    ['spec.config.0.opaque.parameters', undefined, ['spec.config[0].opaque.parameters: Required value']],
+    [
+      'spec.extendedResourceName',
+      'cpu',
+      ['spec.extendedResourceName: Invalid value: "cpu": must be a valid extended resource name'],
+    ],
+  ]
+  for (const [path, value, errors] of table) {
+    assert.deepEqual((await create(changed(body, path, value))).errors, errors, path)
+  }
+})
+
+test('shows its name', () => {
+  assert.deepEqual(
+    deviceClass.columns?.map(({ name }) => name),
+    ['Name', 'Age'],
+  )
+  assert.deepEqual(cells(body), ['x', '<unknown>'])
+  assert.equal(deviceClass.storagePrefix, 'deviceclasses')
+  assert.equal(deviceClass.deleteAnswersObject, true)
+})

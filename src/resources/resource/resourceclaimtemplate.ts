@@ -1,0 +1,57 @@
+/** ResourceClaimTemplate: the claim that is made for each pod that refers to it. */
+import { type ResourceClaimTemplate, ResourceClaimTemplates } from '#apis/resource/v1.ts'
+import {
+  type ResourceClaimTemplate as OldTemplate,
+  ResourceClaimTemplates as OldTemplates,
+} from '#apis/resource/v1beta1.ts'
+import { ResourceClaimTemplates as NearTemplates } from '#apis/resource/v1beta2.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
+import { immutable, validateAnnotations, validateLabels } from '#meta/validation/rules.ts'
+
+import { adminAccessField, requireAdminNamespace } from './admin-access.ts'
+import { defaultClaimSpec, defaultOldClaimSpec, dropGatedClaimFields, validateClaimSpec } from './claim-spec.ts'
+
+export const resourceClaimTemplate: Resource<ResourceClaimTemplate> = defineResource<ResourceClaimTemplate>({
+  kind: ResourceClaimTemplates,
+  otherVersions: [
+    { kind: NearTemplates, applyDefaults: applyTemplateDefaults },
+    { kind: OldTemplates, applyDefaults: (object) => defaultOldClaimSpec((object as OldTemplate).spec.spec) },
+  ],
+  applyDefaults: applyTemplateDefaults,
+  prepareCreate: ({ spec }, context) => dropGatedClaimFields(spec.spec, undefined, context),
+  prepareUpdate: ({ spec }, old, context) => dropGatedClaimFields(spec.spec, old.spec.spec, context),
+  validate: validateTemplate,
+  validateUpdate: (next, old, context) => [
+    ...validateTemplate(next, context),
+    ...immutable('spec', next.spec, old.spec),
+  ],
+  // Nothing is reserved: this is where rules may look at other objects.
+  async allocate(next, old, context) {
+    const field = old === undefined ? adminAccessField(next.spec.spec) : undefined
+    await requireAdminNamespace(ResourceClaimTemplates, next, field, context)
+    return async () => undefined
+  },
+  columns: [nameColumn, ageColumn],
+  deleteAnswersObject: true,
+})
+
+function applyTemplateDefaults(object: KubeObject): void {
+  defaultClaimSpec((object as ResourceClaimTemplate).spec.spec)
+}
+
+/** Of the metadata only labels and annotations go over to the claims. */
+function validateTemplate({ spec }: ResourceClaimTemplate, context: RuleContext): FieldError[] {
+  const metadata = spec.metadata ?? {}
+  const others = Object.entries(metadata).filter(
+    ([name, value]) => name !== 'labels' && name !== 'annotations' && value !== undefined && value !== null,
+  )
+  return [
+    ...validateAnnotations('spec.metadata.annotations', metadata.annotations),
+    ...validateLabels('spec.metadata.labels', metadata.labels),
+    ...others.map(([name]) => forbidden(`spec.metadata.${name}`, 'cannot be set')),
+    ...validateClaimSpec('spec.spec', spec.spec, context),
+  ]
+}
