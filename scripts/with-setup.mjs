@@ -35,20 +35,23 @@ installNpmPackages()
 if (mode === 'test') installSystemPackages()
 handOver(bundledNode(), [...command, ...rest])
 
-/** `npm ci`, unless the packages of this very lock file are there already. */
+/**
+ * Unless the packages of this very lock file are there already. Not `npm ci`, which refuses a lock file that lacks some
+ * optional packages of other platforms; the locked versions are installed either way.
+ */
 function installNpmPackages() {
   const lock = createHash('sha256')
     .update(readFileSync(join(ROOT, 'package-lock.json')))
     .digest('hex')
   const stamp = join(ROOT, 'node_modules', '.hyperkube-setup')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
-  say('Installing npm packages (npm ci)')
-  const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+  say('Installing npm packages (npm install)')
+  const done = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: ROOT,
     stdio: ['ignore', 2, 2],
     shell: WINDOWS,
   })
-  if (done.status !== 0) fail('npm ci failed; see its messages above')
+  if (done.status !== 0) fail('npm install failed; see its messages above')
   writeFileSync(stamp, lock)
 }
 
@@ -80,7 +83,7 @@ function isInstalled(program) {
   )
 }
 
-/** The Node 26 that `npm ci` brought for this platform; the running one where npm has none and it is new enough. */
+/** The Node 26 that npm brought for this platform; the running one where npm has none and it is new enough. */
 function bundledNode() {
   const names = [
     `node-${WINDOWS ? 'win' : process.platform}-${process.arch}`,

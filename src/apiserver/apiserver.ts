@@ -33,7 +33,7 @@ import type { Admission } from './registry/admission.ts'
 import { Registry } from './registry/registry.ts'
 import type { Resource, Review } from './registry/resource.ts'
 import { Representation } from './representation.ts'
-import type { RequestInfo } from './request-info.ts'
+import { NO_REQUEST, type RequestInfo } from './request-info.ts'
 import { createRequestMetrics, type ObserveRequest } from './request-metrics.ts'
 import { createApiServer, type FilterOptions, type Route } from './server.ts'
 
@@ -67,6 +67,8 @@ export interface ApiServerParts {
   /** What /metrics shows; requests are counted in it. */
   readonly metrics?: MetricsRegistry
   readonly httpLimits?: Partial<HttpLimits>
+  /** Host and port under which the cluster reaches this server, for discovery. */
+  readonly serverAddress?: () => string
   /** `--min-request-timeout`: how long a watch lasts that does not say, and up to twice as long. */
   readonly minWatchMs?: number
 }
@@ -103,7 +105,7 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
     cache,
     serve,
     async listen(address, tls) {
-      const onError = (error: unknown): void => parts.onError?.(error, NO_INFO)
+      const onError = (error: unknown): void => parts.onError?.(error, NO_REQUEST)
       listener = createHttpServer({
         serve,
         clock,
@@ -127,20 +129,6 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
   }
 }
 
-const NO_INFO: RequestInfo = {
-  verb: '',
-  path: '',
-  isResource: false,
-  apiPrefix: '',
-  group: '',
-  version: '',
-  namespace: '',
-  resource: '',
-  subresource: '',
-  name: '',
-  rest: [],
-}
-
 function createServe(
   parts: ApiServerParts,
   registry: Registry,
@@ -148,21 +136,13 @@ function createServe(
 ): (exchange: Exchange) => Promise<void> {
   const status = { group: '', version: 'v1', kind: 'Status' }
   const { convert, clock, random, onError } = parts
-  const encoder = new Representation({ kind: status as Kind, stored: status, schemaFor, convert })
-  const served = (): readonly ServedGroup[] => servedGroups(registry)
-  const discovery = createDiscovery({ groups: served, schemaFor, encoder, serverAddress: '127.0.0.1:6443' })
-  const openApi = createOpenApiV3({ groups: served, schemaFor }, () => clock.now())
-  const version = parts.versionInfo.gitVersion
-  const openApiV2 = createOpenApiV2({ groups: served, schemaFor, version })
-  const health = createHealth(checks)
-  const routes = (call: Call): Promise<Answer> | Answer | undefined =>
-    health(call) ??
-    discovery(call) ??
-    openApi(call) ??
-    openApiV2(call) ??
-    versionRoute(parts, call) ??
-    metricsRoute(parts, call) ??
-    parts.routes?.(call)
+  const encoder = new Representation({
+    kind: status as Kind,
+    stored: status,
+    schemaFor,
+    convert,
+    memos: registry.services.memos,
+  })
   const inflight = parts.filters?.inflight ?? createInflight({ maxReading: 0, maxMutating: 0 })
   return createApiServer({
     ...parts.filters,
@@ -175,11 +155,43 @@ function createServe(
     authorize: parts.authorize(registry),
     ...(parts.impersonate === undefined ? {} : { impersonate: parts.impersonate }),
     dispatch: createDispatch(registry, parts.connectors),
-    knowsGroup: (group) => served().some(({ name, versions }) => name === group && versions.length > 0),
-    routes,
+    knowsGroup: (group) => registry.hasGroup(group),
+    routes: createRoutes(parts, registry, encoder, checks),
     encoder,
     ...(onError === undefined ? {} : { onError }),
   })
+}
+
+/** Everything that is no resource. */
+function createRoutes(
+  parts: ApiServerParts,
+  registry: Registry,
+  encoder: Representation,
+  checks: () => readonly HealthCheck[],
+): Route {
+  const { clock } = parts
+  const served = (): readonly ServedGroup[] => servedGroups(registry)
+  const discovery = createDiscovery({
+    groups: served,
+    schemaFor,
+    encoder,
+    // Asked for at each use: the port may be known only when the server listens.
+    get serverAddress() {
+      return parts.serverAddress?.() ?? '127.0.0.1:6443'
+    },
+  })
+  const openApi = createOpenApiV3({ groups: served, schemaFor }, () => clock.now())
+  const version = parts.versionInfo.gitVersion
+  const openApiV2 = createOpenApiV2({ groups: served, schemaFor, version })
+  const health = createHealth(checks)
+  return (call) =>
+    health(call) ??
+    discovery(call) ??
+    openApi(call) ??
+    openApiV2(call) ??
+    versionRoute(parts, call) ??
+    metricsRoute(parts, call) ??
+    parts.routes?.(call)
 }
 
 /** The groups, versions and kinds that the registry really has, in discovery's order. */

@@ -2,6 +2,8 @@
  * Call and answer: a request after its transport and before its verb, and what comes back. HTTPS and the in-process
  * transport make the same calls, so both pass the same filters and handlers.
  */
+import type { SharedFrame } from '#lib/http/exchange.ts'
+
 import type { User } from './registry/resource.ts'
 import type { RequestInfo } from './request-info.ts'
 
@@ -33,7 +35,7 @@ export interface WholeAnswer {
 /** Where a watch writes. */
 export interface AnswerStream {
   /** False when the client does not keep up; `drained` then tells when to go on. */
-  write(chunk: string | Buffer): boolean
+  write(chunk: string | Buffer | SharedFrame): boolean
   drained(): Promise<void>
   end(): void
   /** Aborted when the client has gone. */

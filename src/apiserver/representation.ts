@@ -1,20 +1,22 @@
 /**
  * Representation: an entry in the form a client asked for. JSON in the stored version, which is nearly every request, is
- * the entry's own text with its kind in front; every other form is made on demand and remembered with the entry.
+ * the entry's own text with its kind in front; every other form is made on demand and remembered with the entry. Lists
+ * are never encoded as a whole where their items' bytes can be joined.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { stringifyYaml } from '#lib/yaml.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
-import { contentTypeOf, type Negotiated } from '#meta/codec/negotiate.ts'
+import { contentTypeOf, type MediaType, type Negotiated } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
-import { encodeProtobuf } from '#meta/codec/protobuf.ts'
+import { encodeEnvelope, encodeEnvelopeAround, encodeListItems, encodeMessage } from '#meta/codec/protobuf.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject, ListMeta } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { notAcceptableError } from '#meta/status-errors.ts'
 
 import type { WholeAnswer } from './call.ts'
+import type { ByteMemo } from './registry/byte-memo.ts'
 import type { Entry } from './registry/entry.ts'
 import { latin1 } from './registry/latin1.ts'
 
@@ -31,6 +33,21 @@ export interface RepresentationOptions {
   readonly stored: GroupVersionKind
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
+  readonly memos: ByteMemo
+}
+
+const PROTOBUF: MediaType = 'application/vnd.kubernetes.protobuf'
+
+/** How the items of lists are written in one form, so that lists can be put together from runs of items. */
+export interface ItemForm {
+  /** Tells it from all other forms and versions of the same resource. */
+  readonly name: string
+  /** The items in a row, each followed by what stands between two (a comma, or nothing). */
+  encode(entries: readonly Entry[]): Buffer
+  /** Bytes of what stands between two items, and so also after the last: to be cut off there. */
+  readonly separatorBytes: number
+  /** What goes around `itemBytes` of items. */
+  frame(metadata: ListMeta, itemBytes: number): { readonly head: Buffer; readonly tail: Buffer }
 }
 
 /** One resource in one served version. */
@@ -40,6 +57,8 @@ export class Representation {
   readonly prefix: string
   readonly #options: RepresentationOptions
   readonly #storedVersion: boolean
+  /** By name; there are as many as forms that can be negotiated. */
+  readonly #itemForms = new Map<string, ItemForm>()
 
   constructor(options: RepresentationOptions) {
     this.#options = options
@@ -58,21 +77,24 @@ export class Representation {
   /** The JSON of an entry in the version of the request, from its metadata on, as a latin1 string. */
   bodyOf(entry: Entry): string {
     if (this.#storedVersion) return entry.body
-    const name = `json:${this.kind.version}:${this.kind.group}`
-    const known = entry.memo.get(name)
-    if (known !== undefined) return known as string
-    const text = latin1(encodeJson(this.objectOf(entry))).slice(this.prefix.length)
-    entry.memo.set(name, text)
-    return text
+    return this.#remembered(entry, `json:${apiVersionOf(this.kind)}`, () =>
+      latin1(encodeJson(this.objectOf(entry))).slice(this.prefix.length),
+    )
   }
 
   /** One object, with the newline that ends JSON answers. */
   object(entry: Entry, { negotiated, pretty }: Form, status: number): WholeAnswer {
     const contentType = contentTypeOf(negotiated)
-    if (negotiated.as === undefined && negotiated.mediaType === 'application/json' && !pretty) {
-      return { status, contentType, body: `${this.prefix}${this.bodyOf(entry)}\n` }
+    const { mediaType, as } = negotiated
+    const isPartial = as?.kind === 'PartialObjectMetadata'
+    const version = isPartial ? as.version : undefined
+    if (mediaType === 'application/json' && !pretty) {
+      const body = isPartial ? this.partialText(entry, as.version) : `${this.prefix}${this.bodyOf(entry)}`
+      return { status, contentType, body: `${body}\n` }
     }
-    return this.value(this.#partial(this.objectOf(entry), negotiated), { negotiated, pretty }, status)
+    if (mediaType === PROTOBUF)
+      return { status, contentType, body: encodeEnvelope(this.#itemKind(version), this.#message(entry, version)) }
+    return this.value(this.#shapeOf(entry, version), { negotiated, pretty }, status)
   }
 
   /** Any object, encoded now. */
@@ -88,46 +110,123 @@ export class Representation {
         return latin1(stringifyYaml(object))
       case 'application/vnd.kubernetes.protobuf': {
         const gvk = gvkOf(object)
-        const schema = this.#options.schemaFor(gvk)
-        if (schema === undefined) throw notAcceptableError(['application/json', 'application/yaml'])
-        return encodeProtobuf(schema, gvk, object as unknown as JsonObject)
+        return encodeEnvelope(gvk, encodeMessage(this.#schemaOf(gvk), object as unknown as JsonObject))
       }
       default:
         return mediaType satisfies never
     }
   }
 
-  /** A list: head, items and tail as one latin1 string, or encoded whole for the other forms. */
+  /** The object of an entry in its envelope (protobuf), remembered with the entry. */
+  envelopeOf(entry: Entry): Buffer {
+    return encodeEnvelope(this.kind, this.#message(entry, undefined))
+  }
+
+  /** A list that has to be encoded as a whole: indented JSON and YAML. */
   list(entries: readonly Entry[], metadata: ListMeta, { negotiated, pretty }: Form): WholeAnswer {
-    const contentType = contentTypeOf(negotiated)
-    const { kind } = this
-    if (negotiated.as === undefined && negotiated.mediaType === 'application/json' && !pretty) {
-      const items = entries.map((entry) => `{${this.bodyOf(entry)}`).join(',')
-      return { status: 200, contentType, body: `${this.listHead(metadata)}${items}]}\n` }
+    const version = partialVersionOf(negotiated)
+    const shapes = entries.map((entry) => this.#shapeOf(entry, version))
+    const items = version === undefined ? shapes.map(withoutTypeMeta) : shapes
+    const { group, version: listVersion, kind } = this.#listKind(version)
+    const apiVersion = apiVersionOf({ group, version: listVersion })
+    return this.value({ kind, apiVersion, metadata, items } as unknown as KubeObject, { negotiated, pretty }, 200)
+  }
+
+  /** Undefined for the forms that `list` is for. */
+  itemForm({ negotiated, pretty }: Form): ItemForm | undefined {
+    const { mediaType } = negotiated
+    if (pretty || mediaType === 'application/yaml') return undefined
+    const version = partialVersionOf(negotiated)
+    const name = `${mediaType} ${apiVersionOf(this.kind)} ${version ?? ''}`
+    let form = this.#itemForms.get(name)
+    if (form === undefined) {
+      form = mediaType === PROTOBUF ? this.#protobufItems(name, version) : this.#jsonItems(name, version)
+      this.#itemForms.set(name, form)
     }
-    const objects = entries.map((entry) => this.objectOf(entry))
-    const partial = negotiated.as?.kind === 'PartialObjectMetadataList'
-    const version = negotiated.as?.version ?? 'v1'
-    const items = partial
-      ? objects.map((object) => partialObject(object as unknown as JsonObject, version as PartialVersion))
-      : objects.map(withoutTypeMeta)
-    const typeMeta = partial
-      ? { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${version}` }
-      : { kind: kind.listKind, apiVersion: apiVersionOf(kind) }
-    const list = { ...typeMeta, metadata, items } as unknown as KubeObject
-    return { status: 200, contentType, body: this.encode(list, negotiated, pretty) }
+    return form
   }
 
-  /** `{"kind":"PodList","apiVersion":"v1","metadata":{…},"items":[`. */
-  listHead(metadata: ListMeta): string {
+  #jsonItems(name: string, version: string | undefined): ItemForm {
+    const prefix = typeMetaPrefix(this.#listKind(version))
+    const text = (entry: Entry): string =>
+      version === undefined ? `{${this.bodyOf(entry)},` : `${this.partialText(entry, version)},`
+    return {
+      name,
+      separatorBytes: 1,
+      encode: (entries) => Buffer.from(entries.map(text).join(''), 'latin1'),
+      frame: (metadata) => ({
+        head: Buffer.from(`${prefix}"metadata":${encodeJson(metadata)},"items":[`),
+        tail: JSON_TAIL,
+      }),
+    }
+  }
+
+  /** The list's message is in an envelope, which says its length in front; items are fields of it. */
+  #protobufItems(name: string, version: string | undefined): ItemForm {
+    const gvk = this.#listKind(version)
+    const schema = this.#schemaOf(gvk)
+    return {
+      name,
+      separatorBytes: 0,
+      encode: (entries) => encodeListItems(entries.map((entry) => this.#message(entry, version))),
+      frame(metadata, itemBytes) {
+        const start = encodeMessage(schema, { metadata, items: [] } as unknown as JsonObject)
+        return encodeEnvelopeAround(gvk, start, itemBytes)
+      },
+    }
+  }
+
+  /** The message of an entry, or of its metadata alone in the version given. */
+  #message(entry: Entry, version: string | undefined): Buffer {
+    const gvk = this.#itemKind(version)
+    return this.#remembered(entry, `protobuf:${apiVersionOf(gvk)}`, () =>
+      encodeMessage(this.#schemaOf(gvk), this.#shapeOf(entry, version) as unknown as JsonObject),
+    )
+  }
+
+  /** The metadata of an entry as an object of its own, in JSON, as a latin1 string. */
+  partialText(entry: Entry, version: string): string {
+    return this.#remembered(entry, `partial:${version}:${apiVersionOf(this.kind)}`, () =>
+      latin1(encodeJson(this.#shapeOf(entry, version))),
+    )
+  }
+
+  #shapeOf(entry: Entry, partialVersion: string | undefined): KubeObject {
+    const object = this.objectOf(entry)
+    if (partialVersion === undefined) return object
+    return partialObject(object as unknown as JsonObject, partialVersion as PartialVersion) as unknown as KubeObject
+  }
+
+  #itemKind(partialVersion: string | undefined): GroupVersionKind {
+    if (partialVersion === undefined) return this.kind
+    return { group: 'meta.k8s.io', version: partialVersion, kind: 'PartialObjectMetadata' }
+  }
+
+  #listKind(partialVersion: string | undefined): GroupVersionKind {
     const { group, version, listKind } = this.kind
-    return `${typeMetaPrefix({ group, version, kind: listKind })}"metadata":${encodeJson(metadata)},"items":[`
+    if (partialVersion === undefined) return { group, version, kind: listKind }
+    return { group: 'meta.k8s.io', version: partialVersion, kind: 'PartialObjectMetadataList' }
   }
 
-  #partial(object: KubeObject, { as }: Negotiated): KubeObject {
-    if (as?.kind !== 'PartialObjectMetadata') return object
-    return partialObject(object as unknown as JsonObject, as.version as PartialVersion) as unknown as KubeObject
+  #schemaOf(gvk: GroupVersionKind): StructSchema {
+    const schema = this.#options.schemaFor(gvk)
+    if (schema === undefined) throw notAcceptableError(['application/json', 'application/yaml'])
+    return schema
   }
+
+  #remembered<T extends string | Buffer>(entry: Entry, name: string, make: () => T): T {
+    const { memos } = this.#options
+    const known = memos.get<T>(entry.memo, name)
+    if (known !== undefined) return known
+    const value = make()
+    return memos.keep(entry.memo, name, { value, bytes: value.length })
+  }
+}
+
+const JSON_TAIL = Buffer.from(']}\n')
+
+function partialVersionOf({ as }: Negotiated): string | undefined {
+  return as?.kind === 'PartialObjectMetadataList' ? as.version : undefined
 }
 
 function withoutTypeMeta({ kind: _kind, apiVersion: _apiVersion, ...rest }: KubeObject): Omit<KubeObject, 'kind'> {

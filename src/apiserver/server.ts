@@ -7,14 +7,20 @@ import { BodyError, type Exchange, type HeaderList } from '#lib/http/exchange.ts
 import { type Random, uuid } from '#lib/random.ts'
 import { MEDIA_TYPES, isRefusal, negotiateAccept } from '#meta/codec/negotiate.ts'
 import { durationMs } from '#meta/duration.ts'
-import { badRequestError, failure, internalError, requestEntityTooLargeError } from '#meta/status-errors.ts'
+import {
+  badRequestError,
+  failure,
+  internalError,
+  requestEntityTooLargeError,
+  unauthorizedError,
+} from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 
 import { forbiddenAccess } from './authorizers/authorizer.ts'
 import { type Answer, type AnswerStream, type Call, isStream, type WholeAnswer } from './call.ts'
 import type { Cors } from './cors.ts'
+import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { anonymous, type Authenticate, authenticated, type Authorize } from './filters.ts'
-import type { Impersonate } from './impersonation.ts'
 import type { Impersonate } from './impersonation.ts'
 import { type Inflight, isLongRunning } from './inflight.ts'
 import type { User } from './registry/resource.ts'
@@ -28,8 +34,6 @@ export type Route = (call: Call) => Promise<Answer> | Answer | undefined
 
 /** What requests pass besides the two questions; each may be absent. */
 export interface FilterOptions {
-  /** In whose name the request is made, asked between who asks and whether they may. */
-  readonly impersonate?: Impersonate
   readonly inflight?: Inflight
   readonly cors?: Cors
   /** `--request-timeout`; a watch ends by its own rules. */
@@ -70,6 +74,7 @@ const REQUEST_TIMEOUT_MS = 60_000
 
 export function createApiServer(options: ApiServerOptions): (exchange: Exchange) => Promise<void> {
   const streams = createStreams(options.draining)
+  const deadlines = createDeadlines(options.clock, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
   return async (exchange) => {
     const cross = options.cors?.(exchange)
     if (cross !== undefined && exchange.method === 'OPTIONS') return exchange.respond(204, cross)
@@ -80,6 +85,8 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
       warnings: [],
       headers: [...(options.fixedHeaders ?? []), ...(cross ?? [])],
       streams,
+      deadlines,
+      limitMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
     }
     let code = 500
     let bytes: number | undefined
@@ -114,9 +121,9 @@ async function answerTo(
     leave = options.inflight?.enter(user, info)
     if (leave === undefined && options.inflight !== undefined) return tooManyRequests()
     const decision = await options.authorize(user, info)
-    if (!decision.allowed) throw forbidden(user, info, decision.reason)
+    if (!decision.allowed) throw forbiddenAccess(user, info, decision.reason)
     const call = createCall({ exchange, request, user, warnings: context.warnings })
-    return await withDeadline(options, request, () => route(options, call))
+    return await withDeadline(context, request, () => route(options, call))
   } catch (error) {
     const status = asStatus(error)
     if (error !== status && status.status.code === 500) options.onError?.(error, info)
@@ -153,16 +160,21 @@ interface Request {
   readonly info: RequestInfo
 }
 
+/** Of the many requests without one. Nobody changes a query. */
+const NO_QUERY = new URLSearchParams()
+
 function readRequest({ method, path: target }: Exchange): Request {
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
-  const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1))
+  const query = mark < 0 ? NO_QUERY : new URLSearchParams(target.slice(mark + 1))
   return { path, query, info: requestInfoOf(method, path, query) }
 }
 
-async function identify({ authenticate }: ApiServerOptions, exchange: Exchange): Promise<User> {
+async function identify({ authenticate, allowsAnonymous = true }: ApiServerOptions, exchange: Exchange): Promise<User> {
   const user = await authenticate(exchange)
-  return user === undefined ? anonymous : authenticated(user)
+  if (user !== undefined) return authenticated(user)
+  if (!allowsAnonymous) throw unauthorizedError('Unauthorized')
+  return anonymous
 }
 
 async function route(options: ApiServerOptions, call: Call): Promise<Answer> {
@@ -210,23 +222,20 @@ function createCall({ exchange, request, user, warnings }: CallParts): Call {
 }
 
 /** `timeout` is the client's wish, at most ours. Watches and connections that are handed on have no deadline here. */
-async function withDeadline(
-  { clock, requestTimeoutMs = REQUEST_TIMEOUT_MS }: ApiServerOptions,
+function withDeadline(
+  { deadlines, limitMs }: AnswerContext,
   { query, info }: Request,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
   const wish = query.get('timeout')
-  const wishMs = wish === null || info.verb === 'watch' ? undefined : timeoutOf(wish)
+  const wishMs = wish === null || info.verb === 'watch' ? limitMs : timeoutOf(wish)
   if (isLongRunning(info) || info.rest.length > 0) return work()
-  const limitMs = wishMs === undefined ? requestTimeoutMs : Math.min(requestTimeoutMs, wishMs)
-  const late = Promise.withResolvers<never>()
-  const timer = clock.after(limitMs, () => late.reject(timedOut()), { background: true })
-  try {
-    return await Promise.race([work(), late.promise])
-  } finally {
-    timer.cancel()
-    late.promise.catch(() => undefined)
-  }
+  const late = Promise.withResolvers<Answer>()
+  const deadline = deadlines(Math.min(limitMs, wishMs), () => late.reject(timedOut()))
+  work()
+    .then(late.resolve, late.reject)
+    .finally(() => deadline.cancel())
+  return late.promise
 }
 
 function timedOut(): Error {
@@ -272,28 +281,35 @@ interface AnswerContext {
   readonly warnings: string[]
   readonly headers: string[]
   readonly streams: Streams
+  readonly deadlines: Deadlines
+  /** How long making the answer may take, and then sending it. */
+  readonly limitMs: number
 }
 
 async function send(exchange: Exchange, answer: Answer, context: AnswerContext): Promise<void> {
-  const headers = [
-    'Audit-Id',
-    context.auditId,
-    'Cache-Control',
-    answer.headers?.['Cache-Control'] ?? 'no-cache, private',
-    'Content-Type',
-    answer.contentType,
-    ...Object.entries(answer.headers ?? {}).flatMap(([name, value]) => (name === 'Cache-Control' ? [] : [name, value])),
-    ...warningHeaders(context.warnings),
-    ...context.headers,
-  ]
+  const { body, length } = answer as WholeAnswer
+  const headers = headersOf(answer, context)
   if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
-  const { body } = answer
-  if (typeof body === 'string' || Buffer.isBuffer(body)) exchange.respond(answer.status, headers, body)
-  else
-    await exchange.respondPieces(answer.status, headers, {
-      pieces: body,
-      ...(answer.length === undefined ? {} : { lengthBytes: answer.length }),
-    })
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return exchange.respond(answer.status, headers, body)
+  // Whoever takes a large answer too slowly holds its bytes; not for ever.
+  const deadline = context.deadlines(context.limitMs, () => exchange.fail())
+  try {
+    const lengthBytes = length === undefined ? {} : { lengthBytes: length }
+    await exchange.respondPieces(answer.status, headers, { pieces: body, ...lengthBytes })
+  } finally {
+    deadline.cancel()
+  }
+}
+
+function headersOf({ contentType, headers: own }: Answer, { auditId, warnings, headers }: AnswerContext): string[] {
+  const cacheControl = own?.['Cache-Control'] ?? 'no-cache, private'
+  const all = ['Audit-Id', auditId, 'Cache-Control', cacheControl, 'Content-Type', contentType]
+  if (own !== undefined) {
+    for (const [name, value] of Object.entries(own)) if (name !== 'Cache-Control') all.push(name, value)
+  }
+  if (warnings.length > 0) all.push(...warningHeaders(warnings))
+  all.push(...headers)
+  return all
 }
 
 /** Answers without end that are running; all of them end when the server does. */
@@ -328,7 +344,10 @@ async function streamTo(
   const gone = streams.open()
   writer.onClose(() => gone.abort())
   const out: AnswerStream = {
-    write: (chunk) => writer.write(typeof chunk === 'string' ? Buffer.from(chunk, 'latin1') : chunk),
+    write(chunk) {
+      if (typeof chunk === 'string') return writer.write(Buffer.from(chunk, 'latin1'))
+      return Buffer.isBuffer(chunk) ? writer.write(chunk) : writer.writeFrame(chunk)
+    },
     drained: () => writer.drained(),
     end: () => writer.end(),
     signal: gone.signal,

@@ -13,7 +13,12 @@ import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } 
 
 /** Upstream's programs, by upstream hyperkube's names and aliases, in its order. */
 export const KUBE_PROGRAMS: readonly Command[] = [
-  planned('kube-apiserver', 'Serves the Kubernetes API and stores its objects', ['apiserver']),
+  {
+    name: 'kube-apiserver',
+    aliases: ['apiserver'],
+    short: 'Serves the Kubernetes API and stores its objects',
+    load: async () => (await import('./apiserver.ts')).apiserver,
+  },
   planned('kube-controller-manager', 'Runs the control loops that move objects to their desired state', [
     'controller-manager',
   ]),
@@ -26,12 +31,20 @@ export const KUBE_PROGRAMS: readonly Command[] = [
 
 /** What hyperkube adds. */
 export const OWN_PROGRAMS: readonly Command[] = [
-  planned('up', 'Starts a whole cluster on this machine, or resumes it'),
+  {
+    name: 'up',
+    short: 'Starts a cluster on this machine, or resumes it',
+    load: async () => (await import('./up.ts')).up,
+  },
   planned('down', 'Stops the cluster that "up --detach" started'),
   planned('status', 'Shows what runs and where it listens'),
   planned('reset', 'Deletes a cluster and its data'),
   planned('assets', 'Prints a directory with kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS'),
-  planned('snapshot', 'Saves, restores and lists whole-cluster states'),
+  {
+    name: 'snapshot',
+    short: 'Saves, restores and lists whole-cluster states',
+    load: async () => (await import('./snapshot.ts')).snapshot,
+  },
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
   planned('node', 'Supervises kubelet, kube-proxy and flanneld on this machine'),
   planned('server', 'Serves the management console for many clusters'),

@@ -19,23 +19,16 @@ import { defaultEncryption } from '#storage/encryption/config.ts'
 import { openBackend } from '#storage/index.ts'
 import { type LocalPki, openLocalPki } from '#supervisor/local-pki.ts'
 
+import { createGates } from './apiserver/gates.ts'
 import { startControlPlane } from './control-plane.ts'
+import { DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
 import { kubernetesVersion, versionInfo } from './version.ts'
 
 const FLAGS = {
   cluster: {
-    'data-dir': flag(
-      string,
-      '',
-      'state, certificates and logs (default: $XDG_DATA_HOME/hyperkube, for root /var/lib/hyperkube)',
-    ),
+    ...DATA_DIR_FLAGS,
     'secure-port': flag(int, 6443, 'port of the API server; 0 picks a free one'),
     'bind-address': flag(string, '127.0.0.1', 'address the API server listens on'),
-    datastore: flag(
-      string,
-      '',
-      'sqlite[:FILE], memory, or the URLs of an etcd cluster (default: sqlite in the data directory)',
-    ),
     kubeconfig: flag(string, '', 'file that gets the context "hyperkube" (default: ~/.kube/config)'),
     output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
@@ -62,7 +55,7 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const { flags, clock, random } = invocation
   const startedMs = clock.elapsed()
   const say = createReporter(invocation)
-  const dataDir = dataDirOf(invocation)
+  const { path: dataDir, location: datastore } = dataDirOf(flags, invocation)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const host = flags['bind-address']
   const pki = await openLocalPki({
@@ -72,7 +65,6 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
     random,
   })
   say('Certificates', join(dataDir, 'pki'))
-  const datastore = datastoreOf(flags.datastore, dataDir)
   const backend = await openStore(datastore, invocation)
   say('Storage', datastore)
   const server = await startServer(invocation, { dataDir, pki, backend })
@@ -127,7 +119,7 @@ async function startServer(
     issuer: 'https://kubernetes.default.svc.cluster.local',
     serviceCidr: SERVICE_CIDR,
     authorizationModes: ['Node', 'RBAC'],
-    isEnabled: () => true,
+    isEnabled: createGates(new Map()),
     allowPrivileged: true,
     versionInfo: versionInfo(),
   })
@@ -189,16 +181,6 @@ function createReporter({ flags, stdout, clock }: UpInvocation): (what: string, 
       stdout.write(`${what.padEnd(14)}${`${Math.round(nowMs - lastMs)} ms`.padStart(8)}   ${where}\n`)
     lastMs = nowMs
   }
-}
-
-function dataDirOf({ flags, env, cwd }: UpInvocation): string {
-  if (flags['data-dir'] !== '') return resolve(cwd, flags['data-dir'])
-  if (process.getuid?.() === 0) return '/var/lib/hyperkube'
-  return join(env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share'), 'hyperkube')
-}
-
-function datastoreOf(asked: string, dataDir: string): string {
-  return asked === '' || asked === 'sqlite' ? `sqlite:${join(dataDir, 'state.db')}` : asked
 }
 
 async function openStore(datastore: string, { clock, random, log }: UpInvocation): ReturnType<typeof openBackend> {

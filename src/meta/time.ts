@@ -32,9 +32,13 @@ export function isZeroTime({ seconds, nanos }: Instant): boolean {
 }
 
 /** `2026-01-02T03:04:05Z`; what is less than a second is cut off. */
-export function timeText(instant: Instant): string {
-  return `${secondsText(instant.seconds)}Z`
+export function timeText({ seconds }: Instant): string {
+  if (seconds !== lastTime.seconds) lastTime = { seconds, text: `${secondsText(seconds)}Z` }
+  return lastTime.text
 }
+
+/** Nearly all times that are written are now, many times over: every write of a busy second has two of them. */
+let lastTime = { seconds: Number.NaN, text: '' }
 
 /** `2026-01-02T03:04:05.678901Z`; what is less than a microsecond is cut off. */
 export function microTimeText(instant: Instant): string {
@@ -52,8 +56,12 @@ export function microTimeOf(epochMs: number): string {
   return microTimeText(instantOf(epochMs))
 }
 
+/** A time as objects carry it, on a day that every month has: native parsing is right for these, and tables are full of them. */
+const plainTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
+
 /** Milliseconds since 1970 of a time or micro time in an object; throws when it is neither. */
 export function epochMsOf(text: string): number {
+  if (plainTime.test(text)) return Date.parse(text)
   const { seconds, nanos } = parseTime(text)
   return seconds * 1000 + Math.floor(nanos / 1_000_000)
 }
@@ -213,8 +221,9 @@ function nanosOf(fraction: string): number {
 
 function secondsText(seconds: number): string {
   const date = new Date(seconds * 1000)
+  const text = date.toISOString()
   const year = date.getUTCFullYear()
-  // toISOString writes years of more or less than four digits with six.
-  const head = `${year < 0 ? '-' : ''}${String(Math.abs(year)).padStart(4, '0')}`
-  return head + date.toISOString().slice(year >= 0 && year <= 9999 ? 4 : 7, -5)
+  if (year >= 0 && year <= 9999) return text.slice(0, -5)
+  // Years of more or less than four digits have six and a sign there.
+  return `${year < 0 ? '-' : ''}${String(Math.abs(year)).padStart(4, '0')}${text.slice(7, -5)}`
 }

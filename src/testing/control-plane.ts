@@ -2,10 +2,15 @@
 import { startApiServer, type ApiServer } from '#apiserver/apiserver.ts'
 import { allowAll } from '#apiserver/filters.ts'
 import { admitAll } from '#apiserver/registry/admission.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
-import { resources as everyResource } from '#resources/index.ts'
+import { convert } from '#model/conversion/conversion.ts'
+import { createAddressBook, serviceRanges } from '#resources/core/service/address-book.ts'
+import { createServiceAllocator, DEFAULT_SERVICE_CIDRS } from '#resources/core/service/allocator.ts'
+import { createMemoryLedger } from '#resources/core/service/node-ports.ts'
+import { createResources } from '#resources/index.ts'
 import { createAtRest } from '#storage/encryption/at-rest.ts'
 import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 import { createMemoryBackend } from '#storage/memory.ts'
@@ -41,10 +46,19 @@ export interface ControlPlaneResponse {
 }
 
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { clock = realClock, resources = everyResource } = options
+  const { clock = realClock } = options
   const random = createSeededRandom(1)
+  const registry = (): Registry => server.registry
+  const services = createServiceAllocator({
+    book: createAddressBook(registry),
+    ports: createMemoryLedger(),
+    random,
+    serviceCidrs: DEFAULT_SERVICE_CIDRS,
+    rangeObjects: () => serviceRanges(registry),
+  })
+  const resources = options.resources ?? createResources({ services })
   const backend = createMemoryBackend({ clock, random })
-  const server = await startApiServer({
+  const server: ApiServer = await startApiServer({
     backend,
     clock,
     random,
@@ -53,7 +67,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     connectors: {},
     admission: admitAll,
     atRest: createAtRest(NO_ENCRYPTION, random),
-    convert: (object) => object,
+    convert,
     authenticate: () => () => ({ name: 'test', uid: '', groups: ['system:masters'], extra: {} }),
     authorize: () => allowAll,
     isServed: () => true,

@@ -14,6 +14,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['lib', () => import('./lib.bench.ts')],
   ['storage', () => import('./storage.bench.ts')],
   ['start', () => import('./start.bench.ts')],
+  ['apiserver', () => import('./apiserver.bench.ts')],
 ]
 
 async function main(names: readonly string[]): Promise<number> {

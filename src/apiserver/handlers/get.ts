@@ -1,12 +1,13 @@
-import { getOptionsQuery } from '#meta/options.ts'
 /** GET of one object. */
+import { getOptionsQuery } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
+import { compressed } from './list-body.ts'
 import { tableOf } from './table.ts'
-import { parseVersion, reach } from './versions.ts'
+import { freshen, parseVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function getObject(call: Call, view: View): Promise<Answer> {
@@ -14,15 +15,16 @@ export async function getObject(call: Call, view: View): Promise<Answer> {
   const entry = await readEntry(call, view)
   if (form.negotiated.as?.kind === 'Table')
     return tableOf(call, view, { entries: [entry], metadata: { resourceVersion: String(entry.modRevision) }, form })
-  return view.representation.object(entry, form, 200)
+  return compressed(call, view.representation.object(entry, form, 200))
 }
 
 /** The entry the call names, as new as its resourceVersion asks; 404 when there is none. */
 export async function readEntry(call: Call, { store, services, resource }: View): Promise<Entry> {
   const { namespace, name } = call.info
   const { cache, clock } = services
-  const version = parseVersion(decodeQuery(getOptionsQuery, call.query).resourceVersion)
-  if (version === undefined) await cache.fresh(call.signal)
+  const version =
+    call.query.size === 0 ? undefined : parseVersion(decodeQuery(getOptionsQuery, call.query).resourceVersion)
+  if (version === undefined) await freshen(cache, call)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready
   const entry = store.collection.get(store.keyOf(resource.kind.namespaced ? namespace : '', name))

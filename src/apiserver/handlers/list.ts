@@ -1,9 +1,10 @@
-import type { ListMeta } from '#meta/object.ts'
-import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
 /**
  * GET of a collection. Consistent by default; an older revision when the client asks for one or goes on with a paged
  * list. Inside the cache's window older states come from the cache, beyond it from the backend.
  */
+import { contentTypeOf } from '#meta/codec/negotiate.ts'
+import type { ListMeta } from '#meta/object.ts'
+import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
@@ -12,26 +13,52 @@ import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { storageFailure } from '../registry/errors.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
+import { compressed, listAnswer, runsOf, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { tableOf } from './table.ts'
-import { parseVersion, reach } from './versions.ts'
+import { freshen, parseVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
   const options = listOptionsOf(call)
-  const { entries, metadata } = await selectEntries(call, view, options)
-  if (form.negotiated.as?.kind === 'Table') return tableOf(call, view, { entries, metadata, form })
-  return view.representation.list(entries, metadata, form)
+  const selection = selectionOf(view.resource, call.info.namespace, options)
+  const start = await startOf(call, view, options)
+  const isTable = form.negotiated.as?.kind === 'Table'
+  const items = isTable ? undefined : view.representation.itemForm(form)
+  const contentType = contentTypeOf(form.negotiated)
+  if (items !== undefined && isWhole(start, view)) {
+    const runs = selectedRuns(view, selection, items, prefixOf(call, view))
+    const metadata = { resourceVersion: String(view.services.cache.revision) }
+    return listAnswer(call, { contentType, form: items, metadata, runs })
+  }
+  const { entries, metadata } = await selectFrom(call, view, { selection, start })
+  if (isTable) return compressed(call, tableOf(call, view, { entries, metadata, form }))
+  if (items === undefined) return compressed(call, view.representation.list(entries, metadata, form))
+  return listAnswer(call, { contentType, form: items, metadata, runs: runsOf(entries, items) })
+}
+
+/** Everything as it is now: no page can be left for later. */
+function isWhole({ revision, after, limit }: Start, { store }: View): boolean {
+  return revision === undefined && after === undefined && (limit === 0 || limit >= store.collection.size)
+}
+
+/** Of the keys a list can be about. */
+function prefixOf({ info }: Call, { store }: View): string {
+  const { prefix } = store.collection
+  return info.namespace === '' ? prefix : `${prefix}${info.namespace}/`
 }
 
 /** Read and checked: 422 for what contradicts itself. */
 export function listOptionsOf(call: Call): ListOptions {
+  if (call.query.size === 0) return NO_OPTIONS
   const options = decodeQuery(listOptionsQuery, call.query)
   const errors = validateListOptions(options)
   if (errors.length > 0) throw invalidOptionsError('ListOptions', errors)
   return options
 }
+
+const NO_OPTIONS: ListOptions = {}
 
 export interface Selected {
   readonly entries: readonly Entry[]
@@ -40,20 +67,25 @@ export interface Selected {
 
 /** The objects a list or a delete of many is about, with the list's metadata. */
 export async function selectEntries(call: Call, view: View, options: ListOptions): Promise<Selected> {
-  const { namespace } = call.info
-  const selection = selectionOf(view.resource, namespace, options)
+  const selection = selectionOf(view.resource, call.info.namespace, options)
   const start = await startOf(call, view, options)
-  const prefix = view.store.collection.prefix
+  return selectFrom(call, view, { selection, start })
+}
+
+async function selectFrom(
+  call: Call,
+  view: View,
+  { selection, start }: { readonly selection: Selection; readonly start: Start },
+): Promise<Selected> {
+  const { collection } = view.store
   const slice = {
-    prefix: namespace === '' ? prefix : `${prefix}${namespace}/`,
-    ...(start.after === undefined ? {} : { after: prefix + start.after }),
+    prefix: prefixOf(call, view),
+    ...(start.after === undefined ? {} : { after: collection.prefix + start.after }),
   }
   const all =
-    start.revision === undefined
-      ? [...view.store.collection.entries(slice)]
-      : await entriesAt(view, start.revision, slice, start)
+    start.revision === undefined ? collection.entries(slice) : await entriesAt(view, start.revision, slice, start)
   const revision = start.revision ?? view.services.cache.revision
-  return page(all, selection, { limit: start.limit, revision, prefix })
+  return page(all, selection, { limit: start.limit, revision, prefix: collection.prefix })
 }
 
 interface Start {
@@ -74,12 +106,12 @@ async function startOf(call: Call, { services, store }: View, options: ListOptio
     if (version !== undefined && version !== 0)
       throw badRequestError('specifying resource version is not allowed when using continue')
     const token = decodeContinue(options.continue)
-    await cache.fresh(call.signal)
+    await freshen(cache, call)
     return { revision: token.revision < 0 ? undefined : token.revision, after: token.after, limit }
   }
   const version = parseVersion(options.resourceVersion)
   if (version === undefined) {
-    await cache.fresh(call.signal)
+    await freshen(cache, call)
     return { revision: undefined, after: undefined, limit }
   }
   if (version === 0) return { revision: undefined, after: undefined, limit: 0 }

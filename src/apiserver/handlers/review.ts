@@ -32,8 +32,8 @@ export async function answerReview(call: Call, review: Review, services: Service
     namespace: call.info.namespace,
   }
   const answer = await review.answer(object, context)
-  const { schemaFor, convert } = services
-  const representation = new Representation({ kind, stored: kind, schemaFor, convert })
+  const { schemaFor, convert, memos } = services
+  const representation = new Representation({ kind, stored: kind, schemaFor, convert, memos })
   return representation.value(
     { ...answer, kind: answer.kind ?? kind.kind, apiVersion: answer.apiVersion ?? apiVersionOf(kind) },
     form,

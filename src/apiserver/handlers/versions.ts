@@ -4,6 +4,8 @@ import { badRequestError, tooLargeResourceVersionError } from '#meta/status-erro
 import type { Revision } from '#storage/backend.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
+import type { Call } from '../call.ts'
+
 /** How long a version from the future may take to arrive: another server may be ahead of our cache, not by more. */
 const WAIT_MS = 3000
 
@@ -13,6 +15,12 @@ export function parseVersion(text: string | undefined): Revision | undefined {
   if (!/^\d+$/.test(text))
     throw badRequestError(`Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`)
   return Number(text)
+}
+
+/** Waits until the cache has everything acknowledged so far, which it nearly always has: only else is a signal made. */
+export async function freshen(cache: WatchCache, call: Pick<Call, 'signal'>): Promise<void> {
+  const revision = await cache.acknowledged()
+  if (cache.revision < revision) await cache.waitFor(revision, call.signal)
 }
 
 /** Waits until the cache is at `revision` or later; 504 when it does not get there. */

@@ -2,6 +2,7 @@
  * The frames of a watch in the form one client asked for. What does not depend on the client (anything but the first
  * table frame) is remembered with the change, by a name of the form, and so made once for all watchers of that form.
  */
+import { shareFrame, type SharedFrame } from '#lib/http/exchange.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import type { Negotiated } from '#meta/codec/negotiate.ts'
 import {
@@ -21,13 +22,19 @@ import { bodyAt, type Entry } from '../registry/entry.ts'
 import { columnsOf, type IncludedObject, rowOf, tableObject } from './table.ts'
 import type { View } from './view.ts'
 
+/** A string is latin1: one character a byte. */
 export type Frame = string | Buffer
+
+export function asBuffer(frame: Frame): Buffer {
+  return typeof frame === 'string' ? Buffer.from(frame, 'latin1') : frame
+}
 
 export class WatchFrames {
   readonly #view: View
   readonly #negotiated: Negotiated
   readonly #include: IncludedObject
-  readonly #name: string
+  /** Under which a frame of this form is remembered with its change. */
+  readonly #names: Readonly<Record<ChangeType, string>>
   /** Only the first frame of a table watch says what the columns are. */
   #columns: ReturnType<typeof columnsOf> | null
 
@@ -37,7 +44,8 @@ export class WatchFrames {
     this.#negotiated = negotiated
     this.#include = include
     this.#columns = columnsOf(view.resource)
-    this.#name = `${mediaType}:${as?.kind ?? ''}:${as?.version ?? ''}:${apiVersionOf(view.representation.kind)}`
+    const name = `${mediaType}:${as?.kind ?? ''}:${as?.version ?? ''}:${apiVersionOf(view.representation.kind)}`
+    this.#names = { ADDED: `${name}:ADDED`, MODIFIED: `${name}:MODIFIED`, DELETED: `${name}:DELETED` }
   }
 
   get #isTable(): boolean {
@@ -45,16 +53,15 @@ export class WatchFrames {
   }
 
   /** A deletion, or leaving the selection, shows the last state with the revision at which it went. */
-  change(type: ChangeType, change: Change<Entry>): Frame {
+  change(type: ChangeType, change: Change<Entry>): Frame | SharedFrame {
     const entry = type === 'DELETED' ? change.previous : change.entry
     if (entry === undefined) throw new Error(`A change of type ${type} has no object`)
     if (this.#isTable) return this.#make(type, entry, change.revision)
-    const key = `${this.#name}:${type}`
-    const known = change.memo.get(key)
-    if (known !== undefined) return known as Frame
-    const made = this.#make(type, entry, change.revision)
-    change.memo.set(key, made)
-    return made
+    const { memos } = this.#view.services
+    const known = memos.get<SharedFrame>(change.memo, this.#names[type])
+    if (known !== undefined) return known
+    const made = shareFrame(asBuffer(this.#make(type, entry, change.revision)))
+    return memos.keep(change.memo, this.#names[type], { value: made, bytes: made.chunked.length })
   }
 
   /** An object that was there when the watch began. */
@@ -87,6 +94,7 @@ export class WatchFrames {
     if (plain && isCurrent) return jsonWatchFrame(type, `${representation.prefix}${representation.bodyOf(entry)}`)
     const isStored = apiVersionOf(representation.kind) === apiVersionOf(resource.kind)
     if (plain && isStored) return jsonWatchFrame(type, `${representation.prefix}${bodyAt(entry, revision)}`)
+    if (as === undefined && isCurrent) return protobufWatchFrame(type, representation.envelopeOf(entry))
     return this.#encode(type, this.#shape(entry, revision))
   }
 

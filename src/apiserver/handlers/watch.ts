@@ -17,12 +17,14 @@ import type { Entry } from '../registry/entry.ts'
 import { listOptionsOf } from './list.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { includedObject } from './table.ts'
-import { reach } from './versions.ts'
+import { freshen, reach } from './versions.ts'
 import { accepted, type View } from './view.ts'
-import { WatchFrames } from './watch-frames.ts'
+import { asBuffer, WatchFrames } from './watch-frames.ts'
 
 /** Without a wish of the client's a watch lasts this long, and up to twice as long by chance: no herd comes back at once. */
 const MIN_WATCH_MS = 30 * 60 * 1000
+/** How much of the state goes into one write. */
+const PORTION_BYTES = 64 << 10
 const BOOKMARK_EVERY_MS = 60 * 1000
 /** How long before its end a watch sends a last bookmark, so that the client resumes from close by. */
 const LAST_BOOKMARK_MS = 2000
@@ -54,7 +56,7 @@ async function startOf(call: Call, { services, store }: View, options: ListOptio
     })
   }
   const version = Number(text)
-  if (text === '') await cache.fresh(call.signal)
+  if (text === '') await freshen(cache, call)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready
   const fromState = options.sendInitialEvents ?? version === 0
@@ -104,19 +106,36 @@ class Watch {
 
   /** Everything there is, as ADDED, then the bookmark that says that was all. Returns the revision it was at. */
   async #sendState(): Promise<Revision> {
-    const { view, options, selection, frames } = this.#parts
-    const { collection } = view.store
+    const { view, options, frames } = this.#parts
     const revision = view.services.cache.revision
-    const entries = [...collection.entries()].filter((entry) => selection.matches(entry))
-    if (options.sendInitialEvents !== false) {
-      for (const entry of entries) {
-        if (this.#out.signal.aborted) return revision
-        if (!this.#out.write(frames.initial(entry))) await this.#out.drained()
-      }
-    }
+    if (options.sendInitialEvents !== false) await this.#sendEntries()
+    if (this.#out.signal.aborted) return revision
     if (options.allowWatchBookmarks === true) this.#out.write(frames.bookmark(revision, true))
     this.#bookmarked = revision
     return revision
+  }
+
+  /** Many to a write, and no more than the client takes. */
+  async #sendEntries(): Promise<void> {
+    const { view, selection, frames } = this.#parts
+    let portion: Buffer[] = []
+    let size = 0
+    const flush = (): boolean => {
+      const hasRoom = size === 0 || this.#out.write(Buffer.concat(portion, size))
+      portion = []
+      size = 0
+      return hasRoom
+    }
+    for (const entry of view.store.collection.entries()) {
+      if (!selection.matches(entry)) continue
+      const frame = asBuffer(frames.initial(entry))
+      portion.push(frame)
+      size += frame.length
+      if (size < PORTION_BYTES || flush()) continue
+      await this.#out.drained()
+      if (this.#out.signal.aborted) return
+    }
+    flush()
   }
 
   #follow(from: Revision): void {

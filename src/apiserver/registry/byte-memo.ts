@@ -45,6 +45,8 @@ export class ByteMemo {
     return isRepeated
   }
 
+  // The name says what it is: who keeps something under it gets the same back.
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   get<T>(memo: Memo, name: string): T | undefined {
     const kept = memo.get(name) as Kept | undefined
     if (kept === undefined) return undefined

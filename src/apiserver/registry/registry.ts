@@ -7,7 +7,6 @@ import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
-import type { KeyValue } from '#storage/backend.ts'
 
 import { Representation } from '../representation.ts'
 import { ByteMemo } from './byte-memo.ts'
@@ -15,6 +14,7 @@ import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
 import type { Services } from './services.ts'
 import { Store } from './store.ts'
+import { WritesUnderway } from './underway.ts'
 
 const PREFIX = '/registry/'
 
@@ -107,11 +107,11 @@ export class Registry implements ObjectReader {
   }
 
   async #open(resource: Resource): Promise<Store> {
-    const written = new Map<string, Entry>()
+    const underway = new WritesUnderway()
     const entries = this.#entryMaker(resource)
     const collection = await this.#services.cache.open<Entry>({
       prefix: `${PREFIX}${resource.storagePrefix}/`,
-      describe: (stored) => pickUp(written, stored) ?? entries.read(stored),
+      describe: (stored) => underway.pickUp(stored) ?? entries.read(stored),
       indexOf: (entry, index) =>
         index === 'metadata.name'
           ? entry.name
@@ -119,7 +119,7 @@ export class Registry implements ObjectReader {
             ? entry.namespace
             : (entry.fields[index] ?? ''),
     })
-    return new Store({ resource, services: this.#services, collection, entries, written })
+    return new Store({ resource, services: this.#services, collection, entries, underway })
   }
 
   #entryMaker(resource: Resource): EntryMaker {
@@ -158,12 +158,4 @@ function sameVersion(a: GroupVersionKind, b: GroupVersionKind): boolean {
 
 function keyOf({ group, version, plural }: Kind): string {
   return resourceKey({ group, version, resource: plural })
-}
-
-/** The entry that was made when this very revision was written, if it was written here. */
-function pickUp(written: Map<string, Entry>, { key, modRevision }: KeyValue): Entry | undefined {
-  const entry = written.get(key)
-  if (entry === undefined || entry.modRevision > modRevision) return undefined
-  written.delete(key)
-  return entry.modRevision === modRevision ? entry : undefined
 }

@@ -27,6 +27,7 @@ import { storageFailure } from './errors.ts'
 import { fieldRequestOf } from './field-tracking.ts'
 import type { Finish, Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
+import type { WritesUnderway } from './underway.ts'
 import {
   fillSystemFields,
   prepareCreate,
@@ -41,8 +42,8 @@ export interface StoreOptions {
   readonly services: Services
   readonly collection: Collection<Entry>
   readonly entries: EntryMaker
-  /** Entries just written, for the cache to pick up instead of parsing the same bytes. */
-  readonly written: Map<string, Entry>
+  /** For the cache to pick up what is written here. */
+  readonly underway: WritesUnderway
 }
 
 /** What a write produced: the stored entry, or, for a dry run, an object that was never stored. */
@@ -70,7 +71,7 @@ export class Store {
   readonly collection: Collection<Entry>
   readonly #services: Services
   readonly #entries: EntryMaker
-  readonly #written: Map<string, Entry>
+  readonly #underway: WritesUnderway
   readonly #resting: Resting
 
   constructor(options: StoreOptions) {
@@ -78,7 +79,7 @@ export class Store {
     this.collection = options.collection
     this.#services = options.services
     this.#entries = options.entries
-    this.#written = options.written
+    this.#underway = options.underway
     this.#resting = options.services.atRest.resting(this.#groupResource)
   }
 
@@ -134,7 +135,7 @@ export class Store {
         await this.#services.admission.validate(attributes)
         for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
-        const entry = await this.#commit(request, key, object, 0)
+        const entry = await this.#commit(request, key, this.#canonical(object), 0)
         return entry === undefined ? undefined : { entry, created: true }
       },
     )
@@ -237,7 +238,7 @@ export class Store {
         const finished = this.#canonical(object)
         if (isFinished(finished) && this.resource.isHeld?.(finished) !== true)
           return { entry: await this.#removeFinished(request, current, finished), now: current }
-        if (sameButForTimes(finished, this.#canonical(old))) return { entry: current, now: current }
+        if (sameButForTimes(finished, withoutVersion(old))) return { entry: current, now: current }
         const entry = await this.#commit(request, current.key, finished, current.modRevision)
         return { entry, now: entry ?? (await this.get(current.namespace, current.name, request.signal)) }
       },
@@ -311,31 +312,28 @@ export class Store {
     return true
   }
 
-  /** Undefined when the guard failed. A dry run checks the guard against the cache and stores nothing. */
+  /** `stored` is canonical. Undefined when the guard failed. A dry run checks the guard against the cache and stores nothing. */
   async #commit(
     request: WriteRequest,
     key: string,
-    object: KubeObject,
+    stored: KubeObject,
     expected: Revision,
   ): Promise<Entry | undefined> {
-    const stored = this.#canonical(object)
     const text = encodeJson(stored)
     if (request.dryRun) {
       const there =
-        (await this.get(object.metadata.namespace ?? '', object.metadata.name ?? '', request.signal))?.modRevision ?? 0
+        (await this.get(stored.metadata.namespace ?? '', stored.metadata.name ?? '', request.signal))?.modRevision ?? 0
       return there === expected ? this.#entries.written(key, text, stored, expected) : undefined
     }
     const { backend } = this.#services
     const value = this.#resting.seal(key, Buffer.from(text, 'utf8'))
     const lease = this.resource.ttlMs === undefined ? undefined : await backend.grantLease(this.resource.ttlMs)
-    const result = await this.#write(
-      [{ key, value, expected, ...(lease === undefined ? {} : { lease }) }],
-      request.signal,
-    )
-    if (!result.ok) return undefined
-    const entry = this.#entries.written(key, text, stored, result.revision)
-    if (this.#services.cache.revision < result.revision) this.#written.set(key, entry)
-    return entry
+    const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
+    const make = (revision: Revision): Entry => this.#entries.written(key, text, stored, revision)
+    return this.#underway.run({ key, value, make }, async () => {
+      const result = await this.#write([write], request.signal)
+      return result.ok ? result.revision : undefined
+    })
   }
 
   async #write(writes: Parameters<Services['backend']['commit']>[0], signal: AbortSignal): Promise<CommitResult> {
@@ -359,8 +357,7 @@ export class Store {
   /** In canonical form and without a resource version, which is the backend's to give. */
   #canonical(object: KubeObject): KubeObject {
     const schema = this.#services.schemaFor(this.resource.kind)
-    const { resourceVersion: _, ...metadata } = object.metadata
-    const bare = { ...object, metadata }
+    const bare = withoutVersion(object)
     return schema === undefined ? bare : (decodeValue(schema, bare, 'Ignore', { offences: [] }) as KubeObject)
   }
 
@@ -423,6 +420,11 @@ async function finishing<R>(
   } finally {
     await finish(written)
   }
+}
+
+function withoutVersion(object: KubeObject): KubeObject {
+  const { resourceVersion: _, ...metadata } = object.metadata
+  return { ...object, metadata }
 }
 
 /** Deletion was only waiting for finalizers, and there are none left. */

@@ -1,17 +1,17 @@
 /** HTTP/1.1 requests of the client: a pool of kept connections, and upgrades, which take theirs along. */
-import type { ClientRequest, OutgoingHttpHeaders, RequestOptions } from 'node:http'
-import { Agent, request as httpRequest } from 'node:http'
+import type { Agent, ClientRequest, OutgoingHttpHeaders, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 import type { Origin } from './dial.ts'
+import { http } from './node-http.ts'
 
 /** Connections kept for one origin while nobody uses them, and how long. Servers keep them for 90 s as well. */
 const MAX_IDLE_SOCKETS = 32
 const IDLE_TIMEOUT_MS = 85_000
 
 /** An agent whose connections come from `dial`. Its own sockets are never opened by node:http. */
-export class DialingAgent extends Agent {
+export class DialingAgent extends http.Agent {
   readonly #dial: () => Promise<Socket>
   /** Connected sockets that wait for their first request. */
   readonly #spare: Socket[] = []
@@ -72,13 +72,13 @@ function requestOptions(origin: Origin, head: RequestHead): RequestOptions {
 
 /** A request over the pool. The caller writes the body and listens. */
 export function openHttp1(origin: Origin, head: RequestHead, agent: Agent): ClientRequest {
-  return httpRequest({ ...requestOptions(origin, head), agent })
+  return http.request({ ...requestOptions(origin, head), agent })
 }
 
 /** A request on a connection of its own, which the answer may take over. */
 export function openUpgrade(origin: Origin, head: RequestHead, socket: Socket): ClientRequest {
   // Not `agent: false`: that would make an agent, which connects by itself.
-  return httpRequest({ ...requestOptions(origin, head), createConnection: () => socket })
+  return http.request({ ...requestOptions(origin, head), createConnection: () => socket })
 }
 
 /** Whether a failed request had found its connection closed by the server, so that it cannot have been served. */

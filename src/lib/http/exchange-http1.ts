@@ -1,13 +1,16 @@
 /** An exchange over HTTP/1.1, on node:http's request and response. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 import { readWhole } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Exchange, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
 import { BodyError, INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
+import { http } from './node-http.ts'
 import type { ServerContext } from './server-context.ts'
+
+/** Bytes are turned into a string up to here; beyond, copying them costs more than a second write. */
+const SMALL_BODY_BYTES = 16 << 10
 
 export class Http1Exchange implements Exchange {
   readonly version = '1.1' as const
@@ -102,7 +105,8 @@ export class Http1Exchange implements Exchange {
     // latin1 has one byte per character, so that the length is right for both.
     response.writeHead(status, this.#complete(headers, status === 204 || status === 304 ? undefined : body.length))
     // A string is joined with the head and leaves in one write; see the measurements in docs on hot paths.
-    response.end(body, 'latin1')
+    const isSmall = typeof body !== 'string' && body.length <= SMALL_BODY_BYTES
+    response.end(isSmall ? body.toString('latin1') : body, 'latin1')
   }
 
   async respondPieces(status: number, headers: HeaderList, { pieces, lengthBytes }: Pieces): Promise<void> {
@@ -138,7 +142,7 @@ export class Http1Exchange implements Exchange {
 
   #begin(): ServerResponse {
     if (this.#response === undefined) {
-      const response = new ServerResponse(this.#request)
+      const response = new http.ServerResponse(this.#request)
       response.shouldKeepAlive = false
       response.assignSocket(this.#request.socket)
       response.on('finish', () => this.#request.socket.destroySoon())

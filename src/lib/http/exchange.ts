@@ -118,10 +118,14 @@ export class BodyError extends Error {
   }
 }
 
+const CHUNK_END = Buffer.from('\r\n')
+
 /** A frame for `writeFrame`. */
 export function shareFrame(body: Buffer): SharedFrame {
-  const chunked = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
-  return { body, chunked }
+  const head = Buffer.from(`${body.length.toString(16)}\r\n`)
+  const chunked = Buffer.concat([head, body, CHUNK_END])
+  // The same memory, so that frames that are kept do not weigh twice.
+  return { body: chunked.subarray(head.length, head.length + body.length), chunked }
 }
 
 /** Every value of a header, in order, by lower-case name. */
@@ -136,28 +140,52 @@ export function headerValues({ rawHeaders }: Pick<Exchange, 'rawHeaders'>, name:
 export const PLAIN_TEXT: HeaderList = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Options', 'nosniff']
 export const INTERNAL_ERROR = 'Internal Server Error\n'
 
-/** Pieces are sent in portions of about this size: fewer system calls, and still short turns. */
+/** Small pieces are gathered up to about this size: fewer system calls, and still short turns. */
 const PORTION_BYTES = 256 << 10
+/** A piece this large is sent as it is: copying it would cost about as much as encrypting it. */
+const LARGE_PIECE_BYTES = 32 << 10
 
 /** Sends pieces in portions, waiting whenever the client is behind; a source that fails breaks the answer off. */
 export async function sendPieces(writer: ResponseWriter, pieces: Pieces['pieces']): Promise<void> {
-  let portion: Buffer[] = []
-  let size = 0
+  const small = new Portion(writer)
   try {
     for await (const piece of pieces) {
-      portion.push(piece)
-      size += piece.length
-      if (size < PORTION_BYTES) continue
+      const isLarge = piece.length >= LARGE_PIECE_BYTES
+      if (!isLarge && small.add(piece) < PORTION_BYTES) continue
       if (writer.isClosed) return
-      const hasRoom = writer.write(portion.length === 1 ? piece : Buffer.concat(portion, size))
-      portion = []
-      size = 0
+      let hasRoom = small.flush()
+      if (isLarge) hasRoom = writer.write(piece)
       if (!hasRoom) await writer.drained()
     }
   } catch (error) {
     writer.abort()
     throw error
   }
-  if (size > 0) writer.write(Buffer.concat(portion, size))
+  small.flush()
   writer.end()
+}
+
+/** Pieces that wait to be sent together. */
+class Portion {
+  readonly #writer: ResponseWriter
+  #pieces: Buffer[] = []
+  #size = 0
+
+  constructor(writer: ResponseWriter) {
+    this.#writer = writer
+  }
+
+  /** Returns how much is waiting now. */
+  add(piece: Buffer): number {
+    this.#pieces.push(piece)
+    return (this.#size += piece.length)
+  }
+
+  flush(): boolean {
+    if (this.#size === 0) return true
+    const whole = Buffer.concat(this.#pieces, this.#size)
+    this.#pieces = []
+    this.#size = 0
+    return this.#writer.write(whole)
+  }
 }

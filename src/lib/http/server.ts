@@ -3,7 +3,6 @@
  * Sockets are accepted here and handed to node:http and node:http2, which never listen themselves.
  */
 import type { IncomingMessage, Server as Http1Server, ServerResponse } from 'node:http'
-import { createServer as createHttp1Server } from 'node:http'
 import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -19,6 +18,7 @@ import { Http2Exchange } from './exchange-http2.ts'
 import type { Exchange } from './exchange.ts'
 import type { BoundAddress, ListenAddress } from './listen.ts'
 import { listen } from './listen.ts'
+import { http } from './node-http.ts'
 import type { HttpLimits, ServerContext } from './server-context.ts'
 import { createServerContext, DEFAULT_LIMITS } from './server-context.ts'
 import type { ServerTls, TlsServer } from './tls.ts'
@@ -134,7 +134,7 @@ function createSecure(state: State, material: ServerTls, http1: Http1Server): Tl
 function createHttp1(state: State): Http1Server {
   const { limits, options } = state
   const upgrades = new Set(options.upgrades)
-  const server = createHttp1Server({
+  const server = http.createServer({
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,

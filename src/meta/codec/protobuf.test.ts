@@ -13,7 +13,8 @@ import { decodeMessage } from './protobuf-decode.ts'
 import {
   decodeEnvelope,
   encodeEnvelope,
-  encodeListMessage,
+  encodeEnvelopeAround,
+  encodeListItems,
   encodeMessage,
   encodeProtobuf,
   isProtobuf,
@@ -298,9 +299,11 @@ describe('the envelope', () => {
   })
 
   it('holds lists made of ready messages', () => {
-    const list = encodeListMessage(Buffer.from('0a00', 'hex'), [Buffer.from('a'), Buffer.from('bc')])
-    assert.equal(list.toString('hex'), '0a020a0012016112026263')
-    assert.equal(decodeEnvelope(encodeEnvelope(gvk, list)).message.toString('hex'), list.toString('hex'))
+    const metadata = Buffer.from('0a020a00', 'hex')
+    const items = encodeListItems([Buffer.from('a'), Buffer.from('bc')])
+    assert.equal(items.toString('hex'), '12016112026263')
+    const { head, tail } = encodeEnvelopeAround(gvk, metadata, items.length)
+    assert.deepEqual(Buffer.concat([head, items, tail]), encodeEnvelope(gvk, Buffer.concat([metadata, items])))
   })
 
   for (const [bytes, message] of [

@@ -30,12 +30,29 @@ export function encodeMessage(schema: StructSchema, object: JsonObject): Buffer 
 /** The envelope around a message. */
 export function encodeEnvelope(gvk: GroupVersionKind, message: Uint8Array): Buffer {
   writer.reset()
-  // contentType and contentEncoding, which upstream writes and nobody reads.
-  writer.string('')
-  writer.tag(4, WIRE.bytes)
-  writer.string('')
-  writer.tag(3, WIRE.bytes)
-  writer.view(message)
+  writer.raw(ENVELOPE_TAIL)
+  writer.raw(message)
+  writeEnvelopeHead(gvk, message.length)
+  return writer.finish()
+}
+
+/** An envelope in two halves, for a message too large to be copied: `start`, then `restBytes` that go in between. */
+export function encodeEnvelopeAround(
+  gvk: GroupVersionKind,
+  start: Uint8Array,
+  restBytes: number,
+): { readonly head: Buffer; readonly tail: Buffer } {
+  writer.reset()
+  writer.raw(start)
+  writeEnvelopeHead(gvk, start.length + restBytes)
+  return { head: writer.finish(), tail: ENVELOPE_TAIL }
+}
+
+/** contentType and contentEncoding, which upstream writes and nobody reads. */
+const ENVELOPE_TAIL = Buffer.from([0x1a, 0, 0x22, 0])
+
+function writeEnvelopeHead(gvk: GroupVersionKind, messageBytes: number): void {
+  writer.uint32(messageBytes)
   writer.tag(2, WIRE.bytes)
   const mark = writer.length
   writer.string(gvk.kind)
@@ -45,18 +62,15 @@ export function encodeEnvelope(gvk: GroupVersionKind, message: Uint8Array): Buff
   writer.lengthSince(mark)
   writer.tag(1, WIRE.bytes)
   writer.raw(MAGIC)
-  return writer.finish()
 }
 
-/** The message of a list from those of its metadata and its items. */
-export function encodeListMessage(metadata: Uint8Array, items: readonly Uint8Array[]): Buffer {
+/** Messages as items of a list: what follows its metadata, or other items. */
+export function encodeListItems(items: readonly Uint8Array[]): Buffer {
   writer.reset()
   for (const item of items.toReversed()) {
     writer.view(item)
     writer.tag(2, WIRE.bytes)
   }
-  writer.view(metadata)
-  writer.tag(1, WIRE.bytes)
   return writer.finish()
 }
 

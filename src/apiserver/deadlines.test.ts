@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+
+import { createDeadlines } from './deadlines.ts'
+
+describe('deadlines', () => {
+  it('fall due in order, each after its own time, and not when cancelled', async () => {
+    const clock = createVirtualClock()
+    const deadlines = createDeadlines(clock, 60_000)
+    const late: string[] = []
+    deadlines(60_000, () => late.push(`a at ${clock.elapsed()}`))
+    await clock.advance(10_000)
+    const b = deadlines(60_000, () => late.push('b'))
+    deadlines(1000, () => late.push(`wish at ${clock.elapsed()}`))
+    await clock.advance(10_000)
+    deadlines(60_000, () => late.push(`c at ${clock.elapsed()}`))
+    b.cancel()
+    await clock.advance(200_000)
+    assert.deepEqual(late, ['wish at 11000', 'a at 60000', 'c at 80000'])
+  })
+
+  it('need one timer however many there are, and none when all are over', async () => {
+    const clock = createVirtualClock()
+    const deadlines = createDeadlines(clock, 60_000)
+    const running = Array.from({ length: 100 }, () => deadlines(60_000, () => assert.fail('Was cancelled')))
+    assert.equal(clock.pending, 1)
+    for (const deadline of running) deadline.cancel()
+    await clock.advance(60_000)
+    assert.equal(clock.pending, 0)
+  })
+})

@@ -1,0 +1,44 @@
+/**
+ * Deadlines of running requests. Nearly all have the same length and so fall due in the order in which they began: one
+ * queue and one timer serve them all, where a timer for each request would cost as much as finding its object.
+ */
+import type { Clock, Timer } from '#lib/clock.ts'
+
+/** Runs `late` after `limitMs`, unless cancelled before. */
+export type Deadlines = (limitMs: number, late: () => void) => Timer
+
+interface Deadline extends Timer {
+  readonly dueMs: number
+  readonly late: () => void
+}
+
+/** `usualMs` is the length that goes through the queue; others get a timer of their own. */
+export function createDeadlines(clock: Clock, usualMs: number): Deadlines {
+  /** In the order in which they fall due. */
+  const queue = new Set<Deadline>()
+  let isArmed = false
+  const arm = (delayMs: number): void => {
+    isArmed = true
+    clock.after(delayMs, sweep, { background: true })
+  }
+  const sweep = (): void => {
+    isArmed = false
+    const nowMs = clock.elapsed()
+    for (const deadline of queue) {
+      if (deadline.dueMs > nowMs) return arm(deadline.dueMs - nowMs)
+      queue.delete(deadline)
+      deadline.late()
+    }
+  }
+  return (limitMs, late) => {
+    if (limitMs !== usualMs) return clock.after(limitMs, late, { background: true })
+    const deadline: Deadline = {
+      dueMs: clock.elapsed() + usualMs,
+      late,
+      cancel: () => void queue.delete(deadline),
+    }
+    queue.add(deadline)
+    if (!isArmed) arm(usualMs)
+    return deadline
+  }
+}

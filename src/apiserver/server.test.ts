@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import type { Answer } from './call.ts'
+import { createCors } from './cors.ts'
+import { createInflight } from './inflight.ts'
+import type { User } from './registry/resource.ts'
+import { type ApiServerOptions, createApiServer } from './server.ts'
+
+interface Sent {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const ok: Answer = { status: 200, contentType: 'text/plain', body: 'ok' }
+const jane: User = { name: 'jane', uid: '', groups: [], extra: {} }
+
+function exchangeOf(asked: Required<Asked>, sent: (answer: Sent) => void): Exchange {
+  const { method, path, headers } = asked
+  const respond: Exchange['respond'] = (status, list, body = '') => {
+    const pairs = list.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), list[at + 1] ?? ''] as const] : []))
+    sent({ status, headers: Object.fromEntries(pairs), body: body.toString() })
+  }
+  const rawHeaders = Object.entries(headers).flat()
+  return { method, path, headers, rawHeaders, respond, signal: new AbortController().signal } as unknown as Exchange
+}
+
+interface Asked {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Record<string, string>
+}
+
+function createServer(options: Partial<ApiServerOptions>): (asked?: Asked) => Promise<Sent> {
+  const serve = createApiServer({
+    clock: createVirtualClock(),
+    random: createSeededRandom(1),
+    authenticate: () => jane,
+    authorize: () => ({ allowed: true, reason: '' }),
+    dispatch: () => Promise.resolve(ok),
+    knowsGroup: () => true,
+    routes: () => ok,
+    encoder: {
+      value: (value, _form, status) => ({ status, contentType: 'application/json', body: JSON.stringify(value) }),
+    },
+    ...options,
+  })
+  return async ({ method = 'GET', path = '/api/v1/namespaces/a/pods', headers = {} } = {}) => {
+    const answered = Promise.withResolvers<Sent>()
+    await serve(exchangeOf({ method, path, headers }, answered.resolve))
+    return answered.promise
+  }
+}
+
+const broken = (): Promise<Answer> => Promise.reject(new Error('broken'))
+
+describe('the filters of the API server', () => {
+  it('turn away, with a time to come back, what is too much at once', async () => {
+    const held = Promise.withResolvers<Answer>()
+    const inflight = createInflight({ maxReading: 1, maxMutating: 1 })
+    const ask = createServer({ inflight, dispatch: () => held.promise })
+    const first = ask()
+    await new Promise(setImmediate)
+    const second = await ask()
+    assert.equal(second.status, 429)
+    assert.equal(second.headers['retry-after'], '1')
+    assert.equal(second.body, 'Too many requests, please try again later.\n')
+    held.resolve(ok)
+    assert.equal((await first).status, 200)
+    assert.equal((await ask()).status, 200)
+    assert.equal(inflight.running('readOnly'), 0)
+  })
+
+  it('give the place back when a request fails', async () => {
+    const inflight = createInflight({ maxReading: 1, maxMutating: 1 })
+    assert.equal((await createServer({ inflight, dispatch: broken })()).status, 500)
+    assert.equal(inflight.running('readOnly'), 0)
+  })
+
+  it('ask who is meant before they ask whether they may', async () => {
+    const users: string[] = []
+    const ask = createServer({
+      impersonate: (user) => ({ ...user, name: `${user.name}'s friend` }),
+      authorize(user) {
+        users.push(user.name)
+        return { allowed: false, reason: 'no' }
+      },
+    })
+    assert.equal((await ask()).status, 403)
+    assert.deepEqual(users, ["jane's friend"])
+  })
+
+  it('refuse those without credentials where anonymous users are not wanted', async () => {
+    assert.equal((await createServer({ authenticate: () => undefined })()).status, 200)
+    assert.equal((await createServer({ authenticate: () => undefined, allowsAnonymous: false })()).status, 401)
+  })
+
+  it('answer preflights before anybody is asked who they are', async () => {
+    const ask = createServer({ cors: createCors(['//a$']), authenticate: () => assert.fail('asked') })
+    const got = await ask({ method: 'OPTIONS', headers: { origin: 'https://a' } })
+    assert.equal(got.status, 204)
+    assert.equal(got.headers['access-control-allow-credentials'], 'true')
+  })
+
+  it('put fixed headers on answers and on errors', async () => {
+    const fixedHeaders = ['Strict-Transport-Security', 'max-age=1']
+    for (const dispatch of [() => Promise.resolve(ok), broken]) {
+      const got = await createServer({ fixedHeaders, dispatch })()
+      assert.equal(got.headers['strict-transport-security'], 'max-age=1')
+    }
+  })
+
+  it('tell the observer the code of every answer', async () => {
+    const codes: number[] = []
+    const observe = (): { end(code: number): void } => ({ end: (code) => void codes.push(code) })
+    await createServer({ observe })()
+    await createServer({ observe, authorize: () => ({ allowed: false, reason: '' }) })()
+    await createServer({ observe, dispatch: broken })()
+    assert.deepEqual(codes, [200, 403, 500])
+  })
+})

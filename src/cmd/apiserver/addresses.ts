@@ -1,0 +1,74 @@
+/** Where the server listens, and by which names and addresses others reach it. */
+import { networkInterfaces } from 'node:os'
+
+import type { ApiServer } from '#apiserver/apiserver.ts'
+import { type Cidr, formatIp, parseCidr } from '#lib/cidr.ts'
+import type { ServerTls } from '#lib/http/tls.ts'
+import { ProgramError } from '#lib/program.ts'
+
+import type { ApiServerFlags } from './flags.ts'
+import type { ServerPlan } from './plan.ts'
+
+const EVERYWHERE: ReadonlySet<string> = new Set(['', '0.0.0.0', '::'])
+
+/** Throws ProgramError when it cannot be. */
+export async function listen(
+  server: ApiServer,
+  { serving: { host, port, reusePort } }: ServerPlan,
+  tls: ServerTls,
+): Promise<{ readonly host: string; readonly port: number }> {
+  // `::` takes both families; a machine without IPv6 has only the other.
+  const hosts = EVERYWHERE.has(host) ? ['::', '0.0.0.0'] : [host]
+  for (const each of hosts) {
+    try {
+      const bound = await server.listen({ host: each, port, reusePort }, tls)
+      if ('port' in bound) return bound
+    } catch (cause) {
+      const { code, message } = cause as NodeJS.ErrnoException
+      if ((code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL') && each !== hosts.at(-1)) continue
+      throw new ProgramError(`failed to create listener: failed to listen on ${bracketed(each)}:${port}: ${message}`, {
+        cause,
+      })
+    }
+  }
+  throw new ProgramError('failed to create listener')
+}
+
+export function isLoopback(address: string): boolean {
+  return address === '::1' || address.startsWith('127.')
+}
+
+/** The address given, else the one listened on, else the first of this machine that others can reach. */
+export function advertisedAddress(flags: ApiServerFlags): string {
+  const given = flags['advertise-address']
+  if (given !== '') return given
+  const bound = flags['bind-address']
+  if (!EVERYWHERE.has(bound) && !isLoopback(bound)) return bound
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  const outside = all.filter(({ internal, scopeid }) => !internal && !scopeid)
+  return (outside.find(({ family }) => family === 'IPv4') ?? outside[0])?.address ?? '127.0.0.1'
+}
+
+/** What a certificate of our own is for. */
+export function ownNames(flags: ApiServerFlags, plan: ServerPlan, address: string): string[] {
+  const firstOf = ({ family, base }: Cidr): string => formatIp({ family, value: base + 1n })
+  const services = plan.serviceCidr.split(',').flatMap((text) => parseCidr(text.trim()) ?? [])
+  const external = flags['external-hostname']
+  return [
+    ...new Set([
+      'localhost',
+      'kubernetes',
+      'kubernetes.default',
+      'kubernetes.default.svc',
+      ...(external === '' ? [] : [external]),
+      '127.0.0.1',
+      '::1',
+      address,
+      ...services.map(firstOf),
+    ]),
+  ]
+}
+
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}

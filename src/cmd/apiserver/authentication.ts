@@ -1,0 +1,152 @@
+/** Who is who, as the flags say: authorities, keys and tokens out of their files, followed while the server runs. */
+import { findRequestHeaderRisk } from '#apiserver/authenticators/request-header.ts'
+import { createStaticTokenAuthenticator } from '#apiserver/authenticators/static-token.ts'
+import type { AuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
+import { createJsonFetcher } from '#apiserver/credentials/provider-keys.ts'
+import { createHttpClient } from '#lib/http/client.ts'
+import { type VerifyingKey, verifyingKey } from '#lib/jwt/key.ts'
+import { type ProgramContext, ProgramError } from '#lib/program.ts'
+import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
+import { parsePublicKeys } from '#lib/x509/key.ts'
+
+import type { ServerSettings } from '../control-plane.ts'
+import type { ApiServerFlags } from './flags.ts'
+import type { LiveFiles } from './live-files.ts'
+import { createReviewClient } from './review-client.ts'
+
+type Authentication = NonNullable<ServerSettings['authentication']>
+type Tools = Pick<ProgramContext, 'clock' | 'readFile'> & {
+  readonly files: LiveFiles
+  /** Told that there are new authorities. */
+  readonly changed: () => void
+}
+
+export interface LoadedAuthentication {
+  readonly authentication: Authentication
+  /** What aggregated servers are told of it. */
+  readonly published: AuthenticationConfig
+  /** PEM of all authorities that may have signed what clients show, as it is now; asked for in the handshake. */
+  readonly clientAuthorities: () => readonly string[]
+  /** What ServiceAccount tokens are verified with. */
+  readonly tokenKeys: () => readonly VerifyingKey[]
+}
+
+/** Throws ProgramError for files that cannot be used. */
+export async function loadAuthentication(flags: ApiServerFlags, tools: Tools): Promise<LoadedAuthentication> {
+  const { files, readFile } = tools
+  const clients = await openAuthorities(tools, flags['client-ca-file'])
+  const proxies = await openAuthorities(tools, flags['requestheader-client-ca-file'])
+  const headers = {
+    allowedNames: flags['requestheader-allowed-names'],
+    usernameHeaders: flags['requestheader-username-headers'],
+    uidHeaders: flags['requestheader-uid-headers'],
+    groupHeaders: flags['requestheader-group-headers'],
+    extraHeaderPrefixes: flags['requestheader-extra-headers-prefix'],
+  }
+  const { allowedNames } = headers
+  const risk = findRequestHeaderRisk(proxies?.().certificates ?? [], clients?.().certificates ?? [], allowedNames)
+  if (risk !== undefined) throw new ProgramError(risk)
+  const tokenKeys = await openTokenKeys(flags, files)
+  const tokenFile = flags['token-auth-file']
+  return {
+    authentication: {
+      ...(proxies !== undefined && {
+        requestHeader: {
+          ...headers,
+          authorities: () => proxies().certificates,
+        },
+      }),
+      ...(clients !== undefined && { clientCert: { authorities: () => clients().certificates } }),
+      ...(tokenFile !== '' && { staticTokens: await readTokens(tokenFile, readFile) }),
+      serviceAccounts: {
+        issuers: flags['service-account-issuer'],
+        keys: tokenKeys,
+        lookup: flags['service-account-lookup'],
+      },
+      bootstrapTokens: flags['enable-bootstrap-token-auth'],
+      ...(await loadOidc(flags, tools)),
+      ...(await loadWebhook(flags, tools)),
+    },
+    published: {
+      clientAuthorities: clients?.().pem ?? '',
+      ...(proxies !== undefined && { requestHeader: { ...headers, authorities: proxies().pem } }),
+    },
+    clientAuthorities: () => [clients, proxies].flatMap((open) => (open === undefined ? [] : [open().pem])),
+    tokenKeys,
+  }
+}
+
+/** The text, which makes sense. */
+async function readTokens(file: string, readFile: ProgramContext['readFile']): Promise<string> {
+  const text = await readFile(file).catch(unreadable(file))
+  try {
+    createStaticTokenAuthenticator(text, { apiAudiences: [] })
+    return text
+  } catch (cause) {
+    throw new ProgramError(`--token-auth-file: ${(cause as Error).message}`, { cause })
+  }
+}
+
+interface Authorities {
+  readonly pem: string
+  readonly certificates: readonly Certificate[]
+}
+
+function openAuthorities({ files, changed }: Tools, file: string): Promise<(() => Authorities) | undefined> {
+  if (file === '') return Promise.resolve(undefined)
+  return files.open([file], readAuthorities, changed)
+}
+
+function readAuthorities([pem = '']: readonly string[]): Authorities {
+  const certificates = parseBundle(pem)
+  if (certificates.length === 0) throw new Error('there is no certificate in it')
+  return { pem, certificates }
+}
+
+/** Without files of their own, tokens are verified with what signs them. */
+function openTokenKeys(flags: ApiServerFlags, files: LiveFiles): Promise<() => readonly VerifyingKey[]> {
+  const given = flags['service-account-key-file']
+  const paths = given.length === 0 ? [flags['service-account-signing-key-file']] : given
+  return files.open(paths, (texts) => texts.flatMap(parsePublicKeys).map((key) => verifyingKey(key)))
+}
+
+async function loadOidc(flags: ApiServerFlags, { clock, readFile }: Tools): Promise<Pick<Authentication, 'oidc'>> {
+  const issuerUrl = flags['oidc-issuer-url']
+  if (issuerUrl === '') return {}
+  const file = flags['oidc-ca-file']
+  const ca = file === '' ? undefined : await readFile(file).catch(unreadable(file))
+  const client = createHttpClient({ clock, ...(ca !== undefined && { tls: { ca } }) })
+  const usernamePrefix = flags['oidc-username-prefix']
+  const groupsClaim = flags['oidc-groups-claim']
+  return {
+    oidc: {
+      fetchJson: createJsonFetcher(client),
+      issuerUrl,
+      clientId: flags['oidc-client-id'],
+      usernameClaim: flags['oidc-username-claim'],
+      ...(usernamePrefix !== '' && { usernamePrefix }),
+      ...(groupsClaim !== '' && { groupsClaim }),
+      groupsPrefix: flags['oidc-groups-prefix'],
+      requiredClaims: Object.fromEntries(flags['oidc-required-claim']),
+      signingAlgs: flags['oidc-signing-algs'],
+    },
+  }
+}
+
+async function loadWebhook(flags: ApiServerFlags, tools: Tools): Promise<Pick<Authentication, 'webhook'>> {
+  const file = flags['authentication-token-webhook-config-file']
+  if (file === '') return {}
+  return {
+    webhook: {
+      send: await createReviewClient(file, tools),
+      version: flags['authentication-token-webhook-version'],
+      ttlMs: flags['authentication-token-webhook-cache-ttl'],
+    },
+  }
+}
+
+function unreadable(file: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new ProgramError(`Cannot read "${file}": ${(cause as Error).message}`, { cause })
+  }
+}

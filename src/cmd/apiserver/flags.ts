@@ -1,0 +1,57 @@
+/** Every flag of kube-apiserver, in upstream's groups and order. */
+import type { FlagGroups } from '#lib/flags/flags.ts'
+
+import {
+  ADMISSION_FLAGS,
+  type AdmissionValues,
+  AUTHENTICATION_FLAGS,
+  type AuthenticationValues,
+  AUTHORIZATION_FLAGS,
+  type AuthorizationValues,
+  ENABLEMENT_FLAGS,
+  type EnablementValues,
+} from './access-flags.ts'
+import { AUDIT_FLAGS } from './audit-flags.ts'
+import {
+  CLOUD_FLAGS,
+  EGRESS_FLAGS,
+  FEATURE_FLAGS,
+  GENERIC_FLAGS,
+  type GenericValues,
+  METRICS_FLAGS,
+  MISC_FLAGS,
+  type MiscValues,
+  SERVER_LOG_FLAGS,
+  TRACE_FLAGS,
+} from './general-flags.ts'
+import { SERVING_FLAGS, type ServingValues, STORAGE_FLAGS, type StorageValues } from './serving-flags.ts'
+
+export const APISERVER_FLAGS: FlagGroups = {
+  generic: GENERIC_FLAGS,
+  etcd: STORAGE_FLAGS,
+  'secure serving': SERVING_FLAGS,
+  auditing: AUDIT_FLAGS,
+  features: FEATURE_FLAGS,
+  authentication: AUTHENTICATION_FLAGS,
+  authorization: AUTHORIZATION_FLAGS,
+  'cloud provider': CLOUD_FLAGS,
+  'API enablement': { ...ENABLEMENT_FLAGS },
+  'egress selector': EGRESS_FLAGS,
+  admission: ADMISSION_FLAGS,
+  metrics: METRICS_FLAGS,
+  logs: SERVER_LOG_FLAGS,
+  traces: TRACE_FLAGS,
+  misc: MISC_FLAGS,
+}
+
+/** The flags that mean something here, by name. */
+export interface ApiServerFlags
+  extends
+    GenericValues,
+    StorageValues,
+    ServingValues,
+    AuthenticationValues,
+    AuthorizationValues,
+    EnablementValues,
+    AdmissionValues,
+    MiscValues {}

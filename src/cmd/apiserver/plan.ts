@@ -1,0 +1,283 @@
+/**
+ * What the flags ask for, checked and put in order. Pure: files are named here and read elsewhere. What is wrong is said
+ * all at once, in upstream's words where it has any.
+ */
+import type { SecureVersion } from 'node:tls'
+
+import { admissionFlagErrors } from '#admission/index.ts'
+import { pinsHost } from '#apiserver/cors.ts'
+import { parseCidr } from '#lib/cidr.ts'
+import { compileRegexp } from '#lib/regexp.ts'
+
+import { authenticationErrors } from './authentication-plan.ts'
+import type { NamedCertificate, PortRange } from './flag-kinds.ts'
+import type { ApiServerFlags } from './flags.ts'
+import { type RuntimeConfig, runtimeConfigErrors, goneVersions } from './runtime-config.ts'
+import { cipherNames, tlsVersion } from './tls-names.ts'
+
+export interface ServingPlan {
+  readonly host: string
+  /** 0: any. */
+  readonly port: number
+  readonly reusePort: boolean
+  /** Both, or neither: then they are in `certDir`, or will be. */
+  readonly certFile: string
+  readonly keyFile: string
+  readonly certDir: string
+  readonly sni: readonly NamedCertificate[]
+  readonly minVersion: SecureVersion
+  /** OpenSSL's names; absent: the default. */
+  readonly ciphers?: readonly string[]
+  /** Absent: the default. */
+  readonly maxStreams?: number
+}
+
+export interface DatastorePlan {
+  /** As `openBackend` takes it; a relative path of sqlite's is still relative. */
+  readonly location: string
+  readonly historyMs: number
+  readonly caFile: string
+  readonly certFile: string
+  readonly keyFile: string
+}
+
+export interface ServerPlan {
+  readonly serving: ServingPlan
+  readonly datastore: DatastorePlan
+  readonly authorizationModes: readonly string[]
+  readonly allowsAnonymous: boolean
+  /** One block, or one of each family. */
+  readonly serviceCidr: string
+  readonly nodePorts: PortRange
+  readonly runtimeConfig: RuntimeConfig
+  readonly apiAudiences: readonly string[]
+  /** Header of every answer; empty: none. */
+  readonly hsts: string
+}
+
+export interface Planned {
+  /** Absent when there are errors. */
+  readonly plan?: ServerPlan
+  readonly errors: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/** What a local cluster has when nothing is said; upstream warns too. */
+const DEFAULT_SERVICE_CIDR = '10.0.0.0/24'
+
+export function planServer(flags: ApiServerFlags): Planned {
+  const modes = flags['authorization-mode'].length === 0 ? ['AlwaysAllow'] : flags['authorization-mode']
+  const errors = [
+    ...storageErrors(flags),
+    ...servingErrors(flags),
+    ...genericErrors(flags),
+    ...authenticationErrors(flags),
+    ...authorizationErrors(flags, modes),
+    ...admissionFlagErrors({ enable: flags['enable-admission-plugins'], disable: flags['disable-admission-plugins'] }),
+    ...runtimeConfigErrors(flags['runtime-config']),
+    ...networkErrors(flags),
+  ]
+  const notes = findNotes(flags, modes)
+  if (errors.length > 0) return { errors, notes }
+  const plan: ServerPlan = {
+    serving: planServing(flags),
+    datastore: planDatastore(flags),
+    authorizationModes: modes,
+    // Somebody unknown must not be allowed everything.
+    allowsAnonymous: flags['anonymous-auth'] && !modes.includes('AlwaysAllow'),
+    serviceCidr: flags['service-cluster-ip-range'] || DEFAULT_SERVICE_CIDR,
+    nodePorts: flags['service-node-port-range'],
+    runtimeConfig: flags['runtime-config'],
+    apiAudiences:
+      flags['api-audiences'].length === 0 ? flags['service-account-issuer'].slice(0, 1) : flags['api-audiences'],
+    hsts: flags['strict-transport-security-directives'].join('; '),
+  }
+  return { plan, errors, notes }
+}
+
+function findNotes(flags: ApiServerFlags, modes: readonly string[]): string[] {
+  const notes = goneVersions(flags['runtime-config']).map(
+    (version) => `--runtime-config=${version} has no effect: this version is not served any more`,
+  )
+  if (flags['anonymous-auth'] && modes.includes('AlwaysAllow')) {
+    notes.push(
+      'AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer',
+    )
+  }
+  if (flags['service-cluster-ip-range'] === '') {
+    notes.push(
+      `No addresses for Services given: "${DEFAULT_SERVICE_CIDR}" it is; say so with --service-cluster-ip-range`,
+    )
+  }
+  return notes
+}
+
+function storageErrors(flags: ApiServerFlags): string[] {
+  const { datastore } = flags
+  const servers = flags['etcd-servers']
+  const mediaType = flags['storage-media-type']
+  const errors: string[] = []
+  if (servers.length === 0 && datastore === '') errors.push('--etcd-servers must be specified')
+  if (servers.length > 0 && datastore !== '') errors.push('--etcd-servers and --datastore cannot both be given')
+  if (!/^\/?registry\/?$/.test(flags['etcd-prefix'])) {
+    errors.push(`--etcd-prefix=${flags['etcd-prefix']} is not supported: keys begin with "/registry"`)
+  }
+  if (!['application/json', 'application/vnd.kubernetes.protobuf'].includes(mediaType)) {
+    errors.push(
+      `--storage-media-type "${mediaType}" invalid, allowed values: application/json, application/vnd.kubernetes.protobuf`,
+    )
+  }
+  if ((flags['etcd-certfile'] === '') !== (flags['etcd-keyfile'] === '')) {
+    errors.push('--etcd-certfile and --etcd-keyfile should be specified together')
+  }
+  if (flags['encryption-provider-config-automatic-reload'] && flags['encryption-provider-config'] === '') {
+    errors.push('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config')
+  }
+  return errors
+}
+
+function planDatastore(flags: ApiServerFlags): DatastorePlan {
+  const intervalMs = flags['etcd-compaction-interval']
+  return {
+    location: flags.datastore === '' ? flags['etcd-servers'].join(',') : flags.datastore,
+    historyMs: intervalMs === 0 ? Infinity : intervalMs,
+    caFile: flags['etcd-cafile'],
+    certFile: flags['etcd-certfile'],
+    keyFile: flags['etcd-keyfile'],
+  }
+}
+
+function servingErrors(flags: ApiServerFlags): string[] {
+  const port = flags['secure-port']
+  const errors = attempt(() => cipherNames(flags['tls-cipher-suites']))
+  errors.push(...attempt(() => tlsVersion(flags['tls-min-version'])))
+  if (port < 0 || port > 65_535)
+    errors.push(`--secure-port ${port} must be between 0 and 65535, inclusive. 0 picks a free port`)
+  if ((flags['tls-cert-file'] === '') !== (flags['tls-private-key-file'] === '')) {
+    errors.push('--tls-cert-file and --tls-private-key-file should be specified together')
+  }
+  return errors
+}
+
+function planServing(flags: ApiServerFlags): ServingPlan {
+  const suites = flags['tls-cipher-suites']
+  const streams = flags['http2-max-streams-per-connection']
+  return {
+    host: flags['bind-address'],
+    port: flags['secure-port'],
+    reusePort: flags['permit-port-sharing'],
+    certFile: flags['tls-cert-file'],
+    keyFile: flags['tls-private-key-file'],
+    certDir: flags['cert-dir'],
+    sni: flags['tls-sni-cert-key'],
+    minVersion: tlsVersion(flags['tls-min-version']),
+    ...(suites.length > 0 && { ciphers: cipherNames(suites) }),
+    ...(streams > 0 && { maxStreams: streams }),
+  }
+}
+
+const NOT_NEGATIVE = [
+  'max-requests-inflight',
+  'max-mutating-requests-inflight',
+  'request-timeout',
+  'min-request-timeout',
+  'shutdown-delay-duration',
+] as const
+
+function genericErrors(flags: ApiServerFlags): string[] {
+  const errors = NOT_NEGATIVE.filter((name) => flags[name] < 0).map((name) => `--${name} can not be negative value`)
+  for (const version of flags['emulated-version'].filter((text) => text !== '')) {
+    if (!/^(?:kube=)?v?1\.36(?:\.\d+)?$/.test(version)) {
+      errors.push(`--emulated-version=${version} is not supported: this is version 1.36 and emulates no other`)
+    }
+  }
+  for (const pattern of flags['cors-allowed-origins']) errors.push(...corsErrors(pattern))
+  const isDirective = (text: string): boolean => /^(?:max-age=\d+|includeSubDomains|preload)$/.test(text)
+  for (const directive of flags['strict-transport-security-directives'].filter((text) => !isDirective(text))) {
+    errors.push(
+      `--strict-transport-security-directives invalid: "${directive}"; allowed values: max-age=expireTime, includeSubDomains, preload`,
+    )
+  }
+  return errors
+}
+
+function corsErrors(pattern: string): string[] {
+  if (pattern === '') return ['empty value in --cors-allowed-origins']
+  const problem =
+    attempt(() => compileRegexp(pattern))[0] ??
+    (pinsHost(pattern) ? undefined : 'regular expression does not pin to start/end of host in the origin header')
+  return problem === undefined ? [] : [`--cors-allowed-origins has an invalid regular expression: ${problem}`]
+}
+
+const MODES: ReadonlySet<string> = new Set(['AlwaysAllow', 'AlwaysDeny', 'Webhook', 'RBAC', 'Node'])
+
+function authorizationErrors(flags: ApiServerFlags, modes: readonly string[]): string[] {
+  const file = flags['authorization-webhook-config-file']
+  const errors = modes
+    .filter((mode) => !MODES.has(mode))
+    .map((mode) =>
+      mode === 'ABAC'
+        ? 'authorization-mode "ABAC" is not supported: use RBAC'
+        : `authorization-mode "${mode}" is not a valid mode`,
+    )
+  if (modes.includes('Webhook') && file === '') {
+    errors.push("authorization-mode Webhook's authorization config file not passed")
+  }
+  if (!modes.includes('Webhook') && file !== '') {
+    errors.push('cannot specify --authorization-webhook-config-file without mode Webhook')
+  }
+  if (new Set(modes).size < modes.length) {
+    errors.push(`authorization-mode ${JSON.stringify(modes)} has mode specified more than once`)
+  }
+  return errors
+}
+
+/** Blocks must not be larger than upstream can allocate from. */
+const MAX_CIDR_BITS = 20
+
+function networkErrors(flags: ApiServerFlags): string[] {
+  const text = flags['service-cluster-ip-range']
+  const files = ['proxy-client', 'kubelet-client'] as const
+  const errors: string[] = []
+  if ((flags['proxy-client-cert-file'] === '') !== (flags['proxy-client-key-file'] === '')) {
+    errors.push(`--${files[0]}-cert-file and --${files[0]}-key-file should be specified together`)
+  }
+  if ((flags['kubelet-client-certificate'] === '') !== (flags['kubelet-client-key'] === '')) {
+    errors.push(`--${files[1]}-certificate and --${files[1]}-key should be specified together`)
+  }
+  if (flags['event-ttl'] <= 0) errors.push('--event-ttl must be greater than 0')
+  return text === '' ? errors : [...errors, ...cidrErrors(text.split(','))]
+}
+
+function cidrErrors(texts: readonly string[]): string[] {
+  if (texts.length > 2) return ['--service-cluster-ip-range must not contain more than two entries']
+  const blocks = texts.map((text) => parseCidr(text.trim()))
+  const errors: string[] = []
+  for (const [at, block] of blocks.entries()) {
+    if (block === undefined) {
+      errors.push(`--service-cluster-ip-range: "${texts[at]}" is not a CIDR block`)
+      continue
+    }
+    const bits = block.family === 4 ? 32 : 128
+    if (bits - block.prefixLength > MAX_CIDR_BITS && block.family === 4) {
+      errors.push(
+        `specified --service-cluster-ip-range is too large; for ${bits}-bit addresses, the mask must be >= ${bits - MAX_CIDR_BITS}`,
+      )
+    }
+  }
+  const [first, second] = blocks
+  if (first !== undefined && second !== undefined && first.family === second.family) {
+    errors.push('--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family')
+  }
+  return errors
+}
+
+/** The message of what is thrown, if anything is. */
+function attempt(task: () => unknown): string[] {
+  try {
+    task()
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { groups, type Kind } from '#apis/kinds.ts'
+
+import { configurationMap } from './flag-kinds.ts'
+import { createServedRule, goneVersions, runtimeConfigErrors } from './runtime-config.ts'
+
+function kindOf(group: string, version: string, plural: string): Kind {
+  const found = groups
+    .find(({ name }) => name === group)
+    ?.versions.find((one) => one.version === version)
+    ?.kinds.find((kind) => kind.plural === plural)
+  assert.ok(found, `${group}/${version}/${plural}`)
+  return found
+}
+
+describe('runtime config', () => {
+  const pods = kindOf('', 'v1', 'pods')
+  const deployments = kindOf('apps', 'v1', 'deployments')
+  const bundles = kindOf('certificates.k8s.io', 'v1beta1', 'clustertrustbundles')
+  for (const [text, kind, gateOn, expected] of [
+    ['', pods, true, true],
+    ['', deployments, true, true],
+    ['', bundles, true, false],
+    ['v1=false', pods, true, false],
+    ['apps/v1=false', deployments, true, false],
+    ['apps/v1=false', pods, true, true],
+    ['apps/v1/deployments=false', deployments, true, false],
+    ['apps/v1=false,apps/v1/deployments=true', deployments, true, true],
+    ['api/beta=true', bundles, true, true],
+    ['api/beta=true', bundles, false, false],
+    ['api/beta=true,certificates.k8s.io/v1beta1=false', bundles, true, false],
+    ['certificates.k8s.io/v1beta1', bundles, true, true],
+    ['certificates.k8s.io/v1beta1=true', bundles, false, false],
+    ['api/all=false,v1=true', pods, true, true],
+    ['api/all=false,v1=true', deployments, true, false],
+    ['api/all=false,api/ga=true', deployments, true, true],
+    ['api/all=true', bundles, true, true],
+    ['api/all=true,api/beta=false', bundles, true, false],
+  ] as const) {
+    it(`${expected ? 'serves' : 'leaves out'} ${kind.plural} with "${text}" and gates ${gateOn ? 'on' : 'off'}`, () => {
+      assert.equal(createServedRule(configurationMap.parse(text), () => gateOn)(kind), expected)
+    })
+  }
+
+  for (const [text, errors] of [
+    ['', []],
+    ['api/all=true,apps/v1=false,v1=true', []],
+    ['authorization.k8s.io/v1beta1=true', []],
+    ['api/all=false', ['invalid runtime-config with only api/all=false']],
+    ['zork/v1=true,b/v1', ['unknown api groups b/v1,zork/v1']],
+    ['apps/v7=true', ['group version apps/v7 that has not been registered']],
+    ['apps/v1=perhaps', ['invalid value apps/v1=perhaps']],
+    [
+      'apps/v1/Deployment=true',
+      [
+        'invalid key apps/v1/Deployment: group/version/resource and resource is always lowercase plural, not "Deployment"',
+      ],
+    ],
+  ] as const) {
+    it(`finds ${errors.length === 0 ? 'nothing' : 'something'} wrong with "${text}"`, () => {
+      assert.deepEqual(runtimeConfigErrors(configurationMap.parse(text)), errors)
+    })
+  }
+
+  it('tells which versions are asked for that are gone', () => {
+    const config = configurationMap.parse('authorization.k8s.io/v1beta1=true,apps/v1beta1=false,apps/v1=true')
+    assert.deepEqual(goneVersions(config), ['authorization.k8s.io/v1beta1'])
+  })
+})

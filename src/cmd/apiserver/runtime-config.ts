@@ -1,0 +1,98 @@
+/**
+ * `--runtime-config`: which versions and resources of the API are served. Maturity first (api/all, then ga, beta, alpha),
+ * then single versions, then single resources; the most special one wins. Upstream's rules (resourceconfig, v1.36).
+ */
+import { groups, type Kind } from '#apis/kinds.ts'
+import { apiVersionOf, isStable } from '#meta/kind.ts'
+
+export type RuntimeConfig = ReadonlyMap<string, string>
+
+const MATURITIES: readonly (readonly [key: string, matches: (version: string) => boolean])[] = [
+  ['api/all', () => true],
+  ['api/ga', (version) => /^v\d+$/.test(version)],
+  ['api/beta', (version) => /^v\d+beta\d+$/.test(version)],
+  ['api/alpha', (version) => /^v\d+alpha\d+$/.test(version)],
+]
+
+const MATURITY_KEYS: ReadonlySet<string> = new Set(MATURITIES.map(([key]) => key))
+
+/** What is wrong with it, in upstream's words where it has any. */
+export function runtimeConfigErrors(config: RuntimeConfig): string[] {
+  if (config.size === 1 && config.get('api/all') === 'false') return ['invalid runtime-config with only api/all=false']
+  const unknownGroups: string[] = []
+  const errors: string[] = []
+  for (const [key, value] of config) {
+    if (!['', 'true', 'false'].includes(value) || (MATURITY_KEYS.has(key) && value === '')) {
+      errors.push(`invalid value ${key}=${value}`)
+    }
+    if (MATURITY_KEYS.has(key)) continue
+    const { group, version, resource } = splitKey(key)
+    const known = groups.find(({ name }) => name === group)
+    const versions = known?.versions.find((one) => one.version === version)
+    if (known === undefined) unknownGroups.push(apiVersionOf({ group, version }))
+    else if (versions === undefined && !wasServed(group, version)) {
+      errors.push(`group version ${apiVersionOf({ group, version })} that has not been registered`)
+    } else if (resource !== undefined && resource !== resource.toLowerCase()) {
+      errors.push(
+        `invalid key ${key}: group/version/resource and resource is always lowercase plural, not "${resource}"`,
+      )
+    }
+  }
+  return unknownGroups.length === 0 ? errors : [`unknown api groups ${unknownGroups.sort().join(',')}`, ...errors]
+}
+
+/**
+ * Versions that went long ago, which old tools still ask for (RKE: authorization.k8s.io/v1beta1). Asking for them is
+ * harmless and serves nothing.
+ */
+const GONE: ReadonlySet<string> = new Set([
+  'apps/v1beta1',
+  'apps/v1beta2',
+  'authentication.k8s.io/v1beta1',
+  'authorization.k8s.io/v1beta1',
+  'batch/v1beta1',
+  'batch/v2alpha1',
+  'policy/v1beta1',
+  'rbac.authorization.k8s.io/v1alpha1',
+  'rbac.authorization.k8s.io/v1beta1',
+  'scheduling.k8s.io/v1beta1',
+  'settings.k8s.io/v1alpha1',
+  'storage.k8s.io/v1beta1',
+])
+
+function wasServed(group: string, version: string): boolean {
+  return GONE.has(apiVersionOf({ group, version }))
+}
+
+/** Versions that are asked for and will not be there: worth a line in the log. */
+export function goneVersions(config: RuntimeConfig): string[] {
+  return [...config].filter(([key, value]) => value !== 'false' && GONE.has(key)).map(([key]) => key)
+}
+
+/** Whether a kind is served. Its gate must be on too, whatever is asked for. */
+export function createServedRule(config: RuntimeConfig, isEnabled: (gate: string) => boolean): (kind: Kind) => boolean {
+  const value = (key: string): boolean | undefined => {
+    const text = config.get(key)
+    return text === undefined ? undefined : text !== 'false'
+  }
+  const byMaturity = (version: string): boolean => {
+    const asked = MATURITIES.filter(([key, matches]) => config.has(key) && matches(version))
+    const last = asked.at(-1)
+    return last === undefined ? isStable(version) : value(last[0]) === true
+  }
+  return (kind) => {
+    const { version, plural, gate } = kind
+    if (gate !== undefined && !isEnabled(gate)) return false
+    const name = kind.group === '' ? version : apiVersionOf(kind)
+    return value(`${name}/${plural}`) ?? value(name) ?? byMaturity(version)
+  }
+}
+
+/** `v1`, `apps/v1`, `apps/v1/deployments`; the core group may also be written `/v1`, and `api/v1` for old times' sake. */
+function splitKey(key: string): { readonly group: string; readonly version: string; readonly resource?: string } {
+  const [first = '', second, third] = key.split('/')
+  if (second === undefined) return { group: '', version: first }
+  if (first === 'v1') return { group: '', version: first, resource: second }
+  const group = first === 'api' ? '' : first
+  return { group, version: second, ...(third !== undefined && { resource: third }) }
+}

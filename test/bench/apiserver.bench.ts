@@ -1,0 +1,231 @@
+/**
+ * The API server from outside: reads, lists, durable writes, watches, start and memory, over TLS with a client
+ * certificate and the authorization a cluster has.
+ */
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+
+import { type Bench, quantile } from './bench.ts'
+import { encodeRequest, type Load, openConnection, pause, runLoad, sendAll } from './http-load.ts'
+import { measured, type ServerUnderTest, startOurs, type StartServer } from './server-under-test.ts'
+import { figure, type Table } from './table.ts'
+
+const WARM_UP_MS = 1500
+const RUN_MS = 2500
+const STARTS = 3
+/** Long enough after the start for everything that begins then to have ended. */
+const IDLE_AFTER_MS = 3000
+const WATCHERS = 100
+const EVENTS_PER_SECOND = 100
+const CHANGE_EVERY_MS = 10
+
+export const bench: Bench = {
+  about: `${measured}; requests over TLS, client and server on the same processors; ${WARM_UP_MS} ms warm-up, ${RUN_MS} ms measured`,
+  run: () => measureServer(startOurs),
+}
+
+/** All tables of one server. */
+export async function measureServer(start: StartServer): Promise<readonly Table[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-bench-'))
+  try {
+    const starts = await measureStarts(start, folder)
+    const server = await start(join(folder, 'load'), `sqlite:${join(folder, 'load.db')}`)
+    try {
+      await fill(server)
+      return [starts, await measureReads(server), await measureWrites(server), await measureWatches(server)]
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function measureStarts(start: StartServer, folder: string): Promise<Table> {
+  const readyMs: number[] = []
+  const residentMb: number[] = []
+  for (let round = 0; round < STARTS; round++) {
+    const own = join(folder, `start-${round}`)
+    const server = await start(own, `sqlite:${own}.db`)
+    await pause(IDLE_AFTER_MS)
+    readyMs.push(server.readyMs)
+    residentMb.push((await server.usage()).residentMb)
+    await server.stop()
+  }
+  const cells = [quantile(readyMs, 0.5), Math.min(...readyMs), quantile(residentMb, 0.5)]
+  return {
+    title: `start on an empty data directory, median of ${STARTS}`,
+    columns: ['', 'ready ms', 'fastest ms', 'resident MB idle'],
+    rows: [['sqlite', ...cells.map(figure)]],
+  }
+}
+
+const collectionOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
+
+/** About 1 KiB as stored, half of which does not compress, as in real objects. */
+function configMap(name: string): string {
+  const noise = createHash('sha512').update(name).digest('hex')
+  return JSON.stringify({
+    kind: 'ConfigMap',
+    apiVersion: 'v1',
+    metadata: { name, labels: { app: 'bench' } },
+    data: { noise: noise + noise.split('').toReversed().join(''), text: 'configuration '.repeat(16) },
+  })
+}
+
+function post(namespace: string, name: string): Buffer {
+  return encodeRequest({ method: 'POST', path: collectionOf(namespace), body: configMap(name) })
+}
+
+function change(namespace: string, name: string, turn: number): Buffer {
+  const body = JSON.stringify({ data: { turn: `${turn} ${performance.now()}` } })
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  return encodeRequest({ method: 'PATCH', path: `${collectionOf(namespace)}/${name}`, body, headers })
+}
+
+async function fill(server: ServerUnderTest): Promise<void> {
+  const namespaces = ['small', 'large', 'written', 'watched']
+  const namespace = (name: string): string =>
+    JSON.stringify({ kind: 'Namespace', apiVersion: 'v1', metadata: { name } })
+  const path = '/api/v1/namespaces'
+  await sendAll(
+    server,
+    namespaces.map((name) => encodeRequest({ method: 'POST', path, body: namespace(name) })),
+  )
+  const fillOne = (name: string, count: number): Buffer[] =>
+    Array.from({ length: count }, (_, index) => post(name, `object-${String(index).padStart(5, '0')}`))
+  await sendAll(server, [...fillOne('small', 500), ...fillOne('large', 5000), ...fillOne('watched', 1)])
+}
+
+interface Read {
+  readonly name: string
+  readonly clients: number
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** The namespace in which an object changes all the time meanwhile. */
+  readonly changing?: string
+}
+
+const gzip = { 'accept-encoding': 'gzip' }
+const protobuf = { accept: 'application/vnd.kubernetes.protobuf' }
+const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+const partial = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' }
+const small = collectionOf('small')
+const large = collectionOf('large')
+
+const READS: readonly Read[] = [
+  { name: 'GET', clients: 32, path: `${small}/object-00000` },
+  { name: 'GET, protobuf', clients: 32, path: `${small}/object-00000`, headers: protobuf },
+  { name: 'LIST 500', clients: 4, path: small },
+  { name: 'LIST 500, changing', clients: 4, path: small, changing: 'small' },
+  { name: 'LIST 500, gzip', clients: 4, path: small, headers: gzip },
+  { name: 'LIST 500, gzip, changing', clients: 4, path: small, headers: gzip, changing: 'small' },
+  { name: 'LIST 500, protobuf', clients: 4, path: small, headers: protobuf },
+  { name: 'LIST 500, protobuf, changing', clients: 4, path: small, headers: protobuf, changing: 'small' },
+  { name: 'LIST 500, metadata only', clients: 4, path: small, headers: partial },
+  { name: 'LIST 500, table', clients: 4, path: small, headers: table },
+  { name: 'LIST 500, by label', clients: 4, path: `${small}?labelSelector=app%3Dbench`, changing: 'small' },
+  { name: 'LIST 100 of 5,000', clients: 4, path: `${large}?limit=100` },
+  { name: 'LIST 5,000', clients: 4, path: large },
+  { name: 'LIST 5,000, changing', clients: 4, path: large, changing: 'large' },
+  { name: 'LIST 5,000, gzip', clients: 4, path: large, headers: gzip },
+]
+
+const LOAD_COLUMNS = ['', 'per second', 'p50 ms', 'p99 ms', 'server CPU us each', 'KB']
+
+async function measureReads(server: ServerUnderTest): Promise<Table> {
+  const rows: string[][] = []
+  for (const { name, clients, changing, ...request } of READS) {
+    const bytes = encodeRequest(request)
+    const stop = changing === undefined ? undefined : startChanging(server, changing)
+    rows.push(await loadRow(server, name, { clients, request: () => bytes }))
+    await stop?.()
+  }
+  return { title: 'reads', columns: LOAD_COLUMNS, rows }
+}
+
+async function loadRow(
+  server: ServerUnderTest,
+  name: string,
+  load: Pick<Load, 'clients' | 'request'>,
+): Promise<string[]> {
+  const result = await runLoad(server, { ...load, warmUpMs: WARM_UP_MS, durationMs: RUN_MS })
+  const { perSecond, p50Ms, p99Ms, cpuMicros, bytes } = result
+  return [name, ...[perSecond, p50Ms, p99Ms, cpuMicros, bytes / 1024].map(figure)]
+}
+
+/** Changes an object every few milliseconds; returns what ends it. */
+function startChanging(server: ServerUnderTest, namespace: string): () => Promise<void> {
+  const stop = new AbortController()
+  const changing = (async () => {
+    const { send, socket } = await openConnection(server)
+    for (let turn = 0; !stop.signal.aborted; turn++) {
+      const { status, text } = await send(change(namespace, 'object-00250', turn))
+      if (status >= 400) throw new Error(`The server answered ${status}: ${text.slice(0, 500)}`)
+      await pause(CHANGE_EVERY_MS)
+    }
+    socket.destroy()
+  })()
+  return () => {
+    stop.abort()
+    return changing
+  }
+}
+
+async function measureWrites(server: ServerUnderTest): Promise<Table> {
+  const rows: string[][] = []
+  for (const clients of [1, 16, 64]) {
+    const request = (turn: number): Buffer => post('written', `w-${clients}-${turn}`)
+    rows.push(await loadRow(server, `CREATE, ${clients} clients`, { clients, request }))
+  }
+  const update = (turn: number): Buffer => change('small', `object-${String(turn % 500).padStart(5, '0')}`, turn)
+  rows.push(await loadRow(server, 'PATCH (merge), 16 clients', { clients: 16, request: update }))
+  return { title: 'durable writes, sqlite', columns: LOAD_COLUMNS, rows }
+}
+
+/** Each event carries the moment it was sent; every watcher tells how long it took to arrive. */
+async function measureWatches(server: ServerUnderTest): Promise<Table> {
+  const delays: number[] = []
+  const sockets = await Promise.all(Array.from({ length: WATCHERS }, () => openWatch(server, delays)))
+  const { send, socket } = await openConnection(server)
+  await pause(500)
+  delays.length = 0
+  const before = await server.usage()
+  const start = performance.now()
+  let sent = 0
+  while (performance.now() - start < RUN_MS) {
+    await send(change('watched', 'object-00000', sent++))
+    await pause(Math.max(0, start + (sent * 1000) / EVENTS_PER_SECOND - performance.now()))
+  }
+  const spentMs = performance.now() - start
+  await pause(200)
+  const { cpuMs } = await server.usage()
+  for (const each of [socket, ...sockets]) each.destroy()
+  const cells = [
+    (sent * 1000) / spentMs,
+    delays.length / sent,
+    quantile(delays, 0.5),
+    quantile(delays, 0.99),
+    ((cpuMs - before.cpuMs) * 1000) / delays.length,
+  ]
+  return {
+    title: `watch, from sending the change to its arrival at ${WATCHERS} watchers with a connection each`,
+    columns: ['', 'events/s', 'received of each', 'p50 ms', 'p99 ms', 'server CPU us per delivery'],
+    rows: [[`${WATCHERS} watchers`, ...cells.map(figure)]],
+  }
+}
+
+async function openWatch(server: ServerUnderTest, delays: number[]): Promise<{ destroy(): void }> {
+  const { socket } = await openConnection(server)
+  socket.removeAllListeners('data')
+  socket.on('data', (piece: Buffer) => {
+    for (const [, sentMs] of piece.toString('latin1').matchAll(/"turn":"\d+ ([\d.]+)"/g)) {
+      delays.push(performance.now() - Number(sentMs))
+    }
+  })
+  socket.write(encodeRequest({ path: `${collectionOf('watched')}?watch=true` }))
+  return socket
+}

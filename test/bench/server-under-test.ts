@@ -1,0 +1,86 @@
+/**
+ * A server to be measured: started as people start it, in a process of its own, with what it costs the machine told by
+ * the kernel. The reference, upstream's kube-apiserver beside etcd, is to be another `StartServer`.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+export interface ServerUnderTest {
+  readonly port: number
+  /** PEM: whom to trust, and who we are. */
+  readonly tls: { readonly ca: string; readonly cert: string; readonly key: string }
+  /** From the start of the process until it said that it is ready. */
+  readonly readyMs: number
+  readonly usage: () => Promise<Usage>
+  readonly stop: () => Promise<void>
+}
+
+export interface Usage {
+  /** Of all its threads so far. On a machine that others use too this says more than requests a second. */
+  readonly cpuMs: number
+  readonly residentMb: number
+}
+
+/** `folder` is empty and the server's own; `datastore` is a value of `--datastore`. */
+export type StartServer = (folder: string, datastore: string) => Promise<ServerUnderTest>
+
+/** Linux counts processor time in these, whatever the kernel's own tick is. */
+const TICK_MS = 10
+
+/** What `npm run build` made, when it did: that is what people start. Else the sources, which start slower and larger. */
+const built = fileURLToPath(new URL('../../dist/hyperkube.mjs', import.meta.url))
+const sources = fileURLToPath(new URL('../../src/cmd/entry.ts', import.meta.url))
+
+/** Which of the two is measured, for people. */
+export const measured: string = existsSync(built) ? 'dist/hyperkube.mjs, as built last' : 'the sources, not built'
+
+export const startOurs: StartServer = (folder, datastore) =>
+  startProgram([existsSync(built) ? built : sources, 'up'], folder, datastore)
+
+/** Starts `hyperkube up`, or a script that takes the same flags. */
+export async function startProgram(
+  script: readonly string[],
+  folder: string,
+  datastore: string,
+): Promise<ServerUnderTest> {
+  const flags = ['--data-dir', folder, '--datastore', datastore, '--kubeconfig', join(folder, 'kubeconfig')]
+  const args = ['--disable-warning=ExperimentalWarning', ...script, ...flags, '--secure-port', '0', '-o', 'json']
+  const start = performance.now()
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'exit')
+  const lines = createInterface({ input: child.stdout })
+  const ready = await Promise.race([once(lines, 'line'), ended])
+  const readyMs = performance.now() - start
+  if (typeof ready[0] !== 'string') throw new Error(`The server ended with ${String(ready[0])} before it was ready`)
+  const { apiServer } = JSON.parse(ready[0]) as { apiServer: string }
+  const file = (name: string): Promise<string> => readFile(join(folder, 'pki', name), 'utf8')
+  const tls = { ca: await file('ca.crt'), cert: await file('admin.crt'), key: await file('admin.key') }
+  return {
+    port: Number(new URL(apiServer).port),
+    tls,
+    readyMs,
+    usage: () => usageOf(child.pid ?? 0),
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** Not a number where there is no /proc. */
+async function usageOf(pid: number): Promise<Usage> {
+  const [stat, status] = await Promise.all(
+    ['stat', 'status'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
+  )
+  // The name, second, is in parentheses and may hold anything; user and system time are the 14th and 15th.
+  const fields = (stat ?? '').slice((stat ?? '').lastIndexOf(')') + 2).split(' ')
+  const cpuMs = (Number(fields[11] ?? Number.NaN) + Number(fields[12] ?? Number.NaN)) * TICK_MS
+  const residentMb = Number(/^VmRSS:\s*(\d+)/m.exec(status ?? '')?.[1] ?? Number.NaN) / 1024
+  return { cpuMs, residentMb }
+}
