@@ -205,13 +205,30 @@ function settleIdentity({ metadata }: KubeObject, { info }: Call, namespaced: bo
 }
 
 function parseConfig(body: Buffer): Partial<KubeObject> & { metadata?: KubeObject['metadata'] } {
+  const value = parseJsonConfig(body) ?? parseYamlConfig(body)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw badRequestError('error decoding YAML: the patch is not an object')
+}
+
+/** kubectl sends JSON under the name of YAML, which it is too; reading it as JSON is many times faster. */
+function parseJsonConfig(body: Buffer): unknown {
+  if (body[0] !== OPENING_BRACE) return undefined
   try {
-    const value = parseYaml(body)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Partial<KubeObject>
+    return parseJson(body)
+  } catch (cause) {
+    if (cause instanceof JsonError) return undefined
+    throw cause
+  }
+}
+
+const OPENING_BRACE = 0x7b
+
+function parseYamlConfig(body: Buffer): unknown {
+  try {
+    return parseYaml(body)
   } catch (cause) {
     throw badRequestError(`error decoding YAML: ${(cause as Error).message}`)
   }
-  throw badRequestError('error decoding YAML: the patch is not an object')
 }
 
 /** A patch of a Scale: made by the same rules, applied to the view instead of the object. */
