@@ -104,6 +104,10 @@ function handOver(node, args) {
   const script = join(ROOT, args[0])
   const child = spawn(node, [script, ...args.slice(1)], { cwd: process.env.INIT_CWD ?? ROOT, stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  // npm that is told to stop goes without telling us; what it started must not stay behind.
+  const parent = process.ppid
+  const lookAfterParent = () => process.ppid === parent || child.kill('SIGTERM')
+  if (process.env.npm_lifecycle_event !== undefined) setInterval(lookAfterParent, 500).unref()
   child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)))
 }
 
