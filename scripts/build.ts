@@ -21,9 +21,9 @@ const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 const ENTRIES: Readonly<Record<string, string>> = {
   hyperkube: 'cmd/entry.ts',
   main: 'cmd/main.ts',
-  client: 'client/index.ts',
-  apiserver: 'apiserver/index.ts',
-  testing: 'testing/index.ts',
+  client: 'client/kubeconfig.ts',
+  apiserver: 'apiserver/apiserver.ts',
+  testing: 'testing/control-plane.ts',
 }
 
 /** Files that sources read at run time through `new URL('./x.json', import.meta.url)`; copied with their folders. */
