@@ -7,6 +7,8 @@ import type { Resource } from '#apiserver/registry/resource.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { convert } from '#model/conversion/conversion.ts'
+import { bindPod } from '#resources/core/pod/binding.ts'
+import { createEvictionHandler } from '#resources/core/pod/eviction.ts'
 import { createAddressBook, serviceRanges } from '#resources/core/service/address-book.ts'
 import { createServiceAllocator, DEFAULT_SERVICE_CIDRS } from '#resources/core/service/allocator.ts'
 import { createMemoryLedger } from '#resources/core/service/node-ports.ts'
@@ -64,7 +66,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     random,
     resources,
     reviews: [],
-    connectors: {},
+    connectors: { 'pods/binding': { create: bindPod }, 'pods/eviction': { create: createEvictionHandler(registry) } },
     admission: admitAll,
     atRest: createAtRest(NO_ENCRYPTION, random),
     convert,

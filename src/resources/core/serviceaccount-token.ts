@@ -7,9 +7,10 @@ import { Nodes, type Pod, Pods, Secrets, type ServiceAccount } from '#apis/core/
 import type { Kind } from '#apis/kinds.ts'
 import type { Call } from '#apiserver/call.ts'
 import type { Handler } from '#apiserver/dispatch.ts'
+import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
-import { formOf, type View } from '#apiserver/handlers/view.ts'
+import { formOf } from '#apiserver/handlers/view.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
 import { serviceAccountUser } from '#apiserver/service-account-name.ts'
 import type { TokenSigner } from '#lib/jwt/token.ts'
@@ -56,7 +57,7 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
     request.metadata.creationTimestamp = timeOf(nowMs)
     const problems = validateTokenRequest(request)
     if (problems.length > 0) throw invalidError(KIND, '', problems)
-    await admit(call, view, request, query)
+    await admitBody(call, view, KIND, request)
     const bound = await findBound(view.services.objects, request, account)
     shorten(request, call, options)
     const seconds = request.spec.expirationSeconds ?? DEFAULT_SECONDS
@@ -98,27 +99,6 @@ export function validateTokenRequest({ spec }: TokenRequest): FieldError[] {
   if (seconds < MIN_SECONDS) return [invalid(field, seconds, 'may not specify a duration less than 10 minutes')]
   if (seconds > 2 ** 32) return [invalid(field, seconds, 'may not specify a duration larger than 2^32 seconds')]
   return []
-}
-
-async function admit(call: Call, { resource, services }: View, request: TokenRequest, options: object): Promise<void> {
-  const attributes = {
-    operation: 'CREATE',
-    kind: resource.kind,
-    subresource: 'token',
-    objectKind: KIND,
-    namespace: call.info.namespace,
-    name: call.info.name,
-    object: request,
-    oldObject: undefined,
-    options: { ...options },
-    dryRun: call.query.getAll('dryRun').length > 0,
-    user: call.user,
-    objects: services.objects,
-    warn: (text: string) => call.warn(text),
-    signal: call.signal,
-  } as const
-  await services.admission.mutate(attributes)
-  await services.admission.validate(attributes)
 }
 
 /** What the token will be bound to. */

@@ -1,9 +1,10 @@
 /**
- * Binding: a scheduler tells on which node a pod shall run. It can be said once; the node's topology labels go with the
- * pod, so that what runs in it can know where it is.
+ * Binding: a scheduler tells on which node a pod shall run. It can be said once. Labels and
+ * annotations of the binding go over to the pod; admission puts the node's topology there.
  */
-import { type Binding, Nodes, type Pod } from '#apis/core/v1.ts'
+import type { Binding, Pod } from '#apis/core/v1.ts'
 import type { Answer, Call } from '#apiserver/call.ts'
+import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
@@ -17,9 +18,6 @@ import { type FieldError, notSupported, required } from '#meta/validation/field-
 
 const KIND = { group: '', version: 'v1', kind: 'Binding' }
 const BINDINGS = { group: '', resource: 'pods/binding' }
-
-/** Labels of a node that its pods get. */
-const TOPOLOGY_LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
 
 /** Everything a binding changes it may change: the rules are in the handler. */
 export const bindingPart: PartRules<Pod> = { prepareUpdate: () => undefined }
@@ -36,8 +34,7 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   if (own !== '' && own !== name) throw badRequestError('name in URL does not match name in Binding object')
   const errors = validateBinding(binding)
   if (errors.length > 0) throw invalidError({ group: '', kind: 'Binding' }, name, errors)
-  const target = binding.target.name ?? ''
-  const node = await view.services.objects.get(Nodes, '', target)
+  await admitBody(call, view, KIND, binding)
   const request = { ...writeRequestOf(call, view, options), subresource: 'binding' }
   const { uid = '', resourceVersion = '' } = binding.metadata
   const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }
@@ -45,7 +42,7 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
     request,
     name,
     (live) => {
-      const next = bound(live as Pod, binding, node?.metadata.labels ?? {}, view.services.clock.now())
+      const next = bound(live as Pod, binding, view.services.clock.now())
       return trackUpdate(view.store.fieldRequest(request, live), next)
     },
     terms,
@@ -63,12 +60,7 @@ function validateBinding({ target }: Binding): FieldError[] {
 }
 
 /** The pod on its node. Throws 409 when it has one or is going. */
-function bound(
-  live: Pod,
-  { target, metadata }: Binding,
-  nodeLabels: Readonly<Record<string, string>>,
-  nowMs: number,
-): Pod {
+function bound(live: Pod, { target, metadata }: Binding, nowMs: number): Pod {
   const { name = '' } = live.metadata
   const refuse = (why: string): never => {
     throw conflictError(BINDINGS, name, why)
@@ -81,11 +73,7 @@ function bound(
   pod.spec.nodeName = target.name ?? ''
   if (metadata.annotations !== undefined)
     pod.metadata.annotations = { ...pod.metadata.annotations, ...metadata.annotations }
-  const topology = TOPOLOGY_LABELS.flatMap((label) =>
-    Object.hasOwn(nodeLabels, label) ? [[label, nodeLabels[label] ?? '']] : [],
-  )
-  const labels = { ...Object.fromEntries(topology as [string, string][]), ...metadata.labels }
-  if (Object.keys(labels).length > 0) pod.metadata.labels = { ...labels, ...pod.metadata.labels }
+  if (metadata.labels !== undefined) pod.metadata.labels = { ...metadata.labels, ...pod.metadata.labels }
   const others = (pod.status.conditions ?? []).filter(({ type }) => type !== 'PodScheduled')
   const condition = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: timeOf(nowMs) }
   pod.status = { ...pod.status, conditions: [...others, condition] }

@@ -6,6 +6,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import { type Eviction, type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import type { Call } from '#apiserver/call.ts'
 import type { Handler } from '#apiserver/dispatch.ts'
+import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
@@ -31,6 +32,7 @@ export function createEvictionHandler(registry: () => Registry): Handler {
     if (own !== '' && own !== call.info.name)
       throw badRequestError('name in URL does not match name in Eviction object')
     const options = optionsOf(eviction, call)
+    await admitBody(call, view, KIND, eviction)
     await evict(call, view, registry(), options)
     const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
     return view.representation.value(success, form, 201)
