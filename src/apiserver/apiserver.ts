@@ -97,7 +97,10 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
   let listener: HttpServer | undefined
   const readiness = { bootstrapped: false, stopping: false }
   const draining = new AbortController()
-  const serve = createServe(parts, registry, { checks: healthChecks(parts, readiness), draining: draining.signal })
+  const serve = createServe(parts, registry, {
+    checks: healthChecks(parts, registry, readiness),
+    draining: draining.signal,
+  })
   await parts.bootstrap(registry)
   readiness.bootstrapped = true
   return {
@@ -235,12 +238,18 @@ function observing(
 
 function healthChecks(
   { backend }: ApiServerParts,
+  registry: Registry,
   readiness: { readonly bootstrapped: boolean; readonly stopping: boolean },
 ): () => readonly HealthCheck[] {
   const all = ['healthz', 'livez', 'readyz'] as const
   const storage = async (): Promise<void> => {
     const { ok, message } = await backend.health()
     if (!ok) throw new Error(message)
+  }
+  const loaded = (): void => {
+    for (const { store } of registry.served()) {
+      if (!store.collection.isLoaded) throw new Error(`${store.collection.prefix} is being read anew`)
+    }
   }
   const bootstrapped = (): void => {
     if (!readiness.bootstrapped) throw new Error('not finished')
@@ -250,11 +259,9 @@ function healthChecks(
   }
   const checks: readonly HealthCheck[] = [
     { name: 'ping', on: all, check: () => undefined },
-    { name: 'log', on: all, check: () => undefined },
     { name: 'etcd', on: all, check: storage },
     { name: 'etcd-readiness', on: ['readyz'], check: storage },
-    { name: 'informer-sync', on: ['readyz'], check: () => undefined },
-    { name: 'poststarthook/start-apiserver-admission-initializer', on: all, check: () => undefined },
+    { name: 'informer-sync', on: ['readyz'], check: loaded },
     { name: 'poststarthook/rbac/bootstrap-roles', on: all, check: bootstrapped },
     { name: 'poststarthook/bootstrap-controller', on: all, check: bootstrapped },
     { name: 'shutdown', on: ['readyz'], check: notDraining },
