@@ -6,9 +6,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { schemaFor } from '#apis/schemas.ts'
+import { realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+
+/** Ages must not change between two lists that are compared. */
+const NOW_MS = Date.UTC(2026, 0, 2)
 
 interface Item {
   kind?: string
@@ -22,7 +26,7 @@ interface List {
 
 let plane: ControlPlane
 before(async () => {
-  plane = await startControlPlane()
+  plane = await startControlPlane({ clock: { ...realClock, now: () => NOW_MS } })
 })
 after(() => plane.stop())
 
