@@ -31,10 +31,13 @@ const STATIC_CHECKS: readonly Step[] = [
 const REAL_WORLD = ['test/**/*.test.ts', 'src/storage/{etcd,sqlite}*.test.ts', 'src/storage/{etcd,sqlite}/**/*.test.ts']
 const UNIT = ['src/**/*.test.ts', 'scripts/**/*.test.ts']
 
+/** Every run draws the same cases: see the file. */
+const NODE = [process.execPath, '--import', './scripts/property-seed.ts']
+
 async function main(mode: string): Promise<number> {
   const realWorld = find(REAL_WORLD)
   const unit = find(UNIT).filter((file) => !realWorld.includes(file))
-  const unitTests = [process.execPath, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]
+  const unitTests = [...NODE, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]
   if (mode === 'check') {
     const results = await Promise.all([...STATIC_CHECKS, { name: 'unit tests', command: unitTests }].map(runQuietly))
     return results.includes(false) ? 1 : 0
@@ -43,7 +46,7 @@ async function main(mode: string): Promise<number> {
   const results = await Promise.all(STATIC_CHECKS.map(runQuietly))
   if (results.includes(false)) return 1
   const code = await runLoudly(unitTests)
-  return code === 0 ? runLoudly([process.execPath, '--test', '--test-reporter=spec', ...realWorld]) : code
+  return code === 0 ? runLoudly([...NODE, '--test', '--test-reporter=spec', ...realWorld]) : code
 }
 
 function find(patterns: readonly string[]): string[] {

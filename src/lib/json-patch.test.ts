@@ -234,7 +234,9 @@ function naive(document: JsonValue, { op, path, from, value }: JsonObject): Json
   }
   const take = (pointer: string): JsonValue => {
     const { parent, key } = place(pointer)
-    const held = look(parent, key) ?? assert.fail()
+    const held = look(parent, key)
+    // A copied nothing is null, and null is there to be taken.
+    assert.ok(held !== undefined)
     if (Array.isArray(parent)) parent.splice(indexOf(parent, key, parent.length), 1)
     else delete (parent as JsonObject)[key]
     return held

@@ -1,0 +1,107 @@
+/**
+ * Upstream's own programs at the version we answer for, built once from the Go module proxy and kept in the user's
+ * cache folder: the judges of the conformance run and the reference of the bench. Nothing of them enters the repository.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+export const UPSTREAM_VERSION = 'v1.36.4'
+
+/** The version the suite itself is built with: another runner would not understand its reports. */
+const GINKGO_VERSION = 'v2.28.1'
+
+/** Go's name of each program's package; the suite is a test binary. */
+const PACKAGES = {
+  ginkgo: 'github.com/onsi/ginkgo/v2/ginkgo',
+  kubectl: 'k8s.io/kubernetes/cmd/kubectl',
+  'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+  'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+  'e2e.test': 'k8s.io/kubernetes/test/e2e',
+} as const
+
+export type UpstreamProgram = keyof typeof PACKAGES
+
+/** Kubernetes names these by paths inside its own repository, which the module proxy does not have. */
+const STAGING = [
+  'api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap',
+  'code-generator component-base component-helpers controller-manager cri-api cri-client cri-streaming',
+  'csi-translation-lib dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator',
+  'kube-controller-manager kube-proxy kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission',
+  'sample-apiserver sample-cli-plugin sample-controller streaming',
+].flatMap((line) => line.split(' '))
+
+const FOLDER = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', 'upstream', UPSTREAM_VERSION)
+
+/** Where the programs are, built now if they are not there yet. Rejects when there is no Go to build them with. */
+export async function upstreamPrograms<Name extends UpstreamProgram>(
+  names: readonly Name[],
+  say: (line: string) => void,
+): Promise<Record<Name, string>> {
+  const found = names.map((name) => [name, join(FOLDER, name)] as const)
+  const absent = found.filter(([, path]) => !existsSync(path))
+  if (absent.length > 0) await writeModule()
+  for (const [name, path] of absent) {
+    say(`building ${name} ${UPSTREAM_VERSION} from the Go module proxy (once; minutes)`)
+    await build(name, path)
+  }
+  return Object.fromEntries(found) as Record<Name, string>
+}
+
+async function writeModule(): Promise<void> {
+  await mkdir(FOLDER, { recursive: true })
+  const staging = UPSTREAM_VERSION.replace('v1.', 'v0.')
+  const lines = [
+    'module hyperkube.upstream',
+    'go 1.26.0',
+    `require k8s.io/kubernetes ${UPSTREAM_VERSION}`,
+    `require github.com/onsi/ginkgo/v2 ${GINKGO_VERSION}`,
+    ...STAGING.flatMap((name) => [
+      `require k8s.io/${name} ${staging}`,
+      `replace k8s.io/${name} => k8s.io/${name} ${staging}`,
+    ]),
+    '',
+  ]
+  await writeFile(join(FOLDER, 'go.mod'), lines.join('\n'))
+}
+
+/** Builds beside the final name and renames, so that a build cut short is never taken for a program. */
+async function build(name: UpstreamProgram, path: string): Promise<void> {
+  const unfinished = `${path}.building`
+  const version = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((home) => [
+    '-X',
+    `${home}.gitVersion=${UPSTREAM_VERSION}`,
+    '-X',
+    `${home}.gitMajor=1`,
+    '-X',
+    `${home}.gitMinor=36`,
+  ])
+  const verb = name === 'e2e.test' ? ['test', '-c'] : ['build']
+  await go([...verb, '-o', unfinished, '-ldflags', ['-s', '-w', ...version].join(' '), PACKAGES[name]])
+  await rename(unfinished, path)
+}
+
+function go(args: readonly string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
+    const child = spawn('go', args, { cwd: FOLDER, env, stdio: ['ignore', 'inherit', 'inherit'] })
+    child.on('error', (error) =>
+      reject(new Error('Building upstream’s programs needs Go 1.26 or later', { cause: error })),
+    )
+    child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`go ${args[0]} ended with ${code}`))))
+  })
+}
+
+if (import.meta.main) {
+  const known = Object.keys(PACKAGES) as UpstreamProgram[]
+  const wanted = process.argv.slice(2) as UpstreamProgram[]
+  const paths = await upstreamPrograms(wanted.length > 0 ? wanted : known, (line) => process.stderr.write(`${line}\n`))
+  process.stdout.write(
+    Object.values(paths)
+      .map((path) => `${path}\n`)
+      .join(''),
+  )
+}
