@@ -11,24 +11,27 @@ import { performance } from 'node:perf_hooks'
 import { type Bench, quantile } from './bench.ts'
 import { encodeRequest, type Load, openConnection, pause, runLoad, sendAll } from './http-load.ts'
 import { measured, type ServerUnderTest, startOurs, type StartServer } from './server-under-test.ts'
-import { figure, type Table } from './table.ts'
+import { besides, type Figures, toTable } from './table.ts'
 
 const WARM_UP_MS = 1500
 const RUN_MS = 2500
 const STARTS = 3
 /** Long enough after the start for everything that begins then to have ended. */
 const IDLE_AFTER_MS = 3000
-const WATCHERS = 100
-const EVENTS_PER_SECOND = 100
 const CHANGE_EVERY_MS = 10
 
 export const bench: Bench = {
   about: `${measured}; requests over TLS, client and server on the same processors; ${WARM_UP_MS} ms warm-up, ${RUN_MS} ms measured`,
-  run: () => measureServer(startOurs),
+  async run({ reference }) {
+    const ours = await measureServer(startOurs)
+    if (!reference) return ours.map(toTable)
+    const { startReference } = await import('./reference.ts')
+    const theirs = await measureServer(startReference)
+    return ours.map((figures, at) => (theirs[at] === undefined ? toTable(figures) : besides(figures, theirs[at])))
+  },
 }
 
-/** All tables of one server. */
-export async function measureServer(start: StartServer): Promise<readonly Table[]> {
+async function measureServer(start: StartServer): Promise<readonly Figures[]> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-bench-'))
   try {
     const starts = await measureStarts(start, folder)
@@ -44,7 +47,7 @@ export async function measureServer(start: StartServer): Promise<readonly Table[
   }
 }
 
-async function measureStarts(start: StartServer, folder: string): Promise<Table> {
+async function measureStarts(start: StartServer, folder: string): Promise<Figures> {
   const readyMs: number[] = []
   const residentMb: number[] = []
   for (let round = 0; round < STARTS; round++) {
@@ -55,13 +58,15 @@ async function measureStarts(start: StartServer, folder: string): Promise<Table>
     residentMb.push((await server.usage()).residentMb)
     await server.stop()
   }
-  const cells = [quantile(readyMs, 0.5), Math.min(...readyMs), quantile(residentMb, 0.5)]
+  const values = [quantile(readyMs, 0.5), Math.min(...readyMs), quantile(residentMb, 0.5)]
   return {
     title: `start on an empty data directory, median of ${STARTS}`,
     columns: ['', 'ready ms', 'fastest ms', 'resident MB idle'],
-    rows: [['sqlite', ...cells.map(figure)]],
+    rows: [{ name: 'start', values }],
   }
 }
+
+const objectName = (index: number): string => `object-${String(index).padStart(5, '0')}`
 
 const collectionOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
 
@@ -96,9 +101,11 @@ async function fill(server: ServerUnderTest): Promise<void> {
     namespaces.map((name) => encodeRequest({ method: 'POST', path, body: namespace(name) })),
   )
   const fillOne = (name: string, count: number): Buffer[] =>
-    Array.from({ length: count }, (_, index) => post(name, `object-${String(index).padStart(5, '0')}`))
-  await sendAll(server, [...fillOne('small', 500), ...fillOne('large', 5000), ...fillOne('watched', 1)])
+    Array.from({ length: count }, (_, index) => post(name, objectName(index)))
+  await sendAll(server, [...fillOne('small', 500), ...fillOne('large', 5000), ...fillOne('watched', 10)])
 }
+
+type Row = Figures['rows'][number]
 
 interface Read {
   readonly name: string
@@ -136,8 +143,8 @@ const READS: readonly Read[] = [
 
 const LOAD_COLUMNS = ['', 'per second', 'p50 ms', 'p99 ms', 'server CPU us each', 'KB']
 
-async function measureReads(server: ServerUnderTest): Promise<Table> {
-  const rows: string[][] = []
+async function measureReads(server: ServerUnderTest): Promise<Figures> {
+  const rows: Row[] = []
   for (const { name, clients, changing, ...request } of READS) {
     const bytes = encodeRequest(request)
     const stop = changing === undefined ? undefined : startChanging(server, changing)
@@ -147,14 +154,10 @@ async function measureReads(server: ServerUnderTest): Promise<Table> {
   return { title: 'reads', columns: LOAD_COLUMNS, rows }
 }
 
-async function loadRow(
-  server: ServerUnderTest,
-  name: string,
-  load: Pick<Load, 'clients' | 'request'>,
-): Promise<string[]> {
+async function loadRow(server: ServerUnderTest, name: string, load: Pick<Load, 'clients' | 'request'>): Promise<Row> {
   const result = await runLoad(server, { ...load, warmUpMs: WARM_UP_MS, durationMs: RUN_MS })
   const { perSecond, p50Ms, p99Ms, cpuMicros, bytes } = result
-  return [name, ...[perSecond, p50Ms, p99Ms, cpuMicros, bytes / 1024].map(figure)]
+  return { name, values: [perSecond, p50Ms, p99Ms, cpuMicros, bytes / 1024] }
 }
 
 /** Changes an object every few milliseconds; returns what ends it. */
@@ -175,50 +178,81 @@ function startChanging(server: ServerUnderTest, namespace: string): () => Promis
   }
 }
 
-async function measureWrites(server: ServerUnderTest): Promise<Table> {
-  const rows: string[][] = []
+async function measureWrites(server: ServerUnderTest): Promise<Figures> {
+  const rows: Row[] = []
   for (const clients of [1, 16, 64]) {
     const request = (turn: number): Buffer => post('written', `w-${clients}-${turn}`)
     rows.push(await loadRow(server, `CREATE, ${clients} clients`, { clients, request }))
   }
-  const update = (turn: number): Buffer => change('small', `object-${String(turn % 500).padStart(5, '0')}`, turn)
+  const update = (turn: number): Buffer => change('small', objectName(turn % 500), turn)
   rows.push(await loadRow(server, 'PATCH (merge), 16 clients', { clients: 16, request: update }))
-  return { title: 'durable writes, sqlite', columns: LOAD_COLUMNS, rows }
+  return { title: 'durable writes', columns: LOAD_COLUMNS, rows }
+}
+
+interface Watching {
+  readonly name: string
+  readonly watchers: number
+  /** Each watcher looks at one of these, chosen in turn; they change in turn. */
+  readonly objects: number
+  /** Absent: as fast as deliveries keep up. */
+  readonly eventsPerSecond?: number
+}
+
+const WATCHES: readonly Watching[] = [
+  { name: '100 connected, all match', watchers: 100, objects: 1, eventsPerSecond: 100 },
+  { name: '1,000 connected, 100 match', watchers: 1000, objects: 10, eventsPerSecond: 100 },
+  { name: '1,000 connected, all match', watchers: 1000, objects: 1 },
+]
+
+/** Without a pace, how many events may be on their way. */
+const MAX_UNDERWAY = 4
+
+async function measureWatches(server: ServerUnderTest): Promise<Figures> {
+  const rows: Row[] = []
+  for (const watching of WATCHES) rows.push(await watchRow(server, watching))
+  return {
+    title: 'watch, from sending the change to its arrival at watchers with a connection each',
+    columns: ['', 'events/s', 'deliveries/s', 'received of each', 'p50 ms', 'p99 ms', 'server CPU us per delivery'],
+    rows,
+  }
 }
 
 /** Each event carries the moment it was sent; every watcher tells how long it took to arrive. */
-async function measureWatches(server: ServerUnderTest): Promise<Table> {
+async function watchRow(server: ServerUnderTest, watching: Watching): Promise<Row> {
+  const { name, watchers, objects, eventsPerSecond } = watching
   const delays: number[] = []
-  const sockets = await Promise.all(Array.from({ length: WATCHERS }, () => openWatch(server, delays)))
+  const sockets: { destroy(): void }[] = []
+  for (let at = 0; at < watchers; at++) sockets.push(await openWatch(server, objectName(at % objects), delays))
   const { send, socket } = await openConnection(server)
   await pause(500)
   delays.length = 0
   const before = await server.usage()
   const start = performance.now()
+  const expected = watchers / objects
   let sent = 0
   while (performance.now() - start < RUN_MS) {
-    await send(change('watched', 'object-00000', sent++))
-    await pause(Math.max(0, start + (sent * 1000) / EVENTS_PER_SECOND - performance.now()))
+    await send(change('watched', objectName(sent % objects), sent++))
+    if (eventsPerSecond === undefined) {
+      while ((sent - MAX_UNDERWAY) * expected > delays.length) await pause(1)
+    } else await pause(Math.max(0, start + (sent * 1000) / eventsPerSecond - performance.now()))
   }
   const spentMs = performance.now() - start
-  await pause(200)
+  const delivered = delays.length
+  await pause(500)
   const { cpuMs } = await server.usage()
   for (const each of [socket, ...sockets]) each.destroy()
-  const cells = [
+  const values = [
     (sent * 1000) / spentMs,
+    (delivered * 1000) / spentMs,
     delays.length / sent,
     quantile(delays, 0.5),
     quantile(delays, 0.99),
     ((cpuMs - before.cpuMs) * 1000) / delays.length,
   ]
-  return {
-    title: `watch, from sending the change to its arrival at ${WATCHERS} watchers with a connection each`,
-    columns: ['', 'events/s', 'received of each', 'p50 ms', 'p99 ms', 'server CPU us per delivery'],
-    rows: [[`${WATCHERS} watchers`, ...cells.map(figure)]],
-  }
+  return { name, values }
 }
 
-async function openWatch(server: ServerUnderTest, delays: number[]): Promise<{ destroy(): void }> {
+async function openWatch(server: ServerUnderTest, object: string, delays: number[]): Promise<{ destroy(): void }> {
   const { socket } = await openConnection(server)
   socket.removeAllListeners('data')
   socket.on('data', (piece: Buffer) => {
@@ -226,6 +260,7 @@ async function openWatch(server: ServerUnderTest, delays: number[]): Promise<{ d
       delays.push(performance.now() - Number(sentMs))
     }
   })
-  socket.write(encodeRequest({ path: `${collectionOf('watched')}?watch=true` }))
+  const path = `${collectionOf('watched')}?watch=true&fieldSelector=metadata.name%3D${object}`
+  socket.write(encodeRequest({ path }))
   return socket
 }

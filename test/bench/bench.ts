@@ -7,11 +7,16 @@ import { performance } from 'node:perf_hooks'
 import type { Table } from './table.ts'
 
 /** Each `<name>.bench.ts` exports one as `bench`. */
+export interface BenchOptions {
+  /** Upstream's programs are measured as well. */
+  readonly reference: boolean
+}
+
 export interface Bench {
   /** One line for people: what is measured. */
   readonly about: string
   /** Prints nothing itself. Stops everything it started. */
-  run(): Promise<readonly Table[]>
+  run(options: BenchOptions): Promise<readonly Table[]>
 }
 
 export interface Contestant {

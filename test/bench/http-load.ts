@@ -55,14 +55,16 @@ export async function openConnection({ port, tls }: ServerUnderTest): Promise<Co
   }
 }
 
-/** Cuts the stream into answers, each of which says its length. */
+/** Cuts the stream into answers, each of which says its length or comes in chunks. */
 class ReplyReader {
   #waiting: PromiseWithResolvers<Reply> | undefined
   #head = ''
   #status = 0
+  /** -1 between answers, -2 for one in chunks. */
   #length = -1
   #bytes = 0
   #text = ''
+  #lastBytes = ''
 
   next(): Promise<Reply> {
     this.#waiting = Promise.withResolvers<Reply>()
@@ -74,28 +76,40 @@ class ReplyReader {
   }
 
   take(piece: Buffer): void {
-    if (this.#length >= 0) return this.#takeBody(piece)
+    if (this.#length !== -1) return this.#takeBody(piece)
     this.#head += piece.toString('latin1')
     const end = this.#head.indexOf('\r\n\r\n')
     if (end < 0) return
     this.#status = Number(this.#head.slice(9, 12))
-    const length = /\r\ncontent-length: (\d+)/i.exec(this.#head.slice(0, end + 2))?.[1]
-    if (length === undefined) return this.fail(new Error(`An answer without length: ${this.#head.slice(0, end)}`))
-    this.#length = Number(length)
+    const head = this.#head.slice(0, end + 2)
+    const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+    const chunked = /\r\ntransfer-encoding: chunked/i.test(head)
+    if (length === undefined && !chunked) return this.fail(new Error(`An answer without length: ${head}`))
+    this.#length = chunked ? -2 : Number(length)
     this.#takeBody(Buffer.from(this.#head.slice(end + 4), 'latin1'))
   }
 
   #takeBody(piece: Buffer): void {
     this.#bytes += piece.length
     if (this.#status >= 400) this.#text += piece.toString()
-    if (this.#bytes < this.#length) return
-    const reply = { status: this.#status, bytes: this.#length, text: this.#text }
-    this.#head = this.#text = ''
+    if (this.#length === -2 ? !this.#isLastChunk(piece) : this.#bytes < this.#length) return
+    const reply = { status: this.#status, bytes: this.#bytes, text: this.#text }
+    this.#head = this.#text = this.#lastBytes = ''
     this.#length = -1
     this.#bytes = 0
     this.#waiting?.resolve(reply)
   }
+
+  /** One answer at a time is on its way, so what ends like the last chunk is the last chunk. */
+  #isLastChunk(piece: Buffer): boolean {
+    this.#lastBytes = (this.#lastBytes + piece.subarray(-LAST_CHUNK.length).toString('latin1')).slice(
+      -LAST_CHUNK.length,
+    )
+    return this.#lastBytes === LAST_CHUNK
+  }
 }
+
+const LAST_CHUNK = '\r\n0\r\n\r\n'
 
 export interface Load {
   readonly clients: number

@@ -1,6 +1,7 @@
 /**
- * `npm run bench [-- name…]`: measures what we promise to measure. Figures depend on the machine and on what else it
- * does, so every table has its reference in the same run: the ratios are what to compare.
+ * `npm run bench [-- name… --reference]`: measures what we promise to measure. Figures depend on the machine and on what
+ * else it does, so every table has its reference in the same run: the ratios are what to compare. --reference builds or
+ * finds upstream's kube-apiserver and sets it beside ours.
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
@@ -17,7 +18,9 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['apiserver', () => import('./apiserver.bench.ts')],
 ]
 
-async function main(names: readonly string[]): Promise<number> {
+async function main(args: readonly string[]): Promise<number> {
+  const reference = args.includes('--reference')
+  const names = args.filter((arg) => arg !== '--reference')
   const unknown = names.filter((name) => !BENCHES.some(([known]) => known === name))
   if (unknown.length > 0) {
     const known = BENCHES.map(([name]) => name).join(', ')
@@ -32,7 +35,7 @@ async function main(names: readonly string[]): Promise<number> {
     const { bench } = await load()
     process.stdout.write(`\n# ${name}: ${bench.about}\n`)
     const start = performance.now()
-    for (const table of await bench.run()) process.stdout.write(printTable(table))
+    for (const table of await bench.run({ reference })) process.stdout.write(printTable(table))
     process.stdout.write(`  (${figure((performance.now() - start) / 1000)} s)\n`)
   }
   return 0

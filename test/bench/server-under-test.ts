@@ -1,6 +1,6 @@
 /**
  * A server to be measured: started as people start it, in a process of its own, with what it costs the machine told by
- * the kernel. The reference, upstream's kube-apiserver beside etcd, is to be another `StartServer`.
+ * the kernel. The reference (reference.ts) is another `StartServer`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -74,7 +74,7 @@ export async function startProgram(
 }
 
 /** Not a number where there is no /proc. */
-async function usageOf(pid: number): Promise<Usage> {
+export async function usageOf(pid: number): Promise<Usage> {
   const [stat, status] = await Promise.all(
     ['stat', 'status'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
   )

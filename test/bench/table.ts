@@ -9,6 +9,31 @@ export interface Table {
   readonly notes?: readonly string[]
 }
 
+/** A table before its figures are text, so that two runs can be set side by side. */
+export interface Figures {
+  readonly title: string
+  readonly columns: readonly string[]
+  readonly rows: readonly { readonly name: string; readonly values: readonly number[] }[]
+}
+
+export function toTable({ title, columns, rows }: Figures): Table {
+  return { title, columns, rows: rows.map(({ name, values }) => [name, ...values.map(figure)]) }
+}
+
+/** Under each row of ours the reference's, and ours as a multiple of it. */
+export function besides(ours: Figures, reference: Figures): Table {
+  const rows = ours.rows.flatMap(({ name, values }) => {
+    const others = reference.rows.find((row) => row.name === name)?.values ?? []
+    const ratios = values.map((value, at) => times(value / (others[at] ?? Number.NaN)))
+    return [
+      [name, ...values.map(figure)],
+      ['  reference', ...others.map(figure)],
+      ['  ratio', ...ratios],
+    ]
+  })
+  return { title: ours.title, columns: ours.columns, rows }
+}
+
 export function printTable({ title, columns, rows, notes = [] }: Table): string {
   const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((row) => (row[at] ?? '').length)))
   const line = (cells: readonly string[]): string =>

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { CATALOG, entryOf, plainName } from './catalog.ts'
+import { readPage, testNames, testRuns, writePage } from './report.ts'
+
+const NAMES = [
+  '[sig-node] Pods Extended (pod generation) should start at 1 and increment per update [Conformance]',
+  '[sig-node] Pods Extended Pods Set QOS Class should be set on Pods [Conformance]',
+  '[sig-node] [DRA] CRUD Tests resource.k8s.io/v1 DeviceClass [Conformance]',
+]
+
+describe('the catalog', () => {
+  it('knows a test by the longest prefix of its name without tags', () => {
+    const found = NAMES.map((name) => [entryOf(name)?.group, entryOf(name)?.needs])
+    assert.deepEqual(found, [
+      ['node-pod-lifecycle', 'kubelet'],
+      ['node-pod-lifecycle', 'api'],
+      ['node-dra-api', 'api'],
+    ])
+    assert.equal(entryOf('[sig-new] Something nobody has seen [Conformance]'), undefined)
+  })
+
+  it('has no prefix twice', () => {
+    const prefixes = CATALOG.flatMap(({ tests }) => tests)
+    assert.equal(new Set(prefixes).size, prefixes.length)
+  })
+
+  it('names a test without its tags', () => {
+    const name = '[sig-apps] StatefulSet Basic [StatefulSetBasic] should scale [Slow] [MinimumKubeletVersion:1.34]'
+    assert.equal(plainName(name), 'apps: StatefulSet Basic should scale')
+  })
+})
+
+const spec = (State: string, LeafNodeText: string, LeafNodeType = 'It'): object => ({
+  ContainerHierarchyTexts: ['[sig-node] Pods'],
+  LeafNodeType,
+  LeafNodeText,
+  State,
+  RunTime: 1.5e9,
+  Failure: { Message: State === 'failed' ? 'it broke' : '' },
+})
+
+const REPORT = JSON.stringify([
+  {
+    SpecReports: [
+      spec('passed', 'should run [Conformance]'),
+      spec('failed', 'should stop [Conformance]'),
+      spec('timedout', 'should end [Conformance]'),
+      spec('skipped', 'should wait [Conformance]'),
+      spec('passed', '', 'BeforeSuite'),
+    ],
+  },
+  { SpecReports: null },
+])
+
+describe('a report', () => {
+  it('tells which tests ran and how they ended', () => {
+    assert.deepEqual(
+      testRuns(REPORT).map(({ name, result, message }) => [name, result, message]),
+      [
+        ['[sig-node] Pods should run [Conformance]', 'passed', ''],
+        ['[sig-node] Pods should stop [Conformance]', 'failed', 'it broke'],
+        ['[sig-node] Pods should end [Conformance]', 'failed', ''],
+      ],
+    )
+    assert.equal(testNames(REPORT).length, 4)
+  })
+
+  it('changes only the lines of the tests that ran', () => {
+    const before = new Map([[plainName(NAMES[0]!), 'passed' as const]])
+    const page = writePage('v1', NAMES, before)
+    assert.match(page, /\*\*1 of 3 pass\*\*/)
+    const results = readPage(page)
+    assert.deepEqual(results, before)
+    results.set(plainName(NAMES[2]!), 'failed')
+    const after = writePage('v1', NAMES, results)
+    assert.match(after, /\| node-dra-api \| 1 \| 0 \| 1 \|/)
+    assert.match(after, /^- ✖ node: \[DRA\] CRUD Tests/m)
+    assert.match(after, /^- · node: Pods Extended Pods Set/m)
+  })
+})

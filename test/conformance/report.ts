@@ -1,0 +1,105 @@
+/**
+ * What a run found, and the page that remembers it: docs/conformance.md lists every conformance test with its last
+ * result, and a run of some of them changes only their lines.
+ */
+import { CATALOG, entryOf, plainName } from './catalog.ts'
+
+export type Result = 'passed' | 'failed'
+
+export interface TestRun {
+  readonly name: string
+  readonly result: Result
+  readonly seconds: number
+  /** Why it failed, as ginkgo says it. */
+  readonly message: string
+}
+
+/** Ginkgo's JSON report, as far as it is read here. */
+interface Suite {
+  readonly SpecReports: readonly Spec[] | null
+}
+
+interface Spec {
+  readonly ContainerHierarchyTexts: readonly string[] | null
+  readonly LeafNodeType: string
+  readonly LeafNodeText: string
+  readonly State: string
+  readonly RunTime: number
+  readonly Failure?: { readonly Message?: string }
+}
+
+/** The names of all tests in a report, run or not. */
+export function testNames(report: string): string[] {
+  return specs(report).map(nameOf)
+}
+
+/** The tests of a report that were run. A test that was begun and not ended (timed out, interrupted) has failed. */
+export function testRuns(report: string): TestRun[] {
+  return specs(report)
+    .filter(({ State }) => State !== 'skipped' && State !== 'pending' && State !== '')
+    .map((spec) => ({
+      name: nameOf(spec),
+      result: spec.State === 'passed' ? 'passed' : 'failed',
+      seconds: spec.RunTime / 1e9,
+      message: spec.Failure?.Message ?? '',
+    }))
+}
+
+function specs(report: string): Spec[] {
+  const suites = JSON.parse(report) as readonly Suite[]
+  return suites.flatMap(({ SpecReports }) => SpecReports ?? []).filter(({ LeafNodeType }) => LeafNodeType === 'It')
+}
+
+function nameOf({ ContainerHierarchyTexts, LeafNodeText }: Spec): string {
+  return [...(ContainerHierarchyTexts ?? []), LeafNodeText].join(' ')
+}
+
+const MARKS: Readonly<Record<Result | 'not run', string>> = { passed: '✔', failed: '✖', 'not run': '·' }
+
+/** The results that a page remembers, by plain name. */
+export function readPage(page: string): Map<string, Result> {
+  const results = new Map<string, Result>()
+  for (const [, mark, name = ''] of page.matchAll(/^- (\S) (.+)$/gm)) {
+    if (mark === MARKS.passed) results.set(name, 'passed')
+    else if (mark === MARKS.failed) results.set(name, 'failed')
+  }
+  return results
+}
+
+/** `names` are the full names of all conformance tests of the suite, `results` the last result of each by plain name. */
+export function writePage(version: string, names: readonly string[], results: ReadonlyMap<string, Result>): string {
+  const groups = inGroups(names)
+  const passed = names.filter((name) => results.get(plainName(name)) === 'passed').length
+  const lines = [
+    '# Conformance',
+    '',
+    '<!-- Written by `npm run conformance`. -->',
+    '',
+    `Upstream's own tests, e2e.test ${version}, against \`hyperkube up\`: **${passed} of ${names.length} pass**. Each line is a`,
+    `test's last result: ${MARKS.passed} passed, ${MARKS.failed} failed, ${MARKS['not run']} not run yet.`,
+    '',
+    '| group | tests | passed | failed |',
+    '| --- | --- | --- | --- |',
+    ...groups.map(([group, tests]) => summaryRow(group, tests, results)),
+  ]
+  for (const [group, tests] of groups) {
+    lines.push('', `## ${group}`, '')
+    for (const test of tests) lines.push(`- ${MARKS[results.get(test) ?? 'not run']} ${test}`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Plain names by group, groups as the catalog has them and names in their order. */
+export function inGroups(names: readonly string[]): [group: string, tests: string[]][] {
+  const groups = new Map<string, string[]>(CATALOG.map(({ group }) => [group, []]))
+  for (const name of names) {
+    const group = entryOf(name)?.group ?? 'other'
+    groups.set(group, [...(groups.get(group) ?? []), plainName(name)])
+  }
+  return [...groups].filter(([, tests]) => tests.length > 0).map(([group, tests]) => [group, tests.sort()])
+}
+
+function summaryRow(group: string, tests: readonly string[], results: ReadonlyMap<string, Result>): string {
+  const count = (result: Result): number => tests.filter((test) => results.get(test) === result).length
+  return `| ${group} | ${tests.length} | ${count('passed')} | ${count('failed')} |`
+}
