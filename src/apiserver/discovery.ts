@@ -13,7 +13,7 @@ import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Answer, Call } from './call.ts'
+import type { Answer, Call, WholeAnswer } from './call.ts'
 import { formOf } from './handlers/view.ts'
 import type { Representation } from './representation.ts'
 
@@ -24,6 +24,11 @@ export interface DiscoveryOptions {
   readonly encoder: Pick<Representation, 'value'>
   /** `host:port` for clients of old. */
   readonly serverAddress: string
+}
+
+interface Document {
+  readonly kind: string
+  readonly [member: string]: unknown
 }
 
 /** Answers `/api`, `/apis` and below; undefined for paths that are not discovery, or name nothing served. */
@@ -60,14 +65,21 @@ function rootDocument(call: Call, options: DiscoveryOptions, groups: readonly Se
   return { ...answer, headers: { ...answer.headers, Vary: 'Accept' } }
 }
 
-function plain(call: Call, { encoder }: DiscoveryOptions, document: object): Answer {
+function plain(call: Call, { encoder, schemaFor }: DiscoveryOptions, document: Document): WholeAnswer {
   // Only the roots come in other shapes; below, what a client asks for beyond the media type is ignored.
   const { negotiated, pretty } = formOf(
     { ...call, header: (name) => (name === 'accept' ? stripParameters(call.header(name)) : call.header(name)) },
     'object',
     false,
   )
-  return encoder.value(document as KubeObject, { negotiated, pretty }, 200)
+  if (negotiated.mediaType !== 'application/vnd.kubernetes.protobuf') {
+    return encoder.value(document as unknown as KubeObject, { negotiated, pretty }, 200)
+  }
+  // The envelope names the version even where JSON leaves it out.
+  const gvk = { group: '', version: 'v1', kind: document.kind }
+  const schema = schemaFor(gvk)
+  if (schema === undefined) throw new Error(`No schema for ${document.kind}`)
+  return { status: 200, contentType: contentTypeOf(negotiated), body: encodeProtobuf(schema, gvk, document as never) }
 }
 
 function stripParameters(accept: string): string {
@@ -82,11 +94,11 @@ function describeGroup({ name, versions }: ServedGroup): object {
   return { name, versions: described, preferredVersion: described[0] }
 }
 
-function groupDocument(group: ServedGroup): object {
+function groupDocument(group: ServedGroup): Document {
   return { kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group) }
 }
 
-function resourceDocument(version: ServedVersion): object {
+function resourceDocument(version: ServedVersion): Document {
   const resources = version.kinds.flatMap((kind) => [
     describeResource(kind),
     ...kind.subresources.map((part) => describePart(kind, part)),

@@ -22,7 +22,7 @@ import { formOf, type View } from './view.ts'
 export async function listObjects(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
   const options = listOptionsOf(call)
-  const selection = selectionOf(view.resource, call.info.namespace, options)
+  const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
   const isTable = form.negotiated.as?.kind === 'Table'
   const items = isTable ? undefined : view.representation.itemForm(form)
@@ -67,7 +67,7 @@ export interface Selected {
 
 /** The objects a list or a delete of many is about, with the list's metadata. */
 export async function selectEntries(call: Call, view: View, options: ListOptions): Promise<Selected> {
-  const selection = selectionOf(view.resource, call.info.namespace, options)
+  const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
   return selectFrom(call, view, { selection, start })
 }

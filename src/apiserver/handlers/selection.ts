@@ -10,6 +10,7 @@ import {
   type FieldSelector,
   type FieldTransform,
 } from '#meta/fields.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
 import { isEverything, matchesLabels, parseSelector, selectorText } from '#meta/labels.ts'
 import type { ListOptions } from '#meta/options.ts'
 import { badRequestError } from '#meta/status-errors.ts'
@@ -17,6 +18,7 @@ import type { Filter } from '#storage/watch-cache/readers.ts'
 
 import type { Entry } from '../registry/entry.ts'
 import type { Resource } from '../registry/resource.ts'
+import type { View } from './view.ts'
 
 export interface Selection extends Filter<Entry> {
   /** Whether anything but the namespace narrows it: then nobody can say how many remain. */
@@ -24,9 +26,13 @@ export interface Selection extends Filter<Entry> {
 }
 
 /** Throws 400 for selectors that cannot be read or that the kind does not know. */
-export function selectionOf(resource: Resource, namespace: string, options: ListOptions): Selection {
+export function selectionOf(
+  { resource, representation }: Pick<View, 'resource' | 'representation'>,
+  namespace: string,
+  options: ListOptions,
+): Selection {
   const labels = reading(() => parseSelector(options.labelSelector ?? ''))
-  const fields = reading(() => parseFieldSelector(options.fieldSelector ?? '', fieldsOf(resource)))
+  const fields = reading(() => parseFieldSelector(options.fieldSelector ?? '', fieldsOf(resource, representation.kind)))
   const anyLabels = isEverything(labels)
   const anyFields = isEveryField(fields)
   const pin = pinOf(resource, namespace, fields)
@@ -56,11 +62,18 @@ function pinOf(resource: Resource, namespace: string, fields: FieldSelector): Fi
   return namespace === '' ? undefined : { index: 'metadata.namespace', value: namespace }
 }
 
-function fieldsOf({ fieldSelectors, fieldAliases = {}, unknownField, kind }: Resource): FieldTransform {
+/** What clients of a version may select by, as the stored version names it. */
+function fieldsOf(resource: Resource, { group, version }: GroupVersionKind): FieldTransform {
+  const { fieldSelectors, fieldAliases = {}, unknownField, kind, otherVersions = [] } = resource
   if (fieldSelectors === undefined) return metadataFields
+  const names = otherVersions.find((other) => other.kind.group === group && other.kind.version === version)?.fieldNames
+  const stored = names ?? fieldAliases
   const own = kind.namespaced ? ['metadata.name', 'metadata.namespace'] : ['metadata.name']
-  const known = knownFields([...own, ...Object.keys(fieldSelectors)], unknownField)
-  return (field, value) => known(Object.hasOwn(fieldAliases, field) ? (fieldAliases[field] ?? field) : field, value)
+  const known = knownFields([...own, ...Object.keys(names ?? { ...fieldSelectors, ...fieldAliases })], unknownField)
+  return (field, value) => {
+    known(field, value)
+    return { field: Object.hasOwn(stored, field) ? (stored[field] ?? field) : field, value }
+  }
 }
 
 function reading<T>(read: () => T): T {

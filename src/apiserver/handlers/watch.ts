@@ -6,6 +6,7 @@
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { contentTypeOf, MEDIA_TYPES, negotiateWatch } from '#meta/codec/negotiate.ts'
+import { escapeFieldValue } from '#meta/fields.ts'
 import type { ListOptions } from '#meta/options.ts'
 import { failure, resourceExpiredError } from '#meta/status-errors.ts'
 import type { Revision } from '#storage/backend.ts'
@@ -30,10 +31,10 @@ const BOOKMARK_EVERY_MS = 60 * 1000
 const LAST_BOOKMARK_MS = 2000
 
 export async function watchObjects(call: Call, view: View): Promise<Answer> {
-  const options = listOptionsOf(call)
+  const options = withName(listOptionsOf(call), call)
   const offer = { endpoint: 'list', mediaTypes: MEDIA_TYPES, tables: true } as const
   const negotiated = accepted(negotiateWatch(call.header('accept'), offer))
-  const selection = selectionOf(view.resource, call.info.namespace, options)
+  const selection = selectionOf(view, call.info.namespace, options)
   const include = negotiated.as?.kind === 'Table' ? includedObject(call) : 'None'
   const frames = new WatchFrames(view, negotiated, include)
   const from = await startOf(call, view, options)
@@ -43,6 +44,14 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
     contentType: contentTypeOf(negotiated, { watch: true }),
     stream: (out) => new Watch({ view, options, selection, frames, from, clock, random }, out).run(),
   }
+}
+
+/** `/api/v1/watch/…/name` is about that object alone: whoever may watch one must not see the others. */
+function withName(options: ListOptions, { info }: Call): ListOptions {
+  if (info.name === '') return options
+  const term = `metadata.name=${escapeFieldValue(info.name)}`
+  const given = options.fieldSelector ?? ''
+  return { ...options, fieldSelector: given === '' ? term : `${given},${term}` }
 }
 
 /** The revision to go on from; undefined to begin with what is there. Waits for a revision from the future. */

@@ -91,6 +91,8 @@ export interface OtherVersion {
   /** In place of the resource's own rules for requests in this version; objects are in the stored one. */
   validate?(object: KubeObject, context: RuleContext): FieldError[]
   validateUpdate?(next: KubeObject, old: KubeObject, context: RuleContext): FieldError[]
+  /** Its field selectors besides metadata, each with its name in the stored version. Default: the resource's own. */
+  readonly fieldNames?: Readonly<Record<string, string>>
 }
 
 export interface ResourceSpec<T extends KubeObject> {

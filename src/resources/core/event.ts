@@ -47,6 +47,12 @@ export function createEventResource(ttlMs: number): Resource<Event> {
         kind: NewEvents,
         validate: (object) => validateStrictEvent(object as Event),
         validateUpdate: (next, old) => validateStrictEventUpdate(next as Event, old as Event),
+        fieldNames: {
+          ...Object.fromEntries(referenceFields.map((name) => [`regarding.${name}`, `involvedObject.${name}`])),
+          reason: 'reason',
+          reportingController: 'reportingComponent',
+          type: 'type',
+        },
       },
     ],
     ignoresPropagation: true,
