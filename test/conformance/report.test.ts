@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { CATALOG, entryOf, plainName } from './catalog.ts'
-import { readPage, testNames, testRuns, writePage } from './report.ts'
+import { readPage, type Result, testNames, testRuns, writePage } from './report.ts'
 
 const NAMES = [
   '[sig-node] Pods Extended (pod generation) should start at 1 and increment per update [Conformance]',
@@ -68,7 +68,7 @@ describe('a report', () => {
   })
 
   it('changes only the lines of the tests that ran', () => {
-    const before = new Map([[plainName(NAMES[0]!), 'passed' as const]])
+    const before = new Map<string, Result>([[plainName(NAMES[0]!), 'passed']])
     const page = writePage('v1', NAMES, before)
     assert.match(page, /\*\*1 of 3 pass\*\*/)
     const results = readPage(page)
