@@ -5,6 +5,8 @@
 import { originOf } from '#apis/schemas.ts'
 import type { FieldSchema, ScalarSchema, Schema, StructSchema } from '#meta/schema.ts'
 
+import { valuesOf } from './enums.ts'
+
 export type Definition = Record<string, unknown>
 
 export interface Dialect {
@@ -53,11 +55,45 @@ const SCALARS: Readonly<Record<string, Definition>> = {
   bytes: { format: 'byte', type: 'string' },
 }
 
-/** Untyped values by what Go calls them. */
-const UNTYPED: Readonly<Record<string, string>> = {
-  RawExtension: 'io.k8s.apimachinery.pkg.runtime.RawExtension',
-  FieldsV1: `${META}.FieldsV1`,
+const API_EXTENSIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1'
+
+/** Untyped values by what Go calls them: an object, or anything at all. */
+const UNTYPED: Readonly<Record<string, readonly [name: string, definition: Definition]>> = {
+  RawExtension: ['io.k8s.apimachinery.pkg.runtime.RawExtension', { type: 'object' }],
+  FieldsV1: [`${META}.FieldsV1`, { type: 'object' }],
+  JSON: [`${API_EXTENSIONS}.JSON`, {}],
+  JSONSchemaPropsOrArray: [`${API_EXTENSIONS}.JSONSchemaPropsOrArray`, {}],
+  JSONSchemaPropsOrBool: [`${API_EXTENSIONS}.JSONSchemaPropsOrBool`, {}],
+  JSONSchemaPropsOrStringArray: [`${API_EXTENSIONS}.JSONSchemaPropsOrStringArray`, {}],
 }
+
+/** Of these structs one field says which of the others is set. */
+const UNIONS: Readonly<Record<string, Definition>> = {
+  'core.v1.AppArmorProfile': {
+    discriminator: 'type',
+    'fields-to-discriminateBy': { localhostProfile: 'LocalhostProfile' },
+  },
+  'core.v1.PodSchedulingGroup': { 'fields-to-discriminateBy': { podGroupName: 'PodGroupName' } },
+  'core.v1.SeccompProfile': {
+    discriminator: 'type',
+    'fields-to-discriminateBy': { localhostProfile: 'LocalhostProfile' },
+  },
+  'flowcontrol.v1.LimitResponse': { discriminator: 'type', 'fields-to-discriminateBy': { queuing: 'Queuing' } },
+  'flowcontrol.v1.PriorityLevelConfigurationSpec': {
+    discriminator: 'type',
+    'fields-to-discriminateBy': { exempt: 'Exempt', limited: 'Limited' },
+  },
+  'flowcontrol.v1.Subject': {
+    discriminator: 'kind',
+    'fields-to-discriminateBy': { group: 'Group', serviceAccount: 'ServiceAccount', user: 'User' },
+  },
+}
+
+/** Fields that are said to be granular though their kind of value is so anyway. */
+const GRANULAR = new Set([
+  'io.k8s.api.core.v1.PersistentVolumeClaimStatus.allocatedResourceStatuses',
+  'io.k8s.api.core.v1.PersistentVolumeSpec.claimRef',
+])
 
 /** Gathers definitions for one document. */
 export class Definitions {
@@ -94,6 +130,7 @@ export class Definitions {
     const required = [...fields.values()].filter((field) => field.required).map((field) => field.name)
     const kinds = this.#kindsOf(name)
     const description = this.#describe(name)
+    const union = UNIONS[name.slice('io.k8s.api.'.length)]
     return {
       ...(description === '' ? {} : { description }),
       type: 'object',
@@ -101,15 +138,17 @@ export class Definitions {
       ...(required.length === 0 ? {} : { required }),
       ...(kinds.length === 0 ? {} : { 'x-kubernetes-group-version-kind': kinds }),
       ...(mapType === 'atomic' ? { 'x-kubernetes-map-type': 'atomic' } : {}),
+      ...(union === undefined ? {} : { 'x-kubernetes-unions': [union] }),
     }
   }
 
   #property(struct: string, field: FieldSchema): Definition {
     const description = this.#describe(struct, field.name)
-    const { listType, mapKeys, mapType, patchStrategy, patchMergeKey } = field
+    const { listType, mapKeys, patchStrategy, patchMergeKey } = field
+    const mapType = GRANULAR.has(`${struct}.${field.name}`) ? 'granular' : field.mapType
     return {
       ...(description === '' ? {} : { description }),
-      ...this.#withDefault(field),
+      ...withValues(this.#withDefault(field), valuesOf(struct, field.name)),
       ...(listType === undefined ? {} : { 'x-kubernetes-list-type': listType }),
       ...(mapKeys === undefined ? {} : { 'x-kubernetes-list-map-keys': mapKeys }),
       ...(mapType === undefined ? {} : { 'x-kubernetes-map-type': mapType }),
@@ -120,8 +159,8 @@ export class Definitions {
 
   #withDefault(field: FieldSchema): Definition {
     const own = this.#type(field.schema)
-    const fallback = field.default ?? (field.pointer ? undefined : defaultOf(field.schema, field.required))
-    if (!this.#dialect.wrapsRefs) return field.default === undefined ? own : { ...own, default: field.default }
+    const fallback = field.default ?? (field.pointer ? undefined : defaultOf(field.schema, !field.omitEmpty))
+    if (!this.#dialect.wrapsRefs) return own
     if (own['$ref'] !== undefined) return { allOf: [own], ...(fallback === undefined ? {} : { default: fallback }) }
     return fallback === undefined ? own : { ...own, default: fallback }
   }
@@ -135,7 +174,7 @@ export class Definitions {
       case 'map':
         return { type: 'object', additionalProperties: this.#item(schema.values) }
       case 'any':
-        return schema.alternatives === undefined ? this.#untyped(schema.goType) : {}
+        return this.#untyped(schema.goType)
       default:
         return this.#scalar(schema)
     }
@@ -159,11 +198,23 @@ export class Definitions {
   }
 
   #untyped(goType: string): Definition {
-    const name = UNTYPED[goType.slice(goType.lastIndexOf('.') + 1)]
-    if (name === undefined) return {}
-    this.found.set(name, { type: 'object' })
+    const known = UNTYPED[goType.slice(goType.lastIndexOf('.') + 1)]
+    if (known === undefined) return {}
+    const [name, definition] = known
+    const description = this.#describe(name)
+    this.found.set(name, { ...(description === '' ? {} : { description }), ...definition })
     return { $ref: this.#dialect.refPrefix + name }
   }
+}
+
+/** Of lists and maps it is the members that have these values. */
+function withValues(definition: Definition, values: readonly string[] | undefined): Definition {
+  if (values === undefined) return definition
+  for (const inner of ['items', 'additionalProperties']) {
+    const members = definition[inner]
+    if (members !== undefined) return { ...definition, [inner]: { ...(members as Definition), enum: values } }
+  }
+  return { ...definition, enum: values }
 }
 
 /** `io.k8s.api.core.v1.PodSpec`. */
@@ -174,9 +225,9 @@ export function nameOf(struct: StructSchema): string {
 }
 
 /** What Go has in a field that nobody set, where the document shows it. */
-function defaultOf(schema: Schema, required: boolean): unknown {
+function defaultOf(schema: Schema, isWritten: boolean): unknown {
   if (schema.type === 'struct') return {}
-  if (!required) return undefined
+  if (!isWritten) return undefined
   if (schema.type === 'string') return ''
   if (schema.type === 'boolean') return false
   return schema.type === 'int32' || schema.type === 'int64' || schema.type === 'float64' ? 0 : undefined

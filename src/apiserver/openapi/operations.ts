@@ -2,10 +2,11 @@
  * The paths of a group version and what can be done on each: which verbs, with which parameters, on which kind. Version
  * by version of OpenAPI they are written differently; this is what they have in common.
  */
-import type { Kind } from '#apis/kinds.ts'
+import type { Kind, Subresource } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
+import type { Schema, StructSchema } from '#meta/schema.ts'
 
-export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch'
+export type Method = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch'
 
 export interface Parameter {
   readonly name: string
@@ -16,50 +17,77 @@ export interface Parameter {
 export interface Operation {
   readonly method: Method
   readonly id: string
-  /** `x-kubernetes-action`. */
-  readonly action: string
-  readonly kind: GroupVersionKind
+  /** `x-kubernetes-action`, and the kind it is about. Absent for discovery. */
+  readonly action?: string
+  readonly kind?: GroupVersionKind
   readonly parameters: readonly Parameter[]
   /** The kind of the body; `patch` for the four patch types. */
   readonly body?: GroupVersionKind | 'patch'
-  readonly answer: GroupVersionKind
-  readonly created: boolean
+  /** What comes back: a kind, or text of any kind. */
+  readonly answer: GroupVersionKind | 'text'
+  /** How it may end well. */
+  readonly statuses: readonly number[]
+  readonly produces: readonly string[]
 }
 
 export interface ApiPath {
   readonly path: string
-  readonly parameters: readonly Parameter[]
+  readonly tag: string
   readonly operations: readonly Operation[]
 }
 
+/** What must be known of kinds besides what discovery says. */
+export interface ApiFacts {
+  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
+  /** Whether DELETE answers with the object. */
+  readonly deleteAnswersObject: (kind: Kind) => boolean
+}
+
+export const MEDIA_TYPES: readonly string[] = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+]
+const STREAMED = [...MEDIA_TYPES, 'application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
+
 const query = (names: string, type: Parameter['type'] = 'string'): Parameter[] =>
   names.split(' ').map((name) => ({ name, in: 'query', type }))
+const inPath = (name: string): Parameter => ({ name, in: 'path', type: 'string' })
 
-const LIST: readonly Parameter[] = [
-  ...query('allowWatchBookmarks', 'boolean'),
-  ...query('continue fieldSelector labelSelector'),
-  ...query('limit', 'integer'),
-  ...query('resourceVersion resourceVersionMatch'),
+const PRETTY = query('pretty')
+const SELECT: readonly Parameter[] = [
+  ...query('continue fieldSelector labelSelector resourceVersion resourceVersionMatch shardSelector'),
+  ...query('limit timeoutSeconds', 'integer'),
   ...query('sendInitialEvents', 'boolean'),
-  ...query('shardSelector'),
-  ...query('timeoutSeconds', 'integer'),
-  ...query('watch', 'boolean'),
 ]
-const WRITE = query('dryRun fieldManager fieldValidation')
+const LIST: readonly Parameter[] = [...PRETTY, ...SELECT, ...query('allowWatchBookmarks watch', 'boolean')]
+const WRITE = [...PRETTY, ...query('dryRun fieldManager fieldValidation')]
 const PATCH = [...WRITE, ...query('force', 'boolean')]
 const DELETE = [
-  ...query('dryRun'),
+  ...PRETTY,
+  ...query('dryRun propagationPolicy'),
   ...query('gracePeriodSeconds', 'integer'),
   ...query('ignoreStoreReadErrorWithClusterBreakingPotential orphanDependents', 'boolean'),
-  ...query('propagationPolicy'),
 ]
-const PRETTY = query('pretty')
 const STATUS: GroupVersionKind = { group: '', version: 'v1', kind: 'Status' }
-const DELETE_OPTIONS: GroupVersionKind = { group: '', version: 'v1', kind: 'DeleteOptions' }
+export const DELETE_OPTIONS: GroupVersionKind = { group: '', version: 'v1', kind: 'DeleteOptions' }
+export const WATCH_EVENT: GroupVersionKind = { group: '', version: 'v1', kind: 'WatchEvent' }
+const RESOURCE_LIST: GroupVersionKind = { group: '', version: 'v1', kind: 'APIResourceList' }
+const LOG_OPTIONS: GroupVersionKind = { group: '', version: 'v1', kind: 'PodLogOptions' }
 
-/** Every path of the kinds of one group version. */
-export function pathsOf(kinds: readonly Kind[]): ApiPath[] {
-  return kinds.flatMap(kindPaths)
+/** Every path of the kinds of one group version, its own first. */
+export function pathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
+  const [first] = kinds
+  if (first === undefined) return []
+  const tag = `${groupId(first.group)}_${first.version}`
+  const id = `get${upperFirst(groupId(first.group))}${upperFirst(first.version)}APIResources`
+  const own = { path: `${rootOf(first)}/`, tag, operations: [discoveryOperation(id, RESOURCE_LIST)] }
+  return [own, ...kinds.flatMap((kind) => kindPaths(kind, facts).map((path) => ({ ...path, tag })))]
+}
+
+/** Reading a document of discovery. */
+export function discoveryOperation(id: string, answer: GroupVersionKind): Operation {
+  return { method: 'get', id, parameters: [], answer, statuses: [200], produces: MEDIA_TYPES }
 }
 
 /** `/api/v1` or `/apis/apps/v1`. */
@@ -67,101 +95,252 @@ export function rootOf({ group, version }: { readonly group: string; readonly ve
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`
 }
 
-function kindPaths(kind: Kind): ApiPath[] {
+/** `core`, `apps`, `rbacAuthorization`: a group as tags and operations name it. */
+export function groupId(group: string): string {
+  const words = group === '' ? ['core'] : group.replace(/\.k8s\.io$/, '').split('.')
+  return words.map((word, at) => (at === 0 ? word : upperFirst(word))).join('')
+}
+
+type Drawn = Omit<ApiPath, 'tag'>
+
+function kindPaths(kind: Kind, facts: ApiFacts): Drawn[] {
   const root = rootOf(kind)
   const place = kind.namespaced ? `${root}/namespaces/{namespace}` : root
-  const inNamespace: Parameter[] = kind.namespaced ? [{ name: 'namespace', in: 'path', type: 'string' }] : []
-  const named: Parameter[] = [{ name: 'name', in: 'path', type: 'string' }]
-  const collection = {
-    path: `${place}/${kind.plural}`,
-    parameters: [...inNamespace, ...PRETTY],
-    operations: collectionOperations(kind),
-  }
-  const object = {
-    path: `${place}/${kind.plural}/{name}`,
-    parameters: [...named, ...inNamespace, ...PRETTY],
-    operations: objectOperations(kind),
-  }
-  const everywhere = {
-    path: `${root}/${kind.plural}`,
-    parameters: [...PRETTY, ...LIST],
-    operations: everywhereOperations(kind),
-  }
-  const parts = kind.subresources.map((part) => ({
-    path: `${object.path}/${part.name}`,
-    parameters: object.parameters,
-    operations: partOperations(kind, part.name, part.kind, part.verbs),
-  }))
-  return [collection, object, ...(kind.namespaced ? [everywhere] : []), ...parts].filter(
-    ({ operations }) => operations.length > 0,
-  )
+  const around = kind.namespaced ? [inPath('namespace')] : []
+  const object = `${place}/${kind.plural}/{name}`
+  const paths: Drawn[] = [
+    { path: `${place}/${kind.plural}`, operations: within(around, collectionOperations(kind)) },
+    { path: object, operations: within([...around, inPath('name')], objectOperations(kind, facts)) },
+    ...(kind.namespaced ? [{ path: `${root}/${kind.plural}`, operations: everywhere(kind, 'list') }] : []),
+    ...watchPaths(kind, around),
+    ...kind.subresources.flatMap((part) => partPaths(kind, part, { object, around, facts })),
+  ]
+  return paths.filter(({ operations }) => operations.length > 0)
+}
+
+/** The operations with the parameters of their path. */
+function within(parameters: readonly Parameter[], operations: readonly Operation[]): Operation[] {
+  return operations.map((operation) => ({ ...operation, parameters: [...parameters, ...operation.parameters] }))
 }
 
 function collectionOperations(kind: Kind): Operation[] {
   const list = { group: kind.group, version: kind.version, kind: kind.listKind }
-  const all: [string, Omit<Operation, 'id' | 'kind'>][] = [
-    ['list', { method: 'get', action: 'list', parameters: LIST, answer: list, created: false }],
-    ['create', { method: 'post', action: 'post', parameters: WRITE, body: kind, answer: kind, created: true }],
+  const all: [verb: string, operation: Operation][] = [
+    ['list', reading(kind, { id: idOf('list', kind), action: 'list', parameters: LIST, answer: list })],
+    ['create', writing(kind, kind, { method: 'post', id: idOf('create', kind), statuses: [200, 201, 202] })],
     [
       'deletecollection',
       {
         method: 'delete',
+        id: idOf('delete', kind, 'Collection'),
         action: 'deletecollection',
-        parameters: [...DELETE, ...LIST],
+        kind,
+        parameters: [...DELETE, ...SELECT],
         body: DELETE_OPTIONS,
         answer: STATUS,
-        created: false,
+        statuses: [200],
+        produces: MEDIA_TYPES,
       },
     ],
   ]
-  const prefix: Record<string, string> = { list: 'list', create: 'create', deletecollection: 'deleteCollection' }
-  return all
-    .filter(([verb]) => kind.verbs.includes(verb))
-    .map(([verb, rest]) => ({ ...rest, id: idOf(prefix[verb] ?? verb, kind), kind }))
+  return all.filter(([verb]) => kind.verbs.includes(verb)).map(([, operation]) => operation)
 }
 
-function everywhereOperations(kind: Kind): Operation[] {
-  if (!kind.verbs.includes('list')) return []
-  const answer = { group: kind.group, version: kind.version, kind: kind.listKind }
-  const id = `${idOf('list', kind).replace('Namespaced', '')}ForAllNamespaces`
-  return [{ method: 'get', id, action: 'list', kind, parameters: [], answer, created: false }]
+function reading(kind: Kind, rest: Pick<Operation, 'id' | 'action' | 'parameters' | 'answer'>): Operation {
+  return { ...rest, method: 'get', kind, statuses: [200], produces: STREAMED }
 }
 
-function objectOperations(kind: Kind): Operation[] {
-  return verbOperations(kind, kind, kind.verbs, '')
+function writing(
+  body: GroupVersionKind,
+  kind: GroupVersionKind,
+  { method, id, statuses }: Pick<Operation, 'method' | 'id' | 'statuses'>,
+): Operation {
+  return { method, id, action: method, kind, parameters: WRITE, body, answer: body, statuses, produces: MEDIA_TYPES }
 }
 
-function partOperations(kind: Kind, name: string, body: GroupVersionKind, verbs: readonly string[]): Operation[] {
-  return verbOperations(kind, body, verbs, upperFirst(name))
+/** In all namespaces. */
+function everywhere(kind: Kind, verb: 'list' | 'watch'): Operation[] {
+  if (!kind.verbs.includes(verb)) return []
+  const id = `${idOf(verb, { ...kind, namespaced: false })}${verb === 'watch' ? 'List' : ''}ForAllNamespaces`
+  const list = { group: kind.group, version: kind.version, kind: kind.listKind }
+  const which = verb === 'list' ? { action: 'list', answer: list } : { action: 'watchlist', answer: WATCH_EVENT }
+  return [reading(kind, { id, parameters: LIST, ...which })]
 }
 
-function verbOperations(kind: Kind, body: GroupVersionKind, verbs: readonly string[], suffix: string): Operation[] {
-  const all: [verb: string, prefix: string, rest: Omit<Operation, 'id' | 'kind'>][] = [
-    ['get', 'read', { method: 'get', action: 'get', parameters: [], answer: body, created: false }],
-    ['update', 'replace', { method: 'put', action: 'put', parameters: WRITE, body, answer: body, created: true }],
-    [
-      'patch',
-      'patch',
-      { method: 'patch', action: 'patch', parameters: PATCH, body: 'patch', answer: body, created: true },
-    ],
-    [
-      'delete',
-      'delete',
-      { method: 'delete', action: 'delete', parameters: DELETE, body: DELETE_OPTIONS, answer: STATUS, created: false },
-    ],
-    ['create', 'create', { method: 'post', action: 'post', parameters: WRITE, body, answer: body, created: true }],
+/** The paths below `watch/`, which are older than the parameter. */
+function watchPaths(kind: Kind, around: readonly Parameter[]): Drawn[] {
+  if (!kind.verbs.includes('watch')) return []
+  const root = `${rootOf(kind)}/watch`
+  const place = kind.namespaced ? `${root}/namespaces/{namespace}` : root
+  const watching = { parameters: LIST, answer: WATCH_EVENT }
+  const many = reading(kind, { id: `${idOf('watch', kind)}List`, action: 'watchlist', ...watching })
+  const one = reading(kind, { id: idOf('watch', kind), action: 'watch', ...watching })
+  return [
+    { path: `${place}/${kind.plural}`, operations: within(around, [many]) },
+    { path: `${place}/${kind.plural}/{name}`, operations: within([...around, inPath('name')], [one]) },
+    ...(kind.namespaced ? [{ path: `${root}/${kind.plural}`, operations: everywhere(kind, 'watch') }] : []),
   ]
-  return all
-    .filter(([verb]) => verbs.includes(verb) && !(suffix === '' && verb === 'create'))
-    .map(([, prefix, rest]) => ({ ...rest, id: `${idOf(prefix, kind)}${suffix}`, kind: body }))
 }
 
-/** `patchAppsV1NamespacedDeployment`. */
-function idOf(verb: string, { group, version, namespaced, kind }: Kind): string {
-  const [first = ''] = group.split('.')
-  return `${verb}${upperFirst(group === '' ? 'core' : first)}${upperFirst(version)}${namespaced ? 'Namespaced' : ''}${kind}`
+function objectOperations(kind: Kind, { deleteAnswersObject }: ApiFacts): Operation[] {
+  // Upstream's documents do not say that a namespace comes back, though it does.
+  const answer = deleteAnswersObject(kind) && kind.kind !== 'Namespace' ? kind : STATUS
+  const removing: Operation = {
+    method: 'delete',
+    id: idOf('delete', kind),
+    action: 'delete',
+    kind,
+    parameters: DELETE,
+    body: DELETE_OPTIONS,
+    answer,
+    statuses: [200, 202],
+    produces: MEDIA_TYPES,
+  }
+  return [...changing(kind, kind, kind.verbs, ''), ...(kind.verbs.includes('delete') ? [removing] : [])]
+}
+
+/** What can be done to an object or a part of it, whose shape is `body`. */
+function changing(kind: Kind, body: GroupVersionKind, verbs: readonly string[], suffix: string): Operation[] {
+  const id = (verb: string): string => `${idOf(verb, kind)}${suffix}`
+  const get: Operation = {
+    method: 'get',
+    id: id('read'),
+    action: 'get',
+    kind: body,
+    parameters: PRETTY,
+    answer: body,
+    statuses: [200],
+    produces: MEDIA_TYPES,
+  }
+  const put = writing(body, body, { method: 'put', id: id('replace'), statuses: [200, 201] })
+  const patch: Operation = {
+    ...put,
+    method: 'patch',
+    id: id('patch'),
+    action: 'patch',
+    parameters: PATCH,
+    body: 'patch',
+  }
+  const all: [verb: string, operation: Operation][] = [
+    ['get', get],
+    ['update', put],
+    ['patch', patch],
+  ]
+  return all.filter(([verb]) => verbs.includes(verb)).map(([, operation]) => operation)
+}
+
+interface PartOf {
+  /** The path of the object. */
+  readonly object: string
+  readonly around: readonly Parameter[]
+  readonly facts: ApiFacts
+}
+
+function partPaths(kind: Kind, part: Subresource, { object, around, facts }: PartOf): Drawn[] {
+  const suffix = upperFirst(part.name)
+  const path = `${object}/${part.name}`
+  const named = [...around, inPath('name')]
+  if (part.kind.kind.endsWith('Options')) return connectPaths(kind, part, { path, named, facts })
+  if (part.name === 'log') return [{ path, operations: within(named, [logOperation(kind, facts)]) }]
+  const create = writing(part.kind, part.kind, {
+    method: 'post',
+    id: `${idOf('create', kind)}${suffix}`,
+    statuses: [200, 201, 202],
+  })
+  const operations = [
+    ...changing(kind, part.kind, part.verbs, suffix),
+    ...(part.verbs.includes('create') ? [create] : []),
+  ]
+  return [{ path, operations: within(named, operations) }]
+}
+
+const CONNECT_METHODS: readonly (readonly [verb: string, methods: readonly Method[]])[] = [
+  ['get', ['get']],
+  ['update', ['put']],
+  ['create', ['post']],
+  ['delete', ['delete', 'options', 'head']],
+  ['patch', ['patch']],
+]
+
+interface ConnectPart {
+  readonly path: string
+  readonly named: readonly Parameter[]
+  readonly facts: ApiFacts
+}
+
+/** Subresources that lead elsewhere: exec, port-forward, proxy. A proxy goes on below its own path. */
+function connectPaths(kind: Kind, part: Subresource, { path, named, facts }: ConnectPart): Drawn[] {
+  const options = parametersOf(facts.schemaFor(part.kind))
+  const methods = CONNECT_METHODS.flatMap(([verb, all]) => (part.verbs.includes(verb) ? all : []))
+  const operations = (more: readonly Parameter[], suffix: string): Operation[] =>
+    methods.map((method) => ({
+      method,
+      id: `${idOf('connect', kind, upperFirst(method))}${upperFirst(part.name)}${suffix}`,
+      action: 'connect',
+      kind: part.kind,
+      parameters: [...named, ...more, ...options],
+      answer: 'text',
+      statuses: [200],
+      produces: ['*/*'],
+    }))
+  const below = { path: `${path}/{path}`, operations: operations([inPath('path')], 'WithPath') }
+  return [{ path, operations: operations([], '') }, ...(part.name === 'proxy' ? [below] : [])]
+}
+
+function logOperation(kind: Kind, { schemaFor }: ApiFacts): Operation {
+  return {
+    method: 'get',
+    id: `${idOf('read', kind)}Log`,
+    action: 'get',
+    kind,
+    parameters: [...PRETTY, ...parametersOf(schemaFor(LOG_OPTIONS))],
+    answer: 'text',
+    statuses: [200],
+    produces: ['text/plain', ...MEDIA_TYPES],
+  }
+}
+
+/** The options of a kind as parameters of a query; what has no simple form is left out. */
+function parametersOf(options: StructSchema | undefined): Parameter[] {
+  const fields = [...(options?.fields.values() ?? [])].filter(({ name }) => name !== 'kind' && name !== 'apiVersion')
+  return fields.flatMap(({ name, schema }) => {
+    const type = simpleType(schema.type === 'list' ? schema.items : schema)
+    return type === undefined ? [] : [{ name, in: 'query', type }]
+  })
+}
+
+function simpleType({ type }: Schema): Parameter['type'] | undefined {
+  if (type === 'string' || type === 'boolean') return type
+  return type === 'int32' || type === 'int64' ? 'integer' : undefined
+}
+
+/** `patchAppsV1NamespacedDeployment`; `middle` stands after the version. */
+function idOf(verb: string, { group, version, namespaced, kind }: Kind, middle = ''): string {
+  return `${verb}${upperFirst(groupId(group))}${upperFirst(version)}${middle}${namespaced ? 'Namespaced' : ''}${kind}`
 }
 
 function upperFirst(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** What all operations of a path share is said once, for the path. Sorted, as documents have them. */
+export function sharedParameters({ operations }: ApiPath): {
+  readonly shared: readonly Parameter[]
+  readonly own: (operation: Operation) => readonly Parameter[]
+} {
+  const isIn = (parameters: readonly Parameter[], { name, in: place }: Parameter): boolean =>
+    parameters.some((other) => other.name === name && other.in === place)
+  const [first] = operations
+  const shared = (first?.parameters ?? []).filter((each) =>
+    operations.every(({ parameters }) => isIn(parameters, each)),
+  )
+  return {
+    shared: shared.toSorted(byName),
+    own: ({ parameters }) => parameters.filter((each) => !isIn(shared, each)).toSorted(byName),
+  }
+}
+
+function byName(one: Parameter, other: Parameter): number {
+  if (one.name === other.name) return one.in === other.in ? 0 : one.in === 'path' ? -1 : 1
+  return one.name < other.name ? -1 : 1
 }

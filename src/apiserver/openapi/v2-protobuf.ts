@@ -15,6 +15,7 @@ type Form =
   | 'strings'
   /** As YAML text in a message of its own. */
   | 'any'
+  | 'anys'
   | { readonly message: () => Message }
   | { readonly list: () => Message }
   /** An object whose keys are names: a wrapper with one named value each. */
@@ -39,6 +40,7 @@ const schema: Message = {
     description: [4, 'string'],
     default: [5, 'any'],
     required: [19, 'strings'],
+    enum: [20, 'anys'],
     additionalProperties: [21, { message: () => ({ ...schema, wrapIn: [1] }) }],
     type: [22, { message: () => typeItem }],
     items: [23, { message: () => ({ ...schema, wrapIn: [1] }) }],
@@ -105,6 +107,8 @@ const pathItem: Message = {
     put: [3, { message: () => operation }],
     post: [4, { message: () => operation }],
     delete: [5, { message: () => operation }],
+    options: [6, { message: () => operation }],
+    head: [7, { message: () => operation }],
     patch: [8, { message: () => operation }],
     parameters: [9, { list: () => queryParameter }],
   },
@@ -151,6 +155,9 @@ function writeForm(writer: WireWriter, number: number, form: Form, value: Json):
   }
   if (form === 'strings') return (value as string[]).toReversed().forEach((text) => writeString(writer, number, text))
   if (form === 'any') return writeNested(writer, number, () => writeAny(writer, value))
+  if (form === 'anys') {
+    return (value as Json[]).toReversed().forEach((item) => writeNested(writer, number, () => writeAny(writer, item)))
+  }
   if ('list' in form)
     return (value as JsonMap[]).toReversed().forEach((item) => writeMessage(writer, number, form.list(), item))
   if ('message' in form)

@@ -1,24 +1,19 @@
 /** OpenAPI v2: one document for everything, in JSON or in the protobuf form most Go clients ask for. */
 import { createHash } from 'node:crypto'
 
-import type { Kind, ServedGroup } from '#apis/kinds.ts'
+import type { Kind } from '#apis/kinds.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
-import type { StructSchema } from '#meta/schema.ts'
 
 import type { Answer, Call } from '../call.ts'
-import { type Definition, Definitions, nameOf, V2 } from './definitions.ts'
-import { describeDefinition } from './descriptions.ts'
-import { type ApiPath, type Operation, type Parameter, pathsOf } from './operations.ts'
+import { acceptsGzip, compressed } from '../handlers/list-body.ts'
+import { type Definition, V2 } from './definitions.ts'
+import { createReferences, type Describe, type OpenApiOptions, type References, sortedDefinitions } from './document.ts'
+import { type ApiPath, type Operation, type Parameter, pathsOf, sharedParameters } from './operations.ts'
+import { rootPaths } from './root-paths.ts'
 
 const PROTOBUF_ASKED = /application\/com\.github\.proto-openapi\.spec\.v2@v1\.0\+protobuf/
 const PROTOBUF_ANSWERED = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
-
-export interface OpenApiV2Options {
-  readonly groups: () => readonly ServedGroup[]
-  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-  readonly version: string
-}
 
 interface Made {
   /** Which kinds it was made of: made anew when they change. */
@@ -27,18 +22,21 @@ interface Made {
   readonly text: string
   readonly etag: string
   protobuf: Buffer | undefined
+  /** Compressed once for each form, by its Content-Type. */
+  readonly packed: Map<string, Promise<Answer>>
 }
 
 /** Answers `/openapi/v2`; undefined for all other paths. */
-export function createOpenApiV2(options: OpenApiV2Options): (call: Call) => Promise<Answer> | Answer | undefined {
+export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promise<Answer> | undefined {
   let made: Made | undefined
-  return (call) => {
-    if (call.info.path !== '/openapi/v2') return undefined
+  const current = async (): Promise<Made> => {
+    const { describeDefinition } = await import('./descriptions/index.ts')
     const kinds = options.groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
     const of = kinds.map(({ group, version, plural }) => `${group}/${version}/${plural}`).join(' ')
-    made = made?.of === of ? made : make(options, kinds, of)
-    return answer(call, made)
+    made = made?.of === of ? made : make(options, kinds, of, describeDefinition)
+    return made
   }
+  return (call) => (call.info.path === '/openapi/v2' ? current().then((document) => answer(call, document)) : undefined)
 }
 
 async function answer(call: Call, made: Made): Promise<Answer> {
@@ -46,61 +44,55 @@ async function answer(call: Call, made: Made): Promise<Answer> {
   const contentType = protobuf ? PROTOBUF_ANSWERED : 'application/json'
   const headers = { Etag: made.etag, Vary: 'Accept-Encoding, Accept' }
   if (call.header('if-none-match') === made.etag) return { status: 304, contentType, body: '', headers }
-  if (!protobuf) return { status: 200, contentType, body: Buffer.from(made.text), headers }
+  if (!acceptsGzip(call)) return { status: 200, contentType, body: await bodyOf(made, protobuf), headers }
+  let packed = made.packed.get(contentType)
+  if (packed === undefined) {
+    packed = bodyOf(made, protobuf).then((body) => compressed(call, { status: 200, contentType, body, headers }))
+    made.packed.set(contentType, packed)
+  }
+  return packed
+}
+
+async function bodyOf(made: Made, protobuf: boolean): Promise<Buffer> {
+  if (!protobuf) return Buffer.from(made.text)
   const { encodeOpenApiV2 } = await import('./v2-protobuf.ts')
   made.protobuf ??= encodeOpenApiV2(made.swagger)
-  return { status: 200, contentType, body: made.protobuf, headers }
+  return made.protobuf
 }
 
-function make({ schemaFor, version }: OpenApiV2Options, kinds: readonly Kind[], of: string): Made {
-  const swagger = buildDocument(kinds, schemaFor, version)
+function make(options: OpenApiOptions, kinds: readonly Kind[], of: string, describe: Describe): Made {
+  const swagger = buildDocument(kinds, options, describe)
   const text = encodeJson(swagger)
   const etag = `"${createHash('sha512').update(text).digest('hex').toUpperCase()}"`
-  return { of, swagger, text, etag, protobuf: undefined }
+  return { of, swagger, text, etag, protobuf: undefined, packed: new Map() }
 }
 
-const PATCH_NAME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch'
-
-function buildDocument(kinds: readonly Kind[], schemaFor: OpenApiV2Options['schemaFor'], version: string): Definition {
-  const named = groupVersionKinds(kinds, schemaFor)
-  const definitions = new Definitions(V2, describeDefinition, (name) => named.get(name) ?? [])
-  const refOf = (gvk: GroupVersionKind): Definition => {
-    const schema = schemaFor(gvk)
-    return schema === undefined ? { type: 'object' } : definitions.ref(schema)
-  }
-  const paths = Object.fromEntries(pathsOf(kinds).map((path) => [path.path, pathItem(path, refOf)]))
-  definitions.found.set(PATCH_NAME, { type: 'object' })
+function buildDocument(kinds: readonly Kind[], options: OpenApiOptions, describe: Describe): Definition {
+  const references = createReferences(V2, describe, kinds, options)
+  const groups = options.groups()
+  const versions = groups.flatMap(({ versions: served }) => served)
+  const paths = [...rootPaths(groups), ...versions.flatMap((version) => pathsOf(version.kinds, options))]
   return {
     swagger: '2.0',
-    info: { title: 'Kubernetes', version },
-    paths,
-    definitions: Object.fromEntries([...definitions.found].sort(([a], [b]) => (a < b ? -1 : 1))),
-    securityDefinitions: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
+    info: { title: 'Kubernetes', version: options.version },
+    paths: Object.fromEntries(paths.map((path) => [path.path, pathItem(path, references)])),
+    definitions: sortedDefinitions(references),
+    securityDefinitions: {
+      BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
+    },
+    security: [{ BearerToken: [] }],
   }
 }
 
-function groupVersionKinds(
-  kinds: readonly Kind[],
-  schemaFor: OpenApiV2Options['schemaFor'],
-): Map<string, GroupVersionKind[]> {
-  const found = new Map<string, GroupVersionKind[]>()
-  for (const kind of kinds) {
-    for (const name of [kind.kind, kind.listKind]) {
-      const gvk = { group: kind.group, kind: name, version: kind.version }
-      const schema = schemaFor(gvk)
-      if (schema !== undefined) found.set(nameOf(schema), [gvk])
-    }
-  }
-  return found
+function pathItem(path: ApiPath, references: References): Definition {
+  const { shared, own } = sharedParameters(path)
+  const methods = path.operations.map((operation) => {
+    const item = operationItem(operation, own(operation), references)
+    return [operation.method, { ...item, tags: [path.tag] }]
+  })
+  return { ...Object.fromEntries(methods), ...(shared.length === 0 ? {} : { parameters: shared.map(parameterItem) }) }
 }
 
-function pathItem({ parameters, operations }: ApiPath, refOf: (gvk: GroupVersionKind) => Definition): Definition {
-  const methods = Object.fromEntries(operations.map((operation) => [operation.method, operationItem(operation, refOf)]))
-  return { ...methods, parameters: parameters.map(parameterItem) }
-}
-
-const PRODUCES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
-const STREAMS = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
 const PATCHES = [
   'application/json-patch+json',
   'application/merge-patch+json',
@@ -108,28 +100,38 @@ const PATCHES = [
   'application/apply-patch+yaml',
 ]
 
-function operationItem(operation: Operation, refOf: (gvk: GroupVersionKind) => Definition): Definition {
-  const { id, action, kind, parameters, body, answer: answered, created } = operation
-  const ok = { description: 'OK', schema: refOf(answered) }
+const OUTCOMES: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' }
+
+function operationItem(operation: Operation, own: readonly Parameter[], references: References): Definition {
+  const { id, action, kind, body, answer: answered, statuses, produces } = operation
+  const schema = references.refOf(answered)
+  const responses = statuses.map((status) => [status, { description: OUTCOMES[status], schema }])
+  const parameters = [...(body === undefined ? [] : [bodyItem(body, references)]), ...own.map(parameterItem)]
   return {
-    consumes: body === 'patch' ? PATCHES : ['*/*'],
-    produces: action === 'list' ? [...PRODUCES, ...STREAMS] : PRODUCES,
+    ...consumed(operation),
+    produces,
     schemes: ['https'],
     operationId: id,
-    parameters: [...(body === undefined ? [] : [bodyItem(body, refOf)]), ...parameters.map(parameterItem)],
-    responses: {
-      '200': ok,
-      ...(created ? { '201': { ...ok, description: 'Created' } } : {}),
-      '401': { description: 'Unauthorized' },
-    },
-    'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': { group: kind.group, kind: kind.kind, version: kind.version },
+    ...(parameters.length === 0 ? {} : { parameters }),
+    responses: { ...Object.fromEntries(responses), '401': { description: 'Unauthorized' } },
+    ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
+    ...(kind === undefined
+      ? {}
+      : { 'x-kubernetes-group-version-kind': { group: kind.group, kind: kind.kind, version: kind.version } }),
   }
 }
 
-function bodyItem(body: GroupVersionKind | 'patch', refOf: (gvk: GroupVersionKind) => Definition): Definition {
-  const schema = body === 'patch' ? { $ref: V2.refPrefix + PATCH_NAME } : refOf(body)
-  return { name: 'body', in: 'body', ...(body === 'patch' ? { required: true } : {}), schema }
+/** Discovery says what it speaks even where nothing is sent. */
+function consumed({ action, body, answer: answered, produces }: Operation): Definition {
+  if (body === 'patch') return { consumes: PATCHES }
+  if (action !== undefined) return { consumes: ['*/*'] }
+  return answered === 'text' ? {} : { consumes: produces }
+}
+
+function bodyItem(body: GroupVersionKind | 'patch', { refOf, patch }: References): Definition {
+  const schema = body === 'patch' ? patch() : refOf(body)
+  const isOptional = body !== 'patch' && body.kind === 'DeleteOptions'
+  return { name: 'body', in: 'body', ...(isOptional ? {} : { required: true }), schema }
 }
 
 function parameterItem({ name, in: place, type }: Parameter): Definition {

@@ -1,20 +1,15 @@
-/** OpenAPI v3: an index with a hash for each group version, and a document for each, made when first asked for. */
+/** OpenAPI v3: an index with a hash for each document, and the documents, made when first asked for. */
 import { createHash } from 'node:crypto'
 
-import type { Kind, ServedGroup, ServedVersion } from '#apis/kinds.ts'
+import type { Kind } from '#apis/kinds.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
-import type { StructSchema } from '#meta/schema.ts'
 
 import type { Answer, Call } from '../call.ts'
-import { type Definition, Definitions, nameOf, V3 } from './definitions.ts'
-import { describeDefinition } from './descriptions.ts'
-import { type ApiPath, type Operation, type Parameter, pathsOf, rootOf } from './operations.ts'
-
-export interface OpenApiOptions {
-  readonly groups: () => readonly ServedGroup[]
-  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-}
+import { type Definition, V3 } from './definitions.ts'
+import { createReferences, type Describe, type OpenApiOptions, type References, sortedDefinitions } from './document.ts'
+import { type ApiPath, type Operation, type Parameter, pathsOf, rootOf, sharedParameters } from './operations.ts'
+import { rootPaths } from './root-paths.ts'
 
 interface Document {
   readonly text: string
@@ -26,34 +21,64 @@ interface Document {
 const FOREVER_MS = 365 * 24 * 3600 * 1000
 
 /** Answers `/openapi/v3` and below; undefined for all other paths. */
-export function createOpenApiV3(options: OpenApiOptions, nowMs: () => number): (call: Call) => Answer | undefined {
+export function createOpenApiV3(
+  options: OpenApiOptions,
+  nowMs: () => number,
+): (call: Call) => Promise<Answer> | undefined {
   const documents = new Map<string, Document>()
-  const documentOf = (version: ServedVersion): Document => {
-    const key = `${rootOf(version)} ${version.kinds.map(({ plural }) => plural).join(' ')}`
+  const documentOf = (source: Source, describe: Describe): Document => {
+    const key = `${source.name} ${source.kinds.map(({ plural }) => plural).join(' ')}`
     const known = documents.get(key)
     if (known !== undefined) return known
-    const text = encodeJson(buildDocument(version, options.schemaFor))
+    const text = encodeJson(buildDocument(source, options, describe))
     const made = { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }
     documents.set(key, made)
     return made
   }
+  const answer = async (call: Call, path: string): Promise<Answer> => {
+    const { describeDefinition } = await import('./descriptions/index.ts')
+    const sources = sourcesOf(options)
+    if (path === '' || path === '/') return indexAnswer(sources, (one) => documentOf(one, describeDefinition))
+    const source = sources.find(({ name }) => `/${name}` === path)
+    if (source === undefined) return { status: 404, contentType: 'application/json', body: '' }
+    return documentAnswer(call, documentOf(source, describeDefinition), nowMs())
+  }
   return (call) => {
     const { path } = call.info
-    if (path !== '/openapi/v3' && !path.startsWith('/openapi/v3/')) return undefined
-    const versions = options.groups().flatMap((group) => group.versions)
-    if (path === '/openapi/v3' || path === '/openapi/v3/') return indexAnswer(versions, documentOf)
-    const wanted = path.slice('/openapi/v3'.length)
-    const version = versions.find((one) => rootOf(one) === wanted)
-    if (version === undefined) return { status: 404, contentType: 'application/json', body: '' }
-    return documentAnswer(call, documentOf(version), nowMs())
+    const isOurs = path === ROOT || path.startsWith(`${ROOT}/`)
+    return isOurs ? answer(call, path.slice(ROOT.length)) : undefined
   }
 }
 
-function indexAnswer(versions: readonly ServedVersion[], documentOf: (version: ServedVersion) => Document): Answer {
+const ROOT = '/openapi/v3'
+
+/** What one document is made of. */
+interface Source {
+  /** Its path without the first slash. */
+  readonly name: string
+  readonly kinds: readonly Kind[]
+  readonly paths: () => readonly ApiPath[]
+}
+
+function sourcesOf(options: OpenApiOptions): Source[] {
+  const groups = options.groups()
+  const roots = rootPaths(groups).map((path) => ({ name: path.document, kinds: [], paths: () => [path] }))
+  const versions = groups.flatMap(({ versions: served }) => served)
+  return [
+    ...roots,
+    ...versions.map((version) => ({
+      name: rootOf(version).slice(1),
+      kinds: version.kinds,
+      paths: () => pathsOf(version.kinds, options),
+    })),
+  ]
+}
+
+function indexAnswer(sources: readonly Source[], documentOf: (source: Source) => Document): Answer {
   const paths = Object.fromEntries(
-    versions.map((version) => {
-      const name = rootOf(version).slice(1)
-      return [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${documentOf(version).hash}` }]
+    sources.map((source) => {
+      const { name } = source
+      return [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${documentOf(source).hash}` }]
     }),
   )
   return { status: 200, contentType: 'application/json', body: JSON.stringify({ paths }) }
@@ -73,51 +98,21 @@ function documentAnswer(call: Call, { text, hash }: Document, nowMs: number): An
   return { status: 200, contentType, body: Buffer.from(text), headers }
 }
 
-function buildDocument(version: ServedVersion, schemaFor: OpenApiOptions['schemaFor']): Definition {
-  const definitions = new Definitions(V3, describeDefinition, (name) => kinds.get(name) ?? [])
-  const kinds = groupVersionKinds(version.kinds, schemaFor)
-  const refOf = (gvk: GroupVersionKind): Definition => {
-    const schema = schemaFor(gvk)
-    return schema === undefined ? { type: 'object' } : definitions.ref(schema)
+function buildDocument({ kinds, paths }: Source, options: OpenApiOptions, describe: Describe): Definition {
+  const references = createReferences(V3, describe, kinds, options)
+  const items = Object.fromEntries(paths().map((path) => [path.path, pathItem(path, references)]))
+  const schemas = sortedDefinitions(references)
+  const securitySchemes = {
+    BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
   }
-  const tag = `${version.group === '' ? 'core' : version.group.split('.')[0]}_${version.version}`
-  const paths = Object.fromEntries(pathsOf(version.kinds).map((path) => [path.path, pathItem(path, tag, refOf)]))
-  definitions.found.set(PATCH_NAME, { type: 'object' })
   return {
     openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: 'unversioned' },
-    paths,
-    components: {
-      schemas: Object.fromEntries([...definitions.found].sort(([a], [b]) => (a < b ? -1 : 1))),
-      securitySchemes: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
-    },
+    info: { title: 'Kubernetes', version: options.version },
+    paths: items,
+    components: { ...(Object.keys(schemas).length === 0 ? {} : { schemas }), securitySchemes },
   }
 }
 
-const PATCH_NAME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch'
-
-/** Which definitions are kinds, and of which group versions. */
-function groupVersionKinds(
-  kinds: readonly Kind[],
-  schemaFor: OpenApiOptions['schemaFor'],
-): Map<string, GroupVersionKind[]> {
-  const found = new Map<string, GroupVersionKind[]>()
-  const note = ({ group, version, kind }: GroupVersionKind): void => {
-    const schema = schemaFor({ group, version, kind })
-    if (schema !== undefined) found.set(nameOf(schema), [{ group, kind, version }])
-  }
-  for (const kind of kinds) {
-    note(kind)
-    note({ ...kind, kind: kind.listKind })
-    for (const part of kind.subresources) note(part.kind)
-  }
-  note({ group: '', version: 'v1', kind: 'Status' })
-  note({ group: '', version: 'v1', kind: 'DeleteOptions' })
-  return found
-}
-
-const ANSWER_TYPES = ['application/json', 'application/vnd.kubernetes.protobuf', 'application/yaml']
-const STREAM_TYPES = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
 const PATCH_TYPES = [
   'application/apply-patch+yaml',
   'application/json-patch+json',
@@ -125,39 +120,40 @@ const PATCH_TYPES = [
   'application/strategic-merge-patch+json',
 ]
 
-function pathItem(
-  { parameters, operations }: ApiPath,
-  tag: string,
-  refOf: (gvk: GroupVersionKind) => Definition,
-): Definition {
-  const methods = Object.fromEntries(
-    operations.map((operation) => [operation.method, operationItem(operation, tag, refOf)]),
-  )
-  return { ...methods, parameters: parameters.map(parameterItem) }
+function pathItem(path: ApiPath, references: References): Definition {
+  const { shared, own } = sharedParameters(path)
+  const methods = path.operations.map((operation) => {
+    const item = operationItem(operation, own(operation), references)
+    return [operation.method, { tags: [path.tag], ...item }]
+  })
+  return { ...Object.fromEntries(methods), ...(shared.length === 0 ? {} : { parameters: shared.map(parameterItem) }) }
 }
 
-function operationItem(operation: Operation, tag: string, refOf: (gvk: GroupVersionKind) => Definition): Definition {
-  const { id, action, kind, parameters, body, answer, created } = operation
-  const types = action === 'list' ? [...ANSWER_TYPES, ...STREAM_TYPES] : ANSWER_TYPES
-  const response = { description: 'OK', content: contentOf(types, refOf(answer)) }
+const OUTCOMES: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' }
+
+function operationItem(
+  { id, action, kind, body, answer, statuses, produces }: Operation,
+  parameters: readonly Parameter[],
+  references: References,
+): Definition {
+  const content = contentOf(produces.toSorted(), references.refOf(answer))
+  const responses = statuses.map((status) => [status, { description: OUTCOMES[status], content }])
   return {
-    tags: [tag],
     operationId: id,
     ...(parameters.length === 0 ? {} : { parameters: parameters.map(parameterItem) }),
-    ...(body === undefined ? {} : { requestBody: bodyItem(body, refOf) }),
-    responses: {
-      '200': response,
-      ...(created ? { '201': { ...response, description: 'Created' } } : {}),
-      '401': { description: 'Unauthorized' },
-    },
-    'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': { group: kind.group, kind: kind.kind, version: kind.version },
+    ...(body === undefined ? {} : { requestBody: bodyItem(body, references) }),
+    responses: { ...Object.fromEntries(responses), '401': { description: 'Unauthorized' } },
+    ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
+    ...(kind === undefined
+      ? {}
+      : { 'x-kubernetes-group-version-kind': { group: kind.group, version: kind.version, kind: kind.kind } }),
   }
 }
 
-function bodyItem(body: GroupVersionKind | 'patch', refOf: (gvk: GroupVersionKind) => Definition): Definition {
-  if (body === 'patch') return { content: contentOf(PATCH_TYPES, { $ref: V3.refPrefix + PATCH_NAME }), required: true }
-  return { content: contentOf(['*/*'], refOf(body)) }
+function bodyItem(body: GroupVersionKind | 'patch', { refOf, patch }: References): Definition {
+  if (body === 'patch') return { content: contentOf(PATCH_TYPES, patch()), required: true }
+  // A DELETE may come without one.
+  return { content: contentOf(['*/*'], refOf(body)), ...(body.kind === 'DeleteOptions' ? {} : { required: true }) }
 }
 
 function contentOf(types: readonly string[], schema: Definition): Definition {

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { groups } from '#apis/kinds.ts'
+import { schemaFor, structFor } from '#apis/schemas.ts'
+import { tableNames } from '#apis/table-names.ts'
+import type { StructSchema } from '#meta/schema.ts'
+
+import { nameOf } from '../definitions.ts'
+import { describeDefinition, TABLES } from './index.ts'
+
+const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
+
+/** Every struct of every table, under the name it has in OpenAPI without its version. */
+function structsOf(type: string, home: string): StructSchema[] {
+  return [...tableNames.values()].flatMap((table) => {
+    try {
+      const struct = structFor(table, type)
+      return nameOf(struct).replace(/\.[^.]+\.[^.]+$/, '') === home ? [struct] : []
+    } catch {
+      return []
+    }
+  })
+}
+
+describe('descriptions', () => {
+  it('there is one for every kind, and for the parts of its own', () => {
+    const missing = kinds.flatMap((kind) => {
+      const schema = schemaFor(kind)
+      assert.ok(schema, kind.kind)
+      const parts = ['spec', 'status'].flatMap((field) => {
+        const part = schema.fields.get(field)?.schema
+        return part?.type === 'struct' ? [part] : []
+      })
+      return [schema, ...parts].map(nameOf).filter((name) => describeDefinition(name) === '')
+    })
+    assert.deepEqual([...new Set(missing)], [])
+  })
+
+  it('most fields of every spec are explained', () => {
+    const silent = kinds.filter((kind) => {
+      const spec = schemaFor(kind)?.fields.get('spec')?.schema
+      if (spec?.type !== 'struct' || spec.fields.size === 0) return false
+      const name = nameOf(spec)
+      const told = [...spec.fields.keys()].filter((field) => describeDefinition(name, field) !== '')
+      return told.length < 0.8 * spec.fields.size
+    })
+    assert.deepEqual(
+      silent.map(({ kind }) => kind),
+      [],
+    )
+  })
+
+  for (const [home, table] of Object.entries(TABLES)) {
+    it(`${home} names only types and fields that there are`, () => {
+      const wrong = Object.entries(table).flatMap(([type, texts]) => {
+        const structs = structsOf(type, home)
+        if (structs.length === 0) return [type]
+        return Object.keys(texts)
+          .filter((field) => field !== '' && !structs.some(({ fields }) => fields.has(field)))
+          .map((field) => `${type}.${field}`)
+      })
+      assert.deepEqual(wrong, [])
+    })
+  }
+
+  it('they are sentences', () => {
+    const texts = Object.values(TABLES).flatMap((table) => Object.values(table).flatMap((one) => Object.values(one)))
+    assert.deepEqual(
+      texts.filter((text) => !/^[A-Z*$/.].*\.$/.test(text) || text.length > 160),
+      [],
+    )
+  })
+
+  it('a condition is one wherever it is, and a status is not', () => {
+    assert.equal(
+      describeDefinition('io.k8s.api.core.v1.NodeCondition', 'status'),
+      'Whether it is so: True, False or Unknown.',
+    )
+    assert.match(describeDefinition('io.k8s.api.core.v1.Pod', 'status'), /last observed/)
+  })
+
+  it('what else has a field called status, spec or kind says what it is', () => {
+    const odd = [...tableNames.values()].flatMap((table) =>
+      Object.keys(TABLES).flatMap((home) =>
+        Object.entries(TABLES[home] ?? {}).flatMap(([type, texts]) => {
+          try {
+            const struct = structFor(table, type)
+            const isObject = struct.fields.has('metadata') || /Options$|^API/.test(type)
+            if (nameOf(struct).replace(/\.[^.]+\.[^.]+$/, '') !== home || isObject) return []
+            return ['status', 'spec', 'kind', 'apiVersion']
+              .filter((field) => struct.fields.has(field) && !Object.hasOwn(texts, field))
+              .map((field) => `${type}.${field}`)
+          } catch {
+            return []
+          }
+        }),
+      ),
+    )
+    assert.deepEqual([...new Set(odd)], [])
+  })
+
+  it('lists and unknown names are taken care of', () => {
+    assert.equal(describeDefinition('io.k8s.api.core.v1.PodList'), 'A list of objects of kind Pod.')
+    assert.equal(describeDefinition('io.k8s.api.core.v1.PodList', 'items'), 'The objects.')
+    for (const name of ['', 'x', '__proto__.v1.constructor', 'io.k8s.api.core.v1.Nothing']) {
+      assert.equal(describeDefinition(name), '')
+      assert.equal(describeDefinition(name, 'constructor'), '')
+    }
+  })
+})
