@@ -10,7 +10,7 @@ import { performance } from 'node:perf_hooks'
 
 import { type Bench, quantile } from './bench.ts'
 import { encodeRequest, type Load, openConnection, pause, runLoad, sendAll } from './http-load.ts'
-import { measured, type ServerUnderTest, startOurs, type StartServer } from './server-under-test.ts'
+import { measured, type ServerUnderTest, startOurs, type StartServer, startTheirs } from './server-under-test.ts'
 import { besides, type Figures, toTable } from './table.ts'
 
 const WARM_UP_MS = 1500
@@ -25,8 +25,7 @@ export const bench: Bench = {
   async run({ reference }) {
     const ours = await measureServer(startOurs)
     if (!reference) return ours.map(toTable)
-    const { startReference } = await import('./reference.ts')
-    const theirs = await measureServer(startReference)
+    const theirs = await measureServer(startTheirs)
     return ours.map((figures, at) => (theirs[at] === undefined ? toTable(figures) : besides(figures, theirs[at])))
   },
 }

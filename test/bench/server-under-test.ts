@@ -1,6 +1,6 @@
 /**
  * A server to be measured: started as people start it, in a process of its own, with what it costs the machine told by
- * the kernel. The reference (reference.ts) is another `StartServer`.
+ * the kernel.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -43,6 +43,18 @@ export const measured: string = existsSync(built) ? 'dist/hyperkube.mjs, as buil
 export const startOurs: StartServer = (folder, datastore) =>
   startProgram([existsSync(built) ? built : sources, 'up'], folder, datastore)
 
+/** Upstream's kube-apiserver, whose datastore is an etcd of its own whatever is asked for. */
+export const startTheirs: StartServer = async (folder) => {
+  const { startReference } = await import('../upstream/reference.ts')
+  const reference = await startReference(folder)
+  const usage = async (): Promise<Usage> => {
+    const usages = await Promise.all(reference.pids.map(usageOf))
+    const sum = (of: (usage: Usage) => number): number => usages.reduce((total, one) => total + of(one), 0)
+    return { cpuMs: sum(({ cpuMs }) => cpuMs), residentMb: sum(({ residentMb }) => residentMb) }
+  }
+  return { ...reference, usage }
+}
+
 /** Starts `hyperkube up`, or a script that takes the same flags. */
 export async function startProgram(
   script: readonly string[],
@@ -74,7 +86,7 @@ export async function startProgram(
 }
 
 /** Not a number where there is no /proc. */
-export async function usageOf(pid: number): Promise<Usage> {
+async function usageOf(pid: number): Promise<Usage> {
   const [stat, status] = await Promise.all(
     ['stat', 'status'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
   )

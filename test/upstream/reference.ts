@@ -1,7 +1,4 @@
-/**
- * The reference: upstream's kube-apiserver on an etcd of its own, both with their defaults, as one server under test.
- * Its processor time and memory are those of both processes: neither works without the other.
- */
+/** The reference: upstream's kube-apiserver on an etcd of its own, both with their defaults. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createPublicKey } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,34 +6,36 @@ import { mkdir, open, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { performance } from 'node:perf_hooks'
 
-import { realClock } from '#lib/clock.ts'
+import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { openLocalPki } from '#supervisor/local-pki.ts'
 
-import { upstreamPrograms } from '../upstream/programs.ts'
-import { pause } from './http-load.ts'
-import { type ServerUnderTest, type StartServer, usageOf } from './server-under-test.ts'
+import { upstreamPrograms } from './programs.ts'
 
 const READY_POLL_MS = 20
 
-/** The datastore is etcd whatever is asked for. */
-export const startReference: StartServer = async (folder) => {
+export interface Reference {
+  readonly port: number
+  /** PEM: whom to trust, and an administrator. */
+  readonly tls: { readonly ca: string; readonly cert: string; readonly key: string }
+  /** kube-apiserver and etcd: neither works without the other. */
+  readonly pids: readonly number[]
+  readonly readyMs: number
+  stop(): Promise<void>
+}
+
+/** Its files and logs are in `folder`, which is its own. */
+export async function startReference(folder: string): Promise<Reference> {
   const programs = await upstreamPrograms(['kube-apiserver'], (line) => process.stderr.write(`${line}\n`))
   const pkiFolder = join(folder, 'pki')
   const hosts = ['127.0.0.1', 'localhost']
-  const pki = await openLocalPki({
-    folder: pkiFolder,
-    hosts,
-    clock: realClock,
-    random: secureRandom,
-  })
+  const pki = await openLocalPki({ folder: pkiFolder, hosts, clock: realClock, random: secureRandom })
   const publicKey = createPublicKey(pki.serviceAccountKey).export({ type: 'spki', format: 'pem' })
   await writeFile(join(pkiFolder, 'sa.pub'), publicKey)
   const [port, etcdPort, peerPort] = await Promise.all([freePort(), freePort(), freePort()])
   await mkdir(join(folder, 'etcd'), { mode: 0o700 })
-  const start = performance.now()
+  const start = realClock.elapsed()
   const etcd = await launch('etcd', etcdFlags(join(folder, 'etcd'), etcdPort, peerPort), folder)
   const server = await launch(programs['kube-apiserver'], serverFlags(pkiFolder, port, etcdPort), folder)
   const tls = { ca: pki.ca.certificatePem, cert: pki.admin.certificate, key: pki.admin.key }
@@ -49,16 +48,7 @@ export const startReference: StartServer = async (folder) => {
     await stop()
     throw new Error(`The reference did not start; its log is ${join(folder, 'reference.log')}`, { cause })
   }
-  return {
-    port,
-    tls,
-    readyMs: performance.now() - start,
-    async usage() {
-      const [one, other] = await Promise.all([usageOf(server.pid ?? 0), usageOf(etcd.pid ?? 0)])
-      return { cpuMs: one.cpuMs + other.cpuMs, residentMb: one.residentMb + other.residentMb }
-    },
-    stop,
-  }
+  return { port, tls, pids: [server.pid ?? 0, etcd.pid ?? 0], readyMs: realClock.elapsed() - start, stop }
 }
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -104,15 +94,15 @@ async function launch(program: string, args: readonly string[], folder: string):
   return child
 }
 
-async function untilReady(port: number, tls: ServerUnderTest['tls'], server: ChildProcess): Promise<void> {
+async function untilReady(port: number, tls: Reference['tls'], server: ChildProcess): Promise<void> {
   while ((await statusOf(port, tls)) !== 200) {
     if (server.exitCode !== null) throw new Error(`kube-apiserver ended with ${server.exitCode} before it was ready`)
-    await pause(READY_POLL_MS)
+    await sleep(realClock, READY_POLL_MS)
   }
 }
 
 /** 0 while nobody listens. */
-function statusOf(port: number, tls: ServerUnderTest['tls']): Promise<number> {
+function statusOf(port: number, tls: Reference['tls']): Promise<number> {
   return new Promise((resolve) => {
     const asking = request({ host: '127.0.0.1', port, path: '/readyz', agent: false, ...tls }, (response) => {
       response.resume()

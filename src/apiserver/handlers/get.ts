@@ -19,7 +19,7 @@ export async function getObject(call: Call, view: View): Promise<Answer> {
 }
 
 /** The entry the call names, as new as its resourceVersion asks; 404 when there is none. */
-export async function readEntry(call: Call, { store, services, resource }: View): Promise<Entry> {
+export async function readEntry(call: Call, { store, services, resource, representation }: View): Promise<Entry> {
   const { namespace, name } = call.info
   const { cache, clock } = services
   const version =
@@ -28,6 +28,7 @@ export async function readEntry(call: Call, { store, services, resource }: View)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready
   const entry = store.collection.get(store.keyOf(resource.kind.namespaced ? namespace : '', name))
-  if (entry === undefined) throw notFoundError({ group: resource.kind.group, resource: resource.kind.plural }, name)
+  if (entry === undefined)
+    throw notFoundError({ group: representation.kind.group, resource: resource.kind.plural }, name)
   return entry
 }

@@ -77,6 +77,8 @@ export const daemonSet: Resource<DaemonSet> = defineResource<DaemonSet>({
 function applyDefaults(object: DaemonSet): void {
   const { spec } = object
   settleIntegerAnnotation(object, TEMPLATE_GENERATION)
+  // Whoever writes the object owns the count, whatever it will be.
+  if (readIntegerAnnotation(object, TEMPLATE_GENERATION) === undefined) setTemplateGeneration(object, 0)
   const strategy = (spec.updateStrategy ??= {})
   strategy.type ||= 'RollingUpdate'
   if (strategy.type === 'RollingUpdate') {
