@@ -4,8 +4,9 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { existsSync, rmSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
@@ -33,15 +34,30 @@ export type StartServer = (folder: string, datastore: string) => Promise<ServerU
 /** Linux counts processor time in these, whatever the kernel's own tick is. */
 const TICK_MS = 10
 
+const root = fileURLToPath(new URL('../../', import.meta.url))
 /** What `npm run build` made, when it did: that is what people start. Else the sources, which start slower and larger. */
-const built = fileURLToPath(new URL('../../dist/hyperkube.mjs', import.meta.url))
-const sources = fileURLToPath(new URL('../../src/cmd/entry.ts', import.meta.url))
+const isBuilt = existsSync(join(root, 'dist', 'hyperkube.mjs'))
 
 /** Which of the two is measured, for people. */
-export const measured: string = existsSync(built) ? 'dist/hyperkube.mjs, as built last' : 'the sources, not built'
+export const measured: string = isBuilt ? 'the bundle, as built last' : 'the sources, not built'
 
-export const startOurs: StartServer = (folder, datastore) =>
-  startProgram([existsSync(built) ? built : sources, 'up'], folder, datastore)
+export const startOurs: StartServer = async (folder, datastore) =>
+  startProgram([isBuilt ? await installed() : join(root, 'bin', 'entry.mjs'), 'up'], folder, datastore)
+
+let made: Promise<string> | undefined
+
+/** The entry of a folder laid out as npm installs it, without sources. */
+function installed(): Promise<string> {
+  made ??= (async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'hyperkube-installed-'))
+    await mkdir(join(folder, 'bin'))
+    await copyFile(join(root, 'bin', 'entry.mjs'), join(folder, 'bin', 'entry.mjs'))
+    await symlink(join(root, 'dist'), join(folder, 'dist'))
+    process.once('exit', () => rmSync(folder, { recursive: true }))
+    return join(folder, 'bin', 'entry.mjs')
+  })()
+  return made
+}
 
 /** Upstream's kube-apiserver, whose datastore is an etcd of its own whatever is asked for. */
 export const startTheirs: StartServer = async (folder) => {
