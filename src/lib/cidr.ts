@@ -25,6 +25,8 @@ export interface IpParseOptions {
    * which count as IPv4.
    */
   readonly sloppy?: boolean
+  /** Of these only the second, as Go's own parsers do. */
+  readonly mapped?: boolean
 }
 
 /** Nothing when the text is no address. */
@@ -32,7 +34,7 @@ export function parseIp(text: string, options: IpParseOptions = {}): Ip | undefi
   if (!text.includes(':')) return wrap(4, parseIpv4(text, options))
   const value = parseIpv6(text, options)
   if (value === undefined || value >> 32n !== MAPPED) return wrap(6, value)
-  return options.sloppy ? { family: 4, value: value & 0xffffffffn } : undefined
+  return options.sloppy || options.mapped ? { family: 4, value: value & 0xffffffffn } : undefined
 }
 
 /** The first 96 bits of an IPv4-mapped address. */
@@ -98,7 +100,8 @@ export function parseCidr(text: string, options: IpParseOptions = {}): Cidr | un
   const slash = text.indexOf('/')
   const ip = slash < 0 ? undefined : parseIp(text.slice(0, slash), options)
   const digits = text.slice(slash + 1)
-  if (!ip || !(options.sloppy ? /^\d{1,4}$/ : /^(?:0|[1-9]\d{0,2})$/).test(digits)) return undefined
+  const isLoose = options.sloppy || options.mapped
+  if (!ip || !(isLoose ? /^\d{1,4}$/ : /^(?:0|[1-9]\d{0,2})$/).test(digits)) return undefined
   // A sloppily written ::ffff:1.2.3.4/120 is 1.2.3.4/24.
   const mapped = ip.family === 4 && text.includes(':') ? 96 : 0
   const prefixLength = Number(digits) - mapped

@@ -3,7 +3,8 @@
  * Texts of errors are its own. The next time of a schedule is the next moment at which the wall clock of its zone shows
  * a minute that matches: what falls into the gap of a clock set forward is skipped, what comes twice happens twice.
  */
-import { parseDuration, quote } from './flags/go-text.ts'
+import { parseDuration } from './flags/go-literals.ts'
+import { goQuote } from './go-text.ts'
 
 /** Fires this long after the last time. */
 export interface EverySchedule {
@@ -172,7 +173,7 @@ const INT64_LIMIT = 2n ** 63n
 
 function parseNumber(text: string): number {
   const refuse = (why: string): Error =>
-    new Error(`failed to parse int from ${text}: strconv.Atoi: parsing ${quote(text)}: ${why}`)
+    new Error(`failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: ${why}`)
   if (!/^[+-]?[0-9]+$/.test(text)) throw refuse('invalid syntax')
   const value = BigInt(text.replace('+', ''))
   if (value >= INT64_LIMIT || value < -INT64_LIMIT) throw refuse('value out of range')

@@ -1,7 +1,7 @@
 /** The flags of component-base's logs, and the log they ask for. */
 import type { Clock } from './clock.ts'
 import { type Flag, flag, type FlagValues } from './flags/flags.ts'
-import { parseInteger } from './flags/go-text.ts'
+import { parseInteger } from './flags/go-literals.ts'
 import { bool, customKind, duration, type Kind, oneOf } from './flags/kinds.ts'
 import { parseVmodule, type VmoduleRule } from './log-vmodule.ts'
 import { createLog, type Log, type LogStream } from './log.ts'

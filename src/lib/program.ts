@@ -17,7 +17,7 @@ import {
   parseFlags,
   requireFlags,
 } from './flags/flags.ts'
-import { parseBool } from './flags/go-text.ts'
+import { parseBool } from './flags/go-literals.ts'
 import { bool, type Kind } from './flags/kinds.ts'
 import type { Logger } from './log.ts'
 import type { Random } from './random.ts'

@@ -83,17 +83,19 @@ export async function acceptWebSocket(exchange: Exchange, options: AcceptOptions
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
-    handleProtocols: () => chosen ?? false,
   })
+  // Chosen and answered here: `ws` takes none that is not a token, and Kubernetes has one with a slash in it.
+  const { 'sec-websocket-protocol': _, ...headers } = exchange.headers
+  if (chosen !== undefined) server.on('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${chosen}`))
   const { socket, head } = exchange.upgrade()
   // All that the handshake looks at.
-  const request = { method: exchange.method, url: exchange.path, headers: exchange.headers } as IncomingMessage
+  const request = { method: exchange.method, url: exchange.path, headers } as IncomingMessage
   return new Promise((resolve, reject) => {
     const onRefused = (): void => reject(new WebSocketError('refused', 'The client sent no proper WebSocket handshake'))
     socket.once('close', onRefused)
     server.handleUpgrade(request, socket, head, (raw) => {
       socket.off('close', onRefused)
-      resolve(wrap(raw, socket, options))
+      resolve({ ...wrap(raw, socket, options), protocol: chosen ?? '' })
     })
   })
 }

@@ -9,7 +9,7 @@ import { YamlError } from './yaml-error.ts'
 /** The parser calls itself for every level: the machine's stack ends before go-yaml's 10,000. */
 export const MAX_YAML_DEPTH = 1_000
 
-/** How many characters all second tries together may read. */
+/** How many characters all second tries together may read, unless told. */
 const MAX_RETRIED = 8 * 2 ** 20
 
 export interface YamlEvents {
@@ -18,16 +18,19 @@ export interface YamlEvents {
   readonly text: string
 }
 
-/** Throws a YamlError. */
-export function readYamlEvents(given: string): YamlEvents {
+/** Throws a YamlError; with code `effort` when more than `maxRetried` characters would have to be read again. */
+export function readYamlEvents(given: string, maxRetried: number | undefined): YamlEvents {
   let text = given
   for (let read = 0; ; read += text.length) {
     try {
       return { text, events: parseEvents(text, { maxDepth: MAX_YAML_DEPTH }) }
     } catch (cause) {
       if (!(cause instanceof YAMLException)) throw cause
-      const mended = read < MAX_RETRIED ? indentContinuation(text, cause) : undefined
-      if (mended === undefined) throw asYamlError(text, cause)
+      const mended = indentContinuation(text, cause)
+      if (mended !== undefined && read + text.length > (maxRetried ?? Infinity)) {
+        throw new YamlError('effort', 'yaml: document takes long to read', { cause })
+      }
+      if (mended === undefined || read >= MAX_RETRIED) throw asYamlError(text, cause)
       text = mended
     }
   }

@@ -16,6 +16,11 @@ export interface YamlParseOptions {
   readonly duplicates?: string[]
   /** How many UTF-16 units the text may have. */
   readonly maxLength?: number
+  /**
+   * How many characters may be read a second time, for texts that are not quite YAML. More is an error with code
+   * `effort`. Default: enough for every text people write.
+   */
+  readonly maxRetriedLength?: number
 }
 
 /** Over any manifest. Servers bound the body before, and far lower. */
@@ -29,7 +34,7 @@ const MAX_DUPLICATES = 100
  */
 export function parseYaml(input: string | Buffer, options: YamlParseOptions = {}): JsonValue {
   const whole = decode(input, options.maxLength ?? MAX_LENGTH)
-  const { text, events } = readYamlEvents(whole.slice(0, firstDocumentEnd(whole)))
+  const { text, events } = readYamlEvents(whole.slice(0, firstDocumentEnd(whole)), options.maxRetriedLength)
   const root = buildTree(text, events)
   if (!root) return null
   const reader: Reader = { text, duplicates: options.duplicates, active: new Set(), nodes: 0, aliased: 0 }

@@ -3,7 +3,7 @@
  * (component-base/featuregate, v1.36): unknown gates are refused, locked gates keep their default, AllAlpha and AllBeta
  * switch every gate of that maturity that was not named itself.
  */
-import { parseBool } from './go-text.ts'
+import { parseBool } from './go-literals.ts'
 import type { Kind } from './kinds.ts'
 
 export interface GateSpec {

@@ -6,7 +6,7 @@
  *     const flags = defineFlags({ generic: { 'secure-port': flag(int, 6443, 'The port to serve HTTPS on') } })
  *     parseFlags(flags, ['--secure-port=7443']).values['secure-port'] // number
  */
-import { quote } from './go-text.ts'
+import { goQuote } from '../go-text.ts'
 import type { Kind } from './kinds.ts'
 
 export interface FlagOptions {
@@ -85,11 +85,11 @@ export function defineFlags<const G extends FlagGroups>(groups: G): FlagSet<G> {
     byName.set(named.name, named)
     if (named.shorthand === undefined) continue
     if (!/^[!-~]$/.test(named.shorthand))
-      throw new Error(`${quote(named.shorthand)} shorthand is more than one ASCII character`)
+      throw new Error(`${goQuote(named.shorthand)} shorthand is more than one ASCII character`)
     const used = byShorthand.get(named.shorthand)
     if (used)
       throw new Error(
-        `unable to redefine '${named.shorthand}' shorthand: it's already used for ${quote(used.name)} flag`,
+        `unable to redefine '${named.shorthand}' shorthand: it's already used for ${goQuote(used.name)} flag`,
       )
     byShorthand.set(named.shorthand, named)
   }
@@ -194,9 +194,12 @@ function assign(state: State, found: NamedFlag, text: string): void {
   try {
     value = kind.parse(text)
   } catch (cause) {
-    throw new FlagError(`invalid argument ${quote(text)} for "${spelling(found)}" flag: ${(cause as Error).message}`, {
-      cause,
-    })
+    throw new FlagError(
+      `invalid argument ${goQuote(text)} for "${spelling(found)}" flag: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    )
   }
   const { given } = state
   given.set(name, given.has(name) && kind.join ? kind.join(given.get(name), value) : value)

@@ -3,6 +3,7 @@
  * what giving the flag twice means. New kinds are made with `customKind`; nothing else needs to know about them.
  * Kinds that hold several values or addresses are in list-kinds.ts, which few programs load.
  */
+import { goQuote } from '../go-text.ts'
 import {
   formatDuration,
   formatFloat,
@@ -11,8 +12,7 @@ import {
   parseFloating,
   parseInteger,
   parseUnsigned,
-  quote,
-} from './go-text.ts'
+} from './go-literals.ts'
 
 export interface Kind<T> {
   /** The name pflag has for it. */
@@ -104,7 +104,7 @@ export const duration: Kind<number> = {
 
 /** One of a few words. */
 export function oneOf<const V extends string>(...choices: readonly V[]): Kind<V> {
-  const expected = choices.map((choice) => quote(choice)).join(', ')
+  const expected = choices.map((choice) => goQuote(choice)).join(', ')
   return {
     type: 'string',
     hint: 'string',

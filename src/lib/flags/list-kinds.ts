@@ -1,7 +1,7 @@
 /** Kinds of flag value made of several parts: lists, maps, addresses and lists of addresses. */
-import { canonicalAddress, canonicalBlock } from './addresses.ts'
+import { formatCidr, formatIp, parseCidr, parseIp } from '../cidr.ts'
+import { goQuote } from '../go-text.ts'
 import { readRecord, writeRecord } from './csv.ts'
-import { quote } from './go-text.ts'
 import type { Kind } from './kinds.ts'
 
 /** Comma-separated strings, quoted as in CSV; given again it appends. */
@@ -19,7 +19,7 @@ export const stringArray: Kind<readonly string[]> = listKind(
 export const ip: Kind<string> = {
   type: 'ip',
   hint: 'ip',
-  parse: (text) => (text === '' ? '' : (canonicalAddress(text.trim()) ?? fail(`failed to parse IP: ${quote(text)}`))),
+  parse: (text) => (text === '' ? '' : (canonicalAddress(text.trim()) ?? fail(`failed to parse IP: ${goQuote(text)}`))),
   print: (value) => (value === '' ? '<nil>' : value),
   plain: ['<nil>'],
 }
@@ -53,6 +53,18 @@ export const stringMap: Kind<ReadonlyMap<string, string>> = {
     if (typeof field !== 'object' || field === null || Array.isArray(field)) return fail('must be an object')
     return new Map(Object.entries(field).map(([key, item]) => [key, String(item)]))
   },
+}
+
+/** As net.ParseIP takes it and prints it (`::ffff:1.2.3.4` is `1.2.3.4`); undefined when it is none. */
+function canonicalAddress(text: string): string | undefined {
+  const parsed = parseIp(text, { mapped: true })
+  return parsed && formatIp(parsed)
+}
+
+/** The block that `text` lies in: `10.1.2.3/8` is `10.0.0.0/8`. Undefined when it is none. */
+function canonicalBlock(text: string): string | undefined {
+  const parsed = parseCidr(text, { mapped: true })
+  return parsed && formatCidr(parsed)
 }
 
 function listKind(

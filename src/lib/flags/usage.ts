@@ -1,6 +1,6 @@
 /** Help for flags in pflag's columns, one titled section per group, as the Kubernetes components print it. */
+import { goQuote } from '../go-text.ts'
 import type { Flag, FlagGroups, FlagSet, NamedFlag } from './flags.ts'
-import { quote } from './go-text.ts'
 
 /**
  * Every group's section. `columns` is the terminal's width, or 0 to leave lines whole (output that is not a terminal).
@@ -66,7 +66,7 @@ function description(each: NamedFlag): string {
   const { usage } = unquote(each)
   const initial = each.kind.print(each.initial)
   if (each.kind.plain.includes(initial)) return usage
-  return `${usage} (default ${each.kind.type === 'string' ? quote(initial) : initial})`
+  return `${usage} (default ${each.kind.type === 'string' ? goQuote(initial) : initial})`
 }
 
 /** A name in back quotes inside the usage stands for the value. */

@@ -25,8 +25,15 @@ export interface HttpClientOptions {
   readonly tls?: ClientTls
   /** Connect to this unix socket whatever the URL's host is. */
   readonly socketPath?: string
+  /**
+   * Finds the address of a host, for every new connection; the host stays the name that certificates are checked for.
+   * What it throws, the request fails with. Default: the system's resolver.
+   */
+  readonly resolve?: (host: string) => Promise<string>
   /** How long a connection, TLS included, may take to be made. Default 30 s. */
   readonly connectTimeoutMs?: number
+  /** Connections are kept to so many servers, those that were asked last; a client may be made to ask any number. */
+  readonly maxOrigins?: number
   /** Speak HTTP/1.1 even to servers that know better. */
   readonly http1Only?: boolean
 }
@@ -67,17 +74,19 @@ export interface HttpClient {
 
 const CONNECT_TIMEOUT_MS = 30_000
 
+const MAX_ORIGINS = 1000
+
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const origins = new Map<string, OriginPool>()
   let tls = options.tls ?? {}
   let isClosed = false
   const poolOf = (url: URL): OriginPool => {
     if (isClosed) throw new HttpError('aborted', 'The client has been closed')
-    let pool = origins.get(url.origin)
-    if (pool === undefined) {
-      pool = new OriginPool(originOf(url, options.socketPath), { ...options, tls })
-      origins.set(url.origin, pool)
-    }
+    const pool = origins.get(url.origin) ?? new OriginPool(originOf(url, options.socketPath), { ...options, tls })
+    // Those used last are the last.
+    origins.delete(url.origin)
+    origins.set(url.origin, pool)
+    if (origins.size > (options.maxOrigins ?? MAX_ORIGINS)) retireOldest(origins)
     return pool
   }
   const retireAll = (end: (pool: OriginPool) => void): void => {
@@ -102,6 +111,14 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       retireAll((pool) => pool.destroy())
     },
   }
+}
+
+/** Its running requests go on; nothing new comes to it. */
+function retireOldest(origins: Map<string, OriginPool>): void {
+  const [oldest] = origins.entries()
+  if (oldest === undefined) return
+  origins.delete(oldest[0])
+  oldest[1].retire()
 }
 
 function originOf(url: URL, socketPath: string | undefined): Origin {
@@ -135,9 +152,13 @@ class OriginPool {
     return this.#options.clock
   }
 
-  dial(alpn: readonly string[], signal?: AbortSignal): Promise<Socket> {
-    const { clock, tls, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options
-    return dial(this.origin, { clock, tls, timeoutMs, alpn, ...(signal === undefined ? {} : { signal }) })
+  async dial(alpn: readonly string[], signal?: AbortSignal): Promise<Socket> {
+    const { clock, resolve, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options
+    const { host } = this.origin
+    const address = resolve === undefined ? host : await resolve(host)
+    const tls = { serverName: host, ...this.#options.tls }
+    const options = { clock, tls, timeoutMs, alpn, ...(signal === undefined ? {} : { signal }) }
+    return dial({ ...this.origin, host: address }, options)
   }
 
   /** Room on an HTTP/2 connection, to be released by the caller, or `http1` when the server speaks that. */
@@ -260,6 +281,8 @@ function giveUpWith<T>(limits: Limits, task: Promise<T>): Promise<T> {
 function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promise<HttpResponse | Failure> {
   return new Promise((resolve) => {
     const request = openHttp1(pool.origin, head, pool.agent)
+    // Node frames no body of a DELETE or GET unless told to; the server would take it for the next request.
+    if (body !== undefined) request.useChunkedEncodingByDefault = true
     onFail(limits, (error) => request.destroy(error))
     request.on('response', (message: IncomingMessage) => {
       resolve(
@@ -372,11 +395,14 @@ function awaitUpgrade(request: ClientRequest, limits: Limits): Promise<UpgradeRe
       resolve({ isUpgraded: true, headers: message.headers, socket, head })
     })
     request.on('response', (message) => {
+      const { socket } = message
       const response = responseOf(
         message,
         { status: message.statusCode ?? 0, headers: message.headers, version: '1.1' },
         limits,
       )
+      // It belongs to no pool, and its `Connection` header makes node:http think that somebody will use it again.
+      message.once('close', () => socket.destroy())
       resolve({ isUpgraded: false, response })
     })
     request.on('error', (error) => reject(asHttpError(error)))

@@ -1,6 +1,6 @@
 /** The connections of a server: who is at the other end, how busy each is, and how they are ended. */
 import type { X509Certificate } from 'node:crypto'
-import type { Http2Session } from 'node:http2'
+import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
@@ -14,10 +14,17 @@ export interface Connection {
   session?: Http2Session
   /** Exchanges that are not complete. */
   active: number
+  /** Streams the client reset before they were answered, those forgiven meanwhile aside; and when the last one was. */
+  resets: number
+  resetMs: number
+  /** Streams the client opened in this turn of the event loop. */
+  openedNow: number
+  /** Open streams of HTTP/2. */
+  readonly streams: Set<ServerHttp2Stream>
 }
 
 export function createConnection(socket: Socket): Connection {
-  return { peer: createPeer(socket), socket, active: 0 }
+  return { peer: createPeer(socket), socket, active: 0, resets: 0, resetMs: 0, openedNow: 0, streams: new Set() }
 }
 
 function createPeer(socket: Socket): Peer {

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { connect as connectNet, isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { connect as connectTls, TLSSocket } from 'node:tls'
+import { checkServerIdentity, connect as connectTls, TLSSocket } from 'node:tls'
 
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
@@ -91,6 +91,8 @@ function open({ isSecure, host, port, socketPath }: Origin, { tls, alpn }: DialO
     ALPNProtocols: [...alpn],
     minVersion: 'TLSv1.2',
     rejectUnauthorized: tls.insecure !== true,
+    // Not the address connected to, which somebody may have found for the name.
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
     // Addresses may not be asked for by SNI; the certificate is checked against the host all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),

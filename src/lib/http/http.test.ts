@@ -232,8 +232,9 @@ for (const [version, newClient] of VERSIONS) {
         yield Buffer.from('a')
         await new Promise(() => undefined)
       }
+      const own = clock.pending
       const answer = newClient().request({ method: 'POST', url, body: stuck() })
-      await until(() => clock.pending > 0)
+      await until(() => clock.pending > own)
       await clock.advance(60_000)
       assert.equal((await answer).status, 408)
       assert.equal(code, 'timeout')
@@ -361,6 +362,17 @@ for (const [version, newClient] of VERSIONS) {
       await left
       await assert.rejects(begun.text(10), failsWith('aborted'))
       await assert.rejects(client.request({ url, signal: control.signal }), failsWith('aborted'))
+    })
+
+    it('sends the body of a DELETE, and the next request after it', async () => {
+      const { url } = await start(async (exchange) =>
+        exchange.respond(200, [], `${exchange.method} ${(await exchange.readBody(100)).toString()}`),
+      )
+      const client = newClient()
+      for (const method of ['DELETE', 'GET', 'POST']) {
+        assert.equal(await (await client.request({ method, url, body: 'x' })).text(10), `${method} x`)
+        assert.equal(await (await client.request({ method, url })).text(10), `${method} `)
+      }
     })
 
     it('bounds what it reads of an answer', async () => {
@@ -564,6 +576,77 @@ describe('server', () => {
     }
     await closed
     assert.notEqual(code, undefined)
+  })
+
+  it('begins nothing for streams that are reset as soon as they are opened', async () => {
+    let begun = 0
+    const { url, server } = await start((exchange) => void (exchange.signal.aborted || begun++))
+    const session = connectHttp2(url, { ca })
+    session.on('error', () => undefined)
+    await new Promise((resolve) => session.once('remoteSettings', resolve))
+    for (let count = 0; count < 100; count++) {
+      const stream = session.request({ ':path': '/' })
+      stream.on('error', () => undefined)
+      stream.close(8)
+    }
+    await until(() => begun > 0)
+    await turns(20)
+    assert.ok(begun <= 50, `${begun} of 100 were begun`)
+    session.destroy()
+    await until(() => server.connections === 0)
+  })
+
+  it('cuts off clients that leave what they are sent unread', async () => {
+    for (const open of [connectTls, undefined]) {
+      const clock = createVirtualClock()
+      const large = Buffer.alloc(8 << 20)
+      const { port, server } = await start((exchange) => exchange.respondPieces(200, [], { pieces: [large, large] }), {
+        clock,
+      })
+      if (open === undefined) {
+        const session = connectHttp2(`https://127.0.0.1:${port}`, { ca })
+        session.on('error', () => undefined)
+        const stream = session.request({ ':path': '/' })
+        const closed = new Promise((resolve) => stream.on('close', resolve))
+        stream.on('error', () => undefined)
+        await new Promise((resolve) => stream.once('response', resolve))
+        await turns(20)
+        await clock.advance(60_000)
+        stream.resume()
+        await closed
+        assert.notEqual(stream.rstCode, 0)
+        session.destroy()
+      } else {
+        const socket = open({ port, host: '127.0.0.1', ca, ALPNProtocols: ['http/1.1'] })
+        socket.on('error', () => undefined)
+        socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+        await until(() => server.connections === 1)
+        socket.pause()
+        await new Promise((resolve) => socket.once('secureConnect', resolve))
+        await turns(50)
+        await clock.advance(60_000)
+        await until(() => server.connections === 0)
+        socket.destroy()
+      }
+    }
+  })
+
+  it('still answers what is sent on an idle connection right after it began to drain', async () => {
+    const socketOf = async (port: number): Promise<Socket> => {
+      const socket = connectNet({ port, host: '127.0.0.1' })
+      await new Promise((resolve) => socket.once('connect', resolve))
+      return socket
+    }
+    const { port, server } = await startPlain((exchange) => exchange.respond(200, [], 'ok'))
+    const socket = await socketOf(port)
+    await until(() => server.connections === 1)
+    const drained = server.drain(60_000)
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    await drained
+    await until(() => socket.destroyed || socket.readableEnded)
+    assert.match(Buffer.concat(chunks).toString(), /^HTTP\/1\.1 200 .*Connection: close.*ok$/s)
   })
 
   it('allows 100 streams at once', async () => {

@@ -35,14 +35,33 @@ export function createResponse(source: Readable, head: ResponseHead): HttpRespon
   }
 }
 
+/**
+ * Not by the stream's own iterator: that takes an HTTP/2 stream which was complete before anybody read it for one that
+ * broke off.
+ */
 async function* readPieces(source: Readable): AsyncGenerator<Buffer> {
+  let wake = (): void => undefined
+  const onChange = (): void => wake()
+  for (const event of CHANGES) source.on(event, onChange)
   try {
-    for await (const piece of source) yield piece as Buffer
-  } catch (error) {
-    if (error instanceof HttpError) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new HttpError('broken', `The answer broke off: ${reason}`, { cause: error })
+    for (;;) {
+      const piece = source.read() as Buffer | null
+      if (piece !== null) yield piece
+      else if (source.readableEnded) return
+      else if (source.destroyed) throw brokenOff(source.errored)
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+  } finally {
+    for (const event of CHANGES) source.off(event, onChange)
+    source.destroy()
   }
+}
+
+const CHANGES = ['readable', 'end', 'error', 'close'] as const
+
+function brokenOff(cause: Error | null): HttpError {
+  if (cause instanceof HttpError) return cause
+  return new HttpError('broken', `The answer broke off: ${cause?.message ?? 'Premature close'}`, { cause })
 }
 
 async function collect(source: Readable, limitBytes: number): Promise<Buffer> {

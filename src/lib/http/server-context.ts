@@ -14,6 +14,8 @@ export interface HttpLimits {
   readonly bodyTimeoutMs: number
   /** How long a connection without exchanges is kept. */
   readonly idleTimeoutMs: number
+  /** How long a client may leave what is sent to it unread, not a byte of it taken; then it is cut off. */
+  readonly stallTimeoutMs: number
   /** Exchanges at the same time on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number
   /** Streams a client may reset at once, and per second after that, before its connection is closed. */
@@ -34,9 +36,11 @@ export const DEFAULT_LIMITS: HttpLimits = {
   requestTimeoutMs: 60_000,
   bodyTimeoutMs: 60_000,
   idleTimeoutMs: 90_000,
+  stallTimeoutMs: 30_000,
   maxConcurrentStreams: 100,
-  streamResetBurst: 1000,
-  streamResetRate: 100,
+  // Every stream of a connection twice over; each costs about as much as a request.
+  streamResetBurst: 200,
+  streamResetRate: 50,
   maxConnections: 10_000,
   maxConnectionsPerAddress: 5000,
 }

@@ -4,13 +4,13 @@
  */
 import type { IncomingMessage, Server as Http1Server, ServerResponse } from 'node:http'
 import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import { createServer as createHttp2Server } from 'node:http2'
+import { constants, createServer as createHttp2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import { createServer as createNetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 
-import type { Clock } from '../clock.ts'
+import { type Clock, every, type Timer } from '../clock.ts'
 import type { Connection } from './connection.ts'
 import { Admission, createConnection } from './connection.ts'
 import { Http1Exchange } from './exchange-http1.ts'
@@ -19,8 +19,10 @@ import type { Exchange } from './exchange.ts'
 import type { BoundAddress, ListenAddress } from './listen.ts'
 import { listen } from './listen.ts'
 import { http } from './node-http.ts'
+import { resetStream } from './reset.ts'
 import type { HttpLimits, ServerContext } from './server-context.ts'
 import { createServerContext, DEFAULT_LIMITS } from './server-context.ts'
+import { type Sending, Stalls } from './stalls.ts'
 import type { ServerTls, TlsServer } from './tls.ts'
 import { createTlsServer } from './tls.ts'
 
@@ -43,8 +45,8 @@ export interface HttpServer {
   /** Changes certificates and client authorities for new connections. Throws, changing nothing, if they are unusable. */
   reloadTls(tls: ServerTls): void
   /**
-   * Accepts no more, asks clients to go elsewhere (GOAWAY, Connection: close), ends idle connections, and waits for
-   * running exchanges; those that are not complete after `graceMs` are cut off. `draining` is aborted at the start, so
+   * Accepts no more, asks clients to go elsewhere (GOAWAY, Connection: close), a moment later ends idle connections, and
+   * waits for running exchanges; those that are not complete after `graceMs` are cut off. `draining` is aborted at the start, so
    * that answers without end can be ended by who writes them.
    */
   drain(graceMs: number): Promise<void>
@@ -55,6 +57,15 @@ export interface HttpServer {
 
 /** Dead peers are noticed by TCP after this and a few probes. */
 const TCP_KEEPALIVE_MS = 30_000
+
+/** So many streams of a connection are served as they come, and so many of those beyond in each turn. */
+const AT_ONCE = 16
+
+/** How long clients that have nothing under way may still send a request, once the server is to stop. */
+const LINGER_MS = 2000
+
+/** In GOAWAY: whatever was sent is still answered. */
+const EVERY_STREAM = 2 ** 31 - 1
 
 /** How often node:http looks for requests that are too slow. */
 const SLOW_CHECK_MS = 5000
@@ -69,8 +80,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if (tls === undefined) acceptHttp1(state, http1, socket)
     else tls.server.emit('connection', socket)
   })
+  let sweeping: Timer | undefined
   return {
-    listen: (address) => listen(listener, address),
+    listen(address) {
+      sweeping ??= sweepOften(state)
+      return listen(listener, address)
+    },
     reloadTls(material) {
       if (tls === undefined) throw new Error('This server has no TLS to reload')
       tls.reload(material)
@@ -78,9 +93,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async drain(graceMs) {
       if (listener.listening) listener.close()
       startDrain(state)
+      const lingering = options.clock.after(Math.min(LINGER_MS, graceMs / 20), () => endIdle(state))
       const timer = options.clock.after(graceMs, () => state.admission.destroyAll())
       await state.admission.emptied()
       timer.cancel()
+      lingering.cancel()
+      sweeping?.cancel()
       http1.close()
     },
     draining: state.draining.signal,
@@ -96,6 +114,10 @@ interface State {
   readonly context: ServerContext
   readonly admission: Admission
   readonly draining: AbortController
+  /** Streams that wait their turn; see `serveLater`. */
+  readonly later: (() => void)[]
+  /** The last part of draining: who has nothing under way is sent off. */
+  isEnding: boolean
   /** Established connections by what identifies them where they are needed: their socket or their session. */
   readonly bySocket: Map<Socket, Connection>
   readonly bySession: WeakMap<Http2Session, Connection>
@@ -110,7 +132,17 @@ function createState(options: HttpServerOptions): State {
     },
   })
   const admission = new Admission(limits)
-  return { options, limits, context, admission, draining, bySocket: new Map(), bySession: new WeakMap() }
+  return {
+    options,
+    limits,
+    context,
+    admission,
+    draining,
+    later: [],
+    isEnding: false,
+    bySocket: new Map(),
+    bySession: new WeakMap(),
+  }
 }
 
 function track(state: State, socket: Socket): Connection {
@@ -174,7 +206,7 @@ function createHttp2(state: State): Http2Server {
 
 function acceptHttp1(state: State, server: Http1Server, socket: Socket): void {
   track(state, socket)
-  if (state.context.isDraining) socket.destroy()
+  if (state.isEnding) socket.destroy()
   else server.emit('connection', socket)
 }
 
@@ -187,7 +219,8 @@ function acceptHttp2(state: State, server: Http2Server, socket: TLSSocket): void
     session.setTimeout(state.limits.idleTimeoutMs, () => {
       if (connection.active === 0) session.close()
     })
-    if (state.context.isDraining) session.close()
+    if (state.isEnding) session.close()
+    else if (state.context.isDraining) session.goaway(constants.NGHTTP2_NO_ERROR, EVERY_STREAM)
   })
   // Makes the session, and with it the event above, before it returns.
   server.emit('connection', socket)
@@ -196,13 +229,27 @@ function acceptHttp2(state: State, server: Http2Server, socket: TLSSocket): void
 function onRequest(state: State, request: IncomingMessage, response: ServerResponse): void {
   const connection = state.bySocket.get(request.socket)
   if (connection === undefined) return void request.socket.destroy()
+  if (hasManyHosts(request)) {
+    response.writeHead(400, { 'Content-Type': 'text/plain; charset=utf-8', Connection: 'close' })
+    return void response.end('400 Bad Request: too many Host headers')
+  }
   begin(state, connection, response)
   run(state, Http1Exchange.of(request, response, { connection, context: state.context }))
 }
 
+/** Node takes the first; another server on the way may have taken the second. */
+function hasManyHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
+}
+
 function onUpgrade(state: State, request: IncomingMessage, raw: { socket: Duplex; head: Buffer }): void {
   const connection = state.bySocket.get(request.socket)
-  if (connection === undefined) return void request.socket.destroy()
+  if (connection === undefined || hasManyHosts(request)) return void request.socket.destroy()
   begin(state, connection, raw.socket)
   run(state, Http1Exchange.ofUpgrade(request, raw, { connection, context: state.context }))
 }
@@ -216,10 +263,47 @@ function onStream(
   const connection = stream.session === undefined ? undefined : state.bySession.get(stream.session)
   if (connection === undefined) return stream.close()
   begin(state, connection, stream)
-  const exchange = new Http2Exchange(stream, head, { connection, context: state.context })
-  const isRefused = exchange.method === 'CONNECT' && exchange.upgradeProtocol === undefined
-  if (isRefused) exchange.respond(405, [])
-  else run(state, exchange)
+  connection.streams.add(stream)
+  stream.on('close', () => {
+    connection.streams.delete(stream)
+    if (stream.aborted) countReset(state, connection)
+  })
+  const serve = (): void => {
+    const exchange = new Http2Exchange(stream, head, { connection, context: state.context })
+    const isRefused = exchange.method === 'CONNECT' && exchange.upgradeProtocol === undefined
+    if (isRefused) exchange.respond(405, [])
+    else run(state, exchange)
+  }
+  if (isAtOnce(connection)) return serve()
+  state.later.push(() => {
+    if (!stream.closed && !stream.destroyed) serve()
+  })
+  if (state.later.length === 1) setImmediate(() => serveLater(state))
+}
+
+function isAtOnce(connection: Connection): boolean {
+  if (connection.openedNow === 0) setImmediate(() => (connection.openedNow = 0))
+  return ++connection.openedNow <= AT_ONCE
+}
+
+/**
+ * Who opens many streams at once gets a few answers in each turn of the event loop, so that others get theirs in between.
+ * What was reset in the same breath is not even begun.
+ */
+function serveLater(state: State): void {
+  for (const serve of state.later.splice(0, AT_ONCE)) serve()
+  if (state.later.length > 0) setImmediate(() => serveLater(state))
+}
+
+/** node:http2 counts resets too, but closes the connection only when it next gets to write. */
+function countReset({ limits, options }: State, connection: Connection): void {
+  const nowMs = options.clock.elapsed()
+  const forgiven = ((nowMs - connection.resetMs) / 1000) * limits.streamResetRate
+  connection.resets = Math.max(0, connection.resets - forgiven) + 1
+  connection.resetMs = nowMs
+  if (connection.resets <= limits.streamResetBurst) return
+  connection.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  setImmediate(() => connection.socket.destroy())
 }
 
 /** Counts an exchange until `until` closes; the last one of a connection that is to go takes it along. */
@@ -227,7 +311,8 @@ function begin(state: State, connection: Connection, until: { on(event: 'close',
   connection.active++
   until.on('close', () => {
     connection.active--
-    if (state.context.isDraining && connection.active === 0 && connection.session === undefined) {
+    // Until then a client that was answered without being told to go may be sending its next request.
+    if (state.isEnding && connection.active === 0 && connection.session === undefined) {
       connection.socket.destroySoon()
     }
   })
@@ -247,10 +332,37 @@ function run(state: State, exchange: Exchange): void {
   }
 }
 
+/**
+ * Nobody's request may be lost that is on its way: clients are told to go elsewhere, and what they sent before they
+ * heard of it is still answered. HTTP/2 has a way to say so; on HTTP/1.1 it is said with the next answer.
+ */
 function startDrain(state: State): void {
   state.draining.abort(new Error('The server is stopping'))
-  for (const connection of state.bySocket.values()) {
-    if (connection.session !== undefined) connection.session.close()
-    else if (connection.active === 0) connection.socket.destroySoon()
+  for (const { session, socket } of state.bySocket.values()) {
+    if (session?.destroyed === true) socket.destroy()
+    else session?.goaway(constants.NGHTTP2_NO_ERROR, EVERY_STREAM)
   }
+}
+
+function endIdle(state: State): void {
+  state.isEnding = true
+  for (const { session, socket, active } of state.bySocket.values()) {
+    if (session !== undefined) session.close()
+    else if (active === 0) socket.destroySoon()
+  }
+}
+
+/** Cuts off clients that do not read, and connections that nothing else would ever end. */
+function sweepOften({ bySocket, limits, options: { clock } }: State): Timer {
+  const stalls = new Stalls(limits.stallTimeoutMs)
+  return every(clock, Math.min(SLOW_CHECK_MS, limits.stallTimeoutMs / 2), () => {
+    const nowMs = clock.elapsed()
+    for (const connection of bySocket.values()) sweep(connection, (sending) => stalls.isStalled(sending, nowMs))
+  })
+}
+
+function sweep({ socket, session, streams }: Connection, isStalled: (sending: Sending) => boolean): void {
+  // A session that failed waits for its last bytes to be taken before it closes its socket: for ever, if need be.
+  if (session?.destroyed === true || isStalled(socket)) return void socket.destroy()
+  for (const stream of streams) if (isStalled(stream)) resetStream(stream, constants.NGHTTP2_CANCEL)
 }

@@ -1,47 +1,11 @@
 /**
- * Texts as Go writes and reads them. Flags, config files and error messages of Kubernetes are made of Go's literals,
- * and people grep for them, so the same input is accepted and refused here with the same words.
+ * Literals as Go reads them. Flags and config files of Kubernetes are made of them, and people grep for what is said about
+ * wrong ones, so the same input is accepted and refused here with the same words.
  */
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '"': '\\"',
-  '\\': '\\\\',
-}
-
-/** `text` in double quotes, as `%q` prints it. */
-export function quote(text: string): string {
-  return `"${text.replaceAll(/["\\]|[\p{C}\p{Zl}\p{Zp}\p{Zs}]/gu, escape)}"`
-}
-
-/** Package time's own way to quote: everything but printable ASCII as the bytes of its UTF-8. */
-function quoteBytes(text: string): string {
-  const chars = [...Buffer.from(text)].map((byte) => {
-    if (byte < 0x20 || byte >= 0x80) return `\\x${byte.toString(16).padStart(2, '0')}`
-    const char = String.fromCodePoint(byte)
-    return char === '"' || char === '\\' ? `\\${char}` : char
-  })
-  return `"${chars.join('')}"`
-}
-
-function escape(char: string): string {
-  if (char === ' ') return char
-  const known = ESCAPES[char]
-  if (known !== undefined) return known
-  const code = char.codePointAt(0) ?? 0
-  if (code < 0x80) return `\\x${code.toString(16).padStart(2, '0')}`
-  if (code < 0x10000) return `\\u${code.toString(16).padStart(4, '0')}`
-  return `\\U${code.toString(16).padStart(8, '0')}`
-}
+import { goQuote, goTimeQuote } from '../go-text.ts'
 
 function refuse(fn: string, text: string, why: 'invalid syntax' | 'value out of range'): Error {
-  return new Error(`strconv.${fn}: parsing ${quote(text)}: ${why}`)
+  return new Error(`strconv.${fn}: parsing ${goQuote(text)}: ${why}`)
 }
 
 const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True'])
@@ -134,19 +98,19 @@ export function parseDuration(text: string): number {
   do {
     const [part = '', whole = '', fraction = '', unit = ''] =
       /^(\d*)(?:\.(\d*))?([^.\d]*)/.exec(unsigned.slice(at)) ?? []
-    if (whole + fraction === '') throw new Error(`time: invalid duration ${quoteBytes(text)}`)
+    if (whole + fraction === '') throw new Error(`time: invalid duration ${goTimeQuote(text)}`)
     total += BigInt(`0${whole}`) * scaleOf(unit, text) + fractionOf(fraction, scaleOf(unit, text))
     at += part.length
   } while (at < unsigned.length)
   const signed = text.startsWith('-') ? -total : total
-  if (BigInt.asIntN(64, signed) !== signed) throw new Error(`time: invalid duration ${quoteBytes(text)}`)
+  if (BigInt.asIntN(64, signed) !== signed) throw new Error(`time: invalid duration ${goTimeQuote(text)}`)
   return Number(signed) / NS_PER_MS
 }
 
 function scaleOf(unit: string, text: string): bigint {
-  if (unit === '') throw new Error(`time: missing unit in duration ${quoteBytes(text)}`)
+  if (unit === '') throw new Error(`time: missing unit in duration ${goTimeQuote(text)}`)
   const scale = NANOSECONDS.get(unit)
-  if (scale === undefined) throw new Error(`time: unknown unit ${quoteBytes(unit)} in duration ${quoteBytes(text)}`)
+  if (scale === undefined) throw new Error(`time: unknown unit ${goTimeQuote(unit)} in duration ${goTimeQuote(text)}`)
   return scale
 }
 

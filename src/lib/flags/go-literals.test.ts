@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import * as fc from 'fast-check'
 
+import { goQuote } from '../go-text.ts'
 import {
   formatDuration,
   formatFloat,
@@ -11,19 +12,9 @@ import {
   parseFloating,
   parseInteger,
   parseUnsigned,
-  quote,
-} from './go-text.ts'
+} from './go-literals.ts'
 
 // Expectations are the output of Go's own strconv and time.
-
-describe('quote', () => {
-  it('escapes as %q does', () => {
-    assert.equal(
-      quote('a\0\u007fé\u200b\u3000 \u00a0"\\\n\v\u{1f600}\u2028'),
-      String.raw`"a\x00\x7fé\u200b\u3000 \u00a0\"\\\n\v😀\u2028"`,
-    )
-  })
-})
 
 describe('parseInteger', () => {
   for (const [text, value] of [
@@ -41,7 +32,7 @@ describe('parseInteger', () => {
   }
   for (const text of ['08', '1__0', '', '0b12', '1_', '_1', '0x', ' 1', '1.5', 'é']) {
     it(`refuses ${JSON.stringify(text)}`, () => {
-      assert.throws(() => parseInteger(text), { message: `strconv.ParseInt: parsing ${quote(text)}: invalid syntax` })
+      assert.throws(() => parseInteger(text), { message: `strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax` })
     })
   }
   it('knows the limits of its type', () => {

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { Stalls } from './stalls.ts'
+
+describe('a receiver', () => {
+  it('has stalled when nothing moved for the whole time', () => {
+    const stalls = new Stalls(30)
+    const socket = { writableLength: 100, bytesWritten: 500 }
+    assert.deepEqual(
+      [0, 10, 29, 30].map((nowMs) => stalls.isStalled(socket, nowMs)),
+      [false, false, false, true],
+    )
+  })
+
+  it('has not when its queue was emptied, grew or shrank meanwhile', () => {
+    for (const other of [0, 99, 101]) {
+      const stalls = new Stalls(30)
+      const stream = { writableLength: 100 }
+      assert.equal(stalls.isStalled(stream, 0), false)
+      stream.writableLength = other
+      assert.equal(stalls.isStalled(stream, 29), false)
+      stream.writableLength = 100
+      assert.equal(stalls.isStalled(stream, 31), false)
+      assert.equal(stalls.isStalled(stream, 60), false)
+    }
+  })
+
+  it('has not when its queue was refilled to the same length', () => {
+    const stalls = new Stalls(30)
+    const socket = { writableLength: 100, bytesWritten: 500 }
+    assert.equal(stalls.isStalled(socket, 0), false)
+    socket.bytesWritten = 600
+    assert.equal(stalls.isStalled(socket, 40), false)
+  })
+})

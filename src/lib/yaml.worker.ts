@@ -1,0 +1,22 @@
+/** Entry of the thread that reads YAML: text in, JSON out. See yaml-reader.ts. */
+import { parentPort } from 'node:worker_threads'
+
+import { stringifyJson } from './json.ts'
+import { YamlError } from './yaml-error.ts'
+import type { FromYamlThread } from './yaml-reader.ts'
+import { parseYaml } from './yaml.ts'
+
+const port = parentPort
+
+port?.on('message', (text: Uint8Array) => port.postMessage(answerTo(text)))
+
+function answerTo(text: Uint8Array): FromYamlThread {
+  const duplicates: string[] = []
+  try {
+    const value = parseYaml(Buffer.from(text.buffer, text.byteOffset, text.byteLength), { duplicates })
+    return { json: stringifyJson(value), duplicates }
+  } catch (cause) {
+    const { message } = cause as Error
+    return { error: { code: cause instanceof YamlError ? cause.code : 'limit', message } }
+  }
+}
