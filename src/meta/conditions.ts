@@ -1,7 +1,7 @@
 /** Conditions: what can be said of an object, each with its own time of change. */
 import { type Clock } from '#lib/clock.ts'
+import { byteLength } from '#lib/go-text.ts'
 
-import { byteLength } from './go-text.ts'
 import { timeOf } from './time.ts'
 import {
   asJson,

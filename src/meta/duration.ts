@@ -2,7 +2,8 @@
  * Go durations (`1h30m0s`), which metav1.Duration and many flags are, and the short ages that people read (`3h12m`).
  * A duration is a bigint of nanoseconds: 64 bits, as in Go.
  */
-import { goTimeQuote } from './go-text.ts'
+import { goTimeQuote } from '#lib/go-text.ts'
+
 import { epochMsOf } from './time.ts'
 
 const MICROSECOND = 1_000n

@@ -2,7 +2,7 @@
  * Field selectors: `metadata.name=web,status.phase!=Running`. A list of requirements that must all hold; which fields a
  * kind knows is the kind's business, given as a transform. Grammar and messages are upstream's (apimachinery fields).
  */
-import { compareText, goQuote } from './go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 
 export interface FieldRequirement {
   readonly field: string

@@ -1,5 +1,5 @@
 /** intstr.IntOrString: a port by number or name, a count or a percentage. In objects it is simply one or the other. */
-import { goQuote, parseGoInt } from './go-text.ts'
+import { goQuote, parseGoInt } from '#lib/go-text.ts'
 
 export type IntOrString = number | string
 

@@ -1,5 +1,5 @@
 /** Names of types: group, version, kind and resource, how they are written, and which version is the best. */
-import { compareText } from './go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 
 export interface GroupVersion {
   /** Empty for the core group. */
@@ -56,6 +56,11 @@ export function groupKindText({ group, kind }: GroupKind): string {
 }
 
 /** `apps/v1, Kind=Deployment`. The core group leaves its slash: `/v1, Kind=Pod`. Fit as a key of a Map. */
+/** `core.ConfigMap`: upstream's name of the version-less type, which some error texts show. */
+export function internalTypeOf({ group, kind }: GroupKind): string {
+  return `${group === '' ? 'core' : group.split('.')[0]}.${kind}`
+}
+
 export function kindKey({ group, version, kind }: GroupVersionKind): string {
   return `${group}/${version}, Kind=${kind}`
 }

@@ -1,5 +1,6 @@
 /** metav1.LabelSelector, the structured form of a label selector: from it, to it, and its rules. */
-import { compareText, goQuote } from './go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
+
 import {
   createRequirement,
   createSelector,

@@ -3,7 +3,8 @@
  * all hold, sorted by key; the requirements are plain data, for whoever keeps an index. The grammar and every message
  * are upstream's (apimachinery labels, v0.36).
  */
-import { compareText } from './go-text.ts'
+import { compareText } from '#lib/go-text.ts'
+
 import {
   aggregateText,
   type FieldError,
@@ -132,8 +133,20 @@ const order = {
   misfit: "for 'Gt', 'Lt' operators, exactly one value is required",
 }
 
-const isOneOf: OperatorRule['meets'] = (value, values) => value !== undefined && values.includes(value)
-const isNoneOf: OperatorRule['meets'] = (value, values) => value === undefined || !values.includes(value)
+const isOneOf: OperatorRule['meets'] = (value, values) => value !== undefined && isAmong(value, values)
+const isNoneOf: OperatorRule['meets'] = (value, values) => value === undefined || !isAmong(value, values)
+
+/** Up to here looking at each is as fast as a set. */
+const FEW_VALUES = 16
+const setOf = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/** A selector may have thousands of values, and is held against every object there is. */
+function isAmong(value: string, values: readonly string[]): boolean {
+  if (values.length <= FEW_VALUES) return values.includes(value)
+  const set = setOf.get(values) ?? new Set(values)
+  setOf.set(values, set)
+  return set.has(value)
+}
 
 /** In the order in which messages list them: those with a value first. */
 const operators: Readonly<Record<LabelOperator, OperatorRule>> = {

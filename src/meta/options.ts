@@ -139,11 +139,19 @@ function validateWatchOptions(options: ListOptions): FieldError[] {
     const detail = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'
     errors.push(forbidden('resourceVersionMatch', detail))
   }
+  if (match === undefined && sendInitialEvents === undefined && isFromStart(options)) {
+    // Upstream takes this for a wish for the initial events, which has a match.
+    return options.continue === undefined ? errors : [matchForbidden('when continue is provided')]
+  }
   if (match === undefined) return errors
   if (sendInitialEvents === undefined) errors.push(matchForbidden('for watch unless sendInitialEvents is provided'))
   if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', asJson(match), ['NotOlderThan']))
   if (options.continue !== undefined) errors.push(matchForbidden('when continue is provided'))
   return errors
+}
+
+function isFromStart({ resourceVersion = '' }: ListOptions): boolean {
+  return resourceVersion === '' || resourceVersion === '0'
 }
 
 function matchForbidden(when: string): FieldError {

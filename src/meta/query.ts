@@ -2,7 +2,8 @@
  * Options in a query string, by a table of fields. Follows upstream's conversion: of repeated parameters the first
  * counts, unknown ones are ignored, `0` and any spelling of `false` are false, everything else (even nothing) is true.
  */
-import { compareText, parseGoInt } from './go-text.ts'
+import { compareText, parseGoInt } from '#lib/go-text.ts'
+
 import { badRequestError } from './status-errors.ts'
 import { canonicalTime } from './time.ts'
 

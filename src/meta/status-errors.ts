@@ -2,7 +2,8 @@
  * Every failure the API has a reason for, with upstream's message, details and HTTP code. Fields stand in the order in
  * which upstream writes them.
  */
-import { goQuote } from './go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
+
 import { groupKindText, groupResourceText, type GroupKind, type GroupResource } from './kind.ts'
 import { type Status, type StatusCause, type StatusDetails, StatusError, type StatusReason } from './status.ts'
 import { aggregateText, type FieldError, fieldErrorBody } from './validation/field-error.ts'
@@ -204,7 +205,8 @@ export function genericError(response: GenericResponse): StatusError {
   const { code, method, name = '', serverMessage = '', retryAfterSeconds = 0 } = response
   const resource = response.resource ?? { group: '', resource: '' }
   const [reason, text] = genericReason(code, method, serverMessage)
-  const what = [method.toLowerCase(), groupResourceText(resource), name].filter((part) => part !== '').join(' ')
+  // Without a method there is a blank in its place, as upstream has it.
+  const what = [method.toLowerCase(), groupResourceText(resource), ...(name === '' ? [] : [name])].join(' ')
   const message = resource.group === '' && resource.resource === '' ? text : `${text} (${what})`
   const causes: StatusCause[] = response.unexpected
     ? [{ reason: 'UnexpectedServerResponse', ...(serverMessage === '' ? {} : { message: serverMessage }) }]

@@ -22,8 +22,8 @@ export interface TableRow {
   /** One for each column, in its order. */
   cells: TableCell[]
   conditions?: TableRowCondition[]
-  /** Whole, its metadata only, or absent, as the request wished. */
-  object?: KubeObject
+  /** Whole, its metadata only, or null, as the request wished. */
+  object: KubeObject | null
 }
 
 export type TableCell = string | number | boolean | null

@@ -3,7 +3,7 @@
  * follows Go's time.Parse for RFC 3339, its leniencies (`T1:02:03`, a comma before the fraction) and its messages
  * included.
  */
-import { goTimeQuote } from './go-text.ts'
+import { goTimeQuote } from '#lib/go-text.ts'
 
 /** A moment: seconds since 1970, and nanoseconds of 0 to 999,999,999 after them. */
 export interface Instant {

@@ -1,6 +1,6 @@
 /** IP addresses and blocks in objects: which may be endpoints, and which are badly written. */
 import { bitsOf, formatIp, type Ip, parseCidr, parseIp } from '#lib/cidr.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { canonicalCidr } from '#meta/validation/addresses.ts'
 import { type FieldError, invalid } from '#meta/validation/field-error.ts'
 

@@ -1,5 +1,5 @@
 /** Amounts by the name of the resource: what quotas, limits and capacities are made of. */
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 import { type FieldError, invalid } from '#meta/validation/field-error.ts'
 

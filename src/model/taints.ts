@@ -1,6 +1,6 @@
 /** Taints of nodes and what pods say to them: their rules. */
 import type { Toleration } from '#apis/core/v1.ts'
-import { parseGoInt } from '#meta/go-text.ts'
+import { parseGoInt } from '#lib/go-text.ts'
 import { asJson, child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
 import { decimalInteger, labelValue } from '#meta/validation/names.ts'
 import { complaining, validateLabelName } from '#meta/validation/rules.ts'

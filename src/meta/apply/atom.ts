@@ -2,7 +2,8 @@
  * What a schema is to server-side apply: a leaf that is owned whole, a map whose entries are owned one by one, a set of
  * values, or a list keyed by some of its items' fields. Everything else here asks this and nothing of the schema.
  */
-import { goStrings } from '../go-text.ts'
+import { goStrings } from '#lib/go-text.ts'
+
 import type { FieldSchema, ListType, Schema } from '../schema.ts'
 import { type ItemKey, keyElement, type PathElement, valueElement } from './path-element.ts'
 

@@ -1,5 +1,6 @@
 /** The refusal of an apply that would take fields from others, as `kubectl` users read it. */
-import { compareText, goQuote } from '../go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
+
 import type { StatusCause } from '../status.ts'
 import type { Conflict } from './apply-kind.ts'
 import { pathsOf } from './field-set.ts'

@@ -3,8 +3,9 @@
  * object of its kind, in the order FieldsV1 has, without the sets that changes to existing objects need. It yields what
  * `compareTyped` and `encodeFieldsV1` would, several times faster: every create goes through here.
  */
+import { compareText } from '#lib/go-text.ts'
+
 import { zeroValue } from '../codec/decode.ts'
-import { compareText } from '../go-text.ts'
 import type { KubeObject } from '../object.ts'
 import type { FieldSchema, StructSchema } from '../schema.ts'
 import { asList, asMap, atomOf, type Entries, entryType, isHollow, itemElement, itemType, type Typed } from './atom.ts'

@@ -3,9 +3,9 @@
  * kubectl: a field that the annotation shows was applied, and that nobody changed since, is no conflict; and the
  * annotation follows what is applied.
  */
+import { byteLength } from '#lib/go-text.ts'
 import { stringifyJson } from '#lib/json.ts'
 
-import { byteLength } from '../go-text.ts'
 import type { KubeObject } from '../object.ts'
 import { without } from '../patch/json-map.ts'
 import type { ApplyKind, Conflict } from './apply-kind.ts'

@@ -2,9 +2,9 @@
  * `metadata.managedFields`: ownership as an object carries it. One entry a manager, operation, version and subresource.
  * This file turns entries into managers and back; field-manager.ts says what requests do to them.
  */
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { stringifyJson } from '#lib/json.ts'
 
-import { compareText, goQuote } from '../go-text.ts'
 import type { ManagedFieldsEntry } from '../object.ts'
 import type { Managers, Owned } from './apply-kind.ts'
 import { EMPTY_SET, union } from './field-set.ts'

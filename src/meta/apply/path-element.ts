@@ -3,9 +3,8 @@
  * set member by its value (`v:"a"`), an index (`i:3`). The text form of FieldsV1 is also its identity here, so sets of
  * paths are trees of strings; what comes from outside is brought into the one form first.
  */
+import { compareText, goNumber, goQuote } from '#lib/go-text.ts'
 import { parseJson, stringifyJson } from '#lib/json.ts'
-
-import { compareText, goNumber, goQuote } from '../go-text.ts'
 
 /** The text form, as FieldsV1 spells it. */
 export type PathElement = string

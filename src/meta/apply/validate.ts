@@ -1,5 +1,6 @@
 /** Whether an applied configuration fits its schema, in the words of upstream's structured-merge-diff. */
-import { goNumber, goQuote } from '../go-text.ts'
+import { goNumber, goQuote } from '#lib/go-text.ts'
+
 import { goTypeOf, printGo } from '../patch/json-map.ts'
 import type { Schema } from '../schema.ts'
 import { asList, asMap, atomOf, entryType, isOpen, ItemFault, itemElement, itemType, type Typed } from './atom.ts'

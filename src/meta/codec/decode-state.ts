@@ -3,9 +3,9 @@
  * offences (unknown and repeated fields, collected) and mismatches (values of the wrong type; the first one is what
  * the whole run fails with, but only at its end, as in Go).
  */
+import { goQuote } from '#lib/go-text.ts'
 import { JsonNumber, type JsonDuplicate } from '#lib/json-value.ts'
 
-import { goQuote } from '../go-text.ts'
 import { CodecError, MAX_NESTING, tooDeep, tooManyParts } from './error.ts'
 
 /** How many offences are kept, and told, of one document: upstream's number. */

@@ -1,3 +1,4 @@
+import { compareText } from '#lib/go-text.ts'
 import { quoteJson } from '#lib/json-write.ts'
 /**
  * From canonical form to the JSON text upstream writes. Canonical objects have their keys in the right order already,
@@ -6,7 +7,6 @@ import { quoteJson } from '#lib/json-write.ts'
  */
 import { stringifyJson } from '#lib/json.ts'
 
-import { compareText } from '../go-text.ts'
 import { apiVersionOf, type GroupVersionKind } from '../kind.ts'
 
 export interface JsonEncoding {

@@ -2,6 +2,7 @@
  * Which form an answer takes and which form a body has. Pure: headers and what the endpoint offers in, a decision or
  * a refusal with upstream's text out. CBOR is not offered, so it is refused like any unknown type.
  */
+import type { StatusDetails } from '../status.ts'
 import { type AcceptClause, acceptedTypes, parseAccept } from './accept.ts'
 
 export type MediaType = 'application/json' | 'application/yaml' | 'application/vnd.kubernetes.protobuf'
@@ -51,6 +52,8 @@ export interface Refusal {
   readonly code: 406 | 415
   readonly reason: 'NotAcceptable' | 'UnsupportedMediaType'
   readonly message: string
+  /** Empty where upstream's router refuses, before its API does; it shows. */
+  readonly details?: StatusDetails
 }
 
 export function isRefusal(outcome: Negotiated | Refusal | MediaType | PatchType): outcome is Refusal {
@@ -63,6 +66,12 @@ export function negotiateAccept(accept: string, offer: Offer): Negotiated | Refu
   const refusal = offer.endpoint === 'custom' ? undefined : refuseRoute(accept, offer)
   if (refusal !== undefined) return refusal
   return firstAcceptable(accept, (mediaType, as) => allowsTarget(offer, mediaType, as)) ?? notAcceptable(offered(offer))
+}
+
+/** The form of a Status that refuses. It is of no other kind, and never refused itself: at worst it is indented JSON. */
+export function negotiateStatus(accept: string): Negotiated {
+  if (accept === '') return plainJson
+  return firstAcceptable(accept, (_mediaType, as) => as === undefined) ?? { ...plainJson, pretty: true }
 }
 
 /** The same for a watch: what has no frames, YAML, is refused. */
@@ -124,7 +133,9 @@ export function negotiatePatch(contentType: string, endpoint: 'builtin' | 'custo
     return served.find((type) => type === name) ?? unknownFormat(served)
   }
   const named = acceptedTypes(contentType)
-  return patchTypes.find((type) => named.includes(type)) ?? unsupported('415: Unsupported Media Type')
+  return (
+    patchTypes.find((type) => named.includes(type)) ?? { ...unsupported('415: Unsupported Media Type'), details: {} }
+  )
 }
 
 /** A list was asked for `as=PartialObjectMetadata`; `goType` is what upstream calls it, `*core.PodList`. */
@@ -144,7 +155,7 @@ function refuseRoute(accept: string, offer: Offer): Refusal | undefined {
   const known: readonly string[] = MEDIA_TYPES
   if (acceptedTypes(accept).some((type) => type === '*/*' || known.includes(type))) return undefined
   const produced = offer.endpoint === 'list' ? [...MEDIA_TYPES, ...streams(MEDIA_TYPES)] : MEDIA_TYPES
-  return refused(`406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`)
+  return { ...refused(`406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`), details: {} }
 }
 
 type Allows = (mediaType: MediaType, as: Target | undefined) => boolean

@@ -4,13 +4,14 @@
  */
 import { Buffer } from 'node:buffer'
 
+import { goQuote } from '#lib/go-text.ts'
 import { DEFAULT_JSON_LIMITS, type JsonLimits } from '#lib/json-scan.ts'
 import { isJsonObject, type JsonDuplicate, JsonError, type JsonObject } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { YamlError } from '#lib/yaml-error.ts'
+import type { ReadYaml } from '#lib/yaml-reader.ts'
 import { parseYaml } from '#lib/yaml.ts'
 
-import { goQuote } from '../go-text.ts'
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from '../kind.ts'
 import type { StructSchema } from '../schema.ts'
 import { goWord } from './decode-state.ts'
@@ -31,6 +32,8 @@ export interface DecodeOptions {
   readonly expected?: ExpectedKind
   /** How much work the document may make. The default is fit for the body of a request, not for every list. */
   readonly limits?: JsonLimits
+  /** What a body of YAML says, for who has read it (see lib/yaml-reader.ts); else it is read here and now. */
+  readonly yaml?: ReadYaml
 }
 
 /** What a struct costs, in the unit of `JsonLimits.maxWeight`. */
@@ -57,15 +60,28 @@ const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
 /** Decodes an object of a known kind. Throws a CodecError, and nothing else, for whatever the bytes are. */
 export function decodeObject(body: Buffer | string, mediaType: MediaType, options: DecodeOptions): Decoded {
   if (mediaType === 'application/vnd.kubernetes.protobuf') return decodeProtobufObject(body, options)
-  const document = parseDocument(body, mediaType, options.limits)
+  const document =
+    options.yaml === undefined ? parseDocument(body, mediaType, options.limits) : yamlDocument(options.yaml)
   const gvk = withDefaults(interpret(document.value), options.defaultKind)
   const schema = lookUp(gvk, options, () => String(body))
   const sink = { duplicates: document.duplicates, offences: [], maxStructs: maxStructs(options) }
   const validation = options.validation ?? 'Ignore'
+  const clears = clearsManagedFields(document.value)
   const value = guarded(gvk, () => decodeValue(schema, document.value, validation, sink))
   const object = withTypeMeta(value as JsonObject, gvk, schema)
+  if (clears && isJsonObject(object['metadata'])) object['metadata']['managedFields'] = []
   const offences = gather(document.offences, sink.offences, validation)
   return finish({ gvk, object, offences }, schema.goType, options)
+}
+
+/**
+ * Whether an object says, with an empty list of managedFields, that nobody owns anything any more. Canonical form knows no
+ * empty lists, so this is asked before decoding, and the list put back afterwards; the field manager takes it away again.
+ */
+export function clearsManagedFields(sent: unknown): boolean {
+  const metadata = isJsonObject(sent) ? sent['metadata'] : undefined
+  const said = isJsonObject(metadata) ? metadata['managedFields'] : undefined
+  return Array.isArray(said) && said.length === 0
 }
 
 /**
@@ -141,16 +157,26 @@ function parseDocument(
   }
 }
 
-/** Go makes JSON of YAML first, which sorts the keys, so that offences come sorted too. */
 function parseYamlDocument(body: Buffer | string): Document {
-  const offences: string[] = []
+  const duplicates: string[] = []
   try {
-    const value = normalizeUntyped(parseYaml(body, { duplicates: offences }))
-    return { value, duplicates: [], offences }
+    return yamlDocument({ value: parseYaml(body, { duplicates }), duplicates })
   } catch (cause) {
-    if (!(cause instanceof YamlError)) throw cause
-    throw new CodecError(cause.code === 'value' ? 'type' : cause.code, cause.message, { cause })
+    throw yamlFailure(cause)
   }
+}
+
+/** Go makes JSON of YAML first, which sorts the keys, so that offences come sorted too. */
+function yamlDocument({ value, duplicates }: ReadYaml): Document {
+  return { value: normalizeUntyped(value), duplicates: [], offences: duplicates }
+}
+
+/** What a reader of YAML complained of, as the codec says it; anything else as it came. */
+export function yamlFailure(cause: unknown): unknown {
+  if (!(cause instanceof YamlError)) return cause
+  const { code, message } = cause
+  const isTooMuch = code === 'effort' || code === 'busy'
+  return new CodecError(code === 'value' ? 'type' : isTooMuch ? 'limit' : code, message, { cause })
 }
 
 function parseError(cause: unknown): unknown {

@@ -5,10 +5,10 @@
  */
 import { Buffer } from 'node:buffer'
 
+import { compareText } from '#lib/go-text.ts'
 import { WIRE, type WireWriter } from '#lib/protobuf/wire.ts'
 
 import { parseDuration } from '../duration.ts'
-import { compareText } from '../go-text.ts'
 import type { AnySchema, FieldSchema, MapSchema, ProtobufField, ProtobufMessage, Schema } from '../schema.ts'
 import { encodeJson } from './encode-json.ts'
 

@@ -2,9 +2,9 @@
  * Values no schema describes, in the form upstream keeps them in when it decodes into `interface {}`: keys sorted,
  * integers as int64, every other number as a double. Custom resources are such values as a whole.
  */
+import { compareText } from '#lib/go-text.ts'
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
 
-import { compareText } from '../go-text.ts'
 import { CodecError } from './error.ts'
 
 /** Takes `value` over, as `decodeValue` does. Throws a CodecError when a number is beyond every double. */

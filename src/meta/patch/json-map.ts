@@ -1,5 +1,5 @@
 /** Untyped JSON, handled so that no key of a user's is special (`__proto__` is data like any other), and as Go sees it. */
-import { goNumber } from '../go-text.ts'
+import { goNumber } from '#lib/go-text.ts'
 
 export type JsonMap = Record<string, unknown>
 

@@ -1,5 +1,6 @@
 /** What strategic merge asks of a schema: the type, strategy and merge key of a field, as Go's struct tags say them. */
-import { goQuote } from '../go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
+
 import type { FieldSchema, Schema } from '../schema.ts'
 import { failed } from './strategic-merge-error.ts'
 

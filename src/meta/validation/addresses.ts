@@ -2,7 +2,8 @@
  * IP addresses and CIDRs in fields. Old fields take what Go's parser once took, leading zeros included; new ones only
  * the canonical form (RFC 5952). Both forms are read here, because what is refused depends on their difference.
  */
-import { goQuote } from '../go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
+
 import { type FieldError, invalid, withOrigin } from './field-error.ts'
 
 const V4_PREFIX = [0, 0, 0, 0, 0, 0xffff]

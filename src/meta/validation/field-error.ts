@@ -3,7 +3,7 @@
  * The texts are those of upstream's field.Error, word for word. Paths are plain strings built with `child`, `index`
  * and `key`.
  */
-import { compareText, goJson, goNumber, goQuote } from '../go-text.ts'
+import { compareText, goJson, goNumber, goQuote } from '#lib/go-text.ts'
 
 /** Why a value is refused; travels to clients as the `reason` of a cause. */
 export type FieldErrorType =
@@ -91,8 +91,8 @@ export function asJson(value: unknown): Verbatim {
   return verbatim(goJson(value))
 }
 
-/** Shown without the value: `Too many: must have at most 3 items`. */
-const omitted: unique symbol = Symbol('omitted')
+/** A bad value that is not shown: `Too many: must have at most 3 items`. */
+export const omitted: unique symbol = Symbol('omitted')
 
 export function invalid(field: string, badValue: unknown, detail: string, origin?: string): FieldError {
   return make('FieldValueInvalid', field, badValue, { detail, origin })

@@ -2,7 +2,7 @@
  * Which texts may be names, keys and values. Every check returns upstream's complaints, none when the value is good.
  * Two dialects of "too long" exist upstream, for labels in bytes and for names in characters; both count bytes.
  */
-import { byteLength, isPrintable } from '../go-text.ts'
+import { byteLength, isPrintable } from '#lib/go-text.ts'
 
 /** What is wrong with a value; empty when nothing is. */
 export type Check = (value: string) => string[]

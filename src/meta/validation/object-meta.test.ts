@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type ObjectMeta } from '../object.ts'
 import { type FieldError, fieldErrorText } from './field-error.ts'
 import { nameIsSubdomain } from './names.ts'
-import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts'
+import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts'
 
 const rules = { namespaced: true, name: nameIsSubdomain }
 const good: ObjectMeta = { name: 'a', namespace: 'b', resourceVersion: '1', uid: 'u' }
@@ -117,6 +117,20 @@ describe('validateObjectMetaUpdate()', () => {
       'metadata.creationTimestamp: Invalid value: "2026-01-01T00:00:00Z": field is immutable',
       'metadata.deletionTimestamp: Invalid value: null: field is immutable',
       'metadata.deletionGracePeriodSeconds: Invalid value: null: field is immutable',
+    ])
+  })
+})
+
+describe('validateFinalizerName()', () => {
+  it('takes names with a domain, and those that are everybody’s', () => {
+    for (const name of ['example.com/a', 'kubernetes', 'orphan', 'foregroundDeletion']) {
+      assert.deepEqual(validateFinalizerName('f', name), [])
+    }
+  })
+
+  it('refuses other names', () => {
+    assert.deepEqual(validateFinalizerName('f', 'mine').map(fieldErrorText), [
+      'f: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
     ])
   })
 })

@@ -1,5 +1,6 @@
 /** The rules of `metadata`, on create and on update, in the order in which upstream reports them. */
-import { byteLength, compareText, goStrings } from '../go-text.ts'
+import { byteLength, compareText, goStrings } from '#lib/go-text.ts'
+
 import { kindKey, kindOf } from '../kind.ts'
 import { type ManagedFieldsEntry, type ObjectMeta, type OwnerReference } from '../object.ts'
 import { asJson, child, type FieldError, forbidden, index, invalid, required, tooLong } from './field-error.ts'
@@ -86,6 +87,14 @@ export function validateFinalizers(field: string, finalizers: readonly string[] 
     errors.push(invalid(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
   }
   return errors
+}
+
+const standardFinalizers: readonly string[] = ['kubernetes', 'orphan', 'foregroundDeletion']
+
+/** Whoever waits for an object to go says so under a domain of its own; only a few names are everybody's. */
+export function validateFinalizerName(field: string, finalizer: string): FieldError[] {
+  if (finalizer.includes('/') || standardFinalizers.includes(finalizer)) return []
+  return [invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]
 }
 
 /** An object on its way out may lose finalizers but not gain any. */

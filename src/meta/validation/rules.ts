@@ -1,5 +1,6 @@
 /** Checks that many kinds share, each giving field errors for one field. */
-import { byteLength } from '../go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
+
 import { semanticEqual } from '../object.ts'
 import { type FieldError, invalid, required, tooLong } from './field-error.ts'
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, regexText } from './names.ts'

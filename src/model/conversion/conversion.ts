@@ -5,9 +5,9 @@
  */
 import { groups, kindFor } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
-import { goQuote } from '#meta/go-text.ts'
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, kindKey, kindOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'

@@ -1,5 +1,5 @@
 /** Addresses that are understood and yet not written as they should be. */
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { canonicalIp, validateLegacyIp } from '#meta/validation/addresses.ts'
 
 /** For fields that take sloppy addresses; nothing about text that is no address. */

@@ -13,8 +13,9 @@ import {
   required,
 } from '#meta/validation/field-error.ts'
 import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'
-import { complaining, validateAnnotations, validateLabels } from '#meta/validation/rules.ts'
+import { complaining } from '#meta/validation/rules.ts'
 
+import { validateTemplateMetadata } from '../template-metadata.ts'
 import { oneOf, requiredText, validateObjectName } from './checks.ts'
 import { validateResourceQuantity } from './resources.ts'
 
@@ -100,14 +101,8 @@ function validateDataSource(
 
 /** A claim made for somebody: of its metadata only labels and annotations mean anything. */
 export function validateClaimTemplate(path: string, { metadata, spec }: PersistentVolumeClaimTemplate): FieldError[] {
-  const field = child(path, 'metadata')
-  const others = Object.entries(metadata).filter(
-    ([name, value]) => name !== 'labels' && name !== 'annotations' && value !== undefined,
-  )
   return [
-    ...validateAnnotations(child(field, 'annotations'), metadata.annotations),
-    ...validateLabels(child(field, 'labels'), metadata.labels),
-    ...others.map(([name]) => forbidden(child(field, name), 'cannot be set')),
+    ...validateTemplateMetadata(child(path, 'metadata'), metadata),
     ...validateClaimSpec(child(path, 'spec'), spec),
   ]
 }

@@ -37,6 +37,11 @@ function fill<T extends object>(object: T | undefined, defaults: Partial<T>): vo
   }
 }
 
+/** Sets what is absent; an empty text is a value, and validation refuses it. */
+function fillAbsent<T extends object>(object: T | undefined, defaults: Partial<T>): void {
+  if (object !== undefined) Object.assign(object, { ...defaults, ...object })
+}
+
 /** Fills in what every pod spec gets, in pods and in templates alike. */
 export function defaultPodSpec(spec: PodSpec): void {
   fill(spec, {
@@ -194,7 +199,7 @@ function defaultProjected(projected: ProjectedVolumeSource | undefined): void {
 
 /** The claim a pod makes for a volume of its own. */
 function defaultClaim(claim: PersistentVolumeClaimSpec | undefined): void {
-  fill(claim, { volumeMode: 'Filesystem' })
+  fillAbsent(claim, { volumeMode: 'Filesystem' })
   roundAmounts(claim?.resources?.limits)
   roundAmounts(claim?.resources?.requests)
 }
@@ -203,6 +208,6 @@ function defaultClaim(claim: PersistentVolumeClaimSpec | undefined): void {
 function defaultLegacyVolume({ iscsi, rbd, azureDisk, scaleIO }: Volume): void {
   fill(iscsi, { iscsiInterface: 'default' })
   fill(rbd, { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' })
-  fill(azureDisk, { cachingMode: 'ReadWrite', fsType: 'ext4', readOnly: false, kind: 'Shared' })
+  fillAbsent(azureDisk, { cachingMode: 'ReadWrite', fsType: 'ext4', readOnly: false, kind: 'Shared' })
   fill(scaleIO, { storageMode: 'ThinProvisioned', fsType: 'xfs' })
 }

@@ -1,6 +1,6 @@
 /** How a pod is named and finds names: DNS, aliases of hosts, its own host name, and the network of its node. */
 import type { HostAlias, PodDNSConfig, PodSpec } from '#apis/core/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { validateLegacyIp } from '#meta/validation/addresses.ts'
 import { child, type FieldError, forbidden, index, invalid, required, tooLong } from '#meta/validation/field-error.ts'
 import { dns1123SubdomainWithUnderscore } from '#meta/validation/names.ts'

@@ -1,6 +1,6 @@
 /** Files of a volume that get in each other's way: the same path twice, or one inside of another. */
 import type { PodCertificateProjection, Volume, VolumeProjection } from '#apis/core/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 
 /** Files before it that a file is compared with: beyond them it would only cost time, all pairs of it. */
 const MAX_COMPARED = 256

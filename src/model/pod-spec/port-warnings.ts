@@ -1,6 +1,6 @@
 /** Ports of a pod's containers that get in each other's way. */
 import type { ContainerPort } from '#apis/core/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { child, index } from '#meta/validation/field-error.ts'
 
 import type { PlacedContainer } from './walk.ts'

@@ -1,6 +1,6 @@
 /** Requests and limits of containers and of whole pods, and the claims for devices. */
 import type { PodSpec, ResourceClaim, ResourceRequirements } from '#apis/core/v1.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import {
   compareQuantities,
   parseQuantity,

@@ -1,6 +1,6 @@
 /** Security contexts of pods and containers: as whom they run and what the kernel lets them do. */
 import type { AppArmorProfile, PodSpec, SeccompProfile, SecurityContext } from '#apis/core/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import {
   asJson,
   child,

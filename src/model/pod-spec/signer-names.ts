@@ -1,5 +1,5 @@
 /** Names of signers of certificates, `example.com/name`, and of the bundles of trust that belong to them. */
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { type FieldError, invalid, required, tooLong } from '#meta/validation/field-error.ts'
 import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'
 

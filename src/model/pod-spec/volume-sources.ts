@@ -16,7 +16,7 @@ import type {
   Volume,
   VolumeSource,
 } from '#apis/core/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
 import {
   child,

@@ -1,6 +1,6 @@
 /** The volumes of a pod: exactly one source each, and names that mounts can refer to. */
 import type { PodSpec, Volume } from '#apis/core/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 import {
   child,

@@ -1,6 +1,6 @@
 /** What is allowed in a pod and most likely a mistake (pkg/api/pod/warnings.go, v1.36). */
 import type { Container, NodeSelectorTerm, PodSpec, Volume } from '#apis/core/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import { child, index, key } from '#meta/validation/field-error.ts'

@@ -1,6 +1,6 @@
 /** What a security context says to Windows, and what a pod for one system must not ask of the other. */
 import type { PodSpec, SecurityContext, WindowsSecurityContextOptions } from '#apis/core/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { child, type FieldError, forbidden, invalid, notInSet, required, asJson } from '#meta/validation/field-error.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'
