@@ -1,4 +1,5 @@
 /** Every kind served, one line each. Some need a part that only the running server has: it is handed in. */
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
 
@@ -10,6 +11,7 @@ import { validatingAdmissionPolicyBinding } from './admissionregistration/valida
 import { validatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
 import { customResourceDefinition } from './apiextensions/customresourcedefinition/resource.ts'
 import { apiService } from './apiregistration/apiservice.ts'
+import { storageVersion } from './apiserverinternal/storageversion.ts'
 import { controllerRevision } from './apps/controllerrevision.ts'
 import { daemonSet } from './apps/daemonset.ts'
 import { deployment } from './apps/deployment.ts'
@@ -19,7 +21,10 @@ import { horizontalPodAutoscaler } from './autoscaling/horizontalpodautoscaler/r
 import { cronJob } from './batch/cronjob.ts'
 import { job } from './batch/job/resource.ts'
 import { certificateSigningRequest } from './certificates/certificatesigningrequest.ts'
+import { clusterTrustBundle } from './certificates/clustertrustbundle.ts'
+import { definePodCertificateRequest } from './certificates/podcertificaterequest/resource.ts'
 import { lease } from './coordination/lease.ts'
+import { leaseCandidate } from './coordination/leasecandidate.ts'
 import { configMap } from './core/configmap.ts'
 import { endpoints } from './core/endpoints.ts'
 import { createEventResource, event } from './core/event.ts'
@@ -51,22 +56,29 @@ import { defineClusterRoleBinding } from './rbac/clusterrolebinding.ts'
 import { defineRole } from './rbac/role.ts'
 import { defineRoleBinding } from './rbac/rolebinding.ts'
 import { deviceClass } from './resource/deviceclass.ts'
+import { deviceTaintRule } from './resource/devicetaintrule.ts'
 import { resourceClaim } from './resource/resourceclaim.ts'
 import { resourceClaimTemplate } from './resource/resourceclaimtemplate.ts'
+import { resourcePoolStatusRequest } from './resource/resourcepoolstatusrequest.ts'
 import { resourceSlice } from './resource/resourceslice.ts'
+import { podGroup } from './scheduling/podgroup.ts'
 import { priorityClass } from './scheduling/priorityclass.ts'
+import { workload } from './scheduling/workload.ts'
 import { csiDriver } from './storage/csidriver.ts'
 import { csiNode } from './storage/csinode.ts'
 import { csiStorageCapacity } from './storage/csistoragecapacity.ts'
 import { storageClass } from './storage/storageclass.ts'
 import { volumeAttachment } from './storage/volumeattachment.ts'
 import { volumeAttributesClass } from './storage/volumeattributesclass.ts'
+import { storageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export interface ResourceParts {
   /** Addresses and node ports. */
   readonly services: ServiceAllocator
   /** Who may grant what; absent where authorization is off. */
   readonly escalation?: EscalationChecks | undefined
+  /** Who may sign certificates; absent where authorization is off. */
+  readonly authorizer?: Authorizer
   /** `--event-ttl`; default: an hour. */
   readonly eventTtlMs?: number
 }
@@ -75,6 +87,7 @@ export interface ResourceParts {
 const PLAIN: readonly Resource[] = [
   apiService,
   certificateSigningRequest,
+  clusterTrustBundle,
   configMap,
   controllerRevision,
   cronJob,
@@ -85,6 +98,7 @@ const PLAIN: readonly Resource[] = [
   daemonSet,
   deployment,
   deviceClass,
+  deviceTaintRule,
   endpointSlice,
   endpoints,
   flowSchema,
@@ -94,6 +108,7 @@ const PLAIN: readonly Resource[] = [
   ipAddress,
   job,
   lease,
+  leaseCandidate,
   limitRange,
   mutatingAdmissionPolicy,
   mutatingAdmissionPolicyBinding,
@@ -105,6 +120,7 @@ const PLAIN: readonly Resource[] = [
   persistentVolumeClaim,
   pod,
   podDisruptionBudget,
+  podGroup,
   podTemplate,
   priorityClass,
   priorityLevelConfiguration,
@@ -112,6 +128,7 @@ const PLAIN: readonly Resource[] = [
   replicationController,
   resourceClaim,
   resourceClaimTemplate,
+  resourcePoolStatusRequest,
   resourceQuota,
   resourceSlice,
   runtimeClass,
@@ -120,14 +137,18 @@ const PLAIN: readonly Resource[] = [
   serviceCidr,
   statefulSet,
   storageClass,
+  storageVersion,
+  storageVersionMigration,
   validatingAdmissionPolicy,
   validatingAdmissionPolicyBinding,
   validatingWebhookConfiguration,
   volumeAttachment,
   volumeAttributesClass,
+  workload,
 ]
 
-export function createResources({ services, escalation, eventTtlMs }: ResourceParts): readonly Resource[] {
+export function createResources(parts: ResourceParts): readonly Resource[] {
+  const { services, escalation, authorizer, eventTtlMs } = parts
   return [
     ...PLAIN,
     createServiceResource(services),
@@ -135,6 +156,7 @@ export function createResources({ services, escalation, eventTtlMs }: ResourcePa
     defineClusterRoleBinding(escalation),
     defineRole(escalation),
     defineRoleBinding(escalation),
+    definePodCertificateRequest(authorizer && ((user, access) => authorizer.authorize(user, access))),
     eventTtlMs === undefined ? event : createEventResource(eventTtlMs),
   ]
 }

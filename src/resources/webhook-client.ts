@@ -1,5 +1,5 @@
 /** Where a webhook is: at a URL, or behind a Service. */
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
 import { dns1123Subdomain, portNumber } from '#meta/validation/names.ts'
 

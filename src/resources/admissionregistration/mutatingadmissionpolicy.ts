@@ -26,8 +26,13 @@ import {
 import { staticNameWarnings, validateStaticName } from './static-name.ts'
 
 export const mutatingAdmissionPolicy: Resource<MutatingAdmissionPolicy> = defineResource<MutatingAdmissionPolicy>({
-  kind: MutatingAdmissionPolicies,
-  otherVersions: [BetaPolicies, AlphaPolicies].map((kind) => ({ kind, applyDefaults: applyPolicyDefaults })),
+  // Upstream still stores the version before.
+  kind: BetaPolicies,
+  metadataRules: { update: ['whole'], plainFinalizers: true },
+  otherVersions: [MutatingAdmissionPolicies, AlphaPolicies].map((kind) => ({
+    kind,
+    applyDefaults: applyPolicyDefaults,
+  })),
   generation: 'spec',
   applyDefaults: applyPolicyDefaults,
   validate: (object, context) => [...validatePolicy(object), ...validateStaticName(object, context)],

@@ -9,8 +9,8 @@ import {
 } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
-import { byteLength } from '#meta/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
@@ -30,6 +30,7 @@ import { staticNameWarnings, validateStaticName } from './static-name.ts'
 export const validatingAdmissionPolicy: Resource<ValidatingAdmissionPolicy> = defineResource<ValidatingAdmissionPolicy>(
   {
     kind: ValidatingAdmissionPolicies,
+    metadataRules: { update: ['whole'], plainFinalizers: true },
     generation: 'spec',
     applyDefaults({ spec }) {
       spec.failurePolicy ??= 'Fail'

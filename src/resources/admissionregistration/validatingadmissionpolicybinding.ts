@@ -3,45 +3,19 @@ import {
   ValidatingAdmissionPolicyBindings,
   type ValidatingAdmissionPolicyBinding,
 } from '#apis/admissionregistration/v1.ts'
-import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { asJson, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
 
 import { oneOfSet } from './match-rules.ts'
-import {
-  defaultMatchResources,
-  paramRefText,
-  validateMatchResources,
-  validateParamRef,
-  validatePolicyName,
-} from './policies.ts'
-import { staticNameWarnings, validateStaticName } from './static-name.ts'
+import { bindingRules } from './policy-binding.ts'
 
 export const validatingAdmissionPolicyBinding: Resource<ValidatingAdmissionPolicyBinding> =
   defineResource<ValidatingAdmissionPolicyBinding>({
+    ...bindingRules<ValidatingAdmissionPolicyBinding>(({ validationActions = [] }) =>
+      validateActions('spec.validationActions', validationActions),
+    ),
     kind: ValidatingAdmissionPolicyBindings,
-    generation: 'spec',
-    applyDefaults: ({ spec }) => defaultMatchResources(spec.matchResources),
-    validate: (object, context) => [...validateBinding(object), ...validateStaticName(object, context)],
-    validateUpdate: validateBinding,
-    warnings: staticNameWarnings,
-    columns: [
-      nameColumn,
-      { name: 'PolicyName', value: ({ spec }) => spec.policyName ?? '' },
-      { name: 'ParamRef', value: ({ spec }) => paramRefText(spec.paramRef) },
-      ageColumn,
-    ],
-    putNeedsVersion: true,
   })
-
-function validateBinding({ spec }: ValidatingAdmissionPolicyBinding): FieldError[] {
-  return [
-    ...validatePolicyName(spec.policyName),
-    ...validateParamRef('spec.paramRef', spec.paramRef),
-    ...validateMatchResources('spec.matchResources', spec.matchResources),
-    ...validateActions('spec.validationActions', spec.validationActions ?? []),
-  ]
-}
 
 const actions = ['Deny', 'Warn', 'Audit']
 const TWICE =

@@ -2,7 +2,7 @@
 import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
@@ -53,6 +53,7 @@ const strict: Tolerance = {
 /** Everything but the kind. `mutating` webhooks may be called again after others have changed the object. */
 export function webhookRules<T extends Configuration>(mutating: boolean): Omit<ResourceSpec<T>, 'kind'> {
   return {
+    metadataRules: { update: ['whole'], plainFinalizers: true },
     generation: 'spec',
     applyDefaults({ webhooks = [] }) {
       for (const webhook of webhooks) applyWebhookDefaults(webhook, mutating)

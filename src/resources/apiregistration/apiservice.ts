@@ -2,7 +2,7 @@
 import { type APIService, type APIServiceCondition, APIServices } from '#apis/apiregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { timeOf } from '#meta/time.ts'
 import { asJson, child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
 import {
@@ -20,6 +20,7 @@ const MAX_VERSION_PRIORITY = 1000
 
 export const apiService: Resource<APIService> = defineResource<APIService>({
   kind: APIServices,
+  metadataRules: { update: ['change', 'whole'], plainFinalizers: true },
   storagePrefix: 'apiregistration.k8s.io/apiservices',
   nameRule: nameIsPathSegment,
   applyDefaults({ spec: { service } }) {

@@ -10,6 +10,7 @@ import { nonNegative } from '#meta/validation/rules.ts'
 
 export const controllerRevision: Resource<ControllerRevision> = defineResource<ControllerRevision>({
   kind: ControllerRevisions,
+  metadataRules: { update: ['change', 'whole'] },
   validate: ({ revision, data }) => [...nonNegative('revision', revision), ...validateData(data)],
   validateUpdate: ({ revision, data }, old) => [
     ...nonNegative('revision', revision),

@@ -1,5 +1,5 @@
 /** Annotations that stand for integer fields of versions long gone. */
-import { parseGoInt } from '#meta/go-text.ts'
+import { parseGoInt } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 

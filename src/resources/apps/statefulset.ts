@@ -9,7 +9,7 @@ import {
 import type { PersistentVolumeClaim, PodTemplateSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import {

@@ -3,8 +3,8 @@ import { type CronJob, CronJobs, type CronJobSpec, type JobTemplateSpec } from '
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { checkTimeZone, parseCron } from '#lib/cron.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { ageText } from '#meta/duration.ts'
-import { byteLength } from '#meta/go-text.ts'
 import { labelSelectorText } from '#meta/label-selector.ts'
 import { asJson, child, type FieldError, invalid, notSupported, required } from '#meta/validation/field-error.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
@@ -24,6 +24,7 @@ const TEMPLATE = 'spec.jobTemplate'
 
 export const cronJob: Resource<CronJob> = defineResource<CronJob>({
   kind: CronJobs,
+  metadataRules: { part: [] },
   generation: 'spec',
   applyDefaults: ({ spec }) => applyDefaults(spec),
   prepareCreate: ({ spec }, context) => dropDisabledTemplateFields(spec.jobTemplate.spec.template, undefined, context),

@@ -17,6 +17,7 @@ type Conditions = NonNullable<CertificateSigningRequestStatus['conditions']>
 export const certificateSigningRequest: Resource<CertificateSigningRequest> = defineResource<CertificateSigningRequest>(
   {
     kind: CertificateSigningRequests,
+    metadataRules: { update: ['whole', 'change'], part: ['whole', 'change'] },
     nameRule: nameIsPathSegment,
     prepareCreate: ({ spec }, { user }) => setRequester(spec, user),
     prepareUpdate(next, old) {

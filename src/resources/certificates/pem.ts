@@ -1,9 +1,9 @@
 /** PEM inside of objects, base64 once more: what is wrong with it, in upstream's words where it has any. */
+import { goQuote } from '#lib/go-text.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { X509Error } from '#lib/x509/error.ts'
 import { parsePem, type PemBlock } from '#lib/x509/pem.ts'
 import { parseRequest, verifyRequest } from '#lib/x509/request.ts'
-import { goQuote } from '#meta/go-text.ts'
 
 /** What Go's crypto says of a signature that does not fit, by the type of the key. */
 const misfits = new Map([

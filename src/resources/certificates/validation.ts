@@ -3,7 +3,7 @@
  * release could never be written again.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '#apis/certificates/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import {
   asJson,

@@ -2,15 +2,17 @@
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { asJson, type FieldError, forbidden, invalid, notSupported } from '#meta/validation/field-error.ts'
-import { qualifiedName } from '#meta/validation/names.ts'
+import { type FieldError, forbidden, invalid } from '#meta/validation/field-error.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
+
+import { validateStrategy } from './strategy.ts'
 
 const GATE = 'CoordinatedLeaderElection'
 const gatedFields = ['strategy', 'preferredHolder'] as const
 
 export const lease: Resource<Lease> = defineResource<Lease>({
   kind: Leases,
+  metadataRules: { plainFinalizers: true },
   prepareCreate({ spec }, { isEnabled }) {
     if (!isEnabled(GATE)) for (const name of gatedFields) delete spec[name]
   },
@@ -36,15 +38,4 @@ function validateLease({ spec }: Lease): FieldError[] {
       ? [forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined')]
       : []),
   ]
-}
-
-const strategies = ['OldestEmulationVersion']
-
-/** Upstream names the field twice. */
-function validateStrategy(strategy: string): FieldError[] {
-  const field = 'spec.strategy.strategy'
-  if (strategy.includes('/')) {
-    return qualifiedName(strategy).map((complaint) => invalid(field, asJson(strategy), complaint))
-  }
-  return strategies.includes(strategy) ? [] : [notSupported(field, asJson(strategy), strategies)]
 }

@@ -12,6 +12,7 @@ const MAX_DATA_BYTES = 1024 * 1024
 
 export const configMap: Resource<ConfigMap> = defineResource({
   kind: ConfigMaps,
+  metadataRules: { update: ['change', 'whole'] },
   validate: validateConfigMap,
   validateUpdate: (next, old) => [...validateImmutable(next, old), ...validateConfigMap(next)],
   columns: [nameColumn, { name: 'Data', value: countEntries }, ageColumn],
@@ -28,7 +29,8 @@ function validateConfigMap({ data = {}, binaryData = {} }: ConfigMap): FieldErro
   }
   for (const [name, value] of Object.entries(binaryData)) {
     errors.push(...complaining(key('binaryData', name), name, configMapKey(name)))
-    bytes += Buffer.byteLength(value, 'base64')
+    // In Go, and so in JSON, bytes may be nil.
+    bytes += Buffer.byteLength(value ?? '', 'base64')
   }
   return bytes > MAX_DATA_BYTES ? [...errors, tooLong('[]', MAX_DATA_BYTES)] : errors
 }

@@ -24,6 +24,7 @@ const CONTROLLER = 'endpoint-controller'
 export const endpoints: Resource<EndpointsObject> = defineResource<EndpointsObject>({
   deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   kind: Endpoints,
+  metadataRules: { update: ['change', 'whole'] },
   storagePrefix: 'services/endpoints',
   applyDefaults({ subsets = [] }) {
     for (const port of subsets.flatMap(({ ports = [] }) => ports)) port.protocol ||= 'TCP'

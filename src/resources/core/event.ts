@@ -5,8 +5,8 @@
 import { type Event, Events } from '#apis/core/v1.ts'
 import { Events as NewEvents } from '#apis/events/v1.ts'
 import { defineResource, type Column, type Resource } from '#apiserver/registry/resource.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { ageText } from '#meta/duration.ts'
-import { byteLength } from '#meta/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
 import { dns1123Subdomain, nameIsPathSegment } from '#meta/validation/names.ts'
@@ -42,9 +42,11 @@ export const event: Resource<Event> = createEventResource(TTL_MS)
 export function createEventResource(ttlMs: number): Resource<Event> {
   return defineResource<Event>({
     kind: Events,
+    metadataRules: { update: [], plainFinalizers: true },
     otherVersions: [
       {
         kind: NewEvents,
+        metadataRules: {},
         validate: (object) => validateStrictEvent(object as Event),
         validateUpdate: (next, old) => validateStrictEventUpdate(next as Event, old as Event),
         fieldNames: {
@@ -127,11 +129,12 @@ function validateLength(field: string, text: string, limit: number): FieldError[
 /** An event that is created through events.k8s.io/v1; `object` is in the form of v1. */
 export function validateStrictEvent(object: Event): FieldError[] {
   const { metadata, type = '', source, count = 0 } = object
+  const { name = '' } = metadata
   const unset = (field: string, isSet: boolean): FieldError[] =>
     isSet ? [invalid(field, '', 'needs to be unset')] : []
   return [
     ...validateLegacyEvent(object, 'reportingController'),
-    ...complaining('metadata.name', metadata.name ?? '', dns1123Subdomain(metadata.name ?? '')),
+    ...(name === '' ? [] : complaining('metadata.name', name, dns1123Subdomain(name))),
     ...validateSeries(object),
     ...(isUnset(object.eventTime) ? [required('eventTime')] : []),
     ...(type === 'Normal' || type === 'Warning' ? [] : [invalid('type', '', `has invalid value: ${type}`)]),

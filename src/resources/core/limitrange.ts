@@ -2,8 +2,8 @@
 import { type LimitRange, type LimitRangeItem, LimitRanges } from '#apis/core/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { compareText } from '#lib/go-text.ts'
 import { uuid } from '#lib/random.ts'
-import { compareText } from '#meta/go-text.ts'
 import {
   compareQuantities,
   parseQuantity,
@@ -38,6 +38,7 @@ import { createdAtColumn } from '../created-at.ts'
 
 export const limitRange: Resource<LimitRange> = defineResource<LimitRange>({
   kind: LimitRanges,
+  metadataRules: { update: ['whole'] },
   applyDefaults: ({ spec }) => spec?.limits?.forEach(defaultLimits),
   prepareCreate(object, { random }) {
     object.metadata.name ||= uuid(random)

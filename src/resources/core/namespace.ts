@@ -7,6 +7,7 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { asJson, type FieldError, index, invalid } from '#meta/validation/field-error.ts'
 import { nameIsLabel, qualifiedName } from '#meta/validation/names.ts'
+import { validateFinalizerName } from '#meta/validation/object-meta.ts'
 import { complaining } from '#meta/validation/rules.ts'
 
 const NAME_LABEL = 'kubernetes.io/metadata.name'
@@ -14,6 +15,7 @@ const KUBERNETES = 'kubernetes'
 
 export const namespace: Resource<Namespace> = defineResource<Namespace>({
   kind: Namespaces,
+  metadataRules: { update: ['whole', 'change'] },
   nameRule: nameIsLabel,
   applyDefaults(object) {
     labelWithName(object)
@@ -68,13 +70,8 @@ function labelWithName({ metadata }: Namespace): void {
   if (name !== '') metadata.labels = { ...metadata.labels, [NAME_LABEL]: name }
 }
 
-const standardFinalizers = [KUBERNETES, 'orphan', 'foregroundDeletion']
-
 function validateFinalizer(field: string, finalizer: string): FieldError[] {
-  const errors = complaining(field, finalizer, qualifiedName(finalizer))
-  if (finalizer.includes('/') || standardFinalizers.includes(finalizer)) return errors
-  const rule = 'name is neither a standard finalizer name nor is it fully qualified'
-  return [...errors, invalid(field, finalizer, rule)]
+  return [...complaining(field, finalizer, qualifiedName(finalizer)), ...validateFinalizerName(field, finalizer)]
 }
 
 function validatePhase({ metadata, status }: Namespace): FieldError[] {

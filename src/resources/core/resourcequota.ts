@@ -2,7 +2,7 @@
 import { type ResourceQuota, ResourceQuotas, type ResourceQuotaSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
 import { asJson, child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'

@@ -18,6 +18,7 @@ const SERVICE_ACCOUNT_NAME = 'kubernetes.io/service-account.name'
 
 export const secret: Resource<Secret> = defineResource<Secret>({
   kind: Secrets,
+  metadataRules: { update: ['change', 'whole'] },
   applyDefaults(object) {
     absorbStringData(object)
     object.type ||= 'Opaque'
@@ -108,7 +109,8 @@ function validateSecret(object: Secret): FieldError[] {
   let bytes = 0
   for (const [name, value] of Object.entries(data)) {
     errors.push(...complaining(key('data', name), name, configMapKey(name)))
-    bytes += Buffer.byteLength(value, 'base64')
+    // In Go, and so in JSON, bytes may be nil.
+    bytes += Buffer.byteLength(value ?? '', 'base64')
   }
   if (bytes > MAX_DATA_BYTES) errors.push(tooLong('data', MAX_DATA_BYTES))
   return [...errors, ...(typeRules.get(type)?.(data, object) ?? [])]

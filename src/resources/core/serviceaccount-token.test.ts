@@ -94,6 +94,7 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}) {
       query,
       header: (header) => headers[header] ?? '',
       body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
+      exchange: undefined as never,
       user: { name: 'kubelet', uid: '', groups: [], extra: {} },
       signal: new AbortController().signal,
       warn: (text) => warnings.push(text),

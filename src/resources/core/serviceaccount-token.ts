@@ -61,7 +61,9 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
     const bound = await findBound(view.services.objects, request, account)
     shorten(request, call, options)
     const seconds = request.spec.expirationSeconds ?? DEFAULT_SECONDS
-    const claims = claimsFor({ request, account, bound, nowMs, options, tokenId: uuid(view.services.random) })
+    const tokenId = uuid(view.services.random)
+    const claims = claimsFor({ request, account, bound, nowMs, options, tokenId })
+    call.audit?.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${tokenId}`)
     request.status = { token: options.signer.sign(claims), expirationTimestamp: timeOf(nowMs + seconds * 1000) }
     const { apiVersion, kind } = { apiVersion: `${KIND.group}/${KIND.version}`, kind: KIND.kind }
     return view.representation.value({ ...request, kind, apiVersion }, form, 201)

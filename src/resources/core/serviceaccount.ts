@@ -7,6 +7,7 @@ const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets'
 
 export const serviceAccount: Resource<ServiceAccount> = defineResource<ServiceAccount>({
   kind: ServiceAccounts,
+  metadataRules: { update: ['change', 'whole'] },
   prepareCreate: keepSecretNames,
   prepareUpdate: keepSecretNames,
   warnings(next, old) {

@@ -42,6 +42,7 @@ const controllers = ['endpointslice-controller.k8s.io', 'endpointslicemirroring-
 
 export const endpointSlice: Resource<EndpointSlice> = defineResource<EndpointSlice>({
   kind: EndpointSlices,
+  metadataRules: { update: ['whole'] },
   generation: (next, old) =>
     !semanticEqual(contentOf(next), contentOf(old)) || !semanticEqual(next.metadata.labels, old.metadata.labels),
   applyDefaults({ ports }) {

@@ -32,6 +32,7 @@ const MAX_PRECEDENCE = 10_000
 
 export const flowSchema: Resource<FlowSchema> = defineResource<FlowSchema>({
   kind: FlowSchemas,
+  metadataRules: { update: ['whole'] },
   generation: 'spec',
   applyDefaults({ spec }) {
     spec.matchingPrecedence ||= DEFAULT_PRECEDENCE

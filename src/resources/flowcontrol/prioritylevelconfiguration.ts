@@ -27,6 +27,7 @@ const defaultQueuing = { handSize: 8, queues: 64, queueLengthLimit: 50 } as cons
 export const priorityLevelConfiguration: Resource<PriorityLevelConfiguration> =
   defineResource<PriorityLevelConfiguration>({
     kind: PriorityLevelConfigurations,
+    metadataRules: { update: ['whole'] },
     generation: 'spec',
     applyDefaults({ spec: { exempt, limited } }) {
       if (exempt !== undefined) {

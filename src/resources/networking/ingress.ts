@@ -12,7 +12,7 @@ import {
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { parseIp } from '#lib/cidr.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { validateLegacyIp } from '#meta/validation/addresses.ts'
 import { asJson, child, type FieldError, index, invalid, notInSet, required } from '#meta/validation/field-error.ts'
 import {
@@ -42,6 +42,7 @@ interface Tolerance {
 
 export const ingress: Resource<Ingress> = defineResource<Ingress>({
   kind: Ingresses,
+  metadataRules: { update: ['change', 'whole'] },
   storagePrefix: 'ingress',
   generation: 'spec',
   validate: (object, { isEnabled }) => [

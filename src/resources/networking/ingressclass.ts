@@ -2,7 +2,7 @@
 import { type IngressClass, IngressClasses, type IngressClassParametersReference } from '#apis/networking/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { type FieldError, forbidden, notInSet, required, tooLong } from '#meta/validation/field-error.ts'
 import { nameIsLabel } from '#meta/validation/names.ts'
 import { complaining, immutable, validateDomainPrefixedPath } from '#meta/validation/rules.ts'
@@ -14,6 +14,7 @@ const DEFAULT_ANNOTATION = 'ingressclass.kubernetes.io/is-default-class'
 
 export const ingressClass: Resource<IngressClass> = defineResource<IngressClass>({
   kind: IngressClasses,
+  metadataRules: { update: ['change', 'whole'] },
   generation: 'spec',
   applyDefaults({ spec: { parameters } }) {
     if (parameters !== undefined) parameters.scope ??= 'Cluster'

@@ -12,6 +12,7 @@ import { validateSegment } from './typed-reference.ts'
 
 export const ipAddress: Resource<IPAddress> = defineResource<IPAddress>({
   kind: IPAddresses,
+  metadataRules: { update: ['whole', 'change'] },
   otherVersions: [{ kind: BetaIPAddresses }],
   nameRule: (name) => validateIp('', name).map(({ detail }) => detail),
   validate: ({ spec }) => validateParent(spec.parentRef),

@@ -14,6 +14,7 @@ import { validateTolerations } from '#model/taints.ts'
 
 export const runtimeClass: Resource<RuntimeClass> = defineResource<RuntimeClass>({
   kind: RuntimeClasses,
+  metadataRules: { update: ['change', 'whole'], plainFinalizers: true },
   applyDefaults: ({ overhead }) => roundAmounts(overhead?.podFixed),
   validate: validateRuntimeClass,
   validateUpdate: (next, old, context) => [

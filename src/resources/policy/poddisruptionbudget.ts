@@ -12,6 +12,7 @@ import { validateCounts } from '../workload.ts'
 
 export const podDisruptionBudget: Resource<PodDisruptionBudget> = defineResource<PodDisruptionBudget>({
   kind: PodDisruptionBudgets,
+  metadataRules: { update: [], part: [], plainFinalizers: true },
   nameRule: nameIsPathSegment,
   generation: 'spec',
   validate: (budget) => validateBudget(budget, false),

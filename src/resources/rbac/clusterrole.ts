@@ -15,6 +15,7 @@ const SELECTORS = 'aggregationRule.clusterRoleSelectors'
 export function defineClusterRole(checks?: EscalationChecks): Resource<ClusterRole> {
   return defineResource<ClusterRole>({
     kind: ClusterRoles,
+    metadataRules: { update: ['whole', 'change'] },
     nameRule: nameIsRbacName,
     ...guardRoleWrites<ClusterRole>(checks),
     validate: (role) => validateClusterRole(role, false),

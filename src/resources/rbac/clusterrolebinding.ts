@@ -12,6 +12,7 @@ const kinds = ['ClusterRole']
 export function defineClusterRoleBinding(checks?: EscalationChecks): Resource<ClusterRoleBinding> {
   return defineResource<ClusterRoleBinding>({
     kind: ClusterRoleBindings,
+    metadataRules: { update: ['whole', 'change'] },
     nameRule: nameIsRbacName,
     applyDefaults: defaultBinding,
     ...guardBindingWrites<ClusterRoleBinding>(checks),

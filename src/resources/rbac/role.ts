@@ -11,6 +11,7 @@ import { guardRoleWrites, nameIsRbacName, validatePolicyRules } from './rules.ts
 export function defineRole(checks?: EscalationChecks): Resource<Role> {
   return defineResource<Role>({
     kind: Roles,
+    metadataRules: { update: ['whole', 'change'] },
     nameRule: nameIsRbacName,
     ...guardRoleWrites<Role>(checks),
     validate: ({ rules }) => validatePolicyRules(rules, true),

@@ -12,6 +12,7 @@ const kinds = ['Role', 'ClusterRole']
 export function defineRoleBinding(checks?: EscalationChecks): Resource<RoleBinding> {
   return defineResource<RoleBinding>({
     kind: RoleBindings,
+    metadataRules: { update: ['whole', 'change'] },
     nameRule: nameIsRbacName,
     applyDefaults: defaultBinding,
     ...guardBindingWrites<RoleBinding>(checks),

@@ -15,11 +15,18 @@ export function adminAccessField({ devices }: ResourceClaimSpec): string | undef
   return at < 0 ? undefined : `spec.devices.requests[${at}].adminAccess`
 }
 
-/** Throws when the namespace of `object` is not marked. `field` undefined: nobody asks. */
+interface Asking {
+  readonly kind: Kind
+  readonly object: KubeObject
+  /** Where admin access is asked for; undefined: nobody asks. */
+  readonly field: string | undefined
+  /** What else is wrong with the object, to be said in the same answer. */
+  readonly faults: () => readonly FieldError[]
+}
+
+/** Throws when the namespace of the object is not marked. */
 export async function requireAdminNamespace(
-  kind: Kind,
-  object: KubeObject,
-  field: string | undefined,
+  { kind, object, field, faults }: Asking,
   { objects }: WriteContext,
 ): Promise<void> {
   if (field === undefined) return
@@ -29,5 +36,5 @@ export async function requireAdminNamespace(
   const missing = new Error(`could not retrieve namespace to verify admin access: namespaces "${namespace}" not found`)
   const detail = `admin access to devices requires the \`${LABEL}: true\` label on the containing namespace`
   const error: FieldError = found === undefined ? internal(field, missing) : forbidden(field, detail)
-  throw invalidError(kind, name, [error])
+  throw invalidError(kind, name, [error, ...faults()])
 }

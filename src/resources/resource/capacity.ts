@@ -41,6 +41,8 @@ function compare(a: string, b: string): number {
 }
 
 function validateValues(field: string, values: readonly string[], given: string, capacity: string): FieldError[] {
+  // Too many are not looked at, so the default is not found among them either.
+  const offered = values.length > MAX_VALID_VALUES ? [] : values
   return [
     ...values.flatMap((value, at) => {
       const previous = values[at - 1]
@@ -52,7 +54,7 @@ function validateValues(field: string, values: readonly string[], given: string,
         compare(value, capacity) > 0 ? [invalid(path, value, `option is larger than capacity value: ${capacity}`)] : [],
       identity: (value) => String(quantityValue(parseQuantity(value))),
     }),
-    ...(values.some((value) => compare(value, given) === 0)
+    ...(offered.some((value) => compare(value, given) === 0)
       ? []
       : [invalid(field, given, 'default value is not valid according to the requestPolicy')]),
   ]

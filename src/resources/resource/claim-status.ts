@@ -10,8 +10,8 @@ import type {
 } from '#apis/resource/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { formatIp, parseCidr } from '#lib/cidr.ts'
+import { byteLength, goQuote } from '#lib/go-text.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
-import { byteLength, goQuote } from '#meta/go-text.ts'
 import {
   asJson,
   child,

@@ -1,6 +1,6 @@
 /** How drivers are told to set devices up: parameters that only they understand; and how devices are chosen. */
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '#apis/resource/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import {
   asJson,
   child,

@@ -7,7 +7,7 @@ import type {
   DeviceTaint,
   NodeAllocatableResourceMapping,
 } from '#apis/resource/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
 import {
@@ -54,7 +54,9 @@ export function validateDevice(path: string, device: Device, old: Device | undef
     ...validateEntries(at('capacity'), capacity, validateAttributeName, (field, one) =>
       validateCapacity(field, one, device.allowMultipleAllocations === true),
     ),
-    ...(sameTaints ? [] : validateList(at('taints'), taints, MAX_TAINTS, validateTaint)),
+    ...(sameTaints
+      ? []
+      : validateList(at('taints'), taints, MAX_TAINTS, (field, taint) => validateTaint(field, taint))),
     ...validateSet(at('consumesCounters'), consumesCounters, MAX_CONSUMPTIONS, {
       check: validateConsumption,
       identity: ({ counterSet }) => counterSet,
@@ -122,13 +124,17 @@ function validateVersion(field: string, value: string): FieldError[] {
   ]
 }
 
-function validateTaint(path: string, { key, value = '', effect }: DeviceTaint): FieldError[] {
+/** An effect that was there before is let pass: `old` may come from a release that knew more of them. */
+export function validateTaint(path: string, { key, value = '', effect }: DeviceTaint, old?: DeviceTaint): FieldError[] {
   const field = child(path, 'effect')
+  const isKept = old?.effect === effect
   return [
     ...validateLabelName(child(path, 'key'), key),
     ...(value === '' ? [] : complaining(child(path, 'value'), value, labelValue(value))),
-    ...(effect === '' ? [required(field)] : []),
-    ...(effect === '' || taintEffects.includes(effect) ? [] : [notInSet(field, asJson(effect), taintEffects)]),
+    ...(effect === '' && !isKept ? [required(field)] : []),
+    ...(effect === '' || isKept || taintEffects.includes(effect)
+      ? []
+      : [notInSet(field, asJson(effect), taintEffects)]),
   ]
 }
 

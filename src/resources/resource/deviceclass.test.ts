@@ -54,6 +54,15 @@ test('refuses selectors and configuration that break the rules', async () => {
   }
 })
 
+test('is judged by its name, not by the prefix the name was drawn from', async () => {
+  const [complaint] = (await create(changed(body, 'metadata.name', 'A_b'))).errors
+  assert.match(complaint ?? '', /^metadata\.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must/)
+  assert.deepEqual((await create(changed(body, 'metadata.generateName', 'A_'))).errors, [])
+  assert.deepEqual((await create(changed(body, 'metadata.generateName', 'a/'))).errors, [
+    `metadata.generateName: Invalid value: "a/": may not contain '/'`,
+  ])
+})
+
 test('shows its name', () => {
   assert.deepEqual(
     deviceClass.columns?.map(({ name }) => name),

@@ -6,6 +6,7 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { nameIsPathSegment, nameIsSubdomain } from '#meta/validation/names.ts'
 import { isExtendedResource } from '#model/pod-spec/resource-names.ts'
 
 import { MAX_CONFIGS } from './claim-spec.ts'
@@ -16,6 +17,9 @@ const GATE = 'DRAExtendedResource'
 
 export const deviceClass: Resource<DeviceClass> = defineResource<DeviceClass>({
   kind: DeviceClasses,
+  metadataRules: { update: ['whole', 'change'] },
+  // What a generateName leads to is judged, not the prefix.
+  nameRule: (name, prefix) => (prefix ? nameIsPathSegment(name, prefix) : nameIsSubdomain(name, prefix)),
   otherVersions: [{ kind: NearDeviceClasses }, { kind: OldDeviceClasses }],
   generation: 'spec',
   prepareCreate({ spec }, { isEnabled }) {

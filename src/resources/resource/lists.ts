@@ -1,5 +1,5 @@
 /** Lists and maps with a limit: too many elements end the judgement, then each is looked at, then whether any repeats. */
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { duplicate, type FieldError, index, key, tooMany } from '#meta/validation/field-error.ts'
 
 type Check<T> = (path: string, item: T) => FieldError[]

@@ -1,5 +1,5 @@
 /** Names in dynamic resource allocation: pools, attributes of devices, shares. */
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { type FieldError, invalid, required, tooLong } from '#meta/validation/field-error.ts'
 import { cIdentifier } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'

@@ -302,6 +302,13 @@ test('gets admin access only in namespaces that are marked for it', async () => 
     `${field}: Forbidden: admin access to devices requires the \`resource.kubernetes.io/admin-access: true\` label on the containing namespace`,
   ])
   assert.deepEqual((await inNamespace({ 'resource.kubernetes.io/admin-access': 'true' }).create(asking)).errors, [])
+  const { errors } = await inNamespace({}).create(
+    changed(asking, 'spec.devices.requests.0.exactly.deviceClassName', ''),
+  )
+  assert.deepEqual(
+    errors.map((text) => text.split(': ', 2).join(': ')),
+    [`${field}: Forbidden`, 'spec.devices.requests[0].exactly.deviceClassName: Required value'],
+  )
 })
 
 test('drops what gates that are off would allow, unless it was there', async () => {

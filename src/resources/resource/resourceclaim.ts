@@ -5,6 +5,7 @@ import { ResourceClaims as NearResourceClaims } from '#apis/resource/v1beta2.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
+import type { FieldError } from '#meta/validation/field-error.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
 import { adminAccessField, requireAdminNamespace } from './admin-access.ts'
@@ -19,6 +20,7 @@ import { prepareClaimStatus, validateClaimStatus } from './claim-status.ts'
 
 export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceClaim>({
   kind: ResourceClaims,
+  metadataRules: { update: ['whole', 'change'] },
   otherVersions: [
     { kind: NearResourceClaims, applyDefaults: applyClaimDefaults },
     {
@@ -38,7 +40,9 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   // Nothing is reserved: this is where rules may look at other objects.
   async allocate(next, old, context) {
     const field = old === undefined ? adminAccessField(next.spec) : newAdminResult(next, old)
-    await requireAdminNamespace(ResourceClaims, next, field, context)
+    const faults = (): FieldError[] =>
+      old === undefined ? validateClaimSpec('spec', next.spec, context) : validateClaimStatus(next, old)
+    await requireAdminNamespace({ kind: ResourceClaims, object: next, field, faults }, context)
     return async () => undefined
   },
   status: {

@@ -8,14 +8,16 @@ import { ResourceClaimTemplates as NearTemplates } from '#apis/resource/v1beta2.
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
-import { immutable, validateAnnotations, validateLabels } from '#meta/validation/rules.ts'
+import type { FieldError } from '#meta/validation/field-error.ts'
+import { immutable } from '#meta/validation/rules.ts'
+import { validateTemplateMetadata } from '#model/template-metadata.ts'
 
 import { adminAccessField, requireAdminNamespace } from './admin-access.ts'
 import { defaultClaimSpec, defaultOldClaimSpec, dropGatedClaimFields, validateClaimSpec } from './claim-spec.ts'
 
 export const resourceClaimTemplate: Resource<ResourceClaimTemplate> = defineResource<ResourceClaimTemplate>({
   kind: ResourceClaimTemplates,
+  metadataRules: { update: ['whole', 'change'] },
   otherVersions: [
     { kind: NearTemplates, applyDefaults: applyTemplateDefaults },
     { kind: OldTemplates, applyDefaults: (object) => defaultOldClaimSpec((object as OldTemplate).spec.spec) },
@@ -31,7 +33,8 @@ export const resourceClaimTemplate: Resource<ResourceClaimTemplate> = defineReso
   // Nothing is reserved: this is where rules may look at other objects.
   async allocate(next, old, context) {
     const field = old === undefined ? adminAccessField(next.spec.spec) : undefined
-    await requireAdminNamespace(ResourceClaimTemplates, next, field, context)
+    const faults = (): FieldError[] => validateTemplate(next, context)
+    await requireAdminNamespace({ kind: ResourceClaimTemplates, object: next, field, faults }, context)
     return async () => undefined
   },
   columns: [nameColumn, ageColumn],
@@ -42,16 +45,9 @@ function applyTemplateDefaults(object: KubeObject): void {
   defaultClaimSpec((object as ResourceClaimTemplate).spec.spec)
 }
 
-/** Of the metadata only labels and annotations go over to the claims. */
 function validateTemplate({ spec }: ResourceClaimTemplate, context: RuleContext): FieldError[] {
-  const metadata = spec.metadata ?? {}
-  const others = Object.entries(metadata).filter(
-    ([name, value]) => name !== 'labels' && name !== 'annotations' && value !== undefined && value !== null,
-  )
   return [
-    ...validateAnnotations('spec.metadata.annotations', metadata.annotations),
-    ...validateLabels('spec.metadata.labels', metadata.labels),
-    ...others.map(([name]) => forbidden(`spec.metadata.${name}`, 'cannot be set')),
+    ...validateTemplateMetadata('spec.metadata', spec.metadata ?? {}),
     ...validateClaimSpec('spec.spec', spec.spec, context),
   ]
 }

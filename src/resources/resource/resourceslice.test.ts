@@ -125,6 +125,14 @@ test('refuses devices and places that break the rules', async () => {
     ],
     [
       'spec.devices.0.capacity.m.requestPolicy',
+      { default: '1', validValues: Array.from({ length: 11 }, () => '1') },
+      [
+        'spec.devices[0].capacity[m].requestPolicy.validValues: Too many: 11: must have at most 10 items',
+        'spec.devices[0].capacity[m].requestPolicy.validValues: Invalid value: "1": default value is not valid according to the requestPolicy',
+      ],
+    ],
+    [
+      'spec.devices.0.capacity.m.requestPolicy',
       { validValues: ['1'] },
       ['spec.devices[0].capacity[m].requestPolicy.default: Required value: required when validValues is defined'],
     ],

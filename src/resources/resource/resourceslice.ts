@@ -10,7 +10,7 @@ import { type ResourceSlice as OldResourceSlice, ResourceSlices as OldResourceSl
 import { ResourceSlices as NearResourceSlices } from '#apis/resource/v1beta2.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
@@ -54,7 +54,7 @@ export const resourceSlice: Resource<ResourceSlice> = defineResource<ResourceSli
     'spec.driver': ({ spec }) => spec.driver,
   },
   indexedFields: ['spec.nodeName'],
-  unknownField: (label) => `field label not supported: ${label}`,
+  unknownField: (label) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${label}`,
   columns: [
     nameColumn,
     { name: 'Node', value: ({ spec }) => spec.nodeName ?? '' },
@@ -218,8 +218,6 @@ function validateOneTerm(path: string, selector: NonNullable<ResourceSliceSpec['
   const detail = 'must have exactly one node selector term'
   return [
     ...validateNodeSelector(path, selector),
-    ...(terms.length === 1
-      ? []
-      : [invalid(child(path, 'nodeSelectorTerms'), terms.length === 0 ? null : terms, detail)]),
+    ...(terms.length === 1 ? [] : [invalid(child(path, 'nodeSelectorTerms'), selector.nodeSelectorTerms, detail)]),
   ]
 }

@@ -2,7 +2,7 @@
 import { type CSINode, type CSINodeDriver, CSINodes } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
 import { immutable, nonNegative } from '#meta/validation/rules.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
@@ -12,6 +12,7 @@ const MAX_NODE_ID_BYTES = 256
 
 export const csiNode: Resource<CSINode> = defineResource<CSINode>({
   kind: CSINodes,
+  metadataRules: { update: ['whole'] },
   validate: ({ spec }) => validateDrivers(spec.drivers ?? []),
   validateUpdate: (next, old, { isEnabled }) => {
     const mutableCount = isEnabled('MutableCSINodeAllocatableCount')

@@ -13,6 +13,7 @@ import { createdAtColumn } from '../created-at.ts'
 
 export const csiStorageCapacity: Resource<CSIStorageCapacity> = defineResource<CSIStorageCapacity>({
   kind: CSIStorageCapacities,
+  metadataRules: { update: ['whole', 'change'] },
   validate: (object) => validateStorageCapacity(object, false),
   validateUpdate: (next, old) => [
     ...validateStorageCapacity(next, validateLabelSelector('', old.nodeTopology).length > 0),

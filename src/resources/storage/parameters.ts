@@ -1,5 +1,5 @@
 /** What classes of storage share: the driver they are for, and parameters that only it understands. */
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { type FieldError, invalid, required, tooLong } from '#meta/validation/field-error.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
 

@@ -3,7 +3,7 @@ import type { TopologySelectorTerm } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { asJson, child, duplicate, type FieldError, index, notInSet, required } from '#meta/validation/field-error.ts'
 import { immutable, validateLabelName } from '#meta/validation/rules.ts'
 import { oldNodeLabelText } from '#model/pod-spec/warnings.ts'
@@ -19,6 +19,7 @@ const bindingModes = ['Immediate', 'WaitForFirstConsumer']
 
 export const storageClass: Resource<StorageClass> = defineResource<StorageClass>({
   kind: StorageClasses,
+  metadataRules: { update: ['whole', 'change'] },
   applyDefaults(object) {
     object.reclaimPolicy ??= 'Delete'
     object.volumeBindingMode ??= 'Immediate'

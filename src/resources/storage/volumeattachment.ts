@@ -9,7 +9,7 @@ import {
 } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import {
   asJson,
   child,
@@ -33,6 +33,7 @@ const errorFields = ['attachError', 'detachError'] as const
 
 export const volumeAttachment: Resource<VolumeAttachment> = defineResource<VolumeAttachment>({
   kind: VolumeAttachments,
+  metadataRules: { update: ['whole'] },
   validate: validateAttachment,
   validateUpdate: validateAttachmentUpdate,
   status: {

@@ -10,6 +10,7 @@ import { validateDriver, validateParameters } from './parameters.ts'
 
 export const volumeAttributesClass: Resource<VolumeAttributesClass> = defineResource<VolumeAttributesClass>({
   kind: VolumeAttributesClasses,
+  metadataRules: { update: ['change', 'whole'] },
   otherVersions: [{ kind: BetaVolumeAttributesClasses }],
   validate: validateClass,
   validateUpdate: (next, old) => [

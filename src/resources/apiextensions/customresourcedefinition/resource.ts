@@ -8,7 +8,7 @@ import {
 } from '#apis/apiextensions/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { addFinalizer, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
@@ -29,6 +29,7 @@ const APPROVAL = 'api-approved.kubernetes.io'
 
 export const customResourceDefinition: Resource<CustomResourceDefinition> = defineResource<CustomResourceDefinition>({
   kind: CustomResourceDefinitions,
+  metadataRules: { plainFinalizers: true },
   storagePrefix: 'apiextensions.k8s.io/customresourcedefinitions',
   // That a version has a status is said by an empty object.
   generation: (next, old) => !isDeepStrictEqual(next.spec, old.spec),

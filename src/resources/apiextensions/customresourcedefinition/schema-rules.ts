@@ -72,14 +72,10 @@ export function validateSchema(
 }
 
 /** Fields of JSON schema that are not served, in the order in which upstream looks for them. */
-const refused = [
-  ['id', 'id'],
-  ['additionalItems', 'additionalItems'],
-  ['patternProperties', 'patternProperties'],
-  ['definitions', 'definitions'],
-  ['dependencies', 'dependencies'],
-  ['$ref', '$ref'],
-] as const
+const refused = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'] as const
+
+/** Those that are refused even when they say nothing. */
+const refusedEmpty: readonly string[] = ['additionalItems', '$ref']
 
 function validateSupported(path: string, schema: Schema, options: SchemaOptions, around: Surroundings): FieldError[] {
   const { type = '' } = schema
@@ -93,8 +89,8 @@ function validateSupported(path: string, schema: Schema, options: SchemaOptions,
       ? [forbidden(at('default'), `must not be set ${around.noDefaults}`)]
       : []),
     ...refused
-      .filter(([name]) => isPresent(schema[name]))
-      .map(([name, text]) => forbidden(at(name), `${text} is not supported`)),
+      .filter((name) => isPresent(schema[name]) || (refusedEmpty.includes(name) && schema[name] !== undefined))
+      .map((name) => forbidden(at(name), `${name} is not supported`)),
     ...(type === 'null' ? [forbidden(at('type'), 'type cannot be set to null, use nullable as an alternative')] : []),
     ...(Array.isArray(schema.items) && schema.items.length > 0
       ? [forbidden(at('items'), 'items must be a schema object and not an array')]

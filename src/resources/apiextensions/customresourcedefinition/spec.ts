@@ -4,7 +4,7 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionSpec,
 } from '#apis/apiextensions/v1.ts'
-import { byteLength, isPrintable } from '#meta/go-text.ts'
+import { byteLength, isPrintable } from '#lib/go-text.ts'
 import {
   asJson,
   child,

@@ -3,8 +3,8 @@
  * only say more about fields that are named there. Only then can the server prune and default.
  * Upstream: apiextensions-apiserver/pkg/apiserver/schema, v1.36.
  */
+import { compareText } from '#lib/go-text.ts'
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
-import { compareText } from '#meta/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import {
   child,
@@ -40,7 +40,9 @@ const unsupported = [
 export function structuralObstacle(schema: Schema): string | undefined {
   let obstacle: string | undefined
   someSchema(schema, (one) => {
-    const field = unsupported.find(([name]) => isSet(one[name]))
+    const field = unsupported.find(
+      ([name]) => isSet(one[name]) || (name === 'additionalItems' && one[name] !== undefined),
+    )
     if (field !== undefined) obstacle = `OpenAPIV3Schema '${field[1]}' is not supported`
     else if (Array.isArray(one.items)) obstacle = "OpenAPIV3Schema 'items' must be a schema, but is an array"
     else if (one[PRESERVE] === false) obstacle = `internal error: '${PRESERVE}' must be true or undefined`

@@ -6,7 +6,7 @@ import type {
   CustomResourceValidation,
   SelectableField,
 } from '#apis/apiextensions/v1.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import {
   child,
   duplicate,

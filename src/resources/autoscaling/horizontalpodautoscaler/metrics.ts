@@ -57,9 +57,12 @@ function validateMetric(path: string, metric: MetricSpec, groups: Groups): Field
   const present = sources.filter((name) => metric[name] !== undefined)
   const [first] = present
   const errors = type === '' ? [required(child(path, 'type'), 'must specify a metric source type')] : []
-  if (expected === undefined) errors.push(notInSet(child(path, 'type'), asJson(type), sourceOf.keys()))
+  const unknown = notInSet(child(path, 'type'), asJson(type), sourceOf.keys())
+  if (expected === undefined) errors.push(unknown)
   if (first !== undefined) errors.push(...validateSource(first, child(path, first), metric, groups))
-  if (expected !== undefined && metric[expected] === undefined) {
+  // Upstream says so before and after it has looked at the source.
+  if (expected === undefined) errors.push(unknown)
+  else if (metric[expected] === undefined) {
     errors.push(required(child(path, expected), 'must populate information for the given metric source'))
   }
   if (present.length === 1) return errors

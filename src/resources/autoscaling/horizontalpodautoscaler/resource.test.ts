@@ -89,6 +89,7 @@ test('a metric has one source, and a target that fits it', async () => {
       { type: 'Odd' },
       [
         `${at}.type: Unsupported value: "Odd": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"`,
+        `${at}.type: Unsupported value: "Odd": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"`,
       ],
     ],
     [{ type: 'Pods' }, [`${at}.pods: Required value: ${populate}`]],

@@ -1,5 +1,5 @@
 /** Sets of pod indexes as text, `0-3,5,7-8`: intervals in ascending order. */
-import { goQuote, parseGoInt } from '#meta/go-text.ts'
+import { goQuote, parseGoInt } from '#lib/go-text.ts'
 
 interface Interval {
   readonly first: number

@@ -6,7 +6,7 @@ import type {
   PodFailurePolicyRule,
   SuccessPolicyRule,
 } from '#apis/batch/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import {
   asJson,
   child,

@@ -2,8 +2,8 @@
 import { type Job, Jobs } from '#apis/batch/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { humanDuration } from '#meta/duration.ts'
-import { goQuote } from '#meta/go-text.ts'
 import { hasInvalidLabelValue, labelSelectorText, validateLabelSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 import { addFinalizer, hasFinalizer } from '#meta/object.ts'
@@ -26,9 +26,15 @@ const NAME_LABEL = 'batch.kubernetes.io/job-name'
 const OLD_UID_LABEL = 'controller-uid'
 const OLD_NAME_LABEL = 'job-name'
 
+const PODS_STAY =
+  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning'
+
 export const job: Resource<Job> = defineResource<Job>({
   kind: Jobs,
+  metadataRules: { update: ['whole', 'change'] },
   generation: 'spec',
+  deletionWarnings: ({ propagationPolicy, orphanDependents }) =>
+    propagationPolicy === undefined && orphanDependents === undefined ? [PODS_STAY] : [],
   applyDefaults,
   prepareCreate(object, context) {
     generateSelector(object)
@@ -39,11 +45,12 @@ export const job: Resource<Job> = defineResource<Job>({
     inheritLabels(next)
     dropDisabledTemplateFields(next.spec.template, old.spec.template, context)
   },
-  validate: (object, context) => validateJob(object, undefined, context),
-  validateUpdate: (next, old, context) => [
-    ...validateJob(next, old, context),
-    ...validateJobUpdate(next, old, context),
-  ],
+  validate: (object, context) => validateAround(object, undefined, validateSpec(object, undefined, context)),
+  validateUpdate(next, old, context) {
+    const spec = validateSpec(next, old, context)
+    // What is wrong with the spec is said twice, as the causes of upstream's answer do.
+    return [...validateAround(next, old, spec), ...spec, ...validateJobUpdate(next, old, context)]
+  },
   warnings: (next, old) => [
     ...(old === undefined ? podNameWarnings(next.metadata) : []),
     ...(old !== undefined && next.metadata.generation === old.metadata.generation
@@ -109,21 +116,26 @@ function generateSelector({ metadata: { name = '', uid = '' }, spec }: Job): voi
     [UID_LABEL]: uid,
     ...metadata.labels,
   }
-  spec.selector = { ...spec.selector, matchLabels: { [UID_LABEL]: uid, ...spec.selector?.matchLabels } }
+  const labels = Object.entries({ [UID_LABEL]: uid, ...spec.selector?.matchLabels })
+  // In order, as a refusal shows them.
+  const matchLabels = Object.fromEntries(labels.sort(([a], [b]) => compareText(a, b)))
+  spec.selector = { ...spec.selector, matchLabels }
 }
 
-function validateJob(object: Job, old: Job | undefined, context: RuleContext): FieldError[] {
-  const { metadata, spec } = object
+/** The rules of a Job as a whole, with what is wrong with its spec in its place. */
+function validateAround(object: Job, old: Job | undefined, spec: readonly FieldError[]): FieldError[] {
+  return [...validateGeneratedSelector(object, old), ...spec, ...validateHostnames(object.metadata.name ?? '', object)]
+}
+
+function validateSpec({ spec }: Job, old: Job | undefined, context: RuleContext): FieldError[] {
   const selector = selectorOf(spec.selector)
   const invalidValues = hasInvalidLabelValue(old?.spec.selector)
   return [
-    ...validateGeneratedSelector(object, old),
     ...validateJobSpec('spec', spec, podTemplateOptions(context, old?.spec.template)),
     ...(spec.selector === undefined
       ? [required('spec.selector')]
       : validateLabelSelector('spec.selector', spec.selector, { invalidValues })),
     ...(selector === undefined ? [] : validateTemplateLabels(spec.template, selector, 'spec.template')),
-    ...validateHostnames(metadata.name ?? '', object),
   ]
 }
 

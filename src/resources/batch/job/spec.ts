@@ -1,6 +1,6 @@
 /** The rules of a Job's spec that also hold for the template in a CronJob. */
 import type { JobSpec } from '#apis/batch/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import {
   asJson,
   child,

@@ -248,7 +248,7 @@ const consistency: readonly Rule[] = [
   fieldRule(
     'ready',
     (step) => step.changed('ready', 'active'),
-    ({ status }) => (status.ready ?? 0) > (status.active ?? 0),
+    ({ status }) => status.ready !== undefined && status.ready > (status.active ?? 0),
     'cannot set more ready pods than active',
   ),
   conditionRule(

@@ -10,6 +10,7 @@ import { validateNode, validateNodeUpdate } from './validation.ts'
 
 export const node: Resource<Node> = defineResource<Node>({
   kind: Nodes,
+  metadataRules: { update: ['whole', 'change'] },
   storagePrefix: 'minions',
   statusOnCreate: 'kept',
   applyDefaults(object) {

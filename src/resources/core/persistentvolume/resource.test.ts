@@ -129,10 +129,14 @@ describe('persistent volume', () => {
 
   it('stays where it is', () => {
     const source = 'spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation'
-    assert.deepEqual(trial.update(volume({ nfs: { ...nfs, path: '/q' } }), volume({ nfs })).errors, [source])
+    assert.deepEqual(trial.update(volume({ nfs: { ...nfs, path: '/q' } }), volume({ nfs })).errors, [
+      `${source}\n  spec.nfs.path: "/p" -> "/q"`,
+    ])
     const secret = { controllerExpandSecretRef: { name: 'n', namespace: 'm' } }
     assert.deepEqual(trial.update(volume({ csi: { ...csi, ...secret } }), volume({ csi })).errors, [])
-    assert.deepEqual(trial.update(volume({ csi }), volume({ csi: { ...csi, ...secret } })).errors, [source])
+    assert.deepEqual(trial.update(volume({ csi }), volume({ csi: { ...csi, ...secret } })).errors, [
+      `${source}\n  spec.csi.controllerExpandSecretRef: {"name":"n","namespace":"m"} -> <unset>`,
+    ])
     assert.deepEqual(trial.update(volume({ nfs, volumeMode: 'Block' }), volume({ nfs })).errors, [
       'volumeMode: Invalid value: "Block": field is immutable',
     ])

@@ -12,6 +12,7 @@ import { validateVolume, validateVolumeUpdate } from './validation.ts'
 
 export const persistentVolume: Resource<PersistentVolume> = defineResource<PersistentVolume>({
   kind: PersistentVolumes,
+  metadataRules: { update: ['whole', 'whole'] },
   applyDefaults({ spec, status }) {
     if (status !== undefined) status.phase ||= 'Pending'
     if (spec !== undefined) defaultSpec(spec)

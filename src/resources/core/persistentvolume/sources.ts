@@ -10,7 +10,7 @@ import type {
   SecretReference,
   StorageOSPersistentVolumeSource,
 } from '#apis/core/v1.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { child, type FieldError, forbidden, invalid, required } from '#meta/validation/field-error.ts'
 import { dns1123Label, inRange } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'

@@ -3,6 +3,7 @@ import type { NodeSelectorTerm, PersistentVolume, PersistentVolumeSpec, VolumeNo
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
+import { differencesText } from '#meta/validation/differences.ts'
 import {
   asJson,
   child,
@@ -26,9 +27,9 @@ import { validateVolumeSource, volumeSourceOf } from './sources.ts'
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 const reclaimPolicies = ['Delete', 'Recycle', 'Retain']
 
-export function validateVolume(volume: PersistentVolume, old?: PersistentVolume): FieldError[] {
+export function validateVolume(volume: PersistentVolume): FieldError[] {
   const { metadata, spec } = volume
-  return [...validateVolumeSpec(spec, metadata.name ?? '', old?.spec), ...validateMountOptions(volume)]
+  return [...validateVolumeSpec(spec, metadata.name ?? '', undefined), ...validateMountOptions(volume)]
 }
 
 export function validateVolumeUpdate(
@@ -36,8 +37,12 @@ export function validateVolumeUpdate(
   old: PersistentVolume,
   context: RuleContext,
 ): FieldError[] {
+  const spec = validateVolumeSpec(next.spec, next.metadata.name ?? '', old.spec)
   return [
-    ...validateVolume(next, old),
+    ...spec,
+    ...validateMountOptions(next),
+    // Once more, as the causes of upstream's answer do.
+    ...spec,
     ...validateSameSource(next.spec, old.spec),
     ...immutable('volumeMode', next.spec.volumeMode, old.spec.volumeMode),
     ...validateSameAffinity(next.spec, old.spec, context),
@@ -170,12 +175,13 @@ function validateMountOptions({ metadata, spec }: PersistentVolume): FieldError[
 
 /** A secret for expansion may be given later: there was none to give when the volume was made. */
 function validateSameSource(next: PersistentVolumeSpec, old: PersistentVolumeSpec): FieldError[] {
-  const source = deepCopy(volumeSourceOf(next))
+  const [source, before] = [deepCopy(volumeSourceOf(next)), volumeSourceOf(old)]
   if (old.csi !== undefined && old.csi.controllerExpandSecretRef === undefined) {
     delete source.csi?.controllerExpandSecretRef
   }
-  if (semanticEqual(source, volumeSourceOf(old))) return []
-  return [forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')]
+  if (semanticEqual(source, before)) return []
+  const rule = 'spec.persistentvolumesource is immutable after creation'
+  return [forbidden('spec.persistentvolumesource', `${rule}\n${differencesText('spec', before, source)}`)]
 }
 
 /** Labels of nodes that have a stable name by now, which is all that may change in an affinity. */

@@ -12,8 +12,8 @@ const claim = (spec: Record<string, unknown> = {}, status: Record<string, unknow
   status,
 })
 const requests = (storage: string): object => ({ resources: { requests: { storage } } })
-const fixed =
-  'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
+const fixed = (difference: string): string =>
+  `spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n  spec.${difference}`
 
 describe('persistent volume claim', () => {
   it('begins pending and asks for a filesystem', () => {
@@ -80,13 +80,19 @@ describe('persistent volume claim', () => {
   }
 
   it('grows once it is bound, and changes nothing else', () => {
-    assert.deepEqual(trial.update(claim(requests('3Gi') as never), claim()).errors, [fixed])
+    assert.deepEqual(trial.update(claim(requests('3Gi') as never), claim()).errors, [
+      fixed('resources.requests.storage: "2Gi" -> "3Gi"'),
+    ])
     const bound = claim({}, { phase: 'Bound', capacity: { storage: '1Gi' } })
     assert.deepEqual(trial.update(claim({ ...requests('3Gi'), volumeAttributesClassName: 'v' }), bound).errors, [])
-    assert.deepEqual(trial.update(claim({ accessModes: ['ReadWriteMany'] }), bound).errors, [fixed])
+    assert.deepEqual(trial.update(claim({ accessModes: ['ReadWriteMany'] }), bound).errors, [
+      fixed('accessModes[0]: "ReadWriteOnce" -> "ReadWriteMany"'),
+    ])
     assert.deepEqual(trial.update(claim({ volumeName: 'v' }), claim()).errors, [])
-    assert.deepEqual(trial.update(claim(), claim({ volumeName: 'v' })).errors, [fixed])
-    assert.deepEqual(trial.update(claim({ volumeName: 'w' }), claim({ volumeName: 'v' })).errors, [fixed])
+    assert.deepEqual(trial.update(claim(), claim({ volumeName: 'v' })).errors, [fixed('volumeName: "v" -> <unset>')])
+    assert.deepEqual(trial.update(claim({ volumeName: 'w' }), claim({ volumeName: 'v' })).errors, [
+      fixed('volumeName: "v" -> "w"'),
+    ])
   })
 
   it('asks for less again after an expansion that failed, but not for less than it has', () => {
@@ -103,9 +109,13 @@ describe('persistent volume claim', () => {
       metadata: { ...metadata, annotations: { 'volume.beta.kubernetes.io/storage-class': 'a' } },
     })
     assert.deepEqual(trial.update(claim({ storageClassName: 'x' }), claim()).errors, [])
-    assert.deepEqual(trial.update(claim({ storageClassName: 'y' }), claim({ storageClassName: 'x' })).errors, [fixed])
+    assert.deepEqual(trial.update(claim({ storageClassName: 'y' }), claim({ storageClassName: 'x' })).errors, [
+      fixed('storageClassName: "x" -> "y"'),
+    ])
     assert.deepEqual(trial.update(claim({ storageClassName: 'a' }), annotated()).errors, [])
-    assert.deepEqual(trial.update(annotated({ storageClassName: 'b' }), annotated()).errors, [fixed])
+    assert.deepEqual(trial.update(annotated({ storageClassName: 'b' }), annotated()).errors, [
+      fixed('storageClassName: <unset> -> "b"'),
+    ])
     assert.deepEqual(trial.update(claim(), annotated()).errors, [
       'metadata.annotations.volume.beta.kubernetes.io/storage-class: Invalid value: "": field is immutable',
     ])

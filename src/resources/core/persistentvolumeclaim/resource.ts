@@ -2,7 +2,7 @@
 import { type PersistentVolumeClaim, PersistentVolumeClaims, type PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import { key } from '#meta/validation/field-error.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
@@ -13,6 +13,7 @@ import { validateClaim, validateClaimStatus, validateClaimUpdate } from './valid
 
 export const persistentVolumeClaim: Resource<PersistentVolumeClaim> = defineResource<PersistentVolumeClaim>({
   kind: PersistentVolumeClaims,
+  metadataRules: { update: ['change', 'whole'] },
   applyDefaults({ spec, status }) {
     if (status !== undefined) status.phase ||= 'Pending'
     if (spec !== undefined) spec.volumeMode ??= 'Filesystem'

@@ -3,6 +3,7 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '#apis/cor
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity, type Quantity, quantityOf } from '#meta/quantity.ts'
+import { differencesText } from '#meta/validation/differences.ts'
 import {
   asJson,
   child,
@@ -58,7 +59,7 @@ function validateSameSpec(next: PersistentVolumeClaim, old: PersistentVolumeClai
   if (semanticEqual(wanted, before)) return errors
   const rule =
     'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
-  return [...errors, forbidden('spec', rule)]
+  return [...errors, forbidden('spec', `${rule}\n${differencesText('spec', before, wanted)}`)]
 }
 
 function copyField(

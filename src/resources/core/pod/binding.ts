@@ -5,7 +5,7 @@
 import type { Binding, Pod } from '#apis/core/v1.ts'
 import type { Answer, Call } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
-import { decodeBody, writeRequestOf } from '#apiserver/handlers/body.ts'
+import { decodeBody, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
 import { trackUpdate } from '#meta/apply/field-manager.ts'
@@ -22,20 +22,21 @@ const BINDINGS = { group: '', resource: 'pods/binding' }
 /** Everything a binding changes it may change: the rules are in the handler. */
 export const bindingPart: PartRules<Pod> = { prepareUpdate: () => undefined }
 
-/** POST to `pods/NAME/binding`. */
+/** POST to `pods/NAME/binding`, or to `bindings`, where the body names the pod. */
 export async function bindPod(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object', false)
   const options = decodeQuery(createOptionsQuery, call.query)
   const optionErrors = validateCreateOptions(options)
   if (optionErrors.length > 0) throw invalidOptionsError('CreateOptions', optionErrors)
   const binding = (await decodeBody(call, view, KIND, options.fieldValidation)) as Binding
-  const { name } = call.info
+  const named = call.info.subresource === '' ? namedInBody(call, binding) : call
+  const { name } = named.info
   const own = binding.metadata.name ?? ''
-  if (own !== '' && own !== name) throw badRequestError('name in URL does not match name in Binding object')
+  if (own !== name) throw badRequestError('name in URL does not match name in Binding object')
   const errors = validateBinding(binding)
   if (errors.length > 0) throw invalidError({ group: '', kind: 'Binding' }, name, errors)
-  await admitBody(call, view, KIND, binding)
-  const request = { ...writeRequestOf(call, view, options), subresource: 'binding' }
+  await admitBody(named, view, KIND, binding)
+  const request = writeRequestOf(named, view, options)
   const { uid = '', resourceVersion = '' } = binding.metadata
   const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }
   await view.store.update(
@@ -49,6 +50,16 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   )
   const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
   return view.representation.value(success, form, 201)
+}
+
+/** The same call as one to `pods/NAME/binding`. */
+function namedInBody(call: Call, binding: Binding): Call {
+  const { name = '' } = binding.metadata
+  settleNamespace(binding, call, true)
+  if (name === '') throw badRequestError('Name parameter required.')
+  // What is posted to a collection gets its uid from the server, whatever the client says.
+  delete binding.metadata.uid
+  return { ...call, info: { ...call.info, subresource: 'binding', name } }
 }
 
 function validateBinding({ target }: Binding): FieldError[] {

@@ -2,12 +2,13 @@
 import type { EphemeralContainer, Pod } from '#apis/core/v1.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
 import type { ObjectMeta } from '#meta/object.ts'
+import { differencesText } from '#meta/validation/differences.ts'
 import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
 import { isMirrorPod } from '#model/pod-spec/annotations.ts'
 import { dropDisabledPodFields } from '#model/pod-spec/gated-fields.ts'
 import { podOptions } from '#model/pod-spec/options.ts'
 
-import { differencesText, sameContainer, sameSpec } from './same-spec.ts'
+import { sameContainer, sameSpec } from './same-spec.ts'
 import { validateAnnotationUpdate } from './update.ts'
 import { validatePod } from './validation.ts'
 

@@ -16,27 +16,43 @@ import { asSelector } from '#meta/label-selector.ts'
 import { isEverything, matchesLabels } from '#meta/labels.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { type DeleteOptions, invalidOptionsError, validateDeleteOptions } from '#meta/options.ts'
-import { badRequestError, failure, tooManyRequestsError } from '#meta/status-errors.ts'
+import { badRequestError, failure, forbiddenError, tooManyRequestsError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
 
-const KIND = { group: 'policy', version: 'v1', kind: 'Eviction' }
+const KIND = {
+  group: 'policy',
+  version: 'v1',
+  kind: 'Eviction',
+  acceptsVersion: (version: string): boolean => version === OLD_VERSION,
+}
+/** It is not served any more, but clients still send it, and its fields are the same. */
+const OLD_VERSION = 'v1beta1'
 const RETRY_SECONDS = 10
 
 /** POST to `pods/NAME/eviction`. */
 export function createEvictionHandler(registry: () => Registry): Handler {
   return async (call, view) => {
     const form = formOf(call, 'object', false)
-    const eviction = (await decodeBody(call, view, KIND, call.query.get('fieldValidation') ?? undefined)) as Eviction
+    const fieldValidation = call.query.get('fieldValidation') ?? undefined
+    const eviction = (await decodeBody(call, readingOld(view), KIND, fieldValidation)) as Eviction
     const own = eviction.metadata.name ?? ''
-    if (own !== '' && own !== call.info.name)
-      throw badRequestError('name in URL does not match name in Eviction object')
+    if (own !== call.info.name) throw badRequestError('name in URL does not match name in Eviction object')
     const options = optionsOf(eviction, call)
     await admitBody(call, view, KIND, eviction)
     await evict(call, view, registry(), options)
     const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
     return view.representation.value(success, form, 201)
   }
+}
+
+function readingOld(view: View): View {
+  const { schemaFor } = view.services
+  const services: View['services'] = {
+    ...view.services,
+    schemaFor: (gvk) => schemaFor(gvk.group === KIND.group && gvk.version === OLD_VERSION ? KIND : gvk),
+  }
+  return { ...view, services }
 }
 
 function optionsOf({ deleteOptions = {} }: Eviction, call: Call): DeleteOptions {
@@ -105,24 +121,31 @@ async function takeDisruption(
 /** Controllers note disruptions faster than this many; more means that nobody does. */
 const MAX_DISRUPTED = 2000
 
+/** Throws 429 where the budget has nothing to spare, and 403 where its status cannot be. */
 function checkBudget({ metadata, status }: PodDisruptionBudget): void {
-  const refuse = (detail: string): never => {
-    const error = tooManyRequestsError(
-      "Cannot evict pod as it would violate the pod's disruption budget.",
-      RETRY_SECONDS,
-    )
-    const causes = [{ reason: 'DisruptionBudget' as const, message: detail }]
-    error.status.details = { ...error.status.details, causes }
-    throw error
-  }
   const { name = '' } = metadata
-  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    refuse(`The disruption budget ${name} is still being processed by the server.`)
-  if (Object.keys(status.disruptedPods ?? {}).length > MAX_DISRUPTED)
-    refuse(`The disruption budget ${name} has too many disrupted pods that are not observed yet`)
-  if (status.disruptionsAllowed <= 0) {
-    refuse(
-      `The disruption budget ${name} needs ${status.desiredHealthy} healthy pods and has ${status.currentHealthy} currently`,
-    )
+  const forbid = (why: string): never => {
+    throw forbiddenError({ group: 'policy', resource: 'poddisruptionbudget' }, name, why)
   }
+  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0))
+    refuse(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
+  if (status.disruptionsAllowed < 0) forbid('pdb disruptions allowed is negative')
+  if (Object.keys(status.disruptedPods ?? {}).length > MAX_DISRUPTED)
+    forbid('DisruptedPods map too big - too many evictions not confirmed by PDB controller')
+  if (status.disruptionsAllowed > 0) return
+  const failed = status.conditions?.find(({ type }) => type === 'DisruptionAllowed')
+  if (failed?.status === 'False' && failed.reason === 'SyncFailed') {
+    const why = `it failed sync: ${failed.message}`
+    refuse(`The disruption budget ${name} does not allow evicting pods currently because ${why}`, 0)
+  }
+  const counts = `needs ${status.desiredHealthy} healthy pods and has ${status.currentHealthy} currently`
+  refuse(`The disruption budget ${name} ${counts}`, 0)
+}
+
+function refuse(detail: string, retryAfterSeconds: number): never {
+  const message = "Cannot evict pod as it would violate the pod's disruption budget."
+  const error = tooManyRequestsError(message, retryAfterSeconds)
+  const causes = [{ reason: 'DisruptionBudget' as const, message: detail }]
+  error.status.details = { ...error.status.details, causes }
+  throw error
 }

@@ -19,6 +19,7 @@ import { validatePodCreate } from './validation.ts'
 
 export const pod: Resource<Pod> = defineResource<Pod>({
   kind: Pods,
+  metadataRules: { update: ['change', 'whole'] },
   generation: 'spec',
   applyDefaults(object, { isEnabled }) {
     defaultPod(object, isEnabled)

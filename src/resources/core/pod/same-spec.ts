@@ -1,12 +1,8 @@
-/** Whether two pod specs mean the same, and what differs when they do not. */
+/** Whether two pod specs mean the same. */
 import type { Container, PodSpec } from '#apis/core/v1.ts'
-import { goJson } from '#meta/go-text.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantityText } from '#meta/quantity.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
-
-/** Differences shown before the rest is only counted. */
-const MAX_SHOWN = 16
 
 /** Amounts are compared by value: `1Gi` and `1073741824` are the same. */
 export function sameSpec(a: PodSpec, b: PodSpec): boolean {
@@ -39,36 +35,4 @@ function plain(spec: PodSpec): PodSpec {
 function plainAmount(amount: string): string {
   const { unscaled, scale } = parseQuantity(amount)
   return quantityText({ unscaled, scale, format: 'DecimalSI' })
-}
-
-/** One line for each difference: `spec.hostname: "a" -> "b"`. */
-export function differencesText(path: string, old: unknown, next: unknown): string {
-  const lines = differences(path, old, next)
-  const shown = lines.slice(0, MAX_SHOWN)
-  if (lines.length > shown.length) shown.push(`and ${lines.length - shown.length} more`)
-  return shown.map((line) => `  ${line}`).join('\n')
-}
-
-function differences(path: string, old: unknown, next: unknown): string[] {
-  if (semanticEqual(old, next)) return []
-  if (!isTree(old) || !isTree(next) || Array.isArray(old) !== Array.isArray(next)) {
-    return [`${path}: ${valueText(old)} -> ${valueText(next)}`]
-  }
-  const names = new Set([...Object.keys(old), ...Object.keys(next)])
-  const join = (name: string): string => (Array.isArray(old) ? `${path}[${name}]` : `${path}.${name}`)
-  return [...names].flatMap((name) => differences(join(name), fieldOf(old, name), fieldOf(next, name)))
-}
-
-type Tree = Readonly<Record<string, unknown>>
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null
-}
-
-function fieldOf(tree: Tree, name: string): unknown {
-  return Object.hasOwn(tree, name) ? tree[name] : undefined
-}
-
-function valueText(value: unknown): string {
-  return value === undefined ? '<unset>' : goJson(value)
 }

@@ -1,7 +1,7 @@
 /** The rules of what is told of a pod, in upstream's order. */
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#meta/go-text.ts'
+import { byteLength } from '#lib/go-text.ts'
 import { canonicalIp, validateLegacyIp } from '#meta/validation/addresses.ts'
 import {
   asJson,

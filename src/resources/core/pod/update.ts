@@ -2,6 +2,7 @@
 import type { Container, NodeAffinity, NodeSelectorTerm, Pod, PodSpec, Toleration } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
+import { differencesText } from '#meta/validation/differences.ts'
 import { child, type FieldError, forbidden, index, invalid, key, required } from '#meta/validation/field-error.ts'
 import { rangeText } from '#meta/validation/names.ts'
 import { annotationOf, APP_ARMOR, MIRROR_POD, validatePodAnnotations } from '#model/pod-spec/annotations.ts'
@@ -9,7 +10,7 @@ import { podOptions } from '#model/pod-spec/options.ts'
 import type { PodOptions } from '#model/pod-spec/rules.ts'
 import { validateTolerations } from '#model/taints.ts'
 
-import { differencesText, sameSpec } from './same-spec.ts'
+import { sameSpec } from './same-spec.ts'
 import { validatePod } from './validation.ts'
 
 const MAX_INT32 = 2 ** 31 - 1

@@ -19,6 +19,7 @@ import { type AddressBook, AddressError, createIpPool, type IpPool, planRanges }
 import { completeSpec } from './linked-fields.ts'
 import {
   allocatePorts,
+  asksForPorts,
   DEFAULT_PORT_RANGE,
   type PortLedger,
   type PortPlan,
@@ -51,6 +52,7 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
   const back = createReturns(pool, options)
 
   const takePorts = async (next: Service, old: ServiceSpec | undefined, dryRun: boolean): Promise<PortPlan> => {
+    if (!asksForPorts(next.spec) && heldNodePorts(old ?? {}).size === 0) return NO_PORTS
     // Another try begins with the ports that were asked for.
     const wanted = deepCopy(next.spec)
     const plan = await ports.change((taken) => {
@@ -89,6 +91,8 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
 }
 
 const SERVICE = { group: '', kind: 'Service' }
+
+const NO_PORTS: PortPlan = { taken: [], released: [] }
 
 /** Gives back, and never throws: the store would take that for a write that failed, and have everything given back. */
 interface Returns {

@@ -2,7 +2,7 @@
 import type { Service, ServicePort } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { labelsText } from '#meta/labels.ts'
 
 export const serviceColumns: readonly Column<Service>[] = [

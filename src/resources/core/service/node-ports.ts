@@ -11,12 +11,31 @@ import { allocatesNodePorts, heldNodePorts, needsHealthCheck, nodePortsOf, usesN
 export interface PortLedger {
   /** `apply` may change the set it is handed, and may be called again with a newer one. */
   change<R>(apply: (taken: Set<number>) => R): Promise<R>
+  /**
+   * Replaces what is taken by what `plan` says. No port is taken or given back by this server meanwhile; when another
+   * one does, the plan is asked again. `isNew`: nothing was ever written down.
+   */
+  rebuild<R>(plan: (taken: ReadonlySet<number>, isNew: boolean) => Promise<Rebuilt<R>>): Promise<R>
 }
 
-/** For a server that is the only one. Empty at first: `repair.ts` fills it from the Services there are. */
+export interface Rebuilt<R> {
+  readonly taken: ReadonlySet<number>
+  readonly outcome: R
+}
+
+/** For a server that is the only one and begins with nothing, as in tests. */
 export function createMemoryLedger(): PortLedger {
-  const taken = new Set<number>()
-  return { change: async (apply) => apply(taken) }
+  let taken = new Set<number>()
+  let isNew = true
+  return {
+    change: async (apply) => apply(taken),
+    async rebuild(plan) {
+      const { taken: rebuilt, outcome } = await plan(taken, isNew)
+      taken = new Set(rebuilt)
+      isNew = false
+      return outcome
+    },
+  }
 }
 
 export interface PortRange {
@@ -48,6 +67,11 @@ export interface PortPlan {
 
 /** A field that is wrong, or a failure that is nobody's fault. */
 export type PortRefusal = { readonly field: FieldError } | { readonly failure: string; readonly internal: boolean }
+
+/** Whether anything has to be looked up or taken for it. */
+export function asksForPorts(spec: ServiceSpec): boolean {
+  return usesNodePorts(spec) || needsHealthCheck(spec)
+}
 
 /** Fills in the node ports of `next` and takes them; for `PortLedger.change`. */
 export function allocatePorts(taken: Set<number>, request: PortRequest): PortPlan {

@@ -133,7 +133,15 @@ describe('planPortRepair()', () => {
 
   it('fills an empty ledger', async () => {
     const ledger = createMemoryLedger()
-    await applyPortRepair(ledger, { services: [service('a', ports(30001))], range, leaks: new Map() })
+    const services = (): Promise<Service[]> => Promise.resolve([service('a', ports(30001))])
+    const { notes } = await applyPortRepair(ledger, services, { range, leaks: new Map() })
     assert.deepEqual(await ledger.change((taken) => [...taken]), [30001])
+    assert.deepEqual(notes, [])
+    await ledger.change((taken) => taken.clear())
+    const again = await applyPortRepair(ledger, services, { range, leaks: new Map() })
+    assert.deepEqual(
+      again.notes.map(({ message }) => message),
+      ['Port 30001 is not allocated; repairing'],
+    )
   })
 })

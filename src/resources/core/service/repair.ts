@@ -2,8 +2,9 @@
  * Brings what is taken in line with the Services there are: addresses and ports that a crash left behind are freed,
  * those of Services that lack theirs are taken. Planning is pure; applying writes what the plan says.
  */
-import type { Service } from '#apis/core/v1.ts'
-import type { IPAddress } from '#apis/networking/v1.ts'
+import { type Service, Services } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import { type IPAddress, IPAddresses } from '#apis/networking/v1.ts'
 import { type Cidr, formatIp, parseIp } from '#lib/cidr.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
@@ -14,6 +15,7 @@ import type { PortLedger, PortRange } from './node-ports.ts'
 
 /** What people should hear of, as a Warning event about the object. */
 export interface RepairNote {
+  readonly kind: Kind
   readonly about: Service | IPAddress
   readonly reason: string
   readonly action: string
@@ -67,6 +69,7 @@ function isManaged({ metadata }: IPAddress): boolean {
 function checkIp(service: Service, text: string, { byName, byKey, ranges }: Known): IpRepair[] {
   const ip = parseIp(text, { sloppy: true })
   const note = (reason: string, action: string, message: string): RepairNote => ({
+    kind: Services,
     about: service,
     reason,
     action,
@@ -115,7 +118,11 @@ function checkAddress(address: IPAddress, byKey: ReadonlyMap<string, Service>, n
   const { group = '', resource = '', namespace, name: service = '' } = address.spec?.parentRef ?? {}
   const key = keyOf(namespace, service)
   const drop = (reason: string, message: string): IpRepair[] => [
-    { kind: 'delete', name, note: { about: address, reason, action: 'IPAddressAllocation', message } },
+    {
+      kind: 'delete',
+      name,
+      note: { kind: IPAddresses, about: address, reason, action: 'IPAddressAllocation', message },
+    },
   ]
   if (group !== '' || resource !== 'services') {
     const message = `IPAddress ${name} appears to have been modified, not referencing a Service: cleaning up`
@@ -183,7 +190,7 @@ export function planPortRepair({ services, taken, range, leaks }: PortRepairInpu
     claimedPorts(about).flatMap((port) => {
       const fault = portFault(port, { used, taken, range })
       if (port >= range.first && port <= range.last) used.add(port)
-      return fault === undefined ? [] : [{ about, action: 'PortAllocation', ...fault }]
+      return fault === undefined ? [] : [{ kind: Services, about, action: 'PortAllocation', ...fault }]
     }),
   )
   const left = new Map<number, number>()
@@ -226,14 +233,17 @@ function claimedPorts({ spec }: Service): number[] {
 }
 
 /**
- * Plans with what is in the ledger and writes the outcome, in one change. The first round of a ledger that begins
- * empty finds every port missing: its notes are nobody's business.
+ * Plans with what is in the ledger and writes the outcome. `services` is asked after the ledger was read: a Service
+ * takes its ports before it is there and gives them back after it has gone, so what the ledger lacks is lacking indeed.
  */
-export async function applyPortRepair(ledger: PortLedger, input: Omit<PortRepairInput, 'taken'>): Promise<PortRepair> {
-  return ledger.change((taken) => {
-    const repair = planPortRepair({ ...input, taken: new Set(taken) })
-    taken.clear()
-    for (const port of repair.taken) taken.add(port)
-    return repair
+export async function applyPortRepair(
+  ledger: PortLedger,
+  services: () => Promise<readonly Service[]>,
+  input: Pick<PortRepairInput, 'range' | 'leaks'>,
+): Promise<PortRepair> {
+  return ledger.rebuild(async (taken, isNew) => {
+    const repair = planPortRepair({ ...input, services: await services(), taken })
+    // Every port is missing in a ledger that is new, and nobody has to hear of it.
+    return { taken: repair.taken, outcome: isNew ? { ...repair, notes: [] } : repair }
   })
 }

@@ -1,0 +1,60 @@
+/** What the two kinds of bindings share: where a policy applies, and with which parameters. */
+import type { MatchResources, ParamRef } from '#apis/admissionregistration/v1.ts'
+import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
+import type { ResourceSpec } from '#apiserver/registry/resource.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { FieldError } from '#meta/validation/field-error.ts'
+
+import {
+  defaultMatchResources,
+  paramRefText,
+  validateMatchResources,
+  validateParamRef,
+  validatePolicyName,
+} from './policies.ts'
+import { staticNameWarnings, validateStaticName } from './static-name.ts'
+
+export interface PolicyBinding extends KubeObject {
+  readonly spec: {
+    readonly policyName?: string
+    readonly paramRef?: ParamRef
+    readonly matchResources?: MatchResources
+  }
+}
+
+type Shared =
+  | 'metadataRules'
+  | 'generation'
+  | 'validate'
+  | 'validateUpdate'
+  | 'warnings'
+  | 'columns'
+  | 'putNeedsVersion'
+
+/** All of a binding but its kind; `validateOwn` has what only this kind of binding has. */
+export function bindingRules<T extends PolicyBinding>(
+  validateOwn: (spec: T['spec']) => FieldError[],
+): Pick<ResourceSpec<T>, Shared> & { readonly applyDefaults: (object: KubeObject) => void } {
+  const validateBinding = ({ spec }: T): FieldError[] => [
+    ...validatePolicyName(spec.policyName),
+    ...validateParamRef('spec.paramRef', spec.paramRef),
+    ...validateMatchResources('spec.matchResources', spec.matchResources),
+    ...validateOwn(spec),
+  ]
+  return {
+    metadataRules: { update: ['whole'], plainFinalizers: true },
+    generation: 'spec',
+    // The same in all versions.
+    applyDefaults: (object) => defaultMatchResources((object as T).spec.matchResources),
+    validate: (object, context) => [...validateBinding(object), ...validateStaticName(object, context)],
+    validateUpdate: validateBinding,
+    warnings: staticNameWarnings,
+    columns: [
+      nameColumn,
+      { name: 'PolicyName', value: ({ spec }) => spec.policyName ?? '' },
+      { name: 'ParamRef', value: ({ spec }) => paramRefText(spec.paramRef) },
+      ageColumn,
+    ],
+    putNeedsVersion: true,
+  }
+}
