@@ -1,7 +1,7 @@
 /** CertificateApproval: whoever approves or denies a request must be trusted with its signer. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 
 import { refuse } from './kit/refusal.ts'
 import { type Ask, mayUseSigner } from './kit/signer-access.ts'

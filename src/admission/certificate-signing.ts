@@ -1,7 +1,7 @@
 /** CertificateSigning: whoever puts a certificate or a condition into a request must be its signer. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import { refuse } from './kit/refusal.ts'

@@ -1,6 +1,6 @@
 /** ClusterTrustBundleAttest: whoever publishes what to trust in a signer's name must be trusted with the signer. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 
 import { refuse } from './kit/refusal.ts'

@@ -1,6 +1,6 @@
 /** ExtendedResourceToleration: pods that ask for a special resource may run where it is reserved for them. */
 import type { Pod } from '#apis/core/v1.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { isExtendedResource } from '#model/pod-spec/resource-names.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

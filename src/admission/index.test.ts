@@ -29,10 +29,10 @@ describe('the admission flags', () => {
     ],
     [
       'one that is not built',
-      { enable: ['EventRateLimit'] },
-      ['enable-admission-plugins plugin "EventRateLimit" is not built into this server; leave it out'],
+      { enable: ['PodNodeSelector'] },
+      ['enable-admission-plugins plugin "PodNodeSelector" is not built into this server; leave it out'],
     ],
-    ['one that is not built, to disable', { disable: ['EventRateLimit'] }, []],
+    ['one that is not built, to disable', { disable: ['PodNodeSelector'] }, []],
   ]
   for (const [what, flags, errors] of table) {
     it(`take ${what}`, () => assert.deepEqual(admissionFlagErrors(flags), errors))

@@ -5,8 +5,8 @@
 import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { Admission } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import type { Random } from '#lib/random.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
 
 import { alwaysDeny } from './always-deny.ts'
 import { alwaysPullImages } from './always-pull-images.ts'
@@ -19,6 +19,7 @@ import { defaultIngressClass } from './default-ingress-class.ts'
 import { defaultStorageClass } from './default-storage-class.ts'
 import { createDefaultTolerationSeconds, type DefaultTolerationSecondsOptions } from './default-toleration-seconds.ts'
 import { denyServiceExternalIps } from './deny-service-external-ips.ts'
+import { createEventRateLimit, type EventLimit } from './event-rate-limit.ts'
 import { extendedResourceToleration } from './extended-resource-toleration.ts'
 import { createJobValidation } from './job-validation.ts'
 import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts'
@@ -50,7 +51,14 @@ export interface AdmissionFlags {
   readonly disable?: readonly string[]
 }
 
-export interface AdmissionOptions extends AdmissionFlags {
+/** What `--admission-control-config-file` says, by plugin. */
+export interface PluginSettings {
+  readonly podSecurity?: Omit<PodSecurityOptions, 'clock'>
+  readonly limitedResources?: readonly LimitedResource[]
+  readonly eventLimits?: readonly EventLimit[]
+}
+
+export interface AdmissionOptions extends AdmissionFlags, PluginSettings {
   readonly clock: Clock
   readonly random: Random
   readonly isEnabled: (gate: string) => boolean
@@ -59,9 +67,6 @@ export interface AdmissionOptions extends AdmissionFlags {
   /** Stores what is used of quotas. */
   readonly quotas: QuotaWriter
   readonly tolerationSeconds?: DefaultTolerationSecondsOptions
-  /** The plugin's part of `--admission-control-config-file`. */
-  readonly podSecurity?: Omit<PodSecurityOptions, 'clock'>
-  readonly limitedResources?: readonly LimitedResource[]
   /** Plugins made elsewhere, which are asked in the place that upstream has for their name: policies and webhooks. */
   readonly more?: readonly AdmissionPlugin[]
 }
@@ -106,7 +111,7 @@ const ORDER: readonly (readonly [name: string, availability: Availability])[] = 
   ['Priority', 'on'],
   ['DefaultTolerationSeconds', 'on'],
   ['PodTolerationRestriction', 'missing'],
-  ['EventRateLimit', 'missing'],
+  ['EventRateLimit', 'off'],
   ['ExtendedResourceToleration', 'off'],
   ['DefaultStorageClass', 'on'],
   ['StorageObjectInUseProtection', 'on'],
@@ -178,6 +183,7 @@ function createPlugins(options: AdmissionOptions): readonly AdmissionPlugin[] {
     createPodSecurity({ ...options.podSecurity, clock }),
     createPriority({ isEnabled }),
     createDefaultTolerationSeconds(options.tolerationSeconds),
+    createEventRateLimit({ clock, limits: options.eventLimits ?? [] }),
     extendedResourceToleration,
     defaultStorageClass,
     storageObjectInUseProtection,

@@ -2,7 +2,7 @@
 import type { Job } from '#apis/batch/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { isControlledBy } from '#meta/object.ts'
 
 import { refuse } from './kit/refusal.ts'

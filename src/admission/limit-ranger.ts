@@ -13,7 +13,7 @@ import {
   type ResourceRequirements,
 } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import {
   compareQuantities,
   isZeroQuantity,

@@ -4,7 +4,7 @@
  */
 import { type Container, Nodes, type Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isSidecar } from '#model/pod-spec/walk.ts'
 

@@ -5,7 +5,7 @@
 import type { Pod, Toleration } from '#apis/core/v1.ts'
 import { type RuntimeClass, RuntimeClasses } from '#apis/node/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { compareQuantities } from '#meta/quantity.ts'
 import { amountsOf } from '#model/pod-resources.ts'

@@ -1,5 +1,5 @@
 /** Which of several classes counts where none is named: one marked as default, the newest if there are more. */
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 

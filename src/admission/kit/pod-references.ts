@@ -1,6 +1,6 @@
 /** Which objects of the API a pod refers to by name. */
 import type { Container, EphemeralContainer, Pod, PodSpec, Volume, VolumeProjection } from '#apis/core/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
 
 /** Secrets, as often as they are named. */

@@ -1,7 +1,7 @@
 /** Certificates: a kubelet asks for its own, and for those of pods that run on its node. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { Nodes, Pods, ServiceAccounts } from '#apis/core/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'

@@ -3,7 +3,7 @@
  * bring it pods or secrets of others. Upstream's plugin/pkg/admission/noderestriction, v1.36.
  */
 import type { User } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'
 import type { Ask } from '../kit/signer-access.ts'

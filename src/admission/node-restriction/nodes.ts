@@ -1,6 +1,6 @@
 /** Nodes: a kubelet registers itself and reports, but does not choose what is steered to it by labels and taints. */
 import type { Node } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'

@@ -1,6 +1,6 @@
 /** Pods: a kubelet makes mirrors of its static pods, reports what its pods do, deletes and evicts them. */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { type OwnerReference, semanticEqual } from '#meta/object.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 

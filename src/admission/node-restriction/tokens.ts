@@ -7,7 +7,7 @@ import { PersistentVolumeClaims, PersistentVolumes, type Pod, Pods, type Volume 
 import { CSIDrivers } from '#apis/storage/v1.ts'
 import { resourceAccess } from '#apiserver/authorizers/authorizer.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
 import { aggregate, refuseEarly } from '../kit/refusal.ts'

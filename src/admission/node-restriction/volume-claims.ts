@@ -1,6 +1,6 @@
 /** PersistentVolumeClaims: a kubelet reports how far it has come with resizing a volume, and nothing else. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'

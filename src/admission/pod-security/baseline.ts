@@ -3,7 +3,7 @@
  * pod-security-admission/policy, v1.36, with the texts users know.
  */
 import type { Lifecycle, PodSpec, Probe } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 
 import { allContainers, type Check, distinct, named, plural, quoted, settersOf } from './violation.ts'
 

@@ -5,7 +5,7 @@
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { controllerOf } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
 import type { FieldError } from '#meta/validation/field-error.ts'

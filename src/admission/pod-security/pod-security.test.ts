@@ -484,3 +484,81 @@ describe('PodSecurity on namespaces', () => {
     assert.deepEqual(await warningsOf({ resource: 'namespaces', object: namespace({}) }, exempt), [])
   })
 })
+
+describe('what PodSecurity tells the audit log', () => {
+  const namespace = (labels: Record<string, string>): object => ({
+    metadata: {
+      name: 'ns',
+      labels: Object.fromEntries(
+        Object.entries(labels).map(([name, value]) => [`pod-security.kubernetes.io/${name}`, value]),
+      ),
+    },
+  })
+
+  async function notes(
+    labels: Record<string, string>,
+    write: SampleWrite,
+    asked = plugin,
+  ): Promise<Record<string, string>> {
+    const found: Record<string, string> = {}
+    const annotate = (name: string, value: string): void => {
+      found[name.replace('pod-security.kubernetes.io/', '')] = value
+    }
+    await refusal(asked, { ...write, annotate, world: { namespaces: [namespace(labels)] } })
+    return found
+  }
+
+  const privileged = pod(container({ privileged: true }))
+  const would = (level: string): string =>
+    `would violate PodSecurity "${level}:latest": privileged (container "c" must not set securityContext.privileged=true)`
+
+  it('is which standard was enforced, and what another would have said', async () => {
+    const write = { resource: 'pods', object: privileged }
+    assert.deepEqual(await notes({}, write), { 'enforce-policy': 'privileged:latest' })
+    assert.deepEqual(await notes({ audit: 'baseline' }, write), {
+      'enforce-policy': 'privileged:latest',
+      'audit-violations': would('baseline'),
+    })
+    assert.deepEqual(await notes({ enforce: 'baseline', audit: 'baseline' }, write), {
+      'enforce-policy': 'baseline:latest',
+      'audit-violations': would('baseline'),
+    })
+  })
+
+  it('is nothing of a change that changes nothing, but where everything is let in', async () => {
+    const write = { resource: 'pods', object: privileged, oldObject: privileged }
+    assert.deepEqual(await notes({ audit: 'baseline' }, write), {})
+    assert.deepEqual(await notes({}, write), { 'enforce-policy': 'privileged:latest' })
+  })
+
+  it('is what pods of a workload would violate', async () => {
+    const object = { metadata: { name: 'd' }, spec: { template: privileged } }
+    assert.deepEqual(await notes({ audit: 'baseline' }, { resource: 'deployments.apps', object }), {
+      'audit-violations': would('baseline'),
+    })
+    assert.deepEqual(await notes({ enforce: 'baseline' }, { resource: 'deployments.apps', object }), {})
+  })
+
+  it('is why somebody is exempt', async () => {
+    const exempt = createPodSecurity({
+      clock,
+      exemptions: { namespaces: ['other'], usernames: ['root'], runtimeClasses: ['kata'] },
+    })
+    const write = { resource: 'pods', object: privileged }
+    const user = { name: 'root', uid: '', groups: [], extra: {} }
+    const kata = pod({ spec: { runtimeClassName: 'kata' } })
+    assert.deepEqual(await notes({}, { ...write, namespace: 'other' }, exempt), { exempt: 'namespace' })
+    assert.deepEqual(await notes({}, { ...write, user }, exempt), { exempt: 'user' })
+    assert.deepEqual(await notes({ enforce: 'baseline' }, { ...write, object: kata }, exempt), {
+      exempt: 'runtimeClass',
+    })
+  })
+
+  it('is which labels make no sense', async () => {
+    const { error } = await notes({ audit: 'foo' }, { resource: 'pods', object: pod() })
+    assert.equal(
+      error,
+      'Failed to parse policy: metadata.labels[pod-security.kubernetes.io/audit]: Invalid value: "foo": must be one of privileged, baseline, restricted',
+    )
+  })
+})

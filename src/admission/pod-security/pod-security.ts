@@ -5,17 +5,20 @@
 import { type Namespace, Namespaces, type Pod, type PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
+import { aggregateText, type FieldError } from '#meta/validation/field-error.ts'
 
 import { type AdmissionPlugin, defineAdmission } from '../plugin.ts'
 import { admitNamespace } from './namespaces.ts'
 import {
   isFullyPrivileged,
+  type LevelVersion,
   levelVersionText,
   parsePolicy,
   type Policy,
+  PREFIX,
   PRIVILEGED,
   sameLevelVersion,
 } from './policy.ts'
@@ -57,7 +60,8 @@ export function createPodSecurity(options: PodSecurityOptions): AdmissionPlugin 
     validate(attributes) {
       if (attributes.kind.plural === 'namespaces') return admitNamespace(attributes, settings)
       const { namespaces = [], usernames = [] } = settings.exemptions
-      if (namespaces.includes(attributes.namespace) || usernames.includes(attributes.user.name)) return
+      if (namespaces.includes(attributes.namespace)) return note(attributes, 'exempt', 'namespace')
+      if (usernames.includes(attributes.user.name)) return note(attributes, 'exempt', 'user')
       return attributes.kind.plural === 'pods' ? admitPod(attributes, settings) : admitWorkload(attributes, settings)
     },
   })
@@ -67,30 +71,66 @@ type Settings = Required<PodSecurityOptions>
 
 function admitPod(attributes: Attributes, settings: Settings): void | Promise<void> {
   const pod = attributes.object as Pod
-  if (attributes.operation === 'UPDATE' && !changesImages(pod, attributes.oldObject as Pod)) return
-  return judgePod(attributes, pod, settings)
+  const isMinor = attributes.operation === 'UPDATE' && !changesImages(pod, attributes.oldObject as Pod)
+  // Nothing is at stake then but what the audit log says of it.
+  if (isMinor && attributes.annotate === undefined) return
+  return judgePod(attributes, pod, settings, isMinor)
 }
 
-async function judgePod(attributes: Attributes, pod: Pod, settings: Settings): Promise<void> {
+async function judgePod(attributes: Attributes, pod: Pod, settings: Settings, isMinor: boolean): Promise<void> {
   const namespace = await namespaceOf(attributes)
-  if (namespace === undefined) {
-    throw internalError(new Error(`failed to lookup namespace ${goQuote(attributes.namespace)}`))
+  if (namespace === undefined) throw internalError(new Error(lookupText(attributes)))
+  const { policy, errors } = parsePolicy(namespace.metadata.labels, settings.defaults)
+  if (errors.length === 0 && isFullyPrivileged(policy)) {
+    return note(attributes, 'enforce-policy', levelVersionText(PRIVILEGED))
   }
-  const { policy } = parsePolicy(namespace.metadata.labels, settings.defaults)
-  if (isFullyPrivileged(policy) || isExemptClass(pod, settings)) return
+  if (isMinor) return
+  if (isExemptClass(pod, settings)) return note(attributes, 'exempt', 'runtimeClass')
+  noteErrors(attributes, errors)
+  note(attributes, 'enforce-policy', levelVersionText(policy.enforce))
+  noteViolations(attributes, pod, policy)
   enforce(attributes, pod, policy)
   warn(attributes, pod, policy)
+}
+
+/** For the audit log. */
+function note({ annotate }: Attributes, name: string, value: string): void {
+  annotate?.(PREFIX + name, value)
+}
+
+function noteErrors(attributes: Attributes, errors: readonly FieldError[]): void {
+  if (errors.length > 0) note(attributes, 'error', `Failed to parse policy: ${aggregateText(errors)}`)
+}
+
+function noteViolations(attributes: Attributes, pod: PodTemplate, { audit }: Policy): void {
+  if (attributes.annotate === undefined) return
+  const violations = violationsOf(pod, audit)
+  if (violations.length > 0) note(attributes, 'audit-violations', wouldViolate(audit, violations))
+}
+
+function wouldViolate(standard: LevelVersion, violations: ReturnType<typeof violationsOf>): string {
+  return `would violate PodSecurity ${goQuote(levelVersionText(standard))}: ${detailsText(violations)}`
+}
+
+function lookupText({ namespace }: Attributes): string {
+  return `failed to lookup namespace ${goQuote(namespace)}`
 }
 
 async function admitWorkload(attributes: Attributes, settings: Settings): Promise<void> {
   const namespace = await namespaceOf(attributes)
   // Only warnings are at stake, for which nothing is held up.
-  if (namespace === undefined) return
-  const { policy } = parsePolicy(namespace.metadata.labels, settings.defaults)
-  if (policy.warn.level === 'privileged') return
+  if (namespace === undefined) {
+    return note(attributes, 'error', `${lookupText(attributes)}: namespace ${goQuote(attributes.namespace)} not found`)
+  }
+  const { policy, errors } = parsePolicy(namespace.metadata.labels, settings.defaults)
+  if (errors.length === 0 && policy.warn.level === 'privileged' && policy.audit.level === 'privileged') return
   const template = templateOf(attributes.object)
-  if (template?.spec === undefined || isExemptClass(template, settings)) return
-  warn(attributes, { ...template, metadata: template.metadata ?? {} }, policy)
+  if (template?.spec === undefined) return
+  if (isExemptClass(template, settings)) return note(attributes, 'exempt', 'runtimeClass')
+  const pod = { ...template, metadata: template.metadata ?? {} }
+  noteErrors(attributes, errors)
+  noteViolations(attributes, pod, policy)
+  warn(attributes, pod, policy)
 }
 
 function namespaceOf({ objects, namespace }: Attributes): Promise<Namespace | undefined> {
@@ -110,7 +150,7 @@ function warn(attributes: Attributes, pod: PodTemplate, policy: Policy): void {
   if (attributes.kind.plural === 'pods' && sameLevelVersion(enforce, warn)) return
   const violations = violationsOf(pod, warn)
   if (violations.length === 0) return
-  attributes.warn(`would violate PodSecurity ${goQuote(levelVersionText(warn))}: ${detailsText(violations)}`)
+  attributes.warn(wouldViolate(warn, violations))
 }
 
 function isExemptClass({ spec }: PodTemplate, { exemptions }: Settings): boolean {

@@ -1,6 +1,6 @@
 /** What a check of the Pod Security Standards finds, and the words in which it says so. */
 import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from '#apis/core/v1.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 
 export interface Violation {

@@ -1,5 +1,5 @@
 /** Arithmetic on amounts by resource. Nothing is changed; every result is fresh. */
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import {
   addQuantities,
   compareQuantities,

@@ -12,7 +12,7 @@ import {
   ResourceClaims,
 } from '#apis/resource/v1.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { controllerOf } from '#meta/object.ts'
 import { type Quantity, quantityOf, quantitySign, subtractQuantities } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'

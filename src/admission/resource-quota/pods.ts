@@ -1,6 +1,6 @@
 /** Pods: how many, and the compute resources they ask for. Upstream's pkg/quota/v1/evaluator/core, v1.36. */
 import type { Affinity, Container, Pod, PodAffinityTerm } from '#apis/core/v1.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type Quantity, quantityOf } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { User } from '#apiserver/registry/resource.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+
+import { createEventRateLimit, type EventLimit } from './event-rate-limit.ts'
+import { refusal, refusalStatus, type SampleWrite } from './kit/sample-write.ts'
+import type { AdmissionPlugin } from './plugin.ts'
+
+function create(...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; readonly clock: VirtualClock } {
+  const clock = createVirtualClock()
+  return { plugin: createEventRateLimit({ clock, limits }), clock }
+}
+
+const event = (more: Partial<SampleWrite> = {}, about = 'p'): SampleWrite => ({
+  resource: 'events',
+  object: {
+    metadata: { name: 'e' },
+    source: { component: 'kubelet', host: 'n' },
+    involvedObject: { kind: 'Pod', name: about },
+  },
+  ...more,
+})
+const by = (name: string): Partial<SampleWrite> => ({ user: { name } as User })
+
+describe('EventRateLimit', () => {
+  it('lets a burst in, and then as many as come back', async () => {
+    const { plugin, clock } = create({ type: 'Server', qps: 2, burst: 3 })
+    const let3 = [await refusal(plugin, event()), await refusal(plugin, event()), await refusal(plugin, event())]
+    assert.deepEqual(let3, [undefined, undefined, undefined])
+    const { code, reason, message } = (await refusalStatus(plugin, event())) ?? {}
+    const text = 'Too many requests: limit reached on type Server for key '
+    assert.deepEqual([code, reason, message], [429, 'TooManyRequests', text])
+    await clock.advance(500)
+    assert.equal(await refusal(plugin, event()), undefined)
+    assert.notEqual(await refusal(plugin, event()), undefined)
+  })
+
+  const keyed: readonly (readonly [EventLimit['type'], SampleWrite, SampleWrite, string])[] = [
+    ['Namespace', event({ namespace: 'a' }), event({ namespace: 'b' }), 'a'],
+    ['User', event(by('jane')), event(by('joe')), 'jane'],
+    ['SourceAndObject', event({}, 'p'), event({}, 'q'), 'kubeletnPodp'],
+  ]
+  for (const [type, one, other, key] of keyed) {
+    it(`counts each ${type} for itself`, async () => {
+      const { plugin } = create({ type, qps: 1, burst: 1 })
+      assert.equal(await refusal(plugin, one), undefined)
+      assert.equal(await refusal(plugin, other), undefined)
+      assert.equal(await refusal(plugin, one), `Too many requests: limit reached on type ${type} for key ${key}`)
+    })
+  }
+
+  it('asks every limit, and tells all that are reached', async () => {
+    const { plugin } = create({ type: 'Server', qps: 1, burst: 1 }, { type: 'User', qps: 1, burst: 1 })
+    await refusal(plugin, event(by('jane')))
+    assert.equal(
+      await refusal(plugin, event(by('jane'))),
+      'Too many requests: [limit reached on type Server for key , limit reached on type User for key jane]',
+    )
+  })
+
+  it('forgets whom it has not heard of for longest', async () => {
+    const { plugin } = create({ type: 'User', qps: 1, burst: 1, cacheSize: 2 })
+    for (const name of ['a', 'b', 'c']) assert.equal(await refusal(plugin, event(by(name))), undefined)
+    assert.notEqual(await refusal(plugin, event(by('c'))), undefined)
+    assert.equal(await refusal(plugin, event(by('a'))), undefined)
+  })
+
+  it('counts neither dry runs nor events of the newer group nor anything else', async () => {
+    const { plugin } = create({ type: 'Server', qps: 1, burst: 1 })
+    await refusal(plugin, event())
+    const objectKind = { group: 'events.k8s.io', version: 'v1', kind: 'Event' }
+    assert.equal(await refusal(plugin, event({ dryRun: true })), undefined)
+    assert.equal(await refusal(plugin, event({ objectKind })), undefined)
+    assert.equal(await refusal(plugin, { resource: 'pods', object: { metadata: {} } }), undefined)
+  })
+})
