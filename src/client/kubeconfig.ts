@@ -1,7 +1,8 @@
 /** Kubeconfig files: where clusters are and who we are to them. Other people's entries in a file are left alone. */
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
 
 interface Named {
@@ -41,8 +42,7 @@ export async function mergeKubeconfig(file: string, entry: KubeconfigEntry): Pro
     throw new Error(`"${file}" is not a kubeconfig; move it away or choose another file with --kubeconfig`)
   }
   await mkdir(dirname(file), { recursive: true })
-  await writeFile(`${file}.new`, stringifyYaml(merged(before as KubeconfigFile, entry)), { mode: 0o600, flush: true })
-  await rename(`${file}.new`, file)
+  await writeFileAtomically(file, stringifyYaml(merged(before as KubeconfigFile, entry)), { mode: 0o600 })
 }
 
 /** Takes the entry's cluster, user and context out again; a file that is not there has none. */
@@ -60,8 +60,7 @@ export async function removeFromKubeconfig(file: string, name: string): Promise<
     'current-context': current ?? '',
   }
   const { mode } = await stat(file)
-  await writeFile(`${file}.new`, stringifyYaml(after), { mode, flush: true })
-  await rename(`${file}.new`, file)
+  await writeFileAtomically(file, stringifyYaml(after), { mode: mode & 0o777 })
 }
 
 function merged(before: KubeconfigFile, entry: KubeconfigEntry): object {

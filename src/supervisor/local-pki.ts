@@ -3,9 +3,10 @@
  * they sign, kept in one folder, made when missing and renewed when near their end, so that a cluster that was switched
  * off for a year starts again. Private keys are readable by their owner only.
  */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { type Authority, createAuthority, type IssuePlan, loadAuthority } from '#lib/x509/authority.ts'
@@ -43,6 +44,8 @@ export interface LocalPkiOptions {
 
 /** A certificate with less than this part of its life left is made anew at start. */
 const RENEW_BELOW = 0.3
+
+const OWNER_ONLY = { mode: 0o600 }
 
 /** Opens the folder's certificates, making and renewing what is needed. */
 export async function openLocalPki(options: LocalPkiOptions): Promise<LocalPki> {
@@ -116,7 +119,7 @@ async function openKey({ folder }: LocalPkiOptions): Promise<string> {
   const stored = await readIfThere(file)
   if (stored !== undefined) return stored
   const made = keyToPem(createKey())
-  await writeWhole(file, made)
+  await writeFileAtomically(file, made, OWNER_ONLY)
   return made
 }
 
@@ -130,8 +133,8 @@ async function readPair(folder: string, name: string): Promise<KeyPair | undefin
 
 /** The key first: a certificate without its key would look complete to nobody. */
 async function writePair(folder: string, name: string, { certificate, key }: KeyPair): Promise<void> {
-  await writeWhole(join(folder, `${name}.key`), key)
-  await writeWhole(join(folder, `${name}.crt`), certificate)
+  await writeFileAtomically(join(folder, `${name}.key`), key, OWNER_ONLY)
+  await writeFileAtomically(join(folder, `${name}.crt`), certificate, OWNER_ONLY)
 }
 
 async function readIfThere(file: string): Promise<string | undefined> {
@@ -141,10 +144,4 @@ async function readIfThere(file: string): Promise<string | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-}
-
-/** Through a second file, so that a crash leaves either the old content or the new. */
-async function writeWhole(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text, { mode: 0o600, flush: true })
-  await rename(`${file}.new`, file)
 }

@@ -1,9 +1,11 @@
 /** A control plane for tests: memory storage, everything allowed, plain HTTP on a port of its own, gone when disposed. */
 import { startApiServer, type ApiServer } from '#apiserver/apiserver.ts'
-import { allowAll } from '#apiserver/filters.ts'
+import type { Connectors } from '#apiserver/dispatch.ts'
+import { allowAll, type Authorize } from '#apiserver/filters.ts'
 import { admitAll } from '#apiserver/registry/admission.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
+import type { FilterOptions } from '#apiserver/server.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { convert } from '#model/conversion/conversion.ts'
@@ -21,6 +23,11 @@ export interface ControlPlaneOptions {
   readonly clock?: Clock
   /** Default: every kind. */
   readonly resources?: readonly Resource[]
+  /** Besides bindings and evictions. */
+  readonly connectors?: Connectors
+  /** Default: everybody may everything. */
+  readonly authorize?: Authorize
+  readonly filters?: FilterOptions
 }
 
 export interface ControlPlane extends AsyncDisposable {
@@ -66,12 +73,17 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     random,
     resources,
     reviews: [],
-    connectors: { 'pods/binding': { create: bindPod }, 'pods/eviction': { create: createEvictionHandler(registry) } },
+    connectors: {
+      'pods/binding': { create: bindPod },
+      'pods/eviction': { create: createEvictionHandler(registry) },
+      ...options.connectors,
+    },
+    ...(options.filters === undefined ? {} : { filters: options.filters }),
     admission: admitAll,
     atRest: createAtRest(NO_ENCRYPTION, random),
     convert,
     authenticate: () => () => ({ name: 'test', uid: '', groups: ['system:masters'], extra: {} }),
-    authorize: () => allowAll,
+    authorize: () => options.authorize ?? allowAll,
     isServed: () => true,
     isEnabled: () => true,
     allowPrivileged: true,

@@ -2,9 +2,10 @@
  * EncryptionConfiguration, upstream's file (apiserver.config.k8s.io/v1), and the one we make ourselves: secrets sealed
  * with a key of the cluster's own, in a file only its owner can read.
  */
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { EncryptionKey } from './transformer.ts'
@@ -125,11 +126,9 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Through a second file, so that a crash leaves either no key or a whole one. */
 async function makeKey(file: string, random: Random): Promise<Buffer> {
   const secret = random.bytes(KEY_BYTES)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(`${file}.new`, `${secret.toString('base64')}\n`, { mode: 0o600, flush: true })
-  await rename(`${file}.new`, file)
+  await writeFileAtomically(file, `${secret.toString('base64')}\n`, { mode: 0o600 })
   return secret
 }
