@@ -1,0 +1,50 @@
+/**
+ * Connectors: subresources that are no part of their object but a way to somewhere else: to a container's log or
+ * processes through its kubelet, to the ports of pods, services and nodes. Follows upstream's pkg/registry/core, v1.36.
+ */
+import type { Registry } from '#lib/metrics.ts'
+
+import type { Connectors, Handler } from '../dispatch.ts'
+import type { Network } from './address-rule.ts'
+import { createBackends } from './backends.ts'
+import type { ConnectContext } from './context.ts'
+import { createLogHandler } from './log.ts'
+import { createConnectMetrics } from './metrics.ts'
+import { createProxyHandler, NODE_PROXY, POD_PROXY, SERVICE_PROXY } from './proxy.ts'
+import { ATTACH, createStreamHandler, EXEC, PORT_FORWARD } from './streams.ts'
+
+export interface ConnectOptions extends Omit<ConnectContext, 'backends' | 'count'> {
+  /** Default: the machine's. */
+  readonly network?: Network
+  /** Where connections are counted. */
+  readonly metrics?: Registry
+}
+
+const UPGRADE_VERBS = ['get', 'create'] as const
+/** OPTIONS has no verb of its own. */
+const PROXY_VERBS = ['get', 'create', 'update', 'patch', 'delete', ''] as const
+
+export interface ConnectSubresources {
+  readonly connectors: Connectors
+  /** Ends all connections to others. */
+  close(): void
+}
+
+export function createConnectSubresources(options: ConnectOptions): ConnectSubresources {
+  const backends = createBackends(options)
+  const context: ConnectContext = { ...options, backends, count: createConnectMetrics(options.metrics) }
+  const connectors = {
+    'pods/log': { get: createLogHandler(context) },
+    'pods/exec': verbs(UPGRADE_VERBS, createStreamHandler(context, EXEC)),
+    'pods/attach': verbs(UPGRADE_VERBS, createStreamHandler(context, ATTACH)),
+    'pods/portforward': verbs(UPGRADE_VERBS, createStreamHandler(context, PORT_FORWARD)),
+    'pods/proxy': verbs(PROXY_VERBS, createProxyHandler(context, POD_PROXY)),
+    'services/proxy': verbs(PROXY_VERBS, createProxyHandler(context, SERVICE_PROXY)),
+    'nodes/proxy': verbs(PROXY_VERBS, createProxyHandler(context, NODE_PROXY)),
+  }
+  return { connectors, close: () => backends.close() }
+}
+
+function verbs(names: readonly string[], handler: Handler): Readonly<Record<string, Handler>> {
+  return Object.fromEntries(names.map((name) => [name, handler]))
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { badRequestError } from '#meta/status-errors.ts'
+
+import type { Call } from '../call.ts'
+import type { Authorize } from '../filters.ts'
+import type { View } from '../handlers/view.ts'
+import type { Admission, Attributes } from '../registry/admission.ts'
+import { requestInfoOf } from '../request-info.ts'
+import { admitConnect, type ConnectContext, mayCreate } from './context.ts'
+
+const user = { name: 'ann', uid: '', groups: [], extra: {} }
+
+const callOf = (method: string, target: string): Call => {
+  const [path = '', query = ''] = target.split('?')
+  const info = requestInfoOf(method, path, undefined)
+  return { info, query: new URLSearchParams(query), user, warn: () => undefined } as unknown as Call
+}
+
+const EXEC = '/api/v1/namespaces/a/pods/b/exec'
+
+describe('admission of a connection', () => {
+  const viewOf = (admission: Admission): View =>
+    ({ resource: { kind: { plural: 'pods' } }, services: { admission } }) as unknown as View
+
+  it('sees what is asked for, as an object', async () => {
+    const seen: Attributes[] = []
+    const admission: Admission = {
+      mutate: (attributes) => Promise.resolve(void seen.push(attributes)),
+      validate: (attributes) => Promise.resolve(void seen.push(attributes)),
+    }
+    await admitConnect(callOf('POST', EXEC), viewOf(admission), 'PodExecOptions', { command: ['ls'], stdin: true })
+    assert.equal(seen.length, 2)
+    const [{ operation, subresource, name, namespace, object, oldObject } = {} as Attributes] = seen
+    assert.deepEqual([operation, subresource, namespace, name], ['CONNECT', 'exec', 'a', 'b'])
+    assert.deepEqual(object, { kind: 'PodExecOptions', apiVersion: 'v1', command: ['ls'], stdin: true })
+    assert.equal(oldObject, undefined)
+  })
+
+  it('refuses, and is not asked for a try', async () => {
+    const refuse = (): Promise<never> => Promise.reject(badRequestError('not today'))
+    const view = viewOf({ mutate: () => Promise.resolve(), validate: refuse })
+    await assert.rejects(admitConnect(callOf('POST', EXEC), view, 'PodExecOptions', {}), /not today/)
+    const dry = admitConnect(callOf('POST', `${EXEC}?dryRun=All`), view, 'PodExecOptions', {})
+    await assert.rejects(dry, /dryRun is not supported/)
+  })
+})
+
+describe('the right to create', () => {
+  const asked: string[] = []
+  const contextOf = (allowed: boolean): ConnectContext => {
+    const authorize: Authorize = (_user, { verb, resource, subresource }) => {
+      asked.push(`${verb} ${resource}/${subresource}`)
+      return { allowed, reason: 'because' }
+    }
+    return { authorize } as unknown as ConnectContext
+  }
+
+  it('is asked for when the request came with another verb', async () => {
+    await mayCreate(callOf('GET', EXEC), contextOf(true))
+    assert.deepEqual(asked.splice(0), ['create pods/exec'])
+    await mayCreate(callOf('POST', EXEC), contextOf(false))
+    assert.deepEqual(asked, [])
+  })
+
+  it('is missed in the words of every refusal', async () => {
+    const why = 'User "ann" cannot create resource "pods/exec" in API group "" in the namespace "a": because'
+    const message = `pods "b" is forbidden: ${why}`
+    await assert.rejects(mayCreate(callOf('GET', EXEC), contextOf(false)), { message })
+  })
+})

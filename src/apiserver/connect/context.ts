@@ -1,0 +1,73 @@
+/** What every connector needs: where to go, whether one may, and whether admission lets one. */
+import { type Pod, Pods } from '#apis/core/v1.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { badRequestError, notFoundError } from '#meta/status-errors.ts'
+
+import { forbiddenAccess } from '../authorizers/authorizer.ts'
+import type { Call } from '../call.ts'
+import type { Authorize } from '../filters.ts'
+import type { View } from '../handlers/view.ts'
+import type { ObjectReader } from '../registry/resource.ts'
+import type { Backends, KubeletSettings } from './backends.ts'
+import type { ConnectMetrics } from './metrics.ts'
+
+/** What connectors work with. */
+export interface ConnectContext {
+  readonly clock: Clock
+  readonly random: Random
+  readonly kubelet: KubeletSettings
+  readonly backends: Backends
+  /** For what a request wants beyond the verb it came with. */
+  readonly authorize: Authorize
+  readonly isEnabled: (gate: string) => boolean
+  readonly count: ConnectMetrics
+}
+
+/** The pod of a name. Throws StatusError 404. */
+export async function podOf(objects: ObjectReader, namespace: string, name: string): Promise<Pod> {
+  const pod = await objects.get<Pod>(Pods, namespace, name)
+  if (pod === undefined) throw notFoundError({ group: '', resource: 'pods' }, name)
+  return pod
+}
+
+/**
+ * Throws StatusError 403 unless the user may also `create` what is asked for. A WebSocket begins with a GET, and must not
+ * do with the right to read what others need the right to create for (upstream: AuthorizePodWebsocketUpgradeCreatePermission).
+ */
+export async function mayCreate({ user, info }: Call, { authorize }: ConnectContext): Promise<void> {
+  if (info.verb === 'create') return
+  const wanted = { ...info, verb: 'create' }
+  const { allowed, reason } = await authorize(user, wanted)
+  if (!allowed) throw forbiddenAccess(user, wanted, reason)
+}
+
+/** Admission of a connection; `options` are what the request asks for. Throws StatusError when a plugin refuses. */
+export async function admitConnect(
+  call: Call,
+  { resource, services }: View,
+  kind: string,
+  options: object,
+): Promise<void> {
+  if (call.query.has('dryRun')) throw badRequestError('dryRun is not supported')
+  const objectKind = { group: '', version: 'v1', kind }
+  const attributes = {
+    operation: 'CONNECT' as const,
+    kind: resource.kind,
+    subresource: call.info.subresource,
+    objectKind,
+    namespace: call.info.namespace,
+    name: call.info.name,
+    object: { kind, apiVersion: 'v1', ...options } as unknown as KubeObject,
+    oldObject: undefined,
+    options: {},
+    dryRun: false,
+    user: call.user,
+    objects: services.objects,
+    warn: (text: string) => call.warn(text),
+    signal: call.signal,
+  }
+  await services.admission.mutate(attributes)
+  await services.admission.validate(attributes)
+}

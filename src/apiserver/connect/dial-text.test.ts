@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { HttpError } from '#lib/http/dial.ts'
+
+import { dialText } from './dial-text.ts'
+
+const failed = (code: string): Error =>
+  new HttpError('connect', 'ours', { cause: Object.assign(new Error('theirs'), { code }) })
+
+const TEXTS: readonly (readonly [string, string])[] = [
+  ['ECONNREFUSED', 'dial tcp 10.0.0.1:10250: connect: connection refused'],
+  ['EHOSTUNREACH', 'dial tcp 10.0.0.1:10250: connect: no route to host'],
+  ['ENOTFOUND', 'dial tcp: lookup 10.0.0.1: no such host'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls: failed to verify certificate: x509: certificate signed by unknown authority'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls: first record does not look like a TLS handshake'],
+  ['EWHATEVER', 'ours'],
+]
+
+describe('why a server could not be reached', () => {
+  for (const [code, text] of TEXTS) {
+    it(`${code} reads "${text}"`, () => assert.equal(dialText(failed(code), '10.0.0.1:10250'), text))
+  }
+
+  it('is told of one that never answered', () => {
+    assert.equal(dialText(new HttpError('timeout', 'x'), 'a:1'), 'dial tcp a:1: i/o timeout')
+  })
+})

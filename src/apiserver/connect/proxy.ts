@@ -1,0 +1,154 @@
+/**
+ * `pods/proxy`, `services/proxy` and `nodes/proxy`: any request, passed on to a port of a pod or a node, and its answer
+ * passed back, both as they come. Redirects are handed to the client, rewritten to lead through here again, and never
+ * followed by us. Follows upstream's apimachinery/pkg/util/proxy, v1.36.
+ */
+import { pipeline } from 'node:stream'
+
+import type { Clock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
+import { serviceUnavailableError } from '#meta/status-errors.ts'
+
+import type { Answer, Call } from '../call.ts'
+import type { Handler } from '../dispatch.ts'
+import { admitConnect, type ConnectContext, mayCreate } from './context.ts'
+import { dialText } from './dial-text.ts'
+import { requestHeaders, responseHeaders } from './forwarded-headers.ts'
+import { cleanPath, proxyPath } from './proxy-path.ts'
+import { nodeTarget, podTarget, type ProxyRequest, type ProxyTarget, serviceTarget } from './proxy-target.ts'
+import { relayed } from './relay.ts'
+import { rewriteHtml } from './rewrite-html.ts'
+import { type PageLocation, rewriteUrl } from './rewrite-url.ts'
+import { passUpgrade } from './stream-upgrade.ts'
+
+export interface ProxyKind {
+  /** The kind of its options. */
+  readonly options: string
+  readonly target: (request: ProxyRequest) => Promise<ProxyTarget>
+  /** A GET that goes on in another protocol runs commands on kubelets: the right to read is not enough. */
+  readonly upgradeIsCreate: boolean
+}
+
+export const POD_PROXY: ProxyKind = { options: 'PodProxyOptions', target: podTarget, upgradeIsCreate: false }
+export const SERVICE_PROXY: ProxyKind = {
+  options: 'ServiceProxyOptions',
+  target: serviceTarget,
+  upgradeIsCreate: false,
+}
+export const NODE_PROXY: ProxyKind = { options: 'NodeProxyOptions', target: nodeTarget, upgradeIsCreate: true }
+
+/** A request on its way: to where, and with which path and query. */
+interface Passage {
+  readonly target: ProxyTarget
+  readonly path: string
+  readonly query: string
+  readonly page: PageLocation
+}
+
+export function createProxyHandler(context: ConnectContext, kind: ProxyKind): Handler {
+  return async (call, view) => {
+    const { exchange, info } = call
+    const { namespace, name: id, rest } = info
+    const [requestPath, query] = splitQuery(exchange.path)
+    const path = proxyPath(requestPath, rest.length)
+    await admitConnect(call, view, kind.options, path === '' ? {} : { path })
+    const isUpgrade = exchange.upgradeProtocol !== undefined
+    if (isUpgrade && kind.upgradeIsCreate) await mayCreate(call, context)
+    const target = await kind.target({ id, namespace, objects: view.services.objects, context })
+    const isRoot = path === '' && (exchange.method === 'GET' || exchange.method === 'HEAD')
+    if (isRoot && !isUpgrade) return toFolder(requestPath, query)
+    const prefix = prefixOf(requestPath, rest.length)
+    const page = { prefix, backendHost: target.host, requestHost: exchange.authority }
+    const passage: Passage = { target, path: path === '' ? '/' : path, query, page }
+    return isUpgrade ? upgrade(call, passage, context.clock) : pass(call, passage)
+  }
+}
+
+/** Path and query, with its question mark. */
+function splitQuery(target: string): [path: string, query: string] {
+  const mark = target.indexOf('?')
+  return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark)]
+}
+
+/** Relative links of a server's first page only work when its path ends in a slash. */
+function toFolder(requestPath: string, query: string): Answer {
+  // Not as it came: two slashes in front would make a host of what follows.
+  return { status: 301, contentType: '', body: '', headers: { Location: `${prefixOf(requestPath, 0)}/${query}` } }
+}
+
+function prefixOf(requestPath: string, rest: number): string {
+  const segments = requestPath.split('/').filter((segment) => segment !== '')
+  return `/${segments.slice(0, segments.length - rest).join('/')}`
+}
+
+function upgrade(call: Call, { target, path, query }: Passage, clock: Clock): Promise<Answer> {
+  const url = `${target.scheme}://${target.host}`
+  return passUpgrade(call, { client: target.client, url, path: `${path}${query}` }, clock)
+}
+
+async function pass(call: Call, { target, path, query, page }: Passage): Promise<Answer> {
+  const { exchange } = call
+  const url = `${target.scheme}://${target.host}`
+  const forwarded = cleanPath(`${page.prefix}${path}`) + (path.endsWith('/') ? '/' : '')
+  const headers = { ...requestHeaders(exchange), 'x-forwarded-uri': forwarded }
+  const body = hasBody(exchange) ? { body: unowned(exchange.body()) } : {}
+  try {
+    const request = { method: exchange.method, url, path: `${path}${query}`, headers, ...body, signal: call.signal }
+    return answerOf(await target.client.request(request), exchange.method, page)
+  } catch (cause) {
+    throw serviceUnavailableError(`error trying to reach service: ${dialText(cause, target.host)}`)
+  }
+}
+
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** HTTP/2 does not say whether a body follows; those who usually have one get an empty one passed on. */
+function hasBody({ headers, version, method }: Exchange): boolean {
+  const length = headers['content-length']
+  if (length !== undefined) return Number(length) > 0
+  return headers['transfer-encoding'] !== undefined || (version === '2' && !BODILESS.has(method))
+}
+
+/** A server that answers before it has read everything must not end the client's connection. */
+async function* unowned(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const iterator = source[Symbol.asyncIterator]()
+  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
+}
+
+function answerOf(response: HttpResponse, method: string, page: PageLocation): Answer {
+  const { status, headers } = response
+  const location = headers.location
+  if (location !== undefined) headers.location = rewriteUrl(location, page)
+  const rewritten = location === undefined && method !== 'HEAD' ? rewrittenBody(response, page) : undefined
+  return {
+    status,
+    contentType: '',
+    passedOn: responseHeaders(headers, rewritten === undefined ? [] : ['content-length']),
+    ...relayed(response, rewritten),
+  }
+}
+
+/** The body of a page; undefined for what is none, or packed in a way we do not know. */
+function rewrittenBody({ headers, body }: HttpResponse, page: PageLocation): AsyncIterable<Buffer> | undefined {
+  const [type = ''] = (headers['content-type'] ?? '').split(';')
+  if (type.trim() !== 'text/html') return undefined
+  const rewrite = (link: string): string => rewriteUrl(link, page)
+  const encoding = headers['content-encoding'] ?? ''
+  if (encoding === '') return rewriteHtml(body, rewrite)
+  return encoding === 'gzip' ? rewriteGzip(body, rewrite) : undefined
+}
+
+function rewriteGzip(body: AsyncIterable<Buffer>, rewrite: (link: string) => string): AsyncIterable<Buffer> {
+  const { createGunzip, createGzip } = process.getBuiltinModule('node:zlib')
+  const packed = createGzip()
+  // What goes wrong on the way, whoever reads the last of them hears.
+  pipeline(
+    body,
+    createGunzip(),
+    (page: AsyncIterable<Buffer>) => rewriteHtml(page, rewrite),
+    packed,
+    () => undefined,
+  )
+  return packed
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import fc from 'fast-check'
+
+import { rewriteHtml } from './rewrite-html.ts'
+
+const rewrite = (link: string): string => (link.startsWith('/') ? `/p${link}` : link)
+
+async function page(pieces: readonly string[]): Promise<string> {
+  const source = (async function* () {
+    for (const piece of pieces) yield Buffer.from(piece, 'latin1')
+  })()
+  const out: Buffer[] = []
+  for await (const piece of rewriteHtml(source, rewrite)) out.push(piece)
+  return Buffer.concat(out).toString('latin1')
+}
+
+const PAGES: readonly (readonly [string, string, string])[] = [
+  ['a link', '<a href="/x">/x</a>', '<a href="/p/x">/x</a>'],
+  ['single quotes, none, and capitals', "<A HREF='/x'><a href=/y>", '<A HREF="/p/x"><a href="/p/y">'],
+  ['blanks around the sign', '<a href = "/x" >', '<a href = "/p/x" >'],
+  ['a relative link', '<a href="x">', '<a href="x">'],
+  ['an attribute that holds no link', '<a data-href="/x" title="/x">', '<a data-href="/x" title="/x">'],
+  ['an element that has none', '<p href="/x">', '<p href="/x">'],
+  ['several attributes', '<img src="/a" alt="x>y" longdesc="/b">', '<img src="/p/a" alt="x>y" longdesc="/p/b">'],
+  ['entities', '<a href="/x?a=1&amp;b=&quot;">', '<a href="/p/x?a=1&amp;b=&#34;">'],
+  ['a tag that closes itself', '<link href="/x"/><br/>', '<link href="/p/x"/><br/>'],
+  ['a comment', '<!-- <a href="/x"> --><a href="/y">', '<!-- <a href="/x"> --><a href="/p/y">'],
+  ['a script', '<script src="/s">a<b;"<a href=\'/x\'>"</script>', '<script src="/p/s">a<b;"<a href=\'/x\'>"</script>'],
+  ['text that looks like a tag', '1 < 2 <3 <> </ > <a href="/x">', '1 < 2 <3 <> </ > <a href="/p/x">'],
+  ['a doctype', '<!DOCTYPE html><base href="/">', '<!DOCTYPE html><base href="/p/">'],
+  ['a tag that never ends', 'x<a href="/x', 'x<a href="/x'],
+  ['a quote that never ends', '<a href="/x>y</a>', '<a href="/x>y</a>'],
+]
+
+describe('links of a page', () => {
+  for (const [what, before, after] of PAGES) {
+    it(`are found in ${what}`, async () => assert.equal(await page([before]), after))
+  }
+
+  it('are found however the page is cut', async () => {
+    const whole = PAGES.slice(0, -2)
+      .map(([, before]) => before)
+      .join('\n')
+    const expected = await page([whole])
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(whole.length), { maxLength: 20 }), async (cuts) => {
+        const edges = [0, ...cuts.toSorted((a, b) => a - b), whole.length]
+        assert.equal(await page(edges.slice(1).map((end, at) => whole.slice(edges[at], end))), expected)
+      }),
+    )
+  })
+
+  it('leave every other byte as it is, whatever the bytes are', async () => {
+    const bytes = fc.string({ unit: fc.constantFrom('<', '>', '"', "'", '=', 'a', '!', '-', '/', ' ', '\xff', '\0') })
+    await fc.assert(
+      fc.asyncProperty(bytes, async (text) => assert.equal(await page([text]), text)),
+      { numRuns: 300 },
+    )
+  })
+
+  it('are not waited for in a tag longer than anybody writes', async () => {
+    const long = `<a ${'x'.repeat(20_000)} href="/x">`
+    assert.equal((await page([long.slice(0, 18_000), long.slice(18_000)])).length, long.length)
+  })
+
+  it('are found in a hostile tag in a time that grows with its length only', async () => {
+    const tag = `<a ${'a '.repeat(4000)}${'='.repeat(4000)}${'"'.repeat(3000)}>`
+    assert.equal(await page(Array.from({ length: 100 }, () => tag)), tag.repeat(100))
+  })
+})

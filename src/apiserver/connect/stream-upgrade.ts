@@ -1,0 +1,81 @@
+/**
+ * A request that goes on in another protocol, passed on: the other server is asked first, and only when it agrees are the
+ * two connections joined. Anything else it answers is the last thing on the client's connection, so that nobody can speak
+ * to it as us afterwards (CVE-2018-1002105).
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+
+import type { Clock } from '#lib/clock.ts'
+import type { HttpClient, UpgradeResult } from '#lib/http/client.ts'
+import { joinSockets } from '#lib/join-sockets.ts'
+import { failure } from '#meta/status-errors.ts'
+
+import type { Answer, Call } from '../call.ts'
+import { dialText } from './dial-text.ts'
+import { canonicalName, type RequestHeaders, responseHeaders, upgradeHeaders } from './forwarded-headers.ts'
+import { relayed } from './relay.ts'
+
+export interface UpgradeTarget {
+  readonly client: HttpClient
+  /** Scheme, host and port. */
+  readonly url: string
+  /** Path and query as they are sent. */
+  readonly path: string
+}
+
+export type Upgraded = Extract<UpgradeResult, { isUpgraded: true }>
+
+/** Joins the client to the target, byte for byte. */
+export async function passUpgrade(call: Call, target: UpgradeTarget, clock: Clock): Promise<Answer> {
+  const { method, exchange } = call
+  const outcome = await askUpgrade(call, target, { method, headers: upgradeHeaders(exchange) })
+  if (!('isUpgraded' in outcome)) return outcome
+  const { socket, headers, head } = outcome
+  return {
+    status: 101,
+    drop: () => socket.destroy(),
+    async upgrade(own, signal) {
+      const { socket: client, head: early } = own.upgrade()
+      client.write(switching(headers))
+      if (head.length > 0) client.write(head)
+      if (early.length > 0) socket.write(early)
+      await joinSockets(client, socket, { clock, signal })
+    },
+  }
+}
+
+/** The connection after the other server has agreed, or the answer when it did not. Throws StatusError. */
+export async function askUpgrade(
+  call: Call,
+  { client, url, path }: UpgradeTarget,
+  { method, headers }: { readonly method: string; readonly headers: RequestHeaders },
+): Promise<Upgraded | Answer> {
+  let result: UpgradeResult
+  try {
+    result = await client.upgrade({ method, url, path, headers, signal: call.signal })
+  } catch (cause) {
+    throw failure({ code: 500, message: `error dialing backend: ${dialText(cause, new URL(url).host)}` }, { cause })
+  }
+  if (result.isUpgraded) return result
+  const { response } = result
+  const { status } = response
+  // A redirect is not followed, and a success is none: the client asked for something else.
+  if (status < 400) {
+    response.discard()
+    throw failure({ code: 500, message: `invalid upgrade response: status code ${status}` })
+  }
+  return {
+    status,
+    contentType: '',
+    passedOn: responseHeaders(response.headers),
+    ...relayed(response),
+  }
+}
+
+function switching(headers: IncomingHttpHeaders): string {
+  const lines = ['HTTP/1.1 101 Switching Protocols']
+  for (const [name, value] of Object.entries(headers)) {
+    for (const one of [value ?? []].flat()) lines.push(`${canonicalName(name)}: ${one}`)
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
