@@ -1,0 +1,110 @@
+/**
+ * The audit policy: how much is kept of which requests. Rules are asked in order and the first that matches counts; a
+ * request that none matches leaves no trace. Upstream's apiserver/pkg/audit/policy, v1.36.
+ */
+import type { User } from '../registry/resource.ts'
+import type { RequestInfo } from '../request-info.ts'
+
+export type Level = 'None' | 'Metadata' | 'Request' | 'RequestResponse'
+export type Stage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic'
+
+/** From nothing to everything. */
+export const LEVELS: readonly Level[] = ['None', 'Metadata', 'Request', 'RequestResponse']
+export const STAGES: readonly Stage[] = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic']
+
+export interface GroupResources {
+  /** Empty: the core group; `*`: every group. */
+  readonly group?: string
+  /** `pods`, `pods/log`, `pods/*`, `*` + `/scale`, `*`; none: all of the group. */
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+}
+
+export interface PolicyRule {
+  readonly level: Level
+  readonly users?: readonly string[]
+  readonly userGroups?: readonly string[]
+  readonly verbs?: readonly string[]
+  readonly resources?: readonly GroupResources[]
+  /** The empty one is that of resources that have none. */
+  readonly namespaces?: readonly string[]
+  /** With a `*` at the end at most. */
+  readonly nonResourceURLs?: readonly string[]
+  readonly omitStages?: readonly Stage[]
+  /** Beats the policy's own. */
+  readonly omitManagedFields?: boolean
+}
+
+export interface Policy {
+  readonly rules: readonly PolicyRule[]
+  /** For all rules, besides their own. */
+  readonly omitStages?: readonly Stage[]
+  readonly omitManagedFields?: boolean
+}
+
+/** What the policy wants of one request. */
+export interface AuditTerms {
+  readonly level: Level
+  readonly omitStages: ReadonlySet<Stage>
+  readonly omitManagedFields: boolean
+}
+
+/** `user` is absent when nobody could be made out. */
+export type EvaluatePolicy = (user: User | undefined, info: RequestInfo) => AuditTerms
+
+export function createPolicyEvaluator({ rules, omitStages = [], omitManagedFields = false }: Policy): EvaluatePolicy {
+  const judged = rules.map((rule) => ({
+    rule,
+    terms: {
+      level: rule.level,
+      omitStages: new Set([...omitStages, ...(rule.omitStages ?? [])]),
+      omitManagedFields: rule.omitManagedFields ?? omitManagedFields,
+    },
+  }))
+  const nothing: AuditTerms = { level: 'None', omitStages: new Set(omitStages), omitManagedFields }
+  return (user, info) => judged.find(({ rule }) => matches(rule, user, info))?.terms ?? nothing
+}
+
+function matches(rule: PolicyRule, user: User | undefined, info: RequestInfo): boolean {
+  if (!matchesUser(rule, user)) return false
+  const { verbs = [], namespaces = [], resources = [], nonResourceURLs = [] } = rule
+  if (verbs.length > 0 && !verbs.includes(info.verb)) return false
+  if (namespaces.length > 0 || resources.length > 0) return matchesResource(namespaces, resources, info)
+  if (nonResourceURLs.length === 0) return true
+  return !info.isResource && nonResourceURLs.some((pattern) => matchesPath(pattern, info.path))
+}
+
+function matchesUser({ users = [], userGroups = [] }: PolicyRule, user: User | undefined): boolean {
+  if (users.length > 0 && (user === undefined || !users.includes(user.name))) return false
+  return userGroups.length === 0 || (user?.groups.some((group) => userGroups.includes(group)) ?? false)
+}
+
+function matchesPath(pattern: string, path: string): boolean {
+  if (pattern === '*' || pattern === path) return true
+  return pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''))
+}
+
+function matchesResource(
+  namespaces: readonly string[],
+  resources: readonly GroupResources[],
+  info: RequestInfo,
+): boolean {
+  if (!info.isResource) return false
+  if (namespaces.length > 0 && !namespaces.includes(info.namespace)) return false
+  return resources.length === 0 || resources.some((one) => covers(one, info))
+}
+
+function covers({ group = '', resources = [], resourceNames = [] }: GroupResources, info: RequestInfo): boolean {
+  if (group !== '*' && group !== info.group) return false
+  if (resources.length === 0) return true
+  if (resourceNames.length > 0 && !resourceNames.includes(info.name)) return false
+  const { resource, subresource } = info
+  const whole = subresource === '' ? resource : `${resource}/${subresource}`
+  return resources.some(
+    (pattern) =>
+      pattern === '*' ||
+      pattern === whole ||
+      pattern === `${resource}/*` ||
+      (subresource !== '' && pattern === `*/${subresource}`),
+  )
+}

@@ -1,0 +1,169 @@
+/**
+ * A log file that is put aside when it is full: `audit.log` becomes `audit-2026-01-02T03-04-05.678.log`, and those that
+ * are too old or too many go. Names, sizes and order are lumberjack's, which upstream uses. Lines that come while one
+ * write is under way leave together in the next, so that many requests wait for few writes. A write that fails half way
+ * is taken back: there are only whole lines in the file.
+ */
+import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+import type { Clock } from '#lib/clock.ts'
+
+import { type Backups, createBackups } from './backups.ts'
+import type { LineWriter } from './log-sink.ts'
+
+export interface RotatingFileOptions {
+  readonly clock: Clock
+  /** `--audit-log-maxsize` in bytes; 0: never put aside. */
+  readonly maxBytes: number
+  /** `--audit-log-maxage`; 0: for ever. */
+  readonly maxAgeDays: number
+  /** `--audit-log-maxbackup`; 0: any number. */
+  readonly maxBackups: number
+  readonly compress: boolean
+  /** Told when old files could not be tidied up. */
+  readonly onError?: (error: unknown) => void
+}
+
+interface Line {
+  /** One character a byte. */
+  readonly text: string
+  readonly done: () => void
+  readonly failed: (error: Error) => void
+}
+
+/** More than the lines of a busy moment. */
+const SCRATCH_BYTES = 256 << 10
+
+/** Opens the file, making it and its directory for their owner only. Rejects when it cannot be written. */
+export async function openRotatingFile(path: string, options: RotatingFileOptions): Promise<LineWriter> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const file = new RotatingFile(path, options)
+  await file.open()
+  return file
+}
+
+class RotatingFile implements LineWriter {
+  readonly #path: string
+  readonly #options: RotatingFileOptions
+  readonly #backups: Backups
+  #handle: FileHandle | undefined
+  /** What is in the file; never more than `maxBytes`. */
+  #size = 0
+  /** Not yet being written, oldest first. */
+  #waiting: Line[] = []
+  #writing: Promise<void> | undefined
+  /** What is being written: fresh memory for each write would keep the collector busy. */
+  readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
+
+  constructor(path: string, options: RotatingFileOptions) {
+    this.#path = path
+    this.#options = options
+    this.#backups = createBackups(path, options)
+  }
+
+  async open(): Promise<void> {
+    this.#handle = await open(this.#path, 'a', MODE)
+    this.#size = (await this.#handle.stat()).size
+    if (this.#options.maxBytes > 0) this.#backups.tidy()
+  }
+
+  write(line: string): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#waiting.push({ text: line, done: resolve, failed: reject })
+    this.#writing ??= this.#writeAll()
+    return promise
+  }
+
+  async close(): Promise<void> {
+    await this.#writing
+    await this.#handle?.close()
+    this.#handle = undefined
+    await this.#backups.tidied()
+  }
+
+  async #writeAll(): Promise<void> {
+    // Lines of the same turn of the event loop leave together.
+    await new Promise((done) => setImmediate(done))
+    while (this.#waiting.length > 0) await this.#writeSome()
+    this.#writing = undefined
+  }
+
+  async #writeSome(): Promise<void> {
+    const { maxBytes } = this.#options
+    const [first] = this.#waiting
+    if (maxBytes > 0 && first !== undefined && first.text.length > maxBytes) {
+      this.#waiting.shift()
+      const error = `write length ${first.text.length} exceeds maximum file size ${maxBytes}`
+      return first.failed(new Error(error))
+    }
+    let lines: readonly Line[] = this.#waiting
+    try {
+      if (first !== undefined && !this.#fits(first.text.length)) await this.#rotate()
+      lines = this.#takeFitting()
+      await this.#append(this.#bytesOf(lines.map(({ text }) => text).join('')))
+      for (const { done } of lines) done()
+    } catch (error) {
+      if (lines === this.#waiting) this.#waiting = []
+      for (const { failed } of lines) failed(error as Error)
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    const { maxBytes } = this.#options
+    return maxBytes === 0 || this.#size + bytes <= maxBytes
+  }
+
+  /** As many lines as there is room for; the first always. */
+  #takeFitting(): Line[] {
+    let count = 0
+    let bytes = 0
+    for (const line of this.#waiting) {
+      bytes += line.text.length
+      if (count > 0 && !this.#fits(bytes)) break
+      count++
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  /** Good until the next call. */
+  #bytesOf(text: string): Buffer {
+    if (text.length > SCRATCH_BYTES) return Buffer.from(text, 'latin1')
+    return this.#scratch.subarray(0, this.#scratch.write(text, 'latin1'))
+  }
+
+  async #append(bytes: Buffer): Promise<void> {
+    const handle = (this.#handle ??= await open(this.#path, 'a', MODE))
+    const before = this.#size
+    try {
+      for (let done = 0; done < bytes.length;) {
+        done += (await handle.write(bytes, done, bytes.length - done)).bytesWritten
+      }
+      this.#size = before + bytes.length
+    } catch (error) {
+      // Somebody else may have cut the file short meanwhile; then there is nothing of ours in it to take back.
+      const { size } = await handle.stat()
+      if (size > before) await handle.truncate(before)
+      this.#size = Math.min(size, before)
+      throw error
+    }
+  }
+
+  async #rotate(): Promise<void> {
+    const { mode } = await stat(this.#path).catch(() => ({ mode: MODE }))
+    await this.#handle?.close()
+    this.#handle = undefined
+    await rename(this.#path, await this.#backups.nextName()).catch(ignoreMissing)
+    this.#handle = await open(this.#path, 'a', mode & 0o777)
+    this.#size = (await this.#handle.stat()).size
+    this.#backups.tidy()
+  }
+}
+
+/** Audit logs tell who did what: for their owner only. */
+const MODE = 0o600
+
+/** Somebody took the file away: there is nothing to put aside. */
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}

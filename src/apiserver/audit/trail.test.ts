@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { schemaFor } from '#apis/schemas.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import type { Peer } from '#lib/http/exchange.ts'
+
+import type { Answer } from '../call.ts'
+import type { User } from '../registry/resource.ts'
+import { requestInfoOf } from '../request-info.ts'
+import { type AuditEvent, eventLine } from './event.ts'
+import { createPolicyEvaluator, type Policy, type PolicyRule } from './policy.ts'
+import { AuditTrail } from './trail.ts'
+
+const jane: User = { name: 'jane', uid: '', groups: ['dev'], extra: {} }
+const CONFIG_MAPS = '/api/v1/namespaces/a/configmaps'
+const json = (value: object, status = 200): Answer => ({
+  status,
+  contentType: 'application/json',
+  body: `${JSON.stringify(value)}\n`,
+})
+const OBJECT = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'x', managedFields: [{ manager: 'm' }] } }
+const NOT_FOUND = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message: 'none', code: 404 }
+
+interface World {
+  readonly trail: AuditTrail
+  readonly events: AuditEvent[]
+  readonly levels: string[]
+  readonly rejections: () => number
+  readonly clock: VirtualClock
+  /** Of each event: the level, the stage, and what its JSON has under these names. */
+  readonly shown: (...names: string[]) => unknown[]
+}
+
+interface Setting {
+  readonly method?: string
+  readonly path?: string
+  readonly rule?: Partial<PolicyRule>
+  readonly policy?: Partial<Policy>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly store?: (event: AuditEvent) => boolean | Promise<boolean>
+  readonly isStrict?: boolean
+}
+
+function begin(setting: Setting = {}): World {
+  const { method = 'GET', path = `${CONFIG_MAPS}/x`, rule, policy, headers = {}, store = () => true } = setting
+  const clock = createVirtualClock()
+  const events: AuditEvent[] = []
+  const levels: string[] = []
+  let rejections = 0
+  const [bare = '', query] = path.split('?')
+  const trail = new AuditTrail(
+    {
+      clock,
+      evaluate: createPolicyEvaluator({ rules: [{ level: 'RequestResponse', ...rule }], ...policy }),
+      schemaFor,
+      store(event) {
+        events.push(event)
+        return store(event)
+      },
+      isStrict: setting.isStrict ?? false,
+      observe: (level) => void levels.push(level),
+      rejected: () => void rejections++,
+    },
+    {
+      exchange: { path, headers, peer: { address: '192.0.2.1' } as Peer },
+      info: requestInfoOf(method, bare, query === undefined ? undefined : new URLSearchParams(query)),
+      auditId: 'id-1',
+    },
+  )
+  const shown = (...names: string[]): unknown[] =>
+    events.map((event) => {
+      const whole = JSON.parse(eventLine(event)) as Record<string, unknown>
+      return [event.stage, ...names.map((name) => whole[name])]
+    })
+  return { trail, events, levels, rejections: () => rejections, clock, shown }
+}
+
+const CODE = { metadata: {}, code: 200 }
+const INFO = requestInfoOf('GET', CONFIG_MAPS, undefined)
+
+describe('the trail of a request', () => {
+  it('has an event when it comes and one when it is answered', async () => {
+    const { trail, shown, levels } = begin()
+    assert.equal(await trail.received(jane), trail)
+    const answer = json(OBJECT)
+    assert.equal(await trail.answered(answer), answer)
+    await trail.following(answer, Promise.resolve())
+    assert.deepEqual(shown('responseStatus', 'responseObject'), [
+      ['RequestReceived', undefined, undefined],
+      ['ResponseComplete', CODE, OBJECT],
+    ])
+    assert.deepEqual(levels, ['RequestResponse'])
+  })
+
+  it('leaves none where the policy wants nothing', async () => {
+    const { trail, events, levels } = begin({ rule: { level: 'None' } })
+    assert.equal(await trail.received(jane), undefined)
+    await trail.answered(json(OBJECT))
+    assert.deepEqual([events, levels], [[], ['None']])
+  })
+
+  const kept: readonly (readonly [PolicyRule['level'], string[]])[] = [
+    ['Metadata', []],
+    ['Request', ['requestObject']],
+    ['RequestResponse', ['requestObject', 'responseObject']],
+  ]
+  for (const [level, objects] of kept) {
+    it(`holds at level ${level} ${objects.join(' and ') || 'no objects'}`, async () => {
+      const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS, rule: { level } })
+      await trail.received(jane)
+      trail.body(structuredClone(OBJECT))
+      await trail.answered(json(OBJECT, 201))
+      const whole = JSON.parse(eventLine(events[1]!)) as Record<string, unknown>
+      assert.deepEqual(
+        ['requestObject', 'responseObject'].filter((name) => name in whole),
+        objects,
+      )
+      assert.deepEqual(whole['objectRef'], { resource: 'configmaps', namespace: 'a', name: 'x', apiVersion: 'v1' })
+    })
+  }
+
+  it('copies the body at once, with its defaults and in order', async () => {
+    const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS })
+    await trail.received(jane)
+    const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'x', uid: 'u', resourceVersion: '7' } }
+    trail.body(object, (copy) => Object.assign(copy, { immutable: true, data: { b: '2', a: '1' } }))
+    object.metadata.name = 'other'
+    await trail.answered(json(OBJECT, 201))
+    assert.equal(
+      events[1]?.requestObject,
+      '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","uid":"u","resourceVersion":"7"},"immutable":true,"data":{"a":"1","b":"2"}}',
+    )
+    const { uid, resourceVersion } = events[1]?.subject.objectRef ?? {}
+    assert.deepEqual([uid, resourceVersion], ['u', '7'])
+  })
+
+  it('leaves out managed fields where it is told to', async () => {
+    const { trail, events } = begin({ method: 'PUT', rule: { omitManagedFields: true } })
+    await trail.received(jane)
+    trail.body(structuredClone(OBJECT))
+    await trail.answered(json(OBJECT))
+    const texts = [events[1]?.requestObject, events[1]?.responseObject]
+    assert.ok(texts.every((text) => text !== undefined && !text.includes('managedFields')))
+  })
+
+  it('holds the body of a patch', async () => {
+    const { trail, events } = begin({ method: 'PATCH', rule: { level: 'Request' } })
+    await trail.received(jane)
+    trail.patch(Buffer.from('{ "data": {"a": 1.0} }'))
+    await trail.answered(json(OBJECT))
+    assert.equal(events[1]?.requestObject, '{"data":{"a":1.0}}')
+  })
+
+  it('tells of a status what it says, and of the rest only the code', async () => {
+    const { trail, shown } = begin({ rule: { level: 'Metadata', omitStages: ['RequestReceived'] } })
+    await trail.received(jane)
+    await trail.answered(json(NOT_FOUND, 404))
+    const responseStatus = { metadata: {}, status: 'Failure', message: 'none', code: 404 }
+    assert.deepEqual(shown('responseStatus'), [['ResponseComplete', responseStatus]])
+  })
+
+  it('tells only the code of errors for those who accept nothing', async () => {
+    const { trail, shown } = begin({ headers: { accept: 'text/csv' }, policy: { omitStages: ['RequestReceived'] } })
+    await trail.received(jane)
+    await trail.answered(json(NOT_FOUND, 406))
+    assert.deepEqual(shown('responseStatus', 'responseObject'), [
+      ['ResponseComplete', { metadata: {}, code: 406 }, undefined],
+    ])
+  })
+
+  it('sends in one piece what it had to look at', async () => {
+    const { trail, events } = begin()
+    await trail.received(jane)
+    const text = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: {}, items: [] })
+    function* pieces(): Generator<Buffer> {
+      yield Buffer.from(text.slice(0, 20))
+      yield Buffer.from(text.slice(20))
+    }
+    const sent = await trail.answered({ status: 200, contentType: 'application/json', body: pieces() })
+    assert.deepEqual('body' in sent && sent.body, Buffer.from(text))
+    assert.equal(events[1]?.responseObject, text)
+  })
+})
+
+describe('a trail that cannot make sense of something', () => {
+  it('goes without it, and lets the answer pass', async () => {
+    const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS })
+    await trail.received(jane)
+    trail.body(structuredClone(OBJECT), () => {
+      throw new Error('no defaults')
+    })
+    const answer: Answer = {
+      status: 201,
+      contentType: 'application/vnd.kubernetes.protobuf',
+      body: Buffer.from('k8s\0garbage'),
+    }
+    assert.equal(await trail.answered(answer), answer)
+    const { requestObject, responseObject, responseStatus } = events[1] ?? {}
+    assert.deepEqual([requestObject, responseObject, responseStatus], [undefined, undefined, { code: 201 }])
+  })
+})
+
+describe('the trail of a request that goes on', () => {
+  it('says when a watch starts and when it ends', async () => {
+    const { trail, shown } = begin({ path: `${CONFIG_MAPS}?watch=true` })
+    await trail.received(jane)
+    const answer: Answer = { status: 200, contentType: 'application/json', stream: () => Promise.resolve() }
+    await trail.answered(answer)
+    assert.equal(shown().length, 2)
+    await trail.following(answer, Promise.resolve())
+    assert.deepEqual(shown('responseStatus'), [
+      ['RequestReceived', undefined],
+      ['ResponseStarted', CODE],
+      ['ResponseComplete', CODE],
+    ])
+  })
+
+  it('says both of one that is answered after all', async () => {
+    const { trail, shown } = begin({ path: '/api/v1/namespaces/a/pods/p/log' })
+    await trail.received(jane)
+    await trail.answered(json(NOT_FOUND, 404))
+    assert.deepEqual(shown(), [['RequestReceived'], ['ResponseStarted'], ['ResponseComplete']])
+  })
+
+  it('says which protocol a connection goes on with', async () => {
+    const { trail, shown } = begin({ method: 'POST', path: '/api/v1/namespaces/a/pods/p/exec' })
+    await trail.received(jane)
+    const answer: Answer = { status: 101, upgrade: () => Promise.resolve() }
+    await trail.answered(answer)
+    await trail.following(answer, Promise.resolve())
+    const status = { metadata: {}, code: 101 }
+    assert.deepEqual(shown('responseStatus').slice(1), [
+      ['ResponseStarted', status],
+      ['ResponseComplete', status],
+    ])
+  })
+})
+
+describe('the trail of a request that goes wrong', () => {
+  it('knows nobody when there was nobody, and has one stage', async () => {
+    const { trail, shown } = begin({ rule: { level: 'Metadata' } })
+    await trail.answered(json({ ...NOT_FOUND, code: 401 }, 401))
+    assert.deepEqual(shown('user', 'annotations'), [['ResponseStarted', {}, undefined]])
+  })
+
+  it('tells of a panic, and no more after it', async () => {
+    const { trail, shown } = begin({ rule: { level: 'Metadata' } })
+    await trail.received(jane)
+    await trail.panicked(new Error('oops'))
+    const answer = json(NOT_FOUND, 500)
+    assert.equal(await trail.answered(answer), answer)
+    const responseStatus = {
+      metadata: {},
+      status: 'Failure',
+      message: "APIServer panic'd: oops",
+      reason: 'InternalError',
+      code: 500,
+    }
+    assert.deepEqual(shown('responseStatus'), [
+      ['RequestReceived', undefined],
+      ['Panic', responseStatus],
+    ])
+  })
+
+  it('keeps the first value of an annotation', async () => {
+    const { trail, shown } = begin()
+    await trail.received(jane)
+    assert.equal((await trail.authorizing(() => ({ allowed: true, reason: 'because' }), jane, INFO)).allowed, true)
+    trail.annotate('authorization.k8s.io/reason', 'other')
+    await trail.answered(json(OBJECT))
+    assert.deepEqual(shown('annotations')[1], [
+      'ResponseComplete',
+      { 'authorization.k8s.io/decision': 'allow', 'authorization.k8s.io/reason': 'because' },
+    ])
+  })
+
+  it('tells what there is to tell of the credentials, from the beginning', async () => {
+    const { trail, shown } = begin()
+    await trail.received({ ...jane, notes: { 'authentication.k8s.io/stale-token': 'old' } })
+    const annotations = { 'authentication.k8s.io/stale-token': 'old' }
+    assert.deepEqual(shown('annotations', 'user'), [
+      ['RequestReceived', annotations, { username: 'jane', groups: ['dev'] }],
+    ])
+  })
+
+  it('says when nobody could decide', async () => {
+    const { trail, shown } = begin()
+    await trail.received(jane)
+    await assert.rejects(trail.authorizing(() => Promise.reject(new Error('away')), jane, INFO))
+    await trail.answered(json(NOT_FOUND, 500))
+    assert.deepEqual(shown('annotations')[1], ['ResponseComplete', { 'authorization.k8s.io/reason': 'internal error' }])
+  })
+
+  it('says whom somebody was', async () => {
+    const { trail, shown } = begin()
+    await trail.received(jane)
+    trail.impersonated({ name: 'bob', uid: '', groups: ['g'], extra: {} }, 'impersonate:user-info')
+    await trail.answered(json(OBJECT))
+    assert.deepEqual(shown('impersonatedUser', 'authenticationMetadata'), [
+      ['RequestReceived', undefined, undefined],
+      ['ResponseComplete', { username: 'bob', groups: ['g'] }, { impersonationConstraint: 'impersonate:user-info' }],
+    ])
+  })
+
+  it('says how long a slow one took', async () => {
+    const { trail, shown, clock } = begin()
+    await trail.received(jane)
+    await clock.advance(1500)
+    await trail.answered(json(OBJECT))
+    assert.deepEqual(shown('annotations')[1], ['ResponseComplete', { 'apiserver.latency.k8s.io/total': '1.5s' }])
+  })
+})
+
+describe('a trail that cannot be stored', () => {
+  const never = { store: () => Promise.resolve(false), isStrict: true }
+  const refused = { name: 'StatusError', message: 'Internal error occurred: failed to store audit event' }
+
+  it('stops a request before it begins', async () => {
+    for (const method of ['GET', 'POST']) {
+      const { trail, rejections, events } = begin({ ...never, method })
+      await assert.rejects(trail.received(jane), refused)
+      const answer = json(NOT_FOUND, 500)
+      assert.equal(await trail.answered(answer), answer)
+      assert.deepEqual([rejections(), events.length], [1, 1])
+    }
+  })
+
+  it('of which nothing at all is on record lets no write be confirmed', async () => {
+    const policy = { omitStages: ['RequestReceived'] as const }
+    const { trail, rejections } = begin({ ...never, method: 'POST', path: CONFIG_MAPS, policy })
+    await trail.received(jane)
+    await assert.rejects(trail.answered(json(OBJECT, 201)), refused)
+    assert.equal(rejections(), 1)
+  })
+
+  it('but has begun, lets the answer go', async () => {
+    const store = (event: AuditEvent): boolean => event.stage === 'RequestReceived'
+    const { trail } = begin({ store, isStrict: true, method: 'POST', path: CONFIG_MAPS })
+    await trail.received(jane)
+    const answer = json(OBJECT, 201)
+    assert.equal(await trail.answered(answer), answer)
+  })
+
+  it('yet does not hold up reads while they are worked on, only their answers', async () => {
+    const gate = Promise.withResolvers<boolean>()
+    const { trail } = begin({ store: () => gate.promise })
+    await trail.received(jane)
+    let isAnswered = false
+    const answered = trail.answered(json(OBJECT)).then(() => (isAnswered = true))
+    await new Promise((done) => setImmediate(done))
+    assert.equal(isAnswered, false)
+    gate.resolve(true)
+    await answered
+  })
+})
