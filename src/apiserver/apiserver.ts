@@ -3,6 +3,7 @@
  * What it serves, who may, and what is let in are handed in, so that tests, the program and a whole cluster in one
  * process build the same server from the same parts.
  */
+import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
 import { groups } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
@@ -14,7 +15,7 @@ import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
 import { METRICS_CONTENT_TYPE, type Registry as MetricsRegistry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
+import { type GroupVersionKind, isStable } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
@@ -24,14 +25,18 @@ import type { Answer, Call } from './call.ts'
 import { createDiscovery } from './discovery.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
 import type { Authenticate, Authorize } from './filters.ts'
+import { type FlowClasses, followFlowClasses } from './flow-classes.ts'
 import { createHealth, type HealthCheck } from './health.ts'
 import type { Impersonate } from './impersonation.ts'
 import { createInflight, type Inflight } from './inflight.ts'
+import type { OpenApiOptions } from './openapi/document.ts'
 import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
+import { createPathIndex } from './path-index.ts'
 import type { Admission } from './registry/admission.ts'
 import { Registry } from './registry/registry.ts'
 import type { Resource, Review } from './registry/resource.ts'
+import type { VirtualResource } from './registry/virtual.ts'
 import { Representation } from './representation.ts'
 import { NO_REQUEST, type RequestInfo } from './request-info.ts'
 import { createRequestMetrics, type ObserveRequest } from './request-metrics.ts'
@@ -44,6 +49,7 @@ export interface ApiServerParts {
   readonly random: Random
   readonly resources: readonly Resource[]
   readonly reviews: readonly Review[]
+  readonly virtuals?: readonly VirtualResource[]
   readonly connectors: Connectors
   readonly admission: Admission
   readonly atRest: AtRest
@@ -56,8 +62,11 @@ export interface ApiServerParts {
   readonly isServed: (kind: Kind) => boolean
   readonly isEnabled: (gate: string) => boolean
   readonly allowPrivileged: boolean
-  /** What must be there before the server is ready: namespaces, roles, its own service. */
-  readonly bootstrap: (registry: Registry) => Promise<void>
+  /**
+   * What must be there before the server is ready: namespaces, roles, its own service. What it starts that goes on is put
+   * on `closing`, and ends with the server, before its cache does.
+   */
+  readonly bootstrap: (registry: Registry, closing: AsyncDisposableStack) => Promise<void>
   /** What /version shows. */
   readonly versionInfo: { readonly gitVersion: string }
   /** Further paths that are no resources. */
@@ -91,17 +100,22 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
   const { backend, clock } = parts
   const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
   const registry = new Registry({ ...parts, cache, schemaFor })
-  for (const resource of parts.resources) await registry.add(resource, parts.isServed)
-  for (const review of parts.reviews.filter(({ kind }) => parts.isServed(kind))) registry.addReview(review)
+  await register(parts, registry)
   await cache.start()
   let listener: HttpServer | undefined
   const readiness = { bootstrapped: false, stopping: false }
   const draining = new AbortController()
+  const flows = followFlowClasses(registry)
   const serve = createServe(parts, registry, {
     checks: healthChecks(parts, registry, readiness),
     draining: draining.signal,
+    flows,
   })
-  await parts.bootstrap(registry)
+  const closing = new AsyncDisposableStack()
+  closing.defer(() => cache.close())
+  closing.defer(() => registry.services.yaml.close())
+  closing.defer(() => flows.close())
+  await bootstrap(parts, registry, closing)
   readiness.bootstrapped = true
   return {
     registry,
@@ -127,15 +141,31 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
       readiness.stopping = true
       draining.abort()
       await listener?.drain(graceMs)
-      await cache.close()
+      await closing.disposeAsync()
     },
   }
+}
+
+/** Leaves nothing running when it fails. */
+async function bootstrap(parts: ApiServerParts, registry: Registry, closing: AsyncDisposableStack): Promise<void> {
+  try {
+    await parts.bootstrap(registry, closing)
+  } catch (error) {
+    await closing.disposeAsync()
+    throw error
+  }
+}
+
+interface ServeParts {
+  readonly checks: () => readonly HealthCheck[]
+  readonly draining: AbortSignal
+  readonly flows: FlowClasses
 }
 
 function createServe(
   parts: ApiServerParts,
   registry: Registry,
-  { checks, draining }: { readonly checks: () => readonly HealthCheck[]; readonly draining: AbortSignal },
+  { checks, draining, flows }: ServeParts,
 ): (exchange: Exchange) => Promise<void> {
   const status = { group: '', version: 'v1', kind: 'Status' }
   const { convert, clock, random, onError } = parts
@@ -151,6 +181,7 @@ function createServe(
     ...parts.filters,
     inflight,
     draining,
+    flowHeaders: flows.headers,
     ...observing(parts, registry, inflight),
     clock,
     random,
@@ -183,12 +214,20 @@ function createRoutes(
       return parts.serverAddress?.() ?? '127.0.0.1:6443'
     },
   })
-  const openApi = createOpenApiV3({ groups: served, schemaFor }, () => clock.now())
-  const version = parts.versionInfo.gitVersion
-  const openApiV2 = createOpenApiV2({ groups: served, schemaFor, version })
+  const described: OpenApiOptions = {
+    groups: served,
+    schemaFor,
+    version: parts.versionInfo.gitVersion.replace(/^v(\d+\.\d+).*$/, '$1'),
+    deleteAnswersObject: ({ group, version, plural }) =>
+      registry.find({ group, version, resource: plural })?.resource.deleteAnswersObject === true,
+  }
+  const openApi = createOpenApiV3(described, () => clock.now())
+  const openApiV2 = createOpenApiV2(described)
   const health = createHealth(checks)
+  const index = createPathIndex(served, checks)
   return (call) =>
     health(call) ??
+    index(call) ??
     discovery(call) ??
     openApi(call) ??
     openApiV2(call) ??
@@ -200,8 +239,10 @@ function createRoutes(
 /** The groups, versions and kinds that the registry really has, in discovery's order. */
 function servedGroups(registry: Registry): ServedGroup[] {
   const isThere = ({ group, version, plural }: Kind): boolean => {
-    const resource = { group, version, resource: plural }
-    return registry.find(resource) !== undefined || registry.findReview(resource) !== undefined
+    // Another door to `pods/binding`: see dispatch.
+    const isBinding = group === Bindings.group && plural === Bindings.plural
+    const resource = { group, version, resource: isBinding ? Pods.plural : plural }
+    return [registry.find(resource), registry.findReview(resource), registry.findVirtual(resource)].some(Boolean)
   }
   return groups.map(({ name, versions }) => ({
     name,
@@ -229,11 +270,29 @@ function observing(
   if (metrics === undefined) return {}
   const isServed = ({ group, version, resource, subresource }: RequestInfo): boolean => {
     const found = registry.find({ group, version, resource })
-    if (found === undefined) return registry.findReview({ group, version, resource }) !== undefined
+    if (found === undefined) {
+      const named = { group, version, resource }
+      return registry.findReview(named) !== undefined || registry.findVirtual(named) !== undefined
+    }
     const { subresources } = found.representation.kind
     return subresource === '' || subresources.some(({ name }) => name === subresource)
   }
   return { observe: createRequestMetrics({ registry: metrics, clock, inflight, isServed }) }
+}
+
+async function register(parts: ApiServerParts, registry: Registry): Promise<void> {
+  const { reviews, virtuals = [], isServed } = parts
+  for (const resource of storedResources(parts)) await registry.add(resource, isServed)
+  for (const review of reviews.filter(({ kind }) => isServed(kind))) registry.addReview(review)
+  for (const virtual of virtuals.filter(({ kind }) => isServed(kind))) registry.addVirtual(virtual)
+}
+
+/** Alpha and beta kinds that are off are not even watched; others are, because the server itself may depend on them. */
+function storedResources({ resources, isServed }: ApiServerParts): readonly Resource[] {
+  const isWanted = (kind: Kind): boolean => isStable(kind.version) || isServed(kind)
+  return resources.filter(({ kind, otherVersions = [] }) =>
+    [kind, ...otherVersions.map((one) => one.kind)].some(isWanted),
+  )
 }
 
 function healthChecks(

@@ -2,7 +2,8 @@
  * Call and answer: a request after its transport and before its verb, and what comes back. HTTPS and the in-process
  * transport make the same calls, so both pass the same filters and handlers.
  */
-import type { SharedFrame } from '#lib/http/exchange.ts'
+import type { Exchange, HeaderList, SharedFrame } from '#lib/http/exchange.ts'
+import type { KubeObject } from '#meta/object.ts'
 
 import type { User } from './registry/resource.ts'
 import type { RequestInfo } from './request-info.ts'
@@ -15,11 +16,25 @@ export interface Call {
   header(name: string): string
   /** The whole body. Throws StatusError 413 beyond the limit. */
   body(): Promise<Buffer>
+  /** The request as it came, for those who pass it on: target, headers, body piece by piece, and the connection. */
+  readonly exchange: Exchange
   readonly user: User
   /** Aborted when the client has gone or the time is up. */
   readonly signal: AbortSignal
   /** Adds a Warning header; the same text only once. */
   warn(text: string): void
+  /** What the audit log wants to know of the call; absent when it wants nothing. */
+  readonly audit?: AuditNotes | undefined
+}
+
+/** What handlers and admission tell the audit log. */
+export interface AuditNotes {
+  /** The first value of a key stays. */
+  annotate(key: string, value: string): void
+  /** The decoded body. What the log keeps of it is copied at once; `complete` is given the copy to add defaults to. */
+  body(object: KubeObject, complete?: (copy: KubeObject) => void): void
+  /** The body of a patch, whatever its language. */
+  patch(bytes: Buffer): void
 }
 
 /** A finished answer. A string body is latin1: one character a byte. */
@@ -38,21 +53,45 @@ export interface AnswerStream {
   write(chunk: string | Buffer | SharedFrame): boolean
   drained(): Promise<void>
   end(): void
-  /** Aborted when the client has gone. */
+  /** Breaks off, so that the client cannot take what it has for complete. */
+  abort(): void
+  /** Aborted when the client has gone, or the server stops. */
   readonly signal: AbortSignal
 }
 
-/** An answer that goes on: a watch. */
+/** An answer that goes on: a watch, a log, what another server answers. */
 export interface StreamAnswer {
   readonly status: number
+  /** Empty: the answer has none, or it is in `passedOn`. */
   readonly contentType: string
+  /** Headers of another server, names and values in turn. */
+  readonly passedOn?: HeaderList
   readonly headers?: Readonly<Record<string, string>>
   /** Writes until it is done; resolves then. */
   stream(out: AnswerStream): Promise<void>
+  /** Called instead when the answer is not sent after all: lets go of what it comes from. */
+  drop?(): void
 }
 
-export type Answer = WholeAnswer | StreamAnswer
+/** An answer after which the connection speaks another protocol. */
+export interface UpgradeAnswer {
+  readonly status: 101
+  /** Takes the connection over and serves it until it is over. `signal` is aborted when the server stops. */
+  upgrade(exchange: Exchange, signal: AbortSignal): Promise<void>
+  /** Called instead when the answer is not sent after all: lets go of what it leads to. */
+  drop?(): void
+}
+
+export type Answer = WholeAnswer | StreamAnswer | UpgradeAnswer
 
 export function isStream(answer: Answer): answer is StreamAnswer {
   return 'stream' in answer
+}
+
+export function isWhole(answer: Answer): answer is WholeAnswer {
+  return 'body' in answer
+}
+
+export function isUpgrade(answer: Answer): answer is UpgradeAnswer {
+  return 'upgrade' in answer
 }

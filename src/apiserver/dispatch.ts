@@ -1,7 +1,10 @@
 /** From a call to the handler of its verb; what the resource does not serve is refused here, in upstream's words. */
+import { Bindings, Pods } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
 import { failure, genericError, methodNotSupportedError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from './call.ts'
+import { deprecationOf } from './deprecations.ts'
 import { createObject } from './handlers/create.ts'
 import { deleteCollection, deleteObject } from './handlers/delete.ts'
 import { getObject } from './handlers/get.ts'
@@ -13,6 +16,9 @@ import { updateObject } from './handlers/update.ts'
 import type { View } from './handlers/view.ts'
 import { watchObjects } from './handlers/watch.ts'
 import type { Registry } from './registry/registry.ts'
+import type { Services } from './registry/services.ts'
+import type { VirtualResource } from './registry/virtual.ts'
+import { routingOf } from './routing.ts'
 
 export type Handler = (call: Call, view: View) => Promise<Answer>
 
@@ -32,30 +38,76 @@ export type Connectors = Readonly<Record<string, Readonly<Record<string, Handler
 
 export function createDispatch(registry: Registry, connectors: Connectors): (call: Call) => Promise<Answer> {
   return async (call) => {
-    const { group, version, resource, subresource, verb } = call.info
+    const { group, version, resource } = call.info
     const view = registry.find({ group, version, resource })
     if (view === undefined) {
+      if (resource === Bindings.plural && group === Bindings.group) return bindByBody(call, registry, connectors)
+      const virtual = registry.findVirtual({ group, version, resource })
+      if (virtual !== undefined) return answerVirtual(call, virtual, registry.services)
       const review = registry.findReview({ group, version, resource })
-      if (review !== undefined) return answerReview(call, review, registry.services)
-      throw notServed()
+      if (review === undefined || !isReviewPath(call, review.kind)) throw notServed()
+      if (call.method !== 'POST') throw methodNotAllowed(call)
+      return answerReview(call, review, registry.services)
     }
-    if (view.resource.deprecation !== undefined) call.warn(view.resource.deprecation)
-    const { kind } = view.representation
-    const gr = { group, resource }
-    if (subresource === '') {
-      const handler = VERBS[verb]
-      if (handler === undefined || !kind.verbs.includes(verb)) throw methodNotAllowed(call, gr)
-      return handler(call, view)
+    if (view.resource.deprecation !== undefined) {
+      call.warn(view.resource.deprecation)
+      call.audit?.annotate('k8s.io/deprecated', 'true')
     }
-    const part = kind.subresources.find(({ name }) => name === subresource)
-    if (part === undefined) throw notServed()
-    if (!part.verbs.includes(verb)) throw methodNotAllowed(call, gr)
-    const handler =
-      connectors[`${resource}/${subresource}`]?.[verb] ??
-      (subresource === 'scale' ? scaleHandlers[verb] : partHandler(view, subresource, verb))
-    if (handler === undefined) throw methodNotAllowed(call, gr)
-    return handler(call, view)
+    const deprecation = deprecationOf(view.representation.kind)
+    if (deprecation !== undefined) {
+      call.warn(deprecation.text)
+      call.audit?.annotate('k8s.io/deprecated', 'true')
+      call.audit?.annotate('k8s.io/removed-release', deprecation.removedRelease)
+    }
+    return handlerOf(call, view, connectors)(call, view)
   }
+}
+
+/** POST to `bindings` does what POST to `pods/NAME/binding` does; the name is in the body. */
+function bindByBody(call: Call, registry: Registry, connectors: Connectors): Promise<Answer> {
+  const view = registry.find({ group: Pods.group, version: Pods.version, resource: Pods.plural })
+  const bind = connectors['pods/binding']?.['create']
+  if (view === undefined || bind === undefined || !isReviewPath(call, Bindings)) throw notServed()
+  if (call.method !== 'POST') throw methodNotAllowed(call)
+  return bind(call, view)
+}
+
+function answerVirtual(call: Call, virtual: VirtualResource, services: Services): Promise<Answer> {
+  const routing = routingOf(call.method, call.info, virtual.kind)
+  if (routing === 'no-path' || call.info.subresource !== '') throw notServed()
+  const handler = virtual.handlers[call.info.verb]
+  if (virtual.deprecation !== undefined) call.warn(virtual.deprecation)
+  const { group, plural } = virtual.kind
+  if (call.info.verb === 'watch' && handler === undefined) {
+    throw methodNotSupportedError({ group, resource: plural }, 'watch')
+  }
+  if (routing === 'no-method' || handler === undefined) throw methodNotAllowed(call)
+  return handler(call, services)
+}
+
+/** Throws 404 or 405 where there is none. */
+function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
+  const { resource, subresource, verb, rest } = call.info
+  const { kind } = view.representation
+  const routing = routingOf(call.method, call.info, kind)
+  const part = subresource === '' ? kind : kind.subresources.find(({ name }) => name === subresource)
+  if (part === undefined || routing === 'no-path') throw notServed()
+  if (rest.length > 0 && subresource !== 'proxy') throw notServed()
+  const connector = connectors[`${resource}/${subresource}`]?.[verb]
+  // What is handed on takes methods that have no verb, and so are not in discovery.
+  const isTaken = part.verbs.includes(verb) || connector !== undefined
+  if (routing === 'no-method' || !isTaken) throw methodNotAllowed(call)
+  const handler =
+    subresource === ''
+      ? VERBS[verb]
+      : (connector ?? (subresource === 'scale' ? scaleHandlers[verb] : partHandler(view, subresource, verb)))
+  if (handler === undefined) throw methodNotAllowed(call)
+  return handler
+}
+
+/** Questions have neither names nor lists over all namespaces. */
+function isReviewPath({ info }: Call, { namespaced }: Kind): boolean {
+  return info.name === '' && namespaced === (info.namespace !== '')
 }
 
 /** Subresources through which the object itself is read and written: `status` and the resource's other parts. */
@@ -74,8 +126,7 @@ function notServed(): Error {
   })
 }
 
-function methodNotAllowed(call: Call, resource: { readonly group: string; readonly resource: string }): Error {
-  const { verb } = call.info
-  if (verb === '') return genericError({ code: 405, method: call.method })
-  return methodNotSupportedError(resource, verb)
+/** No route for the method: upstream says so in the same words for every resource. */
+function methodNotAllowed({ method }: Call): Error {
+  return genericError({ code: 405, method })
 }

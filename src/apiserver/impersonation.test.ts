@@ -53,7 +53,8 @@ describe('impersonation', () => {
   })
 
   it('needs a user when it names anything else', async () => {
-    const text = '400 requested groups ["g"] without impersonating a user name'
+    const text =
+      '400 requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name'
     assert.equal(await become([], ['Impersonate-Group', 'g']), text)
     assert.match(shown(await become([], ['Impersonate-Uid', '1'])), /^400 /)
     assert.match(shown(await become([], ['Impersonate-Extra-Scope', '1'])), /^400 /)

@@ -3,6 +3,7 @@
  * the asker needs `impersonate:<mode>` for whom, and `impersonate-on:<mode>:<verb>` for what. Whoever may `impersonate` in
  * the old way may do everything in the other's name. The first mode that allows it counts; the first refusal is told.
  */
+import { compareText, goQuote } from '#lib/go-text.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
@@ -16,7 +17,6 @@ import {
   PRIVILEGED_GROUP,
   resourceAccess,
 } from './authorizers/authorizer.ts'
-import { quotedList } from './authorizers/rbac/coverage.ts'
 import { extrasByPrefix, headerTexts } from './credentials/header-text.ts'
 import type { User } from './registry/resource.ts'
 import {
@@ -31,7 +31,15 @@ import {
  * The user a request counts as: the one who asks, or whom it asks to be. Between authentication and authorization.
  * Throws StatusError 400 and 403.
  */
-export type Impersonate = (user: User, info: Access, exchange: Pick<Exchange, 'rawHeaders'>) => User | Promise<User>
+export type Impersonate = (
+  user: User,
+  info: Access,
+  exchange: Pick<Exchange, 'rawHeaders'>,
+  note?: NoteImpersonation,
+) => User | Promise<User>
+
+/** Told whom a request counts as instead, and within what limits: `impersonate:<mode>`, or empty for none. */
+export type NoteImpersonation = (user: User, constraint: string) => void
 
 export interface ImpersonationOptions {
   readonly authorizer: Authorizer
@@ -41,9 +49,9 @@ export interface ImpersonationOptions {
 
 export function createImpersonation({ authorizer, isConstrained }: ImpersonationOptions): Impersonate {
   const modes = isConstrained ? [...CONSTRAINED_MODES, LEGACY] : [LEGACY]
-  return (user, info, { rawHeaders }) => {
+  return (user, info, { rawHeaders }, note) => {
     const wanted = wantedUser({ rawHeaders })
-    return wanted === undefined ? user : become({ authorizer, user, info }, wanted, modes)
+    return wanted === undefined ? user : become({ authorizer, user, info, note }, wanted, modes)
   }
 }
 
@@ -58,13 +66,18 @@ function wantedUser(exchange: Pick<Exchange, 'rawHeaders'>): User | undefined {
   const groups = headerTexts(exchange, 'impersonate-group')
   const extra = extrasByPrefix(exchange, [EXTRA_PREFIX])
   if (name !== '') return { name, uid, groups, extra }
-  const parts = [
-    ...(uid === '' ? [] : [`uid ${JSON.stringify(uid)}`]),
-    ...(groups.length === 0 ? [] : [`groups ${quotedList(groups)}`]),
-    ...(Object.keys(extra).length === 0 ? [] : [`extra ${quotedList(Object.keys(extra))}`]),
-  ]
-  if (parts.length === 0) return undefined
-  throw badRequestError(`requested ${parts.join(', ')} without impersonating a user name`)
+  if (uid === '' && groups.length === 0 && Object.keys(extra).length === 0) return undefined
+  throw badRequestError(`requested ${goInfoText(uid, groups, extra)} without impersonating a user name`)
+}
+
+/** A user without name as Go prints its own: upstream shows it so. */
+function goInfoText(uid: string, groups: readonly string[], extra: User['extra']): string {
+  const list = (texts: readonly string[]): string =>
+    texts.length === 0 ? '[]string(nil)' : `[]string{${texts.map(goQuote).join(', ')}}`
+  const keys = Object.keys(extra).sort(compareText)
+  const pairs = keys.map((key) => `${goQuote(key)}:${list(extra[key] ?? [])}`).join(', ')
+  const map = keys.length === 0 ? '(nil)' : `{${pairs}}`
+  return `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${list(groups)}, Extra:map[string][]string${map}}`
 }
 
 function mentions(rawHeaders: readonly string[]): boolean {
@@ -79,6 +92,7 @@ interface Asked {
   readonly authorizer: Authorizer
   readonly user: User
   readonly info: Access
+  readonly note: NoteImpersonation | undefined
 }
 
 interface Mode {
@@ -127,7 +141,9 @@ async function become(asked: Asked, wanted: User, modes: readonly Mode[]): Promi
   let refusal: StatusError | undefined
   for (const mode of modes.filter((one) => one.applies(wanted, asked.user))) {
     try {
-      return await becomeBy(asked, wanted, mode)
+      const user = await becomeBy(asked, wanted, mode)
+      asked.note?.(user, mode.name === '' ? '' : `impersonate:${mode.name}`)
+      return user
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
       refusal ??= error

@@ -7,13 +7,13 @@ import type { Kind } from '#apis/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { stringifyYaml } from '#lib/yaml.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
-import { contentTypeOf, type MediaType, type Negotiated } from '#meta/codec/negotiate.ts'
+import { contentTypeOf, type MediaType, type Negotiated, notAList } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
 import { encodeEnvelope, encodeEnvelopeAround, encodeListItems, encodeMessage } from '#meta/codec/protobuf.ts'
-import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
+import { apiVersionOf, type GroupVersionKind, internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject, ListMeta } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
-import { notAcceptableError } from '#meta/status-errors.ts'
+import { failure, notAcceptableError } from '#meta/status-errors.ts'
 
 import type { WholeAnswer } from './call.ts'
 import type { ByteMemo } from './registry/byte-memo.ts'
@@ -82,10 +82,11 @@ export class Representation {
     )
   }
 
-  /** One object, with the newline that ends JSON answers. */
+  /** One object, with the newline that ends JSON answers. Throws 406 for who wants it as a list. */
   object(entry: Entry, { negotiated, pretty }: Form, status: number): WholeAnswer {
     const contentType = contentTypeOf(negotiated)
     const { mediaType, as } = negotiated
+    if (as?.kind === 'PartialObjectMetadataList') throw failure(notAList(`*${internalTypeOf(this.kind)}`))
     const isPartial = as?.kind === 'PartialObjectMetadata'
     const version = isPartial ? as.version : undefined
     if (mediaType === 'application/json' && !pretty) {

@@ -26,6 +26,7 @@ const TABLE: readonly [request: string, expected: Partial<RequestInfo>][] = [
   ['GET /api/v1/watch/namespaces/a/pods', { verb: 'watch', namespace: 'a', resource: 'pods' }],
   ['GET /api/v1/pods?fieldSelector=metadata.name%3Dx', { verb: 'list', name: 'x' }],
   ['GET /api/v1/pods?fieldSelector=metadata.name!%3Dx', { verb: 'list', name: '' }],
+  ['DELETE /api/v1/pods?fieldSelector=metadata.name%3Dx', { verb: 'deletecollection', name: '' }],
   ['GET /apis', { isResource: false, verb: 'get', path: '/apis' }],
   ['GET /apis/apps', { isResource: false }],
   ['GET /apis/apps/v1', { isResource: false, group: 'apps', version: 'v1' }],

@@ -106,7 +106,8 @@ function verbOf(
   if (special !== undefined) return { verb: special, ...selectorsOf(query) }
   const verb = VERBS[method] ?? ''
   if (name !== '' || (verb !== 'get' && verb !== 'delete')) return { verb }
-  if (verb === 'delete') return { verb: 'deletecollection', ...selectorsOf(query) }
+  // Who may delete one of them may not delete them as a collection.
+  if (verb === 'delete') return { verb: 'deletecollection', ...selectorsOf(query), name: '' }
   const watch = query?.get('watch') ?? null
   return { verb: watch === null || watch === 'false' || watch === '0' ? 'list' : 'watch', ...selectorsOf(query) }
 }

@@ -151,7 +151,7 @@ const VERBS: ReadonlyMap<string, string> = new Map([
   ['put', 'PUT'],
 ])
 
-const CONNECTS: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy'])
+const CONNECTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy'])
 
 /** As upstream names them: by HTTP method, and by what the method does where that is more. */
 function verbOf({ info, contentType }: Observed): string {

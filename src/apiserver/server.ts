@@ -5,24 +5,38 @@
 import type { Clock } from '#lib/clock.ts'
 import { BodyError, type Exchange, type HeaderList } from '#lib/http/exchange.ts'
 import { type Random, uuid } from '#lib/random.ts'
-import { MEDIA_TYPES, isRefusal, negotiateAccept } from '#meta/codec/negotiate.ts'
 import { durationMs } from '#meta/duration.ts'
 import {
   badRequestError,
   failure,
+  genericError,
   internalError,
   requestEntityTooLargeError,
   unauthorizedError,
 } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 
+import type { Audit } from './audit/audit.ts'
+import type { AuditTrail } from './audit/trail.ts'
 import { forbiddenAccess } from './authorizers/authorizer.ts'
-import { type Answer, type AnswerStream, type Call, isStream, type WholeAnswer } from './call.ts'
+import {
+  type Answer,
+  type AnswerStream,
+  type Call,
+  isStream,
+  isUpgrade,
+  isWhole,
+  type StreamAnswer,
+  type UpgradeAnswer,
+  type WholeAnswer,
+} from './call.ts'
 import type { Cors } from './cors.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
+import { errorAnswer } from './error-answer.ts'
 import { anonymous, type Authenticate, authenticated, type Authorize } from './filters.ts'
 import type { Impersonate } from './impersonation.ts'
 import { type Inflight, isLongRunning } from './inflight.ts'
+import { createLargeBodies, LARGE_BODY_LIMITS, type LargeBodies } from './large-bodies.ts'
 import type { User } from './registry/resource.ts'
 import type { Representation } from './representation.ts'
 import { type RequestInfo, requestInfoOf } from './request-info.ts'
@@ -40,8 +54,12 @@ export interface FilterOptions {
   readonly requestTimeoutMs?: number
   /** `--anonymous-auth`; false: who shows no credentials is turned away. */
   readonly allowsAnonymous?: boolean
+  /** Where they are allowed; absent: everywhere. */
+  readonly anonymousPaths?: readonly string[]
   /** Headers of every answer. */
   readonly fixedHeaders?: HeaderList
+  /** What is done is put on record. */
+  readonly audit?: Audit
 }
 
 export interface ApiServerOptions extends FilterOptions {
@@ -59,15 +77,12 @@ export interface ApiServerOptions extends FilterOptions {
   /** Encodes a Status in what the client accepts. */
   readonly encoder: Pick<Representation, 'value'>
   readonly onError?: (error: unknown, info: RequestInfo) => void
-  /** Headers of every answer: which flow schema and priority level it belonged to. */
+  /** Headers of every answer to somebody who is known: which flow schema and priority level it belonged to. */
   readonly flowHeaders?: (user: User, info: RequestInfo) => HeaderList
   readonly observe?: ObserveRequest
   /** Aborted when the server stops: answers without end are ended then. */
   readonly draining?: AbortSignal
 }
-
-/** The largest body upstream takes. */
-const MAX_BODY_BYTES = 3 * 1024 * 1024
 
 /** How long a request may take; a watch ends by its own rules. */
 const REQUEST_TIMEOUT_MS = 60_000
@@ -75,26 +90,34 @@ const REQUEST_TIMEOUT_MS = 60_000
 export function createApiServer(options: ApiServerOptions): (exchange: Exchange) => Promise<void> {
   const streams = createStreams(options.draining)
   const deadlines = createDeadlines(options.clock, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
+  const bodies = createLargeBodies(options.clock)
   return async (exchange) => {
     const cross = options.cors?.(exchange)
     if (cross !== undefined && exchange.method === 'OPTIONS') return exchange.respond(204, cross)
     const request = readRequest(exchange)
     const observation = options.observe?.(observed(exchange, request))
+    const auditId = auditIdOf(exchange, options.random)
+    const audit = options.audit?.begin({ exchange, info: request.info, auditId })
     const context: AnswerContext = {
-      auditId: auditIdOf(exchange, options.random),
+      auditId,
+      audit,
       warnings: [],
       headers: [...(options.fixedHeaders ?? []), ...(cross ?? [])],
       streams,
       deadlines,
+      bodies,
       limitMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
     }
     let code = 500
     let bytes: number | undefined
     try {
-      const answer = await answerTo(options, exchange, { request, context })
+      const made = await answerTo(options, exchange, { request, context })
+      const answer = audit === undefined ? made : await recorded(audit, made, { options, exchange })
       ;({ status: code } = answer)
       bytes = lengthOf(answer)
-      await send(exchange, answer, context)
+      await (audit === undefined
+        ? send(exchange, answer, context)
+        : audit.following(answer, send(exchange, answer, context)))
     } finally {
       observation?.end(code, bytes)
     }
@@ -116,21 +139,52 @@ async function answerTo(
   let user = anonymous
   let leave: (() => void) | undefined
   try {
-    user = await identify(options, exchange)
-    if (options.impersonate !== undefined) user = await options.impersonate(user, info, exchange)
+    const limitMs = timeLimitOf(context, request)
+    user = await identify(options, exchange, request.path)
+    const audit = context.audit === undefined ? undefined : await context.audit.received(user)
+    if (options.impersonate !== undefined) user = await options.impersonate(user, info, exchange, audit?.impersonated)
+    if (options.flowHeaders !== undefined) context.headers.push(...options.flowHeaders(user, info))
     leave = options.inflight?.enter(user, info)
     if (leave === undefined && options.inflight !== undefined) return tooManyRequests()
-    const decision = await options.authorize(user, info)
+    const decision = await (audit === undefined
+      ? options.authorize(user, info)
+      : audit.authorizing(options.authorize, user, info))
     if (!decision.allowed) throw forbiddenAccess(user, info, decision.reason)
-    const call = createCall({ exchange, request, user, warnings: context.warnings })
-    return await withDeadline(context, request, () => route(options, call))
+    const { bodies, warnings } = context
+    const call = createCall({ bodies, exchange, request, user, warnings, audit })
+    return await withDeadline(context, request, limitMs, () => route(options, call))
   } catch (error) {
-    const status = asStatus(error)
-    if (error !== status && status.status.code === 500) options.onError?.(error, info)
-    return errorAnswer(options, exchange, status)
+    return await failed(options, exchange, { request, context }, error)
   } finally {
     leave?.()
-    context.headers.push(...(options.flowHeaders?.(user, info) ?? []))
+  }
+}
+
+async function failed(
+  options: ApiServerOptions,
+  exchange: Exchange,
+  { request, context }: Progress,
+  error: unknown,
+): Promise<Answer> {
+  const status = asStatus(error)
+  if (error !== status && status.status.code === 500) {
+    options.onError?.(error, request.info)
+    await context.audit?.panicked(error)
+  }
+  return errorAnswer(options.encoder, exchange, status)
+}
+
+/** The answer to send, now that there is a record of it. */
+async function recorded(
+  audit: AuditTrail,
+  answer: Answer,
+  { options, exchange }: { readonly options: ApiServerOptions; readonly exchange: Exchange },
+): Promise<Answer> {
+  try {
+    return await audit.answered(answer)
+  } catch (error) {
+    if (!isWhole(answer)) answer.drop?.()
+    return errorAnswer(options.encoder, exchange, asStatus(error))
   }
 }
 
@@ -149,7 +203,7 @@ function observed({ method, headers }: Exchange, { info, query }: Request): Para
 }
 
 function lengthOf(answer: Answer): number | undefined {
-  if (isStream(answer)) return undefined
+  if (isStream(answer) || isUpgrade(answer)) return undefined
   const { body } = answer
   return typeof body === 'string' || Buffer.isBuffer(body) ? body.length : answer.length
 }
@@ -170,18 +224,25 @@ function readRequest({ method, path: target }: Exchange): Request {
   return { path, query, info: requestInfoOf(method, path, query) }
 }
 
-async function identify({ authenticate, allowsAnonymous = true }: ApiServerOptions, exchange: Exchange): Promise<User> {
+async function identify(options: ApiServerOptions, exchange: Exchange, path: string): Promise<User> {
+  const { authenticate, allowsAnonymous = true, anonymousPaths } = options
   const user = await authenticate(exchange)
   if (user !== undefined) return authenticated(user)
-  if (!allowsAnonymous) throw unauthorizedError('Unauthorized')
+  if (!allowsAnonymous || anonymousPaths?.includes(path) === false) throw unauthorizedError('Unauthorized')
   return anonymous
 }
 
 async function route(options: ApiServerOptions, call: Call): Promise<Answer> {
   const { info } = call
-  if (!info.isResource) return (await options.routes(call)) ?? notFoundPage()
+  if (!info.isResource) return (await options.routes(call)) ?? unknownPath(options, info)
   if (!options.knowsGroup(info.group)) return notFoundPage()
   return options.dispatch(call)
+}
+
+/** A version that is not served of a group that is, is the API's to refuse. */
+function unknownPath({ knowsGroup }: ApiServerOptions, { path, apiPrefix, group }: RequestInfo): WholeAnswer {
+  if (!/^\/api\/./.test(path) && !(apiPrefix === 'apis' && knowsGroup(group))) return notFoundPage()
+  throw genericError({ code: 404, method: 'GET' })
 }
 
 function notFoundPage(): WholeAnswer {
@@ -194,13 +255,16 @@ function notFoundPage(): WholeAnswer {
 }
 
 interface CallParts {
+  readonly bodies: LargeBodies
   readonly exchange: Exchange
   readonly request: Request
   readonly user: User
   readonly warnings: string[]
+  readonly audit: AuditTrail | undefined
 }
 
-function createCall({ exchange, request, user, warnings }: CallParts): Call {
+function createCall(parts: CallParts): Call {
+  const { exchange, request, user, warnings, audit } = parts
   let body: Promise<Buffer> | undefined
   return {
     method: exchange.method,
@@ -210,7 +274,8 @@ function createCall({ exchange, request, user, warnings }: CallParts): Call {
       const value = exchange.headers[name]
       return typeof value === 'string' ? value : (value?.join(', ') ?? '')
     },
-    body: () => (body ??= exchange.readBody(MAX_BODY_BYTES)),
+    body: () => (body ??= readBody(parts)),
+    exchange,
     user,
     get signal() {
       return exchange.signal
@@ -218,20 +283,36 @@ function createCall({ exchange, request, user, warnings }: CallParts): Call {
     warn(text) {
       if (!warnings.includes(text)) warnings.push(text)
     },
+    audit,
   }
 }
 
-/** `timeout` is the client's wish, at most ours. Watches and connections that are handed on have no deadline here. */
+function readBody({ bodies, exchange, request, user, audit }: CallParts): Promise<Buffer> {
+  const body = bodies.read(exchange, user.name)
+  if (audit === undefined || request.info.verb !== 'patch') return body
+  return body.then((bytes) => {
+    audit.patch(bytes)
+    return bytes
+  })
+}
+
+/** `timeout` is the client's wish, at most ours. The query of what goes on, such as an exec, is for somebody else. */
+function timeLimitOf({ limitMs }: AnswerContext, { query, info }: Request): number {
+  const wish = query.get('timeout')
+  const wishMs = wish === null || isLongRunning(info) ? 0 : timeoutOf(wish)
+  return wishMs > 0 ? Math.min(limitMs, wishMs) : limitMs
+}
+
+/** Watches and connections that are handed on have no deadline here. */
 function withDeadline(
-  { deadlines, limitMs }: AnswerContext,
-  { query, info }: Request,
+  { deadlines }: AnswerContext,
+  { info }: Request,
+  limitMs: number,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
-  const wish = query.get('timeout')
-  const wishMs = wish === null || info.verb === 'watch' ? limitMs : timeoutOf(wish)
   if (isLongRunning(info) || info.rest.length > 0) return work()
   const late = Promise.withResolvers<Answer>()
-  const deadline = deadlines(Math.min(limitMs, wishMs), () => late.reject(timedOut()))
+  const deadline = deadlines(limitMs, () => late.reject(timedOut()))
   work()
     .then(late.resolve, late.reject)
     .finally(() => deadline.cancel())
@@ -251,42 +332,33 @@ function timeoutOf(text: string): number {
   }
 }
 
-function asStatus(error: unknown): StatusError {
-  if (error instanceof StatusError) return error
-  if (error instanceof BodyError && error.code === 'too-large')
-    return requestEntityTooLargeError(`limit is ${MAX_BODY_BYTES}`)
-  return internalError(error instanceof Error ? error : new Error(String(error)))
+/** The client's doing, each of them. */
+function bodyFailure({ code, message }: BodyError): StatusError {
+  if (code === 'too-large') return requestEntityTooLargeError(`limit is ${LARGE_BODY_LIMITS.maxBytes}`)
+  if (code === 'timeout') return failure({ code: 408, reason: 'Timeout', message: `Timeout: ${message}`, details: {} })
+  return badRequestError('unexpected EOF')
 }
 
-/** Errors obey Accept too; a client that accepts nothing we have gets indented JSON. */
-function errorAnswer({ encoder }: ApiServerOptions, exchange: Exchange, { status }: StatusError): WholeAnswer {
-  const accept = exchange.headers.accept ?? ''
-  const outcome = negotiateAccept(accept, { endpoint: 'object', mediaTypes: MEDIA_TYPES, tables: true })
-  const refused = isRefusal(outcome)
-  const negotiated = refused
-    ? ({ mediaType: 'application/json', stream: false, pretty: true } as const)
-    : { ...outcome, as: undefined }
-  const { as: _, ...plain } = { as: undefined, ...negotiated }
-  const answer = encoder.value(status, { negotiated: plain, pretty: refused }, status.code ?? 500)
-  const retry = status.details?.retryAfterSeconds
-  const headers = {
-    ...(retry === undefined ? {} : { 'Retry-After': String(retry) }),
-    ...(status.code === 403 ? { 'X-Content-Type-Options': 'nosniff' } : {}),
-  }
-  return { ...answer, headers }
+function asStatus(error: unknown): StatusError {
+  if (error instanceof StatusError) return error
+  if (error instanceof BodyError) return bodyFailure(error)
+  return internalError(error instanceof Error ? error : new Error(String(error)))
 }
 
 interface AnswerContext {
   readonly auditId: string
+  readonly audit: AuditTrail | undefined
   readonly warnings: string[]
   readonly headers: string[]
   readonly streams: Streams
   readonly deadlines: Deadlines
+  readonly bodies: LargeBodies
   /** How long making the answer may take, and then sending it. */
   readonly limitMs: number
 }
 
 async function send(exchange: Exchange, answer: Answer, context: AnswerContext): Promise<void> {
+  if (isUpgrade(answer)) return upgradeTo(exchange, answer, context.streams)
   const { body, length } = answer as WholeAnswer
   const headers = headersOf(answer, context)
   if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
@@ -301,9 +373,15 @@ async function send(exchange: Exchange, answer: Answer, context: AnswerContext):
   }
 }
 
-function headersOf({ contentType, headers: own }: Answer, { auditId, warnings, headers }: AnswerContext): string[] {
+function headersOf(
+  answer: WholeAnswer | StreamAnswer,
+  { auditId, warnings, headers }: Pick<AnswerContext, 'auditId' | 'warnings' | 'headers'>,
+): string[] {
+  const { contentType, headers: own } = answer
   const cacheControl = own?.['Cache-Control'] ?? 'no-cache, private'
-  const all = ['Audit-Id', auditId, 'Cache-Control', cacheControl, 'Content-Type', contentType]
+  const all = ['Audit-Id', auditId, 'Cache-Control', cacheControl]
+  if (contentType !== '') all.push('Content-Type', contentType)
+  if ('passedOn' in answer) all.push(...(answer.passedOn ?? []))
   if (own !== undefined) {
     for (const [name, value] of Object.entries(own)) if (name !== 'Cache-Control') all.push(name, value)
   }
@@ -337,7 +415,7 @@ function createStreams(draining: AbortSignal | undefined): Streams {
 async function streamTo(
   exchange: Exchange,
   headers: HeaderList,
-  answer: Extract<Answer, { stream: unknown }>,
+  answer: StreamAnswer,
   streams: Streams,
 ): Promise<void> {
   const writer = exchange.stream(answer.status, headers)
@@ -350,10 +428,20 @@ async function streamTo(
     },
     drained: () => writer.drained(),
     end: () => writer.end(),
+    abort: () => writer.abort(),
     signal: gone.signal,
   }
   try {
     await answer.stream(out)
+  } finally {
+    streams.release(gone)
+  }
+}
+
+async function upgradeTo(exchange: Exchange, answer: UpgradeAnswer, streams: Streams): Promise<void> {
+  const gone = streams.open()
+  try {
+    await answer.upgrade(exchange, gone.signal)
   } finally {
     streams.release(gone)
   }

@@ -6,7 +6,7 @@ import { timingSafeEqual } from 'node:crypto'
 
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 import type { User } from '../registry/resource.ts'

@@ -40,17 +40,28 @@ export interface AuthenticatorSettings {
   readonly bootstrapTokens?: boolean
   /** `--oidc-*`. */
   readonly oidc?: Settings<OidcOptions>
+  /** `--authentication-config`. */
+  readonly jwt?: LiveIssuers
   /** `--authentication-token-webhook-*`. */
   readonly webhook?: Settings<WebhookTokenOptions>
 }
 
 type Settings<T> = Omit<T, 'clock' | 'objects' | 'apiAudiences'>
 
+export type JwtIssuer = Settings<OidcOptions>
+
+/** Issuers whose tokens are accepted, which may be others tomorrow. */
+export interface LiveIssuers {
+  readonly first: readonly JwtIssuer[]
+  /** Hands over further ones as they come. */
+  follow(apply: (next: readonly JwtIssuer[]) => void): void
+}
+
 /** The authenticators that are set up, in upstream's order. Throws for settings that make no sense. */
 export function authenticatorsFor(settings: AuthenticatorSettings): AuthenticatorParts {
   const { clock, objects, apiAudiences } = settings
   const given = { clock, objects, apiAudiences }
-  const { requestHeader, clientCert, staticTokens, serviceAccounts, bootstrapTokens, oidc, webhook } = settings
+  const { requestHeader, clientCert, staticTokens, serviceAccounts, bootstrapTokens, oidc, jwt, webhook } = settings
   const known = <T>(list: readonly (T | undefined)[]): T[] => list.filter((one) => one !== undefined)
   return {
     requests: known([
@@ -62,9 +73,25 @@ export function authenticatorsFor(settings: AuthenticatorSettings): Authenticato
       serviceAccounts && createServiceAccountAuthenticator({ ...given, ...serviceAccounts }),
       bootstrapTokens === true ? createBootstrapTokenAuthenticator(given) : undefined,
       oidc && createOidcAuthenticator({ ...given, ...oidc }),
+      jwt && followIssuers(jwt, (issuer) => createOidcAuthenticator({ ...given, ...issuer })),
       webhook && createWebhookTokenAuthenticator({ ...given, ...webhook }),
     ]),
     apiAudiences,
+  }
+}
+
+/** Each issuer knows its own tokens; one that is replaced is asked no more. */
+function followIssuers(issuers: LiveIssuers, create: (issuer: JwtIssuer) => TokenAuthenticator): TokenAuthenticator {
+  let current = issuers.first.map(create)
+  issuers.follow((next) => {
+    current = next.map(create)
+  })
+  return async (token, audiences) => {
+    for (const authenticator of current) {
+      const found = await authenticator(token, audiences)
+      if (found !== undefined) return found
+    }
+    return undefined
   }
 }
 

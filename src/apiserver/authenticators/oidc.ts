@@ -19,14 +19,22 @@ export interface OidcOptions {
   readonly fetchJson: FetchJson
   /** `--oidc-issuer-url`: https. */
   readonly issuerUrl: string
+  /** Where its discovery document is, if not where OpenID says. */
+  readonly discoveryUrl?: string
   /** `--oidc-client-id`: must be among the token's audiences. */
   readonly clientId: string
+  /** Instead of `clientId`: one of them must be. */
+  readonly audiences?: readonly string[]
   /** `--oidc-username-claim`. */
   readonly usernameClaim?: string
   /** `--oidc-username-prefix`; `-` is none. Default: the issuer and `#`, but none for `email`. */
   readonly usernamePrefix?: string
+  /** Instead of `usernamePrefix`: this and nothing else. */
+  readonly literalPrefix?: string
   readonly groupsClaim?: string
   readonly groupsPrefix?: string
+  /** Whose value is the uid of the user; none: it has no uid. */
+  readonly uidClaim?: string
   readonly requiredClaims?: Readonly<Record<string, string>>
   /** `--oidc-signing-algs`. */
   readonly signingAlgs?: readonly string[]
@@ -46,10 +54,10 @@ interface Known {
 
 /** Throws when the settings make no sense. */
 export function createOidcAuthenticator(options: OidcOptions): TokenAuthenticator {
-  const { clock, fetchJson, issuerUrl, apiAudiences } = options
+  const { clock, fetchJson, issuerUrl, discoveryUrl, apiAudiences } = options
   if (!issuerUrl.startsWith('https://')) throw new Error(`"--oidc-issuer-url" must be https, not "${issuerUrl}"`)
   if (options.clientId === '') throw new Error('"--oidc-issuer-url" needs "--oidc-client-id" too')
-  const keys = createProviderKeys({ clock, fetchJson, issuerUrl })
+  const keys = createProviderKeys({ clock, fetchJson, issuerUrl, ...(discoveryUrl !== undefined && { discoveryUrl }) })
   const known = new ExpiringCache<Known>(clock, MAX_TOKENS)
   return async (token, audiences) => {
     if (!isFrom(issuerUrl, token)) return undefined
@@ -73,7 +81,7 @@ function isFrom(issuerUrl: string, token: string): boolean {
 }
 
 async function verify(options: OidcOptions, keys: ProviderKeys, token: string): Promise<Known> {
-  const { clock, issuerUrl, clientId, signingAlgs = ['RS256'] } = options
+  const { clock, issuerUrl, clientId, audiences = [clientId], signingAlgs = ['RS256'] } = options
   const { alg, kid } = readUnverified(token).header
   if (!signingAlgs.includes(alg)) {
     throw new CredentialError(`oidc: verify token: oidc: id token signed with unsupported algorithm "${alg}"`)
@@ -81,7 +89,7 @@ async function verify(options: OidcOptions, keys: ProviderKeys, token: string): 
   const terms = {
     clock,
     issuers: [issuerUrl],
-    audiences: [clientId],
+    audiences,
     requireExpiry: true,
     leewayMs: NOT_BEFORE_LEEWAY_MS,
   }
@@ -100,13 +108,24 @@ function userOf(options: OidcOptions, claims: Claims): User {
   const tokenId = claims['jti']
   return {
     name: `${usernamePrefix(options)}${usernameOf(options, claims)}`,
-    uid: '',
+    uid: uidOf(options, claims),
     groups: groupsOf(options, claims),
     extra: typeof tokenId === 'string' && tokenId !== '' ? { [EXTRA.credentialId]: [`JTI=${tokenId}`] } : {},
   }
 }
 
-function usernamePrefix({ usernameClaim = 'sub', usernamePrefix: prefix = '', issuerUrl }: OidcOptions): string {
+function uidOf({ uidClaim = '' }: OidcOptions, claims: Claims): string {
+  if (uidClaim === '') return ''
+  if (!Object.hasOwn(claims, uidClaim))
+    throw new CredentialError(`oidc: parse uid claim "${uidClaim}": claim not present`)
+  const uid = claims[uidClaim]
+  if (typeof uid !== 'string') throw new CredentialError(`oidc: parse uid claim "${uidClaim}": not a string`)
+  return uid
+}
+
+function usernamePrefix(options: OidcOptions): string {
+  const { usernameClaim = 'sub', usernamePrefix: prefix = '', literalPrefix, issuerUrl } = options
+  if (literalPrefix !== undefined) return literalPrefix
   if (prefix === '-') return ''
   return prefix === '' && usernameClaim !== 'email' ? `${issuerUrl}#` : prefix
 }

@@ -14,6 +14,7 @@ import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import { CredentialError, type TokenAuthenticator, type TokenIdentity } from './authenticator.ts'
 import { createBootstrapTokenAuthenticator } from './bootstrap-token.ts'
 import { authenticatorsFor, createAuthenticator } from './index.ts'
+import type { LiveObjects } from './live-objects.ts'
 import { createOidcAuthenticator, type OidcOptions } from './oidc.ts'
 import { createStaticTokenAuthenticator } from './static-token.ts'
 import { createWebhookTokenAuthenticator } from './webhook.ts'
@@ -139,6 +140,22 @@ describe('OpenID tokens', () => {
     return { clock, fetched, documents, claims, user }
   }
 
+  it('may have an audience of several, a literal prefix, a uid, and keys found elsewhere', async () => {
+    const discoveryUrl = 'https://inside.example/discovery'
+    const { user, claims, documents, fetched } = createWorld({
+      discoveryUrl,
+      audiences: ['a', 'kube'],
+      literalPrefix: '-',
+      uidClaim: 'oid',
+    })
+    documents.set(discoveryUrl, discoveryDocument(issuerUrl, `${issuerUrl}/keys`, keys))
+    const found = await user(signer.sign({ ...claims, oid: 'u-1' }))
+    assert.deepEqual([found?.name, found?.uid], ['-joe', 'u-1'])
+    assert.deepEqual(fetched, [discoveryUrl, `${issuerUrl}/keys`])
+    await assert.rejects(user(signer.sign(claims)), /parse uid claim "oid": claim not present/)
+    await assert.rejects(user(signer.sign({ ...claims, oid: 7 })), /parse uid claim "oid": not a string/)
+  })
+
   it('say who they are by the claims that are set', async () => {
     const { user, claims, fetched } = createWorld({ groupsClaim: 'groups', groupsPrefix: 'oidc:' })
     const token = signer.sign({ ...claims, jti: 'x' })
@@ -259,6 +276,39 @@ describe('authenticators together', () => {
   const exchange = (headers: Record<string, string>, upgradeProtocol?: string): Exchange =>
     ({ headers, rawHeaders: [], peer: {}, upgradeProtocol }) as unknown as Exchange
   const bearer = (token: string): Exchange => exchange({ authorization: `Bearer ${token}` })
+
+  it('of several issuers are known to their own, which may be replaced', async () => {
+    const clock = createVirtualClock()
+    const issuer = (issuerUrl: string) => ({
+      fetchJson: (url: string) =>
+        Promise.resolve(
+          url.endsWith('keys') ? toKeySet(issuerKeys) : discoveryDocument(issuerUrl, `${issuerUrl}/keys`, issuerKeys),
+        ),
+      issuerUrl,
+      clientId: 'kube',
+      literalPrefix: '',
+    })
+    const issuerKey = createKey('rsa-2048')
+    const issuerKeys = [verifyingKey(issuerKey)]
+    const token = (iss: string) =>
+      createSigner(issuerKey).sign({ iss, aud: 'kube', sub: iss, exp: clock.now() / 1000 + 600 })
+    let apply: (next: readonly ReturnType<typeof issuer>[]) => void = () => undefined
+    const parts = authenticatorsFor({
+      clock,
+      objects: {} as LiveObjects,
+      apiAudiences,
+      jwt: {
+        first: [issuer('https://a'), issuer('https://b')],
+        follow: (listener) => void (apply = listener),
+      },
+    })
+    const { authenticate } = createAuthenticator(parts)
+    const nameOf = async (iss: string) => (await authenticate(bearer(token(iss))))?.name
+    assert.deepEqual([await nameOf('https://a'), await nameOf('https://b')], ['https://a', 'https://b'])
+    apply([issuer('https://c')])
+    assert.equal(await nameOf('https://c'), 'https://c')
+    await assert.rejects(nameOf('https://a'), { message: 'Unauthorized' })
+  })
 
   it('let one vouch for whom others refuse', async () => {
     const { authenticate } = createAuthenticator({

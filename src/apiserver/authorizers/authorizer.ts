@@ -2,7 +2,7 @@
  * Authorizer: may this user do that? Several are asked in turn; the first that says yes, or a no that is final, decides.
  * A request is asked about as it came (`RequestInfo`); reviews and the server's own checks make up an `Access`.
  */
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
 

@@ -14,7 +14,7 @@ import {
   resourceAccess,
   type Verdict,
 } from './authorizer.ts'
-import { createAuthorizer } from './index.ts'
+import { type ConfiguredAuthorizer, createAuthorizer, createChainAuthorizer } from './index.ts'
 import { createWebhookAuthorizer } from './webhook.ts'
 
 const jane: User = { name: 'jane', uid: 'u', groups: ['dev'], extra: { a: ['b'] } }
@@ -168,5 +168,59 @@ describe('webhook authorizer', () => {
     assert.deepEqual([both.allowed, both.denied], [false, true])
     const odd = await answering(() => Promise.resolve({ allowed: 'yes', reason: 7 }))
     assert.deepEqual(odd, { allowed: false, denied: false, reason: '' })
+  })
+})
+
+describe('configured authorizers', () => {
+  const clock = createVirtualClock()
+  const hook = (name: string, status: Record<string, unknown>, more: object = {}): ConfiguredAuthorizer => ({
+    type: 'Webhook',
+    name,
+    webhook: { clock, send: () => Promise.resolve(status), ...more },
+  })
+
+  function create(...first: ConfiguredAuthorizer[]) {
+    let apply: (next: readonly ConfiguredAuthorizer[]) => void = () => undefined
+    const follow = (listener: typeof apply): void => {
+      apply = listener
+    }
+    const parts = { rbac: saying({ allowed: true, reason: 'rbac' }), node: saying({}) }
+    return {
+      authorizer: createChainAuthorizer({ first, follow }, parts),
+      apply: (...next: typeof first) => apply(next),
+    }
+  }
+
+  it('are asked in their order, several webhooks among them', async () => {
+    const { authorizer } = create(hook('a', {}), hook('b', { denied: true, reason: 'b' }), { type: 'RBAC', name: 'r' })
+    assert.equal((await authorizer.authorize(jane, get)).reason, 'b')
+    assert.equal((await authorizer.authorize(root, get)).allowed, true)
+  })
+
+  it('are others from one request to the next', async () => {
+    const { authorizer, apply } = create({ type: 'RBAC', name: 'r' })
+    assert.equal((await authorizer.authorize(jane, get)).allowed, true)
+    apply({ type: 'AlwaysDeny', name: 'no' })
+    assert.equal((await authorizer.authorize(jane, get)).allowed, false)
+    assert.deepEqual(authorizer.rulesFor(jane, 'n1').resourceRules, [])
+    apply(hook('b', { allowed: true, reason: 'hook' }))
+    assert.equal((await authorizer.authorize(jane, get)).reason, 'hook')
+  })
+
+  it('cannot become what they did not start as', async () => {
+    const { authorizer, apply } = create({ type: 'RBAC', name: 'r' })
+    assert.throws(() => apply({ type: 'Node', name: 'n' }), {
+      message: 'authorizer type Node is not allowed if it was not enabled at initial server startup',
+    })
+    assert.equal((await authorizer.authorize(jane, get)).reason, 'rbac')
+  })
+
+  it('may let silence be a no that is final', async () => {
+    const send = (): Promise<never> => Promise.reject(new Error('away'))
+    const rbac: ConfiguredAuthorizer = { type: 'RBAC', name: 'r' }
+    const { authorizer: strict } = create(hook('a', {}, { send, failurePolicy: 'Deny' }), rbac)
+    assert.deepEqual(await strict.authorize(jane, get), { allowed: false, denied: true, reason: '', error: 'away' })
+    const { authorizer: lenient } = create(hook('a', {}, { send, failurePolicy: 'NoOpinion' }), rbac)
+    assert.equal((await lenient.authorize(jane, get)).allowed, true)
   })
 })

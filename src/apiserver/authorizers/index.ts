@@ -22,6 +22,44 @@ export function createAuthorizer(modes: readonly string[], parts: AuthorizerPart
   return unionOf([privilegedGroup, ...modes.map((mode) => authorizerOf(mode, parts))])
 }
 
+/** One of the authorizers of `--authorization-config`. */
+export interface ConfiguredAuthorizer {
+  readonly type: AuthorizationMode
+  readonly name: string
+  /** Of the type Webhook. */
+  readonly webhook?: WebhookAuthorizerOptions
+}
+
+/** The authorizers of `--authorization-config`, which may be others tomorrow. */
+export interface AuthorizerChain {
+  readonly first: readonly ConfiguredAuthorizer[]
+  /** Hands over further ones as they come. `apply` throws for those that cannot be. */
+  follow(apply: (next: readonly ConfiguredAuthorizer[]) => void): void
+}
+
+/** Like `createAuthorizer`. What was not among the first authorizers has no objects to go by, and cannot come later. */
+export function createChainAuthorizer(chain: AuthorizerChain, parts: Omit<AuthorizerParts, 'webhook'>): Authorizer {
+  const build = (list: readonly ConfiguredAuthorizer[]): Authorizer =>
+    unionOf([
+      privilegedGroup,
+      ...list.map(({ type, webhook }) => authorizerOf(type, { ...parts, ...(webhook !== undefined && { webhook }) })),
+    ])
+  let current = build(chain.first)
+  const startedWith = new Set(chain.first.map(({ type }) => type))
+  chain.follow((next) => {
+    for (const { type } of next) {
+      if ((type === 'Node' || type === 'RBAC') && !startedWith.has(type)) {
+        throw new Error(`authorizer type ${type} is not allowed if it was not enabled at initial server startup`)
+      }
+    }
+    current = build(next)
+  })
+  return {
+    authorize: (user, access) => current.authorize(user, access),
+    rulesFor: (user, namespace) => current.rulesFor(user, namespace),
+  }
+}
+
 function authorizerOf(mode: string, { rbac, node, webhook }: AuthorizerParts): Authorizer {
   const known: Readonly<Record<AuthorizationMode, Authorizer | undefined>> = {
     AlwaysAllow: alwaysAllow,

@@ -20,6 +20,8 @@ export interface WebhookAuthorizerOptions {
   readonly authorizedTtlMs?: number
   /** `--authorization-webhook-cache-unauthorized-ttl`; upstream's default is 30 seconds. */
   readonly unauthorizedTtlMs?: number
+  /** What counts when nobody answers: `Deny` lets nobody asked later allow it. Default: they are asked. */
+  readonly failurePolicy?: 'NoOpinion' | 'Deny'
 }
 
 const AUTHORIZED_TTL_MS = 5 * 60_000
@@ -42,7 +44,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
     } catch (error) {
       return {
         allowed: false,
-        denied: false,
+        denied: options.failurePolicy === 'Deny',
         reason: '',
         error: error instanceof Error ? error.message : String(error),
       }

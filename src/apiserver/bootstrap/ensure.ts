@@ -1,5 +1,6 @@
 /** Objects the server itself puts in place before it is ready. What is there already, people may have changed: it stays. */
 import type { Kind } from '#apis/kinds.ts'
+import { trackUpdate } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { isAlreadyExists } from '#meta/status.ts'
@@ -7,6 +8,7 @@ import { isAlreadyExists } from '#meta/status.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { User } from '../registry/resource.ts'
 import type { WriteRequest } from '../registry/services.ts'
+import type { Store } from '../registry/store.ts'
 
 /** Who the server is to itself. */
 export const SYSTEM_USER: User = {
@@ -31,6 +33,12 @@ export function systemRequest(kind: Kind, namespace: string): WriteRequest {
   }
 }
 
+/** The new object with its fields marked as the server's. */
+export function owned(store: Store, request: WriteRequest, object: KubeObject): KubeObject {
+  const { kind, apiVersion } = object
+  return trackUpdate(store.fieldRequest(request, { kind, apiVersion, metadata: {} } as KubeObject), object)
+}
+
 /** Creates the object unless one of its name is there. True when it was created. */
 export async function ensure<T extends KubeObject>(
   registry: Registry,
@@ -44,7 +52,8 @@ export async function ensure<T extends KubeObject>(
   const whole = { kind: kind.kind, apiVersion: apiVersionOf(kind), ...deepCopy(object) } as unknown as KubeObject
   store.resource.applyDefaults?.(whole, registry.services)
   try {
-    await store.create(systemRequest(kind, namespace), whole)
+    const request = systemRequest(kind, namespace)
+    await store.create(request, owned(store, request, whole))
     return true
   } catch (error) {
     // Another server of the same cluster was faster.

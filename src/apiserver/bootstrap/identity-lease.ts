@@ -5,10 +5,11 @@
 import { createHash } from 'node:crypto'
 
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
-import { every, type Timer } from '#lib/clock.ts'
 import { uuid } from '#lib/random.ts'
+import { type Rounds, startRounds } from '#lib/rounds.ts'
 import { deepCopy } from '#meta/object.ts'
-import { microTimeOf } from '#meta/time.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
+import { epochMsOf, microTimeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { ensure, systemRequest } from './ensure.ts'
@@ -23,16 +24,50 @@ const COMPONENT = 'kube-apiserver'
 /** Upstream's: who is silent for so long is gone. */
 const LEASE_SECONDS = 3600
 const RENEW_MS = 10_000
+/** Upstream's `IdentityLeaseGCPeriod`. */
+const CLEANUP_MS = 3_600_000
+const IDENTITY = 'apiserver.kubernetes.io/identity'
 
-/** Resolves when the lease is there; it is renewed until the timer is cancelled. The namespace must be there. */
-export async function startIdentityLease(registry: Registry, options: IdentityLeaseOptions): Promise<Timer> {
+/** Resolves when the lease is there; it is renewed until the rounds are stopped. The namespace must be there. */
+export async function startIdentityLease(registry: Registry, options: IdentityLeaseOptions): Promise<Rounds> {
   const { clock, random } = registry.services
   const name = identityOf(options.hostname)
-  const holderIdentity = `${name}_${uuid(random)}`
-  await hold(registry, name, { ...options, holderIdentity })
-  return every(clock, RENEW_MS, () => {
-    void hold(registry, name, { ...options, holderIdentity }).catch(options.onError)
-  })
+  const holder = { ...options, holderIdentity: `${name}_${uuid(random)}` }
+  await hold(registry, name, holder)
+  return startRounds({ clock, periodMs: RENEW_MS, onError: options.onError }, () => hold(registry, name, holder))
+}
+
+/** Removes the leases of servers that have been silent for too long: now, and from then on every hour. */
+export function startIdentityCleanup(registry: Registry, onError: (error: unknown) => void): Rounds {
+  const { clock } = registry.services
+  void removeExpired(registry).catch(onError)
+  return startRounds({ clock, periodMs: CLEANUP_MS, onError }, () => removeExpired(registry))
+}
+
+async function removeExpired(registry: Registry): Promise<void> {
+  const leases = await registry.list(Leases, NAMESPACE)
+  const nowMs = registry.services.clock.now()
+  for (const { metadata, spec } of leases) {
+    if (metadata.labels?.[IDENTITY] !== COMPONENT || !isExpired(spec, nowMs)) continue
+    const { name = '', uid, resourceVersion } = metadata
+    const preconditions = {
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    }
+    try {
+      await registry.storeOf(Leases)?.delete(systemRequest(Leases, NAMESPACE), name, { preconditions })
+    } catch (error) {
+      // Another server has removed it, or its own is back.
+      if (!isNotFound(error) && !isConflict(error)) throw error
+    }
+  }
+}
+
+/** One that does not say how long it is good for is good for nothing. */
+export function isExpired(spec: Lease['spec'], nowMs: number): boolean {
+  const { renewTime, leaseDurationSeconds } = spec ?? {}
+  if (renewTime === undefined || renewTime === null || leaseDurationSeconds === undefined) return true
+  return epochMsOf(renewTime) + leaseDurationSeconds * 1000 < nowMs
 }
 
 async function hold(
@@ -41,7 +76,7 @@ async function hold(
   { hostname, holderIdentity }: IdentityLeaseOptions & { readonly holderIdentity: string },
 ): Promise<void> {
   const renewTime = microTimeOf(registry.services.clock.now())
-  const labels = { 'apiserver.kubernetes.io/identity': COMPONENT, 'kubernetes.io/hostname': hostname }
+  const labels = { [IDENTITY]: COMPONENT, 'kubernetes.io/hostname': hostname }
   const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime }
   const isNew = await ensure(registry, Leases, { metadata: { name, namespace: NAMESPACE, labels }, spec })
   if (isNew) return

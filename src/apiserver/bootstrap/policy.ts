@@ -5,7 +5,7 @@ import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '#apis/r
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { systemRequest } from './ensure.ts'
+import { owned, systemRequest } from './ensure.ts'
 import { planReconcile } from './reconcile.ts'
 import { bootstrapPolicy } from './roles.ts'
 
@@ -56,5 +56,5 @@ async function reconcileOnce(registry: Registry, kind: Kind, wanted: PolicyObjec
     return
   }
   if (plan.action === 'recreate') await store.delete(request, name, {})
-  await store.create(request, plan.object)
+  await store.create(request, owned(store, request, plan.object))
 }

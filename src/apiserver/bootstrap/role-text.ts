@@ -3,7 +3,7 @@
  * resources or paths, then groups, names and the feature gate that the right depends on, where there are any.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
-import { compareText } from '#meta/go-text.ts'
+import { compareText } from '#lib/go-text.ts'
 
 /** Rights by role. A role all of whose rights depend on gates that are off does not exist. */
 export type RoleTable = Readonly<Record<string, readonly string[]>>

@@ -10,6 +10,8 @@ export interface ProviderKeysOptions {
   readonly clock: Clock
   readonly fetchJson: FetchJson
   readonly issuerUrl: string
+  /** Where its discovery document is; default: where OpenID says. */
+  readonly discoveryUrl?: string
 }
 
 export interface ProviderKeys {
@@ -20,14 +22,15 @@ export interface ProviderKeys {
 /** Tokens with made-up key identifiers must not make us flood the provider. */
 const REFRESH_MS = 10_000
 
-export function createProviderKeys({ clock, fetchJson, issuerUrl }: ProviderKeysOptions): ProviderKeys {
+export function createProviderKeys(options: ProviderKeysOptions): ProviderKeys {
+  const { clock, fetchJson } = options
   let keys: readonly VerifyingKey[] = []
   let triedAtMs = -Infinity
   let failure: Error | undefined
   let fetching: Promise<void> | undefined
   const refresh = async (): Promise<void> => {
     try {
-      keys = parseKeySet(await fetchJson(await discover(fetchJson, issuerUrl)))
+      keys = parseKeySet(await fetchJson(await discover(options)))
       failure = undefined
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error))
@@ -49,8 +52,9 @@ export function createProviderKeys({ clock, fetchJson, issuerUrl }: ProviderKeys
 }
 
 /** The address of the key set. A document of another issuer is not believed. */
-async function discover(fetchJson: FetchJson, issuerUrl: string): Promise<string> {
-  const found = await fetchJson(`${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`)
+async function discover({ fetchJson, issuerUrl, discoveryUrl }: ProviderKeysOptions): Promise<string> {
+  const usual = `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const found = await fetchJson(discoveryUrl ?? usual)
   const { issuer, jwks_uri: address } = (found ?? {}) as { readonly issuer?: unknown; readonly jwks_uri?: unknown }
   if (issuer !== issuerUrl) throw new Error(`The provider calls itself ${JSON.stringify(issuer)}, not "${issuerUrl}"`)
   if (typeof address !== 'string' || !address.startsWith('https://')) {

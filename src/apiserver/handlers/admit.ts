@@ -28,6 +28,7 @@ export async function admitBody(
     user: call.user,
     objects: services.objects,
     warn: (text) => call.warn(text),
+    annotate: call.audit && ((key, value) => call.audit?.annotate(key, value)),
     signal: call.signal,
   }
   await services.admission.mutate(attributes)

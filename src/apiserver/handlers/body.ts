@@ -1,49 +1,84 @@
+import { YamlError } from '#lib/yaml-error.ts'
+import type { ReadYaml } from '#lib/yaml-reader.ts'
 import type { FieldValidation } from '#meta/codec/decode.ts'
 /** The body of a write: decoded into canonical form, checked against what the path says, with defaults. */
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
-import { badRequestText, decodeObject } from '#meta/codec/object.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
+import { badRequestText, decodeObject, yamlFailure } from '#meta/codec/object.ts'
+import { type GroupVersionKind, internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { badRequestError, failure, requestEntityTooLargeError } from '#meta/status-errors.ts'
+import { badRequestError, failure, requestEntityTooLargeError, tooManyRequestsError } from '#meta/status-errors.ts'
 
 import type { Call } from '../call.ts'
 import type { User } from '../registry/resource.ts'
 import type { Services, WriteRequest } from '../registry/services.ts'
+import { applyDefaults } from './defaults.ts'
+import { dropRepeatedOwners } from './owner-references.ts'
 import type { View } from './view.ts'
 
 /** The decoded body, in the version of the request. `kind` is the body's: another than the resource's for subresources. */
-export function decodeBody(
+export async function decodeBody(
   call: Call,
-  { services }: View,
+  view: View,
   kind: GroupVersionKind,
   fieldValidation: string | undefined,
 ): Promise<KubeObject> {
-  return decodeReviewBody(call, services, kind, fieldValidation)
+  const object = await decodeNoting(call, view.services, { kind, fieldValidation }, (copy) => {
+    if (kind === view.representation.kind) applyDefaults(view, copy)
+  })
+  dropRepeatedOwners(object.metadata, (text) => call.warn(text))
+  return object
 }
 
 /** The same where there is no stored resource. */
-export async function decodeReviewBody(
+export function decodeReviewBody(
   call: Call,
   services: Services,
   kind: GroupVersionKind,
   fieldValidation: string | undefined,
+): Promise<KubeObject> {
+  return decodeNoting(call, services, { kind, fieldValidation })
+}
+
+interface Wanted {
+  readonly kind: GroupVersionKind
+  readonly fieldValidation: string | undefined
+}
+
+async function decodeNoting(
+  call: Call,
+  services: Services,
+  { kind, fieldValidation }: Wanted,
+  complete?: (copy: KubeObject) => void,
 ): Promise<KubeObject> {
   const mediaType = negotiateContentType(call.header('content-type'), MEDIA_TYPES)
   if (isRefusal(mediaType)) throw failure(mediaType)
   const bytes = await call.body()
   const validation = validationOf(fieldValidation)
   try {
+    const yaml = mediaType === 'application/yaml' ? await readYaml(call, services, bytes) : undefined
     const { object, offences } = decodeObject(bytes, mediaType, {
+      ...(yaml === undefined ? {} : { yaml }),
       schemaFor: services.schemaFor,
       validation,
       defaultKind: kind,
-      expected: { ...kind, internalType: internalType(kind) },
+      expected: { ...kind, internalType: internalTypeOf(kind) },
     })
     for (const offence of offences) call.warn(offence)
+    call.audit?.body(object as unknown as KubeObject, complete)
     return object as unknown as KubeObject
   } catch (cause) {
     throw codecFailure(cause, kind, bytes)
+  }
+}
+
+/** Large documents are read elsewhere: nobody else waits for them. Throws CodecError, or 429 when there are too many. */
+export async function readYaml(call: Call, { yaml }: Services, bytes: Buffer): Promise<ReadYaml> {
+  try {
+    return await yaml.read(bytes, call.signal)
+  } catch (cause) {
+    if (cause instanceof YamlError && cause.code === 'busy') throw tooManyRequestsError(cause.message, 1)
+    throw yamlFailure(cause)
   }
 }
 
@@ -57,17 +92,11 @@ export function validationOf(text: string | undefined): FieldValidation {
   return text === 'Strict' || text === 'Ignore' ? text : 'Warn'
 }
 
-/** `core.ConfigMap`: upstream's name of the version-less type, which some error texts show. */
-function internalType({ group, kind }: GroupVersionKind): string {
-  return `${group === '' ? 'core' : group.split('.')[0]}.${kind}`
-}
-
-/** The namespace of the body must be the path's; an empty one becomes it. */
+/** The namespace of the body must be the path's; an empty one becomes it. Where there is none, what is said is dropped. */
 export function settleNamespace(object: KubeObject, { info }: Call, namespaced: boolean): void {
   const { metadata } = object
   const own = metadata.namespace ?? ''
   if (!namespaced) {
-    if (own !== '') throw badRequestError('namespace must not be set on cluster-scoped objects')
     delete metadata.namespace
     return
   }
@@ -95,6 +124,7 @@ export function writeRequestOf(call: Call, view: View, options: WriteOptions): W
     manager: options.fieldManager ?? managerFromAgent(call.header('user-agent')),
     options: { ...options },
     warn: (text) => call.warn(text),
+    annotate: call.audit && ((key, value) => call.audit?.annotate(key, value)),
     signal: call.signal,
   }
 }

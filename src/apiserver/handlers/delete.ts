@@ -1,7 +1,7 @@
 /** DELETE of one object, and of all that a selection finds. */
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
-import { badRequestText, decodeObject } from '#meta/codec/object.ts'
+import { decodeObject } from '#meta/codec/object.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { decodeDeleteOptions, type DeleteOptions, invalidOptionsError, validateDeleteOptions } from '#meta/options.ts'
 import { badRequestError, failure } from '#meta/status-errors.ts'
@@ -48,6 +48,7 @@ async function deleteOptionsOf(call: Call, view: View): Promise<DeleteOptions> {
   const options = body.length === 0 ? decodeDeleteOptions(call.query) : decodeOptions(call, view, body)
   const errors = validateDeleteOptions(options)
   if (errors.length > 0) throw invalidOptionsError('DeleteOptions', errors)
+  for (const warning of view.resource.deletionWarnings?.(options) ?? []) call.warn(warning)
   return options
 }
 
@@ -61,9 +62,12 @@ function decodeOptions(call: Call, { services, representation }: View, body: Buf
     // Clients write it as v1, as meta.k8s.io/v1 or as the group version they talk to; it is the same everywhere.
     const schemaFor = (gvk: typeof meta): ReturnType<typeof services.schemaFor> =>
       gvk.kind === 'DeleteOptions' ? services.schemaFor(meta) : services.schemaFor(gvk)
-    return decodeObject(body, mediaType, { schemaFor, defaultKind }).object
+    const { object } = decodeObject(body, mediaType, { schemaFor, defaultKind })
+    // Upstream's name of its version-less type.
+    call.audit?.body({ ...object, apiVersion: 'meta.k8s.io/__internal' } as unknown as KubeObject)
+    return object
   } catch (cause) {
-    throw cause instanceof CodecError ? badRequestError(badRequestText(cause, 'DeleteOptions', body)) : cause
+    throw cause instanceof CodecError ? badRequestError(cause.message) : cause
   }
 }
 

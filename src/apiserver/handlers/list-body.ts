@@ -143,7 +143,7 @@ export async function compressed(call: Call, answer: Answer): Promise<Answer> {
 }
 
 /** By upstream's simple rule: the word itself, without a quality. */
-function acceptsGzip(call: Call): boolean {
+export function acceptsGzip(call: Call): boolean {
   const accepted = call.header('accept-encoding')
   return accepted !== '' && accepted.split(',').some((coding) => coding.trim() === 'gzip')
 }

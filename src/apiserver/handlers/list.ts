@@ -2,7 +2,8 @@
  * GET of a collection. Consistent by default; an older revision when the client asks for one or goes on with a paged
  * list. Inside the cache's window older states come from the cache, beyond it from the backend.
  */
-import { contentTypeOf } from '#meta/codec/negotiate.ts'
+import { contentTypeOf, notAnObject } from '#meta/codec/negotiate.ts'
+import { internalTypeOf } from '#meta/kind.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
@@ -16,7 +17,7 @@ import { decodeContinue, encodeContinue } from './continue-token.ts'
 import { compressed, listAnswer, runsOf, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { tableOf } from './table.ts'
-import { freshen, parseVersion, reach } from './versions.ts'
+import { freshen, parseListVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
@@ -24,7 +25,9 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
   const options = listOptionsOf(call)
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
-  const isTable = form.negotiated.as?.kind === 'Table'
+  const as = form.negotiated.as?.kind
+  if (as === 'PartialObjectMetadata') throw failure(notAnObject(listTypeOf(view)))
+  const isTable = as === 'Table'
   const items = isTable ? undefined : view.representation.itemForm(form)
   const contentType = contentTypeOf(form.negotiated)
   if (items !== undefined && isWhole(start, view)) {
@@ -36,6 +39,12 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
   if (isTable) return compressed(call, tableOf(call, view, { entries, metadata, form }))
   if (items === undefined) return compressed(call, view.representation.list(entries, metadata, form))
   return listAnswer(call, { contentType, form: items, metadata, runs: runsOf(entries, items) })
+}
+
+/** Upstream's name of the list's type: `*core.ConfigMapList`. */
+function listTypeOf({ representation }: View): string {
+  const { group, listKind } = representation.kind
+  return `*${internalTypeOf({ group, kind: listKind })}`
 }
 
 /** Everything as it is now: no page can be left for later. */
@@ -102,14 +111,14 @@ async function startOf(call: Call, { services, store }: View, options: ListOptio
   const limit = Math.max(0, options.limit ?? 0)
   if (!store.collection.isLoaded) await store.collection.ready
   if (options.continue !== undefined) {
-    const version = parseVersion(options.resourceVersion)
+    const version = parseListVersion(options.resourceVersion)
     if (version !== undefined && version !== 0)
       throw badRequestError('specifying resource version is not allowed when using continue')
     const token = decodeContinue(options.continue)
     await freshen(cache, call)
     return { revision: token.revision < 0 ? undefined : token.revision, after: token.after, limit }
   }
-  const version = parseVersion(options.resourceVersion)
+  const version = parseListVersion(options.resourceVersion)
   if (version === undefined) {
     await freshen(cache, call)
     return { revision: undefined, after: undefined, limit }

@@ -5,14 +5,14 @@
  */
 import { applyJsonPatch, JsonPatchError } from '#lib/json-patch.ts'
 import { JsonError } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson, stringifyJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
-import { parseYaml } from '#lib/yaml.ts'
-import { applyConfig, trackUpdate, TypedPatchError } from '#meta/apply/field-manager.ts'
+import { applyConfig, type FieldRequest, trackUpdate, TypedPatchError } from '#meta/apply/field-manager.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
-import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
+import { clearsManagedFields } from '#meta/codec/object.ts'
+import { apiVersionOf, type GroupResource, type GroupVersionKind } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, type PatchOptions, patchOptionsQuery, validatePatchOptions } from '#meta/options.ts'
 import { printGo } from '#meta/patch/json-map.ts'
@@ -20,71 +20,102 @@ import { StrategicMergeError } from '#meta/patch/strategic-merge-error.ts'
 import { strategicMerge } from '#meta/patch/strategic-merge.ts'
 import { decodeQuery } from '#meta/query.ts'
 import type { StructSchema } from '#meta/schema.ts'
-import { applyConflictError, badRequestError, failure, genericError, invalidError } from '#meta/status-errors.ts'
-import { invalid, verbatim } from '#meta/validation/field-error.ts'
+import {
+  applyConflictError,
+  badRequestError,
+  failure,
+  genericError,
+  invalidError,
+  modifiedError,
+  requestEntityTooLargeError,
+} from '#meta/status-errors.ts'
+import { invalid } from '#meta/validation/field-error.ts'
 
 import type { Answer, Call } from '../call.ts'
-import type { Transform } from '../registry/store.ts'
-import { validationOf, writeRequestOf } from './body.ts'
+import type { Services } from '../registry/services.ts'
+import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
+import { settleName } from './update.ts'
+import { expectedVersion } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 type JsonMap = Record<string, unknown>
 
 export async function patchObject(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
+  const { representation, services, store, resource } = view
+  const { options, isApply, change } = await readPatch(call, services, {
+    kind: representation.kind,
+    resource: { group: resource.kind.group, resource: resource.kind.plural },
+    applyDefaults: (object) => applyDefaults(view, object),
+    fieldRequest: (live, asked) => store.fieldRequest(writeRequestOf(call, view, asked), live),
+  })
+  const terms = { mayCreate: isApply && call.info.subresource === '' }
+  const { entry, created } = await store.update(writeRequestOf(call, view, options), call.info.name, change, terms)
+  return representation.object(entry, form, created ? 201 : 200)
+}
+
+/** What a patch is for: objects of one kind, as the client sees them. */
+export interface PatchTarget {
+  readonly kind: GroupVersionKind & { readonly namespaced: boolean }
+  /** Named when somebody else was faster. */
+  readonly resource: GroupResource
+  applyDefaults(object: KubeObject): void
+  /** For following who owns which field; `live` is what is being patched. */
+  fieldRequest(live: KubeObject, options: PatchOptions): FieldRequest
+}
+
+/** A patch that was read, whatever its language. */
+export interface ReadPatch {
+  readonly options: PatchOptions
+  readonly isApply: boolean
+  /** What it makes of an object: in canonical form, with defaults, its fields tracked. Throws StatusError. */
+  readonly change: (live: KubeObject) => KubeObject
+}
+
+/** The patch in the body of `call`. Throws StatusError for what can be refused without knowing the object. */
+export async function readPatch(call: Call, services: Services, target: PatchTarget): Promise<ReadPatch> {
   const type = negotiatePatch(call.header('content-type'), 'builtin')
   if (isRefusal(type)) throw failure(type)
   const options = decodeQuery(patchOptionsQuery, call.query)
-  const apply = type === 'application/apply-patch+yaml'
-  const errors = validatePatchOptions(options, { apply })
+  const isApply = type === 'application/apply-patch+yaml'
+  const errors = validatePatchOptions(options, { apply: isApply })
   if (errors.length > 0) throw invalidOptionsError('PatchOptions', errors)
-  const patch = { call, view, options, type, body: await call.body() }
-  const transform = apply ? applyTransform(patch) : patchTransform(patch)
-  const terms = { mayCreate: apply && call.info.subresource === '' }
-  const { entry, created } = await view.store.update(
-    writeRequestOf(call, view, options),
-    call.info.name,
-    transform,
-    terms,
-  )
-  return view.representation.object(entry, form, created ? 201 : 200)
+  const patch = { call, services, target, options, type, body: await call.body() }
+  const merge = isApply ? applyMerge(patch, await readConfig(patch)) : patchMerge(patch)
+  const change = (live: KubeObject): KubeObject => {
+    const next = merge(live)
+    const resourceVersion = expectedVersion(next.metadata)
+    // A version that the patch names, and that is not the live one, is a precondition that failed.
+    if (resourceVersion !== '' && resourceVersion !== (live.metadata.resourceVersion ?? '')) {
+      throw modifiedError(target.resource, call.info.name)
+    }
+    return next
+  }
+  return { options, isApply, change }
 }
 
 interface Patch {
   readonly call: Call
-  readonly view: View
+  readonly services: Services
+  readonly target: PatchTarget
   readonly options: PatchOptions
   readonly type: PatchType
   readonly body: Buffer
 }
 
-function patchTransform(patch: Patch): Transform {
-  const { view, type } = patch
-  const parsed = parsePatch(patch)
-  const { kind } = view.representation
-  return (live) => {
-    const patched = patchErrors(kind, patch.call.info.name, () =>
-      applyTo(view.services.schemaFor(kind), live, parsed, type),
-    )
-    const next = decodePatched(patch, patched)
-    applyDefaults(view, next)
-    const { resourceVersion = '' } = next.metadata
-    // A version that the patch names, and that is not the live one, is a precondition that failed.
-    if (resourceVersion !== '' && resourceVersion !== live.metadata.resourceVersion) throw staleVersion(view, live)
-    return trackUpdate(view.store.fieldRequest(writeRequestOf(patch.call, view, patch.options), live), next)
-  }
-}
+type Merge = (live: KubeObject) => KubeObject
 
-function staleVersion(view: View, { metadata }: KubeObject): Error {
-  const { group, plural } = view.resource.kind
-  const message = `Operation cannot be fulfilled on ${plural}${group === '' ? '' : `.${group}`} "${metadata.name}": the object has been modified; please apply your changes to the latest version and try again`
-  return failure({
-    code: 409,
-    reason: 'Conflict',
-    message,
-    details: { name: metadata.name ?? '', ...(group === '' ? {} : { group }), kind: plural },
-  })
+function patchMerge(patch: Patch): Merge {
+  const { call, services, target, options, type } = patch
+  const parsed = parsePatch(patch)
+  return (live) => {
+    const schema = services.schemaFor(target.kind)
+    const next = decodePatched(patch, () => patchErrors(() => applyTo(schema, live, parsed, type)))
+    settleIdentity(next, call, target.kind.namespaced)
+    target.applyDefaults(next)
+    return trackUpdate(target.fieldRequest(live, options), next)
+  }
 }
 
 function parsePatch({ body }: Patch): unknown {
@@ -100,38 +131,55 @@ function applyTo(schema: StructSchema | undefined, live: KubeObject, patch: unkn
   const target = deepCopy(live) as unknown as JsonMap
   switch (type) {
     case 'application/json-patch+json':
-      return applyJsonPatch(target as never, patch as never)
+      return applyJsonPatch(target as never, requireOperations(patch) as never)
     case 'application/merge-patch+json':
-      return applyMergePatch(target as never, requireObject(patch) as never)
+      if (patch === null) throw badRequestError('Invalid JSON Patch')
+      return applyMergePatch(target as never, requireObject(patch, 'error decoding patch: ') as never)
     default: {
       if (schema === undefined) throw failure({ code: 415, message: 'There is no schema to merge by' })
-      return strategicMerge(schema, target, requireObject(patch))
+      return strategicMerge(schema, target, patch === null ? {} : requireObject(patch))
     }
   }
 }
 
-function requireObject(patch: unknown): JsonMap {
-  if (typeof patch === 'object' && patch !== null && !Array.isArray(patch)) return patch as JsonMap
+/** Null is left to whoever reads the operations. */
+function requireOperations(patch: unknown): unknown {
+  if (Array.isArray(patch) || patch === null) return patch
+  const type = typeof patch === 'boolean' ? 'bool' : typeof patch
   throw badRequestError(
-    'error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
+    `error decoding patch: json: cannot unmarshal ${type} into Go value of type []handlers.jsonPatchOp`,
   )
 }
 
-/** What patching can run into, in the API's words. */
-function patchErrors(kind: GroupVersionKind, name: string, work: () => unknown): unknown {
+function requireObject(patch: unknown, prefix = ''): JsonMap {
+  if (isMap(patch)) return patch
+  const type = Array.isArray(patch) ? 'array' : typeof patch === 'boolean' ? 'bool' : typeof patch
+  throw badRequestError(`${prefix}json: cannot unmarshal ${type} into Go value of type map[string]interface {}`)
+}
+
+/** What patching can run into, in the API's words. `shown` is how an error shows the patch. */
+function patchErrors(work: () => unknown, shown: () => string = () => ''): unknown {
   try {
     return work()
   } catch (cause) {
     if (cause instanceof JsonPatchError) throw jsonPatchFailure(cause)
     if (cause instanceof StrategicMergeError) throw strategicFailure(cause)
-    if (cause instanceof CodecError) throw invalidError(kind, name, [invalid('patch', cause.message, cause.message)])
+    if (cause instanceof CodecError) throw invalidPatch(shown(), cause.message)
+    // Merging goes as deep as the patch does: further than the stack, no object of ours reaches.
+    if (cause instanceof JsonError || cause instanceof RangeError) throw badRequestError(TOO_DEEP)
     throw cause
   }
 }
 
+const TOO_DEEP = 'error decoding patch: json: exceeded max depth'
+
+/** Upstream names neither the kind nor the object here. */
+function invalidPatch(shown: string, why: string): Error {
+  return invalidError({ group: '', kind: '' }, '', [invalid('patch', shown, why)])
+}
+
 function jsonPatchFailure({ code, message }: JsonPatchError): Error {
-  if (code === 'operations' || code === 'copies')
-    return failure({ code: 413, reason: 'RequestEntityTooLarge', message })
+  if (code === 'operations' || code === 'copies') return requestEntityTooLargeError(message)
   return genericError({ code: 422, method: 'PATCH' })
 }
 
@@ -140,50 +188,71 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
   return code === 'unprocessable' ? genericError({ code: 422, method: 'PATCH' }) : failure({ code: 500, message })
 }
 
-/** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
-function decodePatched(patch: Patch, patched: unknown): KubeObject {
-  const { call, view, options } = patch
-  const { kind } = view.representation
-  const schema = view.services.schemaFor(kind)
+/**
+ * The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. `make` is
+ * asked again when the object has to be shown: decoding takes it apart.
+ */
+function decodePatched(patch: Patch, make: () => unknown): KubeObject {
+  const { call, services, target, options } = patch
+  const { kind } = target
+  const schema = services.schemaFor(kind)
+  const patched = make()
   if (schema === undefined) return patched as KubeObject
   const offences: string[] = []
   const validation = validationOf(options.fieldValidation)
-  const object = patchErrors(kind, call.info.name, () =>
-    decodeValue(schema, patched, validation, { offences }),
-  ) as KubeObject
+  const shown = (): string => patchText(patch, make())
+  const clears = clearsManagedFields(patched)
+  const object = patchErrors(() => decodeValue(schema, patched, validation, { offences }), shown) as KubeObject
+  if (clears) object.metadata.managedFields = []
   if (validation === 'Strict' && offences.length > 0) {
-    const text = `strict decoding error: ${offences.join(', ')}`
-    throw invalidError(kind, call.info.name, [invalid('patch', verbatim(`"${patchText(patch)}"`), text)])
+    throw invalidPatch(shown(), `strict decoding error: ${offences.join(', ')}`)
   }
   for (const offence of offences) call.warn(offence)
   return { ...object, kind: kind.kind, apiVersion: apiVersionOf(kind) }
 }
 
-/** The patch as an error shows it: strategic ones as Go prints a map, the others as they came. */
-function patchText(patch: Patch): string {
-  const strategic = patch.type === 'application/strategic-merge-patch+json'
-  return strategic ? printGo(parsePatch(patch)) : patch.body.toString('utf8')
+/** The patch as an error shows it: strategic ones as Go prints a map, of the others what came out of them. */
+function patchText(patch: Patch, patched: unknown): string {
+  const parsed = patch.type === 'application/apply-patch+yaml' ? {} : parsePatch(patch)
+  if (patch.type === 'application/strategic-merge-patch+json') return printGo(parsed)
+  return stringifyJson(sortTouched(patched, parsed))
 }
 
-function applyTransform(patch: Patch): Transform {
-  const { call, view, options, body } = patch
-  const { kind } = view.representation
-  const config = parseConfig(body)
-  const { apiVersion = '', metadata } = config
+/** Go has maps where the patch has been, and shows their keys in order; the rest is as it was. */
+function sortTouched(value: unknown, patch: unknown): unknown {
+  if (!isMap(value)) return value
+  const deeper = isMap(patch) ? patch : {}
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(
+    fields.map(([name, part]) => [name, Object.hasOwn(deeper, name) ? sortTouched(part, deeper[name]) : part]),
+  )
+}
+
+function isMap(value: unknown): value is JsonMap {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+type Config = Partial<KubeObject> & { metadata?: KubeObject['metadata'] }
+
+function applyMerge(patch: Patch, config: Config): Merge {
+  const { call, target, options } = patch
+  const { kind } = target
+  const { metadata } = config
+  // Anything can stand there: nothing has looked at it yet.
+  const apiVersion = typeof config.apiVersion === 'string' ? config.apiVersion : ''
   if (config.kind !== kind.kind || apiVersion !== apiVersionOf(kind)) {
     const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion]
-    throw badRequestError(`invalid object type: ${group}/${version}, Kind=${config.kind ?? kind.kind}`)
+    throw badRequestError(`invalid object type: ${group}/${version}, Kind=${config.kind ?? ''}`)
   }
   if ((metadata?.managedFields ?? null) !== null) throw badRequestError('metadata.managedFields must be nil')
   const whole = { ...config, metadata: metadata ?? {} }
   return (live) => {
-    const request = view.store.fieldRequest(writeRequestOf(call, view, options), live)
     try {
-      const result = applyConfig(request, whole, options.force ?? false)
+      const result = applyConfig(target.fieldRequest(live, options), whole, options.force ?? false)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
-      const next = decodePatched(patch, result.object)
+      const next = decodePatched(patch, () => result.object)
       settleIdentity(next, call, kind.namespaced)
-      applyDefaults(view, next)
+      target.applyDefaults(next)
       return next
     } catch (cause) {
       throw cause instanceof TypedPatchError ? failure({ code: 500, message: cause.message }, { cause }) : cause
@@ -192,20 +261,13 @@ function applyTransform(patch: Patch): Transform {
 }
 
 /** The path says which object it is; a body that says another is refused. */
-function settleIdentity({ metadata }: KubeObject, { info }: Call, namespaced: boolean): void {
-  const { name = info.name, namespace = info.namespace } = metadata
-  if (name !== info.name) {
-    throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
-  }
-  if (namespaced && namespace !== info.namespace) {
-    throw badRequestError('the namespace of the provided object does not match the namespace sent on the request')
-  }
-  metadata.name = info.name
-  if (namespaced) metadata.namespace = info.namespace
+function settleIdentity(object: KubeObject, call: Call, namespaced: boolean): void {
+  settleNamespace(object, call, namespaced)
+  settleName(object, call)
 }
 
-function parseConfig(body: Buffer): Partial<KubeObject> & { metadata?: KubeObject['metadata'] } {
-  const value = parseJsonConfig(body) ?? parseYamlConfig(body)
+async function readConfig({ call, services, body }: Patch): Promise<Config> {
+  const value = parseJsonConfig(body) ?? (await readYamlConfig(call, services, body))
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   throw badRequestError('error decoding YAML: the patch is not an object')
 }
@@ -216,41 +278,20 @@ function parseJsonConfig(body: Buffer): unknown {
   try {
     return parseJson(body)
   } catch (cause) {
-    if (cause instanceof JsonError) return undefined
-    throw cause
+    if (!(cause instanceof JsonError)) throw cause
+    if (cause.code === 'limit') throw requestEntityTooLargeError(cause.message)
+    return undefined
   }
 }
 
 const OPENING_BRACE = 0x7b
 
-function parseYamlConfig(body: Buffer): unknown {
+async function readYamlConfig(call: Call, services: Services, body: Buffer): Promise<unknown> {
   try {
-    return parseYaml(body)
+    return (await readYaml(call, services, body)).value
   } catch (cause) {
-    throw badRequestError(`error decoding YAML: ${(cause as Error).message}`)
-  }
-}
-
-/** A patch of a Scale: made by the same rules, applied to the view instead of the object. */
-export async function patchScaleBody(
-  call: Call,
-  view: View,
-): Promise<{ readonly apply: (live: KubeObject) => KubeObject; readonly options: PatchOptions }> {
-  const type = negotiatePatch(call.header('content-type'), 'builtin')
-  if (isRefusal(type)) throw failure(type)
-  const options = decodeQuery(patchOptionsQuery, call.query)
-  const errors = validatePatchOptions(options, { apply: type === 'application/apply-patch+yaml' })
-  if (errors.length > 0) throw invalidOptionsError('PatchOptions', errors)
-  const body = await call.body()
-  if (type === 'application/apply-patch+yaml') {
-    const config = parseConfig(body)
-    return { options, apply: (live) => applyMergePatch(live as never, config as never) as unknown as KubeObject }
-  }
-  const parsed = parsePatch({ call, view, options, type, body })
-  const scale = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
-  const schema = view.services.schemaFor(scale)
-  return {
-    options,
-    apply: (live) => patchErrors(scale, call.info.name, () => applyTo(schema, live, parsed, type)) as KubeObject,
+    if (!(cause instanceof CodecError)) throw cause
+    if (cause.code === 'limit') throw requestEntityTooLargeError(cause.message)
+    throw badRequestError(`error decoding YAML: ${cause.message}`)
   }
 }

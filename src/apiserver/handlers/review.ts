@@ -11,6 +11,15 @@ import { Representation } from '../representation.ts'
 import { decodeReviewBody, settleNamespace } from './body.ts'
 import { formOf } from './view.ts'
 
+/** Only the server sets these; what is sent is not looked at. */
+const SYSTEM_FIELDS = [
+  'creationTimestamp',
+  'deletionGracePeriodSeconds',
+  'deletionTimestamp',
+  'selfLink',
+  'uid',
+] as const
+
 export async function answerReview(call: Call, review: Review, services: Services): Promise<Answer> {
   const { kind } = review
   if (call.info.verb !== 'create')
@@ -21,9 +30,11 @@ export async function answerReview(call: Call, review: Review, services: Service
   if (optionErrors.length > 0) throw invalidOptionsError('CreateOptions', optionErrors)
   const object = await decodeReviewBody(call, services, kind, options.fieldValidation)
   settleNamespace(object, call, kind.namespaced)
+  for (const field of SYSTEM_FIELDS) delete object.metadata[field]
   review.applyDefaults?.(object, services)
   const errors = review.validate?.(object, services) ?? []
-  if (errors.length > 0) throw invalidError({ group: kind.group, kind: kind.kind }, object.metadata.name ?? '', errors)
+  // Upstream's reviews say neither their kind nor a name when they refuse.
+  if (errors.length > 0) throw invalidError({ group: kind.group, kind: '' }, '', errors)
   const context = {
     ...services,
     user: call.user,

@@ -1,27 +1,32 @@
-/** `scale`: the number of replicas of a workload, as autoscalers and `kubectl scale` read and write it. */
-import { trackUpdate } from '#meta/apply/field-manager.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
-import { deepCopy, type KubeObject } from '#meta/object.ts'
+/**
+ * `scale`: the number of replicas of a workload, as autoscalers and `kubectl scale` read and write it. A write shows the
+ * live workload as a Scale, lets the request change that, and writes the workload.
+ */
+import type { JsonObject } from '#lib/json-value.ts'
+import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
+import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
-import { invalidError } from '#meta/status-errors.ts'
+import { conflictError, invalidError, notFoundError } from '#meta/status-errors.ts'
+import { nameIsSubdomain } from '#meta/validation/names.ts'
+import { validateObjectMeta } from '#meta/validation/object-meta.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 
 import type { Answer, Call } from '../call.ts'
-import type { Entry } from '../registry/entry.ts'
-import type { Transform } from '../registry/store.ts'
-import { decodeBody, writeRequestOf } from './body.ts'
+import { ageColumn, nameColumn } from '../registry/columns.ts'
+import type { Column, ScaleRules } from '../registry/resource.ts'
+import { SCALE, type Scale, scaleForWrite, scaleOf, withScale } from '../registry/scale.ts'
+import type { Transform, UpdateTerms } from '../registry/store.ts'
+import type { Form } from '../representation.ts'
+import { decodeBody, settleNamespace, type WriteOptions, writeRequestOf } from './body.ts'
 import { readEntry } from './get.ts'
-import { patchScaleBody } from './patch.ts'
+import { readPatch } from './patch.ts'
+import { columnsOf, includedObject, rowObject, tableObject } from './table.ts'
+import { settleName } from './update.ts'
+import { expectedVersion } from './versions.ts'
 import { formOf, type View } from './view.ts'
-
-/** The body of `scale`, whatever the workload. */
-const SCALE: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
-
-interface Scale extends KubeObject {
-  spec: { replicas?: number }
-  status: { replicas: number; selector?: string }
-}
 
 type Handler = (call: Call, view: View) => Promise<Answer>
 
@@ -33,7 +38,8 @@ export const scaleHandlers: Readonly<Record<string, Handler>> = {
 
 async function getScale(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
-  return view.representation.value(scaleOf(view, await readEntry(call, view)), form, 200)
+  const { object } = await readEntry(call, view)
+  return answer(call, view, scaleOf(rulesOf(view), object), form)
 }
 
 async function updateScale(call: Call, view: View): Promise<Answer> {
@@ -41,58 +47,114 @@ async function updateScale(call: Call, view: View): Promise<Answer> {
   const errors = validateUpdateOptions(options)
   if (errors.length > 0) throw invalidOptionsError('UpdateOptions', errors)
   const scale = (await decodeBody(call, view, SCALE, options.fieldValidation)) as Scale
-  const { resourceVersion = '' } = scale.metadata
-  return writeScale(call, view, () => scale, { ...options, ...(resourceVersion === '' ? {} : { resourceVersion }) })
+  settleNamespace(scale, call, SCALE.namespaced)
+  settleName(scale, call)
+  const { uid = '' } = scale.metadata
+  const resourceVersion = expectedVersion(scale.metadata)
+  const terms = { ...(resourceVersion !== '' && { resourceVersion }), ...(uid !== '' && { uid }) }
+  const change = (live: Scale): Scale => trackUpdate(fieldRequestOf(call, view, options, live), scale)
+  return writeScale(call, view, { options, terms, change })
 }
 
 async function patchScale(call: Call, view: View): Promise<Answer> {
-  const { apply, options } = await patchScaleBody(call, view)
-  return writeScale(call, view, (live) => apply(live) as Scale, options)
+  const { group, plural } = view.resource.kind
+  const { options, change } = await readPatch(call, view.services, {
+    kind: SCALE,
+    resource: { group, resource: plural },
+    applyDefaults: () => undefined,
+    fieldRequest: (live, asked) => fieldRequestOf(call, view, asked, live),
+  })
+  return writeScale(call, view, { options, terms: {}, change })
 }
 
-interface ScaleTerms {
-  readonly dryRun?: readonly string[]
-  readonly fieldManager?: string
-  readonly resourceVersion?: string
+interface ScaleWrite {
+  readonly options: WriteOptions
+  readonly terms: UpdateTerms
+  /** What the request makes of the Scale, with its fields tracked. */
+  readonly change: (live: Scale) => Scale
 }
 
-async function writeScale(call: Call, view: View, change: (live: Scale) => Scale, terms: ScaleTerms): Promise<Answer> {
+async function writeScale(call: Call, view: View, { options, terms, change }: ScaleWrite): Promise<Answer> {
   const form = formOf(call, 'object')
-  const request = { ...writeRequestOf(call, view, terms), subresource: 'scale' }
+  const rules = rulesOf(view)
+  const { kind } = view.representation
+  const { name } = call.info
   const transform: Transform = (live) => {
-    const next = deepCopy(live)
-    const scale = change(scaleFrom(view, live))
-    const replicas = scale.spec?.replicas ?? 0
-    const errors = nonNegative('spec.replicas', replicas)
-    if (errors.length > 0) throw invalidError({ group: SCALE.group, kind: 'Scale' }, call.info.name, errors)
-    view.resource.scale?.setReplicas(next, replicas)
-    return trackUpdate(view.store.fieldRequest(request, live), next)
+    const scale = change(scaleForWrite(rules, live, kind))
+    checkScale(view, scale, live)
+    return withScale(rules, live, scale, kind)
   }
-  // The object is written as a whole: scale is a view of it, and its rules are those of the object.
-  const { entry } = await view.store.update(
-    { ...request, subresource: '' },
-    call.info.name,
-    transform,
-    terms.resourceVersion === undefined ? {} : { resourceVersion: terms.resourceVersion },
-  )
-  return view.representation.value(scaleOf(view, entry), form, 200)
+  const { entry } = await storeOf(view).update(writeRequestOf(call, view, options), name, transform, terms)
+  return answer(call, view, scaleOf(rules, entry.object), form)
 }
 
-function scaleOf(view: View, entry: Entry): Scale {
-  return scaleFrom(view, entry.object)
+/** The Scale's own rules; those of the workload follow when it is written. */
+function checkScale(view: View, { metadata, spec }: Scale, live: KubeObject): void {
+  const { name = '', uid = '' } = live.metadata
+  const errors = [
+    ...validateObjectMeta(metadata, { namespaced: true, name: nameIsSubdomain }),
+    ...nonNegative('spec.replicas', spec?.replicas),
+  ]
+  if (errors.length > 0) throw invalidError(SCALE, name, errors)
+  const asked = metadata.uid ?? ''
+  if (asked === '' || asked === uid) return
+  const { group, plural } = view.resource.kind
+  const why = `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${uid}`
+  throw conflictError({ group, resource: `${plural}/scale` }, name, why)
 }
 
-function scaleFrom({ resource }: View, object: KubeObject): Scale {
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-  const rules = resource.scale
-  const replicas = rules?.replicas(object) ?? 0
-  const selector = rules?.selector(object) ?? ''
-  const metadata = { name, namespace, uid, resourceVersion, creationTimestamp } as KubeObject['metadata']
+/** Scale has one version, and no field that a request could not set. */
+function fieldRequestOf(call: Call, view: View, options: WriteOptions, live: KubeObject): FieldRequest {
+  const { schemaFor, clock } = view.services
+  const schema = schemaFor(SCALE)
+  const { manager, subresource } = writeRequestOf(call, view, options)
   return {
-    kind: 'Scale',
-    apiVersion: 'autoscaling/v1',
-    metadata: Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== undefined)),
-    spec: replicas === 0 ? {} : { replicas },
-    status: { replicas: rules?.statusReplicas(object) ?? 0, ...(selector === '' ? {} : { selector }) },
+    kind: {
+      typeOf: (apiVersion) => (apiVersion === apiVersionOf(SCALE) && schema !== undefined ? { schema } : undefined),
+      convert: (object) => object,
+    },
+    live,
+    manager,
+    subresource,
+    nowMs: clock.now(),
   }
+}
+
+const COLUMNS: readonly Column<Scale>[] = [
+  { ...nameColumn, format: '' },
+  { name: 'Desired', type: 'integer', value: ({ spec }) => spec?.replicas ?? 0 },
+  { name: 'Available', type: 'integer', value: ({ status }) => status?.replicas ?? 0 },
+  ageColumn,
+]
+
+function answer(call: Call, { representation, services }: View, scale: Scale, form: Form): Answer {
+  const { as } = form.negotiated
+  if (as === undefined) return representation.value(scale, form, 200)
+  const { version } = as
+  if (as.kind !== 'Table') return representation.value(partialOf(scale, version as PartialVersion), form, 200)
+  const terms = { include: includedObject(call), version }
+  const cells = COLUMNS.map((column) => column.value(scale, services.clock.now()))
+  const row = { cells, object: rowObject(terms, () => scale) }
+  const { resourceVersion = '' } = scale.metadata
+  const columns = columnsOf({ columns: COLUMNS })
+  return representation.value(tableObject(columns, [row], { resourceVersion }, terms.version), form, 200)
+}
+
+function partialOf(scale: Scale, version: PartialVersion): KubeObject {
+  return partialObject(scale as unknown as JsonObject, version) as unknown as KubeObject
+}
+
+function rulesOf({ resource }: View): ScaleRules<KubeObject> {
+  if (resource.scale === undefined) throw notScaled(resource.kind)
+  return resource.scale
+}
+
+function storeOf({ resource, scaleStore }: View): NonNullable<View['scaleStore']> {
+  if (scaleStore === undefined) throw notScaled(resource.kind)
+  return scaleStore
+}
+
+/** Discovery would not say so of a kind without rules. */
+function notScaled({ group, plural }: View['resource']['kind']): Error {
+  return notFoundError({ group, resource: `${plural}/scale` }, '')
 }

@@ -2,11 +2,13 @@
 import type { JsonObject } from '#lib/json-value.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { contentTypeOf } from '#meta/codec/negotiate.ts'
-import { partialObject } from '#meta/codec/partial.ts'
+import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
 import type { KubeObject, ListMeta } from '#meta/object.ts'
-import { invalidOptionsError, tableOptionsQuery, validateTableOptions } from '#meta/options.ts'
+import { tableOptionsQuery, validateTableOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
-import type { Table, TableColumn, TableRow } from '#meta/table.ts'
+import { badRequestError } from '#meta/status-errors.ts'
+import type { Table, TableCell, TableColumn, TableRow } from '#meta/table.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
@@ -16,41 +18,46 @@ import type { Column, Resource } from '../registry/resource.ts'
 import type { Form } from '../representation.ts'
 import type { View } from './view.ts'
 
+/** Tables are also made of what is not stored. */
+export type TableView = Omit<View, 'store'>
+
 export interface TableParts {
   readonly entries: readonly Entry[]
   readonly metadata: ListMeta
   readonly form: Form
 }
 
-export function tableOf(call: Call, view: View, { entries, metadata, form }: TableParts): Answer {
-  const include = includedObject(call)
-  const nowMs = view.services.clock.now()
+export function tableOf(call: Call, view: TableView, { entries, metadata, form }: TableParts): Answer {
   const version = form.negotiated.as?.version ?? 'v1'
+  const terms = { include: includedObject(call), version, nowMs: view.services.clock.now() }
   const columns = columnsOf(view.resource)
   if (form.negotiated.mediaType === 'application/json' && !form.pretty) {
-    const rows = entries.map((entry) => rowText(view, entry, include, nowMs))
+    const rows = entries.map((entry) => rowText(view, entry, terms))
     const start = latin1(encodeJson(tableObject(columns, [], metadata, version)))
     // What ends an empty table goes behind the rows.
     const body = `${start.slice(0, -NO_ROWS_END.length)}${rows.join(',')}${NO_ROWS_END}\n`
     return { status: 200, contentType: contentTypeOf(form.negotiated), body }
   }
-  const rows = entries.map((entry) => rowOf(view, entry, include, nowMs))
+  const rows = entries.map((entry) => rowOf(view, entry, terms))
   return view.representation.value(tableObject(columns, rows, metadata, version), form, 200)
 }
 
 const NO_ROWS_END = ']}'
 
 /** A row in JSON, as a latin1 string. Its object, which is most of it, is text that was made before. */
-function rowText(view: View, entry: Entry, include: IncludedObject, nowMs: number): string {
+function rowText(view: TableView, entry: Entry, terms: RowTerms): string {
   const { representation } = view
-  const cells = latin1(encodeJson(rowOf(view, entry, 'None', nowMs)))
-  if (include === 'None') return cells
+  const row = latin1(encodeJson(rowOf(view, entry, { ...terms, include: 'None' })))
+  if (terms.include === 'None') return row
   const object =
-    include === 'Object'
+    terms.include === 'Object'
       ? `${representation.prefix}${representation.bodyOf(entry)}`
-      : representation.partialText(entry, 'v1')
-  return `${cells.slice(0, -1)},"object":${object}}`
+      : representation.partialText(entry, terms.version)
+  return `${row.slice(0, -NO_OBJECT.length)}${object}}`
 }
+
+/** How a row without an object ends: a row with one has it in the same place. */
+const NO_OBJECT = 'null}'
 
 export function tableObject(
   columns: TableColumn[] | null,
@@ -74,13 +81,13 @@ export type IncludedObject = 'None' | 'Metadata' | 'Object'
 export function includedObject(call: Call): IncludedObject {
   const options = decodeQuery(tableOptionsQuery, call.query)
   const errors = validateTableOptions(options)
-  if (errors.length > 0) throw invalidOptionsError('TableOptions', errors)
+  if (errors.length > 0) throw badRequestError(`Unable to convert to Table as requested: ${aggregateText(errors)}`)
   return (options.includeObject ?? '') === '' ? 'Metadata' : (options.includeObject as IncludedObject)
 }
 
 const COMMON_COLUMNS: readonly Column<KubeObject>[] = [nameColumn, ageColumn]
 
-export function columnsOf({ columns = COMMON_COLUMNS }: Resource): TableColumn[] {
+export function columnsOf({ columns = COMMON_COLUMNS }: Pick<Resource, 'columns'>): TableColumn[] {
   return columns.map(({ name, type = 'string', format = '', wide = false }) => ({
     name,
     type,
@@ -90,15 +97,41 @@ export function columnsOf({ columns = COMMON_COLUMNS }: Resource): TableColumn[]
   }))
 }
 
-export function rowOf(view: View, entry: Entry, include: IncludedObject, nowMs: number): TableRow {
+export interface RowTerms {
+  readonly include: IncludedObject
+  /** Of meta.k8s.io: the table's, and so that of the metadata in its rows. */
+  readonly version: string
+  readonly nowMs: number
+}
+
+/** `object` is what the row carries, all of it or only metadata; by default the entry's own. */
+export function rowOf(view: TableView, entry: Entry, terms: RowTerms, object?: KubeObject): TableRow {
   const { resource, representation } = view
-  const cells = (resource.columns ?? COMMON_COLUMNS).map((column) => column.value(entry.object, nowMs))
+  const cells = (resource.columns ?? COMMON_COLUMNS).map((column) => harmless(column.value(entry.object, terms.nowMs)))
   const conditions = resource.rowConditions?.(entry.object)
-  const row: TableRow = { cells, ...(conditions === undefined || conditions.length === 0 ? {} : { conditions }) }
-  if (include === 'None') return row
-  const object = representation.objectOf(entry)
   return {
-    ...row,
-    object: include === 'Object' ? object : (partialObject(object as unknown as JsonObject) as unknown as KubeObject),
+    cells,
+    ...(conditions === undefined || conditions.length === 0 ? {} : { conditions }),
+    object: rowObject(terms, () => object ?? representation.objectOf(entry)),
   }
+}
+
+/** What a terminal would obey instead of showing it: control characters, and those that turn the direction of text. */
+const OBEYED = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/u
+const ALL_OBEYED = new RegExp(OBEYED, 'gu')
+
+/** Cells are printed as they are by older clients, and hold what anybody wrote: names, messages (CVE-2021-25743). */
+function harmless(cell: TableCell): TableCell {
+  if (typeof cell !== 'string' || !OBEYED.test(cell)) return cell
+  return cell.replaceAll(ALL_OBEYED, (character) => {
+    if (character === '\n' || character === '\t') return character
+    return character === '\u001B' ? '^[' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
+
+/** What a row carries of an object. */
+export function rowObject({ include, version }: Omit<RowTerms, 'nowMs'>, object: () => KubeObject): KubeObject | null {
+  if (include === 'None') return null
+  if (include === 'Object') return object()
+  return partialObject(object() as unknown as JsonObject, version as PartialVersion) as unknown as KubeObject
 }

@@ -10,6 +10,7 @@ import type { Answer, Call } from '../call.ts'
 import type { Transform } from '../registry/store.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
+import { expectedVersion } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function updateObject(call: Call, view: View): Promise<Answer> {
@@ -22,30 +23,39 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   settleNamespace(object, call, kind.namespaced)
   settleName(object, call)
   applyDefaults(view, object)
-  const { resourceVersion = '', uid = '' } = object.metadata
-  if (resourceVersion === '' && view.resource.putNeedsVersion === true) throw versionRequired(view, call.info.name)
+  const { uid = '' } = object.metadata
+  const resourceVersion = expectedVersion(object.metadata)
+  const needsVersion = resourceVersion === '' && view.resource.putNeedsVersion === true
   const terms = {
     mayCreate: view.resource.putCreates === true && call.info.subresource === '',
     ...(resourceVersion === '' ? {} : { resourceVersion }),
     ...(uid === '' ? {} : { uid }),
   }
   const request = writeRequestOf(call, view, options)
-  const transform: Transform = (live) => trackUpdate(view.store.fieldRequest(request, live), object)
+  const transform: Transform = (live) => {
+    // What is not there yet has no version that could be named.
+    if (needsVersion && live.metadata.uid !== undefined) throw versionRequired(view, call.info.name)
+    return trackUpdate(view.store.fieldRequest(request, live), object)
+  }
   const { entry, created } = await view.store.update(request, call.info.name, transform, terms)
   return view.representation.object(entry, form, created ? 201 : 200)
 }
 
-function settleName({ metadata }: KubeObject, { info }: Call): void {
-  const own = metadata.name ?? ''
-  if (own !== '' && own !== info.name) {
-    throw badRequestError(`the name of the object (${own}) does not match the name on the URL (${info.name})`)
+/** The name of the body must be the path's. */
+export function settleName({ metadata: { name = '' } }: KubeObject, { info }: Call): void {
+  if (name === '') {
+    const which = `the name of the object (${info.name} based on URL)`
+    throw badRequestError(`${which} was undeterminable: name must be provided`)
   }
-  metadata.name = info.name
+  if (name !== info.name) {
+    throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
+  }
 }
 
+/** Upstream's store knows only the plural at this point, and says it in the kind's place. */
 function versionRequired({ resource }: View, name: string): Error {
-  const { group, kind } = resource.kind
-  return invalidError({ group, kind }, name, [
+  const { group, plural } = resource.kind
+  return invalidError({ group, kind: plural }, name, [
     invalid('metadata.resourceVersion', verbatim('0'), 'must be specified for an update'),
   ])
 }

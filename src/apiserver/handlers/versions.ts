@@ -1,6 +1,8 @@
 /** What a client's `resourceVersion` asks of a read, and waiting until the cache can answer it. */
 import type { Clock } from '#lib/clock.ts'
-import { badRequestError, tooLargeResourceVersionError } from '#meta/status-errors.ts'
+import { goQuote } from '#lib/go-text.ts'
+import type { ObjectMeta } from '#meta/object.ts'
+import { badRequestError, failure, tooLargeResourceVersionError } from '#meta/status-errors.ts'
 import type { Revision } from '#storage/backend.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
@@ -9,12 +11,35 @@ import type { Call } from '../call.ts'
 /** How long a version from the future may take to arrive: another server may be ahead of our cache, not by more. */
 const WAIT_MS = 3000
 
-/** Throws 400 with Go's words for what is not a number. Undefined for no version. */
+const MAX_UINT64 = 2n ** 64n - 1n
+
+/** Undefined for no version. What is none is 500 without a reason, as upstream has it, in Go's words. */
 export function parseVersion(text: string | undefined): Revision | undefined {
-  if (text === undefined || text === '') return undefined
-  if (!/^\d+$/.test(text))
-    throw badRequestError(`Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`)
-  return Number(text)
+  const problem = problemOf(text)
+  if (problem !== undefined) throw failure({ code: 500, message: problem })
+  return text === undefined || text === '' ? undefined : Number(text)
+}
+
+/** The same of a list, which answers 400. */
+export function parseListVersion(text: string | undefined): Revision | undefined {
+  const problem = problemOf(text)
+  if (problem !== undefined) throw badRequestError(`invalid resource version: ${problem}`)
+  return parseVersion(text)
+}
+
+function problemOf(text = ''): string | undefined {
+  const isNumber = /^\d*$/.test(text)
+  if (isNumber && (text.length < 20 || BigInt(text) <= MAX_UINT64)) return undefined
+  const quoted = goQuote(text)
+  const why = isNumber ? 'value out of range' : 'invalid syntax'
+  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: ${why}`
+}
+
+/** The version that a write expects; empty for any. Throws what upstream does for one that is none. */
+export function expectedVersion({ resourceVersion = '' }: ObjectMeta): string {
+  if (/^\d*$/.test(resourceVersion)) return resourceVersion
+  const message = `strconv.ParseUint: parsing ${goQuote(resourceVersion)}: invalid syntax`
+  throw failure({ code: 500, message })
 }
 
 /** Waits until the cache has everything acknowledged so far, which it nearly always has: only else is a signal made. */

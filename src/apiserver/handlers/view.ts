@@ -21,6 +21,8 @@ import type { Form, Representation } from '../representation.ts'
 export interface View {
   readonly resource: Resource
   readonly store: Store
+  /** For writes through `scale`, where the kind has it. */
+  readonly scaleStore?: Store
   readonly representation: Representation
   readonly services: Services
 }

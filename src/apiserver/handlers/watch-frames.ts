@@ -19,7 +19,7 @@ import type { Revision } from '#storage/backend.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
 import { bodyAt, type Entry } from '../registry/entry.ts'
-import { columnsOf, type IncludedObject, rowOf, tableObject } from './table.ts'
+import { columnsOf, type IncludedObject, rowObject, rowOf, tableObject } from './table.ts'
 import type { View } from './view.ts'
 
 /** A string is latin1: one character a byte. */
@@ -79,7 +79,8 @@ export class WatchFrames {
     if (as === undefined) return this.#encode('BOOKMARK', own)
     if (!this.#isTable)
       return this.#encode('BOOKMARK', { kind: as.kind, apiVersion: `meta.k8s.io/${as.version}`, metadata })
-    return this.#encode('BOOKMARK', this.#table({ cells: [], object: own }, revision))
+    const object = rowObject({ include: this.#include, version: as.version }, () => own)
+    return this.#encode('BOOKMARK', this.#table({ cells: [], object }, revision))
   }
 
   error(status: object): Frame {
@@ -103,8 +104,11 @@ export class WatchFrames {
     const { as } = this.#negotiated
     const whole = representation.objectOf(entry)
     const object = { ...whole, metadata: { ...whole.metadata, resourceVersion: String(revision) } }
-    if (this.#isTable) return this.#table(rowOf(this.#view, entry, this.#include, services.clock.now()), revision)
     if (as === undefined) return object
+    if (this.#isTable) {
+      const terms = { include: this.#include, version: as.version, nowMs: services.clock.now() }
+      return this.#table(rowOf(this.#view, entry, terms, object), revision)
+    }
     return partialObject(object as unknown as JsonObject, as.version as PartialVersion) as unknown as KubeObject
   }
 

@@ -8,7 +8,7 @@ import type { Random } from '#lib/random.ts'
 import { contentTypeOf, MEDIA_TYPES, negotiateWatch } from '#meta/codec/negotiate.ts'
 import { escapeFieldValue } from '#meta/fields.ts'
 import type { ListOptions } from '#meta/options.ts'
-import { failure, resourceExpiredError } from '#meta/status-errors.ts'
+import { resourceExpiredError } from '#meta/status-errors.ts'
 import type { Revision } from '#storage/backend.ts'
 import type { Reader } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
@@ -18,7 +18,7 @@ import type { Entry } from '../registry/entry.ts'
 import { listOptionsOf } from './list.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { includedObject } from './table.ts'
-import { freshen, reach } from './versions.ts'
+import { freshen, parseVersion, reach } from './versions.ts'
 import { accepted, type View } from './view.ts'
 import { asBuffer, WatchFrames } from './watch-frames.ts'
 
@@ -57,15 +57,9 @@ function withName(options: ListOptions, { info }: Call): ListOptions {
 /** The revision to go on from; undefined to begin with what is there. Waits for a revision from the future. */
 async function startOf(call: Call, { services, store }: View, options: ListOptions): Promise<Revision | undefined> {
   const { cache, clock } = services
-  const text = options.resourceVersion ?? ''
-  if (!/^\d*$/.test(text)) {
-    throw failure({
-      code: 500,
-      message: `resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
-    })
-  }
-  const version = Number(text)
-  if (text === '') await freshen(cache, call)
+  const asked = parseVersion(options.resourceVersion)
+  const version = asked ?? 0
+  if (asked === undefined) await freshen(cache, call)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready
   const fromState = options.sendInitialEvents ?? version === 0
@@ -100,6 +94,8 @@ class Watch {
     const { signal } = this.#out
     const stop = (): void => this.#ended.resolve()
     signal.addEventListener('abort', stop, { once: true })
+    // Gone, or told to end, before it began.
+    if (signal.aborted) stop()
     try {
       this.#setTimers()
       const from = this.#parts.from ?? (await this.#sendState())
@@ -130,7 +126,10 @@ class Watch {
     let portion: Buffer[] = []
     let size = 0
     const flush = (): boolean => {
-      const hasRoom = size === 0 || this.#out.write(Buffer.concat(portion, size))
+      const [only] = portion
+      // A large frame leaves as it is, shared with whoever else is sent it.
+      const whole = portion.length === 1 && only !== undefined ? only : Buffer.concat(portion, size)
+      const hasRoom = size === 0 || this.#out.write(whole)
       portion = []
       size = 0
       return hasRoom

@@ -28,6 +28,8 @@ export interface Attributes {
   readonly objects: ObjectReader
   /** Adds a Warning header to the answer. */
   warn(text: string): void
+  /** Adds to the audit event of the request; absent when there is none. Keys are `<domain>/<name>`. */
+  readonly annotate?: ((key: string, value: string) => void) | undefined
   readonly signal: AbortSignal
 }
 

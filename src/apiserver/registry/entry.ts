@@ -5,6 +5,7 @@
  *
  * Texts are latin1 strings, one character a byte: Node writes a header and a string body in one piece.
  */
+import { parseJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { KeyValue, Revision } from '#storage/backend.ts'
 
@@ -32,7 +33,10 @@ export interface EntryMaker {
   readonly prefix: string
   /** From stored bytes. */
   read(stored: KeyValue): Entry
-  /** From the object that was just written, so that nothing is parsed again. */
+  /**
+   * From the object that was just written, so that nothing is parsed again. Revision 0, of what a dry run would have
+   * created, is no version.
+   */
   written(key: string, text: string, object: KubeObject, revision: Revision): Entry
 }
 
@@ -69,6 +73,20 @@ export function createEntryMaker({ prefix, decode, fields }: EntryMakerOptions):
   }
 }
 
+/** What may be an integer that a double cannot hold; digits inside text only cost the slower parser. */
+const LONG_NUMBER = /\d{16}/
+/** Of what is stored already. */
+const NO_LIMITS = { maxDepth: 10_000, maxLength: Infinity, maxWeight: Infinity }
+
+/**
+ * The body is what this server wrote in canonical form, so parsing gives the canonical object back. Only integers beyond
+ * 2^53 need more than the native parser: any int64 a client gives may be there.
+ */
+export function parseBody(body: string): KubeObject {
+  const text = Buffer.from(`{${body}`, 'latin1').toString('utf8')
+  return (LONG_NUMBER.test(text) ? parseJson(text, { limits: NO_LIMITS }) : JSON.parse(text)) as KubeObject
+}
+
 /** Parsed objects are held weakly: a hot one stays, a cold one costs only its bytes. */
 class StoredEntry implements Entry {
   readonly key: string
@@ -95,9 +113,7 @@ class StoredEntry implements Entry {
   get object(): KubeObject {
     const held = this.#object.deref()
     if (held !== undefined) return held
-    // The body is what this server wrote in canonical form, so plain parsing gives the canonical object back; integers
-    // beyond 2^53 do not occur in stored built-in kinds, and custom resources bring their own maker.
-    const parsed = JSON.parse(Buffer.from(`{${this.body}`, 'latin1').toString('utf8')) as KubeObject
+    const parsed = parseBody(this.body)
     this.#object = new WeakRef(parsed)
     return parsed
   }
@@ -116,7 +132,7 @@ function versioned(metadata: KubeObject['metadata'], revision: Revision): KubeOb
     ...(namespace !== undefined && { namespace }),
     ...(selfLink !== undefined && { selfLink }),
     ...(uid !== undefined && { uid }),
-    resourceVersion: String(revision),
+    ...(revision !== 0 && { resourceVersion: String(revision) }),
     ...rest,
   }
 }
@@ -129,6 +145,7 @@ const METADATA = '"metadata":{'
  * there are only names, which hold no quotes, so the first `"uid":"` is the object's own.
  */
 function withVersion(body: string, revision: Revision): string {
+  if (revision === 0) return body
   const uid = body.startsWith(METADATA) ? body.indexOf(UID) : -1
   const at = uid < 0 ? METADATA.length : body.indexOf('"', uid + UID.length) + 1
   const version = `"resourceVersion":"${revision}"`

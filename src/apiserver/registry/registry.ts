@@ -3,6 +3,7 @@
  * the server runs; a custom resource is one more.
  */
 import type { Kind } from '#apis/kinds.ts'
+import { createYamlReader } from '#lib/yaml-reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourceKey } from '#meta/kind.ts'
@@ -12,9 +13,11 @@ import { Representation } from '../representation.ts'
 import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
+import { admitScales } from './scale.ts'
 import type { Services } from './services.ts'
 import { Store } from './store.ts'
 import { WritesUnderway } from './underway.ts'
+import type { VirtualResource } from './virtual.ts'
 
 const PREFIX = '/registry/'
 
@@ -25,6 +28,8 @@ const MEMO_BYTES = 32 << 20
 export interface ServedResource {
   readonly resource: Resource
   readonly store: Store
+  /** For writes through `scale`: the same objects, let in as the Scales they are shown as. */
+  readonly scaleStore?: Store
   readonly representation: Representation
   readonly services: Services
 }
@@ -35,10 +40,12 @@ export class Registry implements ObjectReader {
   /** By group, version and plural. */
   readonly #served = new Map<string, ServedResource>()
   readonly #reviews = new Map<string, Review>()
+  readonly #virtuals = new Map<string, VirtualResource>()
   readonly #groups = new Set<string>()
 
-  constructor(services: Omit<Services, 'objects' | 'memos'>) {
-    this.#services = { ...services, objects: this, memos: new ByteMemo(MEMO_BYTES) }
+  constructor(services: Omit<Services, 'objects' | 'memos' | 'yaml'>) {
+    const yaml = createYamlReader(services.clock)
+    this.#services = { ...services, objects: this, memos: new ByteMemo(MEMO_BYTES), yaml }
   }
 
   get services(): Services {
@@ -47,7 +54,7 @@ export class Registry implements ObjectReader {
 
   /** Serves a resource in the versions that `isServed` lets through. */
   async add(resource: Resource, isServed: (kind: Kind) => boolean = () => true): Promise<Store> {
-    const store = await this.#open(resource)
+    const { store, scaleStore } = await this.#open(resource)
     const { group, plural } = resource.kind
     this.#stores.set(`${group}/${plural}`, store)
     const kinds = [resource.kind, ...(resource.otherVersions ?? []).map(({ kind }) => kind)]
@@ -55,7 +62,8 @@ export class Registry implements ObjectReader {
       const { schemaFor, convert, memos } = this.#services
       const representation = new Representation({ kind, stored: resource.kind, schemaFor, convert, memos })
       this.#groups.add(kind.group)
-      this.#served.set(keyOf(kind), { resource, store, representation, services: this.#services })
+      const stores = { store, ...(scaleStore !== undefined && { scaleStore }) }
+      this.#served.set(keyOf(kind), { resource, ...stores, representation, services: this.#services })
     }
     return store
   }
@@ -63,6 +71,11 @@ export class Registry implements ObjectReader {
   addReview(review: Review): void {
     this.#groups.add(review.kind.group)
     this.#reviews.set(keyOf(review.kind), review)
+  }
+
+  addVirtual(resource: VirtualResource): void {
+    this.#groups.add(resource.kind.group)
+    this.#virtuals.set(keyOf(resource.kind), resource)
   }
 
   find(resource: GroupVersionResource): ServedResource | undefined {
@@ -73,6 +86,10 @@ export class Registry implements ObjectReader {
     return this.#reviews.get(resourceKey(resource))
   }
 
+  findVirtual(resource: GroupVersionResource): VirtualResource | undefined {
+    return this.#virtuals.get(resourceKey(resource))
+  }
+
   /** Whether anything of this group is served. */
   hasGroup(group: string): boolean {
     return this.#groups.has(group)
@@ -81,7 +98,8 @@ export class Registry implements ObjectReader {
   /** Whether anything of this group version is served. */
   hasGroupVersion(group: string, version: string): boolean {
     const start = resourceKey({ group, version, resource: '' })
-    return [...this.#served.keys(), ...this.#reviews.keys()].some((key) => key.startsWith(start))
+    const keys = [...this.#served.keys(), ...this.#reviews.keys(), ...this.#virtuals.keys()]
+    return keys.some((key) => key.startsWith(start))
   }
 
   served(): Iterable<ServedResource> {
@@ -106,7 +124,7 @@ export class Registry implements ObjectReader {
     return collection.entries(slice).map(({ object }) => object as T)
   }
 
-  async #open(resource: Resource): Promise<Store> {
+  async #open(resource: Resource): Promise<{ readonly store: Store; readonly scaleStore: Store | undefined }> {
     const underway = new WritesUnderway()
     const entries = this.#entryMaker(resource)
     const collection = await this.#services.cache.open<Entry>({
@@ -119,7 +137,11 @@ export class Registry implements ObjectReader {
             ? entry.namespace
             : (entry.fields[index] ?? ''),
     })
-    return new Store({ resource, services: this.#services, collection, entries, underway })
+    const parts = { resource, services: this.#services, collection, entries, underway }
+    const { scale } = resource
+    if (scale === undefined) return { store: new Store(parts), scaleStore: undefined }
+    const services = { ...this.#services, admission: admitScales(scale, this.#services.admission) }
+    return { store: new Store(parts), scaleStore: new Store({ ...parts, services }) }
   }
 
   #entryMaker(resource: Resource): EntryMaker {

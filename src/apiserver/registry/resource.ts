@@ -20,6 +20,8 @@ export interface User {
   readonly uid: string
   readonly groups: readonly string[]
   readonly extra: Readonly<Record<string, readonly string[]>>
+  /** What the audit log is to be told of the credentials, by the names of its annotations. */
+  readonly notes?: Readonly<Record<string, string>>
 }
 
 /** Reads other objects, at the newest state; for rules that depend on more than the object at hand. */
@@ -91,8 +93,23 @@ export interface OtherVersion {
   /** In place of the resource's own rules for requests in this version; objects are in the stored one. */
   validate?(object: KubeObject, context: RuleContext): FieldError[]
   validateUpdate?(next: KubeObject, old: KubeObject, context: RuleContext): FieldError[]
+  /** Default: the resource's. */
+  readonly metadataRules?: MetadataRules
   /** Its field selectors besides metadata, each with its name in the stored version. Default: the resource's own. */
   readonly fieldNames?: Readonly<Record<string, string>>
+}
+
+/** Looked at: what changed in the metadata, or the whole of it, a generateName by the kind's rule for names included. */
+export type MetadataLook = 'change' | 'whole'
+
+/** The rules of each kind look at metadata again, after the store has for all kinds; it shows in the causes of a refusal. */
+export interface MetadataRules {
+  /** On an update of the object, in order; default: at the change. */
+  readonly update?: readonly MetadataLook[]
+  /** On an update of its status or another part; default: at the change. */
+  readonly part?: readonly MetadataLook[]
+  /** Whether finalizers may be names without a domain; default: no. */
+  readonly plainFinalizers?: boolean
 }
 
 export interface ResourceSpec<T extends KubeObject> {
@@ -119,10 +136,15 @@ export interface ResourceSpec<T extends KubeObject> {
   allocate?(next: T, old: T | undefined, context: WriteContext): Promise<Finish>
   /** How to delete; default: at once. May change the object that stays meanwhile. */
   deletion?(object: T, options: DeleteOptions, context: WriteContext): Deletion
+  /** What whoever deletes, one or many, is warned of before. */
+  deletionWarnings?(options: DeleteOptions): string[]
   /** Something of its own keeps an object that is being deleted, besides finalizers (a namespace's contents). */
   isHeld?(object: T): boolean
   /** Called when the object has really gone. */
   released?(object: T, context: WriteContext): Promise<void>
+
+  /** What upstream's rules of this kind do about metadata, besides what the store does for all. */
+  readonly metadataRules?: MetadataRules
 
   /** Whether `metadata.generation` grows. `spec`: when anything but metadata and status changed. Default: not kept. */
   readonly generation?: 'spec' | { grows(next: T, old: T): boolean }['grows']

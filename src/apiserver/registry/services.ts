@@ -1,6 +1,7 @@
 /** What every store of the registry works with: handed in once, so that tests can hand in others. */
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
+import type { YamlReader } from '#lib/yaml-reader.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
@@ -27,6 +28,8 @@ export interface Services {
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
   /** Bytes of answers that were made before. */
   readonly memos: ByteMemo
+  /** Reads bodies in YAML without holding everybody up. */
+  readonly yaml: YamlReader
   /** Values as they rest on disk. */
   readonly atRest: AtRest
   /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */
@@ -46,5 +49,7 @@ export interface WriteRequest {
   /** The request's own options, for admission. */
   readonly options: Readonly<Record<string, unknown>>
   readonly warn: (text: string) => void
+  /** Adds to the audit event; absent when there is none. */
+  readonly annotate?: ((key: string, value: string) => void) | undefined
   readonly signal: AbortSignal
 }

@@ -16,6 +16,7 @@ import {
   modifiedError,
   notFoundError,
 } from '#meta/status-errors.ts'
+import { StatusError } from '#meta/status.ts'
 import type { CommitResult, KeyValue, Revision } from '#storage/backend.ts'
 import type { Resting } from '#storage/encryption/at-rest.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
@@ -88,6 +89,12 @@ export class Store {
     return { group, resource: plural }
   }
 
+  /** The resource as the request names it: events are in two groups. */
+  #addressed({ gvk }: WriteRequest): { readonly group: string; readonly resource: string } {
+    const { kind, plural } = this.resource.kind
+    return gvk.kind === kind ? { group: gvk.group, resource: plural } : this.#groupResource
+  }
+
   keyOf(namespace: string, name: string): string {
     return `${this.collection.prefix}${namespace === '' ? '' : `${namespace}/`}${name}`
   }
@@ -113,9 +120,17 @@ export class Store {
       const outcome = await this.#createOnce(request, object)
       if (outcome !== undefined) return outcome
       const { name = '' } = object.metadata
-      if (!drawn) throw alreadyExistsError(this.#groupResource, name)
-      if (tries === 1) throw generateNameConflictError(this.#groupResource, name, 1)
+      if (!drawn) throw await this.#alreadyThere(request, object)
+      if (tries === 1) throw generateNameConflictError(this.#addressed(request), name, 1)
     }
+  }
+
+  /** Says as well when what is in the way will soon be gone. */
+  async #alreadyThere(request: WriteRequest, { metadata: { namespace = '', name = '' } }: KubeObject): Promise<Error> {
+    const taken = alreadyExistsError(this.#addressed(request), name)
+    const there = await this.get(namespace, name, request.signal)
+    if (there?.object.metadata.deletionTimestamp === undefined) return taken
+    return new StatusError({ ...taken.status, message: `object is being deleted: ${taken.message}` })
   }
 
   /** Undefined when the name is taken. */
@@ -169,10 +184,10 @@ export class Store {
     transform: Transform,
     { mayCreate, uid }: UpdateTerms,
   ): Promise<Written | undefined> {
-    if (mayCreate !== true) throw notFoundError(this.#groupResource, name)
+    if (mayCreate !== true) throw notFoundError(this.#addressed(request), name)
     if (uid !== undefined && uid !== '') {
       throw conflictError(
-        this.#groupResource,
+        this.#addressed(request),
         name,
         `StorageError: invalid object, Code: 4, Key: ${this.keyOf(request.namespace, name)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
       )
@@ -201,13 +216,13 @@ export class Store {
     if (terms.uid !== undefined && terms.uid !== fresh.object.metadata.uid) {
       const uid = fresh.object.metadata.uid ?? ''
       throw conflictError(
-        this.#groupResource,
+        this.#addressed(request),
         name,
-        `Precondition failed: UID in precondition: ${terms.uid}, UID in object meta: ${uid}`,
+        `StorageError: invalid object, Code: 4, Key: ${fresh.key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${terms.uid}, UID in object meta: ${uid}`,
       )
     }
     if (terms.resourceVersion !== undefined && terms.resourceVersion !== String(fresh.modRevision)) {
-      throw modifiedError(this.#groupResource, name)
+      throw modifiedError(this.#addressed(request), name)
     }
     return fresh
   }
@@ -236,10 +251,11 @@ export class Store {
         await services.admission.validate(attributes)
         for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
         const finished = this.#canonical(object)
-        if (isFinished(finished) && this.resource.isHeld?.(finished) !== true)
-          return { entry: await this.#removeFinished(request, current, finished), now: current }
-        if (sameButForTimes(finished, withoutVersion(old))) return { entry: current, now: current }
-        const entry = await this.#commit(request, current.key, finished, current.modRevision)
+        const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
+        if (!isLast && sameButForTimes(finished, withoutVersion(old))) return { entry: current, now: current }
+        const entry = isLast
+          ? await this.#removeFinished(request, current, finished)
+          : await this.#commit(request, current.key, finished, current.modRevision)
         return { entry, now: entry ?? (await this.get(current.namespace, current.name, request.signal)) }
       },
     )
@@ -253,7 +269,7 @@ export class Store {
   ): Promise<{ readonly entry: Entry; readonly gone: boolean }> {
     for (;;) {
       const entry = await this.get(request.namespace, name, request.signal)
-      if (entry === undefined) throw notFoundError(this.#groupResource, name)
+      if (entry === undefined) throw notFoundError(this.#addressed(request), name)
       this.#checkPreconditions(entry, options)
       const outcome = await this.#deleteOnce(request, entry, options)
       if (outcome !== undefined) return outcome
@@ -400,6 +416,7 @@ export class Store {
       user: request.user,
       objects: this.#services.objects,
       warn: request.warn,
+      annotate: request.annotate,
       signal: request.signal,
     }
   }

@@ -7,10 +7,11 @@ import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
-import { validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
+import { type FieldError, index } from '#meta/validation/field-error.ts'
+import { type NameRule, nameIsPathSegment } from '#meta/validation/names.ts'
+import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 
-import type { PartRules, Resource, RuleContext, WriteContext } from './resource.ts'
+import type { MetadataLook, MetadataRules, PartRules, Resource, RuleContext, WriteContext } from './resource.ts'
 import type { WriteRequest } from './services.ts'
 
 /** An object with a status; most kinds have one, and none of these rules looks inside. */
@@ -28,8 +29,8 @@ export function fillSystemFields(metadata: ObjectMeta, { clock, random }: RuleCo
 export function prepareCreate(resource: Resource, object: KubeObject, context: WriteContext): void {
   const hasStatus = resource.kind.subresources.some(({ name }) => name === 'status')
   if (hasStatus && resource.statusOnCreate !== 'kept') delete (object as WithStatus).status
-  if (resource.generation === undefined) delete object.metadata.generation
-  else object.metadata.generation = 1
+  // Kinds that do not count changes keep whatever number their creator chose.
+  if (resource.generation !== undefined) object.metadata.generation = 1
   resource.prepareCreate?.(object, context)
 }
 
@@ -42,13 +43,25 @@ export function validateCreate(
   const rules = rulesOf(resource, gvk)
   const errors = [
     ...validateObjectMeta(object.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
+    ...validateFinalizerNames(metadataRulesOf(resource, rules), object),
     ...(rules.validate?.(object, context) ?? []),
   ]
   refuse(resource, object, errors)
 }
 
+function metadataRulesOf(resource: Resource, rules: Rules): MetadataRules {
+  return rules.metadataRules ?? resource.metadataRules ?? {}
+}
+
+function validateFinalizerNames(rules: MetadataRules, { metadata: { finalizers } }: KubeObject): FieldError[] {
+  if (finalizers === undefined || rules.plainFinalizers === true) return []
+  return finalizers.flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one))
+}
+
+type Rules = Pick<Resource, 'validate' | 'validateUpdate' | 'metadataRules'>
+
 /** Some versions have rules of their own for the same stored kind. */
-function rulesOf(resource: Resource, gvk: GroupVersionKind): Pick<Resource, 'validate' | 'validateUpdate'> {
+function rulesOf(resource: Resource, gvk: GroupVersionKind): Rules {
   const wanted = apiVersionOf(gvk)
   const other = resource.otherVersions?.find(({ kind }) => apiVersionOf(kind) === wanted)
   return other?.validate === undefined ? resource : other
@@ -80,19 +93,14 @@ export function prepareUpdate(
 }
 
 function keepSystemFields(next: ObjectMeta, old: ObjectMeta): void {
-  for (const name of [
-    'creationTimestamp',
-    'uid',
-    'resourceVersion',
-    'generation',
-    'selfLink',
-    'deletionTimestamp',
-  ] as const) {
+  for (const name of ['creationTimestamp', 'resourceVersion', 'generation', 'selfLink'] as const) {
     if (old[name] === undefined) delete next[name]
     else next[name] = old[name] as never
   }
-  if (old.deletionGracePeriodSeconds === undefined) delete next.deletionGracePeriodSeconds
-  else next.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
+  // Another one than the stored is refused later, and so is a deletion that nobody asked for.
+  if (old.uid !== undefined) next.uid ||= old.uid
+  if (old.deletionTimestamp !== undefined) next.deletionTimestamp = old.deletionTimestamp
+  if (old.deletionGracePeriodSeconds !== undefined) next.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
 }
 
 /** /status of most kinds: everything but status and managedFields is the stored object's. */
@@ -133,12 +141,32 @@ export function validateUpdate(
     if (rules.validateUpdate !== undefined) return rules.validateUpdate(next, old, context)
     return rules.validate?.(next, context) ?? []
   }
-  const errors = [
-    ...validateObjectMeta(next.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
-    ...validateObjectMetaUpdate(next.metadata, old.metadata),
-    ...own(),
-  ]
-  refuse(resource, next, errors)
+  const metadataRules = metadataRulesOf(resource, rules)
+  const { update = AT_THE_CHANGE, part: ofPart = AT_THE_CHANGE } = metadataRules
+  const again = { looks: part === undefined ? update : ofPart, finalizers: validateFinalizerNames(metadataRules, next) }
+  refuse(resource, next, [...validateMetadata(resource, [next, old], again), ...own()])
+}
+
+const AT_THE_CHANGE: readonly MetadataLook[] = ['change']
+
+interface Again {
+  readonly looks: readonly MetadataLook[]
+  readonly finalizers: readonly FieldError[]
+}
+
+/** What is wrong once for every kind, and again for as often as the rules of this kind look at it. */
+function validateMetadata(
+  { kind: { namespaced }, nameRule }: Resource,
+  [next, old]: readonly [KubeObject, KubeObject],
+  { looks, finalizers }: Again,
+): FieldError[] {
+  const judge = (name: NameRule): FieldError[] => validateObjectMeta(next.metadata, { namespaced, name })
+  // Every kind's rule for names is stricter than the one for all, so what passes it need not be looked at twice.
+  const own = looks.includes('whole') ? judge(nameRule) : undefined
+  const whole = own?.length === 0 ? own : judge(nameIsPathSegment)
+  const change = validateObjectMetaUpdate(next.metadata, old.metadata)
+  const again = looks.flatMap((look) => [...(look === 'whole' ? (own ?? []) : change), ...finalizers])
+  return [...whole, ...change, ...again]
 }
 
 function refuse({ kind }: Resource, { metadata }: KubeObject, errors: readonly FieldError[]): void {

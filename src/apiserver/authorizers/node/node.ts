@@ -4,8 +4,8 @@
  * Upstream's plugin/pkg/auth/authorizer/node, v1.36.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { parseFieldSelector, requiredField } from '#meta/fields.ts'
-import { goQuote } from '#meta/go-text.ts'
 
 import type { User } from '../../registry/resource.ts'
 import { type Access, ALLOWED, type Authorizer, NO_OPINION, NO_RULES, noOpinion, type Verdict } from '../authorizer.ts'

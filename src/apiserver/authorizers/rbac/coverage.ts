@@ -3,7 +3,7 @@
  * (one verb, one group and resource, at most one name), each of which one owner's rule covers or none does.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
-import { compareText, goQuote } from '#meta/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 
 /** The rights of `wanted` that `owned` does not cover, taken apart. */
 export function uncoveredRights(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {

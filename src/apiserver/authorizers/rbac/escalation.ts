@@ -3,7 +3,7 @@
  * unless the writer may `escalate` or `bind` it. Upstream's pkg/registry/rbac, v1.36.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef } from '#apis/rbac/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { forbiddenError, internalError, notFoundError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'

@@ -4,7 +4,7 @@
  * filed by whom they name, and share one slot a role, so that a changed role is compiled once.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject } from '#apis/rbac/v1.ts'
-import { goQuote } from '#meta/go-text.ts'
+import { goQuote } from '#lib/go-text.ts'
 
 import type { User } from '../../registry/resource.ts'
 import {

@@ -126,7 +126,7 @@ export const authorization: DescriptionTable = {
     incomplete: 'Whether there may be more.',
     evaluationError: 'What went wrong while finding out.',
   },
-  ResourceRule: { '': 'What may be done with resources.', verbs, apiGroups, resources, resourceNames },
+  ResourceRule: { '': 'Rights to resources.', verbs, apiGroups, resources, resourceNames },
   NonResourceRule: { '': 'What may be done with paths.', verbs, nonResourceURLs },
 }
 

@@ -64,7 +64,7 @@ export const batch: DescriptionTable = {
     succeededCount: 'So many of them.',
   },
   UncountedTerminatedPods: {
-    '': 'Pods that have ended and are not counted yet.',
+    '': 'Pods on their way into the counts.',
     succeeded: 'Uids of those that succeeded.',
     failed: 'Uids of those that failed.',
   },

@@ -66,9 +66,9 @@ export const flowControl: DescriptionTable = {
     group: 'A group.',
     serviceAccount: 'A ServiceAccount.',
   },
-  UserSubject: { '': 'A user.', name: 'The name; * for all.' },
-  GroupSubject: { '': 'A group.', name: 'The name; * for all.' },
-  ServiceAccountSubject: { '': 'A ServiceAccount.', namespace: 'Its namespace.', name: 'Its name; * for all.' },
+  UserSubject: { '': 'Which user.', name: 'The name; * for all.' },
+  GroupSubject: { '': 'Which group.', name: 'The name; * for all.' },
+  ServiceAccountSubject: { '': 'Which ServiceAccount.', namespace: 'Its namespace.', name: 'Its name; * for all.' },
   ResourcePolicyRule: {
     '': 'Requests about resources.',
     verbs: 'What is to be done; * for anything.',

@@ -74,7 +74,7 @@ export const volumes: DescriptionTable = {
     type: 'What must be there, such as Directory or Socket; or is made, as with DirectoryOrCreate. Empty: not checked.',
   },
   EmptyDirVolumeSource: {
-    '': 'An empty directory that lives as long as the pod.',
+    '': 'Where an empty directory is, and how much it may hold.',
     medium: "Where: empty for the node's disk, Memory, or HugePages.",
     sizeLimit: 'How much may be in it.',
   },
@@ -93,7 +93,7 @@ export const volumes: DescriptionTable = {
     optional,
   },
   KeyToPath: { '': 'A key and the file it becomes.', key: 'The key.', path: 'The file.', mode: 'Its permission bits.' },
-  DownwardAPIVolumeSource: { '': 'Fields of the pod, as files.', items: 'The files.', defaultMode },
+  DownwardAPIVolumeSource: { '': 'Which fields become which files.', items: 'The files.', defaultMode },
   DownwardAPIVolumeFile: {
     '': 'A field of the pod as a file.',
     path: 'The file.',
@@ -101,7 +101,7 @@ export const volumes: DescriptionTable = {
     resourceFieldRef: 'A request or limit of a container.',
     mode: 'Its permission bits.',
   },
-  ProjectedVolumeSource: { '': 'Several sources in one directory.', sources: 'The sources.', defaultMode },
+  ProjectedVolumeSource: { '': 'What is put together in one directory.', sources: 'The sources.', defaultMode },
   VolumeProjection: {
     '': 'One of the sources of a projected volume. One member is set.',
     secret: 'A Secret.',
@@ -144,7 +144,7 @@ export const volumes: DescriptionTable = {
     userAnnotations: 'Hints to the signer. Nobody checks them.',
   },
   PersistentVolumeClaimVolumeSource: {
-    '': 'Storage that was claimed.',
+    '': 'Which claim, and whether it may be written.',
     claimName: 'The PersistentVolumeClaim, in the namespace of the pod.',
     readOnly,
   },
@@ -167,13 +167,13 @@ export const volumes: DescriptionTable = {
     nodePublishSecretRef: 'A Secret for the driver.',
   },
   NFSVolumeSource: {
-    '': 'A directory of an NFS server.',
+    '': 'Which directory of which NFS server.',
     server: 'The server.',
     path: 'The directory it exports.',
     readOnly,
   },
   ISCSIVolumeSource: {
-    '': 'An iSCSI disk.',
+    '': 'How an iSCSI disk is found.',
     targetPortal: 'Address and port of the target.',
     portals: 'Further addresses.',
     iqn: 'The name of the target.',
@@ -187,7 +187,7 @@ export const volumes: DescriptionTable = {
     initiatorName: 'The name to go by.',
   },
   FCVolumeSource: {
-    '': 'A fibre channel disk.',
+    '': 'How a fibre channel disk is found.',
     targetWWNs: 'Names of the targets.',
     lun: 'The number of the disk there.',
     wwids: 'Or names of the disk.',
@@ -202,5 +202,5 @@ export const volumes: DescriptionTable = {
     readOnly,
     options: 'What it wants to know.',
   },
-  LocalVolumeSource: { '': local, path: 'Its path on the node.', fsType },
+  LocalVolumeSource: { '': 'Where a disk or directory of a node is.', path: 'Its path on the node.', fsType },
 }

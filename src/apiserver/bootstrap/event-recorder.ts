@@ -1,0 +1,109 @@
+/**
+ * Events by which the server itself tells people something about an object. The same thing told again within minutes
+ * becomes a series: one event that counts, not many.
+ */
+import { type Event, Events } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import { deepCopy, type KubeObject } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+import { microTimeOf } from '#meta/time.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { systemRequest } from './ensure.ts'
+
+export interface ToldEvent {
+  readonly kind: Kind
+  /** Of that kind. */
+  readonly regarding: KubeObject
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly action: string
+  readonly message: string
+}
+
+export interface EventRecorderOptions {
+  /** Who tells: `ipallocator-repair-controller`. */
+  readonly controller: string
+  readonly hostname: string
+  readonly onError: (error: unknown) => void
+}
+
+/** Upstream's `finishTime`: what is not told again for so long begins anew. */
+const SERIES_MS = 360_000
+
+interface Series {
+  readonly namespace: string
+  readonly name: string
+  count: number
+  lastMs: number
+}
+
+/** Never throws and never waits: what cannot be told is told to `onError`. */
+export function createEventRecorder(registry: Registry, options: EventRecorderOptions): (event: ToldEvent) => void {
+  const { clock, random } = registry.services
+  const running = new Map<string, Series>()
+  const begin = async (key: string, event: ToldEvent, nowMs: number): Promise<void> => {
+    // Several servers may tell the same at the same moment.
+    const nanos = BigInt(nowMs) * 1_000_000n + BigInt(random.int(1_000_000))
+    const { namespace = 'default' } = event.regarding.metadata
+    const name = `${event.regarding.metadata.name}.${nanos.toString(16)}`
+    const object = newEvent(event, options, nowMs)
+    object.metadata = { name, namespace }
+    running.set(key, { namespace, name, count: 1, lastMs: nowMs })
+    await registry.storeOf(Events)?.create(systemRequest(Events, namespace), object)
+  }
+  const tell = async (event: ToldEvent): Promise<void> => {
+    const nowMs = clock.now()
+    for (const [key, { lastMs }] of running) if (nowMs - lastMs > SERIES_MS) running.delete(key)
+    const key = JSON.stringify([event.regarding.metadata.uid, event.reason, event.action, event.message])
+    const series = running.get(key)
+    if (series === undefined) return begin(key, event, nowMs)
+    series.count += 1
+    series.lastMs = nowMs
+    try {
+      await countAgain(registry, series)
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+      // Somebody has removed it, or its time was up.
+      await begin(key, event, nowMs)
+    }
+  }
+  return (event) => void tell(event).catch(options.onError)
+}
+
+async function countAgain(registry: Registry, { namespace, name, count, lastMs }: Series): Promise<void> {
+  await registry.storeOf(Events)?.update(systemRequest(Events, namespace), name, (live) => {
+    const next = deepCopy(live as Event)
+    next.series = { count, lastObservedTime: microTimeOf(lastMs) }
+    return next
+  })
+}
+
+function newEvent(
+  { kind, regarding, ...told }: ToldEvent,
+  { controller, hostname }: EventRecorderOptions,
+  nowMs: number,
+): Event {
+  const { name = '', namespace, uid, resourceVersion } = regarding.metadata
+  return {
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata: {},
+    involvedObject: {
+      kind: kind.kind,
+      apiVersion: apiVersionOf(kind),
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    },
+    ...told,
+    source: {},
+    firstTimestamp: null,
+    lastTimestamp: null,
+    eventTime: microTimeOf(nowMs),
+    reportingComponent: controller,
+    reportingInstance: `${controller}-${hostname}`,
+  }
+}

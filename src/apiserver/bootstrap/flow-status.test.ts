@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { ConfigMaps } from '#apis/core/v1.ts'
+import { type FlowSchema, FlowSchemas, PriorityLevelConfigurations } from '#apis/flowcontrol/v1.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { ensure, systemRequest } from './ensure.ts'
+import { startFlowStatus } from './flow-status.ts'
+import { createServers } from './servers.fixture.ts'
+
+const fail = (error: unknown): void => assert.fail(error as Error)
+const addSchema = (registry: Registry): Promise<boolean> =>
+  ensure(registry, FlowSchemas, {
+    metadata: { name: 's' },
+    spec: { matchingPrecedence: 1, priorityLevelConfiguration: { name: 'l' } },
+    status: {},
+  })
+const addLevel = (registry: Registry): Promise<boolean> =>
+  ensure(registry, PriorityLevelConfigurations, { metadata: { name: 'l' }, spec: { type: 'Exempt' }, status: {} })
+const conditionOf = async (registry: Registry): Promise<unknown> => {
+  const schema: FlowSchema | undefined = await registry.get(FlowSchemas, '', 's')
+  const { lastTransitionTime: _, ...condition } = schema?.status.conditions?.[0] ?? {}
+  return condition
+}
+const MISSING = {
+  type: 'Dangling',
+  status: 'True',
+  reason: 'NotFound',
+  message: 'This FlowSchema references the PriorityLevelConfiguration object named "l" but there is no such object',
+}
+const FOUND = {
+  type: 'Dangling',
+  status: 'False',
+  reason: 'Found',
+  message: 'This FlowSchema references the PriorityLevelConfiguration object named "l" and it exists',
+}
+
+describe('the status of flow schemas', () => {
+  it('says whether the priority level is there, and keeps up', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
+    const following = startFlowStatus(registry, fail)
+    await addSchema(registry)
+    await servers.clock.advance(0)
+    assert.deepEqual(await conditionOf(registry), MISSING)
+    await addLevel(registry)
+    await servers.clock.advance(0)
+    assert.deepEqual(await conditionOf(registry), FOUND)
+    await registry.storeOf(PriorityLevelConfigurations)?.delete(systemRequest(PriorityLevelConfigurations, ''), 'l', {})
+    await servers.clock.advance(0)
+    assert.deepEqual(await conditionOf(registry), MISSING)
+    following?.close()
+  })
+
+  it('is not written again when it says so already', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
+    await addLevel(registry)
+    await addSchema(registry)
+    const first = startFlowStatus(registry, fail)
+    await servers.clock.advance(0)
+    first?.close()
+    const before = (await registry.get(FlowSchemas, '', 's'))?.metadata.resourceVersion
+    const second = startFlowStatus(registry, fail)
+    await servers.clock.advance(0)
+    second?.close()
+    assert.equal((await registry.get(FlowSchemas, '', 's'))?.metadata.resourceVersion, before)
+  })
+
+  it('is nobody’s where there is no flow control', async () => {
+    await using servers = createServers()
+    assert.equal(startFlowStatus(await servers.open([ConfigMaps]), fail), undefined)
+  })
+})

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { Endpoints, type Service, Services } from '#apis/core/v1.ts'
+import { EndpointSlices } from '#apis/discovery/v1.ts'
+import { ServiceCIDRs } from '#apis/networking/v1.ts'
+import { deepCopy, type KubeObject } from '#meta/object.ts'
+import { invalidError } from '#meta/status-errors.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { defineResource } from '../registry/resource.ts'
+import { systemRequest } from './ensure.ts'
+import { createKubernetesService, type KubernetesService, type KubernetesServiceOptions } from './kubernetes-service.ts'
+import { createServers, type TestServerOptions, type TestServers } from './servers.fixture.ts'
+
+const KINDS = [Services, Endpoints, EndpointSlices, ServiceCIDRs]
+
+interface Started {
+  readonly registry: Registry
+  readonly service: KubernetesService
+  readonly told: string[]
+}
+
+function serviceOf(
+  registry: Registry,
+  ip: string | undefined,
+  more: Partial<KubernetesServiceOptions> = {},
+): Omit<Started, 'registry'> {
+  const told: string[] = []
+  const service: KubernetesService = createKubernetesService(registry, {
+    serviceCidr: '10.0.0.0/24',
+    advertiseAddress: ip,
+    onError: (error) => told.push((error as Error).message),
+    ...more,
+  })
+  return { service, told }
+}
+
+async function addresses(registry: Registry): Promise<{ ips: string[]; sliceIps: string[]; ports: number[] }> {
+  const endpoints = await registry.get(Endpoints, 'default', 'kubernetes')
+  const slice = await registry.get(EndpointSlices, 'default', 'kubernetes')
+  return {
+    ips: (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip)),
+    sliceIps: (slice?.endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []),
+    ports: (endpoints?.subsets ?? []).flatMap((subset) => (subset.ports ?? []).map(({ port }) => port)),
+  }
+}
+
+/** A server that has published itself. */
+async function started(servers: TestServers, ip: string, options: TestServerOptions = {}): Promise<Started> {
+  const registry = await servers.open(KINDS, options)
+  const { service, told } = serviceOf(registry, ip)
+  await service.prepare(6443)
+  await service.publish(6443)
+  return { registry, service, told }
+}
+
+describe('the service "kubernetes"', () => {
+  it('has the first address of the range, and where the server listens', async () => {
+    await using servers = createServers()
+    const { registry, service, told } = await started(servers, '192.0.2.1')
+    const object = await registry.get(Services, 'default', 'kubernetes')
+    assert.deepEqual(
+      [object?.spec.clusterIP, object?.spec.ports?.[0]?.targetPort, object?.metadata.labels],
+      ['10.0.0.1', 6443, { component: 'apiserver', provider: 'kubernetes' }],
+    )
+    assert.deepEqual(await addresses(registry), { ips: ['192.0.2.1'], sliceIps: ['192.0.2.1'], ports: [6443] })
+    const endpoints = await registry.get(Endpoints, 'default', 'kubernetes')
+    assert.deepEqual(endpoints?.metadata.labels, { 'endpointslice.kubernetes.io/skip-mirror': 'true' })
+    const slice = await registry.get(EndpointSlices, 'default', 'kubernetes')
+    assert.deepEqual(slice?.metadata.labels, { 'kubernetes.io/service-name': 'kubernetes' })
+    const range = await registry.get(ServiceCIDRs, '', 'kubernetes')
+    assert.deepEqual([range?.spec?.cidrs, range?.status?.conditions?.[0]?.status], [['10.0.0.0/24'], 'True'])
+    await service.withdraw()
+    assert.deepEqual(await addresses(registry), { ips: [], sliceIps: [], ports: [] })
+    assert.deepEqual(told, [])
+  })
+
+  it('has no endpoints when nobody could reach them, and when that is not wanted', async () => {
+    await using servers = createServers()
+    const registry = await servers.open(KINDS)
+    for (const { service } of [
+      serviceOf(registry, undefined),
+      serviceOf(registry, '192.0.2.1', { reconciler: { type: 'none', count: 1 } }),
+    ]) {
+      await service.publish(6443)
+      await service.withdraw()
+    }
+    assert.notEqual(await registry.get(Services, 'default', 'kubernetes'), undefined)
+    assert.equal(await registry.get(Endpoints, 'default', 'kubernetes'), undefined)
+  })
+
+  it('comes back when somebody deletes it', async () => {
+    await using servers = createServers()
+    const { registry, service, told } = await started(servers, '192.0.2.1')
+    for (const kind of [Services, Endpoints, EndpointSlices] as const) {
+      await registry.storeOf(kind)?.delete(systemRequest(kind, 'default'), 'kubernetes', {})
+    }
+    await servers.clock.advance(10_000)
+    assert.deepEqual((await addresses(registry)).sliceIps, ['192.0.2.1'])
+    assert.notEqual(await registry.get(Services, 'default', 'kubernetes'), undefined)
+    await service.withdraw()
+    assert.deepEqual(told, [])
+  })
+
+  it('is made by one of two servers that start at the same moment', async () => {
+    await using servers = createServers()
+    // As the allocator has it: whoever comes second finds the address taken before the Service is there.
+    let taken = false
+    const contested = defineResource<Service>({
+      kind: Services,
+      async allocate(next) {
+        if (taken) throw invalidError({ group: '', kind: 'Service' }, next.metadata.name ?? '', [])
+        taken = true
+        await new Promise((resolve) => servers.clock.after(120, () => resolve(undefined)))
+        return async () => {}
+      },
+    })
+    const others = KINDS.filter((kind) => kind !== Services)
+    const open = (): Promise<Registry> => servers.open(others, { own: [contested] })
+    const registries = [await open(), await open()]
+    const both = registries.map((registry, at) => serviceOf(registry, `192.0.2.${at + 1}`))
+    const starting = Promise.all(both.map(({ service }) => service.publish(6443)))
+    await servers.clock.advance(1000)
+    await starting
+    for (const registry of registries) {
+      assert.deepEqual((await addresses(registry)).ips, ['192.0.2.1', '192.0.2.2'])
+    }
+    for (const { service, told } of both) {
+      await service.withdraw()
+      assert.deepEqual(told, [])
+    }
+  })
+
+  it('is tried again when it cannot be made', async () => {
+    await using servers = createServers()
+    let isBroken = true
+    const broken = defineResource<Service>({
+      kind: Services,
+      async allocate(next) {
+        if (isBroken) throw invalidError({ group: '', kind: 'Service' }, next.metadata.name ?? '', [])
+        return async () => {}
+      },
+    })
+    const others = KINDS.filter((kind) => kind !== Services)
+    const registry = await servers.open(others, { own: [broken] })
+    const { service, told } = serviceOf(registry, '192.0.2.1')
+    const publishing = service.publish(6443)
+    await servers.clock.advance(2000)
+    await publishing
+    assert.equal(told.length, 1)
+    isBroken = false
+    await servers.clock.advance(10_000)
+    assert.deepEqual((await addresses(registry)).ips, ['192.0.2.1'])
+    await service.withdraw()
+  })
+})
+
+describe('servers that share a store', () => {
+  it('are all in the endpoints, and each takes only itself away', async () => {
+    await using servers = createServers()
+    const [a, b] = [await started(servers, '192.0.2.1'), await started(servers, '192.0.2.2')]
+    assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1', '192.0.2.2'])
+    assert.deepEqual((await addresses(b.registry)).sliceIps, ['192.0.2.1', '192.0.2.2'])
+    await a.service.withdraw()
+    assert.deepEqual(await addresses(b.registry), { ips: ['192.0.2.2'], sliceIps: ['192.0.2.2'], ports: [6443] })
+    await b.service.withdraw()
+    assert.deepEqual([...a.told, ...b.told], [])
+  })
+
+  it('notice when one of them is killed', async () => {
+    await using servers = createServers()
+    const a = await started(servers, '192.0.2.1')
+    await started(servers, '192.0.2.2', { isDead: true })
+    await servers.clock.advance(10_000)
+    assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1', '192.0.2.2'])
+    await servers.clock.advance(10_000)
+    assert.deepEqual(await addresses(a.registry), { ips: ['192.0.2.1'], sliceIps: ['192.0.2.1'], ports: [6443] })
+    await a.service.withdraw()
+    assert.deepEqual(a.told, [])
+  })
+
+  it('leave nothing behind of a server that crashed and is back, before it listens', async () => {
+    await using servers = createServers()
+    const [a, b] = [await started(servers, '192.0.2.1'), await started(servers, '192.0.2.2')]
+    const again = serviceOf(await servers.open(KINDS), '192.0.2.2')
+    await again.service.prepare(6443)
+    assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1'])
+    await again.service.publish(6443)
+    assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1', '192.0.2.2'])
+    await Promise.all([a, b, again].map(({ service }) => service.withdraw()))
+  })
+
+  it('survive without the lease of one that the store has forgotten', async () => {
+    await using servers = createServers()
+    const a = await started(servers, '192.0.2.1')
+    await servers.backend.commit([{ key: '/registry/masterleases/192.0.2.1', value: null }])
+    await servers.clock.advance(10_000)
+    const { items } = await servers.backend.range({ start: '/registry/masterleases/', end: '/registry/masterleases0' })
+    assert.deepEqual(
+      items.map(({ key }) => key),
+      ['/registry/masterleases/192.0.2.1'],
+    )
+    assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1'])
+    await a.service.withdraw()
+    assert.deepEqual(a.told, [])
+  })
+
+  it('do not erase the endpoints of the last one when it comes back', async () => {
+    await using servers = createServers()
+    const a = await started(servers, '192.0.2.1')
+    const again = serviceOf(await servers.open(KINDS), '192.0.2.1')
+    await again.service.prepare()
+    assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1'])
+    // Alone, it may have another port than before.
+    await again.service.publish(7443)
+    assert.deepEqual((await addresses(a.registry)).ports, [7443])
+    await again.service.withdraw()
+    await a.service.withdraw()
+  })
+
+  it('do not wait for a store that does not answer when they leave', async () => {
+    await using servers = createServers()
+    const { service, told } = await started(servers, '192.0.2.1')
+    servers.backend.revokeLease = () => new Promise<void>(() => undefined)
+    const leaving = service.withdraw()
+    await servers.clock.advance(3_000)
+    await leaving
+    assert.deepEqual(told, [])
+  })
+
+  it('count each other with master-count', async () => {
+    await using servers = createServers()
+    const registry = await servers.open(KINDS)
+    const of = (ip: string): KubernetesService =>
+      serviceOf(registry, ip, { reconciler: { type: 'master-count', count: 2 } }).service
+    const all = [of('192.0.2.1'), of('192.0.2.2'), of('192.0.2.3')]
+    for (const service of all) {
+      await service.prepare()
+      await service.publish(6443)
+    }
+    assert.deepEqual((await addresses(registry)).ips, ['192.0.2.2', '192.0.2.3'])
+    await all[1]?.withdraw()
+    assert.deepEqual((await addresses(registry)).ips, ['192.0.2.3'])
+    for (const service of all) await service.withdraw()
+    assert.deepEqual((await addresses(registry)).ips, [])
+  })
+})
+
+describe('the ServiceCIDR "kubernetes"', () => {
+  it('gets a second family, and stays otherwise as it is', async () => {
+    await using servers = createServers()
+    const registry = await servers.open(KINDS)
+    await serviceOf(registry, undefined).service.prepare()
+    const dual = serviceOf(registry, undefined, { serviceCidr: '10.0.0.0/24,fd00::/112' })
+    await dual.service.prepare()
+    const of = async (): Promise<unknown> => (await registry.get(ServiceCIDRs, '', 'kubernetes'))?.spec?.cidrs
+    assert.deepEqual(await of(), ['10.0.0.0/24', 'fd00::/112'])
+    const other = serviceOf(registry, undefined, { serviceCidr: '10.9.0.0/24' })
+    await other.service.prepare()
+    await other.service.prepare()
+    assert.deepEqual(await of(), ['10.0.0.0/24', 'fd00::/112'])
+    assert.deepEqual(other.told, [
+      'The ServiceCIDR "kubernetes" is not "10.9.0.0/24"; Services go on with what it says',
+    ])
+  })
+
+  it('is said to be ready by whoever finds nothing said', async () => {
+    await using servers = createServers()
+    const registry = await servers.open(KINDS)
+    const { service } = serviceOf(registry, undefined)
+    await service.prepare()
+    const conditions = async (): Promise<unknown> =>
+      (await registry.get(ServiceCIDRs, '', 'kubernetes'))?.status?.conditions?.map(({ status }) => status)
+    const set = async (...statuses: ('False' | 'Unknown')[]): Promise<void> => {
+      const request = { ...systemRequest(ServiceCIDRs, ''), subresource: 'status' }
+      await registry.storeOf(ServiceCIDRs)?.update(request, 'kubernetes', (live) => {
+        const said = statuses.map((status) => ({ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z' }))
+        return { ...deepCopy(live), status: { conditions: said } } as KubeObject
+      })
+    }
+    assert.deepEqual(await conditions(), ['True'])
+    await set()
+    await service.prepare()
+    assert.deepEqual(await conditions(), ['True'])
+    await set('False')
+    await service.prepare()
+    assert.deepEqual(await conditions(), ['False'])
+  })
+})

@@ -1,0 +1,65 @@
+/** Registries of several servers on one store in memory, in virtual time, for the tests of this folder. */
+import type { Kind } from '#apis/kinds.ts'
+import { schemaFor } from '#apis/schemas.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { Backend } from '#storage/backend.ts'
+import { createAtRest } from '#storage/encryption/at-rest.ts'
+import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
+import { createMemoryBackend } from '#storage/memory.ts'
+import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
+
+import { admitAll } from '../registry/admission.ts'
+import { Registry } from '../registry/registry.ts'
+import { defineResource, type Resource } from '../registry/resource.ts'
+
+export interface TestServers extends AsyncDisposable {
+  readonly clock: VirtualClock
+  readonly backend: Backend
+  /** One more server: its own registry and cache on the common store. */
+  open(kinds: readonly Kind[], options?: TestServerOptions): Promise<Registry>
+}
+
+export interface TestServerOptions {
+  /** Resources with rules of their own. */
+  readonly own?: readonly Resource[]
+  /** Time stands still for it: whatever it does from time to time it never does again, as if it had been killed. */
+  readonly isDead?: boolean
+}
+
+export function createServers(): TestServers {
+  const [clock, random] = [createVirtualClock(), createSeededRandom(1)]
+  const backend = createMemoryBackend({ clock, random })
+  const caches: WatchCache[] = []
+  return {
+    clock,
+    backend,
+    async open(kinds, { own = [], isDead = false } = {}) {
+      const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
+      const registry = new Registry({
+        backend,
+        cache,
+        clock: isDead ? createVirtualClock() : clock,
+        random,
+        admission: admitAll,
+        isEnabled: () => false,
+        allowPrivileged: true,
+        schemaFor,
+        convert: (object: KubeObject) => object,
+        atRest: createAtRest(NO_ENCRYPTION, random),
+      })
+      const bare = kinds.map((kind) =>
+        defineResource<KubeObject>({ kind, nameRule: () => [], metadataRules: { plainFinalizers: true } }),
+      )
+      for (const resource of [...bare, ...own]) await registry.add(resource)
+      await cache.start()
+      caches.push(cache)
+      return registry
+    },
+    async [Symbol.asyncDispose]() {
+      for (const cache of caches) await cache.close()
+      await backend.close()
+    },
+  }
+}

@@ -1,0 +1,54 @@
+/** The ServiceCIDR `kubernetes`: the addresses of Services that the server was started with. */
+import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
+import { deepCopy, isBeingDeleted, semanticEqual } from '#meta/object.ts'
+import { timeOf } from '#meta/time.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { ensure, systemRequest } from './ensure.ts'
+
+const NAME = 'kubernetes'
+
+/**
+ * Makes it when it is missing, adds a second family, and says that it is ready when nobody has said anything. A range that
+ * differs stays as it is: addresses are in use. False then.
+ */
+export async function ensureServiceRange(registry: Registry, cidrs: readonly string[]): Promise<boolean> {
+  await ensure(registry, ServiceCIDRs, { metadata: { name: NAME }, spec: { cidrs: [...cidrs] }, status: {} })
+  const current = await registry.get(ServiceCIDRs, '', NAME)
+  if (current === undefined || isBeingDeleted(current)) return true
+  if (isUpgrade(current, cidrs)) await update(registry, '', (next) => (next.spec = { cidrs: [...cidrs] }))
+  else if (!semanticEqual(current.spec?.cidrs, cidrs)) return false
+  if (isUnsaid(current)) {
+    const lastTransitionTime = timeOf(registry.services.clock.now())
+    await update(registry, 'status', (next) => {
+      if (isUnsaid(next)) next.status = { conditions: [{ ...READY, lastTransitionTime }] }
+    })
+  }
+  return true
+}
+
+const READY = {
+  type: 'Ready',
+  status: 'True',
+  reason: '',
+  message: 'Kubernetes default Service CIDR is ready',
+} as const
+
+function isUpgrade({ spec }: ServiceCIDR, cidrs: readonly string[]): boolean {
+  const there = spec?.cidrs ?? []
+  return there.length === 1 && cidrs.length === 2 && there[0] === cidrs[0]
+}
+
+function isUnsaid({ status }: ServiceCIDR): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')
+  return ready === undefined || ready.status === 'Unknown'
+}
+
+async function update(registry: Registry, subresource: string, change: (next: ServiceCIDR) => void): Promise<void> {
+  const request = { ...systemRequest(ServiceCIDRs, ''), subresource }
+  await registry.storeOf(ServiceCIDRs)?.update(request, NAME, (live) => {
+    const next = deepCopy(live as ServiceCIDR)
+    change(next)
+    return next
+  })
+}

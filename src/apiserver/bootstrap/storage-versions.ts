@@ -1,0 +1,91 @@
+/**
+ * StorageVersions: each server says of every resource in which version it writes it, so that whoever migrates stored
+ * objects knows when all servers agree. Behind the gate StorageVersionAPI. Upstream's pkg/storageversion, v1.36.
+ */
+import {
+  type ServerStorageVersion,
+  type StorageVersion,
+  type StorageVersionCondition,
+  StorageVersions,
+  type StorageVersionStatus,
+} from '#apis/apiserverinternal/v1alpha1.ts'
+import { knownGroupVersions, knownKinds } from '#apis/schemas.ts'
+import type { Clock } from '#lib/clock.ts'
+import { type AnyCondition, findCondition } from '#meta/conditions.ts'
+import { apiVersionOf, compareVersions } from '#meta/kind.ts'
+import { deepCopy } from '#meta/object.ts'
+import { timeOf } from '#meta/time.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import type { Resource } from '../registry/resource.ts'
+import { ensure, systemRequest } from './ensure.ts'
+
+/** Says it of everything that is served. Does nothing where StorageVersions are not. */
+export async function publishStorageVersions(registry: Registry, serverId: string): Promise<void> {
+  if (registry.storeOf(StorageVersions) === undefined) return
+  const served = Map.groupBy(registry.served(), ({ resource }) => resource)
+  for (const [resource, views] of served) {
+    const versions = views.map(({ representation }) => apiVersionOf(representation.kind))
+    await publish(registry, resource, versionsOf(resource, versions, serverId))
+  }
+}
+
+function versionsOf({ kind }: Resource, served: readonly string[], serverId: string): ServerStorageVersion {
+  const own = knownGroupVersions()
+    .filter((one) => one.group === kind.group && knownKinds(one).includes(kind.kind))
+    .sort((a, b) => compareVersions(b.version, a.version))
+    .map(apiVersionOf)
+  return {
+    apiServerID: serverId,
+    encodingVersion: apiVersionOf(kind),
+    decodableVersions: [...new Set([...own, ...served])],
+    // What another group shows of the same objects is not its own.
+    servedVersions: own.filter((version) => served.includes(version)),
+  }
+}
+
+async function publish(registry: Registry, { kind }: Resource, mine: ServerStorageVersion): Promise<void> {
+  const name = `${kind.group === '' ? 'core' : kind.group}.${kind.plural}`
+  await ensure(registry, StorageVersions, { metadata: { name }, spec: {}, status: {} })
+  const request = { ...systemRequest(StorageVersions, ''), subresource: 'status' }
+  await registry.storeOf(StorageVersions)?.update(request, name, (live) => {
+    const next = deepCopy(live as StorageVersion)
+    next.status = withServer(next.status, mine, registry.services.clock)
+    return next
+  })
+}
+
+/** The status with what one server says, and whether all agree. */
+export function withServer(old: StorageVersionStatus, mine: ServerStorageVersion, clock: Clock): StorageVersionStatus {
+  const { storageVersions: before = [], conditions = [] } = old
+  const isKnown = before.some(({ apiServerID }) => apiServerID === mine.apiServerID)
+  const storageVersions = isKnown
+    ? before.map((one) => (one.apiServerID === mine.apiServerID ? mine : one))
+    : [...before, mine]
+  const versions = new Set(storageVersions.map(({ encodingVersion = '' }) => encodingVersion))
+  const common = versions.size === 1 ? [...versions][0] : undefined
+  return {
+    storageVersions,
+    ...(common !== undefined && { commonEncodingVersion: common }),
+    conditions: [...conditions.filter(({ type }) => type !== AGREED), agreement(old, common, clock)],
+  }
+}
+
+const AGREED = 'AllEncodingVersionsEqual'
+
+/** That all servers agree on `common`, or on nothing. The time moves when they agree on something else, too. */
+function agreement(old: StorageVersionStatus, common: string | undefined, clock: Clock): StorageVersionCondition {
+  const { commonEncodingVersion: before, conditions } = old
+  const known = findCondition(conditions as AnyCondition[] | undefined, AGREED)
+  const is = common === undefined ? 'Unset' : 'Set'
+  const status = common === undefined ? 'False' : 'True'
+  const isMoved = common !== undefined && before !== undefined && common !== before
+  const isKept = known?.status === status && !isMoved
+  return {
+    type: AGREED,
+    status,
+    lastTransitionTime: isKept ? (known.lastTransitionTime ?? null) : timeOf(clock.now()),
+    reason: `CommonEncodingVersion${is}`,
+    message: `Common encoding version ${is.toLowerCase()}`,
+  }
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { Namespaces } from '#apis/core/v1.ts'
+import { PriorityClasses } from '#apis/scheduling/v1.ts'
+
+import { systemRequest } from './ensure.ts'
+import { createServers } from './servers.fixture.ts'
+import { ensureSystemObjects } from './system-objects.ts'
+
+describe('the objects every cluster has', () => {
+  it('are four namespaces and two priority classes', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([Namespaces, PriorityClasses])
+    await ensureSystemObjects(registry)
+    const namespaces = await registry.list(Namespaces, '')
+    assert.deepEqual(
+      namespaces.map(({ metadata }) => metadata.name),
+      ['default', 'kube-node-lease', 'kube-public', 'kube-system'],
+    )
+    const classes = await registry.list(PriorityClasses, '')
+    assert.deepEqual(
+      classes.map(({ metadata, value, preemptionPolicy }) => [metadata.name, value, preemptionPolicy]),
+      [
+        ['system-cluster-critical', 2_000_000_000, 'PreemptLowerPriority'],
+        ['system-node-critical', 2_000_001_000, 'PreemptLowerPriority'],
+      ],
+    )
+  })
+
+  it('are made once by servers that start together, and made again when they are missing at a start', async () => {
+    await using servers = createServers()
+    const registries = await Promise.all([1, 2, 3].map(() => servers.open([Namespaces, PriorityClasses])))
+    await Promise.all(registries.map((registry) => ensureSystemObjects(registry)))
+    const [registry] = registries
+    const uids = async (): Promise<unknown[]> =>
+      (await registry!.list(Namespaces, '')).map(({ metadata }) => metadata.uid)
+    const before = await uids()
+    assert.equal(before.length, 4)
+    await ensureSystemObjects(registry!)
+    assert.deepEqual(await uids(), before)
+    await registry!.storeOf(PriorityClasses)?.delete(systemRequest(PriorityClasses, ''), 'system-node-critical', {})
+    await ensureSystemObjects(registry!)
+    assert.equal((await registry!.list(PriorityClasses, '')).length, 2)
+  })
+})

@@ -1,0 +1,31 @@
+/** What went wrong, as an answer: a Status in the form the client accepts, with the headers that go with its code. */
+import type { Exchange } from '#lib/http/exchange.ts'
+import { negotiateStatus, prefersPretty } from '#meta/codec/negotiate.ts'
+import type { StatusError } from '#meta/status.ts'
+
+import type { WholeAnswer } from './call.ts'
+import type { Representation } from './representation.ts'
+
+/** Never refuses: a client that accepts nothing we have gets indented JSON. */
+export function errorAnswer(
+  encoder: Pick<Representation, 'value'>,
+  { headers, path }: Pick<Exchange, 'headers' | 'path'>,
+  { status }: StatusError,
+): WholeAnswer {
+  const negotiated = negotiateStatus(headers.accept ?? '')
+  const pretty = negotiated.pretty || prefersPretty(prettyOf(path), headers['user-agent'] ?? '')
+  const answer = encoder.value(status, { negotiated, pretty }, status.code ?? 500)
+  const retry = status.details?.retryAfterSeconds
+  return {
+    ...answer,
+    headers: {
+      ...(retry === undefined ? {} : { 'Retry-After': String(retry) }),
+      ...(status.code === 403 ? { 'X-Content-Type-Options': 'nosniff' } : {}),
+    },
+  }
+}
+
+function prettyOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? '' : (new URLSearchParams(target.slice(mark + 1)).get('pretty') ?? '')
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { FlowSchema, PolicyRulesWithSubjects, PriorityLevelConfiguration, Subject } from '#apis/flowcontrol/v1.ts'
+
+import { flowClassesOf } from './flow-classes.ts'
+import type { User } from './registry/resource.ts'
+import { requestInfoOf } from './request-info.ts'
+
+const RESOURCES = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }
+const EVERYBODY: Subject = { kind: 'Group', group: { name: '*' } }
+const named = (name: string): Subject => ({ kind: 'User', user: { name } })
+
+function schema(name: string, precedence: number, ...rules: readonly Partial<PolicyRulesWithSubjects>[]): FlowSchema {
+  return {
+    kind: 'FlowSchema',
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    metadata: { name, uid: `uid-${name}` },
+    spec: {
+      matchingPrecedence: precedence,
+      priorityLevelConfiguration: { name: name === 'orphan' ? 'missing' : 'level' },
+      rules: rules.map((rule) => ({ subjects: [EVERYBODY], ...rule })),
+    },
+    status: {},
+  }
+}
+
+const levels = new Map([
+  ['level', { metadata: { name: 'level', uid: 'uid-level' }, spec: { type: 'Exempt' } } as PriorityLevelConfiguration],
+])
+
+function classOf(
+  schemas: readonly FlowSchema[],
+  user: Partial<User>,
+  method: string,
+  path: string,
+): string | undefined {
+  const who = { name: 'jane', uid: '', groups: ['users'], extra: {}, ...user }
+  return flowClassesOf(schemas, levels).find(({ matches }) => matches(who, requestInfoOf(method, path, undefined)))
+    ?.name
+}
+
+describe('flow classes', () => {
+  it('are asked by precedence, then by name; one without a level is none', () => {
+    const all = { resourceRules: [RESOURCES] }
+    const schemas = [schema('b', 5, all), schema('orphan', 1, all), schema('a', 5, all), schema('z', 3, all)]
+    assert.deepEqual(
+      flowClassesOf(schemas, levels).map(({ name }) => name),
+      ['z', 'a', 'b'],
+    )
+    assert.deepEqual(flowClassesOf(schemas, levels)[0]?.headers, [
+      'X-Kubernetes-Pf-Flowschema-Uid',
+      'uid-z',
+      'X-Kubernetes-Pf-Prioritylevel-Uid',
+      'uid-level',
+    ])
+  })
+
+  for (const [what, subject, yes, no] of [
+    ['a user', named('jane'), { name: 'jane' }, { name: 'bob' }],
+    ['any user', named('*'), { name: 'bob' }, undefined],
+    ['a group', { kind: 'Group', group: { name: 'g' } }, { groups: ['f', 'g'] }, { groups: ['f'] }],
+    [
+      'an account',
+      { kind: 'ServiceAccount', serviceAccount: { namespace: 'a', name: 'b' } },
+      { name: 'system:serviceaccount:a:b' },
+      { name: 'system:serviceaccount:a:bc' },
+    ],
+    [
+      'all accounts of a namespace',
+      { kind: 'ServiceAccount', serviceAccount: { namespace: 'a', name: '*' } },
+      { name: 'system:serviceaccount:a:b' },
+      { name: 'system:serviceaccount:ab:c' },
+    ],
+    ['nobody', { kind: 'User' }, undefined, { name: '' }],
+  ] as const) {
+    it(`match ${what}`, () => {
+      const schemas = [schema('s', 1, { subjects: [subject], resourceRules: [RESOURCES] })]
+      if (yes !== undefined) assert.equal(classOf(schemas, yes, 'GET', '/api/v1/pods'), 's')
+      if (no !== undefined) assert.equal(classOf(schemas, no, 'GET', '/api/v1/pods'), undefined)
+    })
+  }
+
+  for (const [rule, request, expected] of [
+    [{ verbs: ['list'] }, 'GET /api/v1/pods', true],
+    [{ verbs: ['list'] }, 'GET /api/v1/namespaces/a/pods/x', false],
+    [{ apiGroups: ['apps'] }, 'GET /apis/apps/v1/deployments', true],
+    [{ apiGroups: [''] }, 'GET /apis/apps/v1/deployments', false],
+    [{ resources: ['pods'] }, 'GET /api/v1/namespaces/a/pods/x', true],
+    [{ resources: ['pods'] }, 'PUT /api/v1/namespaces/a/pods/x/status', false],
+    [{ resources: ['pods/status'] }, 'PUT /api/v1/namespaces/a/pods/x/status', true],
+    [{ clusterScope: false }, 'GET /api/v1/nodes', false],
+    [{ namespaces: null }, 'GET /api/v1/nodes', true],
+    [{ namespaces: ['a'] }, 'GET /api/v1/namespaces/a/pods', true],
+    [{ namespaces: ['a'] }, 'GET /api/v1/namespaces/b/pods', false],
+    [{ namespaces: null }, 'GET /api/v1/namespaces/b/pods', false],
+    [{}, 'GET /healthz', false],
+  ] as const) {
+    it(`${expected ? 'match' : 'do not match'} ${request} by ${JSON.stringify(rule)}`, () => {
+      const [method = '', path = ''] = request.split(' ')
+      const schemas = [schema('s', 1, { resourceRules: [{ ...RESOURCES, ...rule } as typeof RESOURCES] })]
+      assert.equal(classOf(schemas, {}, method, path) === 's', expected)
+    })
+  }
+
+  it('match paths that are no resources, whole or by their beginning', () => {
+    const schemas = [
+      schema('s', 1, { nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/logs/*'] }] }),
+    ]
+    for (const [request, expected] of [
+      ['GET /healthz', 's'],
+      ['POST /healthz', undefined],
+      ['GET /healthz/ping', undefined],
+      ['GET /logs/a/b', 's'],
+      ['GET /log', undefined],
+      ['GET /api/v1/pods', undefined],
+    ] as const) {
+      const [method = '', path = ''] = request.split(' ')
+      assert.equal(classOf(schemas, {}, method, path), expected, request)
+    }
+  })
+})

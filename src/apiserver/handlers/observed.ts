@@ -1,0 +1,91 @@
+/**
+ * Kinds that are looked at when somebody asks: there is nothing to watch and no version to go back to, but lists,
+ * selectors, tables and every form of an answer are as everywhere.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { getOptionsQuery } from '#meta/options.ts'
+import { decodeQuery } from '#meta/query.ts'
+import { notFoundError } from '#meta/status-errors.ts'
+
+import type { Call } from '../call.ts'
+import type { Entry } from '../registry/entry.ts'
+import { latin1 } from '../registry/latin1.ts'
+import { type Column, defineResource, type Resource } from '../registry/resource.ts'
+import type { Services } from '../registry/services.ts'
+import type { VirtualResource } from '../registry/virtual.ts'
+import { Representation } from '../representation.ts'
+import { listOptionsOf } from './list.ts'
+import { selectionOf } from './selection.ts'
+import { tableOf } from './table.ts'
+import { formOf } from './view.ts'
+
+export interface ObservedResource<T extends KubeObject> extends Pick<VirtualResource, 'deprecation'> {
+  readonly kind: Kind<T>
+  readonly columns: readonly Column<T>[]
+  /** What the resource is called when an object of it is not there. */
+  readonly missing: string
+  /** Those that there are, or only the one called `name`; in the order to be shown. */
+  observe(name: string | undefined, signal: AbortSignal): Promise<readonly T[]>
+}
+
+export function defineObserved<T extends KubeObject>(observed: ObservedResource<T>): VirtualResource {
+  const { kind, columns, deprecation } = observed
+  const resource = defineResource<T>({ kind, columns }) as unknown as Resource
+  const look = async (call: Call, name?: string): Promise<Entry[]> =>
+    (await observed.observe(name, call.signal)).map((object) => entryOf(kind, object))
+  return {
+    kind,
+    ...(deprecation !== undefined && { deprecation }),
+    handlers: {
+      async get(call, services) {
+        const form = formOf(call, 'object')
+        decodeQuery(getOptionsQuery, call.query)
+        const { name } = call.info
+        const [entry] = await look(call, name)
+        if (entry === undefined) throw notFoundError({ group: kind.group, resource: observed.missing }, name)
+        const view = viewOf(resource, services)
+        if (form.negotiated.as?.kind === 'Table') return tableOf(call, view, { entries: [entry], metadata: {}, form })
+        return view.representation.object(entry, form, 200)
+      },
+      async list(call, services) {
+        const form = formOf(call, 'list')
+        const view = viewOf(resource, services)
+        const selection = selectionOf(view, '', listOptionsOf(call))
+        const entries = (await look(call)).filter((entry) => selection.matches(entry))
+        if (form.negotiated.as?.kind === 'Table') return tableOf(call, view, { entries, metadata: {}, form })
+        return view.representation.list(entries, {}, form)
+      },
+    },
+  }
+}
+
+interface ObservedView {
+  readonly resource: Resource
+  readonly representation: Representation
+  readonly services: Services
+}
+
+function viewOf(resource: Resource, services: Services): ObservedView {
+  const { kind } = resource
+  const { schemaFor, convert, memos } = services
+  return { resource, services, representation: new Representation({ kind, stored: kind, schemaFor, convert, memos }) }
+}
+
+/** As if it were stored, without a version. */
+function entryOf(kind: Kind, object: KubeObject): Entry {
+  const whole = encodeJson({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
+  return {
+    key: '',
+    modRevision: 0,
+    namespace: '',
+    name: object.metadata.name ?? '',
+    labels: object.metadata.labels ?? {},
+    fields: {},
+    body: latin1(whole.slice(whole.indexOf('"metadata"'))),
+    object,
+    memo: new Map(),
+  }
+}

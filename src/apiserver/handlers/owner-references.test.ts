@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { ObjectMeta, OwnerReference } from '#meta/object.ts'
+
+import { dropRepeatedOwners } from './owner-references.ts'
+
+const owner = (name: string, uid: string, more: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  name,
+  uid,
+  ...more,
+})
+
+function after(ownerReferences: OwnerReference[] | undefined): { owners: unknown; warnings: string[] } {
+  const metadata: ObjectMeta = ownerReferences === undefined ? {} : { ownerReferences }
+  const warnings: string[] = []
+  dropRepeatedOwners(metadata, (text) => warnings.push(text))
+  return { owners: metadata.ownerReferences, warnings }
+}
+
+describe('the owners in a body', () => {
+  it('are named once, and whoever repeats them is told', () => {
+    const [a, b] = [owner('a', '1'), owner('b', '2')]
+    const { owners, warnings } = after([a, b, { ...a }, { ...b }, { ...a }])
+    assert.deepEqual(owners, [a, b])
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0] ?? '', /^\.metadata\.ownerReferences contains duplicate entries; .*: 1, 2, 1$/)
+  })
+
+  it('stay when they differ in anything', () => {
+    const different = [owner('a', '1'), owner('b', '1'), owner('a', '1', { controller: true })]
+    assert.deepEqual(after(different), { owners: different, warnings: [] })
+    assert.deepEqual(after(undefined), { owners: undefined, warnings: [] })
+    assert.deepEqual(after([owner('a', '1')]).warnings, [])
+  })
+})

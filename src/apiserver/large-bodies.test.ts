@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+
+import { createLargeBodies, LARGE_BODY_LIMITS } from './large-bodies.ts'
+
+const LIMITS = { ...LARGE_BODY_LIMITS, maxBytes: 100, smallBytes: 10, userBytes: 150, totalBytes: 200 }
+
+/** An exchange that is only its body. */
+function bodyOf(bytes: number, claims: Record<string, string> = { 'content-length': String(bytes) }): Exchange {
+  const signal = new AbortController().signal
+  return { version: '1.1', headers: claims, signal, readBody: () => Promise.resolve(Buffer.alloc(bytes)) } as never
+}
+
+/** Lets everything happen that waits for nothing but the event loop. */
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate)
+}
+
+/** `holdMs` is how long whoever gets the body then holds the event loop. */
+function track(clock: VirtualClock): {
+  readonly order: string[]
+  readonly send: (user: string, exchange: Exchange, holdMs?: number) => void
+} {
+  let heldMs = 0
+  const bodies = createLargeBodies({ ...clock, elapsed: () => clock.elapsed() + heldMs }, LIMITS)
+  const order: string[] = []
+  return {
+    order,
+    send(user, exchange, holdMs = 0) {
+      const work = async (): Promise<void> => {
+        await bodies.read(exchange, user)
+        order.push(user)
+        heldMs += holdMs
+      }
+      void work()
+    },
+  }
+}
+
+describe('large bodies', () => {
+  it('do not keep small ones waiting', async () => {
+    const { order, send } = track(createVirtualClock())
+    send('a', bodyOf(90), 40)
+    send('a', bodyOf(90), 40)
+    send('a', bodyOf(5))
+    send('b', bodyOf(0, {}))
+    await settle()
+    assert.deepEqual(order.filter((user) => user === 'b').length, 1)
+    assert.ok(order.length >= 3)
+  })
+
+  it('are taken up one after another, with a rest as long as three times the work', async () => {
+    const clock = createVirtualClock()
+    const { order, send } = track(clock)
+    send('a', bodyOf(50), 40)
+    send('b', bodyOf(50), 0)
+    await settle()
+    assert.deepEqual(order, ['a'])
+    await clock.advance(119)
+    await settle()
+    assert.deepEqual(order, ['a'])
+    await clock.advance(1)
+    await settle()
+    assert.deepEqual(order, ['a', 'b'])
+  })
+
+  it('take turns by user, however many one of them sends', async () => {
+    const clock = createVirtualClock()
+    const { order, send } = track(clock)
+    for (let n = 0; n < 3; n++) send('a', bodyOf(50), 10)
+    send('b', bodyOf(50), 10)
+    for (let n = 0; n < 6; n++) {
+      await settle()
+      await clock.advance(1000)
+    }
+    assert.deepEqual(order, ['a', 'b', 'a', 'a'])
+  })
+
+  it('are not read before there is room for them, and nobody takes the room of others', async () => {
+    const clock = createVirtualClock()
+    const bodies = createLargeBodies(clock, LIMITS)
+    const reading: string[] = []
+    const gates = new Map<string, () => void>()
+    const send = (name: string, user: string): void => {
+      const readBody = (): Promise<Buffer> => {
+        reading.push(name)
+        return new Promise((resolve) => gates.set(name, () => resolve(Buffer.alloc(60))))
+      }
+      const exchange = { ...bodyOf(0, { 'transfer-encoding': 'chunked' }), readBody }
+      bodies.read(exchange, user).catch(() => undefined)
+    }
+    send('a1', 'a')
+    send('a2', 'a')
+    send('b1', 'b')
+    await settle()
+    assert.deepEqual(reading, ['a1', 'b1'])
+    gates.get('a1')?.()
+    await settle()
+    await clock.advance(1000)
+    await settle()
+    assert.deepEqual(reading, ['a1', 'b1', 'a2'])
+  })
+
+  it('give their room back when they break off', async () => {
+    const bodies = createLargeBodies(createVirtualClock(), LIMITS)
+    const broken = { ...bodyOf(90), readBody: () => Promise.reject(new Error('gone')) } as never
+    await assert.rejects(bodies.read(broken, 'a'), /gone/)
+    await settle()
+    assert.equal((await bodies.read(bodyOf(90), 'a')).length, 90)
+  })
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import type { KubeObject, ObjectMeta } from '#meta/object.ts'
+import { StatusError } from '#meta/status.ts'
+
+import { defineResource, type MetadataRules, type Resource, type WriteContext } from './resource.ts'
+import { prepareCreate, prepareUpdate, validateCreate, validateUpdate } from './write-rules.ts'
+
+const context: WriteContext = {
+  clock: createVirtualClock(),
+  random: createSeededRandom(1),
+  isEnabled: () => true,
+  allowPrivileged: true,
+  user: { name: 'jane', uid: '', groups: [], extra: {} },
+  dryRun: false,
+  objects: { get: async () => undefined, list: async () => [] },
+  signal: new AbortController().signal,
+}
+
+const kindWith = (metadataRules: MetadataRules, generation?: 'spec'): Resource =>
+  defineResource<ConfigMap>({
+    kind: ConfigMaps,
+    metadataRules,
+    ...(generation !== undefined && { generation }),
+  })
+
+const named = (metadata: Partial<ObjectMeta> = {}): KubeObject => ({
+  metadata: { name: 'a', namespace: 'n', ...metadata },
+})
+
+/** The fields that are complained about, in order. */
+function complaints(write: () => void): string[] {
+  try {
+    write()
+    return []
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+    return (error.status.details?.causes ?? []).map(({ field = '' }) => field.replace('metadata.', ''))
+  }
+}
+
+function changing(resource: Resource, metadata: Partial<ObjectMeta>, subresource = ''): string[] {
+  const stored: Partial<ObjectMeta> = { uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' }
+  const [next, old] = [named(metadata), named(stored)]
+  return complaints(() => {
+    prepareUpdate(resource, [next, old], '', context)
+    validateUpdate(resource, [next, old], { subresource, gvk: ConfigMaps }, context)
+  })
+}
+
+describe('the metadata of an update', () => {
+  const badLabel = { labels: { 'a b': 'c' } }
+  const badFinalizer = { finalizers: ['a b'] }
+
+  it('is looked at for all kinds, and again as the rules of each want it', () => {
+    const table: readonly (readonly [MetadataRules, readonly string[], readonly string[]])[] = [
+      [{ update: [] }, ['labels', 'labels'], ['finalizers']],
+      [{}, ['labels', 'labels', 'labels'], ['finalizers', 'finalizers[0]']],
+      [{ update: ['whole'] }, ['labels', 'labels', 'labels'], ['finalizers', 'finalizers', 'finalizers[0]']],
+      [
+        { update: ['change', 'whole'] },
+        ['labels', 'labels', 'labels', 'labels'],
+        ['finalizers', 'finalizers[0]', 'finalizers', 'finalizers[0]'],
+      ],
+      [
+        { update: ['whole', 'change'] },
+        ['labels', 'labels', 'labels', 'labels'],
+        ['finalizers', 'finalizers', 'finalizers[0]', 'finalizers[0]'],
+      ],
+    ]
+    for (const [rules, labels, finalizers] of table) {
+      assert.deepEqual(changing(kindWith(rules), badLabel), labels, JSON.stringify(rules))
+      assert.deepEqual(changing(kindWith(rules), badFinalizer), finalizers, JSON.stringify(rules))
+    }
+    assert.deepEqual(changing(kindWith({}), {}), [])
+  })
+
+  it('is looked at in its own way when a part is written', () => {
+    const resource = { ...kindWith({ update: ['whole'], part: [] }), parts: { approval: {} } }
+    assert.deepEqual(changing(resource, badLabel, 'approval'), ['labels', 'labels'])
+  })
+
+  it('holds a generateName to the rule of the kind only where that looks at the whole', () => {
+    assert.deepEqual(changing(kindWith({}), { generateName: 'A_' }), [])
+    assert.deepEqual(changing(kindWith({ update: ['whole'] }), { generateName: 'A_' }), ['generateName'])
+    assert.deepEqual(changing(kindWith({}), { generateName: 'a/b' }), ['generateName'])
+  })
+
+  it('cannot begin a deletion', () => {
+    const kind = kindWith({ update: [] })
+    assert.deepEqual(changing(kind, { deletionTimestamp: '2026-01-01T00:00:00Z' }), ['deletionTimestamp'])
+    assert.deepEqual(changing(kind, { deletionGracePeriodSeconds: 3 }), ['deletionGracePeriodSeconds'])
+  })
+
+  it('cannot end a deletion, nor change what the server counts', () => {
+    const old = named({
+      uid: 'u',
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      deletionGracePeriodSeconds: 30,
+      generation: 2,
+    })
+    const next = named({ generation: 9, creationTimestamp: '2020-01-01T00:00:00Z' })
+    prepareUpdate(kindWith({}), [next, old], '', context)
+    assert.deepEqual(next.metadata, old.metadata)
+  })
+})
+
+describe('the metadata of a new object', () => {
+  it('names finalizers under a domain, unless the kind does not mind', () => {
+    const creating = (rules: MetadataRules, finalizer: string): string[] =>
+      complaints(() => validateCreate(kindWith(rules), named({ finalizers: [finalizer] }), context, ConfigMaps))
+    assert.deepEqual(creating({}, 'plain'), ['finalizers[0]'])
+    assert.deepEqual(creating({}, 'example.com/mine'), [])
+    assert.deepEqual(creating({}, 'orphan'), [])
+    assert.deepEqual(creating({ plainFinalizers: true }, 'plain'), [])
+  })
+
+  it('keeps its generation where the kind does not count changes', () => {
+    const created = (resource: Resource): number | undefined => {
+      const object = named({ generation: 7 })
+      prepareCreate(resource, object, context)
+      return object.metadata.generation
+    }
+    assert.equal(created(kindWith({})), 7)
+    assert.equal(created(kindWith({}, 'spec')), 1)
+  })
+})

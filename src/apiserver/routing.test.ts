@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type Kind, resourceFor } from '#apis/kinds.ts'
+
+import { requestInfoOf } from './request-info.ts'
+import { type Routing, routingOf } from './routing.ts'
+
+const ALL = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** By path: the methods that are routed; `none` where there is no such path. */
+const PATHS: readonly (readonly [path: string, methods: string])[] = [
+  ['/api/v1/pods', 'GET'],
+  ['/api/v1/pods?watch=1', 'GET'],
+  ['/api/v1/pods?fieldSelector=metadata.name%3Da', 'GET'],
+  ['/api/v1/pods/a', 'none'],
+  ['/api/v1/namespaces/x/pods', 'GET POST DELETE'],
+  ['/api/v1/namespaces/x/pods?fieldSelector=metadata.name%3Da', 'GET POST DELETE'],
+  ['/api/v1/namespaces/x/pods/a', 'GET PUT PATCH DELETE'],
+  ['/api/v1/watch/pods', 'GET'],
+  ['/api/v1/watch/namespaces/x/pods/a', 'GET'],
+  ['/api/v1/nodes', 'GET POST DELETE'],
+  ['/api/v1/nodes/a', 'GET PUT PATCH DELETE'],
+  ['/api/v1/nodes/a/proxy', 'GET HEAD POST PUT PATCH DELETE'],
+  ['/api/v1/watch/nodes/a', 'GET'],
+  ['/api/v1/namespaces/x/nodes', 'none'],
+  ['/api/v1/namespaces/x/nodes/a', 'none'],
+  ['/api/v1/namespaces', 'GET POST DELETE'],
+  ['/api/v1/namespaces/x', 'GET PUT PATCH DELETE'],
+]
+
+function kindOf(resource: string): Kind {
+  const kind = resourceFor({ group: '', version: 'v1', resource })
+  assert.ok(kind !== undefined)
+  return kind
+}
+
+function routing(method: string, path: string): Routing {
+  const { pathname, searchParams } = new URL(path, 'https://x')
+  const info = requestInfoOf(method, pathname, searchParams)
+  return routingOf(method, info, kindOf(info.resource))
+}
+
+describe('the shape of a path', () => {
+  for (const [path, methods] of PATHS) {
+    it(`${path} takes ${methods}`, () => {
+      const found = ALL.map((method) => [method, routing(method, path)] as const)
+      if (methods === 'none') return assert.ok(found.every(([, outcome]) => outcome === 'no-path'))
+      const routed = found.filter(([, outcome]) => outcome === 'routed').map(([method]) => method)
+      assert.equal(routed.join(' '), methods)
+      assert.ok(found.every(([, outcome]) => outcome !== 'no-path'))
+    })
+  }
+})
