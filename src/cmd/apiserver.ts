@@ -29,7 +29,7 @@ async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, sign
     import('./apiserver/plan.ts'),
     import('./apiserver/server.ts'),
   ])
-  const plan = checkFlags(invocation, flags, planServer(flags))
+  const plan = checkFlags(invocation, flags, planServer(flags, invocation.changed))
   await using closing = new AsyncDisposableStack()
   const running = await unlessAborted(startServer(flags, plan, invocation, closing), signal)
   const { host, port } = running
@@ -57,12 +57,13 @@ function checkFlags(
 
 /** Not ready at once, so that nobody new is sent here; then, after the delay asked for, the rest is closed in order. */
 async function leave(
-  { server }: RunningServer,
+  running: RunningServer,
   flags: ApiServerFlags,
   { clock, log }: Pick<Invocation<typeof APISERVER_FLAGS>, 'clock' | 'log'>,
 ): Promise<void> {
   log.info('Stopping: running requests may finish')
-  server.announceStop()
+  running.server.announceStop()
+  await running.withdraw()
   const delayMs = flags['shutdown-delay-duration']
   if (delayMs > 0) await sleep(clock, delayMs)
 }

@@ -1,10 +1,13 @@
-import { type AdmissionFlags, createAdmission } from '#admission/index.ts'
-import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-writer.ts'
 /**
  * The API server of a cluster, put together from its parts: which kinds, who may, what is let in. `kube-apiserver` and
  * `up` start the same one with different settings.
  */
+import { hostname } from 'node:os'
+
+import { type AdmissionFlags, createAdmission, type PluginSettings } from '#admission/index.ts'
+import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-writer.ts'
 import type { Kind } from '#apis/kinds.ts'
+import type { ServiceCIDR } from '#apis/networking/v1.ts'
 import { type ApiServer, type ApiServerParts, startApiServer } from '#apiserver/apiserver.ts'
 import {
   type Authenticator,
@@ -14,7 +17,7 @@ import {
 } from '#apiserver/authenticators/index.ts'
 import { createLiveObjects } from '#apiserver/authenticators/live-objects.ts'
 import { asAuthorize, type Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { createAuthorizer } from '#apiserver/authorizers/index.ts'
+import { type AuthorizerChain, createAuthorizer, createChainAuthorizer } from '#apiserver/authorizers/index.ts'
 import { followNodeGraph } from '#apiserver/authorizers/node/follow-node.ts'
 import { NodeGraph } from '#apiserver/authorizers/node/graph.ts'
 import { createNodeAuthorizer } from '#apiserver/authorizers/node/node.ts'
@@ -26,10 +29,13 @@ import { ensureApiServices } from '#apiserver/bootstrap/apiservices.ts'
 import { type AuthenticationConfig, ensureAuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
 import { startDefinitionCleanup } from '#apiserver/bootstrap/definition-cleanup.ts'
 import { ensureFlowControl } from '#apiserver/bootstrap/flow-control.ts'
+import { startFlowStatus } from '#apiserver/bootstrap/flow-status.ts'
 import { ensurePolicy } from '#apiserver/bootstrap/policy.ts'
 import { startPublishers } from '#apiserver/bootstrap/publishers.ts'
 import { nodeRules } from '#apiserver/bootstrap/roles.ts'
 import { ensureSystemObjects } from '#apiserver/bootstrap/system-objects.ts'
+import type { KubeletSettings } from '#apiserver/connect/backends.ts'
+import { createConnectSubresources } from '#apiserver/connect/connector.ts'
 import type { Connectors } from '#apiserver/dispatch.ts'
 import { createImpersonation } from '#apiserver/impersonation.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
@@ -39,21 +45,27 @@ import { verifyingKey } from '#lib/jwt/key.ts'
 import { createSigner } from '#lib/jwt/token.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
+import type { Rounds } from '#lib/rounds.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
 import { parsePrivateKey } from '#lib/x509/key.ts'
 import { isStable } from '#meta/kind.ts'
 import { convert } from '#model/conversion/conversion.ts'
+import { defineComponentStatus } from '#resources/core/componentstatus.ts'
 import { bindPod } from '#resources/core/pod/binding.ts'
 import { createEvictionHandler } from '#resources/core/pod/eviction.ts'
 import { createAddressBook, serviceRanges } from '#resources/core/service/address-book.ts'
 import type { ServiceAllocator } from '#resources/core/service/allocation.ts'
 import { createServiceAllocator } from '#resources/core/service/allocator.ts'
-import { createMemoryLedger } from '#resources/core/service/node-ports.ts'
+import { DEFAULT_PORT_RANGE } from '#resources/core/service/node-ports.ts'
+import { createStoredLedger, PORT_ALLOCATIONS } from '#resources/core/service/port-ledger.ts'
+import { startServiceRepair } from '#resources/core/service/repair-loop.ts'
 import { createServiceAccountTokenHandler } from '#resources/core/serviceaccount-token.ts'
 import { createResources } from '#resources/index.ts'
 import { createReviews } from '#resources/reviews.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
+
+import { createAskUrl, createComponentProbes } from './component-probes.ts'
 
 /** What a server may do otherwise than by default. */
 export interface ServerSettings extends Pick<
@@ -66,8 +78,10 @@ export interface ServerSettings extends Pick<
   readonly apiAudiences?: readonly string[]
   /** For the mode Webhook. */
   readonly authorizationWebhook?: WebhookAuthorizerOptions
+  /** Instead of `authorizationModes`. */
+  readonly authorizers?: AuthorizerChain
   readonly tokens?: { readonly maxExpirationSeconds: number; readonly extendExpiration: boolean }
-  readonly admissionFlags?: AdmissionFlags
+  readonly admissionFlags?: AdmissionFlags & PluginSettings
   readonly tolerationSeconds?: { readonly notReadySeconds: number; readonly unreachableSeconds: number }
   /** `--runtime-config`; default: stable versions. */
   readonly isServed?: (kind: Kind) => boolean
@@ -77,20 +91,12 @@ export interface ServerSettings extends Pick<
   readonly kubelet?: KubeletSettings
   /** What we show aggregated servers and webhooks. */
   readonly proxyClient?: { readonly certificate: string; readonly key: string }
-  /** What aggregated servers are told of who is who here; default: the authorities of clients. */
+  /** What aggregated servers are told of who is who here; default: the authorities of clients and of front proxies. */
   readonly published?: AuthenticationConfig
+  /** PEM of the authority of proxies that say who the user is, by the usual headers; `authentication` has its own way. */
+  readonly frontProxyAuthority?: string
   /** Whether the root authority is published and ServiceAccounts are made, as a controller manager would; default: yes. */
   readonly publishes?: boolean
-}
-
-export interface KubeletSettings {
-  /** Certificates and key are PEM; without `ca` the kubelets' own are not checked. */
-  readonly tls: { readonly ca?: string; readonly certificate?: string; readonly key?: string }
-  /** For Nodes that do not say. */
-  readonly port: number
-  /** Types of node addresses, in the order in which they are tried. */
-  readonly addressTypes: readonly string[]
-  readonly timeoutMs: number
 }
 
 export interface ControlPlaneSettings extends ServerSettings {
@@ -111,20 +117,37 @@ export interface ControlPlaneSettings extends ServerSettings {
   readonly versionInfo: { readonly gitVersion: string }
 }
 
+/** Upstream's own: kubelets are reached by the first address their Node has, and shown nothing. */
+const NO_TLS = {}
+const DEFAULT_KUBELET: KubeletSettings = {
+  tls: () => NO_TLS,
+  port: 10_250,
+  addressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
+  timeoutMs: 5_000,
+}
+
 export async function startControlPlane(settings: ControlPlaneSettings): Promise<ApiServer> {
   const { isEnabled, log } = settings
   const lazy = createLateRegistry()
+  const services = createServices(settings, lazy.get)
   const access = createAccess(settings, lazy.get)
   const { authorizer, authenticator, index, graph } = access
+  const connect = createConnectSubresources({
+    ...settings,
+    kubelet: settings.kubelet ?? DEFAULT_KUBELET,
+    authorize: asAuthorize(authorizer),
+  })
   return startApiServer({
     ...settings,
     resources: createResources({
-      services: createServices(settings, lazy.get),
+      services: services.allocator,
       escalation: createEscalationChecks({ authorizer, index }),
+      authorizer,
       ...(settings.eventTtlMs !== undefined && { eventTtlMs: settings.eventTtlMs }),
     }),
     reviews: createReviews({ authorizer, authenticateToken: authenticator.authenticateToken }),
-    connectors: createConnectors(settings, access, lazy.get),
+    virtuals: [defineComponentStatus(createComponentProbes({ ...settings, ask: createAskUrl(settings.clock) }))],
+    connectors: { ...createConnectors(settings, access, lazy.get), ...connect.connectors },
     admission: createAdmission({
       ...settings,
       authorize: (user, question) => authorizer.authorize(user, question),
@@ -142,22 +165,39 @@ export async function startControlPlane(settings: ControlPlaneSettings): Promise
     impersonate: createImpersonation({ authorizer, isConstrained: isEnabled('ConstrainedImpersonation') }),
     isServed:
       settings.isServed ?? (({ version, gate }: Kind) => isStable(version) && (gate === undefined || isEnabled(gate))),
-    async bootstrap(registry) {
-      await ensureSystemObjects(registry)
-      await ensurePolicy(registry, isEnabled)
-      await ensureFlowControl(registry)
-      await ensureApiServices(registry)
-      startDefinitionCleanup(registry, (error) => log.error(error, 'Cleaning up a definition failed'))
-      const { clientAuthorities, published = { clientAuthorities } } = settings
-      await ensureAuthenticationConfig(registry, published)
-      if (settings.publishes === false) return
-      startPublishers(registry, {
-        rootCa: settings.clientAuthorities,
-        onError: (error) => log.error(error, 'Publishing failed'),
-      })
+    bootstrap(registry, closing) {
+      closing.defer(() => connect.close())
+      return bootstrap(registry, closing, { ...settings, services })
     },
     onError: (error, info) => log.error(error, 'Request failed', { verb: info.verb, path: info.path }),
   })
+}
+
+/** What must be there, and what keeps it there, in the order in which the ones need the others. */
+async function bootstrap(
+  registry: Registry,
+  closing: AsyncDisposableStack,
+  settings: ControlPlaneSettings & { readonly services: ServiceParts },
+): Promise<void> {
+  const { isEnabled, log, clientAuthorities, frontProxyAuthority: authorities, published } = settings
+  const requestHeader = authorities === undefined ? {} : { requestHeader: { ...FRONT_PROXY, authorities } }
+  await ensureSystemObjects(registry)
+  await ensurePolicy(registry, isEnabled)
+  await ensureFlowControl(registry)
+  const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
+  closing.defer(() => flows?.close())
+  await ensureApiServices(registry)
+  const cleanup = startDefinitionCleanup(registry, (error) => log.error(error, 'Cleaning up a definition failed'))
+  closing.defer(() => cleanup?.close())
+  const repair = await settings.services.startRepair(registry)
+  closing.defer(() => repair.stop())
+  await ensureAuthenticationConfig(registry, published ?? { clientAuthorities, ...requestHeader })
+  if (settings.publishes === false) return
+  const publishers = startPublishers(registry, {
+    rootCa: clientAuthorities,
+    onError: (error) => log.error(error, 'Publishing failed'),
+  })
+  closing.defer(() => publishers.close())
 }
 
 interface Access {
@@ -174,28 +214,49 @@ function createAccess(settings: ControlPlaneSettings, registry: () => Registry):
   const index = new RbacIndex()
   const graph = new NodeGraph()
   const node = createNodeAuthorizer({ graph, rules: nodeRules(isEnabled), isEnabled })
-  const authorizer = createAuthorizer(settings.authorizationModes, {
-    rbac: index,
-    node,
-    ...(authorizationWebhook === undefined ? {} : { webhook: authorizationWebhook }),
-  })
+  const parts = { rbac: index, node }
+  const authorizer =
+    settings.authorizers === undefined
+      ? createAuthorizer(settings.authorizationModes, {
+          ...parts,
+          ...(authorizationWebhook === undefined ? {} : { webhook: authorizationWebhook }),
+        })
+      : createChainAuthorizer(settings.authorizers, parts)
   const objects = createLiveObjects({ storeOf: (kind) => registry().storeOf(kind) })
   const authentication = settings.authentication ?? defaultAuthentication(settings)
-  const parts = authenticatorsFor({ clock, objects, apiAudiences, ...authentication })
+  const authenticators = authenticatorsFor({ clock, objects, apiAudiences, ...authentication })
   const onRefusal = (why: string): void => log.v(2)?.info('Unable to authenticate the request', { err: why })
-  const authenticator = createAuthenticator({ ...parts, onRefusal })
+  const authenticator = createAuthenticator({ ...authenticators, onRefusal })
   return { authenticator, authorizer, index, graph, apiAudiences }
 }
 
-function createServices(settings: ControlPlaneSettings, registry: () => Registry): ServiceAllocator {
-  return createServiceAllocator({
+interface ServiceParts {
+  readonly allocator: ServiceAllocator
+  /** Resolves when Services can be given node ports. */
+  startRepair(registry: Registry): Promise<Rounds>
+}
+
+/** Addresses and ports of Services. */
+function createServices(settings: ControlPlaneSettings, registry: () => Registry): ServiceParts {
+  const { backend, atRest, random, log, nodePorts: portRange = DEFAULT_PORT_RANGE } = settings
+  const parts = {
     book: createAddressBook(registry),
-    ports: createMemoryLedger(),
-    random: settings.random,
+    ports: createStoredLedger({ backend, resting: atRest.resting(PORT_ALLOCATIONS), range: portRange }),
     serviceCidrs: cidrsOf(settings.serviceCidr),
-    rangeObjects: () => serviceRanges(registry),
-    ...(settings.nodePorts === undefined ? {} : { portRange: settings.nodePorts }),
-  })
+    portRange,
+  }
+  const rangeObjects = (): readonly ServiceCIDR[] => serviceRanges(registry)
+  const report = (message: string, error: unknown): void => log.error(error, message)
+  return {
+    allocator: createServiceAllocator({ ...parts, random, rangeObjects, report }),
+    startRepair: (known) =>
+      startServiceRepair({
+        ...parts,
+        registry: known,
+        hostname: hostname(),
+        onError: (error) => log.error(error, 'Repairing what Services hold failed'),
+      }),
+  }
 }
 
 function createConnectors(
@@ -228,14 +289,26 @@ function createLateRegistry(): { readonly get: () => Registry; readonly set: (re
 }
 
 /** Client certificates and ServiceAccount tokens, with authorities and keys that stay what they are. */
+/** How proxies in front of us tell who the user is, as kubeadm sets it. */
+const FRONT_PROXY = {
+  allowedNames: ['front-proxy-client'],
+  usernameHeaders: ['X-Remote-User'],
+  uidHeaders: ['X-Remote-Uid'],
+  groupHeaders: ['X-Remote-Group'],
+  extraHeaderPrefixes: ['X-Remote-Extra-'],
+}
+
 function defaultAuthentication({
   clientAuthorities,
+  frontProxyAuthority,
   serviceAccountKey,
   issuer,
-}: ControlPlaneSettings): Pick<AuthenticatorSettings, 'clientCert' | 'serviceAccounts'> {
+}: ControlPlaneSettings): Pick<AuthenticatorSettings, 'clientCert' | 'serviceAccounts' | 'requestHeader'> {
   const authorities = parseBundle(clientAuthorities)
+  const proxies = frontProxyAuthority === undefined ? undefined : parseBundle(frontProxyAuthority)
   const keys = [verifyingKey(parsePrivateKey(serviceAccountKey))]
   return {
+    ...(proxies && { requestHeader: { ...FRONT_PROXY, authorities: () => proxies } }),
     clientCert: { authorities: () => authorities },
     serviceAccounts: { issuers: [issuer], keys: () => keys },
   }

@@ -6,8 +6,10 @@ import { mkdir } from 'node:fs/promises'
 import { homedir, networkInterfaces } from 'node:os'
 import { join, resolve } from 'node:path'
 
+import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import type { ApiServer } from '#apiserver/apiserver.ts'
-import { ensureKubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
+import { ensure } from '#apiserver/bootstrap/ensure.ts'
+import { createKubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { int, oneOf, string } from '#lib/flags/kinds.ts'
@@ -55,6 +57,8 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const { flags, clock, random } = invocation
   const startedMs = clock.elapsed()
   const say = createReporter(invocation)
+  // Whatever ends it, a signal or an error: what was opened last is closed first.
+  await using closing = new AsyncDisposableStack()
   const { path: dataDir, location: datastore } = dataDirOf(flags, invocation)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const host = flags['bind-address']
@@ -66,22 +70,25 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   })
   say('Certificates', join(dataDir, 'pki'))
   const backend = await openStore(datastore, invocation)
+  closing.defer(() => backend.close())
   say('Storage', datastore)
   const server = await startServer(invocation, { dataDir, pki, backend })
-  const apiServer = await listen(server, pki, invocation)
-  await ensureKubernetesService(server.registry, {
+  closing.defer(() => server.stop(GRACE_MS))
+  const service = createKubernetesService(server.registry, {
     serviceCidr: SERVICE_CIDR,
     advertiseAddress: reachableAddress(),
-    port: Number(new URL(apiServer).port),
+    onError: (error) => invocation.log.error(error, 'The service "kubernetes" is not up to date'),
   })
+  closing.defer(() => service.withdraw())
+  await service.prepare()
+  const apiServer = await listen(server, pki, invocation)
+  await service.publish(Number(new URL(apiServer).port))
   say('API server', apiServer)
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
   say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
   announce(invocation, { apiServer, kubeconfig, dataDir, readyMs: Math.round(clock.elapsed() - startedMs), nodes: 0 })
   await aborted(signal)
   say('Stopping', 'requests that are running may finish')
-  await server.stop(GRACE_MS)
-  await backend.close()
   return 0
 }
 
@@ -108,13 +115,15 @@ async function startServer(
   { dataDir, pki, backend }: ServerParts,
 ): Promise<ApiServer> {
   const encryption = await defaultEncryption(join(dataDir, 'encryption.key'), random)
-  return startControlPlane({
+  const kubeletTls = { ...pki.kubeletClient, ca: pki.ca.certificatePem }
+  const server = await startControlPlane({
     backend,
     atRest: createAtRest(encryption, random),
     clock,
     random,
     log,
     clientAuthorities: pki.ca.certificatePem,
+    frontProxyAuthority: pki.frontProxyCa.certificatePem,
     serviceAccountKey: pki.serviceAccountKey,
     issuer: 'https://kubernetes.default.svc.cluster.local',
     serviceCidr: SERVICE_CIDR,
@@ -122,13 +131,26 @@ async function startServer(
     isEnabled: createGates(new Map()),
     allowPrivileged: true,
     versionInfo: versionInfo(),
+    kubelet: { tls: () => kubeletTls, port: 10_250, addressTypes: NODE_ADDRESSES, timeoutMs: 5_000 },
   })
+  await ensure(server.registry, ClusterRoleBindings, KUBELET_ACCESS)
+  return server
+}
+
+/** How nodes are reached; by name only where they have no address. */
+const NODE_ADDRESSES = ['InternalIP', 'ExternalIP', 'Hostname']
+
+/** Kubelets ask the API server what a caller may do, even when it is the API server itself that calls. */
+const KUBELET_ACCESS: Omit<ClusterRoleBinding, 'kind' | 'apiVersion'> = {
+  metadata: { name: 'hyperkube:apiserver-kubelet-client' },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
 }
 
 /** Returns the URL. */
 async function listen(server: ApiServer, pki: LocalPki, { flags }: UpInvocation): Promise<string> {
   const host = flags['bind-address']
-  const tls = { ...pki.apiServer, clientAuthorities: [pki.ca.certificatePem] }
+  const tls = { ...pki.apiServer, clientAuthorities: [pki.ca.certificatePem, pki.frontProxyCa.certificatePem] }
   try {
     const address = await server.listen({ host, port: flags['secure-port'] }, tls)
     return `https://${host.includes(':') ? `[${host}]` : host}:${'port' in address ? address.port : 0}`

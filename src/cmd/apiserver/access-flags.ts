@@ -12,6 +12,7 @@ type Names = readonly string[]
 export interface AuthenticationValues {
   readonly 'anonymous-auth': boolean
   readonly 'api-audiences': Names
+  readonly 'authentication-config': string
   readonly 'authentication-token-webhook-cache-ttl': number
   readonly 'authentication-token-webhook-config-file': string
   readonly 'authentication-token-webhook-version': 'v1' | 'v1beta1'
@@ -49,6 +50,11 @@ export const AUTHENTICATION_FLAGS: FlagsOf<AuthenticationValues> & FlagGroup = {
     strings,
     [],
     'Whom tokens for this server must name; default: the issuer of ServiceAccount tokens',
+  ),
+  'authentication-config': flag(
+    string,
+    '',
+    'File with an AuthenticationConfiguration: issuers of tokens, and where one may go without. Followed while it changes; instead of the --oidc-* flags',
   ),
   'authentication-token-webhook-cache-ttl': flag(duration, 120_000, 'How long answers of the token webhook are kept'),
   'authentication-token-webhook-config-file': flag(string, '', 'Kubeconfig of a webhook that knows whose tokens are'),
@@ -113,11 +119,10 @@ export const AUTHENTICATION_FLAGS: FlagsOf<AuthenticationValues> & FlagGroup = {
     'The longest life of a token, an hour at least; 0: no limit',
   ),
   'token-auth-file': flag(string, '', 'CSV file of static tokens: token,user,uid,"group1,group2"'),
-
-  'authentication-config': unsupported(string, '', 'use the --oidc-* flags and --anonymous-auth'),
 }
 
 export interface AuthorizationValues {
+  readonly 'authorization-config': string
   readonly 'authorization-mode': Names
   readonly 'authorization-webhook-cache-authorized-ttl': number
   readonly 'authorization-webhook-cache-unauthorized-ttl': number
@@ -126,6 +131,11 @@ export interface AuthorizationValues {
 }
 
 export const AUTHORIZATION_FLAGS: FlagsOf<AuthorizationValues> & FlagGroup = {
+  'authorization-config': flag(
+    string,
+    '',
+    'File with an AuthorizationConfiguration: who decides, in this order. Followed while it changes; instead of --authorization-mode and the --authorization-webhook-* flags',
+  ),
   'authorization-mode': flag(
     strings,
     [],
@@ -148,11 +158,11 @@ export const AUTHORIZATION_FLAGS: FlagsOf<AuthorizationValues> & FlagGroup = {
     'Version of the SubjectAccessReview sent to the webhook',
   ),
 
-  'authorization-config': unsupported(string, '', 'use --authorization-mode and the --authorization-webhook-* flags'),
   'authorization-policy-file': unsupported(string, '', 'there is no mode ABAC; use RBAC'),
 }
 
 export interface AdmissionValues {
+  readonly 'admission-control-config-file': string
   readonly 'default-not-ready-toleration-seconds': number
   readonly 'default-unreachable-toleration-seconds': number
   readonly 'disable-admission-plugins': Names
@@ -160,6 +170,7 @@ export interface AdmissionValues {
 }
 
 export const ADMISSION_FLAGS: FlagsOf<AdmissionValues> & FlagGroup = {
+  'admission-control-config-file': flag(string, '', 'File with an AdmissionConfiguration: settings of plugins'),
   'default-not-ready-toleration-seconds': flag(
     int64,
     300,
@@ -181,7 +192,6 @@ export const ADMISSION_FLAGS: FlagsOf<AdmissionValues> & FlagGroup = {
     deprecated:
       'Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.',
   }),
-  'admission-control-config-file': unsupported(string, '', 'admission plugins have no settings of their own yet'),
 }
 
 export interface EnablementValues {

@@ -1,8 +1,16 @@
 /** What must hold for the flags of authentication. */
 import type { ApiServerFlags } from './flags.ts'
 
-export function authenticationErrors(flags: ApiServerFlags): string[] {
-  return [...accountErrors(flags), ...oidcErrors(flags), ...proxyErrors(flags)]
+/** `changed` are the flags that were given. */
+export function authenticationErrors(flags: ApiServerFlags, changed: ReadonlySet<string>): string[] {
+  const hasFile = flags['authentication-config'] !== ''
+  const oidc = hasFile ? fileErrors(changed) : oidcErrors(flags)
+  return [...accountErrors(flags), ...oidc, ...proxyErrors(flags)]
+}
+
+function fileErrors(changed: ReadonlySet<string>): string[] {
+  const isClash = [...changed].some((name) => name.startsWith('oidc-'))
+  return isClash ? ['authentication-config file and oidc-* flags are mutually exclusive'] : []
 }
 
 /** The shortest limit for tokens, as upstream: an hour. And the longest: 2^32 seconds. */

@@ -1,8 +1,10 @@
 /** Who is who, as the flags say: authorities, keys and tokens out of their files, followed while the server runs. */
+import type { JwtIssuer, LiveIssuers } from '#apiserver/authenticators/index.ts'
 import { findRequestHeaderRisk } from '#apiserver/authenticators/request-header.ts'
 import { createStaticTokenAuthenticator } from '#apiserver/authenticators/static-token.ts'
 import type { AuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
 import { createJsonFetcher } from '#apiserver/credentials/provider-keys.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { type VerifyingKey, verifyingKey } from '#lib/jwt/key.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
@@ -10,6 +12,13 @@ import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
 import { parsePublicKeys } from '#lib/x509/key.ts'
 
 import type { ServerSettings } from '../control-plane.ts'
+import {
+  type AuthenticationSettings,
+  InvalidAuthentication,
+  jwtIssuers,
+  parseAuthenticationConfig,
+} from './config/authentication-config.ts'
+import { fileErrorText } from './config/config-kind.ts'
 import type { ApiServerFlags } from './flags.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createReviewClient } from './review-client.ts'
@@ -29,6 +38,8 @@ export interface LoadedAuthentication {
   readonly clientAuthorities: () => readonly string[]
   /** What ServiceAccount tokens are verified with. */
   readonly tokenKeys: () => readonly VerifyingKey[]
+  /** What `--authentication-config` says of those without credentials, if anything. */
+  readonly anonymous: AuthenticationSettings['anonymous']
 }
 
 /** Throws ProgramError for files that cannot be used. */
@@ -48,8 +59,11 @@ export async function loadAuthentication(flags: ApiServerFlags, tools: Tools): P
   if (risk !== undefined) throw new ProgramError(risk)
   const tokenKeys = await openTokenKeys(flags, files)
   const tokenFile = flags['token-auth-file']
+  const configured = await loadConfigured(flags, tools)
   return {
+    anonymous: configured?.anonymous,
     authentication: {
+      ...(configured !== undefined && { jwt: configured.issuers }),
       ...(proxies !== undefined && {
         requestHeader: {
           ...headers,
@@ -108,6 +122,43 @@ function openTokenKeys(flags: ApiServerFlags, files: LiveFiles): Promise<() => r
   const given = flags['service-account-key-file']
   const paths = given.length === 0 ? [flags['service-account-signing-key-file']] : given
   return files.open(paths, (texts) => texts.flatMap(parsePublicKeys).map((key) => verifyingKey(key)))
+}
+
+/** What `--authentication-config` says, followed. Throws ProgramError with upstream's texts. */
+async function loadConfigured(
+  flags: ApiServerFlags,
+  { clock, files, readFile }: Tools,
+): Promise<{ readonly issuers: LiveIssuers; readonly anonymous: AuthenticationSettings['anonymous'] } | undefined> {
+  const file = flags['authentication-config']
+  if (file === '') return undefined
+  const parse = (source: string): AuthenticationSettings =>
+    parseAuthenticationConfig(source, flags['service-account-issuer'])
+  let first: AuthenticationSettings
+  try {
+    first = parse(await readFile(file))
+  } catch (cause) {
+    const message = fileErrorText(file, cause as Error)
+    if (cause instanceof InvalidAuthentication) throw new ProgramError(message, { cause })
+    throw new ProgramError(`failed to load authentication configuration from file ${goQuote(file)}: ${message}`, {
+      cause,
+    })
+  }
+  let apply: (next: readonly JwtIssuer[]) => void = () => undefined
+  const { anonymous } = first
+  await files.open(
+    [file],
+    ([source = '']) => parse(source),
+    (next) => {
+      if (JSON.stringify(next.anonymous) !== JSON.stringify(anonymous)) {
+        throw new Error('anonymous: Forbidden: changed from initial configuration file')
+      }
+      apply(jwtIssuers(next, clock))
+    },
+  )
+  const follow = (listener: typeof apply): void => {
+    apply = listener
+  }
+  return { issuers: { first: jwtIssuers(first, clock), follow }, anonymous }
 }
 
 async function loadOidc(flags: ApiServerFlags, { clock, readFile }: Tools): Promise<Pick<Authentication, 'oidc'>> {

@@ -11,7 +11,7 @@ import {
   ENABLEMENT_FLAGS,
   type EnablementValues,
 } from './access-flags.ts'
-import { AUDIT_FLAGS } from './audit-flags.ts'
+import { AUDIT_FLAGS, type AuditValues } from './audit-flags.ts'
 import {
   CLOUD_FLAGS,
   EGRESS_FLAGS,
@@ -30,7 +30,7 @@ export const APISERVER_FLAGS: FlagGroups = {
   generic: GENERIC_FLAGS,
   etcd: STORAGE_FLAGS,
   'secure serving': SERVING_FLAGS,
-  auditing: AUDIT_FLAGS,
+  auditing: { ...AUDIT_FLAGS },
   features: FEATURE_FLAGS,
   authentication: AUTHENTICATION_FLAGS,
   authorization: AUTHORIZATION_FLAGS,
@@ -50,6 +50,7 @@ export interface ApiServerFlags
     GenericValues,
     StorageValues,
     ServingValues,
+    AuditValues,
     AuthenticationValues,
     AuthorizationValues,
     EnablementValues,

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { groups } from '#apis/kinds.ts'
 
-import { createGates, FEATURE_GATES } from './gates.ts'
+import { createGates, FEATURE_GATES, gateErrors } from './gates.ts'
 
 describe('feature gates', () => {
   it('has every gate that a kind hangs on', () => {
@@ -34,6 +34,33 @@ describe('feature gates', () => {
   ] as const) {
     it(`finds ${gate} ${expected ? 'on' : 'off'} with ${JSON.stringify(asked)}`, () => {
       assert.equal(createGates(new Map(Object.entries(asked)))(gate), expected)
+    })
+  }
+
+  for (const [asked, errors] of [
+    [{}, []],
+    [{ AllAlpha: true, AllBeta: true }, []],
+    [{ AllAlpha: false, AllBeta: false }, []],
+    [
+      { GangScheduling: true },
+      ['GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]'],
+    ],
+    [
+      { ClusterTrustBundleProjection: true, WorkloadAwarePreemption: true },
+      [
+        'ClusterTrustBundleProjection is enabled, but depends on features that are disabled: [ClusterTrustBundle]',
+        'WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]',
+      ],
+    ],
+    [
+      { AllBeta: false, InPlacePodLevelResourcesVerticalScaling: true },
+      [
+        'InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: [NodeDeclaredFeatures PodLevelResources]',
+      ],
+    ],
+  ] as const) {
+    it(`finds ${errors.length} gates without what they need in ${JSON.stringify(asked)}`, () => {
+      assert.deepEqual(gateErrors(new Map(Object.entries(asked))), errors)
     })
   }
 })

@@ -111,3 +111,39 @@ export const FEATURE_GATES: GateSpecs = Object.fromEntries(
 export function createGates(asked: FeatureGates): (gate: string) => boolean {
   return (gate) => isEnabled(FEATURE_GATES, asked, gate)
 }
+
+/** Which gates make no sense without which others, as far as those can be off. */
+const NEEDS: readonly (readonly [gates: string, needed: string])[] = [
+  ['ClusterTrustBundleProjection', 'ClusterTrustBundle'],
+  ['DRADeviceBindingConditions DRAResourceClaimGranularStatusAuthorization', 'DRAResourceClaimDeviceStatus'],
+  ['DRADeviceTaintRules', 'DRADeviceTaints'],
+  ['DRAWorkloadResourceClaims GangScheduling TopologyAwareWorkloadScheduling WorkloadWithJob', 'GenericWorkload'],
+  [
+    'ExtendWebSocketsToKubelet InPlacePodVerticalScalingInitContainers UserNamespacesHostNetworkSupport',
+    'NodeDeclaredFeatures',
+  ],
+  ['GracefulNodeShutdownBasedOnPodPriority WindowsGracefulNodeShutdown', 'GracefulNodeShutdown'],
+  ['InPlacePodLevelResourcesVerticalScaling', 'NodeDeclaredFeatures PodLevelResources'],
+  ['MatchLabelKeysInPodTopologySpreadSelectorMerge', 'MatchLabelKeysInPodTopologySpread'],
+  ['PodLevelResourceManagers', 'PodLevelResources'],
+  ['ResourceHealthStatusMessage', 'ResourceHealthStatus'],
+  ['RestartAllContainersOnContainerExits', 'ContainerRestartRules NodeDeclaredFeatures'],
+  ['StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob', 'AtomicFIFO'],
+  ['StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet', 'AtomicFIFO'],
+  ['StorageVersionAPI UnknownVersionInteroperabilityProxy', 'APIServerIdentity'],
+  ['WorkloadAwarePreemption', 'GangScheduling'],
+]
+
+/** Gates that are on while others are off that they need, in upstream's words. */
+export function gateErrors(asked: FeatureGates): string[] {
+  const isOn = createGates(asked)
+  return NEEDS.flatMap(([gates, needed]) => {
+    const off = needed.split(' ').filter((gate) => !isOn(gate))
+    if (off.length === 0) return []
+    const why = `is enabled, but depends on features that are disabled: [${off.join(' ')}]`
+    return gates
+      .split(' ')
+      .filter(isOn)
+      .map((gate) => `${gate} ${why}`)
+  })
+}

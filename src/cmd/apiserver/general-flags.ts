@@ -111,6 +111,8 @@ export const CLOUD_FLAGS: FlagGroup = {
 
 export interface MiscValues {
   readonly 'allow-privileged': boolean
+  readonly 'apiserver-count': number
+  readonly 'endpoint-reconciler-type': string
   readonly 'event-ttl': number
   readonly 'kubelet-certificate-authority': string
   readonly 'kubelet-client-certificate': string
@@ -169,7 +171,7 @@ export const MISC_FLAGS: FlagsOf<MiscValues> & FlagGroup = {
     true,
     'redirects of aggregated servers are never passed on',
   ),
-  'apiserver-count': idle(int, 1, 'servers find each other by their leases', {
+  'apiserver-count': flag(int, 1, 'Servers expected in the cluster, for --endpoint-reconciler-type=master-count', {
     deprecated: 'apiserver-count is deprecated and will be removed in a future version.',
   }),
   'coordinated-leadership-lease-duration': unsupported(duration, 15_000, 'there is no coordinated leader election'),
@@ -179,7 +181,11 @@ export const MISC_FLAGS: FlagsOf<MiscValues> & FlagGroup = {
   'enable-logs-handler': unsupported(bool, false, 'logs are not served', {
     deprecated: 'Log handler functionality is deprecated',
   }),
-  'endpoint-reconciler-type': unsupported(string, 'lease', 'servers find each other by their leases'),
+  'endpoint-reconciler-type': flag(
+    string,
+    'lease',
+    'How servers find each other for the endpoints of the Service "kubernetes" (lease, master-count, none)',
+  ),
   'insecure-port': unsupported(int, 0, 'there is no port without TLS', { hidden: true }),
   'kubelet-read-only-port': idle(uint, 10_255, 'the read-only port of kubelets is never used', {
     deprecated: 'kubelet-read-only-port is deprecated and will be removed.',

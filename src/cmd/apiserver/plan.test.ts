@@ -10,7 +10,8 @@ import { type Planned, planServer, type ServerPlan } from './plan.ts'
 const set = defineFlags(APISERVER_FLAGS)
 
 function plan(args: readonly string[]): Planned {
-  return planServer(parseFlags(set, args).values as unknown as ApiServerFlags)
+  const { values, changed } = parseFlags(set, args)
+  return planServer(values as unknown as ApiServerFlags, changed)
 }
 
 const SA = ['--service-account-issuer=https://a', '--service-account-signing-key-file=sa.key']
@@ -69,7 +70,19 @@ const RKE = `
 --storage-backend=etcd3 --runtime-config=authorization.k8s.io/v1beta1=true
 --tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
 --service-account-issuer=rke --service-account-signing-key-file=sa-key.pem --api-audiences=unknown
---enable-admission-plugins=NamespaceLifecycle,LimitRanger,ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ResourceQuota,NodeRestriction,Priority,TaintNodesByCondition,PersistentVolumeClaimResize`
+--enable-admission-plugins=NamespaceLifecycle,LimitRanger,ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ResourceQuota,NodeRestriction,Priority,TaintNodesByCondition,PersistentVolumeClaimResize,AlwaysPullImages,EventRateLimit
+--admission-control-config-file=/etc/kubernetes/admission.yaml --audit-policy-file=/etc/kubernetes/audit-policy.yaml
+--audit-log-path=/var/log/kube-audit/audit-log.json --audit-log-format=json --audit-log-maxage=30
+--audit-log-maxbackup=10 --audit-log-maxsize=100 --authentication-token-webhook-cache-ttl=5s
+--authentication-token-webhook-config-file=/etc/kubernetes/kube-api-authn-webhook.yaml`
+
+/** With everything its variables can set. */
+const LOCAL_UP_AUDITED = `
+--authorization-config=authz.yaml --audit-policy-file=audit.yaml --audit-log-path=/tmp/kube-apiserver-audit.log
+--admission-control-config-file=admission.yaml --authentication-token-webhook-config-file=authn.conf
+--service-node-port-range=30000-32767 --runtime-config=api/all=true --allow-privileged=true --advertise-address=10.0.0.1
+--service-account-issuer=https://kubernetes.default.svc --service-account-signing-key-file=sa.key
+--etcd-servers=http://127.0.0.1:2379 --service-cluster-ip-range=10.0.0.0/24`
 
 const ENVTEST = `
 --etcd-servers=http://127.0.0.1:33333 --cert-dir=/tmp/k8s_test --secure-port=0 --bind-address=127.0.0.1
@@ -79,8 +92,8 @@ const ENVTEST = `
 --client-ca-file=/tmp/client-cert-auth-ca.crt`
 
 describe('planServer', () => {
-  for (const [who, text] of Object.entries({ KUBEADM, LOCAL_UP, RKE, ENVTEST })) {
-    it(`takes what ${who.toLowerCase().replace('_', '-')} gives`, () => {
+  for (const [who, text] of Object.entries({ KUBEADM, LOCAL_UP, LOCAL_UP_AUDITED, RKE, ENVTEST })) {
+    it(`takes what ${who.toLowerCase().replaceAll('_', '-')} gives`, () => {
       const args = text.trim().split(/\s+/)
       const parsed = parseFlags(set, args)
       const support = findUnsupported(APISERVER_FLAGS, parsed.values, parsed.changed)
@@ -99,6 +112,13 @@ describe('planServer', () => {
     [['--anonymous-auth=false'], (made) => assert.equal(made.allowsAnonymous, false)],
     [['--tls-min-version=VersionTLS13'], (made) => assert.equal(made.serving.minVersion, 'TLSv1.3')],
     [['--service-node-port-range=100+5'], (made) => assert.deepEqual(made.nodePorts, { first: 100, last: 105 })],
+    [[], (made) => assert.deepEqual(made.endpoints, { type: 'lease', count: 1 })],
+    [['--endpoint-reconciler-type='], (made) => assert.equal(made.endpoints.type, 'lease')],
+    [['--endpoint-reconciler-type=none'], (made) => assert.equal(made.endpoints.type, 'none')],
+    [
+      ['--endpoint-reconciler-type=master-count', '--apiserver-count=3'],
+      (made) => assert.deepEqual(made.endpoints, { type: 'master-count', count: 3 }),
+    ],
     [['--http2-max-streams-per-connection=7'], (made) => assert.equal(made.serving.maxStreams, 7)],
     [
       ['--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'],
@@ -150,6 +170,15 @@ describe('planServer', () => {
       ['--cors-allowed-origins=example.com'],
       '--cors-allowed-origins has an invalid regular expression: regular expression does not pin to start/end of host in the origin header',
     ],
+    [
+      ['--authorization-config=x'],
+      '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined',
+    ],
+    [
+      ['--authentication-config=x', '--oidc-username-claim=sub'],
+      'authentication-config file and oidc-* flags are mutually exclusive',
+    ],
+    [['--audit-log-path=-', '--audit-log-format=x'], 'invalid audit log format x, allowed formats are "legacy,json"'],
     [['--authorization-mode=Webhook'], "authorization-mode Webhook's authorization config file not passed"],
     [['--authorization-mode=Zork'], 'authorization-mode "Zork" is not a valid mode'],
     [['--authorization-mode=ABAC'], 'authorization-mode "ABAC" is not supported: use RBAC'],
@@ -179,6 +208,12 @@ describe('planServer', () => {
     [
       ['--proxy-client-cert-file=a'],
       '--proxy-client-cert-file and --proxy-client-key-file should be specified together',
+    ],
+    [['--endpoint-reconciler-type=magic'], 'Reconciler not implemented: magic'],
+    [['--apiserver-count=0'], "--apiserver-count should be a positive number, but value '0' provided"],
+    [
+      ['--advertise-address=2001:db8::1', '--service-cluster-ip-range=10.0.0.0/24'],
+      'service IP family "10.0.0.0/24" must match public address family "2001:db8::1"',
     ],
   ] as const) {
     it(`refuses ${args.join(' ')}`, () => {

@@ -5,14 +5,17 @@
 import type { SecureVersion } from 'node:tls'
 
 import { admissionFlagErrors } from '#admission/index.ts'
+import type { EndpointReconciler } from '#apiserver/bootstrap/kubernetes-service.ts'
 import { pinsHost } from '#apiserver/cors.ts'
 import { parseCidr } from '#lib/cidr.ts'
 import { compileRegexp } from '#lib/regexp.ts'
 
+import { auditErrors } from './audit.ts'
 import { authenticationErrors } from './authentication-plan.ts'
 import type { NamedCertificate, PortRange } from './flag-kinds.ts'
 import type { ApiServerFlags } from './flags.ts'
-import { type RuntimeConfig, runtimeConfigErrors, goneVersions } from './runtime-config.ts'
+import { createGates, gateErrors } from './gates.ts'
+import { gatedResources, goneVersions, type RuntimeConfig, runtimeConfigErrors } from './runtime-config.ts'
 import { cipherNames, tlsVersion } from './tls-names.ts'
 
 export interface ServingPlan {
@@ -46,9 +49,12 @@ export interface ServerPlan {
   readonly datastore: DatastorePlan
   readonly authorizationModes: readonly string[]
   readonly allowsAnonymous: boolean
+  /** Whether `--anonymous-auth` was given: a file may say so too, but not both. */
+  readonly saysAnonymous: boolean
   /** One block, or one of each family. */
   readonly serviceCidr: string
   readonly nodePorts: PortRange
+  readonly endpoints: EndpointReconciler
   readonly runtimeConfig: RuntimeConfig
   readonly apiAudiences: readonly string[]
   /** Header of every answer; empty: none. */
@@ -65,15 +71,18 @@ export interface Planned {
 /** What a local cluster has when nothing is said; upstream warns too. */
 const DEFAULT_SERVICE_CIDR = '10.0.0.0/24'
 
-export function planServer(flags: ApiServerFlags): Planned {
-  const modes = flags['authorization-mode'].length === 0 ? ['AlwaysAllow'] : flags['authorization-mode']
+/** `changed` are the flags that were given. */
+export function planServer(flags: ApiServerFlags, changed: ReadonlySet<string> = new Set()): Planned {
+  const modes = modesOf(flags)
   const errors = [
     ...storageErrors(flags),
     ...servingErrors(flags),
     ...genericErrors(flags),
-    ...authenticationErrors(flags),
-    ...authorizationErrors(flags, modes),
+    ...auditErrors(flags),
+    ...authenticationErrors(flags, changed),
+    ...authorizationErrors(flags, modes, changed),
     ...admissionFlagErrors({ enable: flags['enable-admission-plugins'], disable: flags['disable-admission-plugins'] }),
+    ...gateErrors(flags['feature-gates']),
     ...runtimeConfigErrors(flags['runtime-config']),
     ...networkErrors(flags),
   ]
@@ -85,8 +94,10 @@ export function planServer(flags: ApiServerFlags): Planned {
     authorizationModes: modes,
     // Somebody unknown must not be allowed everything.
     allowsAnonymous: flags['anonymous-auth'] && !modes.includes('AlwaysAllow'),
+    saysAnonymous: changed.has('anonymous-auth'),
     serviceCidr: flags['service-cluster-ip-range'] || DEFAULT_SERVICE_CIDR,
     nodePorts: flags['service-node-port-range'],
+    endpoints: { type: reconcilerType(flags) ?? 'lease', count: flags['apiserver-count'] },
     runtimeConfig: flags['runtime-config'],
     apiAudiences:
       flags['api-audiences'].length === 0 ? flags['service-account-issuer'].slice(0, 1) : flags['api-audiences'],
@@ -96,9 +107,12 @@ export function planServer(flags: ApiServerFlags): Planned {
 }
 
 function findNotes(flags: ApiServerFlags, modes: readonly string[]): string[] {
-  const notes = goneVersions(flags['runtime-config']).map(
-    (version) => `--runtime-config=${version} has no effect: this version is not served any more`,
-  )
+  const notes = [
+    ...goneVersions(flags['runtime-config']).map(
+      (version) => `--runtime-config=${version} has no effect: this version is not served any more`,
+    ),
+    ...gatedResources(flags['runtime-config'], createGates(flags['feature-gates'])),
+  ]
   if (flags['anonymous-auth'] && modes.includes('AlwaysAllow')) {
     notes.push(
       'AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer',
@@ -211,7 +225,27 @@ function corsErrors(pattern: string): string[] {
 
 const MODES: ReadonlySet<string> = new Set(['AlwaysAllow', 'AlwaysDeny', 'Webhook', 'RBAC', 'Node'])
 
-function authorizationErrors(flags: ApiServerFlags, modes: readonly string[]): string[] {
+/** None when a file says who decides. */
+function modesOf(flags: ApiServerFlags): readonly string[] {
+  const modes = flags['authorization-mode']
+  if (flags['authorization-config'] !== '') return []
+  return modes.length === 0 ? ['AlwaysAllow'] : modes
+}
+
+const LEGACY_AUTHORIZATION = [
+  'authorization-mode',
+  'authorization-webhook-config-file',
+  'authorization-webhook-version',
+  'authorization-webhook-cache-authorized-ttl',
+  'authorization-webhook-cache-unauthorized-ttl',
+]
+
+function authorizationErrors(flags: ApiServerFlags, modes: readonly string[], changed: ReadonlySet<string>): string[] {
+  if (flags['authorization-config'] !== '') {
+    const clash =
+      '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined'
+    return LEGACY_AUTHORIZATION.some((name) => changed.has(name)) ? [clash] : []
+  }
   const file = flags['authorization-webhook-config-file']
   const errors = modes
     .filter((mode) => !MODES.has(mode))
@@ -246,7 +280,29 @@ function networkErrors(flags: ApiServerFlags): string[] {
     errors.push(`--${files[1]}-certificate and --${files[1]}-key should be specified together`)
   }
   if (flags['event-ttl'] <= 0) errors.push('--event-ttl must be greater than 0')
+  if (reconcilerType(flags) === undefined) {
+    errors.push(`Reconciler not implemented: ${flags['endpoint-reconciler-type']}`)
+  }
+  if (flags['apiserver-count'] <= 0) {
+    errors.push(`--apiserver-count should be a positive number, but value '${flags['apiserver-count']}' provided`)
+  }
+  errors.push(...familyErrors(flags))
   return text === '' ? errors : [...errors, ...cidrErrors(text.split(','))]
+}
+
+/** The Service "kubernetes" and its endpoints must be of one family. */
+function familyErrors(flags: ApiServerFlags): string[] {
+  const [primary = ''] = (flags['service-cluster-ip-range'] || DEFAULT_SERVICE_CIDR).split(',')
+  const address = flags['advertise-address']
+  if (address === '' || reconcilerType(flags) === 'none' || address.includes(':') === primary.includes(':')) return []
+  return [`service IP family "${primary}" must match public address family "${address}"`]
+}
+
+const RECONCILERS = ['lease', 'master-count', 'none'] as const
+
+function reconcilerType(flags: ApiServerFlags): EndpointReconciler['type'] | undefined {
+  const wanted = flags['endpoint-reconciler-type'] || 'lease'
+  return RECONCILERS.find((type) => type === wanted)
 }
 
 function cidrErrors(texts: readonly string[]): string[] {

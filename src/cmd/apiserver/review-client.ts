@@ -21,9 +21,15 @@ export interface ReviewClientTools {
   readonly readFile: (path: string) => Promise<string>
 }
 
-export async function createReviewClient(file: string, { clock, readFile }: ReviewClientTools): Promise<SendReview> {
+/** `timeoutMs` is for one try; default: upstream's. */
+export async function createReviewClient(
+  file: string,
+  { clock, readFile }: ReviewClientTools,
+  timeoutMs?: number,
+): Promise<SendReview> {
   const { url, tls, headers } = await readWebhookConfig(file, readFile)
-  return createReviewWebhook({ clock, client: createHttpClient({ clock, tls }), url, headers })
+  const client = createHttpClient({ clock, tls })
+  return createReviewWebhook({ clock, client, url, headers, ...(timeoutMs !== undefined && { timeoutMs }) })
 }
 
 /** Reads the current context of a kubeconfig. Throws ProgramError for what is missing or not supported. */

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { groups, type Kind } from '#apis/kinds.ts'
 
 import { configurationMap } from './flag-kinds.ts'
-import { createServedRule, goneVersions, runtimeConfigErrors } from './runtime-config.ts'
+import { createServedRule, gatedResources, goneVersions, runtimeConfigErrors } from './runtime-config.ts'
 
 function kindOf(group: string, version: string, plural: string): Kind {
   const found = groups
@@ -67,5 +67,20 @@ describe('runtime config', () => {
   it('tells which versions are asked for that are gone', () => {
     const config = configurationMap.parse('authorization.k8s.io/v1beta1=true,apps/v1beta1=false,apps/v1=true')
     assert.deepEqual(goneVersions(config), ['authorization.k8s.io/v1beta1'])
+  })
+
+  it('tells what is asked for and stays off because of its gate', () => {
+    const off = (text: string, gate?: string): string[] =>
+      gatedResources(configurationMap.parse(text), (one) => one === gate)
+    assert.deepEqual(off(''), [])
+    assert.deepEqual(off('api/all=true', 'GenericWorkload'), [
+      'ClusterTrustBundle storage is disabled because the ClusterTrustBundle feature gate is disabled',
+      'PodCertificateRequest storage is disabled because the PodCertificateRequest feature gate is disabled',
+      'ClusterTrustBundle storage is disabled because the ClusterTrustBundle feature gate is disabled',
+      'StorageVersionMigrator storage is disabled because the StorageVersionMigrator feature gate is disabled',
+    ])
+    assert.deepEqual(off('scheduling.k8s.io/v1alpha2/workloads=true'), [
+      'Workload storage is disabled because the GenericWorkload feature gate is disabled',
+    ])
   })
 })

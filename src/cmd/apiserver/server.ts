@@ -1,10 +1,13 @@
 /** One kube-apiserver while it runs: everything the flags name is opened, the server is started, and all is closed again. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
 
 import type { ApiServer } from '#apiserver/apiserver.ts'
-import { startIdentityLease } from '#apiserver/bootstrap/identity-lease.ts'
-import { ensureKubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
+import { identityOf, startIdentityCleanup, startIdentityLease } from '#apiserver/bootstrap/identity-lease.ts'
+import { createKubernetesService, type KubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
+import { publishStorageVersions } from '#apiserver/bootstrap/storage-versions.ts'
+import type { KubeletSettings, KubeletTls } from '#apiserver/connect/backends.ts'
 import { createCors } from '#apiserver/cors.ts'
 import { createInflight } from '#apiserver/inflight.ts'
 import { createOpenIdRoutes } from '#apiserver/openid.ts'
@@ -20,16 +23,18 @@ import { type AtRest, createAtRest } from '#storage/encryption/at-rest.ts'
 import { type EncryptionConfig, NO_ENCRYPTION, parseEncryptionConfig } from '#storage/encryption/config.ts'
 import { openBackend } from '#storage/index.ts'
 
-import { type KubeletSettings, type ServerSettings, startControlPlane } from '../control-plane.ts'
+import { type ServerSettings, startControlPlane } from '../control-plane.ts'
 import { versionInfo } from '../version.ts'
 import { advertisedAddress, bracketed, isLoopback, listen, ownNames } from './addresses.ts'
+import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
+import { loadAuthorization } from './authorization.ts'
+import { loadAdmissionConfig } from './config/admission-config.ts'
 import type { ApiServerFlags } from './flags.ts'
 import { createGates } from './gates.ts'
 import { createLiveFiles, type LiveFiles } from './live-files.ts'
 import { createServerMetrics, type ServerMetrics } from './metrics.ts'
 import type { ServerPlan } from './plan.ts'
-import { createReviewClient } from './review-client.ts'
 import { createServedRule } from './runtime-config.ts'
 import { loadServing } from './serving.ts'
 
@@ -38,9 +43,11 @@ export interface RunningServer {
   readonly port: number
   readonly server: ApiServer
   readonly files: LiveFiles
+  /** Takes the server out of the endpoints of the service `kubernetes`; harmless when repeated. */
+  withdraw(): Promise<void>
 }
 
-export interface ServerContext extends Pick<ProgramContext, 'clock' | 'random' | 'cwd' | 'readFile'> {
+export interface ServerContext extends Pick<ProgramContext, 'clock' | 'random' | 'cwd' | 'stdout' | 'readFile'> {
   readonly log: Logger
 }
 
@@ -79,31 +86,43 @@ export async function startServer(
   closing.defer(() => server.stop(flags['request-timeout']))
   await sayThatWeAreHere(server, opened)
   const tls = (): ServerTls => serving.tls(authentication.clientAuthorities())
+  const service = createService(server, opened)
+  closing.defer(() => service.withdraw())
   // Where the port is known before, the service is there before anybody can ask for it.
-  if (plan.serving.port !== 0) await publishService(server, opened, plan.serving.port)
+  await service.prepare(plan.serving.port === 0 ? undefined : plan.serving.port)
   const bound = await listen(server, plan, tls())
   opened.where.port = bound.port
-  if (plan.serving.port === 0) await publishService(server, opened, bound.port)
+  await service.publish(bound.port)
   routes.set(openIdRoutes(opened, authentication, `${bracketed(flags['external-hostname'] || address)}:${bound.port}`))
   reload = () => reloadTls(server, tls, context.log)
   files.start()
-  return { ...bound, server, files }
+  return { ...bound, server, files, withdraw: () => service.withdraw() }
 }
 
 async function sayThatWeAreHere({ registry }: ApiServer, { flags, closing, log }: Opened): Promise<void> {
-  if (!createGates(flags['feature-gates'])('APIServerIdentity')) return
+  const isEnabled = createGates(flags['feature-gates'])
+  if (!isEnabled('APIServerIdentity')) return
   const lease = await startIdentityLease(registry, {
     hostname: hostname(),
     onError: (error) => log.error(error, 'The lease of this server was not renewed'),
   })
-  closing.defer(() => lease.cancel())
+  closing.defer(() => lease.stop())
+  const cleanup = startIdentityCleanup(registry, (error) =>
+    log.error(error, 'The leases of servers that have gone were not removed'),
+  )
+  closing.defer(() => cleanup.stop())
+  if (isEnabled('StorageVersionAPI')) await publishStorageVersions(registry, identityOf(hostname()))
 }
 
 /** Pods cannot reach a loopback address: without another there are no endpoints. */
-async function publishService({ registry }: ApiServer, { flags, plan }: Opened, port: number): Promise<void> {
+function createService({ registry }: ApiServer, { flags, plan, log }: Opened): KubernetesService {
   const address = advertisedAddress(flags)
-  const advertiseAddress = isLoopback(address) ? undefined : address
-  await ensureKubernetesService(registry, { serviceCidr: plan.serviceCidr, advertiseAddress, port })
+  return createKubernetesService(registry, {
+    serviceCidr: plan.serviceCidr,
+    advertiseAddress: isLoopback(address) ? undefined : address,
+    reconciler: plan.endpoints,
+    onError: (error) => log.error(error, 'The service "kubernetes" is not up to date'),
+  })
 }
 
 function reloadTls(server: ApiServer, tls: () => ServerTls, log: Logger): void {
@@ -146,7 +165,7 @@ async function startParts(opened: Opened, loaded: LoadedAuthentication, routes: 
 
 async function planServerSettings(
   opened: Opened,
-  { authentication, published }: LoadedAuthentication,
+  { authentication, published, anonymous }: LoadedAuthentication,
   metrics: ServerMetrics,
 ): Promise<ServerSettings> {
   const { flags, plan } = opened
@@ -159,7 +178,7 @@ async function planServerSettings(
       maxExpirationSeconds: Math.floor(flags['service-account-max-token-expiration'] / 1000),
       extendExpiration: flags['service-account-extend-token-expiration'],
     },
-    admissionFlags: { enable: flags['enable-admission-plugins'], disable: flags['disable-admission-plugins'] },
+    admissionFlags: await loadAdmission(opened),
     tolerationSeconds: {
       notReadySeconds: flags['default-not-ready-toleration-seconds'],
       unreachableSeconds: flags['default-unreachable-toleration-seconds'],
@@ -167,13 +186,17 @@ async function planServerSettings(
     eventTtlMs: flags['event-ttl'],
     nodePorts: plan.nodePorts,
     ...(flags['min-request-timeout'] > 0 && { minWatchMs: flags['min-request-timeout'] * 1000 }),
-    filters: createFilters(opened),
+    filters: {
+      ...createFilters(opened),
+      ...anonymousFilters(opened, anonymous),
+      ...(await loadAudit(opened, metrics)),
+    },
     metrics: metrics.registry,
     ...(maxStreams !== undefined && { httpLimits: { maxConcurrentStreams: maxStreams } }),
     serverAddress: () => `${bracketed(advertisedAddress(flags))}:${opened.where.port}`,
     kubelet: await loadKubelet(opened),
     ...(await loadProxyClient(opened)),
-    ...(await loadAuthorizationWebhook(opened)),
+    ...(await loadAuthorization(flags, opened)),
     // That is for the controller manager, which may be another program than ours.
     publishes: false,
   }
@@ -191,6 +214,35 @@ function createFilters({ flags, plan }: Opened): FilterOptions {
     ...(origins.length > 0 && { cors: createCors(origins) }),
     ...(plan.hsts !== '' && { fixedHeaders: ['Strict-Transport-Security', plan.hsts] }),
   }
+}
+
+function anonymousFilters(
+  { plan }: Opened,
+  anonymous: LoadedAuthentication['anonymous'],
+): Pick<FilterOptions, 'allowsAnonymous' | 'anonymousPaths'> {
+  if (anonymous === undefined) return {}
+  if (plan.saysAnonymous) {
+    const why =
+      '--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file'
+    throw new ProgramError(`anonymous: Forbidden: ${why}`)
+  }
+  const { enabled, paths } = anonymous
+  return { allowsAnonymous: enabled, ...(paths.length > 0 && { anonymousPaths: paths }) }
+}
+
+async function loadAdmission({ flags, readFile }: Opened): Promise<NonNullable<ServerSettings['admissionFlags']>> {
+  const chosen = { enable: flags['enable-admission-plugins'], disable: flags['disable-admission-plugins'] }
+  const file = flags['admission-control-config-file']
+  return { ...chosen, ...(await loadAdmissionConfig(file, { ...chosen, readFile })) }
+}
+
+/** Closed after the server, whose last requests are recorded too. */
+async function loadAudit(opened: Opened, { registry }: ServerMetrics): Promise<Pick<FilterOptions, 'audit'>> {
+  const { flags, cwd, closing } = opened
+  const audit = await openAudit(flags, { ...opened, metrics: registry, resolve: (path) => resolve(cwd, path) })
+  if (audit === undefined) return {}
+  closing.defer(() => audit.close())
+  return { audit }
 }
 
 async function openStore({ plan, clock, random, log, cwd, readFile }: Opened): Promise<Backend> {
@@ -234,18 +286,23 @@ async function openAtRest(context: Opened): Promise<AtRest> {
   return atRest
 }
 
-async function loadKubelet({ flags, readFile }: Opened): Promise<KubeletSettings> {
-  const optional = async (name: FileFlag): Promise<string | undefined> =>
-    flags[name] === '' ? undefined : readNamed(readFile, name, flags)
-  const ca = await optional('kubelet-certificate-authority')
-  const certificate = await optional('kubelet-client-certificate')
-  const key = await optional('kubelet-client-key')
+const KUBELET_FILES = {
+  ca: 'kubelet-certificate-authority',
+  certificate: 'kubelet-client-certificate',
+  key: 'kubelet-client-key',
+} as const
+
+async function loadKubelet({ flags, files }: Opened): Promise<KubeletSettings> {
+  const named = Object.entries(KUBELET_FILES).filter(([, name]) => flags[name] !== '')
+  const paths = named.map(([, name]) => flags[name])
+  const parse = (texts: readonly string[]): KubeletTls => {
+    const tls: KubeletTls = Object.fromEntries(named.map(([part], at) => [part, texts[at]]))
+    // Throws for what cannot be used, as a new certificate whose key is not there yet.
+    createSecureContext({ ca: tls.ca, cert: tls.certificate, key: tls.key })
+    return tls
+  }
   return {
-    tls: {
-      ...(ca !== undefined && { ca }),
-      ...(certificate !== undefined && { certificate }),
-      ...(key !== undefined && { key }),
-    },
+    tls: await files.open(paths, parse),
     port: flags['kubelet-port'],
     addressTypes: flags['kubelet-preferred-address-types'],
     timeoutMs: flags['kubelet-timeout'],
@@ -258,28 +315,7 @@ async function loadProxyClient({ flags, readFile }: Opened): Promise<Pick<Server
   return { proxyClient: { certificate, key: await readNamed(readFile, 'proxy-client-key-file', flags) } }
 }
 
-async function loadAuthorizationWebhook(opened: Opened): Promise<Pick<ServerSettings, 'authorizationWebhook'>> {
-  const { flags, clock } = opened
-  const file = flags['authorization-webhook-config-file']
-  if (file === '') return {}
-  return {
-    authorizationWebhook: {
-      clock,
-      send: await createReviewClient(file, opened),
-      version: flags['authorization-webhook-version'],
-      authorizedTtlMs: flags['authorization-webhook-cache-authorized-ttl'],
-      unauthorizedTtlMs: flags['authorization-webhook-cache-unauthorized-ttl'],
-    },
-  }
-}
-
-type FileFlag =
-  | 'service-account-signing-key-file'
-  | 'kubelet-certificate-authority'
-  | 'kubelet-client-certificate'
-  | 'kubelet-client-key'
-  | 'proxy-client-cert-file'
-  | 'proxy-client-key-file'
+type FileFlag = 'service-account-signing-key-file' | 'proxy-client-cert-file' | 'proxy-client-key-file'
 
 function readNamed(readFile: ProgramContext['readFile'], name: FileFlag, flags: ApiServerFlags): Promise<string> {
   return readText(readFile, flags[name], `--${name}: `)

@@ -2,10 +2,11 @@
  * What the server shows its clients: certificates given by flags, or one of its own made in the certificate directory. All
  * of them are followed, and new connections get the newest.
  */
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
@@ -98,18 +99,12 @@ async function makeOwn(
   const issued = authority.issue({ commonName: hostname(), names, purpose: 'server' })
   try {
     await mkdir(certDir, { recursive: true })
-    await writeWhole(keyFile, issued.keyPem)
-    await writeWhole(certFile, issued.certificatePem + authority.certificatePem)
+    await writeFileAtomically(keyFile, issued.keyPem, { mode: 0o600 })
+    await writeFileAtomically(certFile, issued.certificatePem + authority.certificatePem, { mode: 0o600 })
   } catch (cause) {
     const why = (cause as Error).message
     throw new ProgramError(`Cannot make a certificate in "${certDir}": ${why}; choose another with --cert-dir`, {
       cause,
     })
   }
-}
-
-/** Through a second file, so that a crash leaves either nothing or a whole one. */
-async function writeWhole(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text, { mode: 0o600, flush: true })
-  await rename(`${file}.new`, file)
 }

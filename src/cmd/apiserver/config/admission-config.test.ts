@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { PluginSettings } from '#admission/index.ts'
+
+import { loadAdmissionConfig } from './admission-config.ts'
+
+function load(files: Readonly<Record<string, unknown>>, enable: readonly string[] = []): Promise<PluginSettings> {
+  const readFile = (path: string): Promise<string> =>
+    Object.hasOwn(files, path)
+      ? Promise.resolve(JSON.stringify(files[path]))
+      : Promise.reject(Object.assign(new Error('gone'), { code: 'ENOENT' }))
+  return loadAdmissionConfig('etc/admission.yaml', { readFile, enable, disable: [] })
+}
+
+const config = (...plugins: object[]): Record<string, unknown> => ({
+  'etc/admission.yaml': { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AdmissionConfiguration', plugins },
+})
+
+const podSecurity = (rest: object): object => ({
+  name: 'PodSecurity',
+  configuration: {
+    apiVersion: 'pod-security.admission.config.k8s.io/v1',
+    kind: 'PodSecurityConfiguration',
+    ...rest,
+  },
+})
+
+const eventLimits = (limits: object[]): object => ({
+  name: 'EventRateLimit',
+  configuration: { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration', limits },
+})
+
+describe('the configuration of admission', () => {
+  it('is nothing without a file', async () => {
+    const readFile = (): Promise<string> => Promise.reject(new Error('not to be read'))
+    assert.deepEqual(await loadAdmissionConfig('', { readFile, enable: [], disable: [] }), {})
+  })
+
+  it('sets the default standard of pods, and who is exempt from it', async () => {
+    const exemptions = { usernames: ['root'], namespaces: ['kube-system'], runtimeClasses: ['kata'] }
+    const settings = await load(
+      config(
+        podSecurity({ defaults: { enforce: 'baseline', 'enforce-version': 'v1.30', warn: 'restricted' }, exemptions }),
+      ),
+    )
+    assert.deepEqual(settings.podSecurity, {
+      defaults: {
+        enforce: { level: 'baseline', minor: 30 },
+        audit: { level: 'privileged', minor: Infinity },
+        warn: { level: 'restricted', minor: Infinity },
+      },
+      exemptions,
+    })
+  })
+
+  it('names what quotas must cover, in all its versions', async () => {
+    const limitedResources = [{ resource: 'pods', matchContains: ['cpu'] }]
+    for (const [apiVersion, kind] of [
+      ['apiserver.config.k8s.io/v1', 'ResourceQuotaConfiguration'],
+      ['resourcequota.admission.k8s.io/v1beta1', 'Configuration'],
+    ]) {
+      const configuration = { apiVersion, kind, limitedResources }
+      const settings = await load(config({ name: 'ResourceQuota', configuration }))
+      assert.deepEqual(settings.limitedResources, limitedResources)
+    }
+  })
+
+  it('limits events as RKE does', async () => {
+    const limits = [{ type: 'Server', qps: 5000, burst: 20_000 }]
+    const settings = await load(config(eventLimits(limits)), ['EventRateLimit'])
+    assert.deepEqual(settings.eventLimits, limits)
+  })
+
+  it('may have its parts in files beside it', async () => {
+    const { configuration } = podSecurity({ defaults: { enforce: 'restricted' } }) as { configuration: object }
+    const files = { ...config({ name: 'PodSecurity', path: 'ps.yaml' }), 'etc/ps.yaml': configuration }
+    assert.equal((await load(files)).podSecurity?.defaults?.enforce.level, 'restricted')
+  })
+
+  it('says nothing to plugins that are off or that there are not', async () => {
+    const settings = await load(
+      config(eventLimits([]), { name: 'Nonsense', configuration: { a: 1 } }, { name: 'LimitRanger' }),
+    )
+    assert.deepEqual(settings, {})
+  })
+
+  const wrong: readonly (readonly [string, Record<string, unknown>, string])[] = [
+    [
+      'is not there',
+      {},
+      'failed to read plugin config: unable to read admission control configuration from "etc/admission.yaml" [open etc/admission.yaml: no such file or directory]',
+    ],
+    [
+      'is another thing',
+      { 'etc/admission.yaml': { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthorizationConfiguration' } },
+      'failed to read plugin config: unexpected type: *apiserver.AuthorizationConfiguration',
+    ],
+    [
+      'has fields that do not belong',
+      config({ name: 'PodSecurity', foo: 1 }),
+      'failed to read plugin config: strict decoding error: unknown field "plugins[0].foo"',
+    ],
+    [
+      'has a part that is not there',
+      config({ name: 'PodSecurity', path: 'none.yaml' }),
+      "Couldn't open admission plugin configuration etc/none.yaml: open etc/none.yaml: no such file or directory",
+    ],
+    [
+      'has a part with fields that do not belong',
+      config(podSecurity({ default: {} })),
+      'couldn\'t init admission plugin "PodSecurity": strict decoding error: unknown field "default"',
+    ],
+    [
+      'has standards that there are not',
+      config(podSecurity({ defaults: { enforce: 'foo', 'warn-version': 'v9' } })),
+      'failed to initialize admission plugin "PodSecurity": PodSecurity configuration error: [enforce: must be one of privileged, baseline, restricted, warn-version: must be "latest" or "v1.x"]',
+    ],
+    [
+      'exempts what cannot be',
+      config(podSecurity({ exemptions: { usernames: ['', 'a', 'a'] } })),
+      'failed to initialize admission plugin "PodSecurity": PodSecurity invalid: [exemptions.usernames[0]: Invalid value: "": username must not be empty, exemptions.usernames[2]: Duplicate value: "a"]',
+    ],
+    [
+      'limits no resource',
+      config({
+        name: 'ResourceQuota',
+        configuration: {
+          apiVersion: 'apiserver.config.k8s.io/v1',
+          kind: 'ResourceQuotaConfiguration',
+          limitedResources: [{}],
+        },
+      }),
+      'couldn\'t init admission plugin "ResourceQuota": limitedResources[0].resource: Required value',
+    ],
+    [
+      'has credentials for webhooks',
+      config({
+        name: 'ValidatingAdmissionWebhook',
+        configuration: {
+          apiVersion: 'apiserver.config.k8s.io/v1',
+          kind: 'WebhookAdmissionConfiguration',
+          kubeConfigFile: '/x',
+        },
+      }),
+      'couldn\'t init admission plugin "ValidatingAdmissionWebhook": kubeConfigFile is not supported: admission webhooks are not called yet',
+    ],
+  ]
+  for (const [what, files, message] of wrong) {
+    it(`is refused when it ${what}`, async () => {
+      await assert.rejects(load(files), { name: 'ProgramError', message: `failed to apply admission: ${message}` })
+    })
+  }
+
+  it('must have limits for events when those are to be limited', async () => {
+    const start = 'failed to apply admission: couldn\'t init admission plugin "EventRateLimit": '
+    await assert.rejects(load(config(), ['EventRateLimit']), {
+      message: `${start}limits: Invalid value: null: must not be empty`,
+    })
+    const limits = [
+      { type: 'Foo', qps: 1, burst: 0 },
+      { type: 'User', qps: 0, burst: 1, cacheSize: -1 },
+    ]
+    await assert.rejects(load(config(eventLimits(limits)), ['EventRateLimit']), {
+      message: `${start}[limits[0].type: Unsupported value: "Foo": supported values: "Server", "Namespace", "User", "SourceAndObject", limits[0].burst: Invalid value: 0: must be positive, limits[1].qps: Invalid value: 0: must be positive, limits[1].cacheSize: Invalid value: -1: must not be negative]`,
+    })
+  })
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+
+import { loadAuthorizers, parseAuthorizationConfig } from './authorization-config.ts'
+
+const source = (...authorizers: object[]): string =>
+  JSON.stringify({ apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthorizationConfiguration', authorizers })
+
+const WEBHOOK = {
+  timeout: '3s',
+  subjectAccessReviewVersion: 'v1',
+  failurePolicy: 'Deny',
+  connectionInfo: { type: 'KubeConfigFile', kubeConfigFile: '/hook.conf' },
+}
+const webhook = (more: object): object => ({ type: 'Webhook', name: 'w', webhook: { ...WEBHOOK, ...more } })
+
+const KUBECONFIG = JSON.stringify({
+  'current-context': 'x',
+  contexts: [{ name: 'x', context: { cluster: 'c' } }],
+  clusters: [{ name: 'c', cluster: { server: 'https://hook.example.com' } }],
+})
+
+describe('the configuration of authorization', () => {
+  it('names authorizers in their order, webhooks more than once', async () => {
+    const settings = parseAuthorizationConfig(
+      source(
+        { type: 'Node', name: 'node' },
+        webhook({ authorizedTTL: '1m', cacheUnauthorizedRequests: false }),
+        { ...webhook({ failurePolicy: 'NoOpinion', subjectAccessReviewVersion: 'v1beta1' }), name: 'v' },
+        { type: 'RBAC', name: 'rbac' },
+      ),
+    )
+    const clock = createVirtualClock()
+    const loaded = await loadAuthorizers(settings, { clock, readFile: () => Promise.resolve(KUBECONFIG) })
+    assert.deepEqual(
+      loaded.map(({ type, name }) => [type, name]),
+      [
+        ['Node', 'node'],
+        ['Webhook', 'w'],
+        ['Webhook', 'v'],
+        ['RBAC', 'rbac'],
+      ],
+    )
+    const shown = loaded.flatMap((one) => one.webhook ?? []).map(({ send: _send, clock: _clock, ...rest }) => rest)
+    assert.deepEqual(shown, [
+      { version: 'v1', authorizedTtlMs: 60_000, unauthorizedTtlMs: 0, failurePolicy: 'Deny' },
+      { version: 'v1beta1', authorizedTtlMs: 300_000, unauthorizedTtlMs: 30_000, failurePolicy: 'NoOpinion' },
+    ])
+  })
+
+  it('is refused with a kubeconfig that is not there', async () => {
+    const readFile = (): Promise<string> => Promise.reject(Object.assign(new Error('gone'), { code: 'ENOENT' }))
+    const settings = parseAuthorizationConfig(source(webhook({})))
+    await assert.rejects(loadAuthorizers(settings, { clock: createVirtualClock(), readFile }), {
+      message:
+        'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "/hook.conf": error loading file: stat /hook.conf: no such file or directory',
+    })
+  })
+
+  const one = 'authorizers[0]'
+  const wrong: readonly (readonly [string, string, string])[] = [
+    ['nobody', source(), 'authorizers: Required value: at least one authorization mode must be defined'],
+    [
+      'another kind',
+      '{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration"}',
+      'failed to load AuthorizationConfiguration from file: expected AuthorizationConfiguration, got *apiserver.AuthenticationConfiguration',
+    ],
+    [
+      'a field that does not belong',
+      source({ type: 'RBAC', name: 'a', foo: 1 }),
+      'failed to load AuthorizationConfiguration from file: strict decoding error: unknown field "authorizers[0].foo"',
+    ],
+    ['no type', source({ name: 'a' }), `${one}.type: Required value`],
+    [
+      'an unknown type',
+      source({ type: 'Foo', name: 'a' }),
+      `${one}.type: Unsupported value: "Foo": supported values: "ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"`,
+    ],
+    [
+      'ABAC, which there is not',
+      source({ type: 'ABAC', name: 'a' }),
+      `${one}.type: Invalid value: "ABAC": is not supported by this server: use RBAC`,
+    ],
+    [
+      'a type twice, and a name twice',
+      source({ type: 'RBAC', name: 'a' }, { type: 'RBAC', name: 'b' }, { type: 'Node', name: 'a' }),
+      '[authorizers[1].type: Duplicate value: "RBAC", authorizers[2].name: Duplicate value: "a"]',
+    ],
+    [
+      'a webhook where there is none',
+      source({ type: 'RBAC', webhook: {} }),
+      `[${one}.name: Required value, ${one}.webhook: Invalid value: "non-null": may only be specified when type=Webhook]`,
+    ],
+    [
+      'no webhook',
+      source({ type: 'Webhook', name: 'w' }),
+      `${one}.webhook: Required value: required when type=Webhook`,
+    ],
+    [
+      'a webhook that says nothing',
+      source({ type: 'Webhook', name: 'w', webhook: {} }),
+      `[${['timeout', 'subjectAccessReviewVersion', 'failurePolicy', 'connectionInfo.type'].map((name) => `${one}.${name}: Required value`).join(', ')}]`,
+    ],
+    [
+      'times that cannot be',
+      source(webhook({ timeout: '31s', authorizedTTL: '-1s' })),
+      `[${one}.timeout: Invalid value: "31s": must be > 0s and <= 30s, ${one}.authorizedTTL: Invalid value: "-1s": must be > 0s]`,
+    ],
+    [
+      'a relative path',
+      source(webhook({ connectionInfo: { type: 'KubeConfigFile', kubeConfigFile: 'rel' } })),
+      `${one}.connectionInfo.kubeConfigFile: Invalid value: "rel": must be an absolute path`,
+    ],
+    [
+      'an unknown connection',
+      source(webhook({ connectionInfo: { type: 'Y' } })),
+      `${one}.connectionInfo.type: Unsupported value: {"Type":"Y","KubeConfigFile":null}: supported values: "InClusterConfig", "KubeConfigFile"`,
+    ],
+    [
+      'conditions, which need CEL',
+      source(
+        webhook({
+          matchConditionSubjectAccessReviewVersion: 'v1',
+          matchConditions: [{ expression: 'a' }, { expression: ' ' }, { expression: 'a' }],
+        }),
+      ),
+      `[${one}.matchConditions[0].expression: Forbidden: CEL expressions are not supported by this server yet, ${one}.matchConditions[1].expression: Required value, ${one}.matchConditions[2].expression: Duplicate value: "a"]`,
+    ],
+  ]
+  for (const [what, text, message] of wrong) {
+    it(`is refused with ${what}`, () => assert.throws(() => parseAuthorizationConfig(text), { message }))
+  }
+})

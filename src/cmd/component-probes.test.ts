@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { ComponentHealth } from '#resources/core/componentstatus.ts'
+
+import { type AskUrl, createComponentProbes, type ProbeParts } from './component-probes.ts'
+
+const signal = new AbortController().signal
+const well = { health: () => Promise.resolve({ ok: true, message: '' }) }
+const refused: AskUrl = () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }))
+
+async function all(ask: AskUrl, backend: ProbeParts['backend'] = well): Promise<[string, ComponentHealth][]> {
+  const probes = [...createComponentProbes({ ask, backend })]
+  return Promise.all(
+    probes.map(async ([name, probe]): Promise<[string, ComponentHealth]> => [name, await probe(signal)]),
+  )
+}
+
+test('components are asked where they listen by default', async () => {
+  const asked: string[] = []
+  const healthy = { status: 'True', message: 'ok' }
+  const found = await all((url) => {
+    asked.push(url)
+    return Promise.resolve({ status: 200, text: 'ok' })
+  })
+  assert.deepEqual(found, [
+    ['scheduler', healthy],
+    ['controller-manager', healthy],
+    ['etcd-0', healthy],
+  ])
+  assert.deepEqual(asked, ['https://127.0.0.1:10259/healthz', 'https://127.0.0.1:10257/healthz'])
+})
+
+test('what is wrong is said in the words people know', async () => {
+  const [[, gone] = []] = await all(refused)
+  const text = 'dial tcp 127.0.0.1:10259: connect: connection refused'
+  assert.deepEqual(gone, { status: 'False', message: `Get "https://127.0.0.1:10259/healthz": ${text}` })
+  const [[, ill] = []] = await all(() => Promise.resolve({ status: 500, text: 'oops' }))
+  assert.deepEqual(ill, { status: 'False', message: 'HTTP probe failed with statuscode: 500' })
+})
+
+test('the store speaks for itself', async () => {
+  const sick = { health: () => Promise.resolve({ ok: false, message: 'no leader' }) }
+  const lost = { health: () => Promise.reject(new Error('closed')) }
+  assert.deepEqual((await all(refused, sick)).at(-1), ['etcd-0', { status: 'False', error: 'no leader' }])
+  assert.deepEqual((await all(refused, lost)).at(-1), ['etcd-0', { status: 'False', error: 'closed' }])
+})
