@@ -1,0 +1,49 @@
+import { MutatingAdmissionPolicies } from '#apis/admissionregistration/v1.ts'
+
+import type { Changes, KindCases } from '../case.ts'
+import { badMetadataUpdates } from '../metadata.ts'
+import { badPolicies, matchConstraints } from './policies.ts'
+
+const jsonPatch = { expression: '[JSONPatch{op: "add", path: "/metadata/labels/a", value: "b"}]' }
+const applyConfiguration = { expression: 'Object{}' }
+
+const mutation = (members: object): Changes => ({ '/spec/mutations': [members] })
+
+export const mutatingAdmissionPolicy: KindCases = {
+  kind: MutatingAdmissionPolicies,
+  valid: {
+    metadata: { name: 'refused' },
+    spec: {
+      failurePolicy: 'Ignore',
+      reinvocationPolicy: 'Never',
+      matchConstraints,
+      mutations: [{ patchType: 'JSONPatch', jsonPatch }],
+    },
+  },
+  refused: [
+    ...badPolicies,
+    { why: 'nothing to change', set: { '/spec/mutations': [] } },
+    { why: 'a change of no type', set: mutation({ patchType: '', jsonPatch }) },
+    { why: 'a change of an odd type', set: mutation({ patchType: 'Odd', jsonPatch }) },
+    { why: 'a patch that is missing', set: mutation({ patchType: 'JSONPatch' }) },
+    {
+      why: 'a patch that is a configuration too',
+      set: mutation({ patchType: 'JSONPatch', jsonPatch, applyConfiguration }),
+    },
+    { why: 'a patch without an expression', set: mutation({ patchType: 'JSONPatch', jsonPatch: { expression: ' ' } }) },
+    { why: 'a configuration that is missing', set: mutation({ patchType: 'ApplyConfiguration' }) },
+    {
+      why: 'a configuration that is a patch too',
+      set: mutation({ patchType: 'ApplyConfiguration', jsonPatch, applyConfiguration }),
+    },
+    {
+      why: 'a configuration without an expression',
+      set: mutation({ patchType: 'ApplyConfiguration', applyConfiguration: { expression: ' ' } }),
+    },
+    { why: 'no reinvocation policy', set: { '/spec/reinvocationPolicy': '' } },
+    { why: 'an odd reinvocation policy', set: { '/spec/reinvocationPolicy': 'Always' } },
+    { why: 'a change of what is deleted', set: { '/spec/matchConstraints/resourceRules/0/operations': ['DELETE'] } },
+    { why: 'the changes go', on: 'update', set: { '/spec/mutations': [] } },
+    ...badMetadataUpdates,
+  ],
+}

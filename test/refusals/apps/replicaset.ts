@@ -1,0 +1,54 @@
+import { ReplicaSets } from '#apis/apps/v1.ts'
+
+import type { KindCases } from '../case.ts'
+import { labelled, selectors, templates } from './workload.ts'
+
+export const replicaSet: KindCases = {
+  kind: ReplicaSets,
+  valid: { metadata: { name: 'web' }, spec: { replicas: 2, ...labelled() } },
+  refused: [
+    ...selectors,
+    ...templates,
+    { why: 'there are fewer than no replicas', set: { '/spec/replicas': -1 } },
+    { why: 'pods must be ready in the past', set: { '/spec/minReadySeconds': -1 } },
+    {
+      why: 'the selector changes',
+      on: 'update',
+      set: { '/spec/selector': { matchLabels: { app: 'b' } }, '/spec/template/metadata/labels/app': 'b' },
+    },
+    { why: 'replicas go below nothing', on: 'update', set: { '/spec/replicas': -1 } },
+    {
+      why: 'the labels go away from the selector',
+      on: 'update',
+      set: { '/spec/template/metadata/labels': { app: 'b' } },
+    },
+    {
+      why: 'the status counts below nothing',
+      on: 'update status',
+      set: {
+        '/status': {
+          replicas: -1,
+          fullyLabeledReplicas: -1,
+          readyReplicas: -1,
+          availableReplicas: -1,
+          observedGeneration: -1,
+        },
+      },
+    },
+    {
+      why: 'more are there than there are',
+      on: 'update status',
+      set: { '/status': { replicas: 1, fullyLabeledReplicas: 2, readyReplicas: 2, availableReplicas: 3 } },
+    },
+    {
+      why: 'it is scaled below nothing',
+      on: 'update scale',
+      body: {
+        apiVersion: 'autoscaling/v1',
+        kind: 'Scale',
+        metadata: { name: 'web', namespace: 'default' },
+        spec: { replicas: -1 },
+      },
+    },
+  ],
+}

@@ -1,0 +1,9 @@
+/** For cases in which upstream shows a value by the fields of its Go type, and we show it as it was sent. */
+import type { Refusal } from './case.ts'
+
+/** From the first brace or bracket behind `value: ` to the last one before the words. */
+const SHOWN = /(?<=value: )(?:[[{].*[\]}](?=: )|\{.*\}$)/
+
+export function shownAs(value: unknown, because = 'upstream prints a Go struct'): Pick<Refusal, 'ours'> {
+  return { ours: { because, instead: [SHOWN, JSON.stringify(value)] } }
+}
