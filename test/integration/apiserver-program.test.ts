@@ -527,9 +527,9 @@ describe('kube-apiserver with flags it cannot take', () => {
       /^Error: --goaway-chance=0\.01 is not supported: /,
     ],
     [
-      'an audit log',
-      [...ENVTEST, '--audit-log-path=-'],
-      /--audit-log-path=- is not supported: there is no audit log yet/,
+      'an audit log of no mode',
+      [...ENVTEST, '--audit-log-path=-', '--audit-log-mode=zork'],
+      /^Error: invalid audit log mode zork, allowed modes are "batch,blocking,blocking-strict"\n$/,
     ],
     ['a port without TLS', [...ENVTEST, '--insecure-port=8080'], /--insecure-port=8080 is not supported/],
     ['an unknown gate', [...ENVTEST, '--feature-gates=Zork=true'], /unrecognized feature gate: Zork/],

@@ -1,0 +1,207 @@
+/** Deleting: items 40 to 44 of the wire checklist. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import { type Got, type Json, PATCHES, refused, startWire, type Wire } from './server.ts'
+
+let wire: Wire
+let ns: string
+let maps: string
+let pods: string
+let node: string
+before(async () => {
+  wire = await startWire()
+  ns = await wire.namespace()
+  maps = `/api/v1/namespaces/${ns}/configmaps`
+  pods = `/api/v1/namespaces/${ns}/pods`
+  node = `${ns}-node`
+  await wire.must('POST', '/api/v1/nodes', { metadata: { name: node } })
+})
+after(async () => {
+  await wire.must('DELETE', `/api/v1/nodes/${node}`)
+  await wire.stop()
+})
+
+const make = (name: string, more: object = {}): Promise<Json> =>
+  wire.must('POST', maps, { metadata: { name, ...more } })
+const merge = (path: string, body: unknown): Promise<Got> =>
+  wire.request('PATCH', path, { body, headers: PATCHES.merge })
+const remove = (path: string, body?: unknown): Promise<Got> => wire.request('DELETE', path, { body })
+async function makePod(name: string, more: object = {}): Promise<Json> {
+  const spec = { containers: [{ name: 'c', image: 'i' }], nodeName: node, ...more }
+  return wire.must('POST', pods, { metadata: { name }, spec })
+}
+const DELETED = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
+
+describe('deleting one', () => {
+  it('40: answers with a Status that has no code, or with the object', async () => {
+    const { metadata } = await make('gone')
+    const got = await remove(`${maps}/gone`)
+    assert.equal(got.status, 200)
+    assert.deepEqual(got.json(), { ...DELETED, details: { name: 'gone', kind: 'configmaps', uid: metadata.uid } })
+    await refused(remove(`${maps}/gone`), 404, { reason: 'NotFound', message: 'configmaps "gone" not found' })
+    const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`
+    const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const made = await wire.must('POST', deployments, {
+      metadata: { name: 'd' },
+      spec: { selector: { matchLabels: { a: 'b' } }, template },
+    })
+    assert.deepEqual((await remove(`${deployments}/d`)).json(), {
+      ...DELETED,
+      details: { name: 'd', group: 'apps', kind: 'deployments', uid: made.metadata.uid },
+    })
+    await wire.must('POST', `/api/v1/namespaces/${ns}/podtemplates`, { metadata: { name: 't' }, template })
+    assert.equal((await remove(`/api/v1/namespaces/${ns}/podtemplates/t`)).json().kind, 'PodTemplate')
+  })
+
+  it('40: 202 only for orphanDependents=false while the object stays', async () => {
+    await make('stays', { finalizers: ['x.io/f'] })
+    const got = await remove(`${maps}/stays`, { orphanDependents: false })
+    assert.deepEqual([got.status, got.json().kind], [202, 'ConfigMap'])
+    await merge(`${maps}/stays`, { metadata: { finalizers: null } })
+  })
+
+  it('41: finalizers hold it, the last one lets it go', async () => {
+    await make('held', { finalizers: ['x.io/f'] })
+    const marked = (await remove(`${maps}/held`)).json()
+    assert.equal(marked.metadata.deletionGracePeriodSeconds, 0)
+    assert.match(marked.metadata.deletionTimestamp, /Z$/)
+    const again = (await remove(`${maps}/held`)).json()
+    assert.equal(again.metadata.resourceVersion, marked.metadata.resourceVersion)
+    await refused(merge(`${maps}/held`, { metadata: { finalizers: ['x.io/f', 'y.io/f'] } }), 422, {
+      reason: 'Invalid',
+      message:
+        'ConfigMap "held" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"y.io/f"}',
+    })
+    const last = await merge(`${maps}/held`, { metadata: { finalizers: null } })
+    assert.equal(last.status, 200)
+    assert.equal(last.json().metadata.resourceVersion, marked.metadata.resourceVersion)
+    assert.equal((await wire.request('GET', `${maps}/held`)).status, 404)
+  })
+
+  it('41: propagation policies add their finalizers', async () => {
+    for (const [policy, finalizer] of [
+      ['Foreground', 'foregroundDeletion'],
+      ['Orphan', 'orphan'],
+    ] as const) {
+      await make(finalizer.toLowerCase())
+      const path = `${maps}/${finalizer.toLowerCase()}`
+      const { metadata } = (await remove(path, { propagationPolicy: policy })).json()
+      assert.deepEqual(metadata.finalizers, [finalizer])
+      assert.ok(metadata.deletionTimestamp)
+      await merge(path, { metadata: { finalizers: null } })
+    }
+  })
+
+  it('42: a bound pod gets its grace', async () => {
+    const made = await makePod('bound')
+    const first = (await remove(`${pods}/bound`)).json()
+    assert.equal(first.metadata.deletionGracePeriodSeconds, 30)
+    assert.equal(first.metadata.generation, made.metadata.generation + 1)
+    const ends = Date.parse(first.metadata.deletionTimestamp)
+    const longer = (await remove(`${pods}/bound`, { gracePeriodSeconds: 600 })).json()
+    assert.equal(longer.metadata.deletionGracePeriodSeconds, 30)
+    const shorter = (await remove(`${pods}/bound`, { gracePeriodSeconds: 5 })).json()
+    assert.equal(shorter.metadata.deletionGracePeriodSeconds, 5)
+    assert.ok(Date.parse(shorter.metadata.deletionTimestamp) < ends)
+    const negative = (await remove(`${pods}/bound`, { gracePeriodSeconds: -3 })).json()
+    assert.equal(negative.metadata.deletionGracePeriodSeconds, 1)
+    const gone = await remove(`${pods}/bound`, { gracePeriodSeconds: 0 })
+    assert.deepEqual([gone.status, gone.json().kind], [200, 'Pod'])
+    assert.equal((await wire.request('GET', `${pods}/bound`)).status, 404)
+  })
+
+  it('42: a pod that is not bound, or has ended, goes at once', async () => {
+    await makePod('free', { nodeName: undefined })
+    assert.equal((await remove(`${pods}/free`)).json().kind, 'Pod')
+    assert.equal((await wire.request('GET', `${pods}/free`)).status, 404)
+    for (const phase of ['Succeeded', 'Failed']) {
+      const name = phase.toLowerCase()
+      await makePod(name)
+      await merge(`${pods}/${name}/status`, { status: { phase } })
+      assert.equal((await remove(`${pods}/${name}`)).json().kind, 'Pod')
+      assert.equal((await wire.request('GET', `${pods}/${name}`)).status, 404)
+    }
+  })
+
+  it('43: preconditions must hold; options are checked', async () => {
+    const { metadata } = await make('pre')
+    await refused(remove(`${maps}/pre`, { preconditions: { uid: 'zz' } }), 409, {
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on ConfigMap "pre": the UID in the precondition (zz) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+      details: { name: 'pre', kind: 'ConfigMap' },
+    })
+    await refused(remove(`${maps}/pre`, { preconditions: { resourceVersion: '1' } }), 409, {
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on ConfigMap "pre": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    })
+    await refused(remove(`${maps}/pre`, { propagationPolicy: 'Nope' }), 422, {
+      reason: 'Invalid',
+      message: /^DeleteOptions\.meta\.k8s\.io "" is invalid: propagationPolicy: /,
+    })
+  })
+})
+
+describe('deleting many, and namespaces', () => {
+  it('43: a policy and orphanDependents exclude each other; options come from body or query', async () => {
+    await make('options')
+    await refused(remove(`${maps}/options`, { propagationPolicy: 'Orphan', orphanDependents: true }), 422, {
+      reason: 'Invalid',
+      message:
+        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set',
+    })
+    const { metadata } = (await remove(`${maps}/options?propagationPolicy=Foreground`)).json()
+    assert.deepEqual(metadata.finalizers, ['foregroundDeletion'])
+    await merge(`${maps}/options`, { metadata: { finalizers: null } })
+  })
+
+  it('43: options that cannot be read are 400', async () => {
+    await make('unread')
+    await refused(remove(`${maps}/unread`, '{'), 400, {
+      reason: 'BadRequest',
+      message: "couldn't get version/kind; json parse error: unexpected end of JSON input",
+    })
+    await refused(remove(`${maps}/unread`, { gracePeriodSeconds: 'x' }), 400, {
+      message: 'json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
+    })
+  })
+
+  it('44: a selection is deleted and answered as it was', async () => {
+    for (const name of ['m1', 'm2', 'm3']) await make(name, { labels: { l: name === 'm3' ? 'keep' : 'drop' } })
+    const gone = (await remove(`${maps}?labelSelector=l%3Ddrop`)).json()
+    assert.equal(gone.kind, 'ConfigMapList')
+    assert.deepEqual(
+      gone.items.map(({ metadata }: Json) => metadata.name),
+      ['m1', 'm2'],
+    )
+    const left = (await wire.must('GET', `${maps}?labelSelector=l`)).items
+    assert.deepEqual(
+      left.map(({ metadata }: Json) => metadata.name),
+      ['m3'],
+    )
+    await refused(remove('/api/v1/namespaces'), 405, {
+      reason: 'MethodNotAllowed',
+      message: 'the server does not allow this method on the requested resource',
+      details: {},
+    })
+  })
+
+  it('44: a namespace waits for its finalizer; some may not go', async () => {
+    const name = await wire.namespace()
+    const path = `/api/v1/namespaces/${name}`
+    const ending = (await remove(path)).json()
+    assert.deepEqual(
+      [ending.kind, ending.status.phase, ending.spec.finalizers],
+      ['Namespace', 'Terminating', ['kubernetes']],
+    )
+    assert.ok(ending.metadata.deletionTimestamp && !('deletionGracePeriodSeconds' in ending.metadata))
+    await wire.must('PUT', `${path}/finalize`, { ...ending, spec: { finalizers: [] } })
+    assert.equal((await wire.request('GET', path)).status, 404)
+    for (const kept of ['default', 'kube-system', 'kube-public']) {
+      await refused(remove(`/api/v1/namespaces/${kept}`), 403, {
+        reason: 'Forbidden',
+        message: `namespaces "${kept}" is forbidden: this namespace may not be deleted`,
+      })
+    }
+  })
+})
