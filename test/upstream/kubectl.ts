@@ -136,7 +136,7 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/127\.0\.0\.1:\d+/g, 'SERVER'],
   [/\b10\.0\.0\.\d+\b/g, 'SERVICE-IP'],
   [/\b3[0-2]\d{3}\b/g, 'NODE-PORT'],
-  [/\S*kubectl-(edit-)?\d+\S*|\S*\/(LIVE|MERGED)-\d+\S*/g, 'FILE'],
+  [/\S*kubectl-(edit-\w+|\d+)\S*|\S*\/(LIVE|MERGED)-\d+\S*/g, 'FILE'],
   [/FILE\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, 'FILE TIME'],
   [/kube-api-access-\w{5}/g, 'kube-api-access-XXXXX'],
   [/(^|[ \t(])(\d+m)?\d+s(?=[ \t)]|$)/gm, '$1AGE'],
