@@ -1,12 +1,14 @@
 /**
  * The reliability harness: `node test/reliability/main.ts --backend sqlite --fault mix --runs 100 --seed 1`. One line for
  * each run, a summary, and exit code 1 with what was violated. `--defect NAME` seeds a defect, to see it found;
- * `--defect all` does so with each in turn.
+ * `--defect all` does so with each in turn. With a command first (`hostile`, `fuzz`, `kills`, `terms`) it is about the
+ * whole API server instead: see api/commands.ts.
  */
 import { parseArgs } from 'node:util'
 
 import { createSeededRandom } from '#lib/random.ts'
 
+import { COMMANDS } from './api/commands.ts'
 import { type BackendName, whyNoBackend } from './arena.ts'
 import { DEFECTS } from './defects.ts'
 import { type FaultName, FAULTS, faultsFor } from './faults.ts'
@@ -14,6 +16,10 @@ import { type RunOptions, type RunResult, runOnce } from './run.ts'
 
 /** Of each rule that was broken; the first ones say most. */
 const SHOWN_VIOLATIONS = 2
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+const command = COMMANDS[process.argv[2] ?? '']
+if (command !== undefined) process.exit((await command(process.argv.slice(3))) ? 0 : 1)
 
 const { values } = parseArgs({
   options: {
@@ -31,7 +37,6 @@ const faults = possibleFaults(backend, oneOf('fault', values.fault, ['mix', ...(
 const runs = Number(values.runs)
 const seed = Number(values.seed)
 const trafficMs = Number(values.traffic)
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 const isGood = values.defect === undefined ? await runClean() : await runDefects(values.defect)
 process.exit(isGood ? 0 : 1)
 

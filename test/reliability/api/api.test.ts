@@ -1,0 +1,98 @@
+/** The quick versions of the harnesses of the whole API server, for every `npm test`; the long ones are commands.ts. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { whyNoBackend } from '../arena.ts'
+import { runFuzz } from './fuzz/fuzz.ts'
+import { isKnownError } from './fuzz/known-errors.ts'
+import { requestFor } from './fuzz/requests.ts'
+import { besiege } from './hostile/hostile.ts'
+import { runKills } from './kills.ts'
+import { Ledger } from './ledger.ts'
+import { runTerms } from './terms.ts'
+
+const options = { timeout: 180_000 }
+
+describe('the API server', { concurrency: 1 }, () => {
+  it('answers random requests without a crash and without an error of its own', options, async () => {
+    const report = await runFuzz({ seed: 1, first: 0, requests: 1500, clients: 8, datastore: 'sqlite' })
+    assert.deepEqual(report.problems, [], 'again: node test/reliability/main.ts fuzz --seed 1 --requests 1500')
+    assert.ok((report.statuses.get(200) ?? 0) + (report.statuses.get(201) ?? 0) > 100, 'some requests succeed')
+  })
+
+  it('outlives those who attack it, and serves others meanwhile', options, async () => {
+    const attacks = ['garbage', 'slow-headers', 'rapid-reset', 'continuation-flood', 'json-bodies', 'yaml-bodies']
+    const phases = await besiege({ attacks, durationMs: 1500, scale: 0.05, datastore: 'memory' })
+    assert.equal(phases.length, attacks.length + 1)
+    for (const { attack, problems, latency } of phases) {
+      assert.deepEqual(problems, [], `again: node test/reliability/main.ts hostile --attack ${attack}`)
+      assert.ok(latency.get.count > 0, `under ${attack} somebody was served`)
+    }
+  })
+
+  for (const datastore of ['sqlite', 'etcd'] as const) {
+    const skip = datastore === 'etcd' ? (whyNoBackend('etcd') ?? false) : false
+    it(`keeps what it acknowledged when it is killed, on ${datastore}`, { ...options, skip }, async () => {
+      const report = await runKills({ datastore, times: 2, writers: 8, seed: 1 })
+      const again = `node test/reliability/main.ts kills --datastore ${datastore} --times 2 --seed 1`
+      assert.deepEqual(report.problems, [], `again: ${again}`)
+      assert.ok(report.acknowledged >= 40 && report.events >= report.acknowledged)
+    })
+  }
+
+  it('loses no request when it is told to stop', options, async () => {
+    const report = await runTerms({ datastore: 'sqlite', times: 2, clients: 4, seed: 1 })
+    assert.deepEqual(report.problems, [], 'again: node test/reliability/main.ts terms --times 2 --clients 4 --seed 1')
+    assert.ok(report.answered > 0 && report.watches > 0)
+  })
+})
+
+describe('the fuzzer', () => {
+  it('makes the same request from the same seed and number', () => {
+    for (const number of [0, 7, 99]) assert.deepEqual(requestFor(3, number), requestFor(3, number))
+    assert.notDeepEqual(requestFor(3, 1), requestFor(4, 1))
+  })
+
+  it("knows upstream's own errors from ours", () => {
+    assert.ok(isKnownError('POST', 'resourceVersion should not be set on objects to be created'))
+    assert.ok(!isKnownError('POST', 'Internal error occurred: x.y is not a function'))
+  })
+})
+
+describe('the ledger', () => {
+  const found = (
+    content: string | undefined,
+    version: number,
+  ): ReadonlyMap<string, { content: string; version: number }> =>
+    new Map(content === undefined ? [] : [['a', { content, version }]])
+
+  it('takes what was acknowledged, and either outcome of what was not', () => {
+    const ledger = new Ledger()
+    ledger.attempt('a', 'one')(5)
+    ledger.compare(found('one', 5), 6)
+    ledger.attempt('a', 'two')
+    ledger.compare(found('two', 7), 7)
+    ledger.attempt('a', undefined)
+    ledger.compare(found('two', 7), 8)
+    assert.deepEqual(ledger.problems, [])
+  })
+
+  it('finds writes that were lost, undone or never made, and versions that went back', () => {
+    const cases: [Content: string | undefined, version: number, list: number][] = [
+      [undefined, 0, 9],
+      ['zero', 4, 9],
+      ['one', 6, 9],
+      ['one', 5, 4],
+    ]
+    for (const [content, version, list] of cases) {
+      const ledger = new Ledger()
+      ledger.attempt('a', 'one')(5)
+      ledger.compare(found(content, version), list)
+      assert.equal(ledger.problems.length, 1, `${content} at ${version}`)
+    }
+    const ledger = new Ledger()
+    ledger.attempt('a', 'one')(5)
+    ledger.attempt('a', 'two')(5)
+    assert.equal(ledger.problems.length, 1)
+  })
+})

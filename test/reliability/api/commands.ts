@@ -1,0 +1,137 @@
+/** The harnesses of the whole API server as commands: each takes its arguments, says what it found, and tells whether all was well. */
+import { loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+
+import { runFuzz } from './fuzz/fuzz.ts'
+import { ATTACKS } from './hostile/attacks.ts'
+import { besiege, phaseRow, tableHead } from './hostile/hostile.ts'
+import { type KillsOptions, runKills } from './kills.ts'
+import { runTerms } from './terms.ts'
+
+export type Command = (args: readonly string[]) => Promise<boolean>
+
+/** Lines a report is cut to. */
+const SHOWN = 40
+
+export const COMMANDS: Readonly<Record<string, Command>> = { hostile, fuzz, kills, terms }
+
+const text = (value: string): { readonly type: 'string'; readonly default: string } => ({
+  type: 'string',
+  default: value,
+})
+
+async function hostile(args: readonly string[]): Promise<boolean> {
+  const options = { attack: text('all'), seconds: text('15'), scale: text('1'), datastore: text('sqlite') }
+  const { values } = parseArgs({ args: [...args], options })
+  const attacks = values.attack === 'all' ? Object.keys(ATTACKS) : values.attack.split(',')
+  const unknown = attacks.filter((name) => ATTACKS[name] === undefined)
+  if (unknown.length > 0) throw new TypeError(`--attack is all or some of ${Object.keys(ATTACKS).join(', ')}`)
+  console.log(tableHead())
+  let isGood = true
+  await besiege({
+    attacks,
+    durationMs: Number(values.seconds) * 1000,
+    scale: Number(values.scale),
+    datastore: values.datastore,
+    progress(phase) {
+      console.log(phaseRow(phase))
+      for (const problem of phase.problems) console.log(`  VIOLATION under ${phase.attack}: ${problem}`)
+      isGood &&= phase.problems.length === 0
+    },
+  })
+  return isGood
+}
+
+async function fuzz(args: readonly string[]): Promise<boolean> {
+  const options = {
+    requests: text('10000'),
+    first: text('0'),
+    seed: text('1'),
+    clients: text('12'),
+    datastore: text('sqlite'),
+  }
+  const { values } = parseArgs({ args: [...args], options })
+  const report = await runFuzz({
+    seed: Number(values.seed),
+    first: Number(values.first),
+    requests: Number(values.requests),
+    clients: Number(values.clients),
+    datastore: values.datastore,
+    progress: (done) => (done % 10_000 === 0 ? console.log(`${done} requests`) : undefined),
+  })
+  complain(report.problems)
+  const statuses = [...report.statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status}×${count}`)
+  console.log(
+    `${report.sent} requests, seed ${values.seed}: ${report.problems.length} problems; ${statuses.join(' ')}; ` +
+      `${report.knownErrors} of the 500s are upstream's; slowest ${report.slowestMs.toFixed(0)} ms, loop held ` +
+      `${report.heldMs.toFixed(0)} ms, ${report.residentMb.toFixed(0)} MB, ${seconds(report.tookMs)}, ${load()}`,
+  )
+  return report.problems.length === 0
+}
+
+async function kills(args: readonly string[]): Promise<boolean> {
+  const options = {
+    times: text('10'),
+    seed: text('1'),
+    writers: text('10'),
+    datastore: text('sqlite'),
+    built: { type: 'boolean', default: false },
+  } as const
+  const { values } = parseArgs({ args: [...args], options })
+  const settings: KillsOptions = {
+    datastore: values.datastore,
+    times: Number(values.times),
+    seed: Number(values.seed),
+    writers: Number(values.writers),
+    isBuilt: values.built,
+    progress: everyTenth('kills'),
+  }
+  const report = await runKills(settings)
+  complain(report.problems)
+  console.log(
+    `${report.kills} kills on ${values.datastore}, seed ${values.seed}: ${report.problems.length} problems; ` +
+      `${report.acknowledged} acknowledged writes, ${report.events} events over ${report.watches} watches; ` +
+      `start to /readyz ${spread(report.readyMs)}, ${load()}`,
+  )
+  return report.problems.length === 0
+}
+
+async function terms(args: readonly string[]): Promise<boolean> {
+  const options = { times: text('5'), seed: text('1'), clients: text('8'), datastore: text('sqlite') }
+  const { values } = parseArgs({ args: [...args], options })
+  const report = await runTerms({
+    datastore: values.datastore,
+    times: Number(values.times),
+    seed: Number(values.seed),
+    clients: Number(values.clients),
+    progress: everyTenth('stops'),
+  })
+  complain(report.problems)
+  console.log(
+    `${report.times} times SIGTERM on ${values.datastore}, seed ${values.seed}: ${report.problems.length} problems; ` +
+      `${report.answered} requests answered, ${report.watches} watches ended; exit after ${spread(report.exitMs)}, ${load()}`,
+  )
+  return report.problems.length === 0
+}
+
+function complain(problems: readonly string[]): void {
+  for (const problem of problems.slice(0, SHOWN)) console.log(`VIOLATION: ${problem}`)
+}
+
+function everyTenth(what: string): (done: number) => void {
+  return (done) => (done % 10 === 0 ? console.log(`${done} ${what}`) : undefined)
+}
+
+/** Of sorted times. */
+function spread(ms: readonly number[]): string {
+  const at = (share: number): string => (ms[Math.min(ms.length - 1, Math.floor(share * ms.length))] ?? 0).toFixed(0)
+  return `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, max ${at(1)} ms`
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(0)} s`
+}
+
+function load(): string {
+  return `machine load ${(loadavg()[0] ?? 0).toFixed(1)}`
+}

@@ -1,0 +1,35 @@
+/**
+ * Loaded into the program under test before its own first line (`--import`): tells the harness, four times a second, how
+ * long its event loop was held and how much memory it has. Changes nothing else.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { isMainThread } from 'node:worker_threads'
+
+/** What the program under test says of itself. */
+export interface ProbeSample {
+  /** The longest the event loop was held since the last sample. */
+  readonly heldMs: number
+  readonly residentBytes: number
+  readonly heapBytes: number
+  /** Buffers. */
+  readonly externalBytes: number
+}
+
+const EVERY_MS = 250
+/** How closely the loop is looked at; what is held for less is not seen. */
+const RESOLUTION_MS = 10
+
+// Worker threads load it too, and have no channel.
+if (isMainThread && process.send !== undefined) {
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  delays.enable()
+  setInterval(() => {
+    const { rss, heapUsed, external } = process.memoryUsage()
+    const heldMs = Math.max(0, delays.max / 1e6 - RESOLUTION_MS)
+    delays.reset()
+    const sample: ProbeSample = { heldMs, residentBytes: rss, heapBytes: heapUsed, externalBytes: external }
+    process.send?.(sample, () => undefined)
+  }, EVERY_MS).unref()
+  // Neither may keep the program alive.
+  process.channel?.unref()
+}
