@@ -39,6 +39,8 @@ export interface AuditNotes {
 
 /** A finished answer. A string body is latin1: one character a byte. */
 export interface WholeAnswer {
+  /** Called once, when it has been sent or will not be. */
+  sent?(): void
   readonly status: number
   readonly contentType: string
   readonly body: string | Buffer | Iterable<Buffer>
@@ -64,6 +66,8 @@ export interface StreamAnswer {
   readonly status: number
   /** Empty: the answer has none, or it is in `passedOn`. */
   readonly contentType: string
+  /** The client may stop reading for as long as it likes: a log, what another server sends. */
+  readonly isPatient?: boolean
   /** Headers of another server, names and values in turn. */
   readonly passedOn?: HeaderList
   readonly headers?: Readonly<Record<string, string>>
@@ -90,6 +94,12 @@ export function isStream(answer: Answer): answer is StreamAnswer {
 
 export function isWhole(answer: Answer): answer is WholeAnswer {
   return 'body' in answer
+}
+
+/** For an answer that is not sent after all. */
+export function letGo(answer: Answer): void {
+  if (isWhole(answer)) answer.sent?.()
+  else answer.drop?.()
 }
 
 export function isUpgrade(answer: Answer): answer is UpgradeAnswer {

@@ -16,6 +16,7 @@ import type { StructSchema } from '#meta/schema.ts'
 import { failure, notAcceptableError } from '#meta/status-errors.ts'
 
 import type { WholeAnswer } from './call.ts'
+import { mapInSlices } from './handlers/slices.ts'
 import type { ByteMemo } from './registry/byte-memo.ts'
 import type { Entry } from './registry/entry.ts'
 import { latin1 } from './registry/latin1.ts'
@@ -123,14 +124,19 @@ export class Representation {
     return encodeEnvelope(this.kind, this.#message(entry, undefined))
   }
 
-  /** A list that has to be encoded as a whole: indented JSON and YAML. */
-  list(entries: readonly Entry[], metadata: ListMeta, { negotiated, pretty }: Form): WholeAnswer {
+  /** A list in a form that is made for people: indented JSON and YAML. */
+  async list(entries: readonly Entry[], metadata: ListMeta, { negotiated, pretty }: Form): Promise<WholeAnswer> {
     const version = partialVersionOf(negotiated)
-    const shapes = entries.map((entry) => this.#shapeOf(entry, version))
-    const items = version === undefined ? shapes.map(withoutTypeMeta) : shapes
+    const encode = (object: object): string => this.encode(object as KubeObject, negotiated, pretty) as string
+    const items = await mapInSlices(entries, (entry) => {
+      const shape = this.#shapeOf(entry, version)
+      return encode(version === undefined ? withoutTypeMeta(shape) : shape)
+    })
     const { group, version: listVersion, kind } = this.#listKind(version)
-    const apiVersion = apiVersionOf({ group, version: listVersion })
-    return this.value({ kind, apiVersion, metadata, items } as unknown as KubeObject, { negotiated, pretty }, 200)
+    const empty = encode({ kind, apiVersion: apiVersionOf({ group, version: listVersion }), metadata, items: [] })
+    const isYaml = negotiated.mediaType === 'application/yaml'
+    const body = isYaml ? withYamlItems(empty, items) : withJsonItems(empty, items)
+    return { status: 200, contentType: contentTypeOf(negotiated), body }
   }
 
   /** Undefined for the forms that `list` is for. */
@@ -238,4 +244,19 @@ function withoutTypeMeta({ kind: _kind, apiVersion: _apiVersion, ...rest }: Kube
 export function gvkOf({ apiVersion = '', kind = '' }: KubeObject): GroupVersionKind {
   const slash = apiVersion.indexOf('/')
   return { group: slash < 0 ? '' : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind }
+}
+
+/** An indented list with its items, which end with a newline each. Only what separates lines holds newlines. */
+function withJsonItems(empty: string, items: readonly string[]): string {
+  if (items.length === 0) return empty
+  const end = empty.lastIndexOf(']')
+  const indented = items.map((item) => `    ${item.slice(0, -1).replaceAll('\n', '\n    ')}`)
+  return `${empty.slice(0, end)}\n${indented.join(',\n')}\n  ${empty.slice(end)}`
+}
+
+/** The same in YAML, where empty lines stay empty. */
+function withYamlItems(empty: string, items: readonly string[]): string {
+  if (items.length === 0) return empty
+  const indented = items.map((item) => `- ${item.slice(0, -1).replaceAll(/\n(?=[^\n])/g, '\n  ')}\n`)
+  return empty.replace('items: []\n', () => `items:\n${indented.join('')}`)
 }

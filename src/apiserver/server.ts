@@ -25,7 +25,7 @@ import {
   type Call,
   isStream,
   isUpgrade,
-  isWhole,
+  letGo,
   type StreamAnswer,
   type UpgradeAnswer,
   type WholeAnswer,
@@ -183,7 +183,7 @@ async function recorded(
   try {
     return await audit.answered(answer)
   } catch (error) {
-    if (!isWhole(answer)) answer.drop?.()
+    letGo(answer)
     return errorAnswer(options.encoder, exchange, asStatus(error))
   }
 }
@@ -312,9 +312,13 @@ function withDeadline(
 ): Promise<Answer> {
   if (isLongRunning(info) || info.rest.length > 0) return work()
   const late = Promise.withResolvers<Answer>()
-  const deadline = deadlines(limitMs, () => late.reject(timedOut()))
+  let isLate = false
+  const deadline = deadlines(limitMs, () => {
+    isLate = true
+    late.reject(timedOut())
+  })
   work()
-    .then(late.resolve, late.reject)
+    .then((answer) => (isLate ? letGo(answer) : late.resolve(answer)), late.reject)
     .finally(() => deadline.cancel())
   return late.promise
 }
@@ -362,7 +366,10 @@ async function send(exchange: Exchange, answer: Answer, context: AnswerContext):
   const { body, length } = answer as WholeAnswer
   const headers = headersOf(answer, context)
   if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
-  if (typeof body === 'string' || Buffer.isBuffer(body)) return exchange.respond(answer.status, headers, body)
+  if (typeof body === 'string' || Buffer.isBuffer(body)) {
+    exchange.respond(answer.status, headers, body)
+    return answer.sent?.()
+  }
   // Whoever takes a large answer too slowly holds its bytes; not for ever.
   const deadline = context.deadlines(context.limitMs, () => exchange.fail())
   try {
@@ -370,6 +377,7 @@ async function send(exchange: Exchange, answer: Answer, context: AnswerContext):
     await exchange.respondPieces(answer.status, headers, { pieces: body, ...lengthBytes })
   } finally {
     deadline.cancel()
+    answer.sent?.()
   }
 }
 
@@ -419,6 +427,7 @@ async function streamTo(
   streams: Streams,
 ): Promise<void> {
   const writer = exchange.stream(answer.status, headers)
+  if (answer.isPatient === true) writer.bePatient()
   const gone = streams.open()
   writer.onClose(() => gone.abort())
   const out: AnswerStream = {

@@ -8,8 +8,8 @@ import type { AnswerStream, StreamAnswer } from '../call.ts'
 export function relayed(
   response: HttpResponse,
   body: AsyncIterable<Buffer> = response.body,
-): Required<Pick<StreamAnswer, 'stream' | 'drop'>> {
-  return { stream: (out) => pour(response, out, body), drop: () => response.discard() }
+): Required<Pick<StreamAnswer, 'isPatient' | 'stream' | 'drop'>> {
+  return { isPatient: true, stream: (out) => pour(response, out, body), drop: () => response.discard() }
 }
 
 /** Writes the body until it is over or the client has gone. */

@@ -8,11 +8,12 @@ import type { ListMeta } from '#meta/object.ts'
 import { prefixEnd } from '#storage/backend.ts'
 import type { Page } from '#storage/watch-cache/pages.ts'
 
-import type { Answer, Call, WholeAnswer } from '../call.ts'
+import type { Call, WholeAnswer } from '../call.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
 import type { Entry } from '../registry/entry.ts'
 import type { ItemForm } from '../representation.ts'
 import type { Selection } from './selection.ts'
+import { turn } from './slices.ts'
 import type { View } from './view.ts'
 
 /** Items in a row, each with what separates it from the next. */
@@ -28,6 +29,8 @@ const GZIP_FROM_BYTES = 128 << 10
 const WHOLE_UP_TO_BYTES = 32 << 10
 /** Where a run ends: the pieces that were measured as best. */
 const RUN_BYTES = 256 << 10
+/** Half a megabyte: a few milliseconds. */
+const RUNS_AT_A_TIME = 2
 /** A list that is larger does not push all others out: what goes beyond is made anew each time. */
 const KEPT_OF_LIST_BYTES = 8 << 20
 
@@ -64,24 +67,36 @@ function runsOfPage(
   const name = selection === undefined ? form.name : `${form.name} ${selection.id}`
   const known = memos?.get<readonly Run[]>(memo, name)
   if (known !== undefined) return known
-  const runs = runsOf(selection === undefined ? entries : entries.filter((entry) => selection.matches(entry)), form)
+  const runs = runsNow(selection === undefined ? entries : entries.filter((entry) => selection.matches(entry)), form)
   // Half as much again for their gzip, which is remembered with them.
   return memos?.keep(memo, name, { value: runs, bytes: bytesOf(runs) * 1.5 }) ?? runs
 }
 
-/** Pages of large objects are cut up: what is sent, compressed and waited for at a time stays small. */
-export function runsOf(entries: readonly Entry[], form: ItemForm): Run[] {
+/** Of any number of entries, with turns for others in between. */
+export async function runsOf(entries: readonly Entry[], form: ItemForm): Promise<Run[]> {
   const runs: Run[] = []
+  for (const part of partsOf(entries)) {
+    if (runs.length > 0 && runs.length % RUNS_AT_A_TIME === 0) await turn()
+    runs.push({ bytes: form.encode(part) })
+  }
+  return runs
+}
+
+function runsNow(entries: readonly Entry[], form: ItemForm): Run[] {
+  return Array.from(partsOf(entries), (part) => ({ bytes: form.encode(part) }))
+}
+
+/** Pages of large objects are cut up: what is sent, compressed and waited for at a time stays small. */
+function* partsOf(entries: readonly Entry[]): Generator<readonly Entry[]> {
   let start = 0
   let size = 0
   for (const [at, { body }] of entries.entries()) {
     size += body.length
     if (size < RUN_BYTES && at < entries.length - 1) continue
-    runs.push({ bytes: form.encode(entries.slice(start, at + 1)) })
+    yield entries.slice(start, at + 1)
     start = at + 1
     size = 0
   }
-  return runs
 }
 
 function bytesOf(runs: readonly Run[]): number {
@@ -133,8 +148,7 @@ function* handOver(pieces: Buffer[]): Generator<Buffer, void, undefined> {
 }
 
 /** Any other answer, compressed when it is large and the client asks for it. */
-export async function compressed(call: Call, answer: Answer): Promise<Answer> {
-  if (!('body' in answer)) return answer
+export async function compressed(call: Call, answer: WholeAnswer): Promise<WholeAnswer> {
   const { body } = answer
   if (!(typeof body === 'string' || Buffer.isBuffer(body))) return answer
   if (body.length <= GZIP_FROM_BYTES || !acceptsGzip(call)) return answer

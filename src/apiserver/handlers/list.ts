@@ -2,6 +2,7 @@
  * GET of a collection. Consistent by default; an older revision when the client asks for one or goes on with a paged
  * list. Inside the cache's window older states come from the cache, beyond it from the backend.
  */
+import type { Clock } from '#lib/clock.ts'
 import { contentTypeOf, notAnObject } from '#meta/codec/negotiate.ts'
 import { internalTypeOf } from '#meta/kind.ts'
 import type { ListMeta } from '#meta/object.ts'
@@ -10,35 +11,83 @@ import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
 
-import type { Answer, Call } from '../call.ts'
+import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { storageFailure } from '../registry/errors.ts'
+import type { Form } from '../representation.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
 import { compressed, listAnswer, runsOf, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
+import { walkInSlices } from './slices.ts'
 import { tableOf } from './table.ts'
 import { freshen, parseListVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
+  if (form.negotiated.as?.kind === 'PartialObjectMetadata') throw failure(notAnObject(listTypeOf(view)))
   const options = listOptionsOf(call)
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
+  const bytes = bytesOf(view, selection, prefixOf(call, view), start)
+  const isGiant = bytes > GIANT_BYTES || isHeavySelection(selection)
+  if (bytes <= SMALL_BYTES) return makeList(call, view, form, { selection, start, isGiant })
+  const leave = await view.services.answers.enter(call.user.name, bytes)
+  try {
+    call.signal.throwIfAborted()
+    const answer = await makeList(call, view, form, { selection, start, isGiant })
+    return { ...answer, sent: leave }
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+/** Up to here a list waits for nobody. */
+const SMALL_BYTES = 4 << 20
+/** From here on it is made in slices. What was made before for its pages is of no use then: too much to be kept. */
+const GIANT_BYTES = 16 << 20
+const HEAVY_SELECTOR_CHARS = 2048
+/** Pages of usual size are small whatever they hold; only wishes for more are looked at. */
+const USUAL_LIMIT = 1000
+
+/** About how much the list will hold in memory until its client has read it. */
+function bytesOf({ store }: View, selection: Selection, prefix: string, { limit }: Start): number {
+  if (limit > 0 && limit <= USUAL_LIMIT) return 0
+  const isHeavy = isHeavySelection(selection)
+  let bytes = 0
+  for (const { entries } of store.collection.pages()) {
+    const [first] = entries
+    if (first === undefined || (entries.at(-1)?.key ?? '') < prefix || first.key >= prefixEnd(prefix)) continue
+    for (const entry of entries) if (isHeavy || selection.matches(entry)) bytes += entry.body.length
+  }
+  return bytes
+}
+
+/** Thousands of terms: matching everything takes so long that it is done once, and in slices. */
+function isHeavySelection({ id }: Selection): boolean {
+  return id.length > HEAVY_SELECTOR_CHARS
+}
+
+async function makeList(
+  call: Call,
+  view: View,
+  form: Form,
+  { selection, start, isGiant }: { readonly selection: Selection; readonly start: Start; readonly isGiant: boolean },
+): Promise<WholeAnswer> {
   const as = form.negotiated.as?.kind
-  if (as === 'PartialObjectMetadata') throw failure(notAnObject(listTypeOf(view)))
   const isTable = as === 'Table'
   const items = isTable ? undefined : view.representation.itemForm(form)
   const contentType = contentTypeOf(form.negotiated)
-  if (items !== undefined && isWhole(start, view)) {
+  if (items !== undefined && !isGiant && isWhole(start, view)) {
     const runs = selectedRuns(view, selection, items, prefixOf(call, view))
     const metadata = { resourceVersion: String(view.services.cache.revision) }
     return listAnswer(call, { contentType, form: items, metadata, runs })
   }
   const { entries, metadata } = await selectFrom(call, view, { selection, start })
-  if (isTable) return compressed(call, tableOf(call, view, { entries, metadata, form }))
-  if (items === undefined) return compressed(call, view.representation.list(entries, metadata, form))
-  return listAnswer(call, { contentType, form: items, metadata, runs: runsOf(entries, items) })
+  if (isTable) return compressed(call, await tableOf(call, view, { entries, metadata, form }))
+  if (items === undefined) return compressed(call, await view.representation.list(entries, metadata, form))
+  return listAnswer(call, { contentType, form: items, metadata, runs: await runsOf(entries, items) })
 }
 
 /** Upstream's name of the list's type: `*core.ConfigMapList`. */
@@ -94,7 +143,8 @@ async function selectFrom(
   const all =
     start.revision === undefined ? collection.entries(slice) : await entriesAt(view, start.revision, slice, start)
   const revision = start.revision ?? view.services.cache.revision
-  return page(all, selection, { limit: start.limit, revision, prefix: collection.prefix })
+  const { clock } = view.services
+  return page(all, selection, { limit: start.limit, revision, prefix: collection.prefix, clock })
 }
 
 interface Start {
@@ -163,17 +213,20 @@ interface PageTerms {
   readonly limit: number
   readonly revision: Revision
   readonly prefix: string
+  readonly clock: Clock
 }
 
-function page(all: readonly Entry[], selection: Selection, { limit, revision, prefix }: PageTerms): Selected {
+async function page(
+  all: readonly Entry[],
+  selection: Selection,
+  { limit, revision, prefix, clock }: PageTerms,
+): Promise<Selected> {
   const metadata: ListMeta = { resourceVersion: String(revision) }
-  if (limit === 0) return { entries: all.filter((entry) => selection.matches(entry)), metadata }
   const entries: Entry[] = []
-  let at = 0
-  for (; at < all.length && entries.length < limit; at++) {
-    const entry = all[at] as Entry
+  const at = await walkInSlices(all, clock, (entry) => {
     if (selection.matches(entry)) entries.push(entry)
-  }
+    return limit === 0 || entries.length < limit
+  })
   const last = all[at - 1]
   if (at >= all.length || last === undefined) return { entries, metadata }
   metadata.continue = encodeContinue({ revision, after: last.key.slice(prefix.length) })

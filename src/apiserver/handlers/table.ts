@@ -10,12 +10,13 @@ import { badRequestError } from '#meta/status-errors.ts'
 import type { Table, TableCell, TableColumn, TableRow } from '#meta/table.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
 
-import type { Answer, Call } from '../call.ts'
+import type { Call, WholeAnswer } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
 import type { Entry } from '../registry/entry.ts'
 import { latin1 } from '../registry/latin1.ts'
 import type { Column, Resource } from '../registry/resource.ts'
 import type { Form } from '../representation.ts'
+import { mapInSlices } from './slices.ts'
 import type { View } from './view.ts'
 
 /** Tables are also made of what is not stored. */
@@ -27,18 +28,22 @@ export interface TableParts {
   readonly form: Form
 }
 
-export function tableOf(call: Call, view: TableView, { entries, metadata, form }: TableParts): Answer {
+export async function tableOf(
+  call: Call,
+  view: TableView,
+  { entries, metadata, form }: TableParts,
+): Promise<WholeAnswer> {
   const version = form.negotiated.as?.version ?? 'v1'
   const terms = { include: includedObject(call), version, nowMs: view.services.clock.now() }
   const columns = columnsOf(view.resource)
   if (form.negotiated.mediaType === 'application/json' && !form.pretty) {
-    const rows = entries.map((entry) => rowText(view, entry, terms))
+    const rows = await mapInSlices(entries, (entry) => rowText(view, entry, terms))
     const start = latin1(encodeJson(tableObject(columns, [], metadata, version)))
     // What ends an empty table goes behind the rows.
     const body = `${start.slice(0, -NO_ROWS_END.length)}${rows.join(',')}${NO_ROWS_END}\n`
     return { status: 200, contentType: contentTypeOf(form.negotiated), body }
   }
-  const rows = entries.map((entry) => rowOf(view, entry, terms))
+  const rows = await mapInSlices(entries, (entry) => rowOf(view, entry, terms))
   return view.representation.value(tableObject(columns, rows, metadata, version), form, 200)
 }
 

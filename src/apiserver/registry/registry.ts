@@ -10,6 +10,7 @@ import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourc
 import type { KubeObject } from '#meta/object.ts'
 
 import { Representation } from '../representation.ts'
+import { createRoom } from '../room.ts'
 import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
@@ -23,6 +24,9 @@ const PREFIX = '/registry/'
 
 /** For lists, frames of watches and other forms of objects: six lists of 5,000 objects of 1 KiB. */
 const MEMO_BYTES = 32 << 20
+
+/** Of large lists, until they are sent: a client that stopped reading is cut off, but not at once. */
+const ANSWER_ROOM = { userBytes: 64 << 20, totalBytes: 256 << 20 }
 
 /** A resource as one of its served versions shows it: see handlers/view.ts. */
 export interface ServedResource {
@@ -43,9 +47,15 @@ export class Registry implements ObjectReader {
   readonly #virtuals = new Map<string, VirtualResource>()
   readonly #groups = new Set<string>()
 
-  constructor(services: Omit<Services, 'objects' | 'memos' | 'yaml'>) {
+  constructor(services: Omit<Services, 'objects' | 'memos' | 'answers' | 'yaml'>) {
     const yaml = createYamlReader(services.clock)
-    this.#services = { ...services, objects: this, memos: new ByteMemo(MEMO_BYTES), yaml }
+    this.#services = {
+      ...services,
+      objects: this,
+      memos: new ByteMemo(MEMO_BYTES),
+      answers: createRoom(ANSWER_ROOM),
+      yaml,
+    }
   }
 
   get services(): Services {

@@ -9,6 +9,7 @@ import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
+import type { Room } from '../room.ts'
 import type { Admission } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
 import type { ObjectReader, User } from './resource.ts'
@@ -28,6 +29,8 @@ export interface Services {
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
   /** Bytes of answers that were made before. */
   readonly memos: ByteMemo
+  /** Large lists are made and sent when there is room for them. */
+  readonly answers: Room
   /** Reads bodies in YAML without holding everybody up. */
   readonly yaml: YamlReader
   /** Values as they rest on disk. */

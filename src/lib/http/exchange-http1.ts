@@ -8,6 +8,7 @@ import type { Exchange, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, U
 import { BodyError, INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
 import { http } from './node-http.ts'
 import type { ServerContext } from './server-context.ts'
+import { bePatient } from './stalls.ts'
 
 /** Bytes are turned into a string up to here; beyond, copying them costs more than a second write. */
 const SMALL_BODY_BYTES = 16 << 10
@@ -124,6 +125,7 @@ export class Http1Exchange implements Exchange {
     if (raw === undefined || this.#response !== undefined)
       throw new Error('This exchange has no connection to hand over')
     this.#raw = undefined
+    bePatient(raw.socket)
     return raw
   }
 
@@ -210,6 +212,12 @@ class Http1Writer implements ResponseWriter {
       response.on('drain', done)
       response.on('close', done)
     })
+  }
+
+  bePatient(): void {
+    const { socket } = this.#response
+    // The connection may be used again, by somebody who must not.
+    if (socket !== null) this.onClose(bePatient(socket))
   }
 
   end(): void {

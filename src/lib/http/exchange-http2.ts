@@ -9,6 +9,7 @@ import type { Exchange, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, U
 import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
 import { resetStream } from './reset.ts'
 import type { ServerContext } from './server-context.ts'
+import { bePatient } from './stalls.ts'
 
 export class Http2Exchange implements Exchange {
   readonly version = '2' as const
@@ -96,6 +97,7 @@ export class Http2Exchange implements Exchange {
   upgrade(): Upgraded {
     if (this.upgradeProtocol === undefined) throw new Error('This exchange has no stream to hand over')
     this.#stream.respond(this.#complete(200, [], undefined))
+    bePatient(this.#stream)
     return { socket: this.#stream, head: Buffer.alloc(0) }
   }
 
@@ -160,6 +162,10 @@ class Http2Writer implements ResponseWriter {
       stream.on('drain', done)
       stream.on('close', done)
     })
+  }
+
+  bePatient(): void {
+    bePatient(this.#stream)
   }
 
   end(): void {

@@ -96,6 +96,8 @@ export interface ResponseWriter {
   writeFrame(frame: SharedFrame): boolean
   /** Resolves when the client has caught up, or has gone. */
   drained(): Promise<void>
+  /** The client may stop reading for as long as it likes; others who do are cut off. */
+  bePatient(): void
   end(): void
   /** Breaks the connection (HTTP/1.1) or stream (HTTP/2), so that the client cannot take what it has for complete. */
   abort(): void

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { Stalls } from './stalls.ts'
+import { bePatient, Stalls } from './stalls.ts'
 
 describe('a receiver', () => {
   it('has stalled when nothing moved for the whole time', () => {
@@ -32,5 +32,16 @@ describe('a receiver', () => {
     assert.equal(stalls.isStalled(socket, 0), false)
     socket.bytesWritten = 600
     assert.equal(stalls.isStalled(socket, 40), false)
+  })
+
+  it('that may take its time has not, until that ends', () => {
+    const stalls = new Stalls(30)
+    const socket = { writableLength: 100 }
+    const end = bePatient(socket)
+    assert.equal(stalls.isStalled(socket, 0), false)
+    assert.equal(stalls.isStalled(socket, 100), false)
+    end()
+    assert.equal(stalls.isStalled(socket, 100), false)
+    assert.equal(stalls.isStalled(socket, 130), true)
   })
 })

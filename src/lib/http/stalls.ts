@@ -14,6 +14,15 @@ interface Seen {
   readonly sinceMs: number
 }
 
+/** People look at logs and terminals when they like: those who may take their time. */
+const patient = new WeakSet<Sending>()
+
+/** From now on the receiver may leave what it is sent unread for as long as it likes. Returns what ends that. */
+export function bePatient(sending: Sending): () => void {
+  patient.add(sending)
+  return () => void patient.delete(sending)
+}
+
 export class Stalls {
   readonly #limitMs: number
   readonly #seen = new WeakMap<Sending, Seen>()
@@ -25,7 +34,7 @@ export class Stalls {
   /** True when something has been waiting for so long and not a byte of it was taken. To be asked again and again. */
   isStalled(sending: Sending, nowMs: number): boolean {
     const { writableLength: waiting, bytesWritten: written } = sending
-    if (waiting === 0) {
+    if (waiting === 0 || patient.has(sending)) {
       this.#seen.delete(sending)
       return false
     }

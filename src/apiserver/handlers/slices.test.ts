@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+
+import { mapInSlices, walkInSlices } from './slices.ts'
+
+const MANY = Array.from({ length: 1000 }, (_, at) => at)
+
+/** Counts how often others had their turn until `work` was done. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  const state = { turns: 0, isDone: false }
+  void work.then(() => (state.isDone = true))
+  while (!state.isDone) {
+    await new Promise(setImmediate)
+    state.turns++
+  }
+  return state.turns
+}
+
+describe('work in slices', () => {
+  it('gives what it would give in one piece, and others their turn', async () => {
+    const work = mapInSlices(MANY, (at) => at * 2)
+    assert.ok((await turnsDuring(work)) > 5)
+    assert.deepEqual(
+      await work,
+      MANY.map((at) => at * 2),
+    )
+  })
+
+  it('walks until it has seen enough, and says how far it came', async () => {
+    const seen: number[] = []
+    const clock = createVirtualClock()
+    assert.equal(await walkInSlices(MANY, clock, (at) => seen.push(at) < 300), 300)
+    assert.deepEqual(seen, MANY.slice(0, 300))
+    assert.equal(await walkInSlices(MANY, clock, () => true), 1000)
+    assert.equal(await walkInSlices([], clock, () => false), 0)
+  })
+
+  it('walks on only when others had their turn, if it took long', async () => {
+    let nowMs = 0
+    const clock = { ...createVirtualClock(), elapsed: () => nowMs++ }
+    assert.ok((await turnsDuring(walkInSlices(MANY, clock, () => true))) > 5)
+  })
+})

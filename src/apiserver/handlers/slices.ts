@@ -1,0 +1,39 @@
+/** Work on many things a few at a time: whoever lists fifty thousand objects must not hold up everybody else. */
+
+import type { Clock } from '#lib/clock.ts'
+
+/** A few milliseconds' work, whatever it is, even as YAML. */
+const SLICE_ITEMS = 25
+/** How long a slice may take of which nobody knows what one item costs. */
+const SLICE_MS = 5
+/** How often that is looked at: looking costs as well. */
+const LOOK_EVERY_ITEMS = 16
+
+/** In order. Others have their turn between slices, so what `items` is made of must not change meanwhile. */
+export async function mapInSlices<T, R>(items: readonly T[], make: (item: T) => R): Promise<R[]> {
+  const made: R[] = []
+  for (const item of items) {
+    if (made.length > 0 && made.length % SLICE_ITEMS === 0) await turn()
+    made.push(make(item))
+  }
+  return made
+}
+
+/** Calls `look` with each item until it says that it has seen enough; resolves to how many it was called with. */
+export async function walkInSlices<T>(items: readonly T[], clock: Clock, look: (item: T) => boolean): Promise<number> {
+  let begunMs = clock.elapsed()
+  for (const [at, item] of items.entries()) {
+    if (!look(item)) return at + 1
+    if (at % LOOK_EVERY_ITEMS !== 0 || clock.elapsed() - begunMs < SLICE_MS) continue
+    await turn()
+    begunMs = clock.elapsed()
+  }
+  return items.length
+}
+
+/** Resolves when everybody else has had their turn. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
