@@ -79,6 +79,12 @@ describe('objects', () => {
     assert.deepEqual(dataOf(back), expected('6'))
   })
 
+  it('what calls itself an object instead of a kind is refused, not converted', async () => {
+    const config = '{"apiVersion":"v1","kind":{"toString":"x"},"metadata":{"name":"p"}}'
+    const got = await wire.request('PATCH', `${maps}/p?fieldManager=m`, { body: config, headers: PATCHES.apply })
+    assert.equal(got.status, 400, got.text)
+  })
+
   it('nothing is left on prototypes by bodies that try', async () => {
     for (const body of [
       '{"__proto__":{"polluted":1},"metadata":{"name":"p1"}}',

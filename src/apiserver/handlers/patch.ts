@@ -240,9 +240,10 @@ function applyMerge(patch: Patch, config: Config): Merge {
   const { metadata } = config
   // Anything can stand there: nothing has looked at it yet.
   const apiVersion = typeof config.apiVersion === 'string' ? config.apiVersion : ''
-  if (config.kind !== kind.kind || apiVersion !== apiVersionOf(kind)) {
+  const named = typeof config.kind === 'string' ? config.kind : ''
+  if (named !== kind.kind || apiVersion !== apiVersionOf(kind)) {
     const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion]
-    throw badRequestError(`invalid object type: ${group}/${version}, Kind=${config.kind ?? ''}`)
+    throw badRequestError(`invalid object type: ${group}/${version}, Kind=${named}`)
   }
   if ((metadata?.managedFields ?? null) !== null) throw badRequestError('metadata.managedFields must be nil')
   const whole = { ...config, metadata: metadata ?? {} }
