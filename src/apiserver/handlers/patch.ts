@@ -256,9 +256,20 @@ function applyMerge(patch: Patch, config: Config): Merge {
       target.applyDefaults(next)
       return next
     } catch (cause) {
-      throw cause instanceof TypedPatchError ? failure({ code: 500, message: cause.message }, { cause }) : cause
+      throw applyFailure(cause, call, kind)
     }
   }
+}
+
+/** What cannot be an object of the kind is 500 when applied, as upstream has it. Defects of ours stay what they are. */
+function applyFailure(cause: unknown, { info: { namespace, name } }: Call, kind: GroupVersionKind): unknown {
+  if (cause instanceof TypedPatchError) return failure({ code: 500, message: cause.message }, { cause })
+  const isUnreadable = cause instanceof CodecError || (cause instanceof Error && cause.constructor === Error)
+  if (!isUnreadable) return cause
+  const type = `${apiVersionOf(kind)}, Kind=${kind.kind}`
+  const why = `unable to convert unstructured object to ${type}: ${cause.message}`
+  const message = `failed to convert new object (${namespace}/${name}; ${type}) to proper version: ${why}`
+  return failure({ code: 500, message }, { cause })
 }
 
 /** The path says which object it is; a body that says another is refused. */

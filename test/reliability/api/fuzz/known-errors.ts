@@ -45,8 +45,8 @@ export const KNOWN_ERRORS: readonly KnownError[] = [
   },
   {
     methods: /^PATCH$/,
-    message: /json: cannot unmarshal number \S+ into Go struct field/,
-    because: 'v1.36.4 says 500 "failed to convert new object … to proper version" to an apply of a fraction for an int',
+    message: /failed to convert new object \(.*\) to proper version: unable to convert unstructured object to /s,
+    because: `${UPSTREAM}: an apply of a time that is none, or of a fraction for an integer`,
   },
   {
     methods: /^(POST|PUT|PATCH)$/,
