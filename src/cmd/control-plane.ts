@@ -182,11 +182,10 @@ async function bootstrap(
   const { isEnabled, log, clientAuthorities, frontProxyAuthority: authorities, published } = settings
   const requestHeader = authorities === undefined ? {} : { requestHeader: { ...FRONT_PROXY, authorities } }
   await ensureSystemObjects(registry)
-  await ensurePolicy(registry, isEnabled)
-  await ensureFlowControl(registry)
+  // What comes together is written together.
+  await Promise.all([ensurePolicy(registry, isEnabled), ensureFlowControl(registry), ensureApiServices(registry)])
   const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
   closing.defer(() => flows?.close())
-  await ensureApiServices(registry)
   const cleanup = startDefinitionCleanup(registry, (error) => log.error(error, 'Cleaning up a definition failed'))
   closing.defer(() => cleanup?.close())
   const repair = await settings.services.startRepair(registry)

@@ -61,9 +61,10 @@ export async function ensureApiServices(registry: Registry): Promise<void> {
   const store = registry.storeOf(APIServices)
   if (store === undefined) return
   const wanted = localApiServices((group, version) => registry.hasGroupVersion(group, version))
-  for (const object of wanted) {
+  const place = async (object: (typeof wanted)[number]): Promise<void> => {
     if (!(await ensure(registry, APIServices, object))) await refresh(registry, object)
   }
+  await Promise.all(wanted.map(place))
   const names = new Set(wanted.map(({ metadata }) => metadata.name))
   for (const { metadata } of await registry.list(APIServices, '')) {
     if (names.has(metadata.name) || metadata.labels?.[AUTO_MANAGED] !== 'onstart') continue

@@ -186,9 +186,10 @@ async function ensureKind<T extends Configured>(
   mandatory: readonly Named<T>[],
   suggested: readonly Named<T>[],
 ): Promise<void> {
-  for (const object of [...mandatory, ...suggested]) {
+  const place = async (object: Named<T>): Promise<void> => {
     if (!(await ensure(registry, kind, object))) await refresh(registry, kind, object, mandatory.includes(object))
   }
+  await Promise.all([...mandatory, ...suggested].map(place))
   const wanted = new Set([...mandatory, ...suggested].map(({ metadata }) => metadata.name))
   for (const { metadata } of await registry.list(kind, '')) {
     if (!wanted.has(metadata.name) && boolOf(metadata.annotations?.[AUTO_UPDATE]) === true) {

@@ -23,9 +23,10 @@ const PRIORITY_CLASSES = [
 ]
 
 export async function ensureSystemObjects(registry: Registry): Promise<void> {
-  for (const name of NAMESPACES) {
-    await ensure(registry, Namespaces, { metadata: { name }, spec: {}, status: {} })
-  }
+  const namespaces = NAMESPACES.map((name) =>
+    ensure(registry, Namespaces, { metadata: { name }, spec: {}, status: {} }),
+  )
+  await Promise.all(namespaces)
   for (const { name, ...rest } of PRIORITY_CLASSES) {
     await ensure(registry, PriorityClasses, { metadata: { name }, preemptionPolicy: 'PreemptLowerPriority', ...rest })
   }
