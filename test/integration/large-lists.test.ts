@@ -5,8 +5,8 @@ import { after, before, describe, it } from 'node:test'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
-/** Six megabytes together: more than a list may have that waits for nobody. */
-const COUNT = 12
+/** Ten megabytes together: more than a list may have that waits for nobody. */
+const COUNT = 20
 const TEXT = 'x'.repeat(500 << 10)
 /** More than all the room there is, if none of it came back. */
 const LISTS = 60

@@ -10,6 +10,7 @@ import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOp
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
+import type { Page } from '#storage/watch-cache/pages.ts'
 
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
@@ -44,24 +45,37 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
 }
 
 /** Up to here a list waits for nobody. */
-const SMALL_BYTES = 4 << 20
+const SMALL_BYTES = 8 << 20
 /** From here on it is made in slices. What was made before for its pages is of no use then: too much to be kept. */
 const GIANT_BYTES = 16 << 20
 const HEAVY_SELECTOR_CHARS = 2048
 /** Pages of usual size are small whatever they hold; only wishes for more are looked at. */
 const USUAL_LIMIT = 1000
 
-/** About how much the list will hold in memory until its client has read it. */
+/** About how much the list will hold in memory until its client has read it; never too little. */
 function bytesOf({ store }: View, selection: Selection, prefix: string, { limit }: Start): number {
   if (limit > 0 && limit <= USUAL_LIMIT) return 0
-  const isHeavy = isHeavySelection(selection)
-  let bytes = 0
-  for (const { entries } of store.collection.pages()) {
-    const [first] = entries
-    if (first === undefined || (entries.at(-1)?.key ?? '') < prefix || first.key >= prefixEnd(prefix)) continue
-    for (const entry of entries) if (isHeavy || selection.matches(entry)) bytes += entry.body.length
-  }
+  const end = prefixEnd(prefix)
+  const pages = store.collection
+    .pages()
+    .filter(({ entries }) => (entries.at(-1)?.key ?? '') >= prefix && (entries[0]?.key ?? end) < end)
+  const atMost = pages.reduce((sum, page) => sum + pageBytes(page), 0)
+  if (atMost <= SMALL_BYTES || !selection.hasSelectors || isHeavySelection(selection)) return atMost
+  const selected = pages.map(({ entries }) => bodyBytes(entries.filter((entry) => selection.matches(entry))))
+  return selected.reduce((sum, bytes) => sum + bytes, 0)
+}
+
+/** Remembered with the page. */
+function pageBytes({ entries, memo }: Page<Entry>): number {
+  const known = memo.get('bytes')
+  if (typeof known === 'number') return known
+  const bytes = bodyBytes(entries)
+  memo.set('bytes', bytes)
   return bytes
+}
+
+function bodyBytes(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { body }) => sum + body.length, 0)
 }
 
 /** Thousands of terms: matching everything takes so long that it is done once, and in slices. */
