@@ -19,19 +19,9 @@ import { StatusError } from '#meta/status.ts'
 import type { Audit } from './audit/audit.ts'
 import type { AuditTrail } from './audit/trail.ts'
 import { forbiddenAccess } from './authorizers/authorizer.ts'
-import {
-  type Answer,
-  type AnswerStream,
-  type Call,
-  isStream,
-  isUpgrade,
-  letGo,
-  type StreamAnswer,
-  type UpgradeAnswer,
-  type WholeAnswer,
-} from './call.ts'
+import { type Answer, type Call, isStream, isUpgrade, letGo, type WholeAnswer } from './call.ts'
 import type { Cors } from './cors.ts'
-import { createDeadlines, type Deadlines } from './deadlines.ts'
+import { createDeadlines } from './deadlines.ts'
 import { errorAnswer } from './error-answer.ts'
 import { anonymous, type Authenticate, authenticated, type Authorize } from './filters.ts'
 import type { Impersonate } from './impersonation.ts'
@@ -41,7 +31,7 @@ import type { User } from './registry/resource.ts'
 import type { Representation } from './representation.ts'
 import { type RequestInfo, requestInfoOf } from './request-info.ts'
 import type { ObserveRequest } from './request-metrics.ts'
-import { warningHeaders } from './warnings.ts'
+import { createStreams, send, type SendContext } from './sending.ts'
 
 /** A path that is no resource: health, version, discovery. Undefined: not ours. */
 export type Route = (call: Call) => Promise<Answer> | Answer | undefined
@@ -349,111 +339,9 @@ function asStatus(error: unknown): StatusError {
   return internalError(error instanceof Error ? error : new Error(String(error)))
 }
 
-interface AnswerContext {
-  readonly auditId: string
+interface AnswerContext extends SendContext {
   readonly audit: AuditTrail | undefined
-  readonly warnings: string[]
-  readonly headers: string[]
-  readonly streams: Streams
-  readonly deadlines: Deadlines
   readonly bodies: LargeBodies
-  /** How long making the answer may take, and then sending it. */
-  readonly limitMs: number
-}
-
-async function send(exchange: Exchange, answer: Answer, context: AnswerContext): Promise<void> {
-  if (isUpgrade(answer)) return upgradeTo(exchange, answer, context.streams)
-  const { body, length } = answer as WholeAnswer
-  const headers = headersOf(answer, context)
-  if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
-  if (typeof body === 'string' || Buffer.isBuffer(body)) {
-    exchange.respond(answer.status, headers, body)
-    return answer.sent?.()
-  }
-  // Whoever takes a large answer too slowly holds its bytes; not for ever.
-  const deadline = context.deadlines(context.limitMs, () => exchange.fail())
-  try {
-    const lengthBytes = length === undefined ? {} : { lengthBytes: length }
-    await exchange.respondPieces(answer.status, headers, { pieces: body, ...lengthBytes })
-  } finally {
-    deadline.cancel()
-    answer.sent?.()
-  }
-}
-
-function headersOf(
-  answer: WholeAnswer | StreamAnswer,
-  { auditId, warnings, headers }: Pick<AnswerContext, 'auditId' | 'warnings' | 'headers'>,
-): string[] {
-  const { contentType, headers: own } = answer
-  const cacheControl = own?.['Cache-Control'] ?? 'no-cache, private'
-  const all = ['Audit-Id', auditId, 'Cache-Control', cacheControl]
-  if (contentType !== '') all.push('Content-Type', contentType)
-  if ('passedOn' in answer) all.push(...(answer.passedOn ?? []))
-  if (own !== undefined) {
-    for (const [name, value] of Object.entries(own)) if (name !== 'Cache-Control') all.push(name, value)
-  }
-  if (warnings.length > 0) all.push(...warningHeaders(warnings))
-  all.push(...headers)
-  return all
-}
-
-/** Answers without end that are running; all of them end when the server does. */
-interface Streams {
-  /** Aborted when the stream is to end. `release` when it has. */
-  open(): AbortController
-  release(stream: AbortController): void
-}
-
-/** One listener for all of them: a signal for each, joined to the server's, would cost more than the watch itself. */
-function createStreams(draining: AbortSignal | undefined): Streams {
-  const running = new Set<AbortController>()
-  draining?.addEventListener('abort', () => running.forEach((stream) => stream.abort()), { once: true })
-  return {
-    open() {
-      const stream = new AbortController()
-      if (draining?.aborted) stream.abort()
-      running.add(stream)
-      return stream
-    },
-    release: (stream) => void running.delete(stream),
-  }
-}
-
-async function streamTo(
-  exchange: Exchange,
-  headers: HeaderList,
-  answer: StreamAnswer,
-  streams: Streams,
-): Promise<void> {
-  const writer = exchange.stream(answer.status, headers)
-  if (answer.isPatient === true) writer.bePatient()
-  const gone = streams.open()
-  writer.onClose(() => gone.abort())
-  const out: AnswerStream = {
-    write(chunk) {
-      if (typeof chunk === 'string') return writer.write(Buffer.from(chunk, 'latin1'))
-      return Buffer.isBuffer(chunk) ? writer.write(chunk) : writer.writeFrame(chunk)
-    },
-    drained: () => writer.drained(),
-    end: () => writer.end(),
-    abort: () => writer.abort(),
-    signal: gone.signal,
-  }
-  try {
-    await answer.stream(out)
-  } finally {
-    streams.release(gone)
-  }
-}
-
-async function upgradeTo(exchange: Exchange, answer: UpgradeAnswer, streams: Streams): Promise<void> {
-  const gone = streams.open()
-  try {
-    await answer.upgrade(exchange, gone.signal)
-  } finally {
-    streams.release(gone)
-  }
 }
 
 /** The client's own id is kept, so that its logs and ours can be laid side by side. */

@@ -1,69 +1,32 @@
 import assert from 'node:assert/strict'
-import { afterEach, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 
 import { Pods } from '#apis/core/v1.ts'
 import { type ClusterRole, ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
-import { schemaFor } from '#apis/schemas.ts'
-import { createVirtualClock } from '#lib/clock.ts'
-import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { createAtRest } from '#storage/encryption/at-rest.ts'
-import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
-import { createMemoryBackend } from '#storage/memory.ts'
-import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import { createLiveObjects } from '../authenticators/live-objects.ts'
 import { systemRequest } from '../bootstrap/ensure.ts'
 import { ensurePolicy } from '../bootstrap/policy.ts'
-import { admitAll } from '../registry/admission.ts'
-import { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { resourceAccess } from './authorizer.ts'
 import { followNodeGraph } from './node/follow-node.ts'
 import { NodeGraph } from './node/graph.ts'
 import { followRbac } from './rbac/follow-rbac.ts'
 import { RbacIndex } from './rbac/rbac.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function createRegistry(): Promise<Registry> {
-  const [clock, random] = [createVirtualClock(), createSeededRandom(1)]
-  const backend = createMemoryBackend({ clock, random })
-  const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
-  const registry = new Registry({
-    backend,
-    cache,
-    clock,
-    random,
-    admission: admitAll,
-    isEnabled: () => false,
-    allowPrivileged: true,
-    schemaFor,
-    convert: (object: KubeObject) => object,
-    atRest: createAtRest(NO_ENCRYPTION, random),
-  })
-  // Names of roles are path segments; nothing else of their rules matters here.
-  const nameRule = (): string[] => []
-  for (const kind of [Roles, ClusterRoles, RoleBindings, ClusterRoleBindings, Pods]) {
-    await registry.add(defineResource<KubeObject>({ kind, nameRule, generation: 'spec' }))
-  }
-  await cache.start()
-  closing.push(async () => {
-    await cache.close()
-    await backend.close()
-  })
-  return registry
-}
+const own = [Roles, ClusterRoles, RoleBindings, ClusterRoleBindings, Pods].map((kind) =>
+  defineResource<KubeObject>({ kind, nameRule: () => [], generation: 'spec' }),
+)
 
 const jane = { name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} }
 const get = resourceAccess({ verb: 'get', resource: 'pods', namespace: 'n1' })
 
 describe('following what is stored', () => {
   it('keeps RBAC in step with writes, from before and after it began', async () => {
-    const registry = await createRegistry()
+    await using servers = createServers()
+    const registry = await servers.open([], { own })
     const roles = registry.storeOf(ClusterRoles)!
     const bindings = registry.storeOf(ClusterRoleBindings)!
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]
@@ -94,7 +57,8 @@ describe('following what is stored', () => {
   })
 
   it('puts the default policy in place, once, and repairs it', async () => {
-    const registry = await createRegistry()
+    await using servers = createServers()
+    const registry = await servers.open([], { own })
     await ensurePolicy(registry, () => false)
     const count = async (): Promise<number> => (await registry.list(ClusterRoles, '')).length
     assert.equal(await count(), 69)
@@ -113,7 +77,8 @@ describe('following what is stored', () => {
   })
 
   it('ties pods to nodes, and shows the same live object until it changes', async () => {
-    const registry = await createRegistry()
+    await using servers = createServers()
+    const registry = await servers.open([], { own })
     const graph = new NodeGraph()
     const following = followNodeGraph(registry, graph)
     await following.ready

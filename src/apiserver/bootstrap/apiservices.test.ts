@@ -8,9 +8,9 @@ import { ConfigMaps } from '#apis/core/v1.ts'
 import { deepCopy } from '#meta/object.ts'
 
 import type { Registry } from '../registry/registry.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { ensureApiServices, localApiServices } from './apiservices.ts'
 import { ensure, systemRequest } from './ensure.ts'
-import { createServers } from './servers.fixture.ts'
 
 const names = async (registry: Registry): Promise<(string | undefined)[]> =>
   (await registry.list(APIServices, '')).map(({ metadata }) => metadata.name)

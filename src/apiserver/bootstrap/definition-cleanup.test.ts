@@ -5,9 +5,9 @@ import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { ConfigMaps } from '#apis/core/v1.ts'
 
 import type { Registry } from '../registry/registry.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { startDefinitionCleanup } from './definition-cleanup.ts'
 import { ensure, systemRequest } from './ensure.ts'
-import { createServers } from './servers.fixture.ts'
 
 const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
 

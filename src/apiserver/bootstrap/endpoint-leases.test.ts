@@ -6,8 +6,8 @@ import { type Backend, StorageError } from '#storage/backend.ts'
 import { createAtRest } from '#storage/encryption/at-rest.ts'
 import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 
+import { createServers } from '../registry/servers.fixture.ts'
 import { createEndpointLeases, type EndpointLeases } from './endpoint-leases.ts'
-import { createServers } from './servers.fixture.ts'
 
 const leasesOn = (backend: Backend): EndpointLeases =>
   createEndpointLeases(backend, createAtRest(NO_ENCRYPTION, createSeededRandom(1)))

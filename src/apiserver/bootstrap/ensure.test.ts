@@ -5,8 +5,8 @@ import { ConfigMaps, Secrets } from '#apis/core/v1.ts'
 import { failure } from '#meta/status-errors.ts'
 
 import { defineResource } from '../registry/resource.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { ensure, SYSTEM_USER, systemRequest } from './ensure.ts'
-import { createServers } from './servers.fixture.ts'
 
 const wanted = { metadata: { name: 'x', namespace: 'ns' }, data: { a: '1' } }
 

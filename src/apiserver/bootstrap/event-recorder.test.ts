@@ -8,9 +8,9 @@ import { failure } from '#meta/status-errors.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
+import { createServers, type TestServers } from '../registry/servers.fixture.ts'
 import { systemRequest } from './ensure.ts'
 import { createEventRecorder, type ToldEvent } from './event-recorder.ts'
-import { createServers, type TestServers } from './servers.fixture.ts'
 
 function told(name: string, message = 'no', kind: Kind = Services, namespace?: string): ToldEvent {
   const metadata = { name, uid: `uid-${name}`, ...(namespace !== undefined && { namespace }) }

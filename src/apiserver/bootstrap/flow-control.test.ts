@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { afterEach, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 
 import { APIServices } from '#apis/apiregistration/v1.ts'
 import {
@@ -8,18 +8,10 @@ import {
   type PriorityLevelConfiguration,
   PriorityLevelConfigurations,
 } from '#apis/flowcontrol/v1.ts'
-import { schemaFor } from '#apis/schemas.ts'
-import { createVirtualClock } from '#lib/clock.ts'
-import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { createAtRest } from '#storage/encryption/at-rest.ts'
-import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
-import { createMemoryBackend } from '#storage/memory.ts'
-import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import { admitAll } from '../registry/admission.ts'
-import { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { ensureApiServices, localApiServices } from './apiservices.ts'
 import { systemRequest } from './ensure.ts'
 import {
@@ -31,37 +23,9 @@ import {
   suggestedPriorityLevels,
 } from './flow-control.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function createRegistry(): Promise<Registry> {
-  const [clock, random] = [createVirtualClock(), createSeededRandom(1)]
-  const backend = createMemoryBackend({ clock, random })
-  const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
-  const registry = new Registry({
-    backend,
-    cache,
-    clock,
-    random,
-    admission: admitAll,
-    isEnabled: () => false,
-    allowPrivileged: true,
-    schemaFor,
-    convert: (object: KubeObject) => object,
-    atRest: createAtRest(NO_ENCRYPTION, random),
-  })
-  for (const kind of [FlowSchemas, PriorityLevelConfigurations, APIServices]) {
-    await registry.add(defineResource<KubeObject>({ kind, nameRule: () => [], generation: 'spec' }))
-  }
-  await cache.start()
-  closing.push(async () => {
-    await cache.close()
-    await backend.close()
-  })
-  return registry
-}
+const own = [FlowSchemas, PriorityLevelConfigurations, APIServices].map((kind) =>
+  defineResource<KubeObject>({ kind, nameRule: () => [], generation: 'spec' }),
+)
 
 const namesOf = (objects: readonly { readonly metadata: { readonly name?: string } }[]): string[] =>
   objects.map(({ metadata }) => metadata.name ?? '').sort()
@@ -116,7 +80,8 @@ describe('flow control that a server begins with', () => {
   })
 
   it('is put in place once, and what an older release left goes', async () => {
-    const registry = await createRegistry()
+    await using servers = createServers()
+    const registry = await servers.open([], { own })
     const store = registry.storeOf(FlowSchemas)!
     const old = { ...suggestedFlowSchemas[0]!, kind: 'FlowSchema', apiVersion: 'flowcontrol.apiserver.k8s.io/v1' }
     const named = (name: string, annotations: Record<string, string>): KubeObject => ({
@@ -207,7 +172,8 @@ describe('APIServices of the server itself', () => {
   })
 
   it('announce what is served, keep what people made and go with what they announced', async () => {
-    const registry = await createRegistry()
+    await using servers = createServers()
+    const registry = await servers.open([], { own })
     const store = registry.storeOf(APIServices)!
     const request = systemRequest(APIServices, '')
     const labels = { 'kube-aggregator.kubernetes.io/automanaged': 'onstart' }

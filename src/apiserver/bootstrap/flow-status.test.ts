@@ -5,9 +5,9 @@ import { ConfigMaps } from '#apis/core/v1.ts'
 import { type FlowSchema, FlowSchemas, PriorityLevelConfigurations } from '#apis/flowcontrol/v1.ts'
 
 import type { Registry } from '../registry/registry.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { ensure, systemRequest } from './ensure.ts'
 import { startFlowStatus } from './flow-status.ts'
-import { createServers } from './servers.fixture.ts'
 
 const fail = (error: unknown): void => assert.fail(error as Error)
 const addSchema = (registry: Registry): Promise<boolean> =>

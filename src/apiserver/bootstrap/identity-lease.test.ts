@@ -5,9 +5,9 @@ import { Leases } from '#apis/coordination/v1.ts'
 import { microTimeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
+import { createServers, type TestServers } from '../registry/servers.fixture.ts'
 import { ensure } from './ensure.ts'
 import { identityOf, isExpired, startIdentityCleanup, startIdentityLease } from './identity-lease.ts'
-import { createServers, type TestServers } from './servers.fixture.ts'
 
 describe('identityOf', () => {
   it("is upstream's name for the server of a machine", () => {

@@ -9,9 +9,9 @@ import { invalidError } from '#meta/status-errors.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
+import { createServers, type TestServerOptions, type TestServers } from '../registry/servers.fixture.ts'
 import { systemRequest } from './ensure.ts'
 import { createKubernetesService, type KubernetesService, type KubernetesServiceOptions } from './kubernetes-service.ts'
-import { createServers, type TestServerOptions, type TestServers } from './servers.fixture.ts'
 
 const KINDS = [Services, Endpoints, EndpointSlices, ServiceCIDRs]
 

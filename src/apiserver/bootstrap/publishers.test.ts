@@ -7,9 +7,9 @@ import { failure } from '#meta/status-errors.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
+import { createServers, type TestServers } from '../registry/servers.fixture.ts'
 import { ensure, systemRequest } from './ensure.ts'
 import { startPublishers } from './publishers.ts'
-import { createServers, type TestServers } from './servers.fixture.ts'
 
 const KINDS = [Namespaces, ServiceAccounts, ConfigMaps]
 

@@ -6,7 +6,7 @@ import { Deployments } from '#apis/apps/v1.ts'
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 
-import { createServers } from './servers.fixture.ts'
+import { createServers } from '../registry/servers.fixture.ts'
 import { publishStorageVersions, withServer } from './storage-versions.ts'
 
 const NOW = '2026-01-01T00:00:00Z'

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { Namespaces } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 
+import { createServers } from '../registry/servers.fixture.ts'
 import { systemRequest } from './ensure.ts'
-import { createServers } from './servers.fixture.ts'
 import { ensureSystemObjects } from './system-objects.ts'
 
 describe('the objects every cluster has', () => {

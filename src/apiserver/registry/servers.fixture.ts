@@ -1,4 +1,4 @@
-/** Registries of several servers on one store in memory, in virtual time, for the tests of this folder. */
+/** Registries of several servers on one store in memory, in virtual time, for tests of what works on stored objects. */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
@@ -10,9 +10,9 @@ import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 import { createMemoryBackend } from '#storage/memory.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import { admitAll } from '../registry/admission.ts'
-import { Registry } from '../registry/registry.ts'
-import { defineResource, type Resource } from '../registry/resource.ts'
+import { admitAll } from './admission.ts'
+import { Registry } from './registry.ts'
+import { defineResource, type Resource } from './resource.ts'
 
 export interface TestServers extends AsyncDisposable {
   readonly clock: VirtualClock

@@ -1,0 +1,125 @@
+/** How an answer leaves: whole, in pieces, without end, or by handing over the connection. */
+import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
+
+import {
+  type Answer,
+  type AnswerStream,
+  isStream,
+  isUpgrade,
+  type StreamAnswer,
+  type UpgradeAnswer,
+  type WholeAnswer,
+} from './call.ts'
+import type { Deadlines } from './deadlines.ts'
+import { warningHeaders } from './warnings.ts'
+
+export interface SendContext {
+  readonly auditId: string
+  readonly warnings: string[]
+  /** Of every answer. */
+  readonly headers: string[]
+  readonly streams: Streams
+  readonly deadlines: Deadlines
+  /** How long making the answer may take, and then sending it. */
+  readonly limitMs: number
+}
+
+export async function send(exchange: Exchange, answer: Answer, context: SendContext): Promise<void> {
+  if (isUpgrade(answer)) return upgradeTo(exchange, answer, context.streams)
+  const headers = headersOf(answer, context)
+  if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
+  try {
+    await respondWhole(exchange, headers, answer, context)
+  } finally {
+    answer.sent?.()
+  }
+}
+
+async function respondWhole(
+  exchange: Exchange,
+  headers: HeaderList,
+  { status, body, length }: WholeAnswer,
+  { deadlines, limitMs }: SendContext,
+): Promise<void> {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return exchange.respond(status, headers, body)
+  // Whoever takes a large answer too slowly holds its bytes; not for ever.
+  const deadline = deadlines(limitMs, () => exchange.fail())
+  try {
+    const lengthBytes = length === undefined ? {} : { lengthBytes: length }
+    await exchange.respondPieces(status, headers, { pieces: body, ...lengthBytes })
+  } finally {
+    deadline.cancel()
+  }
+}
+
+function headersOf(answer: WholeAnswer | StreamAnswer, { auditId, warnings, headers }: SendContext): string[] {
+  const { contentType, headers: own } = answer
+  const cacheControl = own?.['Cache-Control'] ?? 'no-cache, private'
+  const all = ['Audit-Id', auditId, 'Cache-Control', cacheControl]
+  if (contentType !== '') all.push('Content-Type', contentType)
+  if ('passedOn' in answer) all.push(...(answer.passedOn ?? []))
+  if (own !== undefined) {
+    for (const [name, value] of Object.entries(own)) if (name !== 'Cache-Control') all.push(name, value)
+  }
+  if (warnings.length > 0) all.push(...warningHeaders(warnings))
+  all.push(...headers)
+  return all
+}
+
+/** Answers without end that are running; all of them end when the server does. */
+export interface Streams {
+  /** Aborted when the stream is to end. `release` when it has. */
+  open(): AbortController
+  release(stream: AbortController): void
+}
+
+/** One listener for all of them: a signal for each, joined to the server's, would cost more than the watch itself. */
+export function createStreams(draining: AbortSignal | undefined): Streams {
+  const running = new Set<AbortController>()
+  draining?.addEventListener('abort', () => running.forEach((stream) => stream.abort()), { once: true })
+  return {
+    open() {
+      const stream = new AbortController()
+      if (draining?.aborted) stream.abort()
+      running.add(stream)
+      return stream
+    },
+    release: (stream) => void running.delete(stream),
+  }
+}
+
+async function streamTo(
+  exchange: Exchange,
+  headers: HeaderList,
+  answer: StreamAnswer,
+  streams: Streams,
+): Promise<void> {
+  const writer = exchange.stream(answer.status, headers)
+  if (answer.isPatient === true) writer.bePatient()
+  const gone = streams.open()
+  writer.onClose(() => gone.abort())
+  const out: AnswerStream = {
+    write(chunk) {
+      if (typeof chunk === 'string') return writer.write(Buffer.from(chunk, 'latin1'))
+      return Buffer.isBuffer(chunk) ? writer.write(chunk) : writer.writeFrame(chunk)
+    },
+    drained: () => writer.drained(),
+    end: () => writer.end(),
+    abort: () => writer.abort(),
+    signal: gone.signal,
+  }
+  try {
+    await answer.stream(out)
+  } finally {
+    streams.release(gone)
+  }
+}
+
+async function upgradeTo(exchange: Exchange, answer: UpgradeAnswer, streams: Streams): Promise<void> {
+  const gone = streams.open()
+  try {
+    await answer.upgrade(exchange, gone.signal)
+  } finally {
+    streams.release(gone)
+  }
+}
