@@ -3,6 +3,7 @@ import { test } from 'node:test'
 
 import { changed, judge } from '../rules.fixture.ts'
 import { mutatingAdmissionPolicy } from './mutatingadmissionpolicy.ts'
+import { rule, selector } from './requests.fixture.ts'
 
 const { create, cells } = judge(mutatingAdmissionPolicy, { off: ['ManifestBasedAdmissionControlConfig'] })
 
@@ -13,27 +14,10 @@ const body = {
     paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
     matchConstraints: {
       matchPolicy: 'Exact',
-      namespaceSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
-      objectSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
-      resourceRules: [
-        {
-          resourceNames: ['x', 'y'],
-          operations: ['CREATE', 'UPDATE'],
-          apiGroups: ['apps'],
-          apiVersions: ['v1'],
-          resources: ['deployments', 'pods/status'],
-          scope: 'Namespaced',
-        },
-      ],
-      excludeResourceRules: [
-        {
-          operations: ['CREATE', 'UPDATE'],
-          apiGroups: ['apps'],
-          apiVersions: ['v1'],
-          resources: ['deployments', 'pods/status'],
-          scope: 'Namespaced',
-        },
-      ],
+      namespaceSelector: selector(),
+      objectSelector: selector(),
+      resourceRules: [{ resourceNames: ['x', 'y'], ...rule() }],
+      excludeResourceRules: [rule()],
     },
     matchConditions: [{ name: 'c', expression: 'true' }],
     variables: [{ name: 'v', expression: '1' }],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { changed, judge } from '../rules.fixture.ts'
+import { rule, selector } from './requests.fixture.ts'
 import { validatingAdmissionPolicy } from './validatingadmissionpolicy.ts'
 
 const { create, update, cells } = judge(validatingAdmissionPolicy, { off: ['ManifestBasedAdmissionControlConfig'] })
@@ -13,27 +14,10 @@ const body = {
     paramKind: { apiVersion: 'g.io/v1', kind: 'K' },
     matchConstraints: {
       matchPolicy: 'Exact',
-      namespaceSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
-      objectSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
-      resourceRules: [
-        {
-          resourceNames: ['x', 'y'],
-          operations: ['CREATE', 'UPDATE'],
-          apiGroups: ['apps'],
-          apiVersions: ['v1'],
-          resources: ['deployments', 'pods/status'],
-          scope: 'Namespaced',
-        },
-      ],
-      excludeResourceRules: [
-        {
-          operations: ['CREATE', 'UPDATE'],
-          apiGroups: ['apps'],
-          apiVersions: ['v1'],
-          resources: ['deployments', 'pods/status'],
-          scope: 'Namespaced',
-        },
-      ],
+      namespaceSelector: selector(),
+      objectSelector: selector(),
+      resourceRules: [{ resourceNames: ['x', 'y'], ...rule() }],
+      excludeResourceRules: [rule()],
     },
     matchConditions: [
       { name: 'c', expression: 'true' },

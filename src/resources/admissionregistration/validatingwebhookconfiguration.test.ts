@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { changed, judge } from '../rules.fixture.ts'
+import { rule, selector } from './requests.fixture.ts'
 import { validatingWebhookConfiguration } from './validatingwebhookconfiguration.ts'
 
 const { create, cells, read } = judge(validatingWebhookConfiguration, { off: ['ManifestBasedAdmissionControlConfig'] })
@@ -12,19 +13,11 @@ const body = {
     {
       name: 'a.b.example.com',
       clientConfig: { service: { namespace: 'ns', name: 'svc', path: '/a/b', port: 8443 } },
-      rules: [
-        {
-          operations: ['CREATE', 'UPDATE'],
-          apiGroups: ['apps'],
-          apiVersions: ['v1'],
-          resources: ['deployments', 'pods/status'],
-          scope: 'Namespaced',
-        },
-      ],
+      rules: [rule()],
       failurePolicy: 'Ignore',
       matchPolicy: 'Exact',
-      namespaceSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
-      objectSelector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] },
+      namespaceSelector: selector(),
+      objectSelector: selector(),
       sideEffects: 'None',
       timeoutSeconds: 5,
       admissionReviewVersions: ['v1', 'v2'],
