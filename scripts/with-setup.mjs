@@ -15,6 +15,7 @@ const WINDOWS = process.platform === 'win32'
 /** Programs that tests drive, the Debian package of each, and what is skipped without it. */
 const SYSTEM_PACKAGES = [
   { program: 'openssl', aptPackage: 'openssl', needs: 'certificates checked by a second implementation' },
+  { program: 'kubectl', aptPackage: 'kubernetes-client', needs: '`hyperkube up` as kubectl sees it' },
   { program: 'etcd', aptPackage: 'etcd-server', needs: 'the etcd backend against a real etcd' },
   { program: 'etcdctl', aptPackage: 'etcd-client', needs: 'etcd snapshots and users checked with its own tool' },
   { program: 'mkfs.ext4', aptPackage: 'e2fsprogs', needs: 'power cuts and full disks on a loop image' },

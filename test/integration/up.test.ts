@@ -1,22 +1,25 @@
 /** `hyperkube up` as people start it: a process of its own, its kubeconfig used by kubectl, ended by signals. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
 import { realClock, sleep } from '#lib/clock.ts'
 
-import { UPSTREAM_VERSION } from '../upstream/programs.ts'
+import { upstreamPath } from '../upstream/programs.ts'
 
 const HYPERKUBE = join(import.meta.dirname, '..', '..', 'bin', 'hyperkube')
-const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
-const KUBECTL = join(CACHE, 'hyperkube', 'upstream', UPSTREAM_VERSION, 'kubectl')
-const whyNoKubectl = existsSync(KUBECTL) ? false : `there is no kubectl in "${KUBECTL}"`
+/** Upstream's own where the conformance run has built it, else the machine's. */
+const KUBECTL = existsSync(upstreamPath('kubectl')) ? upstreamPath('kubectl') : 'kubectl'
+const help = spawnSync(KUBECTL, ['patch', '--help'], { encoding: 'utf8' })
+const whyNoKubectl = help.status === 0 ? false : 'there is no kubectl: install kubernetes-client'
+/** From 1.24 on. */
+const knowsSubresources = help.status === 0 && help.stdout.includes('--subresource')
 
 const dir = mkdtempSync(join(tmpdir(), 'hyperkube-up-'))
 const kubeconfig = join(dir, 'kube', 'config')
@@ -121,12 +124,21 @@ describe('hyperkube up', () => {
     assert.equal(await kubectl('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'), 'b')
     await kubectl('create', 'deployment', 'web', '--image=i', '--replicas=2')
     assert.equal(await kubectl('scale', 'deployment', 'web', '--replicas=5'), 'deployment.apps/web scaled')
-    assert.match(
-      await kubectl('get', 'deployment', 'web', '--subresource=scale'),
-      /^NAME +DESIRED +AVAILABLE +AGE\nweb +5 +0/,
-    )
-    const replicas = '{"spec":{"replicas":7}}'
-    await kubectl('patch', 'deployment', 'web', '--subresource=scale', '--type=merge', '-p', replicas)
+    const path = '/apis/apps/v1/namespaces/default/deployments/web/scale'
+    const scale = JSON.parse(await kubectl('get', '--raw', path)) as { spec: { replicas: number } }
+    assert.equal(scale.spec.replicas, 5)
+    if (knowsSubresources) {
+      assert.match(
+        await kubectl('get', 'deployment', 'web', '--subresource=scale'),
+        /^NAME +DESIRED +AVAILABLE +AGE\nweb +5 +0/,
+      )
+      const replicas = '{"spec":{"replicas":7}}'
+      await kubectl('patch', 'deployment', 'web', '--subresource=scale', '--type=merge', '-p', replicas)
+    } else {
+      const file = join(dir, 'scale.json')
+      writeFileSync(file, JSON.stringify({ ...scale, spec: { replicas: 7 } }))
+      await kubectl('replace', '--raw', path, '-f', file)
+    }
     assert.equal(await kubectl('get', 'deployment', 'web', '-o', 'jsonpath={.spec.replicas}'), '7')
     const { code } = await stops(server, 'SIGINT')
     assert.equal(code, 0)

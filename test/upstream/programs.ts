@@ -36,12 +36,17 @@ const STAGING = [
 
 const FOLDER = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', 'upstream', UPSTREAM_VERSION)
 
+/** Where a program is once it has been built. */
+export function upstreamPath(name: UpstreamProgram): string {
+  return join(FOLDER, name)
+}
+
 /** Where the programs are, built now if they are not there yet. Rejects when there is no Go to build them with. */
 export async function upstreamPrograms<Name extends UpstreamProgram>(
   names: readonly Name[],
   say: (line: string) => void,
 ): Promise<Record<Name, string>> {
-  const found = names.map((name) => [name, join(FOLDER, name)] as const)
+  const found = names.map((name) => [name, upstreamPath(name)] as const)
   const absent = found.filter(([, path]) => !existsSync(path))
   if (absent.length > 0) await writeModule()
   for (const [name, path] of absent) {
