@@ -124,8 +124,12 @@ export class Representation {
     return encodeEnvelope(this.kind, this.#message(entry, undefined))
   }
 
-  /** A list in a form that is made for people: indented JSON and YAML. */
-  async list(entries: readonly Entry[], metadata: ListMeta, { negotiated, pretty }: Form): Promise<WholeAnswer> {
+  /** A list in one of the forms that only people read, indented JSON and YAML: those that have no `itemForm`. */
+  async listForPeople(
+    entries: readonly Entry[],
+    metadata: ListMeta,
+    { negotiated, pretty }: Form,
+  ): Promise<WholeAnswer> {
     const version = partialVersionOf(negotiated)
     const encode = (object: object): string => this.encode(object as KubeObject, negotiated, pretty) as string
     const items = await mapInSlices(entries, (entry) => {
@@ -139,7 +143,7 @@ export class Representation {
     return { status: 200, contentType: contentTypeOf(negotiated), body }
   }
 
-  /** Undefined for the forms that `list` is for. */
+  /** Undefined for the forms that `listForPeople` is for. */
   itemForm({ negotiated, pretty }: Form): ItemForm | undefined {
     const { mediaType } = negotiated
     if (pretty || mediaType === 'application/yaml') return undefined

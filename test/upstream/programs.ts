@@ -91,7 +91,8 @@ async function build(name: UpstreamProgram, path: string): Promise<void> {
 
 function go(args: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
+    // What the user says (`-p=1` on a busy machine) stays said.
+    const env = { ...process.env, GOFLAGS: `${process.env.GOFLAGS ?? ''} -mod=mod`.trim(), CGO_ENABLED: '0' }
     const child = spawn('go', args, { cwd: FOLDER, env, stdio: ['ignore', 'inherit', 'inherit'] })
     child.on('error', (error) =>
       reject(new Error('Building upstream’s programs needs Go 1.26 or later', { cause: error })),

@@ -10,7 +10,7 @@ import { isNotFound } from '#meta/status.ts'
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { writeRequestOf } from './body.ts'
-import { listOptionsOf, selectEntries } from './list.ts'
+import { answerWithList, listOptionsOf, selectEntries } from './list.ts'
 import { formOf, type View } from './view.ts'
 
 export async function deleteObject(call: Call, view: View): Promise<Answer> {
@@ -39,7 +39,7 @@ export async function deleteCollection(call: Call, view: View): Promise<Answer> 
       if (!isNotFound(error)) throw error
     }
   }
-  return view.representation.list(entries, metadata, form)
+  return answerWithList(call, view, { entries, metadata, form })
 }
 
 /** From the body where there is one, else from the query. */

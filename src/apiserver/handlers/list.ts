@@ -20,13 +20,13 @@ import { decodeContinue, encodeContinue } from './continue-token.ts'
 import { compressed, listAnswer, runsOf, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { walkInSlices } from './slices.ts'
-import { tableOf } from './table.ts'
+import { tableOf, type TableParts, type TableView } from './table.ts'
 import { freshen, parseListVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
-  if (form.negotiated.as?.kind === 'PartialObjectMetadata') throw failure(notAnObject(listTypeOf(view)))
+  refuseOneObject(view, form)
   const options = listOptionsOf(call)
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
@@ -89,25 +89,35 @@ async function makeList(
   form: Form,
   { selection, start, isGiant }: { readonly selection: Selection; readonly start: Start; readonly isGiant: boolean },
 ): Promise<WholeAnswer> {
-  const as = form.negotiated.as?.kind
-  const isTable = as === 'Table'
-  const items = isTable ? undefined : view.representation.itemForm(form)
-  const contentType = contentTypeOf(form.negotiated)
+  const items = isTable(form) ? undefined : view.representation.itemForm(form)
   if (items !== undefined && !isGiant && isWhole(start, view)) {
     const runs = selectedRuns(view, selection, items, prefixOf(call, view))
     const metadata = { resourceVersion: String(view.services.cache.revision) }
-    return listAnswer(call, { contentType, form: items, metadata, runs })
+    return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
   }
-  const { entries, metadata } = await selectFrom(call, view, { selection, start })
-  if (isTable) return compressed(call, await tableOf(call, view, { entries, metadata, form }))
-  if (items === undefined) return compressed(call, await view.representation.list(entries, metadata, form))
-  return listAnswer(call, { contentType, form: items, metadata, runs: await runsOf(entries, items) })
+  return answerWithList(call, view, { ...(await selectFrom(call, view, { selection, start })), form })
 }
 
-/** Upstream's name of the list's type: `*core.ConfigMapList`. */
-function listTypeOf({ representation }: View): string {
+/** Any entries as a list, in whichever form the client asked for. Throws 406 for who wants it as one object. */
+export async function answerWithList(call: Call, view: TableView, parts: TableParts): Promise<WholeAnswer> {
+  const { entries, metadata, form } = parts
+  refuseOneObject(view, form)
+  if (isTable(form)) return compressed(call, await tableOf(call, view, parts))
+  const items = view.representation.itemForm(form)
+  if (items === undefined) return compressed(call, await view.representation.listForPeople(entries, metadata, form))
+  const runs = await runsOf(entries, items)
+  return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
+}
+
+function isTable({ negotiated }: Form): boolean {
+  return negotiated.as?.kind === 'Table'
+}
+
+function refuseOneObject({ representation }: TableView, { negotiated }: Form): void {
+  if (negotiated.as?.kind !== 'PartialObjectMetadata') return
   const { group, listKind } = representation.kind
-  return `*${internalTypeOf({ group, kind: listKind })}`
+  // Upstream's name of the list's type: `*core.ConfigMapList`.
+  throw failure(notAnObject(`*${internalTypeOf({ group, kind: listKind })}`))
 }
 
 /** Everything as it is now: no page can be left for later. */

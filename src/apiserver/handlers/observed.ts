@@ -17,7 +17,7 @@ import { type Column, defineResource, type Resource } from '../registry/resource
 import type { Services } from '../registry/services.ts'
 import type { VirtualResource } from '../registry/virtual.ts'
 import { Representation } from '../representation.ts'
-import { listOptionsOf } from './list.ts'
+import { answerWithList, listOptionsOf } from './list.ts'
 import { selectionOf } from './selection.ts'
 import { tableOf } from './table.ts'
 import { formOf } from './view.ts'
@@ -55,8 +55,7 @@ export function defineObserved<T extends KubeObject>(observed: ObservedResource<
         const view = viewOf(resource, services)
         const selection = selectionOf(view, '', listOptionsOf(call))
         const entries = (await look(call)).filter((entry) => selection.matches(entry))
-        if (form.negotiated.as?.kind === 'Table') return tableOf(call, view, { entries, metadata: {}, form })
-        return view.representation.list(entries, {}, form)
+        return answerWithList(call, view, { entries, metadata: {}, form })
       },
     },
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { type Got, type Json, PATCHES, refused, startWire, type Wire } from './server.ts'
+import { type Got, type Json, openEnvelope, PATCHES, PROTOBUF, refused, startWire, TABLE, type Wire } from './server.ts'
 
 let wire: Wire
 let ns: string
@@ -184,6 +184,38 @@ describe('deleting many, and namespaces', () => {
       message: 'the server does not allow this method on the requested resource',
       details: {},
     })
+  })
+
+  it('44: the answer is the list of what was deleted, in whichever form was asked for', async () => {
+    const kindOf = (got: Got): string => {
+      if (got.headers['content-type'] === PROTOBUF) return `protobuf ${openEnvelope(got.bytes).kind}`
+      if (got.headers['content-type'] === 'application/yaml') return `yaml ${/^kind: (\w+)$/m.exec(got.text)?.[1]}`
+      return `json ${got.json().kind} ${(got.json().items ?? got.json().rows).length}`
+    }
+    const partial = ';as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
+    for (const [accept, expected] of [
+      ['application/json', 'json ConfigMapList 1'],
+      ['application/json;pretty=1', 'json ConfigMapList 1'],
+      ['application/yaml', 'yaml ConfigMapList'],
+      // As client-go asks.
+      [`${PROTOBUF},application/json`, 'protobuf ConfigMapList'],
+      [TABLE, 'json Table 1'],
+      [`application/json${partial}`, 'json PartialObjectMetadataList 1'],
+      [`${PROTOBUF}${partial},application/json${partial},application/json`, 'protobuf PartialObjectMetadataList'],
+    ] as const) {
+      await make('many', { labels: { deleted: 'together' } })
+      const got = await wire.request('DELETE', `${maps}?labelSelector=deleted%3Dtogether`, { headers: { accept } })
+      assert.deepEqual([got.status, kindOf(got)], [200, expected], accept)
+      assert.equal((await wire.request('GET', `${maps}/many`)).status, 404, accept)
+    }
+  })
+
+  it('44: who wants the list as one object is told so when it is done', async () => {
+    await make('many', { labels: { deleted: 'together' } })
+    const headers = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' }
+    const message = 'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)'
+    await refused(wire.request('DELETE', `${maps}?labelSelector=deleted%3Dtogether`, { headers }), 406, { message })
+    assert.equal((await wire.request('GET', `${maps}/many`)).status, 404)
   })
 
   it('44: a namespace waits for its finalizer; some may not go', async () => {
