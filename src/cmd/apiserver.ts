@@ -1,13 +1,12 @@
+import { findUnsupported } from '#control-plane/flags/flag-support.ts'
+import { APISERVER_FLAGS, type ApiServerFlags } from '#control-plane/flags/flags.ts'
+import type { Planned, ServerPlan } from '#control-plane/flags/plan.ts'
+import type { RunningServer } from '#control-plane/server.ts'
 /** `kube-apiserver`: the API server as a program of its own, with upstream's flags. */
 import { onAbort } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-
-import { findUnsupported } from './apiserver/flag-support.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from './apiserver/flags.ts'
-import type { Planned, ServerPlan } from './apiserver/plan.ts'
-import type { RunningServer } from './apiserver/server.ts'
-import { kubernetesVersion } from './version.ts'
+import { kubernetesVersion } from '#model/version.ts'
 
 export const apiserver: Program = defineProgram({
   name: 'kube-apiserver',
@@ -26,8 +25,8 @@ async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, sign
   const flags = invocation.flags as unknown as ApiServerFlags
   // Help and version need none of this.
   const [{ planServer }, { startServer }] = await Promise.all([
-    import('./apiserver/plan.ts'),
-    import('./apiserver/server.ts'),
+    import('#control-plane/flags/plan.ts'),
+    import('#control-plane/server.ts'),
   ])
   const plan = checkFlags(invocation, flags, planServer(flags, invocation.changed))
   await using closing = new AsyncDisposableStack()

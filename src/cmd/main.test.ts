@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { hyperkubeVersion } from '#model/version.ts'
 import { type Outcome, runProgram } from '#testing/run-program.ts'
 
 import { KUBE_PROGRAMS, main, OWN_PROGRAMS, programName } from './main.ts'
-import { hyperkubeVersion } from './version.ts'
 
 function run(invokedAs: string, ...args: string[]): Promise<Outcome> {
   const { signal } = new AbortController()

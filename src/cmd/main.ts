@@ -5,9 +5,9 @@
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { type Command, defineProgram, findCommand, type Program, type ProgramContext } from '#lib/program.ts'
+import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from '#model/version.ts'
 
 import { planned } from './planned.ts'
-import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from './version.ts'
 
 // A built program replaces its row: { name, aliases, short, load: async () => (await import('./proxy.ts')).proxy }
 

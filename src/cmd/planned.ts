@@ -3,8 +3,7 @@
  * to work. Building one means writing `src/cmd/<name>.ts` and replacing its `planned(…)` row in main.ts.
  */
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
-
-import { kubernetesVersion } from './version.ts'
+import { kubernetesVersion } from '#model/version.ts'
 
 /** A row of the table for a program to come. */
 export function planned(name: string, short: string, aliases: readonly string[] = []): Command {

@@ -11,20 +11,20 @@ import type { ApiServer } from '#apiserver/apiserver.ts'
 import { ensure } from '#apiserver/bootstrap/ensure.ts'
 import { createKubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
+import { createGates } from '#control-plane/flags/gates.ts'
+import { startControlPlane } from '#control-plane/parts.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { int, oneOf, string } from '#lib/flags/kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { kubernetesVersion, versionInfo } from '#model/version.ts'
 import type { Backend } from '#storage/backend.ts'
 import { createAtRest } from '#storage/encryption/at-rest.ts'
 import { defaultEncryption } from '#storage/encryption/config.ts'
 import { openBackend } from '#storage/index.ts'
 import { type LocalPki, openLocalPki } from '#supervisor/local-pki.ts'
 
-import { createGates } from './apiserver/gates.ts'
-import { startControlPlane } from './control-plane.ts'
 import { DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
-import { kubernetesVersion, versionInfo } from './version.ts'
 
 const FLAGS = {
   cluster: {

@@ -13,7 +13,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { identityOf } from '#apiserver/bootstrap/identity-lease.ts'
 import { apiserver } from '#cmd/apiserver.ts'
-import { FEATURE_GATES } from '#cmd/apiserver/gates.ts'
+import { FEATURE_GATES } from '#control-plane/flags/gates.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'

@@ -1,6 +1,6 @@
 /** The control plane as `kube-apiserver` starts it with its defaults, in this process: memory, plain HTTP, one token. */
-import { createGates } from '#cmd/apiserver/gates.ts'
-import { startControlPlane } from '#cmd/control-plane.ts'
+import { createGates } from '#control-plane/flags/gates.ts'
+import { startControlPlane } from '#control-plane/parts.ts'
 import { realClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 import { createSeededRandom } from '#lib/random.ts'

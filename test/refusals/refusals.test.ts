@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
 import { groups, type Kind } from '#apis/kinds.ts'
-import { createGates } from '#cmd/apiserver/gates.ts'
+import { createGates } from '#control-plane/flags/gates.ts'
 import { realClock } from '#lib/clock.ts'
 
 import { type Asker, createAsker, refusalIn } from './asking.ts'

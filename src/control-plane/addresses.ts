@@ -6,8 +6,8 @@ import { type Cidr, formatIp, parseCidr } from '#lib/cidr.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
 import { ProgramError } from '#lib/program.ts'
 
-import type { ApiServerFlags } from './flags.ts'
-import type { ServerPlan } from './plan.ts'
+import type { ApiServerFlags } from './flags/flags.ts'
+import type { ServerPlan } from './flags/plan.ts'
 
 const EVERYWHERE: ReadonlySet<string> = new Set(['', '0.0.0.0', '::'])
 

@@ -4,9 +4,9 @@ import type { Clock } from '#lib/clock.ts'
 import { readProcess, registerLoopMetrics, registerProcessMetrics, watchLoopDelay } from '#lib/metrics-process.ts'
 import { createRegistry, type Registry } from '#lib/metrics.ts'
 import { groupResourceText } from '#meta/kind.ts'
+import type { VersionInfo } from '#model/version.ts'
 
-import type { VersionInfo } from '../version.ts'
-import { FEATURE_GATES } from './gates.ts'
+import { FEATURE_GATES } from './flags/gates.ts'
 
 export interface ServerMetricsOptions {
   readonly clock: Clock

@@ -20,10 +20,10 @@ import type { Registry } from '#lib/metrics.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { Random } from '#lib/random.ts'
 
-import type { AuditSinkName, AuditSinkValues } from './audit-flags.ts'
 import { parseAuditPolicy } from './config/audit-policy.ts'
 import { fileErrorText } from './config/config-kind.ts'
-import type { ApiServerFlags } from './flags.ts'
+import type { AuditSinkName, AuditSinkValues } from './flags/audit-flags.ts'
+import type { ApiServerFlags } from './flags/flags.ts'
 import { readWebhookConfig } from './review-client.ts'
 
 const MODES = ['batch', 'blocking', 'blocking-strict']

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 
 import { auditErrors } from './audit.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from './flags.ts'
+import { APISERVER_FLAGS, type ApiServerFlags } from './flags/flags.ts'
 
 const set = defineFlags(APISERVER_FLAGS)
 const flagsOf = (args: readonly string[]): ApiServerFlags => parseFlags(set, args).values as unknown as ApiServerFlags

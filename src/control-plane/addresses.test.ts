@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 
 import { advertisedAddress, isLoopback, ownNames } from './addresses.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from './flags.ts'
-import { planServer } from './plan.ts'
+import { APISERVER_FLAGS, type ApiServerFlags } from './flags/flags.ts'
+import { planServer } from './flags/plan.ts'
 
 function read(...args: string[]): ApiServerFlags {
   return parseFlags(defineFlags(APISERVER_FLAGS), args).values as unknown as ApiServerFlags

@@ -10,7 +10,7 @@ import { pinsHost } from '#apiserver/cors.ts'
 import { parseCidr } from '#lib/cidr.ts'
 import { compileRegexp } from '#lib/regexp.ts'
 
-import { auditErrors } from './audit.ts'
+import { auditErrors } from '../audit.ts'
 import { authenticationErrors } from './authentication-plan.ts'
 import type { NamedCertificate, PortRange } from './flag-kinds.ts'
 import type { ApiServerFlags } from './flags.ts'

@@ -13,8 +13,8 @@ import { createAuthority } from '#lib/x509/authority.ts'
 import { parseBundle, parseCertificate } from '#lib/x509/certificate.ts'
 import { isSameKey, parsePrivateKey } from '#lib/x509/key.ts'
 
+import type { ServingPlan } from './flags/plan.ts'
 import type { LiveFiles } from './live-files.ts'
-import type { ServingPlan } from './plan.ts'
 
 type Tools = Pick<ProgramContext, 'clock' | 'random' | 'readFile'> & { readonly files: LiveFiles }
 

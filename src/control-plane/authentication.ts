@@ -11,7 +11,6 @@ import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
 import { parsePublicKeys } from '#lib/x509/key.ts'
 
-import type { ServerSettings } from '../control-plane.ts'
 import {
   type AuthenticationSettings,
   InvalidAuthentication,
@@ -19,8 +18,9 @@ import {
   parseAuthenticationConfig,
 } from './config/authentication-config.ts'
 import { fileErrorText } from './config/config-kind.ts'
-import type { ApiServerFlags } from './flags.ts'
+import type { ApiServerFlags } from './flags/flags.ts'
 import type { LiveFiles } from './live-files.ts'
+import type { ServerSettings } from './parts.ts'
 import { createReviewClient } from './review-client.ts'
 
 type Authentication = NonNullable<ServerSettings['authentication']>

@@ -4,11 +4,11 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import { ProgramError } from '#lib/program.ts'
 
-import type { ServerSettings } from '../control-plane.ts'
 import { type AuthorizerSettings, loadAuthorizers, parseAuthorizationConfig } from './config/authorization-config.ts'
 import { fileErrorText } from './config/config-kind.ts'
-import type { ApiServerFlags } from './flags.ts'
+import type { ApiServerFlags } from './flags/flags.ts'
 import type { LiveFiles } from './live-files.ts'
+import type { ServerSettings } from './parts.ts'
 import { createReviewClient } from './review-client.ts'
 
 export interface AuthorizationTools {
