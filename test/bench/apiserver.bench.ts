@@ -1,5 +1,5 @@
 /**
- * The API server from outside: reads, lists, durable writes, watches, start and memory, over TLS with a client
+ * The API server from outside: reads, lists, durable writes, watches, start, restart and memory, over TLS with a client
  * certificate and the authorization a cluster has.
  */
 import { createHash } from 'node:crypto'
@@ -10,7 +10,7 @@ import { performance } from 'node:perf_hooks'
 
 import { type Bench, quantile } from './bench.ts'
 import { encodeRequest, type Load, openConnection, pause, runLoad, sendAll } from './http-load.ts'
-import { measured, type ServerUnderTest, startOurs, type StartServer, startTheirs } from './server-under-test.ts'
+import { type ServerUnderTest, startOurs, type StartServer, startTheirs } from './server-under-test.ts'
 import { besides, type Figures, toTable } from './table.ts'
 
 const WARM_UP_MS = 1500
@@ -21,7 +21,7 @@ const IDLE_AFTER_MS = 3000
 const CHANGE_EVERY_MS = 10
 
 export const bench: Bench = {
-  about: `${measured}; requests over TLS, client and server on the same processors; ${WARM_UP_MS} ms warm-up, ${RUN_MS} ms measured`,
+  about: `kube-apiserver as npm installs it; requests over TLS, client and server on the same processors; ${WARM_UP_MS} ms warm-up, ${RUN_MS} ms measured`,
   async run({ reference }) {
     const ours = await measureServer(startOurs)
     if (!reference) return ours.map(toTable)
@@ -34,13 +34,15 @@ async function measureServer(start: StartServer): Promise<readonly Figures[]> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-bench-'))
   try {
     const starts = await measureStarts(start, folder)
-    const server = await start(join(folder, 'load'), `sqlite:${join(folder, 'load.db')}`)
+    const server = await start(join(folder, 'load'))
+    const loaded: Figures[] = []
     try {
       await fill(server)
-      return [starts, await measureReads(server), await measureWrites(server), await measureWatches(server)]
+      loaded.push(await measureReads(server), await measureWrites(server), await measureWatches(server))
     } finally {
       await server.stop()
     }
+    return [starts, ...loaded, ...(await measureSizes(start, join(folder, 'sizes')))]
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -50,8 +52,7 @@ async function measureStarts(start: StartServer, folder: string): Promise<Figure
   const readyMs: number[] = []
   const residentMb: number[] = []
   for (let round = 0; round < STARTS; round++) {
-    const own = join(folder, `start-${round}`)
-    const server = await start(own, `sqlite:${own}.db`)
+    const server = await start(join(folder, `start-${round}`))
     await pause(IDLE_AFTER_MS)
     readyMs.push(server.readyMs)
     residentMb.push((await server.usage()).residentMb)
@@ -65,7 +66,7 @@ async function measureStarts(start: StartServer, folder: string): Promise<Figure
   }
 }
 
-const objectName = (index: number): string => `object-${String(index).padStart(5, '0')}`
+const objectName = (index: number): string => `object-${String(index).padStart(6, '0')}`
 
 const collectionOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
 
@@ -123,8 +124,8 @@ const small = collectionOf('small')
 const large = collectionOf('large')
 
 const READS: readonly Read[] = [
-  { name: 'GET', clients: 32, path: `${small}/object-00000` },
-  { name: 'GET, protobuf', clients: 32, path: `${small}/object-00000`, headers: protobuf },
+  { name: 'GET', clients: 32, path: `${small}/object-000000` },
+  { name: 'GET, protobuf', clients: 32, path: `${small}/object-000000`, headers: protobuf },
   { name: 'LIST 500', clients: 4, path: small },
   { name: 'LIST 500, changing', clients: 4, path: small, changing: 'small' },
   { name: 'LIST 500, gzip', clients: 4, path: small, headers: gzip },
@@ -165,7 +166,7 @@ function startChanging(server: ServerUnderTest, namespace: string): () => Promis
   const changing = (async () => {
     const { send, socket } = await openConnection(server)
     for (let turn = 0; !stop.signal.aborted; turn++) {
-      const { status, text } = await send(change(namespace, 'object-00250', turn))
+      const { status, text } = await send(change(namespace, 'object-000250', turn))
       if (status >= 400) throw new Error(`The server answered ${status}: ${text.slice(0, 500)}`)
       await pause(CHANGE_EVERY_MS)
     }
@@ -262,4 +263,65 @@ async function openWatch(server: ServerUnderTest, object: string, delays: number
   const path = `${collectionOf('watched')}?watch=true&fieldSelector=metadata.name%3D${object}`
   socket.write(encodeRequest({ path }))
   return socket
+}
+
+/** How large the collection is from which pages are read; with the last but one, memory and restarts are measured. */
+const SIZES = [1000, 10_000, 50_000, 100_000] as const
+const RESTART_AT = 50_000
+
+/** The same questions while a collection grows. Pages must not notice. */
+async function measureSizes(start: StartServer, folder: string): Promise<Figures[]> {
+  const pages: Row[] = []
+  const memory: Row[] = []
+  let server = await start(folder)
+  try {
+    let stored = 0
+    for (const size of SIZES) {
+      const more = Array.from({ length: size - stored }, (_, index) => post('default', objectName(stored + index)))
+      await sendAll(server, more)
+      stored = size
+      for (const [name, request] of await pageRequests(server)) {
+        pages.push(await loadRow(server, `${name} of ${size.toLocaleString('en-US')}`, { clients: 4, request }))
+      }
+      if (size !== RESTART_AT) continue
+      const { residentMb } = await server.usage()
+      await server.stop()
+      server = await start(folder)
+      await pause(IDLE_AFTER_MS)
+      memory.push({
+        name: `${size.toLocaleString('en-US')} objects of 1 KiB`,
+        values: [residentMb, server.readyMs, (await server.usage()).residentMb],
+      })
+    }
+  } finally {
+    await server.stop()
+  }
+  return [
+    { title: 'pages of 500, by the size of the collection', columns: LOAD_COLUMNS, rows: pages },
+    {
+      title: 'many objects',
+      columns: ['', 'resident MB after writing', 'restart: ready ms', 'restart: resident MB'],
+      rows: memory,
+    },
+  ]
+}
+
+/** The first page, and the one that it leads to. */
+async function pageRequests(server: ServerUnderTest): Promise<readonly (readonly [string, () => Buffer])[]> {
+  const path = `${collectionOf('default')}?limit=500`
+  const first = encodeRequest({ path })
+  const next = encodeRequest({ path: `${path}&continue=${encodeURIComponent(await continueToken(server, path))}` })
+  return [
+    ['first page', () => first],
+    ['second page', () => next],
+  ]
+}
+
+async function continueToken(server: ServerUnderTest, path: string): Promise<string> {
+  const { send, socket } = await openConnection(server, { keepText: true })
+  const { text } = await send(encodeRequest({ path }))
+  socket.destroy()
+  const token = /"continue":"([^"]+)"/.exec(text)?.[1]
+  if (token === undefined) throw new Error(`A page without a token for the next: ${text.slice(0, 500)}`)
+  return token
 }

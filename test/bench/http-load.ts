@@ -18,7 +18,7 @@ export interface RequestText {
 export interface Reply {
   readonly status: number
   readonly bytes: number
-  /** Only of what failed. */
+  /** Only of what failed, unless it was asked for. */
   readonly text: string
 }
 
@@ -36,13 +36,16 @@ export function encodeRequest({ method = 'GET', path, headers = {}, body = '' }:
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${head.join('')}\r\n${body}`)
 }
 
-export async function openConnection({ port, tls }: ServerUnderTest): Promise<Connection> {
+export async function openConnection(
+  { port, tls }: ServerUnderTest,
+  { keepText = false }: { readonly keepText?: boolean } = {},
+): Promise<Connection> {
   const socket = connect({ host: '127.0.0.1', port, ...tls, servername: 'localhost', ALPNProtocols: ['http/1.1'] })
   await new Promise<void>((resolve, reject) => {
     socket.once('secureConnect', resolve)
     socket.once('error', reject)
   })
-  const reader = new ReplyReader()
+  const reader = new ReplyReader(keepText)
   socket.on('data', (piece: Buffer) => reader.take(piece))
   socket.on('close', () => reader.fail(new Error('The server closed the connection')))
   return {
@@ -65,6 +68,11 @@ class ReplyReader {
   #bytes = 0
   #text = ''
   #lastBytes = ''
+  readonly #keepText: boolean
+
+  constructor(keepText: boolean) {
+    this.#keepText = keepText
+  }
 
   next(): Promise<Reply> {
     this.#waiting = Promise.withResolvers<Reply>()
@@ -91,7 +99,7 @@ class ReplyReader {
 
   #takeBody(piece: Buffer): void {
     this.#bytes += piece.length
-    if (this.#status >= 400) this.#text += piece.toString()
+    if (this.#keepText || this.#status >= 400) this.#text += piece.toString()
     if (this.#length === -2 ? !this.#isLastChunk(piece) : this.#bytes < this.#length) return
     const reply = { status: this.#status, bytes: this.#bytes, text: this.#text }
     this.#head = this.#text = this.#lastBytes = ''

@@ -1,22 +1,21 @@
 /**
- * A server to be measured: started as people start it, in a process of its own, with what it costs the machine told by
- * the kernel.
+ * A server to be measured: the whole kube-apiserver in a process of its own, ours as npm installs it, upstream's as Go
+ * builds it, with the same flags. What it costs the machine is told by the kernel.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, rmSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+
+import { type AdminTls, end, launch, prepareServer, untilReady } from '../upstream/kube-apiserver.ts'
 
 export interface ServerUnderTest {
   readonly port: number
-  /** PEM: whom to trust, and who we are. */
-  readonly tls: { readonly ca: string; readonly cert: string; readonly key: string }
-  /** From the start of the process until it said that it is ready. */
+  readonly tls: AdminTls
+  /** From the start of the process (with upstream's: of etcd) until /readyz says that it is ready. */
   readonly readyMs: number
   readonly usage: () => Promise<Usage>
   readonly stop: () => Promise<void>
@@ -28,38 +27,52 @@ export interface Usage {
   readonly residentMb: number
 }
 
-/** `folder` is empty and the server's own; `datastore` is a value of `--datastore`. */
-export type StartServer = (folder: string, datastore: string) => Promise<ServerUnderTest>
+/** `folder` is the server's own: started there again, it goes on with what it has stored. */
+export type StartServer = (folder: string) => Promise<ServerUnderTest>
 
 /** Linux counts processor time in these, whatever the kernel's own tick is. */
 const TICK_MS = 10
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-/** What `npm run build` made, when it did: that is what people start. Else the sources, which start slower and larger. */
-const isBuilt = existsSync(join(root, 'dist', 'hyperkube.mjs'))
 
-/** Which of the two is measured, for people. */
-export const measured: string = isBuilt ? 'the bundle, as built last' : 'the sources, not built'
-
-export const startOurs: StartServer = async (folder, datastore) =>
-  startProgram([isBuilt ? await installed() : join(root, 'bin', 'entry.mjs'), 'up'], folder, datastore)
-
-let made: Promise<string> | undefined
-
-/** The entry of a folder laid out as npm installs it, without sources. */
-function installed(): Promise<string> {
-  made ??= (async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'hyperkube-installed-'))
-    await mkdir(join(folder, 'bin'))
-    await copyFile(join(root, 'bin', 'entry.mjs'), join(folder, 'bin', 'entry.mjs'))
-    await symlink(join(root, 'dist'), join(folder, 'dist'))
-    process.once('exit', () => rmSync(folder, { recursive: true }))
-    return join(folder, 'bin', 'entry.mjs')
-  })()
-  return made
+export const startOurs: StartServer = async (folder) => {
+  const entry = await installed()
+  const prepared = await prepareServer(folder)
+  const flags = [...prepared.flags, `--datastore=sqlite:${join(folder, 'store.db')}`]
+  const args = ['--disable-warning=ExperimentalWarning', entry, 'kube-apiserver', ...flags]
+  const start = performance.now()
+  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
+  await untilReady(prepared, child)
+  return {
+    ...prepared,
+    readyMs: performance.now() - start,
+    usage: () => usageOf(child.pid ?? 0),
+    stop: () => end(child, 'SIGTERM'),
+  }
 }
 
-/** Upstream's kube-apiserver, whose datastore is an etcd of its own whatever is asked for. */
+let installing: Promise<string> | undefined
+
+/** The entry of the package, packed now from the sources and installed as people install it; gone when we are. */
+function installed(): Promise<string> {
+  installing ??= (async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'hyperkube-installed-'))
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+    npm(root, 'pack', '--pack-destination', folder)
+    const [tarball = ''] = await readdir(folder)
+    // Without the Node it brings: the bench runs on that very one.
+    npm(folder, 'install', '--omit=optional', '--no-audit', '--no-fund', '--prefer-offline', join(folder, tarball))
+    return join(folder, 'node_modules', 'hyperkube', 'bin', 'entry.mjs')
+  })()
+  return installing
+}
+
+function npm(cwd: string, ...args: readonly string[]): void {
+  const done = spawnSync('npm', [...args, '--silent'], { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (done.status !== 0) throw new Error(`npm ${args[0]} failed; see its messages above`)
+}
+
+/** Upstream's kube-apiserver on an etcd of its own; what both use is added up. */
 export const startTheirs: StartServer = async (folder) => {
   const { startReference } = await import('../upstream/reference.ts')
   const reference = await startReference(folder)
@@ -69,36 +82,6 @@ export const startTheirs: StartServer = async (folder) => {
     return { cpuMs: sum(({ cpuMs }) => cpuMs), residentMb: sum(({ residentMb }) => residentMb) }
   }
   return { ...reference, usage }
-}
-
-/** Starts `hyperkube up`, or a script that takes the same flags. */
-export async function startProgram(
-  script: readonly string[],
-  folder: string,
-  datastore: string,
-): Promise<ServerUnderTest> {
-  const flags = ['--data-dir', folder, '--datastore', datastore, '--kubeconfig', join(folder, 'kubeconfig')]
-  const args = ['--disable-warning=ExperimentalWarning', ...script, ...flags, '--secure-port', '0', '-o', 'json']
-  const start = performance.now()
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(child, 'exit')
-  const lines = createInterface({ input: child.stdout })
-  const ready = await Promise.race([once(lines, 'line'), ended])
-  const readyMs = performance.now() - start
-  if (typeof ready[0] !== 'string') throw new Error(`The server ended with ${String(ready[0])} before it was ready`)
-  const { apiServer } = JSON.parse(ready[0]) as { apiServer: string }
-  const file = (name: string): Promise<string> => readFile(join(folder, 'pki', name), 'utf8')
-  const tls = { ca: await file('ca.crt'), cert: await file('admin.crt'), key: await file('admin.key') }
-  return {
-    port: Number(new URL(apiServer).port),
-    tls,
-    readyMs,
-    usage: () => usageOf(child.pid ?? 0),
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
 }
 
 /** Not a number where there is no /proc. */
