@@ -36,23 +36,20 @@ installNpmPackages()
 if (mode === 'test') installSystemPackages()
 handOver(bundledNode(), [...command, ...rest])
 
-/**
- * Unless the packages of this very lock file are there already. Not `npm ci`, which refuses a lock file that lacks some
- * optional packages of other platforms; the locked versions are installed either way.
- */
+/** Unless the packages of this very lock file are there already. */
 function installNpmPackages() {
   const lock = createHash('sha256')
     .update(readFileSync(join(ROOT, 'package-lock.json')))
     .digest('hex')
   const stamp = join(ROOT, 'node_modules', '.hyperkube-setup')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
-  say('Installing npm packages (npm install)')
-  const done = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], {
+  say('Installing npm packages (npm ci)')
+  const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: ROOT,
     stdio: ['ignore', 2, 2],
     shell: WINDOWS,
   })
-  if (done.status !== 0) fail('npm install failed; see its messages above')
+  if (done.status !== 0) fail('npm ci failed; see its messages above')
   writeFileSync(stamp, lock)
 }
 
