@@ -19,6 +19,8 @@ export interface Call {
   /** The request as it came, for those who pass it on: target, headers, body piece by piece, and the connection. */
   readonly exchange: Exchange
   readonly user: User
+  /** For a request that does the work of another verb as well. Throws StatusError 403 unless the user may that too. */
+  demand(verb: string): Promise<void>
   /** Aborted when the client has gone or the time is up. */
   readonly signal: AbortSignal
   /** Adds a Warning header; the same text only once. */

@@ -141,7 +141,8 @@ async function answerTo(
       : audit.authorizing(options.authorize, user, info))
     if (!decision.allowed) throw forbiddenAccess(user, info, decision.reason)
     const { bodies, warnings } = context
-    const call = createCall({ bodies, exchange, request, user, warnings, audit })
+    const { authorize } = options
+    const call = createCall({ bodies, exchange, request, user, warnings, audit, authorize })
     return await withDeadline(context, request, limitMs, () => route(options, call))
   } catch (error) {
     return await failed(options, exchange, { request, context }, error)
@@ -251,6 +252,7 @@ interface CallParts {
   readonly user: User
   readonly warnings: string[]
   readonly audit: AuditTrail | undefined
+  readonly authorize: Authorize
 }
 
 function createCall(parts: CallParts): Call {
@@ -267,6 +269,7 @@ function createCall(parts: CallParts): Call {
     body: () => (body ??= readBody(parts)),
     exchange,
     user,
+    demand: (verb) => demand(parts, verb),
     get signal() {
       return exchange.signal
     },
@@ -275,6 +278,13 @@ function createCall(parts: CallParts): Call {
     },
     audit,
   }
+}
+
+async function demand({ authorize, user, request: { info } }: CallParts, verb: string): Promise<void> {
+  if (verb === info.verb) return
+  const wanted = { ...info, verb }
+  const { allowed, reason } = await authorize(user, wanted)
+  if (!allowed) throw forbiddenAccess(user, wanted, reason)
 }
 
 function readBody({ bodies, exchange, request, user, audit }: CallParts): Promise<Buffer> {

@@ -135,7 +135,6 @@ export async function startControlPlane(settings: ControlPlaneSettings): Promise
   const connect = createConnectSubresources({
     ...settings,
     kubelet: settings.kubelet ?? DEFAULT_KUBELET,
-    authorize: asAuthorize(authorizer),
   })
   return startApiServer({
     ...settings,

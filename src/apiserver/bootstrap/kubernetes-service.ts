@@ -232,7 +232,9 @@ async function writeEndpoints(
   }
   try {
     const request = systemRequest(EndpointsKind, NAMESPACE)
-    await registry.storeOf(EndpointsKind)?.update(request, NAME, transform, { mayCreate })
+    await registry
+      .storeOf(EndpointsKind)
+      ?.update(request, NAME, transform, mayCreate ? { mayCreate: () => undefined } : {})
   } catch (error) {
     if (mayCreate || !isNotFound(error)) throw error
     return
@@ -256,5 +258,5 @@ async function writeSlice(registry: Registry): Promise<void> {
     metadata: { ...live.metadata, name: NAME, namespace: NAMESPACE, labels: { 'kubernetes.io/service-name': NAME } },
     ...(await planned()),
   })
-  await store?.update(request, NAME, transform, { mayCreate: true })
+  await store?.update(request, NAME, transform, { mayCreate: () => undefined })
 }

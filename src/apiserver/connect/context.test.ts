@@ -4,11 +4,10 @@ import { describe, it } from 'node:test'
 import { badRequestError } from '#meta/status-errors.ts'
 
 import type { Call } from '../call.ts'
-import type { Authorize } from '../filters.ts'
 import type { View } from '../handlers/view.ts'
 import type { Admission, Attributes } from '../registry/admission.ts'
 import { requestInfoOf } from '../request-info.ts'
-import { admitConnect, type ConnectContext, mayCreate } from './context.ts'
+import { admitConnect } from './context.ts'
 
 const user = { name: 'ann', uid: '', groups: [], extra: {} }
 
@@ -44,29 +43,5 @@ describe('admission of a connection', () => {
     await assert.rejects(admitConnect(callOf('POST', EXEC), view, 'PodExecOptions', {}), /not today/)
     const dry = admitConnect(callOf('POST', `${EXEC}?dryRun=All`), view, 'PodExecOptions', {})
     await assert.rejects(dry, /dryRun is not supported/)
-  })
-})
-
-describe('the right to create', () => {
-  const asked: string[] = []
-  const contextOf = (allowed: boolean): ConnectContext => {
-    const authorize: Authorize = (_user, { verb, resource, subresource }) => {
-      asked.push(`${verb} ${resource}/${subresource}`)
-      return { allowed, reason: 'because' }
-    }
-    return { authorize } as unknown as ConnectContext
-  }
-
-  it('is asked for when the request came with another verb', async () => {
-    await mayCreate(callOf('GET', EXEC), contextOf(true))
-    assert.deepEqual(asked.splice(0), ['create pods/exec'])
-    await mayCreate(callOf('POST', EXEC), contextOf(false))
-    assert.deepEqual(asked, [])
-  })
-
-  it('is missed in the words of every refusal', async () => {
-    const why = 'User "ann" cannot create resource "pods/exec" in API group "" in the namespace "a": because'
-    const message = `pods "b" is forbidden: ${why}`
-    await assert.rejects(mayCreate(callOf('GET', EXEC), contextOf(false)), { message })
   })
 })

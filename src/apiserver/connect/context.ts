@@ -5,9 +5,7 @@ import type { Random } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
-import { forbiddenAccess } from '../authorizers/authorizer.ts'
 import type { Call } from '../call.ts'
-import type { Authorize } from '../filters.ts'
 import type { View } from '../handlers/view.ts'
 import type { ObjectReader } from '../registry/resource.ts'
 import type { Backends, KubeletSettings } from './backends.ts'
@@ -19,8 +17,6 @@ export interface ConnectContext {
   readonly random: Random
   readonly kubelet: KubeletSettings
   readonly backends: Backends
-  /** For what a request wants beyond the verb it came with. */
-  readonly authorize: Authorize
   readonly isEnabled: (gate: string) => boolean
   readonly count: ConnectMetrics
 }
@@ -30,17 +26,6 @@ export async function podOf(objects: ObjectReader, namespace: string, name: stri
   const pod = await objects.get<Pod>(Pods, namespace, name)
   if (pod === undefined) throw notFoundError({ group: '', resource: 'pods' }, name)
   return pod
-}
-
-/**
- * Throws StatusError 403 unless the user may also `create` what is asked for. A WebSocket begins with a GET, and must not
- * do with the right to read what others need the right to create for (upstream: AuthorizePodWebsocketUpgradeCreatePermission).
- */
-export async function mayCreate({ user, info }: Call, { authorize }: ConnectContext): Promise<void> {
-  if (info.verb === 'create') return
-  const wanted = { ...info, verb: 'create' }
-  const { allowed, reason } = await authorize(user, wanted)
-  if (!allowed) throw forbiddenAccess(user, wanted, reason)
 }
 
 /** Admission of a connection; `options` are what the request asks for. Throws StatusError when a plugin refuses. */

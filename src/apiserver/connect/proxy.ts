@@ -12,7 +12,7 @@ import { serviceUnavailableError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Handler } from '../dispatch.ts'
-import { admitConnect, type ConnectContext, mayCreate } from './context.ts'
+import { admitConnect, type ConnectContext } from './context.ts'
 import { dialText } from './dial-text.ts'
 import { requestHeaders, responseHeaders } from './forwarded-headers.ts'
 import { cleanPath, proxyPath } from './proxy-path.ts'
@@ -54,7 +54,7 @@ export function createProxyHandler(context: ConnectContext, kind: ProxyKind): Ha
     const path = proxyPath(requestPath, rest.length)
     await admitConnect(call, view, kind.options, path === '' ? {} : { path })
     const isUpgrade = exchange.upgradeProtocol !== undefined
-    if (isUpgrade && kind.upgradeIsCreate) await mayCreate(call, context)
+    if (isUpgrade && kind.upgradeIsCreate) await call.demand('create')
     const target = await kind.target({ id, namespace, objects: view.services.objects, context })
     const isRoot = path === '' && (exchange.method === 'GET' || exchange.method === 'HEAD')
     if (isRoot && !isUpgrade) return toFolder(requestPath, query)

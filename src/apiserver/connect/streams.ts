@@ -10,7 +10,7 @@ import { badRequestError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Handler } from '../dispatch.ts'
-import { admitConnect, type ConnectContext, mayCreate, podOf } from './context.ts'
+import { admitConnect, type ConnectContext, podOf } from './context.ts'
 import { chooseContainer, hostPort, kubeletOf } from './kubelet-location.ts'
 import { isTranslatable, translate } from './stream-translator.ts'
 import { isTunnel, tunnel } from './stream-tunnel.ts'
@@ -72,7 +72,8 @@ export function createStreamHandler(context: ConnectContext, kind: StreamKind): 
   return async (call, view) => {
     const options = kind.decode(call.query)
     await admitConnect(call, view, kind.options, options)
-    if (context.isEnabled('AuthorizePodWebsocketUpgradeCreatePermission')) await mayCreate(call, context)
+    // A WebSocket begins with a GET, and must not do with the right to read what others need the right to create for.
+    if (context.isEnabled('AuthorizePodWebsocketUpgradeCreatePermission')) await call.demand('create')
     const { objects } = view.services
     const { namespace, name } = call.info
     const pod = await podOf(objects, namespace, name)

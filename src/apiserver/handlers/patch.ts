@@ -50,7 +50,8 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
     applyDefaults: (object) => applyDefaults(view, object),
     fieldRequest: (live, asked) => store.fieldRequest(writeRequestOf(call, view, asked), live),
   })
-  const terms = { mayCreate: isApply && call.info.subresource === '' }
+  const creates = isApply && call.info.subresource === ''
+  const terms = creates ? { mayCreate: () => call.demand('create') } : {}
   const { entry, created } = await store.update(writeRequestOf(call, view, options), call.info.name, change, terms)
   return representation.object(entry, form, created ? 201 : 200)
 }

@@ -26,8 +26,9 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   const { uid = '' } = object.metadata
   const resourceVersion = expectedVersion(object.metadata)
   const needsVersion = resourceVersion === '' && view.resource.putNeedsVersion === true
+  const creates = view.resource.putCreates === true && call.info.subresource === ''
   const terms = {
-    mayCreate: view.resource.putCreates === true && call.info.subresource === '',
+    ...(creates && { mayCreate: () => call.demand('create') }),
     ...(resourceVersion === '' ? {} : { resourceVersion }),
     ...(uid === '' ? {} : { uid }),
   }

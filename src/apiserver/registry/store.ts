@@ -60,8 +60,11 @@ export interface UpdateTerms {
   /** From the request: the version or uid the client saw. */
   readonly uid?: string | undefined
   readonly resourceVersion?: string | undefined
-  /** Create it when it is not there, from the transform of an empty object. */
-  readonly mayCreate?: boolean
+  /**
+   * Create it when it is not there, from the transform of an empty object. Asked when the object is found valid and
+   * before validating admission; throws StatusError when the user may not. Absent: what is not there is 404.
+   */
+  readonly mayCreate?: () => Promise<void> | void
 }
 
 /** Names drawn for `generateName` before giving up. */
@@ -134,7 +137,11 @@ export class Store {
   }
 
   /** Undefined when the name is taken. */
-  async #createOnce(request: WriteRequest, body: KubeObject): Promise<Written | undefined> {
+  async #createOnce(
+    request: WriteRequest,
+    body: KubeObject,
+    mayCreate?: UpdateTerms['mayCreate'],
+  ): Promise<Written | undefined> {
     const context = this.#contextOf(request)
     fillSystemFields(body.metadata, context)
     const object = this.#toStored(body)
@@ -147,6 +154,7 @@ export class Store {
       (outcome) => outcome !== undefined,
       async () => {
         validateCreate(this.resource, object, context, request.gvk)
+        await mayCreate?.()
         await this.#services.admission.validate(attributes)
         for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
@@ -184,7 +192,7 @@ export class Store {
     transform: Transform,
     { mayCreate, uid }: UpdateTerms,
   ): Promise<Written | undefined> {
-    if (mayCreate !== true) throw notFoundError(this.#addressed(request), name)
+    if (mayCreate === undefined) throw notFoundError(this.#addressed(request), name)
     if (uid !== undefined && uid !== '') {
       throw conflictError(
         this.#addressed(request),
@@ -196,7 +204,7 @@ export class Store {
     const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`
     const body = await transform({ kind: gvk.kind, apiVersion, metadata: {} })
     delete body.metadata.resourceVersion
-    return this.#createOnce(request, deepCopy(body))
+    return this.#createOnce(request, deepCopy(body), mayCreate)
   }
 
   /** The entry the request may go on with; what looks missing or stale in the cache is looked at again, fresh. */

@@ -96,6 +96,7 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}) {
       body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
       exchange: undefined as never,
       user: { name: 'kubelet', uid: '', groups: [], extra: {} },
+      demand: () => Promise.resolve(),
       signal: new AbortController().signal,
       warn: (text) => warnings.push(text),
     }

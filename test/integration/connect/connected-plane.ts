@@ -3,7 +3,7 @@ import { connect as connectNet, type Socket } from 'node:net'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import { createConnectSubresources } from '#apiserver/connect/connector.ts'
-import { allowAll, type Authorize } from '#apiserver/filters.ts'
+import type { Authorize } from '#apiserver/filters.ts'
 import type { FilterOptions } from '#apiserver/server.ts'
 import { realClock } from '#lib/clock.ts'
 import type { Registry } from '#lib/metrics.ts'
@@ -43,7 +43,6 @@ export async function startConnectedPlane(options: PlaneOptions = {}): Promise<C
       addressTypes: ['InternalIP', 'Hostname'],
       timeoutMs: 2000,
     },
-    authorize: options.authorize ?? allowAll,
     isEnabled: options.isEnabled ?? ((gate) => !OFF.has(gate)),
     network: options.network ?? noNames,
     ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
