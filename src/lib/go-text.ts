@@ -57,9 +57,9 @@ export function goJson(value: unknown): string {
   return text.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`)
 }
 
-/** `%v` of a number: integers in full, fractions as `%g`. */
+/** `%v` of a number: integers in full, fractions and what only a double can hold as `%g`. */
 export function goNumber(value: number | bigint): string {
-  if (typeof value === 'bigint' || Number.isInteger(value)) return BigInt(value).toString()
+  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return BigInt(value).toString()
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
   const [mantissa, exponent] = value.toExponential().split('e') as [string, string]

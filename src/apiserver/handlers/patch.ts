@@ -4,18 +4,20 @@
  * else was faster, unless the patch itself names a version.
  */
 import { applyJsonPatch, JsonPatchError } from '#lib/json-patch.ts'
-import { JsonError } from '#lib/json-value.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
+import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json-value.ts'
+import { parseJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
+import type { ReadYaml } from '#lib/yaml-reader.ts'
 import { applyConfig, type FieldRequest, trackUpdate, TypedPatchError } from '#meta/apply/field-manager.ts'
-import { decodeValue } from '#meta/codec/decode.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
-import { clearsManagedFields } from '#meta/codec/object.ts'
+import { unmarshalErrors } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupResource, type GroupVersionKind } from '#meta/kind.ts'
-import { deepCopy, type KubeObject } from '#meta/object.ts'
+import { deepCopy, type KubeObject, type ObjectMeta } from '#meta/object.ts'
 import { invalidOptionsError, type PatchOptions, patchOptionsQuery, validatePatchOptions } from '#meta/options.ts'
-import { printGo } from '#meta/patch/json-map.ts'
+import type { JsonMap } from '#meta/patch/json-map.ts'
+import { type PatchDocument, readPatchDocument } from '#meta/patch/patch-document.ts'
+import { decodePatched } from '#meta/patch/patched-object.ts'
 import { StrategicMergeError } from '#meta/patch/strategic-merge-error.ts'
 import { strategicMerge } from '#meta/patch/strategic-merge.ts'
 import { decodeQuery } from '#meta/query.ts'
@@ -23,23 +25,21 @@ import type { StructSchema } from '#meta/schema.ts'
 import {
   applyConflictError,
   badRequestError,
+  conflictError,
   failure,
   genericError,
-  invalidError,
   modifiedError,
   requestEntityTooLargeError,
 } from '#meta/status-errors.ts'
-import { invalid } from '#meta/validation/field-error.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Services } from '../registry/services.ts'
 import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
+import { dropRepeatedOwners } from './owner-references.ts'
 import { settleName } from './update.ts'
-import { expectedVersion } from './versions.ts'
+import { expectedVersion, versionRequired } from './versions.ts'
 import { formOf, type View } from './view.ts'
-
-type JsonMap = Record<string, unknown>
 
 export async function patchObject(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
@@ -47,6 +47,7 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   const { options, isApply, change } = await readPatch(call, services, {
     kind: representation.kind,
     resource: { group: resource.kind.group, resource: resource.kind.plural },
+    needsVersion: resource.putNeedsVersion === true,
     applyDefaults: (object) => applyDefaults(view, object),
     fieldRequest: (live, asked) => store.fieldRequest(writeRequestOf(call, view, asked), live),
   })
@@ -61,6 +62,8 @@ export interface PatchTarget {
   readonly kind: GroupVersionKind & { readonly namespaced: boolean }
   /** Named when somebody else was faster. */
   readonly resource: GroupResource
+  /** A patch may not take the version out of the object. */
+  readonly needsVersion?: boolean
   applyDefaults(object: KubeObject): void
   /** For following who owns which field; `live` is what is being patched. */
   fieldRequest(live: KubeObject, options: PatchOptions): FieldRequest
@@ -86,14 +89,24 @@ export async function readPatch(call: Call, services: Services, target: PatchTar
   const merge = isApply ? applyMerge(patch, await readConfig(patch)) : patchMerge(patch)
   const change = (live: KubeObject): KubeObject => {
     const next = merge(live)
-    const resourceVersion = expectedVersion(next.metadata)
-    // A version that the patch names, and that is not the live one, is a precondition that failed.
-    if (resourceVersion !== '' && resourceVersion !== (live.metadata.resourceVersion ?? '')) {
-      throw modifiedError(target.resource, call.info.name)
-    }
+    checkTerms(call, target, next.metadata, live.metadata)
+    dropRepeatedOwners(next.metadata, (text) => call.warn(text), 'after mutating admission happens')
     return next
   }
   return { options, isApply, change }
+}
+
+/** What the patched object says of which one it means to replace. */
+function checkTerms({ info: { name } }: Call, target: PatchTarget, next: ObjectMeta, live: ObjectMeta): void {
+  const { resource, needsVersion } = target
+  const resourceVersion = expectedVersion(next)
+  if (live.uid === undefined) {
+    if ((next.uid ?? '') === '') return
+    const why = `uid mismatch: the provided object specified uid ${next.uid}, and no existing object was found`
+    throw conflictError(resource, name, why)
+  }
+  if (resourceVersion === '' && needsVersion === true) throw versionRequired(resource, name)
+  if (resourceVersion !== '' && resourceVersion !== live.resourceVersion) throw modifiedError(resource, name)
 }
 
 interface Patch {
@@ -109,63 +122,37 @@ type Merge = (live: KubeObject) => KubeObject
 
 function patchMerge(patch: Patch): Merge {
   const { call, services, target, options, type } = patch
-  const parsed = parsePatch(patch)
+  const document = readPatchDocument(patch.body, type, validationOf(options.fieldValidation))
   return (live) => {
     const schema = services.schemaFor(target.kind)
-    const next = decodePatched(patch, () => patchErrors(() => applyTo(schema, live, parsed, type)))
+    const next = decodeFor(patch, document, () => patchErrors(() => applyTo(schema, live, document)))
     settleIdentity(next, call, target.kind.namespaced)
     target.applyDefaults(next)
     return trackUpdate(target.fieldRequest(live, options), next)
   }
 }
 
-function parsePatch({ body }: Patch): unknown {
-  try {
-    return parseJson(body)
-  } catch (cause) {
-    if (!(cause instanceof JsonError)) throw cause
-    throw badRequestError(`error decoding patch: ${cause.message}`)
-  }
-}
-
-function applyTo(schema: StructSchema | undefined, live: KubeObject, patch: unknown, type: PatchType): unknown {
+function applyTo(schema: StructSchema | undefined, live: KubeObject, { type, value }: PatchDocument): unknown {
   const target = deepCopy(live) as unknown as JsonMap
   switch (type) {
     case 'application/json-patch+json':
-      return applyJsonPatch(target as never, requireOperations(patch) as never)
+      return value === null ? target : applyJsonPatch(target as never, value as never)
     case 'application/merge-patch+json':
-      if (patch === null) throw badRequestError('Invalid JSON Patch')
-      return applyMergePatch(target as never, requireObject(patch, 'error decoding patch: ') as never)
+      return applyMergePatch(target as never, value as never)
     default: {
       if (schema === undefined) throw failure({ code: 415, message: 'There is no schema to merge by' })
-      return strategicMerge(schema, target, patch === null ? {} : requireObject(patch))
+      return strategicMerge(schema, target, value as JsonMap)
     }
   }
 }
 
-/** Null is left to whoever reads the operations. */
-function requireOperations(patch: unknown): unknown {
-  if (Array.isArray(patch) || patch === null) return patch
-  const type = typeof patch === 'boolean' ? 'bool' : typeof patch
-  throw badRequestError(
-    `error decoding patch: json: cannot unmarshal ${type} into Go value of type []handlers.jsonPatchOp`,
-  )
-}
-
-function requireObject(patch: unknown, prefix = ''): JsonMap {
-  if (isMap(patch)) return patch
-  const type = Array.isArray(patch) ? 'array' : typeof patch === 'boolean' ? 'bool' : typeof patch
-  throw badRequestError(`${prefix}json: cannot unmarshal ${type} into Go value of type map[string]interface {}`)
-}
-
-/** What patching can run into, in the API's words. `shown` is how an error shows the patch. */
-function patchErrors(work: () => unknown, shown: () => string = () => ''): unknown {
+/** What patching can run into, in the API's words. */
+function patchErrors(work: () => unknown): unknown {
   try {
     return work()
   } catch (cause) {
     if (cause instanceof JsonPatchError) throw jsonPatchFailure(cause)
     if (cause instanceof StrategicMergeError) throw strategicFailure(cause)
-    if (cause instanceof CodecError) throw invalidPatch(shown(), cause.message)
     // Merging goes as deep as the patch does: further than the stack, no object of ours reaches.
     if (cause instanceof JsonError || cause instanceof RangeError) throw badRequestError(TOO_DEEP)
     throw cause
@@ -173,11 +160,6 @@ function patchErrors(work: () => unknown, shown: () => string = () => ''): unkno
 }
 
 const TOO_DEEP = 'error decoding patch: json: exceeded max depth'
-
-/** Upstream names neither the kind nor the object here. */
-function invalidPatch(shown: string, why: string): Error {
-  return invalidError({ group: '', kind: '' }, '', [invalid('patch', shown, why)])
-}
 
 function jsonPatchFailure({ code, message }: JsonPatchError): Error {
   if (code === 'operations' || code === 'copies') return requestEntityTooLargeError(message)
@@ -189,54 +171,24 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
   return code === 'unprocessable' ? genericError({ code: 422, method: 'PATCH' }) : failure({ code: 500, message })
 }
 
-/**
- * The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. `make` is
- * asked again when the object has to be shown: decoding takes it apart.
- */
-function decodePatched(patch: Patch, make: () => unknown): KubeObject {
-  const { call, services, target, options } = patch
+/** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
+function decodeFor(
+  { call, services, target, options }: Patch,
+  document: PatchDocument,
+  make: () => unknown,
+): KubeObject {
   const { kind } = target
   const schema = services.schemaFor(kind)
-  const patched = make()
-  if (schema === undefined) return patched as KubeObject
-  const offences: string[] = []
-  const validation = validationOf(options.fieldValidation)
-  const shown = (): string => patchText(patch, make())
-  const clears = clearsManagedFields(patched)
-  const object = patchErrors(() => decodeValue(schema, patched, validation, { offences }), shown) as KubeObject
-  if (clears) object.metadata.managedFields = []
-  if (validation === 'Strict' && offences.length > 0) {
-    throw invalidPatch(shown(), `strict decoding error: ${offences.join(', ')}`)
-  }
+  if (schema === undefined) return make() as KubeObject
+  const { object, offences } = decodePatched(schema, document, make, validationOf(options.fieldValidation))
   for (const offence of offences) call.warn(offence)
   return { ...object, kind: kind.kind, apiVersion: apiVersionOf(kind) }
 }
 
-/** The patch as an error shows it: strategic ones as Go prints a map, of the others what came out of them. */
-function patchText(patch: Patch, patched: unknown): string {
-  const parsed = patch.type === 'application/apply-patch+yaml' ? {} : parsePatch(patch)
-  if (patch.type === 'application/strategic-merge-patch+json') return printGo(parsed)
-  return stringifyJson(sortTouched(patched, parsed))
-}
-
-/** Go has maps where the patch has been, and shows their keys in order; the rest is as it was. */
-function sortTouched(value: unknown, patch: unknown): unknown {
-  if (!isMap(value)) return value
-  const deeper = isMap(patch) ? patch : {}
-  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(
-    fields.map(([name, part]) => [name, Object.hasOwn(deeper, name) ? sortTouched(part, deeper[name]) : part]),
-  )
-}
-
-function isMap(value: unknown): value is JsonMap {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 type Config = Partial<KubeObject> & { metadata?: KubeObject['metadata'] }
 
-function applyMerge(patch: Patch, config: Config): Merge {
-  const { call, target, options } = patch
+function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
+  const { call, target, options, type } = patch
   const { kind } = target
   const { metadata } = config
   // Anything can stand there: nothing has looked at it yet.
@@ -252,7 +204,8 @@ function applyMerge(patch: Patch, config: Config): Merge {
     try {
       const result = applyConfig(target.fieldRequest(live, options), whole, options.force ?? false)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
-      const next = decodePatched(patch, () => result.object)
+      noteRepeated(patch, repeated)
+      const next = decodeFor(patch, { type, value: config, offences: [] }, () => result.object)
       settleIdentity(next, call, kind.namespaced)
       target.applyDefaults(next)
       return next
@@ -279,17 +232,35 @@ function settleIdentity(object: KubeObject, call: Call, namespaced: boolean): vo
   settleName(object, call)
 }
 
-async function readConfig({ call, services, body }: Patch): Promise<Config> {
-  const value = parseJsonConfig(body) ?? (await readYamlConfig(call, services, body))
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+interface ReadConfig {
+  readonly config: Config
+  /** Keys given twice, as YAML's reader tells of them. */
+  readonly repeated: readonly string[]
+}
+
+async function readConfig({ call, services, body }: Patch): Promise<ReadConfig> {
+  const { value, duplicates } = parseJsonConfig(body) ?? (await readYamlConfig(call, services, body))
+  if (isJsonObject(value)) return { config: value as unknown as Config, repeated: duplicates }
   throw badRequestError('error decoding YAML: the patch is not an object')
 }
 
-/** kubectl sends JSON under the name of YAML, which it is too; reading it as JSON is many times faster. */
-function parseJsonConfig(body: Buffer): unknown {
+function noteRepeated({ call, options }: Patch, repeated: readonly string[]): void {
+  const validation = validationOf(options.fieldValidation)
+  if (repeated.length === 0 || validation === 'Ignore') return
+  if (validation === 'Warn') for (const one of repeated) call.warn(one)
+  else throw badRequestError(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(repeated)}`)
+}
+
+/**
+ * kubectl sends JSON under the name of YAML, which it is too; reading it as JSON is many times faster. Undefined when it
+ * is none, or repeats a key: upstream tells of that by the line.
+ */
+function parseJsonConfig(body: Buffer): ReadYaml | undefined {
   if (body[0] !== OPENING_BRACE) return undefined
+  const duplicates: JsonDuplicate[] = []
   try {
-    return parseJson(body)
+    const value = parseJson(body, { duplicates })
+    return duplicates.length === 0 ? { value, duplicates: [] } : undefined
   } catch (cause) {
     if (!(cause instanceof JsonError)) throw cause
     if (cause.code === 'limit') throw requestEntityTooLargeError(cause.message)
@@ -299,9 +270,9 @@ function parseJsonConfig(body: Buffer): unknown {
 
 const OPENING_BRACE = 0x7b
 
-async function readYamlConfig(call: Call, services: Services, body: Buffer): Promise<unknown> {
+async function readYamlConfig(call: Call, services: Services, body: Buffer): Promise<ReadYaml> {
   try {
-    return (await readYaml(call, services, body)).value
+    return await readYaml(call, services, body)
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause
     if (cause.code === 'limit') throw requestEntityTooLargeError(cause.message)

@@ -3,14 +3,13 @@ import type { KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 /** PUT: the whole object anew, or the part of it that a subresource is. */
 import { decodeQuery } from '#meta/query.ts'
-import { badRequestError, invalidError } from '#meta/status-errors.ts'
-import { invalid, verbatim } from '#meta/validation/field-error.ts'
+import { badRequestError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Transform } from '../registry/store.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
-import { expectedVersion } from './versions.ts'
+import { expectedVersion, versionRequired } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function updateObject(call: Call, view: View): Promise<Answer> {
@@ -35,7 +34,10 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   const request = writeRequestOf(call, view, options)
   const transform: Transform = (live) => {
     // What is not there yet has no version that could be named.
-    if (needsVersion && live.metadata.uid !== undefined) throw versionRequired(view, call.info.name)
+    if (needsVersion && live.metadata.uid !== undefined) {
+      const { group, plural } = view.resource.kind
+      throw versionRequired({ group, resource: plural }, call.info.name)
+    }
     return trackUpdate(view.store.fieldRequest(request, live), object)
   }
   const { entry, created } = await view.store.update(request, call.info.name, transform, terms)
@@ -51,12 +53,4 @@ export function settleName({ metadata: { name = '' } }: KubeObject, { info }: Ca
   if (name !== info.name) {
     throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
   }
-}
-
-/** Upstream's store knows only the plural at this point, and says it in the kind's place. */
-function versionRequired({ resource }: View, name: string): Error {
-  const { group, plural } = resource.kind
-  return invalidError({ group, kind: plural }, name, [
-    invalid('metadata.resourceVersion', verbatim('0'), 'must be specified for an update'),
-  ])
 }

@@ -1,8 +1,10 @@
 /** What a client's `resourceVersion` asks of a read, and waiting until the cache can answer it. */
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
+import type { GroupResource } from '#meta/kind.ts'
 import type { ObjectMeta } from '#meta/object.ts'
-import { badRequestError, failure, tooLargeResourceVersionError } from '#meta/status-errors.ts'
+import { badRequestError, failure, invalidError, tooLargeResourceVersionError } from '#meta/status-errors.ts'
+import { invalid, verbatim } from '#meta/validation/field-error.ts'
 import type { Revision } from '#storage/backend.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
@@ -28,18 +30,29 @@ export function parseListVersion(text: string | undefined): Revision | undefined
 }
 
 function problemOf(text = ''): string | undefined {
-  const isNumber = /^\d*$/.test(text)
-  if (isNumber && (text.length < 20 || BigInt(text) <= MAX_UINT64)) return undefined
-  const quoted = goQuote(text)
-  const why = isNumber ? 'value out of range' : 'invalid syntax'
-  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: ${why}`
+  const problem = syntaxOf(text)
+  return problem === undefined ? undefined : `resourceVersion: Invalid value: ${goQuote(text)}: ${problem}`
 }
 
-/** The version that a write expects; empty for any. Throws what upstream does for one that is none. */
+/** Go's complaint about what is no version. */
+function syntaxOf(text: string): string | undefined {
+  const isNumber = /^\d*$/.test(text)
+  if (isNumber && (text.length < 20 || BigInt(text) <= MAX_UINT64)) return undefined
+  return `strconv.ParseUint: parsing ${goQuote(text)}: ${isNumber ? 'value out of range' : 'invalid syntax'}`
+}
+
+/** The version that a write expects; empty for any, which 0 means too. Throws what upstream does for one that is none. */
 export function expectedVersion({ resourceVersion = '' }: ObjectMeta): string {
-  if (/^\d*$/.test(resourceVersion)) return resourceVersion
-  const message = `strconv.ParseUint: parsing ${goQuote(resourceVersion)}: invalid syntax`
-  throw failure({ code: 500, message })
+  const problem = syntaxOf(resourceVersion)
+  if (problem !== undefined) throw failure({ code: 500, message: problem })
+  return resourceVersion.replace(/^0+/, '')
+}
+
+/** Upstream's store knows only the plural at this point, and says it in the kind's place. */
+export function versionRequired({ group, resource }: GroupResource, name: string): Error {
+  return invalidError({ group, kind: resource }, name, [
+    invalid('metadata.resourceVersion', verbatim('0'), 'must be specified for an update'),
+  ])
 }
 
 /** Waits until the cache has everything acknowledged so far, which it nearly always has: only else is a signal made. */

@@ -107,7 +107,12 @@ export function decodeUntypedObject(
 function gather(yaml: readonly string[], others: readonly string[], validation: FieldValidation): string[] {
   if (validation === 'Ignore') return []
   if (validation === 'Warn' || yaml.length === 0) return [...yaml, ...others]
-  return [['yaml: unmarshal errors:', ...yaml].join('\n  '), ...others]
+  return [unmarshalErrors(yaml), ...others]
+}
+
+/** What YAML's reader complained of, in its own frame. */
+export function unmarshalErrors(complaints: readonly string[]): string {
+  return ['yaml: unmarshal errors:', ...complaints].join('\n  ')
 }
 
 /**

@@ -1,0 +1,131 @@
+/**
+ * What a patch has made of an object, back in canonical form. What does not belong is refused or told in the order in
+ * which upstream comes upon it; a patch that brings nothing of the kind is decoded once and that is all.
+ */
+import { stringifyJson } from '#lib/json.ts'
+
+import { decodeValue, type FieldValidation } from '../codec/decode.ts'
+import { CodecError } from '../codec/error.ts'
+import { clearsManagedFields } from '../codec/object.ts'
+import type { KubeObject } from '../object.ts'
+import type { StructSchema } from '../schema.ts'
+import { invalidError } from '../status-errors.ts'
+import { invalid } from '../validation/field-error.ts'
+import { get, isMap, type JsonMap, printGo, put } from './json-map.ts'
+import type { PatchDocument } from './patch-document.ts'
+import { restore } from './restore.ts'
+
+export interface PatchedObject {
+  readonly object: KubeObject
+  /** To be warned of. */
+  readonly offences: readonly string[]
+}
+
+/**
+ * `make` gives the patched object anew each time: decoding takes it apart. Throws StatusError, 422 for what does not
+ * fit the schema or, under Strict, offends.
+ */
+export function decodePatched(
+  schema: StructSchema,
+  document: PatchDocument,
+  make: () => unknown,
+  validation: FieldValidation,
+): PatchedObject {
+  const patched = make()
+  const clears = clearsManagedFields(patched)
+  const { value, offences } = decodeOnce(schema, patched, validation) ?? look(schema, document, make, validation)
+  const object = value as KubeObject
+  if (clears) object.metadata.managedFields = []
+  const all = [...document.offences, ...offences]
+  if (validation === 'Strict' && all.length > 0) {
+    throw invalidPatch(shownIn(document, make()), `strict decoding error: ${all.join(', ')}`)
+  }
+  return { object, offences: all }
+}
+
+interface Decoded {
+  readonly value: unknown
+  readonly offences: readonly string[]
+}
+
+/** Undefined when there is something to complain of. */
+function decodeOnce(schema: StructSchema, patched: unknown, validation: FieldValidation): Decoded | undefined {
+  const offences: string[] = []
+  try {
+    const value = decodeValue(schema, patched, validation, { offences })
+    return offences.length === 0 ? { value, offences } : undefined
+  } catch (cause) {
+    if (cause instanceof CodecError) return undefined
+    throw cause
+  }
+}
+
+/** Decodes once more, the way upstream goes about patches of this type. */
+function look(
+  schema: StructSchema,
+  document: PatchDocument,
+  make: () => unknown,
+  validation: FieldValidation,
+): Decoded {
+  const offences: string[] = []
+  try {
+    if (document.type !== 'application/strategic-merge-patch+json') {
+      return {
+        value: decodeValue(schema, sortTouched(make(), touchedBy(document)), validation, { offences }),
+        offences,
+      }
+    }
+    const { value, unknown } = restore(schema, make())
+    const canonical = decodeValue(schema, value, 'Ignore', { offences })
+    return { value: canonical, offences: validation === 'Ignore' ? [] : unknown }
+  } catch (cause) {
+    if (!(cause instanceof CodecError)) throw cause
+    throw invalidPatch(shownIn(document, make()), cause.message)
+  }
+}
+
+/** Upstream names neither the kind nor the object here. */
+function invalidPatch(shown: string, why: string): Error {
+  return invalidError({ group: '', kind: '' }, '', [invalid('patch', shown, why)])
+}
+
+/** How an error shows the patch: strategic ones as Go prints a map, of the others what came out of them. */
+function shownIn(document: PatchDocument, patched: unknown): string {
+  if (document.type === 'application/strategic-merge-patch+json') return printGo(document.value)
+  return stringifyJson(sortTouched(patched, touchedBy(document)))
+}
+
+/** Go has maps where the patch has been, and shows their keys in order; the rest is as it was. */
+function sortTouched(value: unknown, touched: object): unknown {
+  const deeper = (key: string, part: unknown): unknown => {
+    const below = get(touched as JsonMap, key)
+    return typeof below === 'object' && below !== null ? sortTouched(part, below) : part
+  }
+  if (Array.isArray(value)) return value.map((item, at) => deeper(String(at), item))
+  if (!isMap(value)) return value
+  const sorted: JsonMap = {}
+  for (const key of Object.keys(value).sort()) put(sorted, key, deeper(key, value[key]))
+  return sorted
+}
+
+/** Where a patch has been, as maps inside maps. */
+function touchedBy({ type, value }: PatchDocument): JsonMap {
+  if (type === 'application/merge-patch+json') return isMap(value) ? value : {}
+  const touched: JsonMap = {}
+  if (type !== 'application/json-patch+json' || !Array.isArray(value)) return touched
+  for (const operation of value as readonly JsonMap[]) {
+    for (const path of [operation['path'], operation['from']]) if (typeof path === 'string') touch(touched, path)
+  }
+  return touched
+}
+
+/** The containers on the way; what is in the last place came as it is. */
+function touch(touched: JsonMap, path: string): void {
+  let at = touched
+  for (const step of path.split('/').slice(1, -1)) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    const next = get(at, key) ?? {}
+    put(at, key, next)
+    at = next as JsonMap
+  }
+}
