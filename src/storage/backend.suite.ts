@@ -378,6 +378,16 @@ function rangeTests(test: Test): void {
     assert.deepEqual([count.items.length, count.more, count.count], [0, false, 7])
   })
 
+  test('leaves the values out for who wants only keys', async ({ backend, prefix, end, put, list }) => {
+    const { revision } = await put('a', 'some value')
+    const [item] = (await backend.range({ start: prefix, end, keysOnly: true })).items
+    assert.deepEqual(
+      [item?.value.length, item?.createRevision, item?.modRevision, item?.lease],
+      [0, revision, revision, 0],
+    )
+    assert.equal((await list()).items[0]?.value.length, 'some value'.length)
+  })
+
   test('shows the picture at an older revision', async ({ backend, key, put, remove, list }) => {
     const first = await put('a', '1')
     const second = await put('b', '1')

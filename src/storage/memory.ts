@@ -73,6 +73,8 @@ export function createMemoryBackend(options: MemoryOptions): MemoryBackend {
   return new MemoryStore(options, NOTHING)
 }
 
+const NO_VALUE = new Uint8Array()
+
 class MemoryStore implements MemoryBackend {
   readonly name = 'memory'
   readonly #random: Random
@@ -135,11 +137,12 @@ class MemoryStore implements MemoryBackend {
   async range(options: RangeOptions): Promise<RangeResult> {
     this.#check(options.signal)
     const { revision, tree } = this.#pictureAt(options.revision)
-    const { start, end = `${start}\0`, limit = 0, countOnly = false } = options
-    const count = Math.max(0, tree.rank(end) - tree.rank(start))
+    const { start, end = `${start}\0`, limit = 0, countOnly = false, keysOnly = false } = options
+    const count = tree.count(start, end)
     const items: KeyValue[] = []
     const wanted = limit > 0 ? limit : Infinity
-    if (!countOnly && count > 0) tree.scan(start, end, (item) => items.push(item) < wanted)
+    const shown = (item: KeyValue): KeyValue => (keysOnly ? { ...item, value: NO_VALUE } : item)
+    if (!countOnly && count > 0) tree.scan(start, end, (item) => items.push(shown(item)) < wanted)
     return { items, more: !countOnly && items.length < count, count, revision }
   }
 
@@ -326,7 +329,7 @@ export async function openMemorySnapshot(file: string, options: MemoryOptions): 
   }
   const { revision, items, leases } = snapshot
   return new MemoryStore(options, {
-    pictures: [{ revision, tree: OrderedTree.fromSorted(items.map((item) => [item.key, item])), events: [] }],
+    pictures: [{ revision, tree: OrderedTree.fromSorted(items, ({ key }) => key), events: [] }],
     compactedRevision: revision,
     eventsFrom: revision + 1,
     leases,

@@ -17,6 +17,8 @@ function sorted<V>(model: ReadonlyMap<string, V>): [string, V][] {
   return [...model].sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
+const numbered = (count: number): number[] => Array.from({ length: count }, (_, n) => 10_000_000 + n)
+
 const key = fc.integer({ min: 0, max: 400 }).map((n) => `/k/${n}`)
 
 describe('ordered tree', () => {
@@ -37,7 +39,11 @@ describe('ordered tree', () => {
         assert.deepEqual(entries(tree), sorted(model))
         assert.equal(tree.size, model.size)
         for (const [old, expected] of past) assert.deepEqual(entries(old), expected)
-        assert.deepEqual(entries(OrderedTree.fromSorted(sorted(model))), sorted(model))
+        const again = OrderedTree.fromSorted(sorted(model), ([key]) => key)
+        assert.deepEqual(
+          entries(again).map(([, entry]) => entry),
+          sorted(model),
+        )
       }),
       { numRuns: 60 },
     )
@@ -45,24 +51,53 @@ describe('ordered tree', () => {
 
   it('scans and counts any part', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(key, { maxLength: 300, size: 'max' }), key, key, (keys, start, end) => {
-        let tree = OrderedTree.empty<string>()
-        for (const key of keys) tree = tree.set(key, key)
-        const expected = keys.filter((key) => key >= start && key < end).sort()
-        assert.deepEqual(
-          entries(tree, start, end).map(([key]) => key),
-          expected,
-        )
-        assert.equal(Math.max(0, tree.rank(end) - tree.rank(start)), expected.length)
-      }),
+      fc.property(
+        fc.uniqueArray(key, { maxLength: 300, size: 'max' }),
+        key,
+        key,
+        fc.boolean(),
+        (keys, start, end, isWide) => {
+          let tree = OrderedTree.empty<string>(isWide ? 100 : 5)
+          for (const key of keys) tree = tree.set(key, key)
+          const expected = keys.filter((key) => key >= start && key < end).sort()
+          assert.deepEqual(
+            entries(tree, start, end).map(([key]) => key),
+            expected,
+          )
+          assert.deepEqual([...tree.slices(start, end)].flat(), expected)
+          assert.equal(tree.count(start, end), expected.length)
+        },
+      ),
     )
   })
 
   it('stops a scan when the visitor says so', () => {
-    const tree = OrderedTree.fromSorted(Array.from({ length: 1000 }, (_, n) => [String(10_000 + n), n] as const))
+    const tree = OrderedTree.fromSorted(numbered(1000), String)
     let seen = 0
     tree.scan('', LAST, () => ++seen < 5)
     assert.equal(seen, 5)
+  })
+
+  it('finds its way to a few of many without looking at the others', () => {
+    const looksAt = (size: number): number => {
+      const tree = OrderedTree.fromSorted(numbered(size), String, 256)
+      let seen = 0
+      for (const run of tree.runs(String(10_000_000 + size / 2), LAST)) {
+        seen += run.values.length
+        if (seen >= 500) break
+      }
+      return seen
+    }
+    assert.deepEqual([1000, 10_000, 100_000].map(looksAt), [512, 512, 512])
+  })
+
+  it('remembers with a run what was derived from it, until one of its values changes', () => {
+    const tree = OrderedTree.fromSorted(numbered(600), String, 256)
+    for (const { memo, values } of tree.runs('', LAST)) memo.set('sum', values.length)
+    const changed = tree.set('10000300', 1)
+    const known = (of: OrderedTree<number>): unknown[] => Array.from(of.runs('', LAST), ({ memo }) => memo.get('sum'))
+    assert.deepEqual(known(changed), [256, undefined, 88])
+    assert.deepEqual(known(tree), [256, 256, 88])
   })
 
   it('becomes empty again, and hands back itself when there is nothing to delete', () => {

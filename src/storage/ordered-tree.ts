@@ -6,14 +6,36 @@
 
 /** Node width: wide enough that 100,000 keys are three levels deep, narrow enough that copying a path is cheap. */
 const MAX_WIDTH = 48
-/** Below this a node is merged with a neighbour, if they fit together. */
-const MIN_WIDTH = 16
+/** A node this many times smaller than it may be is merged with a neighbour, if they fit together. */
+const SPARSE = 3
 
-interface Leaf<V> {
+/** Neighbours in order. Never changes, so what is derived from exactly these values is remembered with them. */
+export interface Run<V> {
   readonly keys: readonly string[]
   readonly values: readonly V[]
-  readonly children?: undefined
-  readonly size: number
+  /** By a name of the deriver's own. */
+  readonly memo: Map<string, unknown>
+}
+
+class Leaf<V> implements Run<V> {
+  readonly keys: readonly string[]
+  readonly values: readonly V[]
+  readonly children: undefined
+  #memo: Map<string, unknown> | undefined
+
+  constructor(keys: readonly string[], values: readonly V[]) {
+    this.keys = keys
+    this.values = values
+  }
+
+  get size(): number {
+    return this.keys.length
+  }
+
+  get memo(): Map<string, unknown> {
+    this.#memo ??= new Map()
+    return this.#memo
+  }
 }
 
 interface Branch<V> {
@@ -28,33 +50,35 @@ type Node<V> = Leaf<V> | Branch<V>
 
 export class OrderedTree<V> {
   readonly #root: Node<V>
+  /** How many values a run may have. */
+  readonly #runWidth: number
 
-  private constructor(root: Node<V>) {
+  private constructor(root: Node<V>, runWidth: number) {
     this.#root = root
+    this.#runWidth = runWidth
   }
 
-  static empty<V>(): OrderedTree<V> {
-    return new OrderedTree<V>(leaf([], []))
+  static empty<V>(runWidth: number = MAX_WIDTH): OrderedTree<V> {
+    return new OrderedTree<V>(new Leaf<V>([], []), runWidth)
   }
 
-  /** From entries in ascending order of key, without duplicates; quicker than one by one. */
-  static fromSorted<V>(entries: readonly (readonly [string, V])[]): OrderedTree<V> {
+  /** From values in ascending order of key, without duplicates; quicker than one by one. */
+  static fromSorted<V>(
+    values: readonly V[],
+    keyOf: (value: V) => string,
+    runWidth: number = MAX_WIDTH,
+  ): OrderedTree<V> {
     let level: Node<V>[] = []
-    for (let at = 0; at < entries.length; at += MAX_WIDTH) {
-      const part = entries.slice(at, at + MAX_WIDTH)
-      level.push(
-        leaf(
-          part.map(([key]) => key),
-          part.map(([, value]) => value),
-        ),
-      )
+    for (let at = 0; at < values.length; at += runWidth) {
+      const part = values.slice(at, at + runWidth)
+      level.push(new Leaf(part.map(keyOf), part))
     }
     while (level.length > 1) {
       const upper: Node<V>[] = []
       for (let at = 0; at < level.length; at += MAX_WIDTH) upper.push(branch(level.slice(at, at + MAX_WIDTH)))
       level = upper
     }
-    return new OrderedTree<V>(level[0] ?? leaf([], []))
+    return new OrderedTree<V>(level[0] ?? new Leaf<V>([], []), runWidth)
   }
 
   get size(): number {
@@ -69,16 +93,16 @@ export class OrderedTree<V> {
   }
 
   set(key: string, value: V): OrderedTree<V> {
-    const parts = insert(this.#root, key, value)
-    return new OrderedTree<V>(parts.length === 1 ? (parts[0] as Node<V>) : branch(parts))
+    const parts = insert(this.#root, key, value, this.#runWidth)
+    return new OrderedTree<V>(parts.length === 1 ? (parts[0] as Node<V>) : branch(parts), this.#runWidth)
   }
 
   /** The same tree when the key is not there. */
   delete(key: string): OrderedTree<V> {
-    let root = remove(this.#root, key)
+    let root = remove(this.#root, key, this.#runWidth)
     if (root === this.#root) return this
     while (root.children?.length === 1) root = root.children[0] as Node<V>
-    return new OrderedTree<V>(root.size === 0 ? leaf([], []) : root)
+    return new OrderedTree<V>(root.size === 0 ? new Leaf<V>([], []) : root, this.#runWidth)
   }
 
   /** How many keys are before `key`. */
@@ -93,9 +117,39 @@ export class OrderedTree<V> {
     return before + lowerBound(node.keys, key)
   }
 
+  /** How many keys there are from `start` inclusive to `end` exclusive. */
+  count(start: string, end: string): number {
+    return Math.max(0, this.rank(end) - this.rank(start))
+  }
+
+  /** In order, every run that holds something from `start` inclusive to `end` exclusive, whatever else it holds. */
+  runs(start: string, end: string): Iterable<Run<V>> {
+    return runsOf(this.#root, start, end)
+  }
+
+  /** In order, in pieces, what is from `start` inclusive to `end` exclusive; finding the first costs a look at a path. */
+  *slices(start: string, end: string): Generator<readonly V[], void, undefined> {
+    for (const { keys, values } of this.runs(start, end)) {
+      const [from, to] = [lowerBound(keys, start), lowerBound(keys, end)]
+      yield from === 0 && to === values.length ? values : values.slice(from, to)
+    }
+  }
+
   /** Visits in order from `start` inclusive to `end` exclusive, until `visit` returns false. */
   scan(start: string, end: string, visit: (value: V, key: string) => boolean | void): void {
     scanNode(this.#root, start, end, visit)
+  }
+}
+
+function* runsOf<V>(node: Node<V>, start: string, end: string): Generator<Run<V>, void, undefined> {
+  if (node.children === undefined) {
+    const at = lowerBound(node.keys, start)
+    if (at < node.keys.length && (node.keys[at] as string) < end) yield node
+    return
+  }
+  for (let at = childOf(node, start); at < node.children.length; at++) {
+    if (at > 0 && (node.keys[at] as string) >= end) return
+    yield* runsOf(node.children[at] as Node<V>, start, end)
   }
 }
 
@@ -119,18 +173,18 @@ function scanNode<V>(
 }
 
 /** The node with the entry added, in two parts when it has become too wide. */
-function insert<V>(node: Node<V>, key: string, value: V): readonly Node<V>[] {
+function insert<V>(node: Node<V>, key: string, value: V, runWidth: number): readonly Node<V>[] {
   if (node.children === undefined) {
     const at = lowerBound(node.keys, key)
-    if (node.keys[at] === key) return [leaf(node.keys, node.values.with(at, value))]
+    if (node.keys[at] === key) return [new Leaf(node.keys, node.values.with(at, value))]
     const keys = node.keys.toSpliced(at, 0, key)
     const values = node.values.toSpliced(at, 0, value)
-    if (keys.length <= MAX_WIDTH) return [leaf(keys, values)]
+    if (keys.length <= runWidth) return [new Leaf(keys, values)]
     const cut = splitPoint(at, keys.length)
-    return [leaf(keys.slice(0, cut), values.slice(0, cut)), leaf(keys.slice(cut), values.slice(cut))]
+    return [new Leaf(keys.slice(0, cut), values.slice(0, cut)), new Leaf(keys.slice(cut), values.slice(cut))]
   }
   const at = childOf(node, key)
-  const children = node.children.toSpliced(at, 1, ...insert(node.children[at] as Node<V>, key, value))
+  const children = node.children.toSpliced(at, 1, ...insert(node.children[at] as Node<V>, key, value, runWidth))
   if (children.length <= MAX_WIDTH) return [branch(children)]
   const cut = splitPoint(at, children.length)
   return [branch(children.slice(0, cut)), branch(children.slice(cut))]
@@ -142,40 +196,34 @@ function splitPoint(insertedAt: number, length: number): number {
 }
 
 /** The node without the key, itself when the key is not there; may be empty. */
-function remove<V>(node: Node<V>, key: string): Node<V> {
+function remove<V>(node: Node<V>, key: string, runWidth: number): Node<V> {
   if (node.children === undefined) {
     const at = lowerBound(node.keys, key)
     if (node.keys[at] !== key) return node
-    return leaf(node.keys.toSpliced(at, 1), node.values.toSpliced(at, 1))
+    return new Leaf(node.keys.toSpliced(at, 1), node.values.toSpliced(at, 1))
   }
   const at = childOf(node, key)
   const child = node.children[at] as Node<V>
-  const smaller = remove(child, key)
+  const smaller = remove(child, key, runWidth)
   if (smaller === child) return node
   if (smaller.size === 0) return branch(node.children.toSpliced(at, 1))
-  const joined = smaller.keys.length < MIN_WIDTH ? joinNeighbour(node.children, at, smaller) : undefined
-  return branch(joined ?? node.children.with(at, smaller))
+  const width = smaller.children === undefined ? runWidth : MAX_WIDTH
+  const neighbour =
+    smaller.keys.length * SPARSE < width ? neighbourOf(node.children, at, width - smaller.keys.length) : at
+  if (neighbour === at) return branch(node.children.with(at, smaller))
+  const other = node.children[neighbour] as Node<V>
+  const joined = neighbour < at ? join(other, smaller) : join(smaller, other)
+  return branch(node.children.toSpliced(Math.min(at, neighbour), 2, joined))
 }
 
-function joinNeighbour<V>(children: readonly Node<V>[], at: number, smaller: Node<V>): Node<V>[] | undefined {
-  const left = children[at - 1]
-  if (left !== undefined && left.keys.length + smaller.keys.length <= MAX_WIDTH) {
-    return children.toSpliced(at - 1, 2, join(left, smaller))
-  }
-  const right = children[at + 1]
-  if (right !== undefined && right.keys.length + smaller.keys.length <= MAX_WIDTH) {
-    return children.toSpliced(at, 2, join(smaller, right))
-  }
-  return undefined
+/** Where the child next to `at` is that has at most `room` keys; `at` itself when there is none. */
+function neighbourOf<V>(children: readonly Node<V>[], at: number, room: number): number {
+  return [at - 1, at + 1].find((next) => (children[next]?.keys.length ?? Infinity) <= room) ?? at
 }
 
 function join<V>(left: Node<V>, right: Node<V>): Node<V> {
   if (left.children !== undefined && right.children !== undefined) return branch([...left.children, ...right.children])
-  return leaf([...left.keys, ...right.keys], [...(left as Leaf<V>).values, ...(right as Leaf<V>).values])
-}
-
-function leaf<V>(keys: readonly string[], values: readonly V[]): Leaf<V> {
-  return { keys, values, size: keys.length }
+  return new Leaf([...left.keys, ...right.keys], [...(left as Leaf<V>).values, ...(right as Leaf<V>).values])
 }
 
 function branch<V>(children: readonly Node<V>[]): Branch<V> {

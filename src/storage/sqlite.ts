@@ -111,10 +111,10 @@ class SqliteStore implements Backend {
 
   async range(options: RangeOptions): Promise<RangeResult> {
     this.#check(options.signal)
-    const { start, end = `${start}\0`, revision, limit = 0, countOnly = false, signal } = options
+    const { start, end = `${start}\0`, revision, limit = 0, countOnly = false, keysOnly = false, signal } = options
     const items: KeyValue[] = []
     const part = (flat: readonly unknown[]): void => unpackRange(flat, items)
-    const call = { start, end, revision, limit, countOnly }
+    const call = { start, end, revision, limit, countOnly, keysOnly }
     const answer = await this.#threads.reads.call('range', call, { signal, part })
     this.#shown = Math.max(this.#shown, answer.revision)
     return { items, ...answer }

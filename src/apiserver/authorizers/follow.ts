@@ -3,8 +3,8 @@
  * moment it becomes visible to readers. What is derived this way is never behind what a GET would answer.
  */
 import type { Collection } from '#storage/watch-cache/collection.ts'
-import type { Keyed } from '#storage/watch-cache/pages.ts'
 import type { Reader } from '#storage/watch-cache/readers.ts'
+import type { Keyed } from '#storage/watch-cache/ring.ts'
 
 /** Keeps what is derived from the entries. Neither may throw or wait. */
 export interface Follower<E> {

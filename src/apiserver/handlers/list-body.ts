@@ -1,12 +1,12 @@
 /**
- * The bytes of a list, put together from runs of items. What one page of the collection has for a selection, in one
- * form, is remembered with the page and so valid until an entry of the page changes. Only what goes around the
+ * The bytes of a list, put together from runs of items. What some neighbours in the collection have for a selection, in
+ * one form, is remembered with them and so valid until one of them changes. Only what goes around the
  * items (the list's own version) is new each time, compressed lists included.
  */
 import { deflatePart, type GzipPart, joinGzip, storedPart } from '#lib/gzip-parts.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { prefixEnd } from '#storage/backend.ts'
-import type { Page } from '#storage/watch-cache/pages.ts'
+import type { Run as Neighbours } from '#storage/ordered-tree.ts'
 
 import type { Call, WholeAnswer } from '../call.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
@@ -38,28 +38,22 @@ const KEPT_OF_LIST_BYTES = 8 << 20
 export function selectedRuns(view: View, selection: Selection, form: ItemForm, prefix: string): Run[] {
   const { services, store } = view
   const isRepeated = services.memos.isRepeated(`${prefix} ${form.name} ${selection.id}`)
-  const end = prefixEnd(prefix)
   const runs: Run[] = []
   let size = 0
-  for (const page of store.collection.pages()) {
-    const { first, last } = edgesOf(page)
-    if (last < prefix || first >= end) continue
-    const isWhole = !selection.hasSelectors && first.startsWith(prefix) && last.startsWith(prefix)
+  for (const neighbours of store.collection.state.runs(prefix, prefixEnd(prefix))) {
+    const { keys } = neighbours
+    const isWhole = !selection.hasSelectors && keys[0]?.startsWith(prefix) && keys.at(-1)?.startsWith(prefix)
     const memos = isRepeated && size < KEPT_OF_LIST_BYTES ? services.memos : undefined
-    const own = runsOfPage(page, form, isWhole ? undefined : selection, memos)
+    const own = runsOfNeighbours(neighbours, form, isWhole ? undefined : selection, memos)
     size += bytesOf(own)
     runs.push(...own)
   }
   return runs
 }
 
-function edgesOf({ entries }: Page<Entry>): { readonly first: string; readonly last: string } {
-  return { first: entries[0]?.key ?? '', last: entries.at(-1)?.key ?? '' }
-}
-
-/** Without a selection: the whole page, whatever the list is that it is part of. */
-function runsOfPage(
-  { entries, memo }: Page<Entry>,
+/** Without a selection: all of them, whatever the list is that they are part of. */
+function runsOfNeighbours(
+  { values: entries, memo }: Neighbours<Entry>,
   form: ItemForm,
   selection: Selection | undefined,
   memos: ByteMemo | undefined,

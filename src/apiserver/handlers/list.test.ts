@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 
 import { ConfigMaps } from '#apis/core/v1.ts'
+import { OrderedTree } from '#storage/ordered-tree.ts'
 
 import { systemRequest } from '../bootstrap/ensure.ts'
 import type { Call, WholeAnswer } from '../call.ts'
@@ -12,11 +13,11 @@ import { listObjects } from './list.ts'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
 
-function callOf(query: string): Call {
+function callOf(query: string, path = PATH): Call {
   const parameters = new URLSearchParams(query)
   return {
     method: 'GET',
-    info: requestInfoOf('GET', PATH, parameters),
+    info: requestInfoOf('GET', path, parameters),
     query: parameters,
     header: (name: string) => (name === 'accept' ? 'application/json' : ''),
     user: { name: 'jane', uid: '', groups: [], extra: {} },
@@ -50,6 +51,111 @@ async function listing(
   const answer = (await listObjects(callOf(query), view)) as WholeAnswer
   return { entered, left: () => left, answer }
 }
+
+/** Puts `count` small objects into the store, past the API. */
+async function fillBackend({ services }: Registry, count: number): Promise<void> {
+  const text = (name: string, at: number): string =>
+    `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"${name}","namespace":"default","uid":"uid-${at}"}}`
+  const key = (name: string): string => `/registry/configmaps/default/${name}`
+  const names = Array.from({ length: count }, (_, at) => `m-${String(at).padStart(6, '0')}`)
+  for (let at = 0; at < count; at += 1000) {
+    const part = names.slice(at, at + 1000)
+    await services.backend.commit(part.map((name) => ({ key: key(name), value: Buffer.from(text(name, at)) })))
+  }
+  await services.cache.fresh()
+}
+
+/** Counts the entries that whoever reads trees gets to see. */
+function countVisits(t: TestContext): { take(): number } {
+  let visits = 0
+  const runs = Reflect.get(OrderedTree.prototype, 'runs') as OrderedTree<unknown>['runs']
+  t.mock.method(
+    OrderedTree.prototype,
+    'runs',
+    function* counted(this: OrderedTree<unknown>, start: string, end: string) {
+      for (const run of runs.call(this, start, end)) {
+        visits += run.values.length
+        yield run
+      }
+    },
+  )
+  return {
+    take() {
+      const taken = visits
+      visits = 0
+      return taken
+    },
+  }
+}
+
+interface ShownList {
+  readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number; resourceVersion: string }
+  readonly items: readonly { readonly metadata: { readonly name: string } }[]
+}
+
+async function shown(registry: Registry, query: string, path = PATH): Promise<ShownList> {
+  const view = registry.find({ group: '', version: 'v1', resource: 'configmaps' })!
+  const { body } = (await listObjects(callOf(query, path), view)) as WholeAnswer
+  return JSON.parse(typeof body === 'string' ? body : Buffer.concat([...(body as Iterable<Buffer>)]).toString())
+}
+
+describe('a page of a list', () => {
+  it('looks at as many entries whatever the size of the collection, first or later, changing or not', async (t) => {
+    const visits = countVisits(t)
+    const visited: number[][] = []
+    for (const size of [2000, 20_000]) {
+      await using servers = createServers()
+      const registry = await servers.open([ConfigMaps])
+      await fillBackend(registry, size)
+      const taken: number[] = []
+      for (const path of [PATH, '/api/v1/configmaps']) {
+        visits.take()
+        const { metadata, items } = await shown(registry, 'limit=500', path)
+        assert.deepEqual([items.length, metadata.remainingItemCount], [500, size - 500])
+        taken.push(visits.take())
+        const rest = `limit=500&continue=${metadata.continue}`
+        assert.equal((await shown(registry, rest, path)).metadata.remainingItemCount, size - 1000)
+        taken.push(visits.take())
+        await registry.services.backend.commit([{ key: '/registry/configmaps/default/m-001000', value: null }])
+        await registry.services.cache.fresh()
+        const later = await shown(registry, rest, path)
+        assert.deepEqual([later.items.length, later.metadata.remainingItemCount], [500, size - 1000])
+        taken.push(visits.take())
+        await shown(registry, `limit=500&resourceVersion=${metadata.resourceVersion}`, path)
+        taken.push(visits.take())
+        await fillBackend(registry, 1001)
+      }
+      visited.push(taken)
+    }
+    assert.deepEqual(visited[0], visited[1])
+    assert.ok(Math.max(...visited.flat()) <= 500 + 2 * 256, visited.join(' '))
+  })
+
+  it('goes on at its revision from the backend when the cache has forgotten it', async (t) => {
+    await using servers = createServers()
+    const registry = await servers.open([ConfigMaps])
+    await fillBackend(registry, 2000)
+    const { collection } = registry.storeOf(ConfigMaps)!
+    const names: string[] = []
+    t.mock.method(collection, 'stateAt', () => undefined)
+    const ranges = t.mock.method(registry.services.backend, 'range')
+    let { metadata, items } = await shown(registry, 'limit=600')
+    await registry.services.backend.commit([{ key: '/registry/configmaps/default/m-001999', value: null }])
+    for (;;) {
+      names.push(...items.map(({ metadata: { name } }) => name))
+      if (metadata.continue === undefined) break
+      assert.equal(metadata.remainingItemCount, 2000 - names.length)
+      ;({ metadata, items } = await shown(registry, `limit=600&continue=${metadata.continue}`))
+    }
+    assert.deepEqual([names.length, new Set(names).size, names.at(-1)], [2000, 2000, 'm-001999'])
+    assert.deepEqual(
+      ranges.mock.calls.map(({ arguments: [{ limit }] }) => limit),
+      [600, 600, 600, 600],
+    )
+    const some = await shown(registry, 'limit=600&fieldSelector=metadata.name%21%3Dm-000000')
+    assert.deepEqual([some.items.length, some.items[0]?.metadata.name], [600, 'm-000001'])
+  })
+})
 
 describe('a list', () => {
   it('asks for room when it is large, as much as it selects, and gives it back when it was sent', async () => {

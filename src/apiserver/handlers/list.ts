@@ -10,7 +10,8 @@ import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOp
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
-import type { Page } from '#storage/watch-cache/pages.ts'
+import type { Run } from '#storage/ordered-tree.ts'
+import { boundsOf } from '#storage/watch-cache/collection.ts'
 
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
@@ -55,21 +56,18 @@ const USUAL_LIMIT = 1000
 /** About how much the list will hold in memory until its client has read it; never too little. */
 function bytesOf({ store }: View, selection: Selection, prefix: string, { limit }: Start): number {
   if (limit > 0 && limit <= USUAL_LIMIT) return 0
-  const end = prefixEnd(prefix)
-  const pages = store.collection
-    .pages()
-    .filter(({ entries }) => (entries.at(-1)?.key ?? '') >= prefix && (entries[0]?.key ?? end) < end)
-  const atMost = pages.reduce((sum, page) => sum + pageBytes(page), 0)
+  const runs = [...store.collection.state.runs(prefix, prefixEnd(prefix))]
+  const atMost = runs.reduce((sum, run) => sum + runBytes(run), 0)
   if (atMost <= SMALL_BYTES || !selection.hasSelectors || isHeavySelection(selection)) return atMost
-  const selected = pages.map(({ entries }) => bodyBytes(entries.filter((entry) => selection.matches(entry))))
+  const selected = runs.map(({ values }) => bodyBytes(values.filter((entry) => selection.matches(entry))))
   return selected.reduce((sum, bytes) => sum + bytes, 0)
 }
 
-/** Remembered with the page. */
-function pageBytes({ entries, memo }: Page<Entry>): number {
+/** Remembered with the run. */
+function runBytes({ values, memo }: Run<Entry>): number {
   const known = memo.get('bytes')
   if (typeof known === 'number') return known
-  const bytes = bodyBytes(entries)
+  const bytes = bodyBytes(values)
   memo.set('bytes', bytes)
   return bytes
 }
@@ -160,15 +158,17 @@ async function selectFrom(
   { selection, start }: { readonly selection: Selection; readonly start: Start },
 ): Promise<Selected> {
   const { collection } = view.store
-  const slice = {
-    prefix: prefixOf(call, view),
-    ...(start.after === undefined ? {} : { after: collection.prefix + start.after }),
-  }
-  const all =
-    start.revision === undefined ? collection.entries(slice) : await entriesAt(view, start.revision, slice, start)
+  const after = start.after === undefined ? {} : { after: collection.prefix + start.after }
+  const bounds = boundsOf({ prefix: prefixOf(call, view), ...after })
   const revision = start.revision ?? view.services.cache.revision
+  const isOnce = start.revision === undefined && start.limit === 0
+  const state = isOnce ? collection.state : collection.stateAt(revision)
+  const source: Source =
+    state === undefined
+      ? new BackendSource(view, { ...bounds, revision }, { ...start, selection })
+      : { slices: state.slices(bounds.start, bounds.end), countAfter: (key) => state.count(`${key}\0`, bounds.end) }
   const { clock } = view.services
-  return page(all, selection, { limit: start.limit, revision, prefix: collection.prefix, clock })
+  return page(source, selection, { limit: start.limit, revision, prefix: collection.prefix, clock })
 }
 
 interface Start {
@@ -203,25 +203,65 @@ async function startOf(call: Call, { services, store }: View, options: ListOptio
   return { revision: exact ? version : undefined, after: undefined, limit }
 }
 
-interface Slice {
-  readonly prefix: string
-  readonly after?: string
+/** Where a list's objects come from. */
+interface Source {
+  readonly slices: Iterable<readonly Entry[]> | AsyncIterable<readonly Entry[]>
+  /** How many there are after one that `slices` has given last. */
+  countAfter(key: string): number
 }
 
-async function entriesAt(view: View, revision: Revision, slice: Slice, { after }: Start): Promise<readonly Entry[]> {
-  const { store, services } = view
-  const cached = store.collection.entriesAt(revision, slice)
-  if (cached !== undefined) return cached
-  try {
-    const start = slice.after === undefined ? slice.prefix : `${slice.after}\0`
-    const { items } = await services.backend.range({ start, end: prefixEnd(slice.prefix), revision })
-    return items.map((stored) => store.read(stored))
-  } catch (cause) {
-    if (!(cause instanceof StorageError) || cause.code !== 'compacted')
-      throw storageFailure(cause, { group: view.resource.kind.group, resource: view.resource.kind.plural })
-    if (after === undefined) throw resourceExpiredError('The resourceVersion for the provided list is too old.')
-    throw expiredContinue(after)
+interface BackendRange {
+  readonly start: string
+  readonly end: string
+  readonly revision: Revision
+}
+
+/** A state that the cache no longer knows, read a part at a time. */
+class BackendSource implements Source {
+  readonly #view: View
+  readonly #range: BackendRange
+  readonly #start: Start
+  readonly #partLimit: number
+  /** The part that was read last, and how many there were from its first on. */
+  #last: readonly Entry[] = []
+  #count = 0
+
+  constructor(view: View, range: BackendRange, { selection, ...start }: Start & { readonly selection: Selection }) {
+    this.#view = view
+    this.#range = range
+    this.#start = start
+    this.#partLimit = selection.hasSelectors ? Math.max(start.limit, USUAL_LIMIT) : start.limit
   }
+
+  get slices(): AsyncIterable<readonly Entry[]> {
+    return this.#read()
+  }
+
+  countAfter(key: string): number {
+    return this.#count - 1 - this.#last.findIndex((entry) => entry.key === key)
+  }
+
+  async *#read(): AsyncGenerator<readonly Entry[], void, undefined> {
+    const { store, services, resource } = this.#view
+    for (let { start } = this.#range, more = true; more; start = `${this.#last.at(-1)?.key}\0`) {
+      try {
+        const part = await services.backend.range({ ...this.#range, start, limit: this.#partLimit })
+        this.#last = part.items.map((stored) => store.read(stored))
+        this.#count = part.count
+        more = part.more
+      } catch (cause) {
+        throw rangeFailure(cause, resource, this.#start)
+      }
+      yield this.#last
+    }
+  }
+}
+
+function rangeFailure(cause: unknown, { kind }: View['resource'], { after }: Start): Error {
+  if (!(cause instanceof StorageError) || cause.code !== 'compacted')
+    return storageFailure(cause, { group: kind.group, resource: kind.plural })
+  if (after === undefined) return resourceExpiredError('The resourceVersion for the provided list is too old.')
+  return expiredContinue(after)
 }
 
 /** The first page's revision is gone; the fresh token goes on at the current one, which the client may accept. */
@@ -241,19 +281,19 @@ interface PageTerms {
 }
 
 async function page(
-  all: readonly Entry[],
+  source: Source,
   selection: Selection,
   { limit, revision, prefix, clock }: PageTerms,
 ): Promise<Selected> {
   const metadata: ListMeta = { resourceVersion: String(revision) }
   const entries: Entry[] = []
-  const at = await walkInSlices(all, clock, (entry) => {
+  const last = await walkInSlices(source.slices, clock, (entry) => {
     if (selection.matches(entry)) entries.push(entry)
     return limit === 0 || entries.length < limit
   })
-  const last = all[at - 1]
-  if (at >= all.length || last === undefined) return { entries, metadata }
+  const remaining = last === undefined ? 0 : source.countAfter(last.key)
+  if (last === undefined || remaining === 0) return { entries, metadata }
   metadata.continue = encodeContinue({ revision, after: last.key.slice(prefix.length) })
-  if (!selection.hasSelectors) metadata.remainingItemCount = all.length - at
+  if (!selection.hasSelectors) metadata.remainingItemCount = remaining
   return { entries, metadata }
 }

@@ -19,16 +19,22 @@ export async function mapInSlices<T, R>(items: readonly T[], make: (item: T) => 
   return made
 }
 
-/** Calls `look` with each item until it says that it has seen enough; resolves to how many it was called with. */
-export async function walkInSlices<T>(items: readonly T[], clock: Clock, look: (item: T) => boolean): Promise<number> {
+/** Calls `look` with each item until it says that it has seen enough; resolves to the item with which it said so. */
+export async function walkInSlices<T>(
+  slices: Iterable<readonly T[]> | AsyncIterable<readonly T[]>,
+  clock: Clock,
+  look: (item: T) => boolean,
+): Promise<T | undefined> {
   let begunMs = clock.elapsed()
-  for (const [at, item] of items.entries()) {
-    if (!look(item)) return at + 1
-    if (at % LOOK_EVERY_ITEMS !== 0 || clock.elapsed() - begunMs < SLICE_MS) continue
-    await turn()
-    begunMs = clock.elapsed()
+  for await (const items of slices) {
+    for (const [at, item] of items.entries()) {
+      if (!look(item)) return item
+      if (at % LOOK_EVERY_ITEMS !== 0 || clock.elapsed() - begunMs < SLICE_MS) continue
+      await turn()
+      begunMs = clock.elapsed()
+    }
   }
-  return items.length
+  return undefined
 }
 
 /** Resolves when everybody else has had their turn. */

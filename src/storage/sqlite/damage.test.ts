@@ -43,7 +43,7 @@ function readAll(file: string): { items: KeyValue[]; revision: Revision } {
   try {
     const items: KeyValue[] = []
     reader.sendPart = (flat) => unpackRange(flat, items)
-    const call = { start: '', end: prefixEnd(''), revision: undefined, limit: 0, countOnly: false }
+    const call = { start: '', end: prefixEnd(''), revision: undefined, limit: 0, countOnly: false, keysOnly: false }
     return { items, revision: reader.range(call).revision }
   } finally {
     reader.close()

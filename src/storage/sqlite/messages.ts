@@ -76,6 +76,7 @@ export interface RangeCall {
   readonly revision: Revision | undefined
   readonly limit: number
   readonly countOnly: boolean
+  readonly keysOnly: boolean
 }
 
 export interface HistoryCall {

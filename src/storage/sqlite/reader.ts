@@ -152,16 +152,17 @@ export class Reader implements ReaderMethods {
   }
 
   /** Sends up to the limit of what was current before the id `beyond`; returns how many. */
-  #sendItems({ start, end, limit }: RangeCall, beyond: number): number {
+  #sendItems({ start, end, limit, keysOnly }: RangeCall, beyond: number): number {
     const rows = this.#statements.items.iterate(start, end, beyond)
     const parts = new Parts(this.sendPart)
     let sent = 0
     for (const columns of rows as Iterable<unknown> as Iterable<unknown[]>) {
       if (columns[0] === null) throw damaged('index "log_key"', columns[7], columns[8])
-      const [id, key, , created, lease, , value] = checkedRow(columns as never)
+      const [id, key, , created, lease, , stored] = checkedRow(columns as never)
+      const value = keysOnly ? EMPTY : (stored ?? EMPTY)
       if (key !== columns[7]) throw damaged('index "log_key"', columns[7], id)
       if (isDelete(id)) continue
-      parts.add([key, value ?? EMPTY, created, revisionOf(id), lease], value?.length ?? 0)
+      parts.add([key, value, created, revisionOf(id), lease], value.length)
       if (++sent === limit) break
     }
     parts.flush()

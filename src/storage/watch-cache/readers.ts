@@ -4,8 +4,7 @@
  * kubelet's `spec.nodeName`) are only asked about changes that touch that value.
  */
 import type { Revision } from '../backend.ts'
-import type { Keyed } from './pages.ts'
-import type { Change, ChangeType, Ring } from './ring.ts'
+import type { Change, ChangeType, Keyed, Ring } from './ring.ts'
 
 export interface Filter<E> {
   /** Two filters with the same id match the same entries. */

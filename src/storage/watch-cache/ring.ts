@@ -4,7 +4,12 @@
  * lost its place and is told so.
  */
 import type { Revision } from '../backend.ts'
-import type { Keyed } from './pages.ts'
+
+/** What the cache itself needs to know of an entry. */
+export interface Keyed {
+  readonly key: string
+  readonly modRevision: Revision
+}
 
 /** What a change is to a filter: an object that starts to match was added, one that ceases to was deleted. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
@@ -49,6 +54,11 @@ export class Ring<E extends Keyed> {
     return this.#floor
   }
 
+  /** The position of the oldest change that is still here. */
+  get first(): number {
+    return this.#first + this.#dropped
+  }
+
   /** The position the next change will get. */
   get end(): number {
     return this.#first + this.#changes.length
@@ -69,7 +79,7 @@ export class Ring<E extends Keyed> {
 
   /** The change at `position`; undefined when it has gone or has not come yet. */
   at(position: number): Change<E> | undefined {
-    return position < this.#first + this.#dropped ? undefined : this.#changes[position - this.#first]
+    return position < this.first ? undefined : this.#changes[position - this.#first]
   }
 
   /** The position of the first change after `revision`; undefined when that part of history has gone. */

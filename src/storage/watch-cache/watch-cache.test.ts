@@ -89,6 +89,9 @@ function record(collection: Collection<TestEntry>, filter: Filter<TestEntry>, fr
 const texts = (entries: Iterable<TestEntry> | undefined): string[] =>
   [...(entries ?? [])].map(({ key, text }) => `${key.slice(pods.prefix.length)}=${text}`)
 
+const entriesAt = (collection: Collection<TestEntry>, revision: number): TestEntry[] =>
+  [...(collection.stateAt(revision)?.slices(pods.prefix, '\u{10ffff}') ?? [])].flat()
+
 describe('watch cache', () => {
   it('has what was there before it started, and follows what comes', async (t) => {
     const world = await createWorld(t)
@@ -192,7 +195,7 @@ describe('watch cache', () => {
     slow.reader?.resume()
     assert.equal(slow.expired, true)
     assert.equal(world.pods.watch(everything, start, { change: () => true, expired: () => undefined }), undefined)
-    assert.equal(world.pods.entriesAt(start), undefined)
+    assert.equal(world.pods.stateAt(start), undefined)
   })
 
   it('stops delivering when a reader is closed, also from within a delivery', async (t) => {
@@ -307,7 +310,7 @@ describe('watch cache', () => {
     await world.cache.fresh()
     for (const [revision, state] of history.filter((_, at) => at % 97 === 0)) {
       const expected = [...state].map(([name, text]) => `${name}=${text}`).sort()
-      assert.deepEqual(texts(world.pods.entriesAt(revision)).sort(), expected)
+      assert.deepEqual(texts(entriesAt(world.pods, revision)).sort(), expected)
     }
     const [, final] = history.at(-1) ?? [0, new Map<string, string>()]
     for (const { color, recorder } of watchers) {
@@ -322,6 +325,22 @@ describe('watch cache', () => {
       assert.deepEqual([...known].sort(), expected.sort())
     }
     assert.deepEqual(await world.cache.check(), [])
+  })
+})
+
+describe('the state of a collection', () => {
+  it('keeps a state that is read in parts, whatever changes meanwhile', async (t) => {
+    const world = await createWorld(t)
+    const start = await world.put('a/x', 'red:0')
+    await world.cache.fresh()
+    const state = world.pods.stateAt(start)
+    for (let n = 1; n < 100; n++) await world.put(`a/${n}`, 'red:1')
+    await world.cache.fresh()
+    assert.equal(world.pods.stateAt(start), state, 'found, not made again')
+    assert.equal(state?.size, 1)
+    assert.equal(world.pods.stateAt(world.cache.revision), world.pods.state)
+    await world.clock.advance(600_000)
+    assert.equal(world.pods.stateAt(start), undefined)
   })
 })
 

@@ -16,8 +16,8 @@ import {
   type WatchBatch,
 } from '../backend.ts'
 import { Collection, digestOf } from './collection.ts'
-import type { Keyed } from './pages.ts'
 import type { IndexOf } from './readers.ts'
+import type { Keyed } from './ring.ts'
 
 export interface WatchCacheOptions {
   readonly backend: Backend
@@ -259,7 +259,7 @@ export class WatchCache {
     await this.waitFor(listed.revision)
     if (slot.waiting !== waiting) return
     const atMs = this.#options.clock.now()
-    for (const stored of listed.items) slot.collection.load(describe(stored))
+    slot.collection.load(listed.items.map(describe))
     slot.waiting = undefined
     for (const event of waiting) {
       if (event.modRevision > listed.revision) applyEvent(slot, event, atMs)
@@ -310,8 +310,8 @@ export class WatchCache {
   }
 }
 
-/** Keys a comparison reads at a time: a turn of the event loop each. */
-const CHECK_PAGE = 1000
+/** Keys a comparison reads at a time: a millisecond. Each time the backend counts what is left, so not too few. */
+const CHECK_PAGE = 10_000
 
 function applyEvent(slot: Slot, event: StorageEvent, atMs: number): void {
   const { key, modRevision } = event
