@@ -120,9 +120,9 @@ describe('authority', () => {
     assert.equal(signed.isAuthority, false)
     assert.throws(() => authority.sign(request, { usages: ['x'], validityMs: DAY_MS }), /unrecognized usage values/)
     const forged = parseRequest(Buffer.from(request.der))
-    const body = Buffer.from(forged.signed.body)
-    body[body.indexOf('system:nodes')]! ^= 1
-    const lie = { ...forged, signed: { ...forged.signed, body } }
+    const raw = Buffer.from(forged.signed.body.raw)
+    raw[raw.indexOf('system:nodes')]! ^= 1
+    const lie = { ...forged, signed: { ...forged.signed, body: { ...forged.signed.body, raw } } }
     assert.throws(() => verifyRequest(lie), { code: 'signature' })
     assert.throws(() => authority.sign(lie, { usages: [], validityMs: DAY_MS }), { code: 'signature' })
   })

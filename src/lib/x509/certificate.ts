@@ -7,10 +7,11 @@ import type { Random } from '../random.ts'
 import { guard, X509Error } from './error.ts'
 import type { ExtensionPlan, Extensions } from './extension.ts'
 import { encodeExtensions, keyIdOf, readExtensions } from './extension.ts'
-import { encodeSigned, publicKeyDer, signatureAlgorithm } from './key.ts'
+import { publicKeyDer } from './key.ts'
 import type { Name } from './name.ts'
 import { encodeName, readName } from './name.ts'
 import { encodePem, parsePem } from './pem.ts'
+import { encodeSigned, readSigned, type Signed, signatureAlgorithm } from './signature.ts'
 
 /** A certificate as read. Nothing in it has been checked but its form: see `verifyChain`. */
 export interface Certificate extends Extensions {
@@ -27,6 +28,9 @@ export interface Certificate extends Extensions {
   /** The last moment at which it is valid. */
   readonly notAfterMs: number
   readonly publicKey: KeyObject
+  /** 3 for all but old roots, which have no extensions. */
+  readonly version: number
+  readonly signed: Signed
 }
 
 /** Real certificates are under 10 KB. */
@@ -52,17 +56,21 @@ export function parseBundle(pem: string): Certificate[] {
 }
 
 function readCertificate(der: Buffer): Certificate {
-  const [tbs] = asn1.expectTag(asn1.readDer(der, MAX_CERTIFICATE_BYTES), asn1.TAG.sequence, 'Certificate').children()
-  const fields = asn1.expectTag(tbs, asn1.TAG.sequence, 'Body').children()
+  const signed = readSigned(der, MAX_CERTIFICATE_BYTES, 'Certificate')
+  const fields = signed.body.children()
   // Version 1, which has no version field, is still found in old roots.
-  const isVersioned = fields[0]?.tag === asn1.contextTag(0)
-  if (!isVersioned) fields.unshift(asn1.readDer(asn1.nothing()))
-  const [, serial, , issuer, validity, subject, keyInfo, ...optional] = fields
+  const version = fields[0]?.tag === asn1.contextTag(0) ? 1 + asn1.readSmallInteger(fields.shift()?.children()[0]) : 1
+  const [serial, algorithm, issuer, validity, subject, keyInfo, ...optional] = fields
+  if (algorithm?.raw.equals(signed.algorithm.raw) !== true) {
+    throw new X509Error('malformed', "x509: inner and outer signature algorithm identifiers don't match")
+  }
   const [notBefore, notAfter] = asn1.expectTag(validity, asn1.TAG.sequence, 'Validity').children()
   const info = asn1.expectTag(keyInfo, asn1.TAG.sequence, 'Public key').raw
   const extensions = optional.find(({ tag }) => tag === asn1.contextTag(3))?.children()[0]
   return {
-    ...readExtensions(extensions),
+    ...readExtensions(
+      extensions === undefined ? [] : asn1.expectTag(extensions, asn1.TAG.sequence, 'Extensions').children(),
+    ),
     der,
     pem: encodePem(CERTIFICATE_LABEL, der),
     serialNumber: readSerial(serial),
@@ -75,6 +83,8 @@ function readCertificate(der: Buffer): Certificate {
     publicKey: guard('key', 'Cannot read the public key', () => {
       return createPublicKey({ key: info, format: 'der', type: 'spki' })
     }),
+    version,
+    signed,
   }
 }
 

@@ -2,10 +2,9 @@
  * Whether a certificate can be trusted: a way from it over intermediates to a root, every step signed, in time and
  * allowed. Name constraints and revocation are not supported; a certificate that demands the former is refused.
  */
-import { X509Certificate } from 'node:crypto'
-
 import type { Certificate } from './certificate.ts'
-import { guard, X509Error } from './error.ts'
+import { X509Error } from './error.ts'
+import { isSignatureValid } from './signature.ts'
 import type { Usage } from './usage.ts'
 
 export interface Trust {
@@ -64,7 +63,7 @@ function findProblem(issuer: Certificate, below: readonly Certificate[], trust: 
   try {
     checkSignature(below.at(-1), issuer)
     checkOne(issuer, trust)
-    checkAuthority(issuer, below)
+    checkAuthority(issuer, below, trust)
     return undefined
   } catch (error) {
     if (error instanceof X509Error) return error
@@ -79,17 +78,15 @@ function mayBeIssuer(child: Certificate, issuer: Certificate): boolean {
 }
 
 function checkSignature(child: Certificate | undefined, issuer: Certificate): void {
-  // node:crypto checks certificate signatures of every algorithm OpenSSL knows.
-  const fits = guard('signature', 'Cannot check the signature', () => {
-    return child !== undefined && new X509Certificate(child.der).verify(issuer.publicKey)
-  })
-  if (fits) return
+  if (child !== undefined && isSignatureValid(child.signed, issuer.publicKey, 'certificate')) return
   throw new X509Error('signature', `The certificate was not signed by "${issuer.subject.commonName}"`)
 }
 
-function checkAuthority(issuer: Certificate, below: readonly Certificate[]): void {
+function checkAuthority(issuer: Certificate, below: readonly Certificate[], trust: Trust): void {
   const who = `Authority "${issuer.subject.commonName}"`
-  if (!issuer.isAuthority) throw new X509Error('untrusted', `${who} may not sign certificates`)
+  // Roots older than the constraints say nothing of them; that they are roots says it.
+  const isOldRoot = issuer.version < 3 && !issuer.isConstrained && trust.roots.includes(issuer)
+  if (!issuer.isAuthority && !isOldRoot) throw new X509Error('untrusted', `${who} may not sign certificates`)
   if (hasKeyUsage(issuer) && !issuer.usages.includes('cert sign')) {
     throw new X509Error('untrusted', `${who} may not use its key to sign certificates`)
   }

@@ -22,6 +22,8 @@ export interface Extensions {
   readonly names: AlternativeNames
   /** Key usages and extended key usages by name; an extended usage without a name by its identifier. */
   readonly usages: readonly string[]
+  /** Whether there are basic constraints, without which nothing is said about the next two. */
+  readonly isConstrained: boolean
   /** True when it may sign other certificates. */
   readonly isAuthority: boolean
   /** How many authorities may follow below it; absent means no limit. */
@@ -84,15 +86,15 @@ export function keyIdOf(publicKeyInfo: Buffer): Buffer {
 /** More extensions than any certificate has. */
 const MAX_EXTENSIONS = 64
 
-/** Reads a SEQUENCE of extensions; `undefined` stands for none. A repeated extension is refused. */
-export function readExtensions(found: DerElement | undefined): Extensions {
+/** Reads extensions. A repeated one is refused. */
+export function readExtensions(list: readonly DerElement[]): Extensions {
   const state: Mutable<Extensions> = {
     names: { dns: [], ips: [], uris: [], emails: [] },
     usages: [],
+    isConstrained: false,
     isAuthority: false,
     unknownCritical: [],
   }
-  const list = found === undefined ? [] : asn1.expectTag(found, asn1.TAG.sequence, 'Extensions').children()
   if (list.length > MAX_EXTENSIONS) throw new X509Error('malformed', `There are more than ${MAX_EXTENSIONS} extensions`)
   const seen = new Set<string>()
   for (const one of list) {
@@ -140,6 +142,7 @@ function readOne(state: Mutable<Extensions>, found: { oid: string; critical: boo
 function readBasicConstraints(state: Mutable<Extensions>, found: DerElement): void {
   const parts = found.children()
   const authority = parts[0]?.tag === asn1.TAG.boolean ? asn1.readBoolean(parts.shift()) : false
+  state.isConstrained = true
   state.isAuthority = authority
   if (authority && parts[0] !== undefined) state.pathLength = asn1.readSmallInteger(parts[0])
 }

@@ -1,8 +1,7 @@
-/** Key pairs: making them, reading and writing them as PEM, signing with them. All cryptography is node:crypto's. */
+/** Key pairs: making them, reading and writing them as PEM. All cryptography is node:crypto's. */
 import type { KeyObject } from 'node:crypto'
-import { createPrivateKey, createPublicKey, generateKeyPair, generateKeyPairSync, sign, verify } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPair, generateKeyPairSync } from 'node:crypto'
 
-import * as asn1 from '../asn1.ts'
 import { guard, X509Error } from './error.ts'
 import { parsePem } from './pem.ts'
 
@@ -77,25 +76,8 @@ export function isSameKey(a: KeyObject, b: KeyObject): boolean {
   return publicKeyDer(a).equals(publicKeyDer(b))
 }
 
-interface SignatureAlgorithm {
-  readonly oid: string
-  readonly keyType: 'rsa' | 'ec' | 'ed25519'
-  /** Absent for Ed25519, which hashes on its own. */
-  readonly hash: string | null
-}
-
-/** SHA-1 and MD5 are missing on purpose, and RSA-PSS, which nobody uses for certificate requests. */
-const ALGORITHMS: readonly SignatureAlgorithm[] = [
-  { oid: '1.2.840.10045.4.3.2', keyType: 'ec', hash: 'sha256' },
-  { oid: '1.2.840.10045.4.3.3', keyType: 'ec', hash: 'sha384' },
-  { oid: '1.2.840.10045.4.3.4', keyType: 'ec', hash: 'sha512' },
-  { oid: '1.2.840.113549.1.1.11', keyType: 'rsa', hash: 'sha256' },
-  { oid: '1.2.840.113549.1.1.12', keyType: 'rsa', hash: 'sha384' },
-  { oid: '1.2.840.113549.1.1.13', keyType: 'rsa', hash: 'sha512' },
-  { oid: '1.3.101.112', keyType: 'ed25519', hash: null },
-]
-
-const CURVE_HASHES: ReadonlyMap<string, string> = new Map([
+/** The hash that fits each curve. */
+export const CURVE_HASHES: ReadonlyMap<string, string> = new Map([
   ['prime256v1', 'sha256'],
   ['secp384r1', 'sha384'],
   ['secp521r1', 'sha512'],
@@ -112,38 +94,4 @@ export function checkKey(key: KeyObject): void {
   if (key.asymmetricKeyType === 'ec' && CURVE_HASHES.has(namedCurve)) return
   const kind = `${key.asymmetricKeyType} ${namedCurve || modulusLength || ''}`.trim()
   throw new X509Error('key', `Keys of kind "${kind}" are not accepted; use P-256, Ed25519 or RSA from 2048 bits`)
-}
-
-function algorithmFor(key: KeyObject): SignatureAlgorithm {
-  checkKey(key)
-  const curve = key.asymmetricKeyDetails?.namedCurve ?? ''
-  const hash = key.asymmetricKeyType === 'ec' ? CURVE_HASHES.get(curve) : 'sha256'
-  const found = ALGORITHMS.find(
-    (one) => one.keyType === key.asymmetricKeyType && (one.hash === null || one.hash === hash),
-  )
-  if (found === undefined) throw new X509Error('key', `Cannot sign with a key of kind "${key.asymmetricKeyType}"`)
-  return found
-}
-
-/** The AlgorithmIdentifier a signature with this key will carry. */
-export function signatureAlgorithm(key: KeyObject): Buffer {
-  const { oid, keyType } = algorithmFor(key)
-  return keyType === 'rsa' ? asn1.sequence(asn1.oid(oid), asn1.nothing()) : asn1.sequence(asn1.oid(oid))
-}
-
-/** `SEQUENCE { body, algorithm, signature }`: the frame that certificates and requests share. */
-export function encodeSigned(body: Buffer, key: KeyObject): Buffer {
-  const signature = sign(algorithmFor(key).hash, body, key)
-  return asn1.sequence(body, signatureAlgorithm(key), asn1.bitString(signature))
-}
-
-/** Whether `signature` over `body` was made with the private half of `key` by the algorithm called `oid`. */
-export function isSignatureValid(signed: { body: Buffer; oid: string; signature: Buffer }, key: KeyObject): boolean {
-  const algorithm = ALGORITHMS.find(({ oid }) => oid === signed.oid)
-  if (algorithm === undefined)
-    throw new X509Error('unsupported', `Signatures by algorithm ${signed.oid} are not supported`)
-  if (algorithm.keyType !== key.asymmetricKeyType) return false
-  return guard('signature', 'Cannot check the signature', () => {
-    return verify(algorithm.hash, signed.body, key, signed.signature)
-  })
 }

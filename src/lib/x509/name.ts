@@ -102,10 +102,15 @@ function asciiName(number: number, text: string): Buffer {
   return asn1.element(asn1.contextTag(number, false), Buffer.from(text))
 }
 
+/** Far more than any real certificate has; each costs whoever looks at them. */
+const MAX_NAMES = 1000
+
 /** Kinds that nothing here uses (directory names, registered identifiers, …) are skipped. */
-export function readAlternativeNames(found: DerElement): AlternativeNames {
+export function readAlternativeNames(element: DerElement): AlternativeNames {
   const names = { dns: [] as string[], ips: [] as string[], uris: [] as string[], emails: [] as string[] }
-  for (const name of asn1.expectTag(found, asn1.TAG.sequence, 'Alternative names').children()) {
+  const found = asn1.expectTag(element, asn1.TAG.sequence, 'Alternative names').children()
+  if (found.length > MAX_NAMES) throw new X509Error('malformed', `There are more than ${MAX_NAMES} alternative names`)
+  for (const name of found) {
     if (name.tag === asn1.contextTag(GENERAL_NAME.dns, false)) names.dns.push(asn1.readAscii(name))
     else if (name.tag === asn1.contextTag(GENERAL_NAME.email, false)) names.emails.push(asn1.readAscii(name))
     else if (name.tag === asn1.contextTag(GENERAL_NAME.uri, false)) names.uris.push(asn1.readAscii(name))

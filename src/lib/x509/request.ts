@@ -6,10 +6,11 @@ import * as asn1 from '../asn1.ts'
 import { guard, X509Error } from './error.ts'
 import type { Extensions } from './extension.ts'
 import { encodeRequestedExtensions, readExtensions } from './extension.ts'
-import { encodeSigned, isSignatureValid, publicKeyDer } from './key.ts'
+import { publicKeyDer } from './key.ts'
 import type { AlternativeNames, Name, NameParts } from './name.ts'
 import { encodeName, nameOf, readName } from './name.ts'
 import { encodePem, parsePem } from './pem.ts'
+import { encodeSigned, isSignatureValid, readSigned, type Signed } from './signature.ts'
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14'
 const REQUEST_LABEL = 'CERTIFICATE REQUEST'
@@ -22,7 +23,7 @@ export interface CertificateRequest extends Extensions {
   readonly pem: string
   readonly subject: Name
   readonly publicKey: KeyObject
-  readonly signed: { readonly body: Buffer; readonly oid: string; readonly signature: Buffer }
+  readonly signed: Signed
 }
 
 export interface RequestPlan extends NameParts {
@@ -65,37 +66,47 @@ export function parseRequest(input: Buffer | string): CertificateRequest {
 const MAX_REQUEST_BYTES = 256 << 10
 
 function readRequest(der: Buffer): CertificateRequest {
-  const outer = asn1.expectTag(asn1.readDer(der, MAX_REQUEST_BYTES), asn1.TAG.sequence, 'Request').children()
-  const body = asn1.expectTag(outer[0], asn1.TAG.sequence, 'Body')
-  const algorithm = asn1.expectTag(outer[1], asn1.TAG.sequence, 'Signature algorithm').children()
-  const [version, subject, keyInfo, attributes] = body.children()
+  const signed = readSigned(der, MAX_REQUEST_BYTES, 'Request')
+  const [version, subject, keyInfo, attributes] = signed.body.children()
   if (asn1.readSmallInteger(version) !== 0) throw new X509Error('unsupported', 'Only version 1 requests are supported')
   const info = asn1.expectTag(keyInfo, asn1.TAG.sequence, 'Public key').raw
   return {
-    ...readExtensions(findWishes(attributes)),
+    ...readExtensions(readWishes(attributes)),
     der,
     pem: encodePem(REQUEST_LABEL, der),
     subject: readName(subject),
     publicKey: guard('key', 'Cannot read the public key', () => {
       return createPublicKey({ key: info, format: 'der', type: 'spki' })
     }),
-    signed: { body: body.raw, oid: asn1.readOid(algorithm[0]), signature: asn1.readBitString(outer[2]) },
+    signed,
   }
 }
 
-function findWishes(attributes: asn1.DerElement | undefined): asn1.DerElement | undefined {
-  if (attributes === undefined) return undefined
-  for (const attribute of asn1.expectTag(attributes, asn1.contextTag(0), 'Attributes').children()) {
+/** Of every attribute that asks for extensions: as many as there are, as Go reads them. What does not parse is no attribute. */
+function readWishes(attributes: asn1.DerElement | undefined): asn1.DerElement[] {
+  if (attributes === undefined) return []
+  const found = asn1.expectTag(attributes, asn1.contextTag(0), 'Attributes').children()
+  return found.flatMap((attribute) => {
+    const wishes = valueOf(attribute, EXTENSION_REQUEST)
+    return wishes === undefined ? [] : asn1.expectTag(wishes, asn1.TAG.sequence, 'Extensions').children()
+  })
+}
+
+/** The first value of an attribute with this identifier. */
+function valueOf(attribute: asn1.DerElement, wanted: string): asn1.DerElement | undefined {
+  try {
     const [oid, values] = asn1.expectTag(attribute, asn1.TAG.sequence, 'Attribute').children()
-    if (asn1.readOid(oid) !== EXTENSION_REQUEST) continue
-    return asn1.expectTag(values, asn1.TAG.set, 'Requested extensions').children()[0]
+    const [first] = asn1.expectTag(values, asn1.TAG.set, 'Values').children()
+    return asn1.readOid(oid) === wanted ? first : undefined
+  } catch (error) {
+    if (error instanceof asn1.Asn1Error) return undefined
+    throw error
   }
-  return undefined
 }
 
 /** Throws unless whoever made the request holds the private half of its key. */
 export function verifyRequest(request: CertificateRequest): void {
-  if (!isSignatureValid(request.signed, request.publicKey)) {
+  if (!isSignatureValid(request.signed, request.publicKey, 'request')) {
     throw new X509Error('signature', 'The signature of the certificate request does not fit its key')
   }
 }

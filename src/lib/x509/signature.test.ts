@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { constants, type KeyObject, sign } from 'node:crypto'
+import { describe, it } from 'node:test'
+
+import * as asn1 from '../asn1.ts'
+import { createVirtualClock } from '../clock.ts'
+import { createSeededRandom } from '../random.ts'
+import { createAuthority } from './authority.ts'
+import { type Certificate, parseCertificate } from './certificate.ts'
+import { verifyChain } from './chain.ts'
+import { createKey, generateKey, publicKeyDer } from './key.ts'
+import { encodeAlternativeNames, encodeName, nameOf } from './name.ts'
+import { parseRequest, verifyRequest } from './request.ts'
+
+const tools = { clock: createVirtualClock(), random: createSeededRandom(3) }
+const rsa = await generateKey('rsa-2048')
+const ec = createKey()
+const root = createAuthority({ commonName: 'root', key: rsa }, tools)
+const ecRoot = createAuthority({ commonName: 'root', key: ec }, tools)
+
+interface Method {
+  readonly name: string
+  readonly oid: string
+  readonly hash: string
+  readonly key: KeyObject
+  readonly parameters?: Buffer
+  readonly isPss?: boolean
+}
+
+const RSA = '1.2.840.113549.1.1'
+const pss = (hash: string, digest: string, saltBytes: number): Method => {
+  const id = asn1.sequence(asn1.oid(digest), asn1.nothing())
+  const parameters = asn1.sequence(
+    asn1.element(asn1.contextTag(0), id),
+    asn1.element(asn1.contextTag(1), asn1.sequence(asn1.oid(`${RSA}.8`), id)),
+    asn1.element(asn1.contextTag(2), asn1.integer(saltBytes)),
+  )
+  return { name: `RSA-PSS ${hash} ${saltBytes}`, oid: `${RSA}.10`, hash, key: rsa, parameters, isPss: true }
+}
+
+const GOOD: readonly Method[] = [
+  { name: 'SHA256-RSA', oid: `${RSA}.11`, hash: 'sha256', key: rsa },
+  { name: 'SHA512-RSA', oid: `${RSA}.13`, hash: 'sha512', key: rsa },
+  { name: 'ECDSA-SHA384', oid: '1.2.840.10045.4.3.3', hash: 'sha384', key: ec },
+  pss('sha256', '2.16.840.1.101.3.4.2.1', 32),
+  pss('sha512', '2.16.840.1.101.3.4.2.3', 64),
+]
+const SHA1: readonly Method[] = [
+  { name: 'SHA1-RSA', oid: `${RSA}.5`, hash: 'sha1', key: rsa },
+  { name: 'SHA1-RSA', oid: '1.3.14.3.2.29', hash: 'sha1', key: rsa },
+  { name: 'ECDSA-SHA1', oid: '1.2.840.10045.4.1', hash: 'sha1', key: ec },
+]
+const MD5: Method = { name: 'MD5-RSA', oid: `${RSA}.4`, hash: 'md5', key: rsa }
+const UNKNOWN: readonly Method[] = [
+  pss('sha1', '1.3.14.3.2.26', 20),
+  pss('sha256', '2.16.840.1.101.3.4.2.1', 20),
+  { name: 'SHA224-RSA', oid: `${RSA}.14`, hash: 'sha224', key: rsa },
+]
+
+function algorithmOf({ oid, key, parameters }: Method): Buffer {
+  const usual = key.asymmetricKeyType === 'rsa' ? [asn1.nothing()] : []
+  return asn1.sequence(asn1.oid(oid), ...(parameters === undefined ? usual : [parameters]))
+}
+
+function frame(body: Buffer, method: Method): Buffer {
+  const padding = constants.RSA_PKCS1_PSS_PADDING
+  const saltLength = constants.RSA_PSS_SALTLEN_DIGEST
+  const how = method.isPss === true ? { key: method.key, padding, saltLength } : method.key
+  return asn1.sequence(body, algorithmOf(method), asn1.bitString(sign(method.hash, body, how)))
+}
+
+/** The same certificate, signed again by this method. */
+function resign(certificate: Certificate, method: Method): Certificate {
+  const fields = certificate.signed.body.children().map(({ raw }) => raw)
+  fields[2] = algorithmOf(method)
+  return parseCertificate(frame(asn1.sequence(...fields), method))
+}
+
+function issue(method: Method): Certificate {
+  const authority = method.key === rsa ? root : ecRoot
+  return resign(authority.issue({ commonName: 'alice', purpose: 'client' }).certificate, method)
+}
+
+const trust = {
+  roots: [root.certificate, ecRoot.certificate],
+  nowMs: tools.clock.now(),
+  usage: 'client auth' as const,
+}
+
+/** A request with these attributes. */
+function requestBy(method: Method, ...attributes: readonly Buffer[]): Buffer {
+  const list = asn1.element(asn1.contextTag(0), ...attributes)
+  const subject = encodeName(nameOf({ commonName: 'alice' }))
+  return frame(asn1.sequence(asn1.integer(0), subject, publicKeyDer(method.key), list), method)
+}
+
+const extensionRequest = (...extensions: readonly Buffer[]): Buffer =>
+  asn1.sequence(asn1.oid('1.2.840.113549.1.9.14'), asn1.setOf(asn1.sequence(...extensions)))
+const namesExtension = (...dns: readonly string[]): Buffer =>
+  asn1.sequence(asn1.oid('2.5.29.17'), asn1.octetString(encodeAlternativeNames({ dns }) ?? Buffer.alloc(0)))
+const usageExtension = asn1.sequence(asn1.oid('2.5.29.15'), asn1.octetString(asn1.flagBits([0])))
+
+describe('signatures on certificates', () => {
+  for (const method of GOOD) {
+    it(`by ${method.name} are believed`, () => {
+      const alice = issue(method)
+      assert.equal(verifyChain(alice, trust).length, 2)
+      const forged = { ...alice, signed: { ...alice.signed, body: issue(method).signed.body } }
+      assert.throws(() => verifyChain(forged, trust), { code: 'signature' })
+    })
+  }
+
+  for (const method of [...SHA1, MD5]) {
+    it(`by ${method.name} (${method.oid}) are not, on a leaf or between`, () => {
+      const insecure = { message: `x509: cannot verify signature: insecure algorithm ${method.name}` }
+      assert.throws(() => verifyChain(issue(method), trust), insecure)
+      const authority = method.key === rsa ? root : ecRoot
+      const key = createKey()
+      const made = authority.issue({ commonName: 'middle', purpose: 'authority', key }).certificate
+      const middle = createAuthority({ commonName: 'middle', key }, tools).issue({ commonName: 'b', purpose: 'client' })
+      assert.equal(verifyChain(middle.certificate, { ...trust, intermediates: [made] }).length, 3)
+      const intermediates = [resign(made, method)]
+      assert.throws(() => verifyChain(middle.certificate, { ...trust, intermediates }), insecure)
+    })
+  }
+
+  for (const method of UNKNOWN) {
+    it(`by ${method.name} are not`, () => {
+      assert.throws(() => verifyChain(issue(method), trust), /algorithm unimplemented/)
+    })
+  }
+
+  it('of a root by itself are not looked at', () => {
+    const roots = [resign(root.certificate, MD5)]
+    const alice = root.issue({ commonName: 'alice', purpose: 'client' }).certificate
+    assert.equal(verifyChain(alice, { ...trust, roots }).length, 2)
+  })
+
+  it('that name one algorithm inside and another outside are refused', () => {
+    const [good, md5] = [issue(GOOD[0]!), issue(MD5)]
+    const mixed = asn1.sequence(good.signed.body.raw, md5.signed.algorithm.raw, asn1.bitString(good.signed.signature))
+    assert.throws(() => parseCertificate(mixed), /inner and outer signature algorithm identifiers don't match/)
+  })
+})
+
+describe('authorities without basic constraints', () => {
+  const alice = root.issue({ commonName: 'alice', purpose: 'client' }).certificate
+  /** The root as it was written before there were extensions, or with version 3 and none. */
+  const bare = (version: 1 | 3): Certificate => {
+    const [versionField, ...fields] = root.certificate.signed.body.children().map(({ raw }) => raw)
+    const kept = fields.slice(0, -1)
+    const body = version === 1 ? asn1.sequence(...kept) : asn1.sequence(versionField!, ...kept)
+    return parseCertificate(frame(body, GOOD[0]!))
+  }
+
+  it('are good as roots when they are of version 1, which has no extensions', () => {
+    assert.equal(bare(1).version, 1)
+    assert.equal(verifyChain(alice, { ...trust, roots: [bare(1)] }).length, 2)
+  })
+
+  it('are not when they could have said so', () => {
+    assert.throws(() => verifyChain(alice, { ...trust, roots: [bare(3)] }), /may not sign certificates/)
+  })
+
+  it('are not between a leaf and a root', () => {
+    const key = createKey()
+    const top = createAuthority({ commonName: 'top', key }, tools)
+    const old = bare(1)
+    const [serial, , , ...rest] = old.signed.body.children().map(({ raw }) => raw)
+    const by: Method = { name: 'top', oid: '1.2.840.10045.4.3.2', hash: 'sha256', key }
+    const body = asn1.sequence(serial!, algorithmOf(by), top.certificate.subjectDer, ...rest)
+    const middle = parseCertificate(frame(body, by))
+    const through = { ...trust, roots: [top.certificate], intermediates: [middle] }
+    assert.throws(() => verifyChain(alice, through), /may not sign certificates/)
+  })
+})
+
+describe('requests', () => {
+  it('may be signed by SHA-1, which their own key made; not by MD5', () => {
+    for (const method of [...GOOD, ...SHA1]) verifyRequest(parseRequest(requestBy(method)))
+    assert.throws(() => verifyRequest(parseRequest(requestBy(MD5))), /insecure algorithm MD5-RSA/)
+  })
+
+  it('are read with every attribute that asks for extensions', () => {
+    const attributes = [extensionRequest(usageExtension), extensionRequest(namesExtension('a', 'b'))]
+    const { names, usages } = parseRequest(requestBy(GOOD[0]!, ...attributes))
+    assert.deepEqual([names.dns, usages], [['a', 'b'], ['digital signature']])
+  })
+
+  it('that ask for one extension twice are refused, in one attribute or in two', () => {
+    const twice = [namesExtension('a'), namesExtension('b')] as const
+    for (const attributes of [[extensionRequest(...twice)], twice.map((one) => extensionRequest(one))]) {
+      assert.throws(() => parseRequest(requestBy(GOOD[0]!, ...attributes)), /twice/)
+    }
+  })
+
+  it('are read past attributes that are none', () => {
+    const odd = [asn1.integer(7), asn1.sequence(asn1.oid('1.2.3'), asn1.utf8String('x')), asn1.sequence()]
+    const { names } = parseRequest(requestBy(GOOD[0]!, ...odd, extensionRequest(namesExtension('a'))))
+    assert.deepEqual(names.dns, ['a'])
+  })
+
+  it('ask for a thousand names at most', () => {
+    const named = (count: number): Buffer => {
+      const dns = Array.from({ length: count }, (_, index) => `n${index}`)
+      return requestBy(GOOD[0]!, extensionRequest(namesExtension(...dns)))
+    }
+    assert.equal(parseRequest(named(1000)).names.dns.length, 1000)
+    assert.throws(() => parseRequest(named(1001)), /more than 1000 alternative names/)
+  })
+})
