@@ -46,14 +46,14 @@ function issue(by: Signer | undefined, wish: CertificateWish): Signer & { certif
 const authority = (name: string): Signer & { certificate: Certificate } =>
   issue(undefined, { subject: nameOf({ commonName: name }), isAuthority: true, untilMs: clock0.now() + 100 * DAY })
 
-function exchangeWith(chain: readonly Certificate[], rawHeaders: readonly string[] = []): Exchange {
+function exchangeWith(chain: readonly Certificate[], rawHeaders: readonly string[] = [], isTrusted = true): Exchange {
   const [leaf] = chain
   const peer = {
     address: '127.0.0.1',
     port: 1,
     isEncrypted: true,
     serverName: undefined,
-    isTrusted: false,
+    isTrusted,
     certificate: leaf === undefined ? undefined : new X509Certificate(leaf.der),
     chain: () => chain.map(({ der }) => der),
   }
@@ -140,6 +140,28 @@ describe('client certificates', () => {
     assert.equal(authenticate(exchange)?.name, 'x')
     await clock.advance(61_000)
     assert.throws(() => authenticate(exchange), /expired/)
+  })
+})
+
+describe('client certificates that TLS did not find good', () => {
+  const { certificate } = issue(clients, {})
+
+  it('are refused, now and later', async () => {
+    const clock = createVirtualClock(clock0.now())
+    const authenticate = createClientCertAuthenticator({ clock, authorities: () => roots })
+    const exchange = exchangeWith([certificate], [], false)
+    assert.throws(() => authenticate(exchange), /not found good in the TLS handshake/)
+    await clock.advance(60_000)
+    assert.throws(() => authenticate(exchange), /not found good in the TLS handshake/)
+  })
+
+  it('are good once their authority is trusted, which TLS could not know', () => {
+    let trusted: readonly Certificate[] = [proxies.certificate]
+    const authenticate = createClientCertAuthenticator({ clock: clock0, authorities: () => trusted })
+    const exchange = exchangeWith([certificate], [], false)
+    assert.throws(() => authenticate(exchange), /unknown authority/)
+    trusted = roots
+    assert.equal(authenticate(exchange)?.name, 'x')
   })
 })
 

@@ -1,6 +1,7 @@
 /**
  * The certificate of a connection, verified against authorities of ours. A connection is looked at once: what was found
- * holds until a certificate on the way expires or the authorities change.
+ * holds until a certificate on the way expires or the authorities change. TLS must have found it good as well: two that
+ * have to agree are harder to fool than one.
  */
 import type { Clock } from '#lib/clock.ts'
 import type { Peer } from '#lib/http/exchange.ts'
@@ -21,6 +22,8 @@ export type VerifyPeer = (peer: Peer) => Certificate | undefined
 
 interface Finding {
   readonly authorities: readonly Certificate[]
+  /** Those in force when the client connected, which TLS judged by; of any others its verdict says nothing. */
+  readonly judgedBy: readonly Certificate[]
   readonly validUntilMs: number
   readonly outcome: Certificate | CredentialError
 }
@@ -36,7 +39,7 @@ export function createPeerVerifier({ clock, authorities }: PeerVerifierOptions):
     const nowMs = clock.now()
     let finding = findings.get(peer)
     if (finding === undefined || finding.authorities !== roots || nowMs > finding.validUntilMs) {
-      finding = examine(peer, roots, nowMs)
+      finding = examine(peer, { authorities: roots, judgedBy: finding?.judgedBy ?? roots }, nowMs)
       findings.set(peer, finding)
     }
     if (finding.outcome instanceof CredentialError) throw finding.outcome
@@ -44,19 +47,22 @@ export function createPeerVerifier({ clock, authorities }: PeerVerifierOptions):
   }
 }
 
-function examine(peer: Peer, authorities: readonly Certificate[], nowMs: number): Finding {
+function examine(peer: Peer, by: Pick<Finding, 'authorities' | 'judgedBy'>, nowMs: number): Finding {
   try {
     const [leafDer, ...others] = peer.chain()
     if (leafDer === undefined) throw new X509Error('malformed', 'The certificate could not be read')
     const leaf = parseCertificate(leafDer)
     const intermediates = others.flatMap(readable)
-    const chain = verifyChain(leaf, { roots: authorities, intermediates, nowMs, usage: 'client auth' })
+    const chain = verifyChain(leaf, { roots: by.authorities, intermediates, nowMs, usage: 'client auth' })
+    if (by.authorities === by.judgedBy && !peer.isTrusted) {
+      throw new X509Error('untrusted', 'The certificate was not found good in the TLS handshake')
+    }
     const validUntilMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs))
-    return { authorities, validUntilMs, outcome: leaf }
+    return { ...by, validUntilMs, outcome: leaf }
   } catch (cause) {
     if (!(cause instanceof X509Error)) throw cause
     const outcome = new CredentialError(`verifying certificate failed: ${cause.message}`, { cause })
-    return { authorities, validUntilMs: nowMs + REFUSAL_MS, outcome }
+    return { ...by, validUntilMs: nowMs + REFUSAL_MS, outcome }
   }
 }
 

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
 import type { Peer } from './exchange.ts'
+import type { PeerChains } from './peer-chains.ts'
 
 /** An established connection, after its TLS handshake. */
 export interface Connection {
@@ -23,12 +24,21 @@ export interface Connection {
   readonly streams: Set<ServerHttp2Stream>
 }
 
-export function createConnection(socket: Socket): Connection {
-  return { peer: createPeer(socket), socket, active: 0, resets: 0, resetMs: 0, openedNow: 0, streams: new Set() }
+export function createConnection(socket: Socket, chains: PeerChains): Connection {
+  return {
+    peer: createPeer(socket, chains),
+    socket,
+    active: 0,
+    resets: 0,
+    resetMs: 0,
+    openedNow: 0,
+    streams: new Set(),
+  }
 }
 
-function createPeer(socket: Socket): Peer {
+function createPeer(socket: Socket, chains: PeerChains): Peer {
   const tls = socket instanceof TLSSocket ? socket : undefined
+  if (tls !== undefined) chains.remember(tls)
   let certificate: X509Certificate | undefined
   let isRead = false
   return {
@@ -45,28 +55,13 @@ function createPeer(socket: Socket): Peer {
       }
       return certificate
     },
-    chain: () => (tls === undefined ? [] : readChain(tls)),
+    chain: () => (tls === undefined ? [] : chains.read(tls)),
   }
 }
 
 /** IPv4 clients of a socket that listens on `::` look like IPv6 ones. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
-}
-
-/** Longer chains than this are nobody's real one. */
-const MAX_CHAIN = 10
-
-function readChain(socket: TLSSocket): Buffer[] {
-  const out: Buffer[] = []
-  let found = socket.getPeerCertificate(true)
-  // The last one is its own issuer; `raw` is missing when the client showed no certificate at all.
-  while (out.length < MAX_CHAIN && (found as { raw?: Buffer }).raw !== undefined) {
-    out.push(found.raw)
-    if (found.issuerCertificate === undefined || found.issuerCertificate === found) break
-    found = found.issuerCertificate
-  }
-  return out
 }
 
 export interface AdmissionLimits {

@@ -19,6 +19,7 @@ import type { Exchange } from './exchange.ts'
 import type { BoundAddress, ListenAddress } from './listen.ts'
 import { listen } from './listen.ts'
 import { http } from './node-http.ts'
+import { PeerChains } from './peer-chains.ts'
 import { resetStream } from './reset.ts'
 import type { HttpLimits, ServerContext } from './server-context.ts'
 import { createServerContext, DEFAULT_LIMITS } from './server-context.ts'
@@ -113,6 +114,7 @@ interface State {
   readonly limits: HttpLimits
   readonly context: ServerContext
   readonly admission: Admission
+  readonly chains: PeerChains
   readonly draining: AbortController
   /** Streams that wait their turn; see `serveLater`. */
   readonly later: (() => void)[]
@@ -137,6 +139,7 @@ function createState(options: HttpServerOptions): State {
     limits,
     context,
     admission,
+    chains: new PeerChains(),
     draining,
     later: [],
     isEnding: false,
@@ -146,7 +149,7 @@ function createState(options: HttpServerOptions): State {
 }
 
 function track(state: State, socket: Socket): Connection {
-  const connection = createConnection(socket)
+  const connection = createConnection(socket, state.chains)
   state.bySocket.set(socket, connection)
   socket.on('error', () => undefined)
   socket.on('close', () => state.bySocket.delete(socket))

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { connect, type SecureVersion, type TLSSocket } from 'node:tls'
+
+import { realClock } from '../clock.ts'
+import { secureRandom } from '../random.ts'
+import { type Authority, createAuthority, type Issued, loadAuthority } from '../x509/authority.ts'
+import { parseCertificate } from '../x509/certificate.ts'
+import { verifyChain } from '../x509/chain.ts'
+import type { Peer } from './exchange.ts'
+import { createHttpServer } from './server.ts'
+
+const tools = { clock: realClock, random: secureRandom }
+const root = createAuthority({ commonName: 'root' }, tools)
+const serving = root.issue({ commonName: 'server', names: { ips: ['127.0.0.1'] }, purpose: 'server' })
+
+function below(authority: Authority, commonName: string): Authority {
+  const made = authority.issue({ commonName, purpose: 'authority' })
+  return loadAuthority({ certificate: made.certificatePem, key: made.keyPem }, tools)
+}
+
+/** A client with everything that lies between it and the root. */
+interface Client extends Pick<Issued, 'keyPem'> {
+  readonly pem: string
+}
+
+function clientOf(...ways: readonly Authority[]): Client {
+  const { certificatePem, keyPem } = ways[0]!.issue({ commonName: 'alice', purpose: 'client' })
+  return { pem: [certificatePem, ...ways.map((one) => one.certificatePem)].join(''), keyPem }
+}
+
+const seen: { isTrusted: boolean; sent: number; names: string[] }[] = []
+function note(peer: Peer): void {
+  const [leaf, ...intermediates] = peer.chain().map(parseCertificate)
+  assert.ok(leaf !== undefined)
+  const trust = { roots: [root.certificate], intermediates, nowMs: realClock.now(), usage: 'client auth' as const }
+  let names: string[] = []
+  try {
+    names = verifyChain(leaf, trust).map(({ subject }) => subject.commonName)
+  } catch {}
+  seen.push({ isTrusted: peer.isTrusted, sent: 1 + intermediates.length, names })
+}
+
+async function start(): Promise<number> {
+  const server = createHttpServer({
+    clock: realClock,
+    tls: { certificate: serving.certificatePem, key: serving.keyPem, clientAuthorities: [root.certificatePem] },
+    serve(exchange) {
+      note(exchange.peer)
+      exchange.respond(200, ['Connection', 'close'])
+    },
+  })
+  after(() => server.drain(0))
+  const bound = await server.listen({ host: '127.0.0.1', port: 0 })
+  assert.ok('port' in bound)
+  return bound.port
+}
+
+interface Visit {
+  readonly client: Client
+  readonly version: SecureVersion
+  readonly session?: Buffer | undefined
+  readonly isSilent?: boolean
+}
+
+/** Connects, asks unless it is to stay silent, and comes back with the session it may be resumed by. */
+async function visit(
+  port: number,
+  { client, version, session, isSilent }: Visit,
+): Promise<{ session: Buffer; isReused: boolean }> {
+  const socket: TLSSocket = connect({
+    host: '127.0.0.1',
+    port,
+    ca: root.certificatePem,
+    cert: client.pem,
+    key: client.keyPem,
+    minVersion: version,
+    maxVersion: version,
+    ...(session === undefined ? {} : { session }),
+  })
+  const next = Promise.withResolvers<Buffer>()
+  socket.on('session', next.resolve)
+  await new Promise((resolve, reject) => {
+    socket.once('secureConnect', resolve)
+    socket.once('error', reject)
+  })
+  const isReused = socket.isSessionReused()
+  const closed = new Promise((resolve) => void socket.once('close', resolve))
+  if (isSilent === true) await next.promise.then(() => socket.destroy())
+  else socket.resume().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await closed
+  return { session: isReused && session !== undefined ? session : await next.promise, isReused }
+}
+
+describe('the chain of a client', () => {
+  const middle = below(root, 'middle')
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    it(`is there after its session was resumed by ${version}`, async () => {
+      const port = await start()
+      const client = clientOf(below(middle, 'lowest'), middle)
+      const first = await visit(port, { client, version, isSilent: true })
+      seen.length = 0
+      for (let round = 0; round < 2; round++) {
+        const { isReused } = await visit(port, { client, version, session: first.session })
+        assert.equal(isReused, true)
+        assert.deepEqual(seen.pop(), { isTrusted: true, sent: 3, names: ['alice', 'lowest', 'middle', 'root'] })
+      }
+    })
+  }
+
+  it('is found among authorities of one name', async () => {
+    const port = await start()
+    const version = 'TLSv1.3'
+    const clients = [1, 2, 3].map(() => clientOf(below(root, 'same')))
+    const sessions = []
+    for (const client of clients) sessions.push((await visit(port, { client, version })).session)
+    for (const [index, client] of clients.entries()) {
+      assert.equal((await visit(port, { client, version, session: sessions[index] })).isReused, true)
+      assert.deepEqual(seen.pop()?.names, ['alice', 'same', 'root'])
+    }
+  })
+
+  it('is not completed for who does not send it', async () => {
+    const port = await start()
+    await visit(port, { client: clientOf(middle), version: 'TLSv1.3' })
+    const alone = middle.issue({ commonName: 'alice', purpose: 'client' })
+    await visit(port, { client: { pem: alone.certificatePem, keyPem: alone.keyPem }, version: 'TLSv1.3' })
+    assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
+  })
+
+  it('of strangers is not remembered', async () => {
+    const port = await start()
+    const version = 'TLSv1.3'
+    const client = clientOf(below(createAuthority({ commonName: 'other' }, tools), 'theirs'))
+    const { session } = await visit(port, { client, version })
+    assert.deepEqual(seen.pop(), { isTrusted: false, sent: 2, names: [] })
+    assert.equal((await visit(port, { client, version, session })).isReused, true)
+    assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
+  })
+})
