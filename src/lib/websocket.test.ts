@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect as connectNet } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { after, describe, it } from 'node:test'
 
 import { createVirtualClock, realClock } from './clock.ts'
@@ -210,6 +211,38 @@ describe('WebSocket', () => {
     await closing
     socket.destroy()
     mute.destroy()
+  })
+
+  it('answers pings, but not those of a peer that does not read', async () => {
+    let near: Duplex | undefined
+    const port = await start(async (exchange) => {
+      const upgrade = exchange.upgrade.bind(exchange)
+      exchange.upgrade = () => {
+        const upgraded = upgrade()
+        near = upgraded.socket
+        return upgraded
+      }
+      await echo(exchange)
+    }, true)
+    const peer = connectNet(port, '127.0.0.1')
+    cleanups.push(() => peer.destroy())
+    const key = Buffer.alloc(16).toString('base64')
+    peer.write(`GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`)
+    peer.write(`Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`)
+    const ping = Buffer.concat([Buffer.from([0x89, 0xfd, 0, 0, 0, 0]), Buffer.alloc(125, 'p')])
+    let got = Buffer.alloc(0)
+    const gather = (bytes: Buffer): void => void (got = Buffer.concat([got, bytes]))
+    peer.on('data', gather)
+    peer.write(ping)
+    await until(() => got.includes(Buffer.concat([Buffer.from([0x8a, 125]), Buffer.alloc(125, 'p')])))
+    peer.off('data', gather).pause()
+    const flood = Buffer.concat(Array.from({ length: 1000 }, () => ping))
+    let most = 0
+    for (let round = 0; round < 200; round++) {
+      if (!peer.write(flood)) await turns(20)
+      most = Math.max(most, near?.writableLength ?? 0)
+    }
+    assert.ok(most < 1 << 20, `${most} bytes of answers waited`)
   })
 
   it('keeps a peer that answers pings', async () => {

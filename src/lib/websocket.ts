@@ -82,6 +82,7 @@ export async function acceptWebSocket(exchange: Exchange, options: AcceptOptions
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    autoPong: false,
     maxPayload: options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
   })
   // Chosen and answered here: `ws` takes none that is not a token, and Kubernetes has one with a slash in it.
@@ -131,6 +132,7 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
     headers: options.headers ?? {},
     followRedirects: false,
     perMessageDeflate: false,
+    autoPong: false,
     maxPayload: options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
     rejectUnauthorized: tls.insecure !== true,
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
@@ -190,6 +192,10 @@ function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits): WebSocke
       inbox.finish(code)
       resolve({ code, reason: reason.toString() })
     })
+  })
+  // A peer that does not read gets no answer to each of its pings: the protocol asks for one to the last only.
+  raw.on('ping', (data) => {
+    if (raw.bufferedAmount <= MAX_BUFFERED_BYTES) raw.pong(data)
   })
   // 'close' follows and tells everybody.
   raw.on('error', () => undefined)

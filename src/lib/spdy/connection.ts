@@ -39,6 +39,16 @@ export interface SpdyOptions {
 /** How long a peer may take to say that it takes a stream. */
 const REPLY_TIMEOUT_MS = 30_000
 
+/**
+ * Frames of ours that may wait for the peer to read them. What it asks for (pings, streams to refuse) is answered at
+ * once, since waiting with the next frame until it reads would stop streams that have nothing to do with it; a peer that
+ * asks and never reads is given up, as Go's HTTP/2 server does, which has the number.
+ */
+const MAX_QUEUED_FRAMES = 10_000
+
+/** Streams a peer may have open: forwarding a port takes two for each connection. */
+const MAX_PEER_STREAMS = 4096
+
 const REFUSED = 3
 const CANCEL = 5
 
@@ -53,6 +63,7 @@ export class SpdyConnection {
   #nextId: number
   #nextPing: number
   #lastPeerId = 0
+  #queuedFrames = 0
   #isGone = false
   /** The peer said goodbye: what ends after that has ended in order. */
   #isLeaving = false
@@ -168,7 +179,8 @@ export class SpdyConnection {
   #opened(id: number, flags: number, headers: SpdyHeaders): void {
     const { onStream } = this.#options
     const isTheirs = id % 2 !== this.#nextId % 2 && id > this.#lastPeerId
-    if (!isTheirs || onStream === undefined || this.#isLeaving) return this.#reset(id, REFUSED)
+    const isRefused = onStream === undefined || this.#isLeaving || this.#streams.size >= MAX_PEER_STREAMS
+    if (!isTheirs || isRefused) return this.#reset(id, REFUSED)
     this.#lastPeerId = id
     const stream = new SpdyStream(id, headers, this.#output())
     this.#streams.set(id, stream)
@@ -217,6 +229,8 @@ export class SpdyConnection {
   }
 
   #send(frame: Buffer): void {
-    if (!this.#isGone && this.#socket.writable) this.#socket.write(frame)
+    if (this.#isGone || !this.#socket.writable) return
+    if (++this.#queuedFrames > MAX_QUEUED_FRAMES) return this.destroy()
+    this.#socket.write(frame, () => this.#queuedFrames--)
   }
 }

@@ -10,7 +10,7 @@ import { SpdyConnection, type SpdyOptions } from './connection.ts'
 import { DICTIONARY_ID, HEADER_DICTIONARY } from './dictionary.ts'
 import { controlFrame, dataHead, FrameParser, GOAWAY, PING, RST_STREAM, SYN_STREAM, words } from './frames.ts'
 import { HeaderReader, HeaderWriter } from './header-block.ts'
-import { SpdyError, type SpdyStream } from './stream.ts'
+import { SpdyError, SpdyStream } from './stream.ts'
 
 const clock = createVirtualClock()
 
@@ -225,6 +225,46 @@ describe('spdy connection', () => {
     }
     assert.deepEqual(kinds, [RST_STREAM, PING])
     client.destroy()
+  })
+
+  it('answers a peer that does not read so often, and then gives it up', async () => {
+    const [hostile, ours] = duplexPair()
+    const connection = new SpdyConnection(ours, { clock, role: 'server' })
+    // Twice as many as may wait, in one breath.
+    hostile.write(Buffer.concat(Array.from({ length: 20_000 }, () => controlFrame(PING, 0, words(1)))))
+    await connection.closed
+    assert.ok(ours.writableLength < 1 << 20, `${ours.writableLength} bytes waited`)
+  })
+
+  it('takes a bounded number of streams from a peer', async () => {
+    const [hostile, ours] = duplexPair()
+    const parser = new FrameParser()
+    let refused = 0
+    hostile.on('data', (bytes: Buffer) => {
+      for (const frame of parser.push(bytes)) if (frame.type === 'control' && frame.kind === RST_STREAM) refused++
+    })
+    let taken = 0
+    const connection = new SpdyConnection(ours, { clock, role: 'server', onStream: () => taken++ })
+    const writer = new HeaderWriter()
+    for (let id = 1; id < 2 * 4100; id += 2) {
+      hostile.write(controlFrame(SYN_STREAM, 0, Buffer.concat([words(id, 0), Buffer.alloc(2), writer.write([])])))
+    }
+    hostile.end()
+    await connection.closed
+    assert.deepEqual([taken, refused], [4096, 4])
+  })
+
+  it('stops reading when many small pieces wait', async () => {
+    const stream = new SpdyStream(1, TYPE, { send: () => Promise.resolve(), reset: () => undefined })
+    let came = 0
+    void (async () => {
+      for (; came < 20_000; came++) await stream.received(Buffer.alloc(1))
+    })()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.ok(came < 5000, `${came} pieces wait`)
+    let read = 0
+    for await (const piece of stream) if ((read += piece.length) === 20_000) break
+    assert.equal(came, 20_000)
   })
 
   it('pings a quiet peer as often as it is told', async () => {

@@ -25,6 +25,9 @@ export interface StreamOutput {
 /** Received bytes that may wait to be read before the connection waits too. */
 const MAX_WAITING_BYTES = 256 << 10
 
+/** What a piece costs beside its bytes, so that a flood of small ones counts too. */
+const OVERHEAD_BYTES = 64
+
 const EMPTY: Buffer = Buffer.alloc(0)
 
 /**
@@ -115,7 +118,7 @@ export class SpdyStream implements AsyncIterable<Buffer> {
   async received(data: Buffer): Promise<void> {
     if (this.#isFinished || this.#isAbandoned || data.length === 0) return
     this.#waiting.push(data)
-    this.#waitingBytes += data.length
+    this.#waitingBytes += data.length + OVERHEAD_BYTES
     this.#wake()
     if (this.#waitingBytes <= MAX_WAITING_BYTES) return
     await new Promise<void>((resolve) => {
@@ -153,7 +156,7 @@ export class SpdyStream implements AsyncIterable<Buffer> {
   }
 
   #took({ length }: Buffer): void {
-    this.#waitingBytes -= length
+    this.#waitingBytes -= length + OVERHEAD_BYTES
     if (this.#waitingBytes <= MAX_WAITING_BYTES / 2) this.#room()
   }
 
