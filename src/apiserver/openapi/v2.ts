@@ -30,7 +30,7 @@ interface Made {
 export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promise<Answer> | undefined {
   let made: Made | undefined
   const current = async (): Promise<Made> => {
-    const { describeDefinition } = await import('./descriptions/index.ts')
+    const { describeDefinition } = await import('./descriptions.ts')
     const kinds = options.groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
     const of = kinds.map(({ group, version, plural }) => `${group}/${version}/${plural}`).join(' ')
     made = made?.of === of ? made : make(options, kinds, of, describeDefinition)

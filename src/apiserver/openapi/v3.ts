@@ -36,7 +36,7 @@ export function createOpenApiV3(
     return made
   }
   const answer = async (call: Call, path: string): Promise<Answer> => {
-    const { describeDefinition } = await import('./descriptions/index.ts')
+    const { describeDefinition } = await import('./descriptions.ts')
     const sources = sourcesOf(options)
     if (path === '' || path === '/') return indexAnswer(sources, (one) => documentOf(one, describeDefinition))
     const source = sources.find(({ name }) => `/${name}` === path)

@@ -6,8 +6,8 @@ import { schemaFor, structFor } from '#apis/schemas.ts'
 import { tableNames } from '#apis/table-names.ts'
 import type { StructSchema } from '#meta/schema.ts'
 
-import { nameOf } from '../definitions.ts'
-import { describeDefinition, TABLES } from './index.ts'
+import { nameOf } from './definitions.ts'
+import { describeDefinition, type FieldTexts, TABLES } from './descriptions.ts'
 
 const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
 
@@ -51,13 +51,13 @@ describe('descriptions', () => {
     )
   })
 
-  for (const [home, table] of Object.entries(TABLES)) {
+  for (const [home, table] of TABLES) {
     it(`${home} names only types and fields that there are`, () => {
       const wrong = Object.entries(table).flatMap(([type, texts]) => {
         const structs = structsOf(type, home)
-        if (structs.length === 0) return [type]
+        if (structs.length === 0 || !Object.hasOwn(table, texts['...'] ?? type)) return [type]
         return Object.keys(texts)
-          .filter((field) => field !== '' && !structs.some(({ fields }) => fields.has(field)))
+          .filter((field) => field !== '' && field !== '...' && !structs.some(({ fields }) => fields.has(field)))
           .map((field) => `${type}.${field}`)
       })
       assert.deepEqual(wrong, [])
@@ -65,7 +65,8 @@ describe('descriptions', () => {
   }
 
   it('they are sentences', () => {
-    const texts = Object.values(TABLES).flatMap((table) => Object.values(table).flatMap((one) => Object.values(one)))
+    const own = ({ '...': _, ...texts }: FieldTexts): string[] => Object.values(texts)
+    const texts = [...TABLES.values()].flatMap((table) => Object.values(table).flatMap(own))
     assert.deepEqual(
       texts.filter((text) => !/^[A-Z*$/.].*\.$/.test(text) || text.length > 160),
       [],
@@ -82,8 +83,8 @@ describe('descriptions', () => {
 
   it('what else has a field called status, spec or kind says what it is', () => {
     const odd = [...tableNames.values()].flatMap((table) =>
-      Object.keys(TABLES).flatMap((home) =>
-        Object.entries(TABLES[home] ?? {}).flatMap(([type, texts]) => {
+      [...TABLES].flatMap(([home, types]) =>
+        Object.entries(types).flatMap(([type, texts]) => {
           try {
             const struct = structFor(table, type)
             const isObject = struct.fields.has('metadata') || /Options$|^API/.test(type)

@@ -1,0 +1,67 @@
+/**
+ * What `kubectl explain` says, for every kind served and its main fields. The texts are our own words, short, for people
+ * who ask; they are data: `descriptions/<package>.json`, by type, then by field as JSON spells it, `''` being the type
+ * itself and `'...'` another type that says the rest. Read when OpenAPI is first asked for: a server that nobody explains
+ * anything with does not carry them.
+ */
+import { readFileSync } from 'node:fs'
+
+export type FieldTexts = Readonly<Record<string, string>>
+type DescriptionTable = Readonly<Record<string, FieldTexts>>
+
+/** Packages without their version: the versions of a group differ in what they have, not in what it means. */
+const PACKAGES: readonly string[] = [
+  'io.k8s.api.admissionregistration',
+  'io.k8s.api.apiserverinternal',
+  'io.k8s.api.apps',
+  'io.k8s.api.authentication',
+  'io.k8s.api.authorization',
+  'io.k8s.api.autoscaling',
+  'io.k8s.api.batch',
+  'io.k8s.api.certificates',
+  'io.k8s.api.coordination',
+  'io.k8s.api.core',
+  'io.k8s.api.discovery',
+  'io.k8s.api.events',
+  'io.k8s.api.flowcontrol',
+  'io.k8s.api.networking',
+  'io.k8s.api.node',
+  'io.k8s.api.policy',
+  'io.k8s.api.rbac',
+  'io.k8s.api.resource',
+  'io.k8s.api.scheduling',
+  'io.k8s.api.storage',
+  'io.k8s.api.storagemigration',
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions',
+  'io.k8s.apimachinery.pkg.apis.meta',
+  'io.k8s.kube-aggregator.pkg.apis.apiregistration',
+]
+
+export const TABLES: ReadonlyMap<string, DescriptionTable> = new Map(
+  PACKAGES.map((home) => [home, read(home.slice(home.lastIndexOf('.') + 1))]),
+)
+
+/** Conditions and lists wherever they are, and any field that nothing better is said of. */
+const SHARED = read('shared')
+
+function read(name: string): DescriptionTable {
+  return JSON.parse(readFileSync(new URL(`./descriptions/${name}.json`, import.meta.url), 'utf8')) as DescriptionTable
+}
+
+/** The text for a definition (`io.k8s.api.core.v1.Pod`) or one of its fields. Empty where there is nothing to say. */
+export function describeDefinition(name: string, field = ''): string {
+  const [, home = '', type = ''] = /^(.*)\.[^.]+\.([^.]+)$/.exec(name) ?? []
+  const isList = type.endsWith('List')
+  const shared = isList ? 'list' : type.endsWith('Condition') ? 'condition' : ''
+  const known = textOf(TABLES.get(home) ?? {}, type, field) ?? textOf(SHARED, shared, field)
+  if (known !== undefined) return known
+  if (field === '') return isList ? `A list of objects of kind ${type.slice(0, -'List'.length)}.` : ''
+  return textOf(SHARED, 'any', field) ?? ''
+}
+
+function textOf(table: DescriptionTable, type: string, field: string): string | undefined {
+  const texts = Object.hasOwn(table, type) ? table[type] : undefined
+  if (texts === undefined) return undefined
+  if (Object.hasOwn(texts, field)) return texts[field]
+  return texts['...'] === undefined ? undefined : textOf(table, texts['...'], field)
+}
