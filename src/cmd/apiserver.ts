@@ -1,8 +1,8 @@
+/** `kube-apiserver`: the API server as a program of its own, with upstream's flags. */
 import { findUnsupported } from '#control-plane/flags/flag-support.ts'
 import { APISERVER_FLAGS, type ApiServerFlags } from '#control-plane/flags/flags.ts'
 import type { Planned, ServerPlan } from '#control-plane/flags/plan.ts'
 import type { RunningServer } from '#control-plane/server.ts'
-/** `kube-apiserver`: the API server as a program of its own, with upstream's flags. */
 import { onAbort } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'

@@ -77,7 +77,7 @@ export const createOptionsQuery: QueryShape<CreateOptions> = {
   fieldValidation: 'string',
 }
 
-export const updateOptionsQuery: QueryShape<UpdateOptions> = createOptionsQuery
+export const updateOptionsQuery: QueryShape<UpdateOptions> = { ...createOptionsQuery }
 
 export const patchOptionsQuery: QueryShape<PatchOptions> = { ...createOptionsQuery, force: 'bool?' }
 

@@ -127,12 +127,3 @@ export interface ProtobufField {
 }
 
 export type ProtobufType = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'double' | 'message' | 'map'
-
-/** True when `value` is what Go would call the zero value of this schema, in canonical form or before it. */
-export function isZero(schema: Schema, value: unknown): boolean {
-  if (value === null || value === undefined || value === '' || value === 0 || value === false || value === 0n)
-    return true
-  if (typeof value !== 'object') return false
-  if (Array.isArray(value)) return value.length === 0
-  return schema.type !== 'any' && Object.keys(value).length === 0
-}

@@ -153,28 +153,8 @@ export function isResourceExpired(error: unknown): boolean {
   return reasonOf(error) === 'Expired'
 }
 
-export function isNotAcceptable(error: unknown): boolean {
-  return says(error, 'NotAcceptable', 406)
-}
-
-export function isUnsupportedMediaType(error: unknown): boolean {
-  return says(error, 'UnsupportedMediaType', 415)
-}
-
-export function isMethodNotSupported(error: unknown): boolean {
-  return says(error, 'MethodNotAllowed', 405)
-}
-
-export function isServiceUnavailable(error: unknown): boolean {
-  return says(error, 'ServiceUnavailable', 503)
-}
-
 export function isBadRequest(error: unknown): boolean {
   return says(error, 'BadRequest', 400)
-}
-
-export function isUnauthorized(error: unknown): boolean {
-  return says(error, 'Unauthorized', 401)
 }
 
 export function isForbidden(error: unknown): boolean {
@@ -201,11 +181,6 @@ export function isTooManyRequests(error: unknown): boolean {
 
 export function isRequestEntityTooLarge(error: unknown): boolean {
   return reasonOf(error) === 'RequestEntityTooLarge' || statusOf(error)?.code === 413
-}
-
-/** The stored bytes could not be decrypted or decoded. */
-export function isStoreReadError(error: unknown): boolean {
-  return reasonOf(error) === 'StorageReadError'
 }
 
 /** The answer did not look like the API's: some other HTTP server may stand in between. */

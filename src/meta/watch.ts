@@ -17,8 +17,6 @@ export interface ErrorEvent {
 
 export type WatchEvent<T extends KubeObject = KubeObject> = ObjectEvent<T> | ErrorEvent
 
-export type WatchEventType = WatchEvent['type']
-
 /** On the bookmark that ends the objects that existed when the watch began. */
 export const initialEventsEnd = 'k8s.io/initial-events-end'
 

@@ -1,5 +1,5 @@
-import type { Authenticator } from '#apiserver/authenticators/index.ts'
 /** Kinds that are answered and never stored. */
+import type { Authenticator } from '#apiserver/authenticators/index.ts'
 import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { Review } from '#apiserver/registry/resource.ts'
 

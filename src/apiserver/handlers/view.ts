@@ -1,5 +1,4 @@
 /** View: a resource as one of its served versions shows it; what every handler is handed. */
-import type { Clock } from '#lib/clock.ts'
 import {
   isRefusal,
   MEDIA_TYPES,
@@ -10,7 +9,6 @@ import {
   type Refusal,
 } from '#meta/codec/negotiate.ts'
 import { failure } from '#meta/status-errors.ts'
-import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import type { Call } from '../call.ts'
 import type { Resource } from '../registry/resource.ts'
@@ -25,12 +23,6 @@ export interface View {
   readonly scaleStore?: Store
   readonly representation: Representation
   readonly services: Services
-}
-
-/** The services a read needs. */
-export interface ReadServices {
-  readonly cache: WatchCache
-  readonly clock: Clock
 }
 
 /** The form of the answer, or the refusal as an error. */

@@ -1,8 +1,8 @@
-import { WireWriter } from '#lib/protobuf/wire.ts'
 /**
  * OpenAPI v2 in the protobuf form that client-go, Helm and older kubectls ask for (gnostic's messages). The document is
  * turned over key by key, by a table of the messages we use; whatever a table does not name is a vendor extension.
  */
+import { WireWriter } from '#lib/protobuf/wire.ts'
 import { stringifyYaml } from '#lib/yaml.ts'
 
 type Json = unknown

@@ -1,8 +1,8 @@
-import type { ApplyKind, Managers, Owned, Versioned } from './apply-kind.ts'
 /**
  * What an apply gives up: fields the applier owned, applies no longer, and nobody else owns leave the object. Ownership
  * is in terms of the version each manager wrote, so this works in one version after the other.
  */
+import type { ApplyKind, Managers, Owned, Versioned } from './apply-kind.ts'
 import type { Typed } from './atom.ts'
 import { difference, EMPTY_SET, type FieldSet, intersection, union } from './field-set.ts'
 import { fieldSetOf, removeFields, withNamedFields } from './walk.ts'

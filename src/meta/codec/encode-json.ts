@@ -1,10 +1,10 @@
-import { compareText } from '#lib/go-text.ts'
-import { quoteJson } from '#lib/json-write.ts'
 /**
  * From canonical form to the JSON text upstream writes. Canonical objects have their keys in the right order already,
  * with one exception no JavaScript object can help: keys that look like array indexes come first and by number, where
  * Go sorts them as text. Such keys are rare and only maps have them, so they are looked for in the finished text.
  */
+import { compareText } from '#lib/go-text.ts'
+import { quoteJson } from '#lib/json-write.ts'
 import { stringifyJson } from '#lib/json.ts'
 
 import { apiVersionOf, type GroupVersionKind } from '../kind.ts'

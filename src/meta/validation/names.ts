@@ -268,7 +268,6 @@ export type NameRule = (name: string, prefix: boolean) => string[]
 
 export const nameIsSubdomain: NameRule = nameRule(dns1123Subdomain)
 export const nameIsLabel: NameRule = nameRule(dns1123Label)
-export const nameIsDns1035Label: NameRule = nameRule(dns1035Label)
 export const nameIsPathSegment: NameRule = (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegmentName(name))
 
 function nameRule(check: Check): NameRule {

@@ -1,5 +1,5 @@
-import { Namespaces } from '#apis/core/v1.ts'
 /** Admin access to devices that others use is for namespaces that are marked for it. */
+import { Namespaces } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ResourceClaimSpec } from '#apis/resource/v1.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'

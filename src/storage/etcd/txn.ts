@@ -1,6 +1,6 @@
+/** A commit as one etcd transaction, and its answer as the result of a commit. */
 import type { Input } from '#lib/protobuf/message.ts'
 
-/** A commit as one etcd transaction, and its answer as the result of a commit. */
 import type { CommitResult, KeyValue, Write } from '../backend.ts'
 import {
   COMPARE_TARGET,
