@@ -57,6 +57,7 @@ function fieldFlags({ pointer, omitEmpty, required, inline, openapi }: Field): n
     [listType === 'map', FIELD_FLAG.listMap],
     [openapi['x-kubernetes-patch-strategy'] === 'merge', FIELD_FLAG.patchMerge],
     [openapi['x-kubernetes-map-type'] === 'atomic', FIELD_FLAG.mapAtomic],
+    [openapi['x-kubernetes-map-type'] === 'granular', FIELD_FLAG.mapGranular],
   ]
   return flags.reduce((sum, [on, flag]) => (on ? sum | flag : sum), 0)
 }

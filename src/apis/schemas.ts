@@ -202,6 +202,7 @@ function addMergeRules(field: Mutable<FieldSchema>, flags: number): void {
   if (listType !== undefined) field.listType = listType
   if (flags & FIELD_FLAG.patchMerge) field.patchStrategy = ['merge']
   if (flags & FIELD_FLAG.mapAtomic) field.mapType = 'atomic'
+  if (flags & FIELD_FLAG.mapGranular) field.mapType = 'granular'
 }
 
 function addExtras(field: Mutable<FieldSchema>, extras: FieldExtras): void {

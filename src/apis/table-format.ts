@@ -50,4 +50,6 @@ export const FIELD_FLAG = {
   patchMerge: 256,
   /** Server-side apply owns the map or struct in this field as a whole. */
   mapAtomic: 512,
+  /** It owns its members one by one, though the struct is owned as a whole elsewhere. */
+  mapGranular: 1024,
 } as const

@@ -19,7 +19,7 @@ export function fieldRequestOf(
     ...parseApiVersion(apiVersion),
     kind,
   })
-  const filter = filterOf(resource, request.subresource)
+  const filter = filterOf(resetsOf(resource, request.subresource))
   return {
     kind: {
       ...(filter === undefined ? {} : { filter: () => filter }),
@@ -39,11 +39,26 @@ export function fieldRequestOf(
   }
 }
 
-const WITHOUT_STATUS: FieldFilter = { mode: 'exclude', fields: fieldPaths('status') }
-const ONLY_STATUS: FieldFilter = { mode: 'exclude', fields: fieldPaths('spec', 'metadata') }
+const NOTHING: readonly string[] = []
+const STATUS: readonly string[] = ['status']
+const ALL_BUT_STATUS: readonly string[] = ['metadata', 'spec']
 
-/** What a request through this part of the resource cannot set, it cannot own. */
-function filterOf({ kind }: Resource, subresource: string): FieldFilter | undefined {
-  if (!kind.subresources.some(({ name }) => name === 'status')) return undefined
-  return subresource === 'status' ? ONLY_STATUS : WITHOUT_STATUS
+/** Paths that a request through this part of the resource cannot set, so that nobody owns them by it. */
+export function resetsOf(resource: Resource, subresource: string): readonly string[] {
+  const { kind, resets, status, parts } = resource
+  const part = parts?.[subresource]
+  if (subresource === 'status') return status?.resets ?? status?.keeps ?? ALL_BUT_STATUS
+  if (subresource !== '') return part?.resets ?? part?.keeps ?? NOTHING
+  return resets ?? (kind.subresources.some(({ name }) => name === 'status') ? STATUS : NOTHING)
+}
+
+const filters = new WeakMap<readonly string[], FieldFilter>()
+
+function filterOf(resets: readonly string[]): FieldFilter | undefined {
+  if (resets.length === 0) return undefined
+  const known = filters.get(resets)
+  if (known !== undefined) return known
+  const filter: FieldFilter = { mode: 'exclude', fields: fieldPaths(...resets) }
+  filters.set(resets, filter)
+  return filter
 }

@@ -65,7 +65,11 @@ export type FieldText<T extends KubeObject> = { of(object: T): string }['of']
 
 /** The rules of a subresource through which clients write part of the object: `status`, `resize`, `approval`, … */
 export interface PartRules<T extends KubeObject> {
-  /** Takes over into `next` whatever this subresource may not change. Default for `status`: everything but status. */
+  /** Paths that stay as they are stored, whatever is sent. Default for `status`: everything but status. */
+  readonly keeps?: readonly string[]
+  /** Paths that nobody comes to own by writing here, where those are others than what is kept: upstream's reset fields. */
+  readonly resets?: readonly string[]
+  /** Takes over into `next` whatever else this subresource may not change. */
   prepareUpdate?(next: T, old: T, context: RuleContext): void
   validateUpdate?(next: T, old: T, context: RuleContext): FieldError[]
   warnings?(next: T, old: T): string[]
@@ -149,6 +153,8 @@ export interface ResourceSpec<T extends KubeObject> {
   /** Whether `metadata.generation` grows. `spec`: when anything but metadata and status changed. Default: not kept. */
   readonly generation?: 'spec' | { grows(next: T, old: T): boolean }['grows']
   readonly status?: PartRules<T>
+  /** As of a part, for writes of the object itself; default: status, where it is a part of its own. */
+  readonly resets?: readonly string[]
   /** A kind whose creator may set status (nodes). Default: cleared on create, kept from the stored object on update. */
   readonly statusOnCreate?: 'kept'
   readonly scale?: ScaleRules<T>

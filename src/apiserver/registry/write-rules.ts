@@ -82,8 +82,9 @@ export function prepareUpdate(
   keepSystemFields(next.metadata, old.metadata)
   const part = partOf(resource, subresource)
   if (part !== undefined) {
-    if (part.prepareUpdate === undefined) keepAllButStatus(next, old)
-    else part.prepareUpdate(next, old, context)
+    if (part.keeps !== undefined) for (const path of part.keeps) keepStored(next, old, path.split('.'))
+    else if (subresource === 'status') keepAllButStatus(next, old)
+    part.prepareUpdate?.(next, old, context)
     return
   }
   const hasStatus = resource.kind.subresources.some(({ name }) => name === 'status')
@@ -114,10 +115,18 @@ function keepAllButStatus(next: KubeObject, old: KubeObject): void {
   else next.metadata.managedFields = managedFields
 }
 
-function copyField(next: KubeObject, old: KubeObject, name: string): void {
-  const value = (old as unknown as Record<string, unknown>)[name]
-  if (value === undefined) delete (next as unknown as Record<string, unknown>)[name]
-  else (next as unknown as Record<string, unknown>)[name] = value
+/** What is at the path, of fields only, comes from the stored object, and is gone where that has none. */
+function keepStored(next: object, old: object, [name = '', ...rest]: readonly string[]): void {
+  if (rest.length === 0) return copyField(next, old, name)
+  const [to, from] = [next as Record<string, unknown>, old as Record<string, unknown>]
+  if (from[name] !== undefined) to[name] ??= {}
+  if (to[name] !== undefined) keepStored(to[name] as object, from[name] ?? {}, rest)
+}
+
+function copyField(next: object, old: object, name: string): void {
+  const [to, from] = [next as Record<string, unknown>, old as Record<string, unknown>]
+  if (from[name] === undefined) delete to[name]
+  else to[name] = from[name]
 }
 
 function generationGrows(resource: Resource, next: KubeObject, old: KubeObject): boolean {

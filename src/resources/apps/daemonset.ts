@@ -51,8 +51,8 @@ export const daemonSet: Resource<DaemonSet> = defineResource<DaemonSet>({
       ? []
       : podWarnings('spec.template', next.spec.template),
   status: {
+    keeps: ['spec'],
     prepareUpdate(next, old) {
-      next.spec = old.spec
       keepAnnotation(next, old, TEMPLATE_GENERATION)
     },
     validateUpdate: ({ status }, old) => [

@@ -44,10 +44,8 @@ export const deployment: Resource<Deployment> = defineResource<Deployment>({
     ...templateWarnings(next, old),
   ],
   status: {
+    keeps: ['spec', 'metadata.labels'],
     prepareUpdate(next, old, context) {
-      next.spec = old.spec
-      if (old.metadata.labels === undefined) delete next.metadata.labels
-      else next.metadata.labels = old.metadata.labels
       keepAnnotation(next, old, ROLLBACK_TO)
       dropTerminatingReplicas(next.status, old.status, context)
     },

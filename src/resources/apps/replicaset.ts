@@ -37,8 +37,8 @@ export const replicaSet: Resource<ReplicaSet> = defineResource<ReplicaSet>({
     ...templateWarnings(next, old),
   ],
   status: {
+    keeps: ['spec'],
     prepareUpdate(next, old, context) {
-      next.spec = old.spec
       dropTerminatingReplicas(next.status, old.status, context)
     },
     validateUpdate: ({ status }) => validateStatus(status),

@@ -73,9 +73,7 @@ export const statefulSet: Resource<StatefulSet> = defineResource<StatefulSet>({
       : []),
   ],
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: ({ status }, old) => [...validateStatus(status), ...validateCollisionCount(status, old.status)],
   },
   scale: scaleOf<StatefulSet>(),

@@ -38,11 +38,7 @@ export const cronJob: Resource<CronJob> = defineResource<CronJob>({
   ],
   validateUpdate: (next, old, context) => validateSpec(next.spec, old.spec, context),
   warnings,
-  status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
-  },
+  status: { keeps: ['spec'] },
   columns: [
     nameColumn,
     { name: 'Schedule', value: ({ spec }) => spec.schedule },

@@ -25,9 +25,11 @@ export const certificateSigningRequest: Resource<CertificateSigningRequest> = de
     },
     validate: validateNew,
     validateUpdate: (next, old) => validateChange(next, old, {}),
+    resets: ['spec', 'status'],
     status: {
+      keeps: ['spec'],
+      resets: ['spec', 'status.conditions'],
       prepareUpdate(next, old, context) {
-        next.spec = old.spec
         keepDecisions(next.status.conditions ?? [], old.status.conditions ?? [])
         setTimes(next, old, context)
       },
@@ -35,13 +37,8 @@ export const certificateSigningRequest: Resource<CertificateSigningRequest> = de
     },
     parts: {
       approval: {
-        prepareUpdate(next, old, context) {
-          setTimes(next, old, context)
-          const { conditions } = next.status
-          const { conditions: _, ...status } = old.status
-          next.spec = old.spec
-          next.status = conditions === undefined ? status : { ...status, conditions }
-        },
+        keeps: ['spec', 'status.certificate'],
+        prepareUpdate: setTimes,
         validateUpdate: (next, old) => validateChange(next, old, { decides: true }),
       },
     },

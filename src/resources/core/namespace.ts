@@ -39,16 +39,12 @@ export const namespace: Resource<Namespace> = defineResource<Namespace>({
   },
   isHeld: isNamespaceHeld,
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: validatePhase,
   },
   parts: {
     finalize: {
-      prepareUpdate(next, old) {
-        next.status = old.status
-      },
+      keeps: ['status'],
       validateUpdate: ({ spec }) =>
         (spec?.finalizers ?? []).flatMap((one, at) => validateFinalizer(index('spec.finalizers', at), one)),
     },

@@ -32,9 +32,7 @@ export const replicationController: Resource<ReplicationController> = defineReso
     return { graceSeconds: 0 }
   },
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: ({ status }) => validateStatus(status),
   },
   scale: {

@@ -24,9 +24,7 @@ export const resourceQuota: Resource<ResourceQuota> = defineResource<ResourceQuo
   validateUpdate: (next, old) => [...validateSpec(next.spec), ...validateSameScopes(next, old)],
   warnings: (next, old) => (old === undefined ? requestWarnings(next.spec) : []),
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: ({ status }) => [
       ...validateQuotaAmounts('status.hard', status?.hard),
       ...validateQuotaAmounts('status.used', status?.used),

@@ -1,6 +1,7 @@
 /** Tries resources out as the store would: decoded, defaulted, prepared, judged. For the tests of this folder. */
 import { schemaFor } from '#apis/schemas.ts'
 import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
+import { prepareUpdate } from '#apiserver/registry/write-rules.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
@@ -79,7 +80,7 @@ export function trialOf<T extends KubeObject>(resource: Resource<T>): Trial<T> {
       const [next, old] = [load(sent), load(oldSent)]
       if (part === '') return change(next, old)
       const rules = (part === 'status' ? resource.status : resource.parts?.[part]) ?? {}
-      rules.prepareUpdate?.(next, old, base)
+      prepareUpdate(resource as unknown as Resource, [next, old], part, base)
       return outcome(next, rules.validateUpdate?.(next, old, base) ?? [], rules.warnings?.(next, old) ?? [])
     },
     cells(sent) {

@@ -59,9 +59,7 @@ export const ingress: Resource<Ingress> = defineResource<Ingress>({
       ? [`annotation "${CLASS_ANNOTATION}" is deprecated, please use 'spec.ingressClassName' instead`]
       : [],
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: validateStatus,
     warnings: ({ status }) =>
       (status?.loadBalancer.ingress ?? []).flatMap(({ ip = '' }, at) =>

@@ -18,9 +18,7 @@ export const podDisruptionBudget: Resource<PodDisruptionBudget> = defineResource
   validate: (budget) => validateBudget(budget, false),
   validateUpdate: (next, old) => validateBudget(next, validateLabelSelector('', old.spec.selector).length > 0),
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: ({ status }) => [
       ...validateConditions('status.conditions', status.conditions as Condition[] | undefined),
       ...validateCounts('status', status, ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods']),

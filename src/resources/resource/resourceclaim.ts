@@ -47,9 +47,6 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   },
   status: {
     prepareUpdate(next, old, context) {
-      next.spec = old.spec
-      const { managedFields } = next.metadata
-      next.metadata = { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
       prepareClaimStatus(next, old, context)
     },
     validateUpdate: validateClaimStatus,

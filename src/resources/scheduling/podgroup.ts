@@ -35,13 +35,9 @@ export const podGroup: Resource<PodGroup> = defineResource<PodGroup>({
   prepareUpdate: ({ spec }, old, context) => dropGatedFields(spec, old.spec, context),
   validate: ({ spec }, context) => validateSpec(spec, undefined, context),
   validateUpdate: (next, old, context) => validateSpec(next.spec, old.spec, context),
+  resets: [],
   status: {
     prepareUpdate(next, old, { isEnabled }) {
-      const { managedFields } = next.metadata
-      next.spec = old.spec
-      next.metadata = { ...old.metadata }
-      if (managedFields === undefined) delete next.metadata.managedFields
-      else next.metadata.managedFields = managedFields
       const isUsed = (old.spec.resourceClaims ?? []).length > 0
       if (!isEnabled(CLAIMS_GATE) && !isUsed) delete next.status?.resourceClaimStatuses
     },

@@ -38,9 +38,6 @@ export const volumeAttachment: Resource<VolumeAttachment> = defineResource<Volum
   validateUpdate: validateAttachmentUpdate,
   status: {
     prepareUpdate(next, old, { isEnabled }) {
-      next.spec = old.spec
-      const { managedFields } = next.metadata
-      next.metadata = { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
       if (isEnabled('MutableCSINodeAllocatableCount')) return
       for (const name of errorFields) {
         if (old.status?.[name]?.errorCode === undefined) delete next.status?.[name]?.errorCode

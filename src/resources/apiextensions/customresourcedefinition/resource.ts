@@ -62,9 +62,7 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
     return { graceSeconds: 0 }
   },
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: ({ status }) => validateNames('status.acceptedNames', status.acceptedNames),
   },
   columns: [nameColumn, createdAtColumn],

@@ -24,9 +24,7 @@ export const horizontalPodAutoscaler: Resource<HorizontalPodAutoscaler> = define
   validate: ({ spec }, context) => validateAutoscaler(spec, undefined, context),
   validateUpdate: ({ spec }, old, context) => validateAutoscaler(spec, old.spec, context),
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: ({ status }) => validateCounts('status', status, ['currentReplicas', 'desiredReplicas']),
   },
   columns: [

@@ -65,8 +65,8 @@ export const job: Resource<Job> = defineResource<Job>({
     return { graceSeconds: 0 }
   },
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
+    keeps: ['spec'],
+    prepareUpdate(next) {
       inheritLabels(next)
     },
     validateUpdate: validateJobStatus,

@@ -35,7 +35,8 @@ export function definePodCertificateRequest(ask?: Authorizer['authorize']): Reso
     },
     validate: ({ spec }) => validateSpec(spec),
     validateUpdate: (next, old) => immutable('spec', next.spec, old.spec),
-    status: { validateUpdate: validateStatusUpdate },
+    resets: [],
+    status: { resets: ['spec'], validateUpdate: validateStatusUpdate },
     ...(ask !== undefined && { allocate: (next, old, context) => checkSigner(ask, [next, old], context) }),
     fieldSelectors: {
       'spec.signerName': ({ spec }) => spec.signerName,

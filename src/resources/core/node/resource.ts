@@ -34,8 +34,8 @@ export const node: Resource<Node> = defineResource<Node>({
   warnings: nodeWarnings,
   status: {
     // Labels and annotations come along with a status: kubelets send them so.
+    keeps: ['spec'],
     prepareUpdate(next, old) {
-      next.spec = old.spec
       if (old.status?.config === undefined) delete next.status?.config
     },
     validateUpdate: (next, old) => validateNodeUpdate(next, old),

@@ -24,8 +24,8 @@ export const persistentVolume: Resource<PersistentVolume> = defineResource<Persi
   validateUpdate: validateVolumeUpdate,
   warnings: volumeWarnings,
   status: {
+    keeps: ['spec'],
     prepareUpdate(next, old, { clock }) {
-      next.spec = old.spec
       const { phase, lastPhaseTransitionTime: time } = next.status
       const before = old.status?.lastPhaseTransitionTime
       const unchanged = phase === old.status?.phase

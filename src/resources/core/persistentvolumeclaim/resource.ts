@@ -29,9 +29,7 @@ export const persistentVolumeClaim: Resource<PersistentVolumeClaim> = defineReso
   validateUpdate: validateClaimUpdate,
   warnings: claimWarnings,
   status: {
-    prepareUpdate(next, old) {
-      next.spec = old.spec
-    },
+    keeps: ['spec'],
     validateUpdate: validateClaimStatus,
   },
   columns: [

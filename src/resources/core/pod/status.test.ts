@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { ContainerStatus, Pod, PodStatus } from '#apis/core/v1.ts'
+import type { Resource } from '#apiserver/registry/resource.ts'
+import { prepareUpdate } from '#apiserver/registry/write-rules.ts'
 
 import { contextWith, podOf, type PodPatch, textsOf, web } from './pod.suite.ts'
+import { pod } from './resource.ts'
 import { podStatus } from './status.ts'
 
 const context = contextWith()
@@ -19,7 +22,7 @@ const ended = (exitCode: number): ContainerStatus['state'] => ({
 function updated(next: PodStatus, old: PodPatch = {}): { object: Pod; errors: string[] } {
   const before = podOf(old)
   const object = podOf({ ...old, status: next })
-  podStatus.prepareUpdate?.(object, before, context)
+  prepareUpdate(pod as unknown as Resource, [object, before], 'status', context)
   return { object, errors: textsOf(podStatus.validateUpdate?.(object, before, context) ?? []) }
 }
 
@@ -31,13 +34,18 @@ describe('status of a pod', () => {
       status: { qosClass: 'Burstable', observedGeneration: 3, conditions: [{ ...condition, observedGeneration: 2 }] },
     })
     const next = podOf({
-      metadata: { labels: { a: 'b' }, ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'u' }] },
+      metadata: {
+        labels: { a: 'b' },
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'u' }],
+      },
       spec: { hostname: 'new' },
       status: { phase: 'Running', conditions: [condition] },
     })
-    podStatus.prepareUpdate?.(next, old, context)
+    prepareUpdate(pod as unknown as Resource, [next, old], 'status', context)
     assert.equal(next.spec.hostname, 'old')
     assert.equal(next.metadata.ownerReferences, undefined)
+    assert.equal(next.metadata.deletionTimestamp, undefined)
     // Unlike those of other kinds, the status of a pod may come with labels.
     assert.deepEqual(next.metadata.labels, { a: 'b' })
     assert.deepEqual(next.status, {

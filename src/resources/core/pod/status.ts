@@ -8,11 +8,9 @@ import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import { validateStatusUpdate } from './status-validation.ts'
 
 export const podStatus: PartRules<Pod> = {
+  // Kubelets of long ago broke the owners.
+  keeps: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
   prepareUpdate(next, old, context) {
-    next.spec = old.spec
-    // Kubelets of long ago broke these.
-    if (old.metadata.ownerReferences === undefined) delete next.metadata.ownerReferences
-    else next.metadata.ownerReferences = old.metadata.ownerReferences
     if (next.status.qosClass === undefined && old.status.qosClass !== undefined) {
       next.status.qosClass = old.status.qosClass
     }

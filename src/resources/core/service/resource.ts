@@ -46,9 +46,7 @@ export function createServiceResource(
     },
     warnings: (next) => serviceWarnings(next),
     status: {
-      prepareUpdate(next, old) {
-        next.spec = old.spec
-      },
+      keeps: ['spec'],
       validateUpdate: validateServiceStatus,
       warnings: (next) => statusWarnings(next),
     },

@@ -1,0 +1,63 @@
+/** Which fields nobody comes to own by a write, for every kind that has a part of its own to write: upstream's table. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { resetsOf } from '#apiserver/registry/field-tracking.ts'
+import type { Resource } from '#apiserver/registry/resource.ts'
+
+import { createResources } from './index.ts'
+
+/** By what is written, only where it differs from STATUS and WHOLE. */
+const OTHERS: Readonly<Record<string, readonly string[]>> = {
+  certificatesigningrequests: ['spec', 'status'],
+  'certificatesigningrequests/approval': ['spec', 'status.certificate'],
+  'certificatesigningrequests/status': ['spec', 'status.conditions'],
+  'deployments/status': ['spec', 'metadata.labels'],
+  'namespaces/finalize': ['status'],
+  podcertificaterequests: [],
+  podgroups: [],
+  'pods/binding': [],
+  'pods/ephemeralcontainers': [],
+  'pods/resize': [],
+  'pods/status': ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
+}
+
+/** Kinds whose metadata can be written, and so owned, through status. */
+const SPEC_ONLY = new Set([
+  'cronjobs',
+  'customresourcedefinitions',
+  'daemonsets',
+  'horizontalpodautoscalers',
+  'ingresses',
+  'jobs',
+  'namespaces',
+  'nodes',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'podcertificaterequests',
+  'poddisruptionbudgets',
+  'replicasets',
+  'replicationcontrollers',
+  'resourcequotas',
+  'services',
+  'statefulsets',
+])
+
+function expected(plural: string, part: string, hasStatus: boolean): readonly string[] {
+  const own = OTHERS[part === '' ? plural : `${plural}/${part}`]
+  if (own !== undefined) return own
+  if (part === 'status') return SPEC_ONLY.has(plural) ? ['spec'] : ['metadata', 'spec']
+  return hasStatus ? ['status'] : []
+}
+
+describe('fields that nobody owns by a write', () => {
+  // What Services allocate is of no matter here.
+  for (const resource of createResources({ services: {} as never })) {
+    const { plural, subresources } = resource.kind
+    const hasStatus = subresources.some(({ name }) => name === 'status')
+    for (const part of ['', ...(hasStatus ? ['status'] : []), ...Object.keys(resource.parts ?? {})]) {
+      it(`of ${plural}${part && `/${part}`}`, () =>
+        assert.deepEqual(resetsOf(resource as Resource, part), expected(plural, part, hasStatus)))
+    }
+  }
+})
