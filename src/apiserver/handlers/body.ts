@@ -121,7 +121,7 @@ export function writeRequestOf(call: Call, view: View, options: WriteOptions): W
     subresource: call.info.subresource,
     user,
     dryRun: (options.dryRun ?? []).length > 0,
-    manager: options.fieldManager ?? managerFromAgent(call.header('user-agent')),
+    manager: managerOf(call, options),
     options: { ...options },
     warn: (text) => call.warn(text),
     annotate: call.audit && ((key, value) => call.audit?.annotate(key, value)),
@@ -130,7 +130,9 @@ export function writeRequestOf(call: Call, view: View, options: WriteOptions): W
 }
 
 /** A client that gives no name goes by its program's. */
-function managerFromAgent(agent: string): string {
+export function managerOf(call: Call, { fieldManager }: WriteOptions): string {
+  if (fieldManager !== undefined) return fieldManager
+  const agent = call.header('user-agent')
   const slash = agent.indexOf('/')
   const name = slash < 0 ? agent : agent.slice(0, slash)
   return name.replaceAll(/\p{Cc}/gu, '').slice(0, 128)

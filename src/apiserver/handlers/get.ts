@@ -1,7 +1,7 @@
 /** GET of one object. */
 import { getOptionsQuery } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
-import { notFoundError } from '#meta/status-errors.ts'
+import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
@@ -12,10 +12,19 @@ import { formOf, type View } from './view.ts'
 
 export async function getObject(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
+  refuseExport(call)
   const entry = await readEntry(call, view)
   if (form.negotiated.as?.kind === 'Table')
     return tableOf(call, view, { entries: [entry], metadata: { resourceVersion: String(entry.modRevision) }, form })
   return compressed(call, view.representation.object(entry, form, 200))
+}
+
+/** Once objects could be asked for without what the cluster had added to them. Upstream still says what became of it. */
+export function refuseExport({ query }: Call): void {
+  if (!query.has('export')) return
+  const { export: wanted } = decodeQuery<{ export?: boolean }>({ export: 'bool' }, query)
+  if (wanted !== true) return
+  throw badRequestError('the export parameter, deprecated since v1.14, is no longer supported')
 }
 
 /** The entry the call names, as new as its resourceVersion asks; 404 when there is none. */

@@ -5,10 +5,11 @@ import { decodeQuery } from '#meta/query.ts'
 import { invalidError, methodNotSupportedError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
+import { trackAnswered } from '../registry/field-tracking.ts'
 import type { Review } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import { Representation } from '../representation.ts'
-import { decodeReviewBody, settleNamespace } from './body.ts'
+import { decodeReviewBody, managerOf, settleNamespace } from './body.ts'
 import { formOf } from './view.ts'
 
 /** Only the server sets these; what is sent is not looked at. */
@@ -32,7 +33,8 @@ export async function answerReview(call: Call, review: Review, services: Service
   settleNamespace(object, call, kind.namespaced)
   for (const field of SYSTEM_FIELDS) delete object.metadata[field]
   review.applyDefaults?.(object, services)
-  const errors = review.validate?.(object, services) ?? []
+  const tracked = trackAnswered(kind, services, { manager: managerOf(call, options), subresource: '' }, object)
+  const errors = review.validate?.(tracked, services) ?? []
   // Upstream's reviews say neither their kind nor a name when they refuse.
   if (errors.length > 0) throw invalidError({ group: kind.group, kind: '' }, '', errors)
   const context = {
@@ -42,7 +44,7 @@ export async function answerReview(call: Call, review: Review, services: Service
     signal: call.signal,
     namespace: call.info.namespace,
   }
-  const answer = await review.answer(object, context)
+  const answer = await review.answer(tracked, context)
   const { schemaFor, convert, memos } = services
   const representation = new Representation({ kind, stored: kind, schemaFor, convert, memos })
   return representation.value(

@@ -21,7 +21,7 @@ import { SCALE, type Scale, scaleForWrite, scaleOf, withScale } from '../registr
 import type { Transform, UpdateTerms } from '../registry/store.ts'
 import type { Form } from '../representation.ts'
 import { decodeBody, settleNamespace, type WriteOptions, writeRequestOf } from './body.ts'
-import { readEntry } from './get.ts'
+import { readEntry, refuseExport } from './get.ts'
 import { readPatch } from './patch.ts'
 import { columnsOf, includedObject, rowObject, tableObject } from './table.ts'
 import { settleName } from './update.ts'
@@ -38,6 +38,7 @@ export const scaleHandlers: Readonly<Record<string, Handler>> = {
 
 async function getScale(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
+  refuseExport(call)
   const { object } = await readEntry(call, view)
   return answer(call, view, scaleOf(rulesOf(view), object), form)
 }

@@ -1,8 +1,9 @@
 /** What the field manager needs to know of a write: the kind in all its versions, and which fields the request can set. */
+import type { Versioned } from '#meta/apply/apply-kind.ts'
 import type { FieldFilter } from '#meta/apply/field-filter.ts'
-import type { FieldRequest } from '#meta/apply/field-manager.ts'
+import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
 import { fieldPaths } from '#meta/apply/field-set.ts'
-import { parseApiVersion } from '#meta/kind.ts'
+import { type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import type { Resource } from './resource.ts'
@@ -37,6 +38,19 @@ export function fieldRequestOf(
     subresource: request.subresource,
     nowMs: clock.now(),
   }
+}
+
+/** An object that is answered and never stored, with the fields its sender owns. */
+export function trackAnswered(
+  kind: GroupVersionKind,
+  { schemaFor, clock }: Pick<Services, 'schemaFor' | 'clock'>,
+  { manager, subresource }: Pick<WriteRequest, 'manager' | 'subresource'>,
+  object: KubeObject,
+): KubeObject {
+  const schema = schemaFor(kind)
+  const typed = schema === undefined ? undefined : { schema }
+  const only = { typeOf: () => typed, convert: (versioned: Versioned) => versioned }
+  return trackUpdate({ kind: only, live: undefined, manager, subresource, nowMs: clock.now() }, object)
 }
 
 const NOTHING: readonly string[] = []

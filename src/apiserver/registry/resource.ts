@@ -126,6 +126,8 @@ export interface ResourceSpec<T extends KubeObject> {
   /** Objects go by themselves after this long (events). */
   readonly ttlMs?: number
   readonly nameRule?: NameRule
+  /** The name that `generateName` leads to. Default: with five characters drawn at random. */
+  generateName?(base: string, random: Random): string
 
   applyDefaults?(object: T, context: RuleContext): void
   /** After defaulting, before validation: fields the server sets, fields of gates that are off. Status is cleared already. */

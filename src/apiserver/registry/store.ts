@@ -117,9 +117,10 @@ export class Store {
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
     const { metadata } = body
     const drawn = (metadata.name ?? '') === '' && (metadata.generateName ?? '') !== ''
+    const { generateName: draw = generateName } = this.resource
     for (let tries = NAME_TRIES; ; tries--) {
       const object = deepCopy(body)
-      if (drawn) object.metadata.name = generateName(metadata.generateName ?? '', this.#services.random)
+      if (drawn) object.metadata.name = draw(metadata.generateName ?? '', this.#services.random)
       const outcome = await this.#createOnce(request, object)
       if (outcome !== undefined) return outcome
       const { name = '' } = object.metadata

@@ -14,6 +14,8 @@ export const ipAddress: Resource<IPAddress> = defineResource<IPAddress>({
   kind: IPAddresses,
   metadataRules: { update: ['whole', 'change'] },
   otherVersions: [{ kind: BetaIPAddresses }],
+  // Nothing can be added to an address.
+  generateName: (base) => base,
   nameRule: (name) => validateIp('', name).map(({ detail }) => detail),
   validate: ({ spec }) => validateParent(spec.parentRef),
   validateUpdate: (next, old) => [

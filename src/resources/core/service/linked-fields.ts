@@ -21,6 +21,14 @@ import {
 /** An old client knows the one address only. */
 export function normalizeNew(spec: ServiceSpec): void {
   if ((spec.clusterIP ?? '') !== '' && (spec.clusterIPs ?? []).length === 0) spec.clusterIPs = [spec.clusterIP ?? '']
+  dropInternalTraffic(spec)
+}
+
+/** A name elsewhere has no traffic of its own; upstream never shows a policy for it. One that is none is refused first. */
+function dropInternalTraffic(spec: ServiceSpec): void {
+  if (spec.type !== 'ExternalName') return
+  if (spec.internalTrafficPolicy === 'Cluster' || spec.internalTrafficPolicy === 'Local')
+    delete spec.internalTrafficPolicy
 }
 
 export function normalizeUpdate(next: Service, stored: Service, primaryFamily: IpFamily): void {
@@ -28,6 +36,7 @@ export function normalizeUpdate(next: Service, stored: Service, primaryFamily: I
   keepAllocated(next.spec, old)
   normalizeChanged(next.spec, old)
   dropForeignFields(next.spec, old)
+  dropInternalTraffic(next.spec)
   // Taking the load balancer down takes a while, but it is no longer this Service's.
   if (next.spec.type !== 'LoadBalancer' && next.status !== undefined) next.status = { ...next.status, loadBalancer: {} }
 }
@@ -36,7 +45,6 @@ export function normalizeUpdate(next: Service, stored: Service, primaryFamily: I
 export function completeSpec(stored: ServiceSpec, primaryFamily: IpFamily): ServiceSpec {
   const spec = { ...stored }
   normalizeNew(spec)
-  if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
   if (!needsClusterIp(spec) || (spec.ipFamilies ?? []).length > 0) return spec
   if (spec.clusterIP === HEADLESS) {
     const open = Object.keys(spec.selector ?? {}).length === 0

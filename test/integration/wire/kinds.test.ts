@@ -1,0 +1,81 @@
+/** What single kinds do in their own way, seen from outside. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import { type Json, PATCHES, refused, startWire, type Wire } from './server.ts'
+
+let wire: Wire
+let ns: string
+before(async () => {
+  wire = await startWire()
+  ns = await wire.namespace()
+})
+after(() => wire.stop())
+
+describe('export', () => {
+  it('is no longer: asking for it is 400, not asking is nothing', async () => {
+    const path = `/api/v1/namespaces/${ns}`
+    await refused(wire.request('GET', `${path}?export=true`), 400, {
+      reason: 'BadRequest',
+      message: 'the export parameter, deprecated since v1.14, is no longer supported',
+    })
+    for (const value of ['false', '0']) {
+      assert.equal((await wire.request('GET', `${path}?export=${value}`)).status, 200)
+    }
+  })
+})
+
+describe('a Service that is a name elsewhere', () => {
+  it('has no policy for internal traffic, though it is sent', async () => {
+    const path = `/api/v1/namespaces/${ns}/services`
+    const spec = { type: 'ExternalName', externalName: 'example.com', internalTrafficPolicy: 'Cluster' }
+    const created = await wire.must('POST', path, { metadata: { name: 'elsewhere' }, spec })
+    assert.equal(created.spec.internalTrafficPolicy, undefined)
+    const ordinary = await wire.must('POST', path, { metadata: { name: 'turned' }, spec: { ports: [{ port: 80 }] } })
+    assert.equal(ordinary.spec.internalTrafficPolicy, 'Cluster')
+    const turn = { spec: { type: 'ExternalName', externalName: 'example.com', clusterIP: null, clusterIPs: null } }
+    const turned = await wire.must('PATCH', `${path}/turned`, turn, { headers: PATCHES.merge })
+    assert.equal(turned.spec.internalTrafficPolicy, undefined)
+    await refused(
+      wire.request('POST', path, {
+        body: { metadata: { name: 'bad' }, spec: { ...spec, internalTrafficPolicy: 'Bad' } },
+      }),
+      422,
+      {
+        message:
+          'Service "bad" is invalid: spec.internalTrafficPolicy: Unsupported value: "Bad": supported values: "Cluster", "Local"',
+      },
+    )
+  })
+})
+
+describe('an IPAddress', () => {
+  it('has the name that was to be generated from: nothing can be added to it', async () => {
+    const path = '/apis/networking.k8s.io/v1/ipaddresses'
+    const spec = { parentRef: { resource: 'services', name: 'none', namespace: ns } }
+    const { metadata } = await wire.must('POST', path, { metadata: { generateName: '203.0.113.7' }, spec })
+    assert.equal(metadata.name, '203.0.113.7')
+    await wire.must('DELETE', `${path}/203.0.113.7`)
+  })
+})
+
+describe('reviews', () => {
+  it('that answer with the question have its owners', async () => {
+    const access = { verb: 'get', resource: 'pods' }
+    const ask = async (kind: string, spec: object): Promise<Json> =>
+      wire.must('POST', `/apis/authorization.k8s.io/v1/${kind}?fieldManager=me`, { spec })
+    const attributes = { 'f:resourceAttributes': { '.': {}, 'f:resource': {}, 'f:verb': {} } }
+    for (const [kind, spec, fields] of [
+      ['selfsubjectaccessreviews', { resourceAttributes: access }, attributes],
+      ['subjectaccessreviews', { resourceAttributes: access, user: 'u' }, { ...attributes, 'f:user': {} }],
+    ] as const) {
+      const [entry] = (await ask(kind, spec)).metadata.managedFields
+      assert.deepEqual(
+        [entry.manager, entry.operation, entry.apiVersion, entry.fieldsV1],
+        ['me', 'Update', 'authorization.k8s.io/v1', { 'f:spec': fields }],
+      )
+    }
+    const rules = await ask('selfsubjectrulesreviews', { namespace: ns })
+    assert.equal(rules.metadata.managedFields, undefined)
+  })
+})
