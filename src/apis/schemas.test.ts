@@ -120,8 +120,8 @@ describe('merge rules', () => {
       'granular',
     )
     assert.equal(structFor('core.v1', 'LocalObjectReference').mapType, 'atomic')
-    const claimRef = structFor('core.v1', 'PersistentVolumeSpec').fields.get('claimRef')
-    assert.deepEqual([claimRef?.mapType, (claimRef?.schema as StructSchema).mapType], ['granular', 'atomic'])
+    const claimRef = at(structFor('core.v1', 'PersistentVolumeSpec'), 'claimRef')
+    assert.deepEqual([claimRef.mapType, (claimRef.schema as StructSchema).mapType], ['granular', 'atomic'])
   })
 
   it('reach members that JSON inlines', () => {

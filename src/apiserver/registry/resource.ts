@@ -127,7 +127,7 @@ export interface ResourceSpec<T extends KubeObject> {
   readonly ttlMs?: number
   readonly nameRule?: NameRule
   /** The name that `generateName` leads to. Default: with five characters drawn at random. */
-  generateName?(base: string, random: Random): string
+  readonly generateName?: (base: string, random: Random) => string
 
   applyDefaults?(object: T, context: RuleContext): void
   /** After defaulting, before validation: fields the server sets, fields of gates that are off. Status is cleared already. */

@@ -80,7 +80,7 @@ export function trialOf<T extends KubeObject>(resource: Resource<T>): Trial<T> {
       const [next, old] = [load(sent), load(oldSent)]
       if (part === '') return change(next, old)
       const rules = (part === 'status' ? resource.status : resource.parts?.[part]) ?? {}
-      prepareUpdate(resource as unknown as Resource, [next, old], part, base)
+      prepareUpdate(resource, [next, old], part, base)
       return outcome(next, rules.validateUpdate?.(next, old, base) ?? [], rules.warnings?.(next, old) ?? [])
     },
     cells(sent) {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { ContainerStatus, Pod, PodStatus } from '#apis/core/v1.ts'
-import type { Resource } from '#apiserver/registry/resource.ts'
 import { prepareUpdate } from '#apiserver/registry/write-rules.ts'
 
 import { contextWith, podOf, type PodPatch, textsOf, web } from './pod.suite.ts'
@@ -22,7 +21,7 @@ const ended = (exitCode: number): ContainerStatus['state'] => ({
 function updated(next: PodStatus, old: PodPatch = {}): { object: Pod; errors: string[] } {
   const before = podOf(old)
   const object = podOf({ ...old, status: next })
-  prepareUpdate(pod as unknown as Resource, [object, before], 'status', context)
+  prepareUpdate(pod, [object, before], 'status', context)
   return { object, errors: textsOf(podStatus.validateUpdate?.(object, before, context) ?? []) }
 }
 
@@ -42,7 +41,7 @@ describe('status of a pod', () => {
       spec: { hostname: 'new' },
       status: { phase: 'Running', conditions: [condition] },
     })
-    prepareUpdate(pod as unknown as Resource, [next, old], 'status', context)
+    prepareUpdate(pod, [next, old], 'status', context)
     assert.equal(next.spec.hostname, 'old')
     assert.equal(next.metadata.ownerReferences, undefined)
     assert.equal(next.metadata.deletionTimestamp, undefined)

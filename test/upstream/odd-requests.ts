@@ -1,0 +1,139 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+/**
+ * The same odd requests to upstream's kube-apiserver and to ours, and where the answers differ in code, warnings or a
+ * single byte of the body: `node test/upstream/odd-requests.ts [--only TEXT] [--ours-twice]`. What differs by its nature
+ * (uids, times, versions, drawn names and addresses) is masked. Ends with 1 when anything differs. With `--ours-twice`
+ * ours stands in for upstream's too, which shows that the list itself has only one answer.
+ */
+import { Agent, request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+
+import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
+import { type Ask, everyStory } from './odd-request-list.ts'
+import { startReference } from './reference.ts'
+
+const { values: options } = parseArgs({ options: { only: { type: 'string' }, 'ours-twice': { type: 'boolean' } } })
+
+interface Side {
+  readonly port: number
+  readonly tls: AdminTls
+  stop(): Promise<void>
+}
+
+async function startOurs(folder: string): Promise<Side> {
+  const prepared = await prepareServer(folder)
+  const entry = resolve(import.meta.dirname, '../../src/cmd/entry.ts')
+  const args = [
+    '--disable-warning=ExperimentalWarning',
+    entry,
+    'kube-apiserver',
+    ...prepared.flags,
+    '--datastore=memory',
+  ]
+  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
+  await untilReady(prepared, child)
+  return { ...prepared, stop: () => end(child, 'SIGTERM') }
+}
+
+const PATCH_TYPES = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const
+
+const agent = new Agent({ keepAlive: true })
+
+/** The answer as lines for people: code, kind of content, warnings, body. */
+function send({ port, tls }: Side, { method, path, body, type, accept }: Ask): Promise<string> {
+  const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+  const headers = {
+    'user-agent': 'odd/1',
+    ...(text === undefined ? {} : { 'content-type': type === undefined ? 'application/json' : PATCH_TYPES[type] }),
+    ...(accept === undefined ? {} : { accept }),
+  }
+  return new Promise((done, fail) => {
+    const asking = request({ host: '127.0.0.1', port, method, path, headers, agent, ...tls }, (response) => {
+      const pieces: Buffer[] = []
+      response.on('data', (piece: Buffer) => pieces.push(piece))
+      response.on('error', fail)
+      response.on('end', () => {
+        const warnings = response.headersDistinct['warning'] ?? []
+        const head = [String(response.statusCode), response.headers['content-type'] ?? '']
+        done([...head, ...warnings, Buffer.concat(pieces).toString()].join('\n'))
+      })
+    })
+    asking.on('error', fail)
+    asking.end(text)
+  })
+}
+
+/** What two servers may say differently without anybody seeing a difference. */
+const MASKS: readonly (readonly [RegExp, string])[] = [
+  [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME'],
+  [/(resourceVersion\\*":\s*\\*")\d+/g, '$1N'],
+  [/(Too large resource version: |current: )\d+/g, '$1N'],
+  [/\b10\.0\.0\.\d+\b/g, 'SERVICE-IP'],
+  [/(nodePort":\s*)\d+/g, '$1N'],
+  [/Bad_\w{5}/g, 'Bad_XXXXX'],
+  [/kube-api-access-\w{5}/g, 'kube-api-access-XXXXX'],
+  [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
+  [/X509SHA256=[\da-f]{64}/g, 'X509SHA256=H'],
+]
+
+const masked = (text: string): string => MASKS.reduce((so, [what, mask]) => so.replaceAll(what, mask), text)
+
+/** Where two texts part, with a little before. */
+function parting(theirs: string, ours: string): string {
+  let at = 0
+  while (at < theirs.length && theirs[at] === ours[at]) at++
+  const from = Math.max(0, at - 60)
+  return `  upstream …${theirs.slice(from, at + 300)}\n  ours     …${ours.slice(from, at + 300)}`
+}
+
+const say = (line: string): boolean => process.stdout.write(`${line}\n`)
+
+/** How the answers to one request differ, for people; empty when they do not. */
+async function difference(ask: Ask, upstream: Side, ours: Side): Promise<string> {
+  const [theirs, own] = [masked(await send(upstream, ask)), masked(await send(ours, ask))]
+  if (ask.prepares === true || theirs === own) return ''
+  const body = ask.body === undefined ? '' : typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body)
+  return `${ask.method} ${ask.path} ${ask.type ?? ''} ${body.slice(0, 200)}\n${parting(theirs, own)}`
+}
+
+async function compare(upstream: Side, ours: Side): Promise<number> {
+  const asks = everyStory()
+    .filter(({ name }) => name.includes(options.only ?? ''))
+    .flatMap(({ name, asks: all }) => all.map((ask) => ({ name, ask })))
+  let different = 0
+  for (const { name, ask } of asks) {
+    const text = await difference(ask, upstream, ours)
+    if (text === '') continue
+    different++
+    say(`${name}: ${text}`)
+  }
+  say(`${asks.filter(({ ask }) => ask.prepares !== true).length} asked, ${different} answered differently`)
+  return different
+}
+
+async function main(): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-odd-'))
+  const sub = async (name: string): Promise<string> => {
+    await mkdir(join(folder, name))
+    return join(folder, name)
+  }
+  const upstream = await (options['ours-twice'] === true ? startOurs : startReference)(await sub('upstream'))
+  const ours = await startOurs(await sub('ours'))
+  try {
+    return (await compare(upstream, ours)) === 0 ? 0 : 1
+  } finally {
+    agent.destroy()
+    await Promise.all([upstream.stop(), ours.stop()])
+    await rm(folder, { recursive: true })
+  }
+}
+
+process.exitCode = await main()
