@@ -13,10 +13,11 @@ import type { BoundAddress, ListenAddress } from '#lib/http/listen.ts'
 import type { HttpLimits } from '#lib/http/server-context.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
-import { METRICS_CONTENT_TYPE, type Registry as MetricsRegistry } from '#lib/metrics.ts'
+import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import { type GroupVersionKind, isStable } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
@@ -29,6 +30,9 @@ import { type FlowClasses, followFlowClasses } from './flow-classes.ts'
 import { createHealth, type HealthCheck } from './health.ts'
 import type { Impersonate } from './impersonation.ts'
 import { createInflight, type Inflight } from './inflight.ts'
+import { createFlowMetrics } from './metrics/flows.ts'
+import { registerObjects } from './metrics/objects.ts'
+import { createRequestMetrics } from './metrics/requests.ts'
 import type { OpenApiOptions } from './openapi/document.ts'
 import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
@@ -39,8 +43,7 @@ import type { Resource, Review } from './registry/resource.ts'
 import type { VirtualResource } from './registry/virtual.ts'
 import { Representation } from './representation.ts'
 import { NO_REQUEST, type RequestInfo } from './request-info.ts'
-import { createRequestMetrics, type ObserveRequest } from './request-metrics.ts'
-import { createApiServer, type FilterOptions, type Route } from './server.ts'
+import { type ApiServerOptions, createApiServer, type FilterOptions, type Route } from './server.ts'
 
 export interface ApiServerParts {
   /** Owned by the caller: closed by whoever opened it. */
@@ -73,8 +76,8 @@ export interface ApiServerParts {
   readonly routes?: Route
   readonly onError?: (error: unknown, info: RequestInfo) => void
   readonly filters?: FilterOptions
-  /** What /metrics shows; requests are counted in it. */
-  readonly metrics?: MetricsRegistry
+  /** What /metrics shows; everything that is done is counted in it. Default: a registry of its own. */
+  readonly metrics?: ServerMeters
   readonly httpLimits?: Partial<HttpLimits>
   /** Host and port under which the cluster reaches this server, for discovery. */
   readonly serverAddress?: () => string
@@ -96,11 +99,13 @@ export interface ApiServer {
   stop(graceMs: number): Promise<void>
 }
 
-export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> {
+export async function startApiServer(given: ApiServerParts): Promise<ApiServer> {
+  const parts = { ...given, metrics: given.metrics ?? createServerMeters() }
   const { backend, clock } = parts
   const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
   const registry = new Registry({ ...parts, cache, schemaFor })
   await register(parts, registry)
+  registerObjects(parts.metrics, registry)
   await cache.start()
   let listener: HttpServer | undefined
   const readiness = { bootstrapped: false, stopping: false }
@@ -122,15 +127,7 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
     cache,
     serve,
     async listen(address, tls) {
-      const onError = (error: unknown): void => parts.onError?.(error, NO_REQUEST)
-      listener = createHttpServer({
-        serve,
-        clock,
-        upgrades: ['websocket', 'spdy/3.1'],
-        onError,
-        ...(tls === undefined ? {} : { tls }),
-        ...(parts.httpLimits === undefined ? {} : { limits: parts.httpLimits }),
-      })
+      listener = createListener(parts, serve, tls)
       return listener.listen(address)
     },
     reloadTls: (tls) => listener?.reloadTls(tls),
@@ -146,6 +143,21 @@ export async function startApiServer(parts: ApiServerParts): Promise<ApiServer> 
   }
 }
 
+function createListener(
+  { clock, httpLimits, onError }: ApiServerParts,
+  serve: (exchange: Exchange) => Promise<void>,
+  tls: ServerTls | undefined,
+): HttpServer {
+  return createHttpServer({
+    serve,
+    clock,
+    upgrades: ['websocket', 'spdy/3.1'],
+    onError: (error) => onError?.(error, NO_REQUEST),
+    ...(tls === undefined ? {} : { tls }),
+    ...(httpLimits === undefined ? {} : { limits: httpLimits }),
+  })
+}
+
 /** Leaves nothing running when it fails. */
 async function bootstrap(parts: ApiServerParts, registry: Registry, closing: AsyncDisposableStack): Promise<void> {
   try {
@@ -156,6 +168,8 @@ async function bootstrap(parts: ApiServerParts, registry: Registry, closing: Asy
   }
 }
 
+type MeteredParts = ApiServerParts & { readonly metrics: ServerMeters }
+
 interface ServeParts {
   readonly checks: () => readonly HealthCheck[]
   readonly draining: AbortSignal
@@ -163,7 +177,7 @@ interface ServeParts {
 }
 
 function createServe(
-  parts: ApiServerParts,
+  parts: MeteredParts,
   registry: Registry,
   { checks, draining, flows }: ServeParts,
 ): (exchange: Exchange) => Promise<void> {
@@ -181,8 +195,8 @@ function createServe(
     ...parts.filters,
     inflight,
     draining,
-    flowHeaders: flows.headers,
-    ...observing(parts, registry, inflight),
+    classify: flows.classify,
+    ...metering(parts, registry, inflight),
     clock,
     random,
     authenticate: parts.authenticate(registry),
@@ -198,7 +212,7 @@ function createServe(
 
 /** Everything that is no resource. */
 function createRoutes(
-  parts: ApiServerParts,
+  parts: MeteredParts,
   registry: Registry,
   encoder: Representation,
   checks: () => readonly HealthCheck[],
@@ -257,17 +271,29 @@ function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | und
   return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo, undefined, 2) }
 }
 
-function metricsRoute({ metrics }: ApiServerParts, { info, method }: Call): Answer | undefined {
-  if (metrics === undefined || info.path !== '/metrics' || method !== 'GET') return undefined
-  return { status: 200, contentType: METRICS_CONTENT_TYPE, body: Buffer.from(metrics.render()) }
+/** DELETE counts anew. */
+function metricsRoute(parts: MeteredParts, { info, method }: Call): Promise<Answer> | Answer | undefined {
+  if (info.path !== '/metrics') return undefined
+  if (method !== 'DELETE') return showMetrics(parts)
+  parts.metrics.registry.reset()
+  return { status: 200, contentType: 'text/plain; charset=utf-8', body: 'metrics reset\n' }
 }
 
-function observing(
-  { metrics, clock }: ApiServerParts,
+async function showMetrics({ metrics, backend }: MeteredParts): Promise<Answer> {
+  const size = metrics.family('apiserver_storage_size_bytes').labels('etcd-0')
+  // A store that does not answer has the size it last had.
+  await backend.health().then(
+    ({ sizeBytes }) => size.set(sizeBytes),
+    () => undefined,
+  )
+  return { status: 200, contentType: METRICS_CONTENT_TYPE, body: Buffer.from(metrics.registry.render()) }
+}
+
+function metering(
+  { metrics: meters, clock }: MeteredParts,
   registry: Registry,
   inflight: Inflight,
-): { readonly observe?: ObserveRequest } {
-  if (metrics === undefined) return {}
+): Pick<ApiServerOptions, 'meterRequest' | 'meterFlow'> {
   const isServed = ({ group, version, resource, subresource }: RequestInfo): boolean => {
     const found = registry.find({ group, version, resource })
     if (found === undefined) {
@@ -277,7 +303,10 @@ function observing(
     const { subresources } = found.representation.kind
     return subresource === '' || subresources.some(({ name }) => name === subresource)
   }
-  return { observe: createRequestMetrics({ registry: metrics, clock, inflight, isServed }) }
+  return {
+    meterRequest: createRequestMetrics({ meters, clock, inflight, isServed }),
+    meterFlow: createFlowMetrics(meters, clock),
+  }
 }
 
 async function register(parts: ApiServerParts, registry: Registry): Promise<void> {

@@ -9,6 +9,8 @@ export type Authenticate = (exchange: Exchange) => Promise<User | undefined> | U
 
 export interface Decision {
   readonly allowed: boolean
+  /** A no that nobody else could have overruled. */
+  readonly denied?: boolean
   /** Why, for the answer to access reviews and for people. */
   readonly reason: string
 }

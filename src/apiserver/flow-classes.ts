@@ -22,9 +22,11 @@ import type { Registry } from './registry/registry.ts'
 import type { User } from './registry/resource.ts'
 import type { RequestInfo } from './request-info.ts'
 
+export type Classify = (user: User, info: RequestInfo) => FlowClass | undefined
+
 export interface FlowClasses {
-  /** Empty for connections that are handed on, and while nothing matches. */
-  readonly headers: (user: User, info: RequestInfo) => HeaderList
+  /** Undefined for connections that are handed on, and while nothing matches. */
+  readonly classify: Classify
   close(): void
 }
 
@@ -49,10 +51,10 @@ export function followFlowClasses(registry: Pick<Registry, 'storeOf'>): FlowClas
   }
   const following = joinFollowings([...part(FlowSchemas, schemas), ...part(PriorityLevelConfigurations, levels)])
   return {
-    headers(user, info) {
-      if (info.verb !== 'watch' && isLongRunning(info)) return []
+    classify(user, info) {
+      if (info.verb !== 'watch' && isLongRunning(info)) return undefined
       classes ??= flowClassesOf([...schemas.values()], levels)
-      return classes.find(({ matches }) => matches(user, info))?.headers ?? []
+      return classes.find(({ matches }) => matches(user, info))
     },
     close: () => following.close(),
   }
@@ -61,6 +63,9 @@ export function followFlowClasses(registry: Pick<Registry, 'storeOf'>): FlowClas
 /** A schema, ready to be asked. */
 export interface FlowClass {
   readonly name: string
+  /** The name of its priority level. */
+  readonly level: string
+  /** Of every answer to somebody who is known. */
   readonly headers: HeaderList
   readonly matches: Matches
 }
@@ -81,7 +86,8 @@ export function flowClassesOf(
       'X-Kubernetes-Pf-Prioritylevel-Uid',
       level.metadata.uid ?? '',
     ]
-    return [{ name: metadata.name ?? '', headers, matches: anyOf((spec.rules ?? []).map(ruleMatcher)) }]
+    const names = { name: metadata.name ?? '', level: level.metadata.name ?? '' }
+    return [{ ...names, headers, matches: anyOf((spec.rules ?? []).map(ruleMatcher)) }]
   })
 }
 

@@ -11,6 +11,7 @@ import {
   type WholeAnswer,
 } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
+import type { RequestMeter } from './metrics/requests.ts'
 import { warningHeaders } from './warnings.ts'
 
 export interface SendContext {
@@ -22,6 +23,7 @@ export interface SendContext {
   readonly deadlines: Deadlines
   /** How long making the answer may take, and then sending it. */
   readonly limitMs: number
+  readonly meter: Pick<RequestMeter, 'aborted'>
 }
 
 export async function send(exchange: Exchange, answer: Answer, context: SendContext): Promise<void> {
@@ -39,11 +41,14 @@ async function respondWhole(
   exchange: Exchange,
   headers: HeaderList,
   { status, body, length }: WholeAnswer,
-  { deadlines, limitMs }: SendContext,
+  { deadlines, limitMs, meter }: SendContext,
 ): Promise<void> {
   if (typeof body === 'string' || Buffer.isBuffer(body)) return exchange.respond(status, headers, body)
   // Whoever takes a large answer too slowly holds its bytes; not for ever.
-  const deadline = deadlines(limitMs, () => exchange.fail())
+  const deadline = deadlines(limitMs, () => {
+    meter.aborted()
+    exchange.fail()
+  })
   try {
     const lengthBytes = length === undefined ? {} : { lengthBytes: length }
     await exchange.respondPieces(status, headers, { pieces: body, ...lengthBytes })

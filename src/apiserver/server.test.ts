@@ -4,10 +4,12 @@ import { describe, it } from 'node:test'
 import { createVirtualClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import { unauthorizedError } from '#meta/status-errors.ts'
 
 import type { Answer } from './call.ts'
 import { createCors } from './cors.ts'
 import { createInflight } from './inflight.ts'
+import { type RequestMeter, UNMETERED } from './metrics/requests.ts'
 import type { User } from './registry/resource.ts'
 import { type ApiServerOptions, createApiServer } from './server.ts'
 
@@ -115,12 +117,43 @@ describe('the filters of the API server', () => {
     }
   })
 
-  it('tell the observer the code of every answer', async () => {
-    const codes: number[] = []
-    const observe = (): { end(code: number): void } => ({ end: (code) => void codes.push(code) })
-    await createServer({ observe })()
-    await createServer({ observe, authorize: () => ({ allowed: false, reason: '' }) })()
-    await createServer({ observe, dispatch: broken })()
-    assert.deepEqual(codes, [200, 403, 500])
+  it('tell the meter what a request passes, and the code of every answer', async () => {
+    const told: string[] = []
+    const meterRequest = (): RequestMeter => ({
+      ...UNMETERED,
+      identified: (result) => void told.push(result),
+      judged: (result) => void told.push(result),
+      routed: () => void told.push('routed'),
+      end: (code) => void told.push(String(code)),
+    })
+    const wrong = (): never => {
+      throw unauthorizedError('Unauthorized')
+    }
+    await createServer({ meterRequest })()
+    await createServer({ meterRequest, authorize: () => ({ allowed: false, reason: '' }) })()
+    await createServer({
+      meterRequest,
+      authorize: () => Promise.resolve({ allowed: false, denied: true, reason: '' }),
+    })()
+    await createServer({ meterRequest, authorize: () => Promise.reject(new Error('away')) })()
+    await createServer({ meterRequest, dispatch: broken })()
+    await createServer({ meterRequest, authenticate: wrong })()
+    await createServer({ meterRequest, authenticate: () => undefined, allowsAnonymous: false })()
+    assert.deepEqual(
+      told
+        .join(' ')
+        .replaceAll(/(\d{3}) ?/g, '$1\n')
+        .trim()
+        .split('\n'),
+      [
+        'success allowed routed 200',
+        'success no-opinion 403',
+        'success denied 403',
+        'success error 500',
+        'success allowed routed 500',
+        'error 401',
+        'failure 401',
+      ],
+    )
   })
 })

@@ -12,7 +12,6 @@ import {
   genericError,
   internalError,
   requestEntityTooLargeError,
-  unauthorizedError,
 } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 
@@ -23,42 +22,36 @@ import { type Answer, type Call, isStream, isUpgrade, letGo, type WholeAnswer } 
 import type { Cors } from './cors.ts'
 import { createDeadlines } from './deadlines.ts'
 import { errorAnswer } from './error-answer.ts'
-import { anonymous, type Authenticate, authenticated, type Authorize } from './filters.ts'
+import type { Authorize } from './filters.ts'
 import type { Impersonate } from './impersonation.ts'
-import { type Inflight, isLongRunning } from './inflight.ts'
+import { isLongRunning } from './inflight.ts'
 import { createLargeBodies, LARGE_BODY_LIMITS, type LargeBodies } from './large-bodies.ts'
+import { type MeterRequest, type RequestMeter, UNMETERED } from './metrics/requests.ts'
+import { identify, type Passing, type PassingOptions, permit, received, takePlace } from './passing.ts'
 import type { User } from './registry/resource.ts'
 import type { Representation } from './representation.ts'
 import { type RequestInfo, requestInfoOf } from './request-info.ts'
-import type { ObserveRequest } from './request-metrics.ts'
 import { createStreams, send, type SendContext } from './sending.ts'
 
 /** A path that is no resource: health, version, discovery. Undefined: not ours. */
 export type Route = (call: Call) => Promise<Answer> | Answer | undefined
 
 /** What requests pass besides the two questions; each may be absent. */
-export interface FilterOptions {
-  readonly inflight?: Inflight
+export interface FilterOptions extends Pick<PassingOptions, 'inflight' | 'allowsAnonymous' | 'anonymousPaths'> {
   readonly cors?: Cors
   /** `--request-timeout`; a watch ends by its own rules. */
   readonly requestTimeoutMs?: number
-  /** `--anonymous-auth`; false: who shows no credentials is turned away. */
-  readonly allowsAnonymous?: boolean
-  /** Where they are allowed; absent: everywhere. */
-  readonly anonymousPaths?: readonly string[]
   /** Headers of every answer. */
   readonly fixedHeaders?: HeaderList
   /** What is done is put on record. */
   readonly audit?: Audit
 }
 
-export interface ApiServerOptions extends FilterOptions {
+export interface ApiServerOptions extends FilterOptions, PassingOptions {
   readonly clock: Clock
   readonly random: Random
-  readonly authenticate: Authenticate
   /** Whom a request counts as; default: whoever asks. */
   readonly impersonate?: Impersonate
-  readonly authorize: Authorize
   /** Resources. */
   readonly dispatch: (call: Call) => Promise<Answer>
   /** Whether the group version is known at all: others are not a Status but plain text. */
@@ -67,9 +60,7 @@ export interface ApiServerOptions extends FilterOptions {
   /** Encodes a Status in what the client accepts. */
   readonly encoder: Pick<Representation, 'value'>
   readonly onError?: (error: unknown, info: RequestInfo) => void
-  /** Headers of every answer to somebody who is known: which flow schema and priority level it belonged to. */
-  readonly flowHeaders?: (user: User, info: RequestInfo) => HeaderList
-  readonly observe?: ObserveRequest
+  readonly meterRequest?: MeterRequest
   /** Aborted when the server stops: answers without end are ended then. */
   readonly draining?: AbortSignal
 }
@@ -85,12 +76,13 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
     const cross = options.cors?.(exchange)
     if (cross !== undefined && exchange.method === 'OPTIONS') return exchange.respond(204, cross)
     const request = readRequest(exchange)
-    const observation = options.observe?.(observed(exchange, request))
+    const meter = options.meterRequest?.(observed(exchange, request)) ?? UNMETERED
     const auditId = auditIdOf(exchange, options.random)
     const audit = options.audit?.begin({ exchange, info: request.info, auditId })
     const context: AnswerContext = {
       auditId,
       audit,
+      meter,
       warnings: [],
       headers: [...(options.fixedHeaders ?? []), ...(cross ?? [])],
       streams,
@@ -109,7 +101,7 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
         ? send(exchange, answer, context)
         : audit.following(answer, send(exchange, answer, context)))
     } finally {
-      observation?.end(code, bytes)
+      meter.end(code, bytes)
     }
   }
 }
@@ -126,23 +118,26 @@ async function answerTo(
   { request, context }: Progress,
 ): Promise<Answer> {
   const { info } = request
-  let user = anonymous
+  const { meter } = context
   let leave: (() => void) | undefined
   try {
     const limitMs = timeLimitOf(context, request)
-    user = await identify(options, exchange, request.path)
-    const audit = context.audit === undefined ? undefined : await context.audit.received(user)
-    if (options.impersonate !== undefined) user = await options.impersonate(user, info, exchange, audit?.impersonated)
-    if (options.flowHeaders !== undefined) context.headers.push(...options.flowHeaders(user, info))
-    leave = options.inflight?.enter(user, info)
-    if (leave === undefined && options.inflight !== undefined) return tooManyRequests()
-    const decision = await (audit === undefined
-      ? options.authorize(user, info)
-      : audit.authorizing(options.authorize, user, info))
-    if (!decision.allowed) throw forbiddenAccess(user, info, decision.reason)
+    const known = identify(options, exchange, { path: request.path, meter })
+    let user = known instanceof Promise ? await known : known
+    const audit = context.audit === undefined ? undefined : await received(context.audit, user, meter)
+    if (options.impersonate !== undefined) {
+      user = await options.impersonate(user, info, exchange, audit?.impersonated)
+      meter.passed('impersonation')
+    }
+    const passing: Passing = { user, info, audit, meter, headers: context.headers }
+    leave = takePlace(options, passing)
+    if (leave === undefined) return tooManyRequests()
+    const permitting = permit(options, passing)
+    if (permitting !== undefined) await permitting
+    meter.routed()
     const { bodies, warnings } = context
     const { authorize } = options
-    const call = createCall({ bodies, exchange, request, user, warnings, audit, authorize })
+    const call = createCall({ bodies, exchange, request, user, warnings, audit, authorize, meter })
     return await withDeadline(context, request, limitMs, () => route(options, call))
   } catch (error) {
     return await failed(options, exchange, { request, context }, error)
@@ -189,8 +184,8 @@ function tooManyRequests(): WholeAnswer {
   }
 }
 
-function observed({ method, headers }: Exchange, { info, query }: Request): Parameters<ObserveRequest>[0] {
-  return { info, method, contentType: headers['content-type'] ?? '', isDryRun: query.has('dryRun') }
+function observed({ method, headers }: Exchange, { info, query }: Request): Parameters<MeterRequest>[0] {
+  return { info, method, contentType: headers['content-type'] ?? '', query }
 }
 
 function lengthOf(answer: Answer): number | undefined {
@@ -213,14 +208,6 @@ function readRequest({ method, path: target }: Exchange): Request {
   const path = mark < 0 ? target : target.slice(0, mark)
   const query = mark < 0 ? NO_QUERY : new URLSearchParams(target.slice(mark + 1))
   return { path, query, info: requestInfoOf(method, path, query) }
-}
-
-async function identify(options: ApiServerOptions, exchange: Exchange, path: string): Promise<User> {
-  const { authenticate, allowsAnonymous = true, anonymousPaths } = options
-  const user = await authenticate(exchange)
-  if (user !== undefined) return authenticated(user)
-  if (!allowsAnonymous || anonymousPaths?.includes(path) === false) throw unauthorizedError('Unauthorized')
-  return anonymous
 }
 
 async function route(options: ApiServerOptions, call: Call): Promise<Answer> {
@@ -253,6 +240,7 @@ interface CallParts {
   readonly warnings: string[]
   readonly audit: AuditTrail | undefined
   readonly authorize: Authorize
+  readonly meter: RequestMeter
 }
 
 function createCall(parts: CallParts): Call {
@@ -287,13 +275,11 @@ async function demand({ authorize, user, request: { info } }: CallParts, verb: s
   if (!allowed) throw forbiddenAccess(user, wanted, reason)
 }
 
-function readBody({ bodies, exchange, request, user, audit }: CallParts): Promise<Buffer> {
-  const body = bodies.read(exchange, user.name)
-  if (audit === undefined || request.info.verb !== 'patch') return body
-  return body.then((bytes) => {
-    audit.patch(bytes)
-    return bytes
-  })
+async function readBody({ bodies, exchange, request, user, audit, meter }: CallParts): Promise<Buffer> {
+  const bytes = await bodies.read(exchange, user.name)
+  meter.bodyRead(bytes.length)
+  if (request.info.verb === 'patch') audit?.patch(bytes)
+  return bytes
 }
 
 /** `timeout` is the client's wish, at most ours. The query of what goes on, such as an exec, is for somebody else. */
@@ -305,7 +291,7 @@ function timeLimitOf({ limitMs }: AnswerContext, { query, info }: Request): numb
 
 /** Watches and connections that are handed on have no deadline here. */
 function withDeadline(
-  { deadlines }: AnswerContext,
+  { deadlines, meter }: AnswerContext,
   { info }: Request,
   limitMs: number,
   work: () => Promise<Answer>,
@@ -315,10 +301,19 @@ function withDeadline(
   let isLate = false
   const deadline = deadlines(limitMs, () => {
     isLate = true
+    meter.terminated(504)
     late.reject(timedOut())
   })
+  const tooLate = (answer: Answer): void => {
+    meter.finishedLate('ok')
+    letGo(answer)
+  }
+  const failedNow = (error: unknown): void => {
+    if (isLate) meter.finishedLate('error')
+    late.reject(error)
+  }
   work()
-    .then((answer) => (isLate ? letGo(answer) : late.resolve(answer)), late.reject)
+    .then((answer) => (isLate ? tooLate(answer) : late.resolve(answer)), failedNow)
     .finally(() => deadline.cancel())
   return late.promise
 }
@@ -351,6 +346,7 @@ function asStatus(error: unknown): StatusError {
 
 interface AnswerContext extends SendContext {
   readonly audit: AuditTrail | undefined
+  readonly meter: RequestMeter
   readonly bodies: LargeBodies
 }
 

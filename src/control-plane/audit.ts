@@ -16,9 +16,9 @@ import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { Logger } from '#lib/log.ts'
-import type { Registry } from '#lib/metrics.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { Random } from '#lib/random.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { parseAuditPolicy } from './config/audit-policy.ts'
 import { fileErrorText } from './config/config-kind.ts'
@@ -97,7 +97,7 @@ export interface AuditTools {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  readonly metrics: Registry
+  readonly metrics: ServerMeters
   readonly stdout: Writable
   readonly readFile: (path: string) => Promise<string>
   /** The absolute path of a file that is named relative to where the program was started. */

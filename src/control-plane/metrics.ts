@@ -1,96 +1,71 @@
-/** What /metrics shows besides requests: the process, the build, the gates that are on, and how much is stored. */
-import type { Registry as ObjectRegistry } from '#apiserver/registry/registry.ts'
+/** What /metrics shows besides what the server counts itself: the process, the build and the gates that are on. */
 import type { Clock } from '#lib/clock.ts'
 import { readProcess, registerLoopMetrics, registerProcessMetrics, watchLoopDelay } from '#lib/metrics-process.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
-import { groupResourceText } from '#meta/kind.ts'
+import { createRegistry } from '#lib/metrics.ts'
+import { type ProgramContext, ProgramError } from '#lib/program.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
+import { createMetricRules, type MetricSettings, registerMetaMetrics } from '#model/metrics/rules.ts'
 import type { VersionInfo } from '#model/version.ts'
 
 import { FEATURE_GATES } from './flags/gates.ts'
+import { type MetricsValues, parseAllowedLabels } from './flags/metrics-flags.ts'
 
 export interface ServerMetricsOptions {
   readonly clock: Clock
   readonly version: VersionInfo
   readonly isEnabled: (gate: string) => boolean
-  /** Undefined until the server has one. */
-  readonly objects: () => ObjectRegistry | undefined
+  /** What users want to be shown. */
+  readonly settings: MetricSettings
 }
 
 export interface ServerMetrics extends Disposable {
-  readonly registry: Registry
+  readonly meters: ServerMeters
 }
 
-export function createServerMetrics(options: ServerMetricsOptions): ServerMetrics {
-  const registry = createRegistry()
+export function createServerMetrics({ clock, version, isEnabled, settings }: ServerMetricsOptions): ServerMetrics {
+  const rules = createMetricRules(settings)
+  const registry = createRegistry(rules)
+  const meters = createServerMeters(registry)
   const delay = watchLoopDelay()
-  registerProcessMetrics(registry, readProcess(options.clock))
+  registerProcessMetrics(registry, readProcess(clock))
   registerLoopMetrics(registry, delay)
-  registerBuild(registry, options.version)
-  registerGates(registry, options.isEnabled)
-  registerObjects(registry, options.objects)
-  return { registry, [Symbol.dispose]: () => delay[Symbol.dispose]() }
+  registerMetaMetrics(meters, rules)
+  registerBuild(meters, version)
+  registerGates(meters, isEnabled)
+  return { meters, [Symbol.dispose]: () => delay[Symbol.dispose]() }
 }
 
-function registerBuild(registry: Registry, version: VersionInfo): void {
-  registry
-    .gauge({
-      name: 'kubernetes_build_info',
-      help: 'Always 1; the labels say which version this is.',
-      stability: 'ALPHA',
-      labels: [
-        'major',
-        'minor',
-        'git_version',
-        'git_commit',
-        'git_tree_state',
-        'build_date',
-        'go_version',
-        'compiler',
-        'platform',
-      ],
-    })
-    .labels(
-      version.major,
-      version.minor,
-      version.gitVersion,
-      version.gitCommit,
-      version.gitTreeState,
-      version.buildDate,
-      version.goVersion,
-      version.compiler,
-      version.platform,
-    )
+function registerBuild(meters: ServerMeters, version: VersionInfo): void {
+  const { major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = version
+  const about = [gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform] as const
+  meters
+    .family('kubernetes_build_info')
+    .labels(major, minor, ...about)
     .set(1)
+  const { emulationMajor, emulationMinor, minCompatibilityMajor, minCompatibilityMinor } = version
+  const emulated = `${emulationMajor}.${emulationMinor}`
+  const compatible = `${minCompatibilityMajor}.${minCompatibilityMinor}`
+  meters.family('version_info').labels('kube', `${major}.${minor}`, emulated, compatible).set(1)
 }
 
-function registerGates(registry: Registry, isEnabled: (gate: string) => boolean): void {
-  const gauge = registry.gauge({
-    name: 'kubernetes_feature_enabled',
-    help: 'Whether a feature gate is on, by name and maturity.',
-    stability: 'BETA',
-    labels: ['name', 'stage'],
-  })
+function registerGates(meters: ServerMeters, isEnabled: (gate: string) => boolean): void {
+  const gauge = meters.family('kubernetes_feature_enabled')
   for (const [name, { maturity }] of Object.entries(FEATURE_GATES)) {
     gauge.labels(name, maturity === 'GA' ? '' : maturity).set(isEnabled(name) ? 1 : 0)
   }
 }
 
-function registerObjects(registry: Registry, objects: () => ObjectRegistry | undefined): void {
-  registry.callback({
-    type: 'gauge',
-    name: 'apiserver_storage_objects',
-    help: 'Objects stored, by resource.',
-    stability: 'STABLE',
-    labels: ['resource'],
-    collect(emit) {
-      const seen = new Set<object>()
-      for (const { resource, store } of objects()?.served() ?? []) {
-        // A store serves several versions, and is counted once.
-        if (seen.has(store) || !store.collection.isLoaded) continue
-        seen.add(store)
-        const { group, plural } = resource.kind
-        emit(store.collection.size, groupResourceText({ group, resource: plural }))
-      }
-    },
-  })
+/** What the flags say. Throws ProgramError for a manifest that cannot be used. */
+export async function loadMetricSettings(
+  flags: MetricsValues,
+  readFile: ProgramContext['readFile'],
+): Promise<MetricSettings> {
+  const manifest = flags['allow-metric-labels-manifest']
+  const settings = { disabled: flags['disabled-metrics'], showsHidden: flags['show-hidden-metrics-for-version'] !== '' }
+  if (manifest === '') return { ...settings, allowed: flags['allow-metric-labels'] }
+  try {
+    return { ...settings, allowed: parseAllowedLabels(await readFile(manifest)) }
+  } catch (cause) {
+    throw new ProgramError(`--allow-metric-labels-manifest: ${(cause as Error).message}`, { cause })
+  }
 }

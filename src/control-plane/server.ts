@@ -34,7 +34,7 @@ import { createGates } from './flags/gates.ts'
 import type { ServerPlan } from './flags/plan.ts'
 import { createServedRule } from './flags/runtime-config.ts'
 import { createLiveFiles, type LiveFiles } from './live-files.ts'
-import { createServerMetrics, type ServerMetrics } from './metrics.ts'
+import { createServerMetrics, loadMetricSettings, type ServerMetrics } from './metrics.ts'
 import { type ServerSettings, startControlPlane } from './parts.ts'
 import { loadServing } from './serving.ts'
 
@@ -138,11 +138,9 @@ async function startParts(opened: Opened, loaded: LoadedAuthentication, routes: 
   const isEnabled = createGates(flags['feature-gates'])
   const backend = await openStore(opened)
   closing.defer(() => backend.close())
-  let server: ApiServer | undefined
-  const metrics = closing.use(
-    createServerMetrics({ clock, version: versionInfo(), isEnabled, objects: () => server?.registry }),
-  )
-  server = await startControlPlane({
+  const settings = await loadMetricSettings(flags, opened.readFile)
+  const metrics = closing.use(createServerMetrics({ clock, version: versionInfo(), isEnabled, settings }))
+  return startControlPlane({
     backend,
     atRest: await openAtRest(opened),
     clock,
@@ -160,7 +158,6 @@ async function startParts(opened: Opened, loaded: LoadedAuthentication, routes: 
     routes,
     isServed: createServedRule(plan.runtimeConfig, isEnabled),
   })
-  return server
 }
 
 async function planServerSettings(
@@ -191,7 +188,7 @@ async function planServerSettings(
       ...anonymousFilters(opened, anonymous),
       ...(await loadAudit(opened, metrics)),
     },
-    metrics: metrics.registry,
+    metrics: metrics.meters,
     ...(maxStreams !== undefined && { httpLimits: { maxConcurrentStreams: maxStreams } }),
     serverAddress: () => `${bracketed(advertisedAddress(flags))}:${opened.where.port}`,
     kubelet: await loadKubelet(opened),
@@ -237,9 +234,9 @@ async function loadAdmission({ flags, readFile }: Opened): Promise<NonNullable<S
 }
 
 /** Closed after the server, whose last requests are recorded too. */
-async function loadAudit(opened: Opened, { registry }: ServerMetrics): Promise<Pick<FilterOptions, 'audit'>> {
+async function loadAudit(opened: Opened, { meters }: ServerMetrics): Promise<Pick<FilterOptions, 'audit'>> {
   const { flags, cwd, closing } = opened
-  const audit = await openAudit(flags, { ...opened, metrics: registry, resolve: (path) => resolve(cwd, path) })
+  const audit = await openAudit(flags, { ...opened, metrics: meters, resolve: (path) => resolve(cwd, path) })
   if (audit === undefined) return {}
   closing.defer(() => audit.close())
   return { audit }

@@ -287,3 +287,50 @@ describe('registry', () => {
     assert.throws(() => registry.render(), /"x_total" was collected twice/)
   })
 })
+
+describe('reset', () => {
+  it('begins counts anew, while handles that are kept go on counting', () => {
+    const registry = createRegistry()
+    const requests = registry.counter({ name: 'requests_total', help: 'Requests.', labels: ['code'] }).labels('200')
+    const times = registry.histogram({ name: 'seconds', help: 'Times.', labels: ['code'] }).labels('200')
+    const errors = registry.counter({ name: 'errors_total', help: 'Errors.' }).labels()
+    const running = registry.gauge({ name: 'running', help: 'Running.', labels: ['kind'] }).labels('read')
+    for (const handle of [requests, errors, running]) handle.inc()
+    times.observe(1)
+    registry.reset()
+    assert.deepEqual(registry.render().match(/^\w.*$/gm), ['errors_total 0', 'running{kind="read"} 1'])
+    requests.inc()
+    times.observe(2)
+    assert.match(registry.render(), /^requests_total\{code="200"\} 1$/m)
+    assert.match(registry.render(), /^seconds_sum\{code="200"\} 2$/m)
+  })
+})
+
+describe('rules of a registry', () => {
+  it('keep families out that are hidden, and let them count into the void', () => {
+    const registry = createRegistry({ isHidden: ({ name }) => name === 'old' })
+    registry.counter({ name: 'old', help: 'Old.' }).labels().inc()
+    registry.counter({ name: 'new', help: 'New.' }).labels().inc()
+    assert.deepEqual(registry.render().match(/^\w.*$/gm), ['new 1'])
+    assert.deepEqual(
+      [...registry.declared()].map(({ name }) => name),
+      ['old', 'new'],
+    )
+    assert.throws(() => registry.counter({ name: 'old', help: 'Again.' }), /declared twice/)
+  })
+
+  it('write values of labels that are not allowed as unexpected', () => {
+    let surprises = 0
+    const registry = createRegistry({
+      allowedValues: (metric, label) => (metric === 'hits' && label === 'code' ? new Set(['200']) : undefined),
+      onUnexpected: () => surprises++,
+    })
+    const hits = registry.counter({ name: 'hits', help: 'Hits.', labels: ['verb', 'code'] })
+    for (const code of ['200', '404', '500']) hits.labels('GET', code).inc()
+    assert.deepEqual(registry.render().match(/^\w.*$/gm), [
+      'hits{code="200",verb="GET"} 1',
+      'hits{code="unexpected",verb="GET"} 2',
+    ])
+    assert.equal(surprises, 2)
+  })
+})

@@ -5,7 +5,21 @@
  *
  * OpenMetrics is not offered: upstream's components leave it switched off too.
  */
+import {
+  type Buckets,
+  type Counter,
+  CounterSeries,
+  type Gauge,
+  GaugeSeries,
+  type Histogram,
+  HistogramSeries,
+  type Place,
+  sample,
+  type Series,
+} from './metrics-series.ts'
 import { formatFloat, renderHelp, renderLabels } from './metrics-text.ts'
+
+export type { Counter, Gauge, Histogram } from './metrics-series.ts'
 
 /** What the HTTP answer that carries `render()` must say it is. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -40,25 +54,6 @@ export interface CallbackOptions<L extends readonly string[]> extends MetricOpti
   collect(emit: Emit<L>): void
 }
 
-export interface Counter {
-  readonly value: number
-  /** Throws on a negative amount: a counter only grows. */
-  inc(by?: number): void
-}
-
-export interface Gauge {
-  readonly value: number
-  set(value: number): void
-  inc(by?: number): void
-  dec(by?: number): void
-}
-
-export interface Histogram {
-  readonly count: number
-  readonly sum: number
-  observe(value: number): void
-}
-
 export interface Family<H, L extends readonly string[]> {
   /** The series with these values, made at first use. Every distinct set stays in memory until removed. */
   labels(...values: LabelValues<L>): H
@@ -78,6 +73,20 @@ export interface Registry {
   render(): string
   /** The same, family by family, for writing a large one without holding up the loop. */
   chunks(): Generator<string, void, undefined>
+  /** Counts begin anew; handles stay good. What tells the present stays as it is. */
+  reset(): void
+  /** Everything declared so far, whether it is exposed or not. */
+  declared(): Iterable<MetricOptions<readonly string[]>>
+}
+
+/** What whoever runs the program decides about families. */
+export interface RegistryRules {
+  /** Such families count into the void. */
+  readonly isHidden?: (options: MetricOptions<readonly string[]>) => boolean
+  /** The values a label may have; every other is written as `unexpected`. Undefined: all. */
+  readonly allowedValues?: (metric: string, label: string) => ReadonlySet<string> | undefined
+  /** Told of each value that was not allowed. */
+  readonly onUnexpected?: () => void
 }
 
 /** What client_golang uses when a histogram names none: from 5 ms to 10 s. */
@@ -104,15 +113,18 @@ export function linearBuckets(start: number, width: number, count: number): numb
 interface Exposed {
   /** HELP, TYPE and all samples; empty when there are no samples. */
   render(): string
+  reset(): void
 }
 
-export function createRegistry(): Registry {
+export function createRegistry(rules: RegistryRules = {}): Registry {
+  const declared = new Map<string, MetricOptions<readonly string[]>>()
   const exposed = new Map<string, Exposed>()
   const declare = <E extends Exposed>(options: MetricOptions<readonly string[]>, create: () => E): E => {
     checkNames(options)
-    if (exposed.has(options.name)) throw new Error(`Metric "${options.name}" is declared twice in this registry`)
+    if (declared.has(options.name)) throw new Error(`Metric "${options.name}" is declared twice in this registry`)
     const made = create()
-    exposed.set(options.name, made)
+    declared.set(options.name, options)
+    if (rules.isHidden?.(options) !== true) exposed.set(options.name, made)
     return made
   }
   const chunks = function* (): Generator<string, void, undefined> {
@@ -122,31 +134,25 @@ export function createRegistry(): Registry {
     }
   }
   return {
-    counter: (options) => declare(options, () => new SeriesFamily('counter', options, (at) => new CounterSeries(at))),
-    gauge: (options) => declare(options, () => new SeriesFamily('gauge', options, (at) => new GaugeSeries(at))),
+    counter: (options) =>
+      declare(options, () => new SeriesFamily('counter', options, rules, (at) => new CounterSeries(at))),
+    gauge: (options) => declare(options, () => new SeriesFamily('gauge', options, rules, (at) => new GaugeSeries(at))),
     histogram(options) {
       const buckets = checkBuckets(options.buckets ?? DEFAULT_BUCKETS)
-      return declare(options, () => new SeriesFamily('histogram', options, (at) => new HistogramSeries(at, buckets)))
+      return declare(
+        options,
+        () => new SeriesFamily('histogram', options, rules, (at) => new HistogramSeries(at, buckets)),
+      )
     },
-    callback: (options) => void declare(options, () => ({ render: () => renderCallback(options) })),
+    callback: (options) => void declare(options, () => ({ render: () => renderCallback(options), reset: nothing })),
     chunks,
     render: () => [...chunks()].join(''),
+    reset: () => exposed.forEach((family) => family.reset()),
+    declared: () => declared.values(),
   }
 }
 
-/** Where a series stands in the exposition. */
-interface Place {
-  readonly name: string
-  /** The values in the order the labels are written in, to sort series by. */
-  readonly values: readonly string[]
-  /** `a="1",b="2"`, or nothing. */
-  readonly labels: string
-}
-
-interface Series {
-  readonly place: Place
-  samples(): string
-}
+function nothing(): void {}
 
 class SeriesFamily<S extends Series, L extends readonly string[]> implements Family<S, L>, Exposed {
   readonly #options: MetricOptions<L>
@@ -156,14 +162,24 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
   /** All series in order of their label values; undefined since one came or went. */
   #sorted: readonly S[] | undefined
 
-  constructor(type: string, options: MetricOptions<L>, create: (place: Place) => S) {
+  /** Of labels that may not have every value: where their value stands, and which it may be. */
+  readonly #limits: readonly (readonly [at: number, allowed: ReadonlySet<string>])[]
+  readonly #onUnexpected: (() => void) | undefined
+
+  constructor(type: string, options: MetricOptions<L>, rules: RegistryRules, create: (place: Place) => S) {
     this.#options = options
     this.#type = type
     this.#create = create
+    this.#onUnexpected = rules.onUnexpected
+    this.#limits = labelsOf(options).flatMap((label, at) => {
+      const allowed = rules.allowedValues?.(options.name, label)
+      return allowed === undefined ? [] : [[at, allowed] as const]
+    })
     if (labelsOf(options).length === 0) this.#add([])
   }
 
-  labels(...values: LabelValues<L>): S {
+  labels(...given: LabelValues<L>): S {
+    const values = this.#limits.length === 0 ? given : this.#limited(given)
     return this.#series.get(keyOf(values)) ?? this.#add(values)
   }
 
@@ -177,11 +193,24 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
   }
 
   render(): string {
-    if (this.#series.size === 0) return ''
     this.#sorted ??= [...this.#series.values()].sort((a, b) => byPlace(a.place, b.place))
-    let text = renderHelp(this.#options, this.#type)
-    for (const series of this.#sorted) text += series.samples()
-    return text
+    let text = ''
+    for (const series of this.#sorted) if (series.isShown) text += series.samples()
+    return text === '' ? '' : renderHelp(this.#options, this.#type) + text
+  }
+
+  reset(): void {
+    for (const series of this.#series.values()) series.reset()
+  }
+
+  #limited(given: readonly string[]): readonly string[] {
+    const values = [...given]
+    for (const [at, allowed] of this.#limits) {
+      if (allowed.has(values[at] as string)) continue
+      values[at] = 'unexpected'
+      this.#onUnexpected?.()
+    }
+    return values
   }
 
   #add(values: readonly string[]): S {
@@ -189,102 +218,6 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
     this.#series.set(keyOf(values), series)
     this.#sorted = undefined
     return series
-  }
-}
-
-class CounterSeries implements Counter, Series {
-  readonly place: Place
-  value = 0
-
-  constructor(place: Place) {
-    this.place = place
-  }
-
-  inc(by: number = 1): void {
-    if (!(by >= 0)) throw new RangeError(`Counter "${this.place.name}" cannot grow by "${by}"; use a gauge`)
-    this.value += by
-  }
-
-  samples(): string {
-    return sample(this.place, this.value)
-  }
-}
-
-class GaugeSeries implements Gauge, Series {
-  readonly place: Place
-  value = 0
-
-  constructor(place: Place) {
-    this.place = place
-  }
-
-  set(value: number): void {
-    this.value = value
-  }
-
-  inc(by: number = 1): void {
-    this.value += by
-  }
-
-  dec(by: number = 1): void {
-    this.value -= by
-  }
-
-  samples(): string {
-    return sample(this.place, this.value)
-  }
-}
-
-interface Buckets {
-  readonly bounds: Float64Array
-  /** The bounds as they stand in `le`. */
-  readonly texts: readonly string[]
-}
-
-class HistogramSeries implements Histogram, Series {
-  readonly place: Place
-  readonly #bounds: Float64Array
-  readonly #texts: readonly string[]
-  /** How many observations fell between the bound before and this one; the last is for all above. */
-  readonly #counts: Float64Array
-  /** One element: a typed array takes a new number without allocating. */
-  readonly #sum = new Float64Array(1)
-
-  constructor(place: Place, buckets: Buckets) {
-    this.place = place
-    this.#bounds = buckets.bounds
-    this.#texts = buckets.texts
-    this.#counts = new Float64Array(buckets.bounds.length + 1)
-  }
-
-  get count(): number {
-    return this.#counts.reduce((total, count) => total + count, 0)
-  }
-
-  get sum(): number {
-    return this.#sum[0] as number
-  }
-
-  observe(value: number): void {
-    const bounds = this.#bounds
-    let at = 0
-    // Not `value > bound`: what is not a number belongs above all bounds.
-    while (at < bounds.length && !(value <= (bounds[at] as number))) at++
-    this.#counts[at] = (this.#counts[at] as number) + 1
-    this.#sum[0] = (this.#sum[0] as number) + value
-  }
-
-  samples(): string {
-    const { name, labels } = this.place
-    const before = labels === '' ? `${name}_bucket{le="` : `${name}_bucket{${labels},le="`
-    const after = labels === '' ? '' : `{${labels}}`
-    let text = ''
-    let total = 0
-    for (const [at, count] of this.#counts.entries()) {
-      total += count
-      text += `${before}${this.#texts[at] ?? '+Inf'}"} ${formatFloat(total)}\n`
-    }
-    return `${text}${name}_sum${after} ${formatFloat(this.sum)}\n${name}_count${after} ${formatFloat(total)}\n`
   }
 }
 
@@ -298,10 +231,6 @@ function renderCallback<L extends readonly string[]>(options: CallbackOptions<L>
   if (rows.size === 0) return ''
   const sorted = [...rows.values()].sort((a, b) => byPlace(a.place, b.place))
   return renderHelp(options, options.type) + sorted.map((row) => sample(row.place, row.value)).join('')
-}
-
-function sample({ name, labels }: Place, value: number): string {
-  return labels === '' ? `${name} ${formatFloat(value)}\n` : `${name}{${labels}} ${formatFloat(value)}\n`
 }
 
 function labelsOf(options: MetricOptions<readonly string[]>): readonly string[] {

@@ -5,7 +5,7 @@ import type { UnfinishedWork, WorkQueueMetrics } from './work-queue.ts'
 /** Declares the families, once for a registry, and gives the handles for the queue of a name. */
 export function registerWorkQueueMetrics(registry: Registry): (name: string) => WorkQueueMetrics {
   const shared = { labels: ['name'], stability: 'BETA' } as const
-  const buckets = exponentialBuckets(10e-7, 10, 10)
+  const buckets = exponentialBuckets(10e-9, 10, 10)
   const depth = registry.gauge({ ...shared, name: 'workqueue_depth', help: 'Current depth of workqueue' })
   const adds = registry.counter({
     ...shared,

@@ -16,8 +16,8 @@ import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 import type { Peer } from '#lib/http/exchange.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import type { Logger } from '#lib/log.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
 import { secureRandom } from '#lib/random.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 const set = defineFlags(APISERVER_FLAGS)
 const flagsOf = (args: readonly string[]): ApiServerFlags => parseFlags(set, args).values as unknown as ApiServerFlags
@@ -30,7 +30,7 @@ describe('auditing as the flags say', () => {
     readonly audit: Audit | undefined
     readonly out: () => string
     readonly lines: string[]
-    readonly metrics: Registry
+    readonly metrics: ServerMeters
   }
 
   async function open(args: string, files: Readonly<Record<string, string>> = {}): Promise<Opened> {
@@ -46,7 +46,7 @@ describe('auditing as the flags say', () => {
       withValues: () => log,
       withName: () => log,
     }
-    const metrics = createRegistry()
+    const metrics = createServerMeters()
     const stdout = new Writable({
       write(chunk: Buffer, _encoding, done) {
         out += chunk.toString()
@@ -129,7 +129,7 @@ describe('auditing as the flags say', () => {
       lost[0] ?? '',
       /^Error in audit plugin 'log' affecting 1 audit events: ENOSPC.* AUDIT: id="id-1" stage="RequestReceived"/,
     )
-    assert.match(opened.metrics.render(), /apiserver_audit_error_total\{plugin="log"} 2\n/)
+    assert.match(opened.metrics.registry.render(), /apiserver_audit_error_total\{plugin="log"} 2\n/)
     await opened.audit?.close()
   })
 
@@ -138,7 +138,7 @@ describe('auditing as the flags say', () => {
       '--audit-policy-file=all.yaml --audit-log-path=../../../../../../dev/full --audit-log-maxsize=0 --audit-log-mode=blocking-strict',
     )
     await assert.rejects(request(opened), { message: 'Internal error occurred: failed to store audit event' })
-    assert.match(opened.metrics.render(), /apiserver_audit_requests_rejected_total 1\n/)
+    assert.match(opened.metrics.registry.render(), /apiserver_audit_requests_rejected_total 1\n/)
     await opened.audit?.close()
   })
 

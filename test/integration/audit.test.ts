@@ -22,9 +22,9 @@ import { startControlPlane } from '#control-plane/parts.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { createLog } from '#lib/log.ts'
-import { createRegistry } from '#lib/metrics.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 import { createAtRest } from '#storage/encryption/at-rest.ts'
 import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 import { createMemoryBackend } from '#storage/memory.ts'
@@ -76,7 +76,7 @@ const TOKENS = 'sesame,ali,1,"system:masters"\nopen,jane,2,"dev"\n'
 describe('a control plane that is audited', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-'))
   const file = join(dir, 'audit.log')
-  const metrics = createRegistry()
+  const metrics = createServerMeters()
   const client = createHttpClient({ clock: realClock })
   const closing = new AsyncDisposableStack()
   let url = ''
@@ -274,7 +274,7 @@ describe('a control plane that is audited', () => {
 
   it('leaves no trace of what nobody wants to know, and counts the rest', async () => {
     assert.deepEqual(await eventsOf('ready', '/readyz'), [])
-    const text = metrics.render()
+    const text = metrics.registry.render()
     assert.match(text, /apiserver_audit_level_total\{level="RequestResponse"} \d+/)
     assert.match(text, /apiserver_audit_level_total\{level="None"} 1\n/)
     assert.match(text, /apiserver_audit_event_total \d+/)

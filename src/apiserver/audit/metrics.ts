@@ -1,5 +1,5 @@
 /** What auditing costs and loses, under upstream's metric names. */
-import type { Registry } from '#lib/metrics.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 
 import type { Level } from './policy.ts'
 
@@ -10,33 +10,11 @@ export interface AuditMetrics {
   readonly rejected: () => void
 }
 
-export function createAuditMetrics(registry: Registry): AuditMetrics {
-  const events = registry.counter({
-    name: 'apiserver_audit_event_total',
-    help: 'Audit events that were made and handed to where they are kept.',
-    stability: 'ALPHA',
-    labels: [],
-  })
-  const errors = registry.counter({
-    name: 'apiserver_audit_error_total',
-    help: 'Audit events that could not be kept, by the plugin that failed.',
-    stability: 'ALPHA',
-    labels: ['plugin'],
-  })
-  const levels = registry.counter({
-    name: 'apiserver_audit_level_total',
-    help: 'Requests by the audit level the policy has for them.',
-    stability: 'ALPHA',
-    labels: ['level'],
-  })
-  const rejected = registry.counter({
-    name: 'apiserver_audit_requests_rejected_total',
-    help: 'Requests refused because they could not be put on record.',
-    stability: 'ALPHA',
-    labels: [],
-  })
-  const event = events.labels()
-  const refusal = rejected.labels()
+export function createAuditMetrics(meters: ServerMeters): AuditMetrics {
+  const event = meters.family('apiserver_audit_event_total').labels()
+  const refusal = meters.family('apiserver_audit_requests_rejected_total').labels()
+  const errors = meters.family('apiserver_audit_error_total')
+  const levels = meters.family('apiserver_audit_level_total')
   return {
     event: () => event.inc(),
     level: (level) => levels.labels(level).inc(),

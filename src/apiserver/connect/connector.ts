@@ -2,7 +2,7 @@
  * Connectors: subresources that are no part of their object but a way to somewhere else: to a container's log or
  * processes through its kubelet, to the ports of pods, services and nodes. Follows upstream's pkg/registry/core, v1.36.
  */
-import type { Registry } from '#lib/metrics.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import type { Connectors, Handler } from '../dispatch.ts'
 import type { Network } from './address-rule.ts'
@@ -17,7 +17,7 @@ export interface ConnectOptions extends Omit<ConnectContext, 'backends' | 'count
   /** Default: the machine's. */
   readonly network?: Network
   /** Where connections are counted. */
-  readonly metrics?: Registry
+  readonly metrics?: ServerMeters
 }
 
 const UPGRADE_VERBS = ['get', 'create'] as const
@@ -32,7 +32,11 @@ export interface ConnectSubresources {
 
 export function createConnectSubresources(options: ConnectOptions): ConnectSubresources {
   const backends = createBackends(options)
-  const context: ConnectContext = { ...options, backends, count: createConnectMetrics(options.metrics) }
+  const context: ConnectContext = {
+    ...options,
+    backends,
+    count: createConnectMetrics(options.metrics ?? createServerMeters()),
+  }
   const connectors = {
     'pods/log': { get: createLogHandler(context) },
     'pods/exec': verbs(UPGRADE_VERBS, createStreamHandler(context, EXEC)),

@@ -18,12 +18,12 @@ import {
   FEATURE_FLAGS,
   GENERIC_FLAGS,
   type GenericValues,
-  METRICS_FLAGS,
   MISC_FLAGS,
   type MiscValues,
   SERVER_LOG_FLAGS,
   TRACE_FLAGS,
 } from './general-flags.ts'
+import { METRICS_FLAGS, type MetricsValues } from './metrics-flags.ts'
 import { SERVING_FLAGS, type ServingValues, STORAGE_FLAGS, type StorageValues } from './serving-flags.ts'
 
 export const APISERVER_FLAGS: FlagGroups = {
@@ -55,4 +55,5 @@ export interface ApiServerFlags
     AuthorizationValues,
     EnablementValues,
     AdmissionValues,
+    MetricsValues,
     MiscValues {}

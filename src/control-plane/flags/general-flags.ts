@@ -1,8 +1,8 @@
-/** The groups "generic", "features", "metrics", "logs", "traces", "egress selector", "cloud provider" and "misc". */
+/** The groups "generic", "features", "logs", "traces", "egress selector", "cloud provider" and "misc". */
 import { describeGates, featureGates, type FeatureGates } from '#lib/flags/feature-gates.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, float, int, type Kind, oneOf, string, uint } from '#lib/flags/kinds.ts'
-import { ip, stringMap, strings } from '#lib/flags/list-kinds.ts'
+import { ip, strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 
 import { type PortRange, portRange } from './flag-kinds.ts'
@@ -78,13 +78,6 @@ export const FEATURE_FLAGS: FlagGroup = {
   'debug-socket-path': unsupported(string, '', 'profile with "node --inspect"'),
   'enable-priority-and-fairness': idle(bool, true, 'the two --max-…-inflight flags limit requests either way'),
   profiling: idle(bool, true, 'profiles are taken with "node --inspect"; nothing is served under /debug/pprof'),
-}
-
-export const METRICS_FLAGS: FlagGroup = {
-  'allow-metric-labels': unsupported(stringMap, new Map(), 'labels are bounded already'),
-  'allow-metric-labels-manifest': unsupported(string, '', 'labels are bounded already'),
-  'disabled-metrics': unsupported(strings, [], 'metrics cost nothing until they are read'),
-  'show-hidden-metrics-for-version': idle(string, '', 'no metric is hidden'),
 }
 
 const quantity: Kind<string> = { ...string, type: 'quantity', hint: 'quantity', plain: ['0'] }

@@ -15,6 +15,7 @@ import { authenticationErrors } from './authentication-plan.ts'
 import type { NamedCertificate, PortRange } from './flag-kinds.ts'
 import type { ApiServerFlags } from './flags.ts'
 import { createGates, gateErrors } from './gates.ts'
+import { metricsErrors } from './metrics-flags.ts'
 import { gatedResources, goneVersions, type RuntimeConfig, runtimeConfigErrors } from './runtime-config.ts'
 import { cipherNames, tlsVersion } from './tls-names.ts'
 
@@ -85,6 +86,7 @@ export function planServer(flags: ApiServerFlags, changed: ReadonlySet<string> =
     ...gateErrors(flags['feature-gates']),
     ...runtimeConfigErrors(flags['runtime-config']),
     ...networkErrors(flags),
+    ...metricsErrors(flags),
   ]
   const notes = findNotes(flags, modes)
   if (errors.length > 0) return { errors, notes }

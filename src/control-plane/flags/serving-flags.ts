@@ -59,7 +59,7 @@ export const STORAGE_FLAGS: FlagsOf<StorageValues> & FlagGroup = {
   'delete-collection-workers': idle(int, 1, 'a collection is deleted in one go'),
   'enable-garbage-collector': unsupported(bool, true, 'the garbage collector is part of every cluster'),
   'etcd-count-metric-poll-period': idle(duration, 60_000, 'objects are counted when metrics are read'),
-  'etcd-db-metric-poll-interval': idle(duration, 30_000, 'the size of the store is not among the metrics yet'),
+  'etcd-db-metric-poll-interval': idle(duration, 30_000, 'the size of the store is asked for when metrics are read'),
   'etcd-healthcheck-timeout': idle(duration, 2_000, 'the store has time limits of its own'),
   'etcd-readycheck-timeout': idle(duration, 2_000, 'the store has time limits of its own'),
   'etcd-servers-overrides': unsupported(strings, [], 'all objects are in one store'),

@@ -6,8 +6,8 @@ import { createConnectSubresources } from '#apiserver/connect/connector.ts'
 import type { Authorize } from '#apiserver/filters.ts'
 import type { FilterOptions } from '#apiserver/server.ts'
 import { realClock } from '#lib/clock.ts'
-import type { Registry } from '#lib/metrics.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 import { kubeletTls, type StandInKubelet, startStandInKubelet } from './stand-in-kubelet.ts'
@@ -24,7 +24,7 @@ export interface PlaneOptions {
   readonly filters?: FilterOptions
   readonly tls?: () => object
   readonly isEnabled?: (gate: string) => boolean
-  readonly metrics?: Registry
+  readonly metrics?: ServerMeters
 }
 
 /** Gates as they are by default. */

@@ -4,8 +4,8 @@ import { after, before, describe, it } from 'node:test'
 
 import { realClock, sleep } from '#lib/clock.ts'
 import type { ResponseWriter } from '#lib/http/exchange.ts'
-import { createRegistry } from '#lib/metrics.ts'
 import { connectWebSocket } from '#lib/websocket.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 
 import { addNode, addPod, type ConnectedPlane, PODS, startConnectedPlane } from './connected-plane.ts'
 import { kubeletTls } from './stand-in-kubelet.ts'
@@ -169,7 +169,7 @@ describe('no log', () => {
 
 describe('certificates for kubelets', () => {
   it('are used as they are now, and failures of theirs are counted', async () => {
-    const metrics = createRegistry()
+    const metrics = createServerMeters()
     let tls = { ...kubeletTls, ca: kubeletTls.certificate }
     await using plane = await startConnectedPlane({ tls: () => tls, metrics })
     await addNode(plane, 'n1')
@@ -180,7 +180,7 @@ describe('certificates for kubelets', () => {
     tls = { ...kubeletTls }
     assert.equal(await statusOf(), 200)
     assert.equal(await statusOf('?insecureSkipTLSVerifyBackend=1'), 200)
-    const text = metrics.render()
+    const text = metrics.registry.render()
     assert.match(text, /^kube_apiserver_pod_logs_backend_tls_failure_total 1$/m)
     assert.match(text, /^kube_apiserver_pod_logs_insecure_backend_total\{usage="enforce_tls"\} 2$/m)
     assert.match(text, /^kube_apiserver_pod_logs_insecure_backend_total\{usage="skip_tls_allowed"\} 1$/m)

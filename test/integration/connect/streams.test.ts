@@ -6,8 +6,8 @@ import { after, before, describe, it } from 'node:test'
 import type { Authorize } from '#apiserver/filters.ts'
 import { realClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { createRegistry } from '#lib/metrics.ts'
 import { acceptWebSocket, connectWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 
 import {
   addNode,
@@ -23,7 +23,7 @@ import {
 import { acceptSpdy, type SpdySession, switching, textOf } from './stand-in-kubelet.ts'
 
 let connected: ConnectedPlane
-const metrics = createRegistry()
+const metrics = createServerMeters()
 /** Who may what; changed by tests that want less. */
 let mayCreate = true
 const authorize: Authorize = (_user, { verb, subresource }) => ({
@@ -303,7 +303,7 @@ describe('exec that is not let through', () => {
 
 describe('streams', () => {
   it('are counted by the way they went', () => {
-    const series: readonly string[] = metrics.render().match(/^apiserver_(?:websocket|stream)\S+/gm) ?? []
+    const series: readonly string[] = metrics.registry.render().match(/^apiserver_(?:websocket|stream)\S+/gm) ?? []
     const ways = ['proxied_to_kubelet', 'translated_at_apiserver']
     const expected = [
       ...ways.map((way) => `apiserver_websocket_streaming_requests_total{proxy_type="${way}",subresource="exec"}`),

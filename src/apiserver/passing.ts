@@ -1,0 +1,118 @@
+/**
+ * What every request passes before anything looks at it: who asks, is there room, may they. Each step tells the meter
+ * how it went, and costs no turn of the event loop when its answer is there at once.
+ */
+import type { Exchange } from '#lib/http/exchange.ts'
+import { unauthorizedError } from '#meta/status-errors.ts'
+
+import type { AuditTrail } from './audit/trail.ts'
+import { forbiddenAccess } from './authorizers/authorizer.ts'
+import { anonymous, type Authenticate, authenticated, type Authorize, type Decision } from './filters.ts'
+import type { Classify, FlowClass } from './flow-classes.ts'
+import type { Inflight } from './inflight.ts'
+import type { FlowMeter } from './metrics/flows.ts'
+import type { RequestMeter } from './metrics/requests.ts'
+import type { User } from './registry/resource.ts'
+import type { RequestInfo } from './request-info.ts'
+
+export interface PassingOptions {
+  readonly authenticate: Authenticate
+  readonly authorize: Authorize
+  /** `--anonymous-auth`; false: who shows no credentials is turned away. */
+  readonly allowsAnonymous?: boolean
+  /** Where they are allowed; absent: everywhere. */
+  readonly anonymousPaths?: readonly string[]
+  readonly inflight?: Inflight
+  /** To which flow schema and priority level a request belongs. */
+  readonly classify?: Classify
+  readonly meterFlow?: (flow: FlowClass) => FlowMeter
+}
+
+/** A request on its way through. */
+export interface Passing {
+  readonly user: User
+  readonly info: RequestInfo
+  readonly audit: AuditTrail | undefined
+  readonly meter: RequestMeter
+  /** Of the answer. */
+  readonly headers: string[]
+}
+
+/** Throws, or rejects with, StatusError 401. */
+export function identify(
+  options: PassingOptions,
+  exchange: Exchange,
+  { path, meter }: { readonly path: string; readonly meter: RequestMeter },
+): User | Promise<User> {
+  const { authenticate, allowsAnonymous = true, anonymousPaths } = options
+  const settle = (user: User | undefined): User => {
+    if (user === undefined && (!allowsAnonymous || anonymousPaths?.includes(path) === false)) {
+      meter.identified('failure', '')
+      throw unauthorizedError('Unauthorized')
+    }
+    const known = user === undefined ? anonymous : authenticated(user)
+    meter.identified('success', known.name)
+    return known
+  }
+  const refused = (error: unknown): never => {
+    meter.identified('error', '')
+    throw error
+  }
+  let found
+  try {
+    found = authenticate(exchange)
+  } catch (error) {
+    return refused(error)
+  }
+  return found instanceof Promise ? found.then(settle, refused) : settle(found)
+}
+
+export async function received(audit: AuditTrail, user: User, meter: RequestMeter): Promise<AuditTrail | undefined> {
+  const trail = await audit.received(user)
+  meter.passed('audit')
+  return trail
+}
+
+/** Returns what gives the place among the running requests back; undefined when there is none. */
+export function takePlace(
+  { inflight, classify, meterFlow }: PassingOptions,
+  { user, info, meter, headers }: Passing,
+): (() => void) | undefined {
+  const flow = classify?.(user, info)
+  if (flow !== undefined) headers.push(...flow.headers)
+  const flowMeter = flow && meterFlow?.(flow)
+  const leave = inflight === undefined ? nothing : inflight.enter(user, info)
+  if (leave === undefined) {
+    flowMeter?.reject()
+    meter.terminated(429)
+    return undefined
+  }
+  const answered = flowMeter?.enter(info.verb === 'watch')
+  meter.passed('priorityandfairness')
+  if (answered === undefined) return leave
+  return () => {
+    leave()
+    answered()
+  }
+}
+
+function nothing(): void {}
+
+/** Throws, or rejects with, StatusError 403. */
+export function permit({ authorize }: PassingOptions, { user, info, audit, meter }: Passing): void | Promise<void> {
+  const settle = ({ allowed, denied, reason }: Decision): void => {
+    meter.judged(allowed ? 'allowed' : denied === true ? 'denied' : 'no-opinion')
+    if (!allowed) throw forbiddenAccess(user, info, reason)
+  }
+  const failed = (error: unknown): never => {
+    meter.judged('error')
+    throw error
+  }
+  let decision
+  try {
+    decision = audit === undefined ? authorize(user, info) : audit.authorizing(authorize, user, info)
+  } catch (error) {
+    return failed(error)
+  }
+  return decision instanceof Promise ? decision.then(settle, failed) : settle(decision)
+}

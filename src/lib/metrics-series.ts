@@ -1,0 +1,159 @@
+/** One series of a family: where it stands in the exposition, what it holds, and how that is written. */
+import { formatFloat } from './metrics-text.ts'
+
+export interface Counter {
+  readonly value: number
+  /** Throws on a negative amount: a counter only grows. */
+  inc(by?: number): void
+}
+
+export interface Gauge {
+  readonly value: number
+  set(value: number): void
+  inc(by?: number): void
+  dec(by?: number): void
+}
+
+export interface Histogram {
+  readonly count: number
+  readonly sum: number
+  observe(value: number): void
+}
+
+/** Where a series stands in the exposition. */
+export interface Place {
+  readonly name: string
+  /** The values in the order the labels are written in, to sort series by. */
+  readonly values: readonly string[]
+  /** `a="1",b="2"`, or nothing. */
+  readonly labels: string
+}
+
+export interface Series {
+  readonly place: Place
+  /** False from a reset until it is counted in again: handles that are kept go on counting, unseen ones stay unseen. */
+  readonly isShown: boolean
+  samples(): string
+  /** Begins anew at nought. What tells the present, a gauge, has nothing to forget. */
+  reset(): void
+}
+
+export class CounterSeries implements Counter, Series {
+  readonly place: Place
+  isShown = true
+  value = 0
+
+  constructor(place: Place) {
+    this.place = place
+  }
+
+  inc(by: number = 1): void {
+    if (!(by >= 0)) throw new RangeError(`Counter "${this.place.name}" cannot grow by "${by}"; use a gauge`)
+    this.value += by
+    this.isShown = true
+  }
+
+  samples(): string {
+    return sample(this.place, this.value)
+  }
+
+  reset(): void {
+    this.value = 0
+    this.isShown = this.place.labels === ''
+  }
+}
+
+export class GaugeSeries implements Gauge, Series {
+  readonly place: Place
+  readonly isShown = true
+  value = 0
+
+  constructor(place: Place) {
+    this.place = place
+  }
+
+  set(value: number): void {
+    this.value = value
+  }
+
+  inc(by: number = 1): void {
+    this.value += by
+  }
+
+  dec(by: number = 1): void {
+    this.value -= by
+  }
+
+  samples(): string {
+    return sample(this.place, this.value)
+  }
+
+  reset(): void {}
+}
+
+export interface Buckets {
+  readonly bounds: Float64Array
+  /** The bounds as they stand in `le`. */
+  readonly texts: readonly string[]
+}
+
+export class HistogramSeries implements Histogram, Series {
+  readonly place: Place
+  isShown = true
+  readonly #bounds: Float64Array
+  readonly #texts: readonly string[]
+  /**
+   * How many observations fell between the bound before and this one, then how many above all, then the sum of all: a
+   * typed array takes a new number without allocating.
+   */
+  readonly #counts: Float64Array
+
+  constructor(place: Place, buckets: Buckets) {
+    this.place = place
+    this.#bounds = buckets.bounds
+    this.#texts = buckets.texts
+    this.#counts = new Float64Array(buckets.bounds.length + 2)
+  }
+
+  get count(): number {
+    return this.#counts.subarray(0, -1).reduce((total, count) => total + count, 0)
+  }
+
+  get sum(): number {
+    return this.#counts.at(-1) as number
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds
+    const counts = this.#counts
+    const last = bounds.length
+    let at = 0
+    // Not `value > bound`: what is not a number belongs above all bounds.
+    while (at < last && !(value <= (bounds[at] as number))) at++
+    counts[at] = (counts[at] as number) + 1
+    counts[last + 1] = (counts[last + 1] as number) + value
+    this.isShown = true
+  }
+
+  samples(): string {
+    const { name, labels } = this.place
+    const before = labels === '' ? `${name}_bucket{le="` : `${name}_bucket{${labels},le="`
+    const after = labels === '' ? '' : `{${labels}}`
+    let text = ''
+    let total = 0
+    for (let at = 0; at <= this.#bounds.length; at++) {
+      total += this.#counts[at] as number
+      text += `${before}${this.#texts[at] ?? '+Inf'}"} ${formatFloat(total)}\n`
+    }
+    return `${text}${name}_sum${after} ${formatFloat(this.sum)}\n${name}_count${after} ${formatFloat(total)}\n`
+  }
+
+  reset(): void {
+    this.#counts.fill(0)
+    this.isShown = this.place.labels === ''
+  }
+}
+
+export function sample({ name, labels }: Place, value: number): string {
+  return labels === '' ? `${name} ${formatFloat(value)}\n` : `${name}{${labels}} ${formatFloat(value)}\n`
+}

@@ -1,0 +1,54 @@
+/** Upper bounds of histograms, by what they are made to tell apart. */
+import { DEFAULT_BUCKETS, exponentialBuckets, linearBuckets } from '#lib/metrics.ts'
+
+const DAY_SECONDS = 86_400
+const SLI = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
+const REQUEST = [0.005, 0.025, ...SLI]
+const FILTER = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30]
+
+export type BucketName =
+  | 'admission'
+  | 'answerBytes'
+  | 'bodyBytes'
+  | 'certificate'
+  | 'comparison'
+  | 'decision'
+  | 'eventBytes'
+  | 'filter'
+  | 'leaseObjects'
+  | 'readWait'
+  | 'request'
+  | 'sli'
+  | 'token'
+  | 'transformation'
+  | 'usual'
+  | 'waiting'
+  | 'watchList'
+
+export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
+  admission: [0.005, 0.025, 0.1, 0.5, 1, 2.5],
+  answerBytes: exponentialBuckets(1000, 10, 7),
+  bodyBytes: linearBuckets(50_000, 100_000, 31),
+  certificate: [
+    0,
+    1800,
+    3600,
+    7200,
+    21_600,
+    43_200,
+    ...[1, 2, 4, 7, 30, 90, 180, 360].map((days) => days * DAY_SECONDS),
+  ],
+  comparison: FILTER.slice(0, 10),
+  decision: exponentialBuckets(0.001, 2, 15),
+  eventBytes: exponentialBuckets(1024, 2, 8),
+  filter: FILTER,
+  leaseObjects: [10, 50, 100, 500, 1000, 2500, 5000],
+  readWait: REQUEST.slice(0, 13),
+  request: REQUEST,
+  sli: SLI,
+  token: [0.001, ...DEFAULT_BUCKETS],
+  transformation: exponentialBuckets(5e-6, 2, 25),
+  usual: DEFAULT_BUCKETS,
+  waiting: [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
+  watchList: [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60],
+}
