@@ -1,7 +1,7 @@
 /** Binding a server to a port or a unix socket, and telling where it ended up. */
 import { chmod, unlink } from 'node:fs/promises'
-import type { Server } from 'node:net'
-import { connect } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 
 /** Where to listen: a TCP address (port 0 picks a free one) or the path of a unix socket. */
 export type ListenAddress =
@@ -15,6 +15,48 @@ export type ListenAddress =
 /** Where a server listens. */
 export type BoundAddress = { readonly host: string; readonly port: number } | { readonly path: string }
 
+/** A port that is ours, on which nobody is served yet: who connects waits until somebody accepts. */
+export interface Listener {
+  readonly address: BoundAddress
+  /** Connections go to `take` from now on, first those that waited. */
+  accept(take: (socket: Socket) => void): void
+  /** No more connections are taken; those that still wait are dropped. */
+  close(): void
+}
+
+/** Dead peers are noticed by TCP after this and a few probes. */
+const TCP_KEEPALIVE_MS = 30_000
+
+/** More may not wait for a server that is starting. */
+const MAX_WAITING = 1000
+
+/** Takes the port, so that it is known, and known to be ours, before there is a server to answer on it. */
+export async function bind(address: ListenAddress): Promise<Listener> {
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS })
+  const waiting = new Set<Socket>()
+  const hold = (socket: Socket): void => {
+    if (waiting.size >= MAX_WAITING) return void socket.destroy()
+    waiting.add(socket)
+    socket.on('error', () => undefined)
+    socket.once('close', () => waiting.delete(socket))
+  }
+  server.on('connection', hold)
+  return {
+    address: await listen(server, address),
+    accept(take) {
+      server.off('connection', hold)
+      server.on('connection', take)
+      const held = [...waiting]
+      waiting.clear()
+      for (const socket of held) take(socket)
+    },
+    close() {
+      server.close()
+      for (const socket of waiting) socket.destroy()
+    },
+  }
+}
+
 /**
  * Starts listening. The file of a unix socket that nobody listens on any more is taken away first; one that is in use
  * is left alone and refused, as a port in use is.
@@ -22,17 +64,17 @@ export type BoundAddress = { readonly host: string; readonly port: number } | { 
 export async function listen(server: Server, address: ListenAddress): Promise<BoundAddress> {
   if ('path' in address) {
     if (await isStale(address.path)) await unlink(address.path)
-    await bind(server, { path: address.path })
+    await open(server, { path: address.path })
     await chmod(address.path, address.mode ?? 0o600)
     return { path: address.path }
   }
-  await bind(server, { host: address.host, port: address.port, reusePort: address.reusePort === true })
+  await open(server, { host: address.host, port: address.port, reusePort: address.reusePort === true })
   const bound = server.address()
   if (bound === null || typeof bound === 'string') throw new Error('The server stopped while it was starting')
   return { host: bound.address, port: bound.port }
 }
 
-function bind(
+function open(
   server: Server,
   options: { path: string } | { host: string; port: number; reusePort: boolean },
 ): Promise<void> {

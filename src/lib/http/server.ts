@@ -6,7 +6,6 @@ import type { IncomingMessage, Server as Http1Server, ServerResponse } from 'nod
 import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { constants, createServer as createHttp2Server } from 'node:http2'
 import type { Socket } from 'node:net'
-import { createServer as createNetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 
@@ -16,8 +15,8 @@ import { Admission, createConnection } from './connection.ts'
 import { Http1Exchange } from './exchange-http1.ts'
 import { Http2Exchange } from './exchange-http2.ts'
 import type { Exchange } from './exchange.ts'
-import type { BoundAddress, ListenAddress } from './listen.ts'
-import { listen } from './listen.ts'
+import type { BoundAddress, ListenAddress, Listener } from './listen.ts'
+import { bind } from './listen.ts'
 import { http } from './node-http.ts'
 import { PeerChains } from './peer-chains.ts'
 import { resetStream } from './reset.ts'
@@ -43,6 +42,8 @@ export interface HttpServerOptions {
 
 export interface HttpServer {
   listen(address: ListenAddress): Promise<BoundAddress>
+  /** Serves who connects to a port that was bound before. It is closed when this server is. */
+  accept(listener: Listener): void
   /** Changes certificates and client authorities for new connections. Throws, changing nothing, if they are unusable. */
   reloadTls(tls: ServerTls): void
   /**
@@ -55,9 +56,6 @@ export interface HttpServer {
   /** Open connections, those in their handshake included. */
   readonly connections: number
 }
-
-/** Dead peers are noticed by TCP after this and a few probes. */
-const TCP_KEEPALIVE_MS = 30_000
 
 /** So many streams of a connection are served as they come, and so many of those beyond in each turn. */
 const AT_ONCE = 16
@@ -75,24 +73,31 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const state = createState(options)
   const http1 = createHttp1(state)
   const tls = options.tls === undefined ? undefined : createSecure(state, options.tls, http1)
-  const listener = createNetServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS })
-  listener.on('connection', (socket) => {
+  const take = (socket: Socket): void => {
     if (!state.admission.admit(socket)) return
     if (tls === undefined) acceptHttp1(state, http1, socket)
     else tls.server.emit('connection', socket)
-  })
+  }
+  const listeners: Listener[] = []
   let sweeping: Timer | undefined
+  const accept = (listener: Listener): void => {
+    sweeping ??= sweepOften(state)
+    listeners.push(listener)
+    listener.accept(take)
+  }
   return {
-    listen(address) {
-      sweeping ??= sweepOften(state)
-      return listen(listener, address)
+    accept,
+    async listen(address) {
+      const listener = await bind(address)
+      accept(listener)
+      return listener.address
     },
     reloadTls(material) {
       if (tls === undefined) throw new Error('This server has no TLS to reload')
       tls.reload(material)
     },
     async drain(graceMs) {
-      if (listener.listening) listener.close()
+      for (const listener of listeners) listener.close()
       startDrain(state)
       const lingering = options.clock.after(Math.min(LINGER_MS, graceMs / 20), () => endIdle(state))
       const timer = options.clock.after(graceMs, () => state.admission.destroyAll())
