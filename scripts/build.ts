@@ -22,7 +22,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   hyperkube: 'cmd/entry.ts',
   main: 'cmd/main.ts',
   client: 'client/kubeconfig.ts',
-  apiserver: 'apiserver/apiserver.ts',
+  apiserver: 'control-plane/server.ts',
   testing: 'testing/control-plane.ts',
 }
 

@@ -36,8 +36,12 @@ import { createStreams, send, type SendContext } from './sending.ts'
 /** A path that is no resource: health, version, discovery. Undefined: not ours. */
 export type Route = (call: Call) => Promise<Answer> | Answer | undefined
 
-/** What requests pass besides the two questions; each may be absent. */
-export interface FilterOptions extends Pick<PassingOptions, 'inflight' | 'allowsAnonymous' | 'anonymousPaths'> {
+/** What every request passes, and where it ends. */
+export interface ApiServerOptions extends PassingOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Whom a request counts as; default: whoever asks. */
+  readonly impersonate?: Impersonate
   readonly cors?: Cors
   /** `--request-timeout`; a watch ends by its own rules. */
   readonly requestTimeoutMs?: number
@@ -45,13 +49,6 @@ export interface FilterOptions extends Pick<PassingOptions, 'inflight' | 'allows
   readonly fixedHeaders?: HeaderList
   /** What is done is put on record. */
   readonly audit?: Audit
-}
-
-export interface ApiServerOptions extends FilterOptions, PassingOptions {
-  readonly clock: Clock
-  readonly random: Random
-  /** Whom a request counts as; default: whoever asks. */
-  readonly impersonate?: Impersonate
   /** Resources. */
   readonly dispatch: (call: Call) => Promise<Answer>
   /** Whether the group version is known at all: others are not a Status but plain text. */

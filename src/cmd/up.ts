@@ -3,28 +3,24 @@
  * now the cluster is its API server: controllers, scheduler and nodes join it as they are built.
  */
 import { mkdir } from 'node:fs/promises'
-import { homedir, networkInterfaces } from 'node:os'
+import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
-import type { ApiServer } from '#apiserver/apiserver.ts'
 import { ensure } from '#apiserver/bootstrap/ensure.ts'
-import { createKubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
+import { startPublishers } from '#apiserver/bootstrap/publishers.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
-import { startControlPlane } from '#control-plane/parts.ts'
+import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
+import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
+import { type RunningServer, startApiServer } from '#control-plane/server.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { int, oneOf, string } from '#lib/flags/kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import { kubernetesVersion, versionInfo } from '#model/version.ts'
-import type { Backend } from '#storage/backend.ts'
-import { createAtRest } from '#storage/encryption/at-rest.ts'
-import { defaultEncryption } from '#storage/encryption/config.ts'
-import { openBackend } from '#storage/index.ts'
+import { kubernetesVersion } from '#model/version.ts'
 import { type LocalPki, openLocalPki } from '#supervisor/local-pki.ts'
 
-import { DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
+import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
 
 const FLAGS = {
   cluster: {
@@ -34,6 +30,7 @@ const FLAGS = {
     kubeconfig: flag(string, '', 'file that gets the context "hyperkube" (default: ~/.kube/config)'),
     output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
+  auditing: { ...AUDIT_FLAGS },
   logs: LOG_FLAGS,
 } as const
 
@@ -62,27 +59,12 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const { path: dataDir, location: datastore } = dataDirOf(flags, invocation)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const host = flags['bind-address']
-  const pki = await openLocalPki({
-    folder: join(dataDir, 'pki'),
-    hosts: [...new Set([...SERVING_NAMES, host])],
-    clock,
-    random,
-  })
-  say('Certificates', join(dataDir, 'pki'))
-  const backend = await openStore(datastore, invocation)
-  closing.defer(() => backend.close())
+  const folder = join(dataDir, 'pki')
+  const pki = await openLocalPki({ folder, hosts: [...new Set([...SERVING_NAMES, host])], clock, random })
+  say('Certificates', folder)
+  const { port } = await startServer(invocation, { path: dataDir, location: datastore }, pki, closing)
+  const apiServer = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
   say('Storage', datastore)
-  const server = await startServer(invocation, { dataDir, pki, backend })
-  closing.defer(() => server.stop(GRACE_MS))
-  const service = createKubernetesService(server.registry, {
-    serviceCidr: SERVICE_CIDR,
-    advertiseAddress: reachableAddress(),
-    onError: (error) => invocation.log.error(error, 'The service "kubernetes" is not up to date'),
-  })
-  closing.defer(() => service.withdraw())
-  await service.prepare()
-  const apiServer = await listen(server, pki, invocation)
-  await service.publish(Number(new URL(apiServer).port))
   say('API server', apiServer)
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
   say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
@@ -104,37 +86,53 @@ const SERVING_NAMES = [
   'kubernetes.default.svc.cluster.local',
 ]
 
-interface ServerParts {
-  readonly dataDir: string
-  readonly pki: LocalPki
-  readonly backend: Backend
+async function startServer(
+  { clock, random, log, cwd, stdout, readFile, flags }: UpInvocation,
+  dir: DataDir,
+  pki: LocalPki,
+  closing: AsyncDisposableStack,
+): Promise<RunningServer> {
+  const around = { clock, random, log, cwd, stdout, readFile, graceMs: GRACE_MS }
+  const running = await startApiServer(settingsOf(flags, dir), around, closing).catch(explainPort(flags))
+  const { registry } = running.server
+  await ensure(registry, ClusterRoleBindings, KUBELET_ACCESS)
+  const publishers = startPublishers(registry, {
+    rootCa: pki.ca.certificatePem,
+    onError: (error) => log.error(error, 'Publishing failed'),
+  })
+  closing.defer(() => publishers.close())
+  return running
 }
 
-async function startServer(
-  { clock, random, log }: UpInvocation,
-  { dataDir, pki, backend }: ServerParts,
-): Promise<ApiServer> {
-  const encryption = await defaultEncryption(join(dataDir, 'encryption.key'), random)
-  const kubeletTls = { ...pki.kubeletClient, ca: pki.ca.certificatePem }
-  const server = await startControlPlane({
-    backend,
-    atRest: createAtRest(encryption, random),
-    clock,
-    random,
-    log,
-    clientAuthorities: pki.ca.certificatePem,
-    frontProxyAuthority: pki.frontProxyCa.certificatePem,
-    serviceAccountKey: pki.serviceAccountKey,
-    issuer: 'https://kubernetes.default.svc.cluster.local',
-    serviceCidr: SERVICE_CIDR,
-    authorizationModes: ['Node', 'RBAC'],
-    isEnabled: createGates(new Map()),
-    allowPrivileged: true,
-    versionInfo: versionInfo(),
-    kubelet: { tls: () => kubeletTls, port: 10_250, addressTypes: NODE_ADDRESSES, timeoutMs: 5_000 },
+/** As kubeadm would, on one machine. */
+function settingsOf(flags: UpInvocation['flags'], { path, location }: DataDir): Settings {
+  const pki = (file: string): string => join(path, 'pki', file)
+  const own = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
+  return settingsWith({
+    ...(Object.fromEntries(own) as Partial<Settings>),
+    datastore: location,
+    'encryption-key-file': join(path, 'encryption.key'),
+    'bind-address': flags['bind-address'],
+    'secure-port': flags['secure-port'],
+    'tls-cert-file': pki('apiserver.crt'),
+    'tls-private-key-file': pki('apiserver.key'),
+    'client-ca-file': pki('ca.crt'),
+    'requestheader-client-ca-file': pki('front-proxy-ca.crt'),
+    'requestheader-allowed-names': ['front-proxy-client'],
+    'requestheader-username-headers': ['X-Remote-User'],
+    'requestheader-uid-headers': ['X-Remote-Uid'],
+    'requestheader-group-headers': ['X-Remote-Group'],
+    'requestheader-extra-headers-prefix': ['X-Remote-Extra-'],
+    'service-account-signing-key-file': pki('sa.key'),
+    'service-account-issuer': ['https://kubernetes.default.svc.cluster.local'],
+    'service-cluster-ip-range': SERVICE_CIDR,
+    'authorization-mode': ['Node', 'RBAC'],
+    'allow-privileged': true,
+    'kubelet-certificate-authority': pki('ca.crt'),
+    'kubelet-client-certificate': pki('apiserver-kubelet-client.crt'),
+    'kubelet-client-key': pki('apiserver-kubelet-client.key'),
+    'kubelet-preferred-address-types': NODE_ADDRESSES,
   })
-  await ensure(server.registry, ClusterRoleBindings, KUBELET_ACCESS)
-  return server
 }
 
 /** How nodes are reached; by name only where they have no address. */
@@ -145,18 +143,6 @@ const KUBELET_ACCESS: Omit<ClusterRoleBinding, 'kind' | 'apiVersion'> = {
   metadata: { name: 'hyperkube:apiserver-kubelet-client' },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
-}
-
-/** Returns the URL. */
-async function listen(server: ApiServer, pki: LocalPki, { flags }: UpInvocation): Promise<string> {
-  const host = flags['bind-address']
-  const tls = { ...pki.apiServer, clientAuthorities: [pki.ca.certificatePem, pki.frontProxyCa.certificatePem] }
-  try {
-    const address = await server.listen({ host, port: flags['secure-port'] }, tls)
-    return `https://${host.includes(':') ? `[${host}]` : host}:${'port' in address ? address.port : 0}`
-  } catch (error) {
-    throw new ProgramError(portInUse(error, flags['secure-port']), { cause: error })
-  }
 }
 
 /** Returns the file. */
@@ -205,19 +191,15 @@ function createReporter({ flags, stdout, clock }: UpInvocation): (what: string, 
   }
 }
 
-async function openStore(datastore: string, { clock, random, log }: UpInvocation): ReturnType<typeof openBackend> {
-  try {
-    return await openBackend(datastore, { clock, random, log: (message) => log.info(message) })
-  } catch (error) {
-    throw new ProgramError(`Cannot open the datastore "${datastore}": ${(error as Error).message}`, { cause: error })
+function explainPort(flags: UpInvocation['flags']): (error: unknown) => never {
+  return (error) => {
+    const { cause } = error as Error
+    if ((cause as NodeJS.ErrnoException | undefined)?.code !== 'EADDRINUSE') throw error
+    const port = flags['secure-port']
+    throw new ProgramError(`Port ${port} is in use; is another cluster running? Choose another with --secure-port`, {
+      cause,
+    })
   }
-}
-
-function portInUse(error: unknown, port: number): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is in use; is another cluster running? Choose another with --secure-port`
-  return `The API server cannot listen: ${message}`
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -225,10 +207,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) done()
     signal.addEventListener('abort', () => done(), { once: true })
   })
-}
-
-/** The first address of this machine that is not loopback: what pods would reach the server by. */
-function reachableAddress(): string | undefined {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-  return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address
 }

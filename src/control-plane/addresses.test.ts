@@ -4,11 +4,11 @@ import { describe, it } from 'node:test'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 
 import { advertisedAddress, isLoopback, ownNames } from './addresses.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from './flags/flags.ts'
+import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { planServer } from './flags/plan.ts'
 
-function read(...args: string[]): ApiServerFlags {
-  return parseFlags(defineFlags(APISERVER_FLAGS), args).values as unknown as ApiServerFlags
+function read(...args: string[]): Settings {
+  return parseFlags(defineFlags(APISERVER_FLAGS), args).values as unknown as Settings
 }
 
 describe('the address of the server', () => {

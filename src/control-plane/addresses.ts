@@ -1,28 +1,32 @@
 /** Where the server listens, and by which names and addresses others reach it. */
 import { networkInterfaces } from 'node:os'
 
-import type { ApiServer } from '#apiserver/apiserver.ts'
 import { type Cidr, formatIp, parseCidr } from '#lib/cidr.ts'
-import type { ServerTls } from '#lib/http/tls.ts'
+import { bind, type Listener } from '#lib/http/listen.ts'
 import { ProgramError } from '#lib/program.ts'
 
-import type { ApiServerFlags } from './flags/flags.ts'
+import type { Settings } from './flags/flags.ts'
 import type { ServerPlan } from './flags/plan.ts'
+import type { Site } from './site.ts'
 
 const EVERYWHERE: ReadonlySet<string> = new Set(['', '0.0.0.0', '::'])
 
-/** Throws ProgramError when it cannot be. */
-export async function listen(
-  server: ApiServer,
-  { serving: { host, port, reusePort } }: ServerPlan,
-  tls: ServerTls,
-): Promise<{ readonly host: string; readonly port: number }> {
+export interface BoundPort {
+  readonly host: string
+  readonly port: number
+  readonly listener: Listener
+}
+
+/** Throws ProgramError when it cannot be had. Closed with the server, or instead of it. */
+export async function bindPort({ plan, closing }: Pick<Site, 'plan' | 'closing'>): Promise<BoundPort> {
+  const { host, port, reusePort } = plan.serving
   // `::` takes both families; a machine without IPv6 has only the other.
   const hosts = EVERYWHERE.has(host) ? ['::', '0.0.0.0'] : [host]
   for (const each of hosts) {
     try {
-      const bound = await server.listen({ host: each, port, reusePort }, tls)
-      if ('port' in bound) return bound
+      const listener = await bind({ host: each, port, reusePort })
+      closing.defer(() => listener.close())
+      if ('port' in listener.address) return { ...listener.address, listener }
     } catch (cause) {
       const { code, message } = cause as NodeJS.ErrnoException
       if ((code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL') && each !== hosts.at(-1)) continue
@@ -39,7 +43,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /** The address given, else the one listened on, else the first of this machine that others can reach. */
-export function advertisedAddress(flags: ApiServerFlags): string {
+export function advertisedAddress(flags: Settings): string {
   const given = flags['advertise-address']
   if (given !== '') return given
   const bound = flags['bind-address']
@@ -50,7 +54,7 @@ export function advertisedAddress(flags: ApiServerFlags): string {
 }
 
 /** What a certificate of our own is for. */
-export function ownNames(flags: ApiServerFlags, plan: ServerPlan, address: string): string[] {
+export function ownNames(flags: Settings, plan: Pick<ServerPlan, 'serviceCidr'>, address: string): string[] {
   const firstOf = ({ family, base }: Cidr): string => formatIp({ family, value: base + 1n })
   const services = plan.serviceCidr.split(',').flatMap((text) => parseCidr(text.trim()) ?? [])
   const external = flags['external-hostname']

@@ -1,4 +1,5 @@
 /** Auditing as the flags say: policy, log and webhook, checked, opened and put together. */
+import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 
 import { schemaFor } from '#apis/schemas.ts'
@@ -12,100 +13,23 @@ import { openRotatingFile } from '#apiserver/audit/rotating-file.ts'
 import { ignoringErrors, type ReportLoss, type Sink, unionOf } from '#apiserver/audit/sink.ts'
 import { createTruncatingSink } from '#apiserver/audit/truncate.ts'
 import { createWebhookSink } from '#apiserver/audit/webhook-sink.ts'
-import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import type { Logger } from '#lib/log.ts'
 import { ProgramError } from '#lib/program.ts'
-import type { Random } from '#lib/random.ts'
-import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { parseAuditPolicy } from './config/audit-policy.ts'
 import { fileErrorText } from './config/config-kind.ts'
 import type { AuditSinkName, AuditSinkValues } from './flags/audit-flags.ts'
-import type { ApiServerFlags } from './flags/flags.ts'
+import { sinkValues } from './flags/audit-plan.ts'
+import type { Settings } from './flags/flags.ts'
 import { readWebhookConfig } from './review-client.ts'
+import type { Site } from './site.ts'
 
-const MODES = ['batch', 'blocking', 'blocking-strict']
-const FORMATS = ['legacy', 'json']
-
-/** What is wrong with the flags, in upstream's words. Of a sink that is not used, nothing is. */
-export function auditErrors(flags: ApiServerFlags): string[] {
-  const errors: string[] = []
-  if (flags['audit-log-path'] !== '') {
-    errors.push(...sinkErrors('log', sinkValues('log', flags)))
-    const format = flags['audit-log-format']
-    if (!FORMATS.includes(format)) {
-      errors.push(`invalid audit log format ${format}, allowed formats are ${goQuote(FORMATS.join(','))}`)
-    }
-    for (const name of ['audit-log-maxage', 'audit-log-maxbackup', 'audit-log-maxsize'] as const) {
-      if (flags[name] < 0) errors.push(`--${name} ${flags[name]} can't be a negative number`)
-    }
-  }
-  if (flags['audit-webhook-config-file'] !== '') errors.push(...sinkErrors('webhook', sinkValues('webhook', flags)))
-  return errors
-}
-
-function sinkValues(sink: AuditSinkName, flags: ApiServerFlags): AuditSinkValues {
-  const start = `audit-${sink}-`
-  return Object.fromEntries(
-    Object.entries(flags)
-      .filter(([name]) => name.startsWith(start))
-      .map(([name, value]) => [name.slice(start.length), value as unknown]),
-  ) as unknown as AuditSinkValues
-}
-
-function sinkErrors(sink: AuditSinkName, values: AuditSinkValues): string[] {
-  const maxEvent = values['truncate-max-event-size']
-  const maxBatch = values['truncate-max-batch-size']
-  const errors = batchErrors(sink, values).slice(0, 1)
-  if (maxEvent <= 0) {
-    errors.push(`invalid audit truncate ${sink} max event size ${maxEvent}, must be a positive number`)
-  } else if (maxBatch < maxEvent) {
-    errors.push(
-      `invalid audit truncate ${sink} max batch size ${maxBatch}, must be greater than max event size (${maxEvent})`,
-    )
-  }
-  const { version } = values
-  if (version.split('/').length > 2) errors.push(`unexpected GroupVersion string: ${version}`)
-  else if (version !== 'audit.k8s.io/v1') {
-    errors.push('invalid group version, allowed versions are ["audit.k8s.io/v1"]')
-  }
-  return errors
-}
-
-/** The first counts. */
-function batchErrors(sink: AuditSinkName, values: AuditSinkValues): string[] {
-  const { mode } = values
-  if (!MODES.includes(mode)) {
-    return [`invalid audit ${sink} mode ${mode}, allowed modes are ${goQuote(MODES.join(','))}`]
-  }
-  if (mode !== 'batch') return []
-  const isThrottled = values['batch-throttle-enable']
-  const numbers: readonly (readonly [name: string, value: number])[] = [
-    ['buffer size', values['batch-buffer-size']],
-    ['max batch size', values['batch-max-size']],
-    ...(isThrottled ? ([['throttle QPS', values['batch-throttle-qps']]] as const) : []),
-    ...(isThrottled ? ([['throttle burst', values['batch-throttle-burst']]] as const) : []),
-  ]
-  return numbers
-    .filter(([, value]) => value <= 0)
-    .map(([name, value]) => `invalid audit batch ${sink} ${name} ${value}, must be a positive number`)
-}
-
-export interface AuditTools {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly metrics: ServerMeters
-  readonly stdout: Writable
-  readonly readFile: (path: string) => Promise<string>
-  /** The absolute path of a file that is named relative to where the program was started. */
-  readonly resolve: (path: string) => string
-}
+type Tools = Pick<Site, 'settings' | 'clock' | 'random' | 'log' | 'metrics' | 'stdout' | 'readFile' | 'cwd'>
 
 /** Undefined when nothing is recorded. Throws ProgramError for files that cannot be used. */
-export async function openAudit(flags: ApiServerFlags, tools: AuditTools): Promise<Audit | undefined> {
+export async function openAudit(tools: Tools & Pick<Site, 'closing'>): Promise<Audit | undefined> {
+  const flags = tools.settings
   const policyFile = flags['audit-policy-file']
   const metrics = createAuditMetrics(tools.metrics)
   const reportLoss: ReportLoss = (plugin, error, lost) => {
@@ -124,17 +48,26 @@ export async function openAudit(flags: ApiServerFlags, tools: AuditTools): Promi
   if (sinks.length === 0) return undefined
   const sink = unionOf(sinks)
   tools.log.v(2)?.info(`Using audit backend: ${sink.name}`)
-  return createAudit({ clock: tools.clock, evaluate: createPolicyEvaluator(policy), sink, metrics, schemaFor })
+  const audit = createAudit({
+    clock: tools.clock,
+    evaluate: createPolicyEvaluator(policy),
+    sink,
+    metrics,
+    schemaFor,
+  })
+  // After the server, whose last requests are recorded too.
+  tools.closing.defer(() => audit.close())
+  return audit
 }
 
-function usedSinks(flags: ApiServerFlags): AuditSinkName[] {
+function usedSinks(flags: Settings): AuditSinkName[] {
   return [
     ...(flags['audit-log-path'] === '' ? [] : (['log'] as const)),
     ...(flags['audit-webhook-config-file'] === '' ? [] : (['webhook'] as const)),
   ]
 }
 
-async function readPolicy(file: string, { readFile, log }: AuditTools): Promise<ReturnType<typeof parseAuditPolicy>> {
+async function readPolicy(file: string, { readFile, log }: Tools): Promise<ReturnType<typeof parseAuditPolicy>> {
   const refuse = (why: string, cause: unknown): never => {
     throw new ProgramError(`loading audit policy file: ${why}`, { cause })
   }
@@ -148,7 +81,7 @@ async function readPolicy(file: string, { readFile, log }: AuditTools): Promise<
   }
 }
 
-async function openSinks(flags: ApiServerFlags, tools: AuditTools, reportLoss: ReportLoss): Promise<Sink[]> {
+async function openSinks(flags: Settings, tools: Tools, reportLoss: ReportLoss): Promise<Sink[]> {
   const sinks: Sink[] = []
   if (flags['audit-log-path'] !== '') {
     const writer = await openLog(flags, tools)
@@ -165,7 +98,7 @@ async function openSinks(flags: ApiServerFlags, tools: AuditTools, reportLoss: R
 function wrap(
   sink: Sink,
   values: AuditSinkValues,
-  { clock, reportLoss, isConcurrent }: Pick<AuditTools, 'clock'> & { reportLoss: ReportLoss; isConcurrent: boolean },
+  { clock, reportLoss, isConcurrent }: Pick<Tools, 'clock'> & { reportLoss: ReportLoss; isConcurrent: boolean },
 ): Sink {
   const throttle = { qps: values['batch-throttle-qps'], burst: values['batch-throttle-burst'] }
   const batch = {
@@ -188,11 +121,11 @@ function wrap(
 
 const MEGABYTE = 1 << 20
 
-async function openLog(flags: ApiServerFlags, { clock, log, stdout, resolve }: AuditTools): Promise<LineWriter> {
+async function openLog(flags: Settings, { clock, log, stdout, cwd }: Tools): Promise<LineWriter> {
   const path = flags['audit-log-path']
   if (path === '-') return streamWriter(stdout)
   try {
-    return await openRotatingFile(resolve(path), {
+    return await openRotatingFile(resolve(cwd, path), {
       clock,
       maxBytes: flags['audit-log-maxsize'] * MEGABYTE,
       maxAgeDays: flags['audit-log-maxage'],
@@ -219,11 +152,7 @@ const POST_TIMEOUT_MS = 30_000
 /** Whatever a webhook answers is not read. */
 const MAX_ANSWER_BYTES = 1 << 20
 
-async function openWebhook(
-  flags: ApiServerFlags,
-  { clock, random, readFile }: AuditTools,
-  reportLoss: ReportLoss,
-): Promise<Sink> {
+async function openWebhook(flags: Settings, { clock, random, readFile }: Tools, reportLoss: ReportLoss): Promise<Sink> {
   const { url, tls, headers } = await readWebhookConfig(flags['audit-webhook-config-file'], readFile)
   const client = createHttpClient({ clock, tls })
   const sent = { ...headers, 'content-type': 'application/json', accept: 'application/json' }

@@ -1,5 +1,5 @@
 /** Who is who, as the flags say: authorities, keys and tokens out of their files, followed while the server runs. */
-import type { JwtIssuer, LiveIssuers } from '#apiserver/authenticators/index.ts'
+import type { AuthenticatorSettings, JwtIssuer, LiveIssuers } from '#apiserver/authenticators/index.ts'
 import { findRequestHeaderRisk } from '#apiserver/authenticators/request-header.ts'
 import { createStaticTokenAuthenticator } from '#apiserver/authenticators/static-token.ts'
 import type { AuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
@@ -18,17 +18,13 @@ import {
   parseAuthenticationConfig,
 } from './config/authentication-config.ts'
 import { fileErrorText } from './config/config-kind.ts'
-import type { ApiServerFlags } from './flags/flags.ts'
+import type { Settings } from './flags/flags.ts'
 import type { LiveFiles } from './live-files.ts'
-import type { ServerSettings } from './parts.ts'
 import { createReviewClient } from './review-client.ts'
+import type { Site } from './site.ts'
 
-type Authentication = NonNullable<ServerSettings['authentication']>
-type Tools = Pick<ProgramContext, 'clock' | 'readFile'> & {
-  readonly files: LiveFiles
-  /** Told that there are new authorities. */
-  readonly changed: () => void
-}
+type Authentication = Omit<AuthenticatorSettings, 'clock' | 'objects' | 'apiAudiences'>
+type Tools = Pick<Site, 'clock' | 'readFile' | 'files'>
 
 export interface LoadedAuthentication {
   readonly authentication: Authentication
@@ -43,8 +39,8 @@ export interface LoadedAuthentication {
 }
 
 /** Throws ProgramError for files that cannot be used. */
-export async function loadAuthentication(flags: ApiServerFlags, tools: Tools): Promise<LoadedAuthentication> {
-  const { files, readFile } = tools
+export async function loadAuthentication(tools: Site): Promise<LoadedAuthentication> {
+  const { files, readFile, settings: flags } = tools
   const clients = await openAuthorities(tools, flags['client-ca-file'])
   const proxies = await openAuthorities(tools, flags['requestheader-client-ca-file'])
   const headers = {
@@ -106,9 +102,9 @@ interface Authorities {
   readonly certificates: readonly Certificate[]
 }
 
-function openAuthorities({ files, changed }: Tools, file: string): Promise<(() => Authorities) | undefined> {
+function openAuthorities({ files }: Tools, file: string): Promise<(() => Authorities) | undefined> {
   if (file === '') return Promise.resolve(undefined)
-  return files.open([file], readAuthorities, changed)
+  return files.open([file], readAuthorities)
 }
 
 function readAuthorities([pem = '']: readonly string[]): Authorities {
@@ -118,7 +114,7 @@ function readAuthorities([pem = '']: readonly string[]): Authorities {
 }
 
 /** Without files of their own, tokens are verified with what signs them. */
-function openTokenKeys(flags: ApiServerFlags, files: LiveFiles): Promise<() => readonly VerifyingKey[]> {
+function openTokenKeys(flags: Settings, files: LiveFiles): Promise<() => readonly VerifyingKey[]> {
   const given = flags['service-account-key-file']
   const paths = given.length === 0 ? [flags['service-account-signing-key-file']] : given
   return files.open(paths, (texts) => texts.flatMap(parsePublicKeys).map((key) => verifyingKey(key)))
@@ -126,7 +122,7 @@ function openTokenKeys(flags: ApiServerFlags, files: LiveFiles): Promise<() => r
 
 /** What `--authentication-config` says, followed. Throws ProgramError with upstream's texts. */
 async function loadConfigured(
-  flags: ApiServerFlags,
+  flags: Settings,
   { clock, files, readFile }: Tools,
 ): Promise<{ readonly issuers: LiveIssuers; readonly anonymous: AuthenticationSettings['anonymous'] } | undefined> {
   const file = flags['authentication-config']
@@ -161,7 +157,7 @@ async function loadConfigured(
   return { issuers: { first: jwtIssuers(first, clock), follow }, anonymous }
 }
 
-async function loadOidc(flags: ApiServerFlags, { clock, readFile }: Tools): Promise<Pick<Authentication, 'oidc'>> {
+async function loadOidc(flags: Settings, { clock, readFile }: Tools): Promise<Pick<Authentication, 'oidc'>> {
   const issuerUrl = flags['oidc-issuer-url']
   if (issuerUrl === '') return {}
   const file = flags['oidc-ca-file']
@@ -184,7 +180,7 @@ async function loadOidc(flags: ApiServerFlags, { clock, readFile }: Tools): Prom
   }
 }
 
-async function loadWebhook(flags: ApiServerFlags, tools: Tools): Promise<Pick<Authentication, 'webhook'>> {
+async function loadWebhook(flags: Settings, tools: Tools): Promise<Pick<Authentication, 'webhook'>> {
   const file = flags['authentication-token-webhook-config-file']
   if (file === '') return {}
   return {

@@ -1,14 +1,14 @@
 /** Who may what, as the flags say: the webhook of mode Webhook, or the authorizers of a file that is followed. */
-import type { ConfiguredAuthorizer } from '#apiserver/authorizers/index.ts'
+import type { AuthorizerChain, ConfiguredAuthorizer } from '#apiserver/authorizers/index.ts'
+import type { WebhookAuthorizerOptions } from '#apiserver/authorizers/webhook.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import { ProgramError } from '#lib/program.ts'
 
 import { type AuthorizerSettings, loadAuthorizers, parseAuthorizationConfig } from './config/authorization-config.ts'
 import { fileErrorText } from './config/config-kind.ts'
-import type { ApiServerFlags } from './flags/flags.ts'
+import type { Settings } from './flags/flags.ts'
 import type { LiveFiles } from './live-files.ts'
-import type { ServerSettings } from './parts.ts'
 import { createReviewClient } from './review-client.ts'
 
 export interface AuthorizationTools {
@@ -20,16 +20,16 @@ export interface AuthorizationTools {
 
 /** Throws ProgramError, with upstream's texts for what is wrong in `--authorization-config`. */
 export async function loadAuthorization(
-  flags: ApiServerFlags,
+  flags: Settings,
   tools: AuthorizationTools,
-): Promise<Pick<ServerSettings, 'authorizationWebhook' | 'authorizers'>> {
+): Promise<{ readonly webhook?: WebhookAuthorizerOptions; readonly authorizers?: AuthorizerChain }> {
   const { clock } = tools
   const config = flags['authorization-config']
   if (config !== '') return { authorizers: await followAuthorizers(config, tools) }
   const file = flags['authorization-webhook-config-file']
   if (file === '') return {}
   return {
-    authorizationWebhook: {
+    webhook: {
       clock,
       send: await createReviewClient(file, tools),
       version: flags['authorization-webhook-version'],
@@ -39,10 +39,7 @@ export async function loadAuthorization(
   }
 }
 
-async function followAuthorizers(
-  file: string,
-  tools: AuthorizationTools,
-): Promise<NonNullable<ServerSettings['authorizers']>> {
+async function followAuthorizers(file: string, tools: AuthorizationTools): Promise<AuthorizerChain> {
   const { files, readFile, log } = tools
   let apply: (next: readonly ConfiguredAuthorizer[]) => void = () => undefined
   const change = async (settings: readonly AuthorizerSettings[]): Promise<void> => {

@@ -42,7 +42,7 @@ describe('live files', () => {
     const { files, disk, clock } = setUp()
     const told: string[] = []
     const open = await files.open(['a', 'b'], join, ({ text }) => void told.push(text))
-    files.start()
+    files.start(() => undefined)
     const first = open()
     await clock.advance(60_000)
     assert.equal(open(), first)
@@ -85,7 +85,7 @@ describe('live files', () => {
   it('look no more when closed', async () => {
     const { files, disk, clock } = setUp()
     const open = await files.open(['a'], join)
-    files.start()
+    files.start(() => undefined)
     files.close()
     disk.set('a', '9')
     await clock.advance(60_000)

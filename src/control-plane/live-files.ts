@@ -25,8 +25,8 @@ export interface LiveFiles {
   ): Promise<() => T>
   /** Looks at all files once. */
   poll(): Promise<void>
-  /** Looks at all files from now on, until `close`. */
-  start(): void
+  /** Looks at all files from now on, until `close`. `changed` is told after a look that found new values. */
+  start(changed: () => void): void
   close(): void
 }
 
@@ -36,10 +36,14 @@ const POLL_MS = 5_000
 export function createLiveFiles({ clock, readFile, log }: LiveFilesOptions): LiveFiles {
   const opened: (() => Promise<void>)[] = []
   let timer: Timer | undefined
+  let tell = (): void => undefined
+  let isNews = false
   let polling: Promise<void> | undefined
   const readAll = (paths: readonly string[]): Promise<string[]> => Promise.all(paths.map((path) => readFile(path)))
   const poll = async (): Promise<void> => {
     for (const refresh of opened) await refresh()
+    if (isNews) tell()
+    isNews = false
   }
   return {
     async open(paths, parse, changed) {
@@ -59,6 +63,7 @@ export function createLiveFiles({ clock, readFile, log }: LiveFilesOptions): Liv
           changed?.(next)
           texts = now
           value = next
+          isNews = true
           log.info('File changed and was read again', { files: paths.join(', ') })
         } catch (error) {
           log.error(error, 'File changed and cannot be used; the old content stays in force', {
@@ -69,12 +74,26 @@ export function createLiveFiles({ clock, readFile, log }: LiveFilesOptions): Liv
       return () => value
     },
     poll,
-    start() {
+    start(changed) {
+      tell = changed
       timer = every(clock, POLL_MS, () => {
         polling ??= poll().finally(() => (polling = undefined))
       })
     },
     close: () => timer?.cancel(),
+  }
+}
+
+/** Throws ProgramError, which begins with `place`. */
+export async function readText(
+  readFile: LiveFilesOptions['readFile'],
+  file: string,
+  place: string = '',
+): Promise<string> {
+  try {
+    return await readFile(file)
+  } catch (cause) {
+    throw new ProgramError(`${place}Cannot read "${file}": ${(cause as Error).message}`, { cause })
   }
 }
 

@@ -4,23 +4,25 @@
  */
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
+import type { ApiServer } from '#apiserver/apiserver.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
-import { type ProgramContext, ProgramError } from '#lib/program.ts'
+import { ProgramError } from '#lib/program.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { parseBundle, parseCertificate } from '#lib/x509/certificate.ts'
 import { isSameKey, parsePrivateKey } from '#lib/x509/key.ts'
 
-import type { ServingPlan } from './flags/plan.ts'
-import type { LiveFiles } from './live-files.ts'
+import { advertisedAddress, ownNames } from './addresses.ts'
+import type { LoadedAuthentication } from './authentication.ts'
+import type { Site } from './site.ts'
 
-type Tools = Pick<ProgramContext, 'clock' | 'random' | 'readFile'> & { readonly files: LiveFiles }
-
-export interface LoadedServing {
-  /** The newest certificates, with these client authorities. */
-  tls(clientAuthorities: readonly string[]): ServerTls
+export interface Serving {
+  /** The newest certificates, with the newest client authorities. */
+  tls(): ServerTls
+  /** Gives the server what has changed since, if anything has. */
+  reload(server: Pick<ApiServer, 'reloadTls'>): void
 }
 
 interface Pair {
@@ -28,29 +30,33 @@ interface Pair {
   readonly key: string
 }
 
-/** `hosts` are the names and addresses a certificate of our own is for. `changed` is told that there are new ones. */
-export async function loadServing(
-  plan: ServingPlan,
-  hosts: readonly string[],
-  tools: Tools & { readonly changed: () => void },
-): Promise<LoadedServing> {
-  const { files, changed } = tools
-  const [certFile, keyFile] = await chooseFiles(plan, hosts, tools)
-  const main = await files.open([certFile, keyFile], readPair, changed)
+export async function loadServing(site: Site, { clientAuthorities }: LoadedAuthentication): Promise<Serving> {
+  const { files, log } = site
+  const { minVersion, ciphers, sni } = site.plan.serving
+  const main = await files.open(await chooseFiles(site), readPair)
   const named = await Promise.all(
-    plan.sni.map(async ({ certFile: cert, keyFile: key, names }) => {
-      const pair = await files.open([cert, key], readPair, changed)
-      return { pair, names }
-    }),
+    sni.map(async ({ certFile, keyFile, names }) => ({ pair: await files.open([certFile, keyFile], readPair), names })),
   )
+  const tls = (): ServerTls => ({
+    ...main(),
+    sni: named.map(({ pair, names }) => ({ ...pair(), names: names.length === 0 ? namesIn(pair()) : names })),
+    clientAuthorities: clientAuthorities(),
+    minVersion,
+    ...(ciphers !== undefined && { ciphers }),
+  })
+  let shown = JSON.stringify(tls())
   return {
-    tls: (clientAuthorities) => ({
-      ...main(),
-      sni: named.map(({ pair, names }) => ({ ...pair(), names: names.length === 0 ? namesIn(pair()) : names })),
-      clientAuthorities,
-      minVersion: plan.minVersion,
-      ...(plan.ciphers !== undefined && { ciphers: plan.ciphers }),
-    }),
+    tls,
+    reload(server) {
+      const next = JSON.stringify(tls())
+      if (next === shown) return
+      shown = next
+      try {
+        server.reloadTls(tls())
+      } catch (error) {
+        log.error(error, 'The new certificates cannot be used; the old ones stay in force')
+      }
+    },
   }
 }
 
@@ -67,16 +73,14 @@ function namesIn({ certificate }: Pair): string[] {
 }
 
 /** Those given, or those of the certificate directory, where they are made when they are not there. */
-async function chooseFiles(
-  { certFile, keyFile, certDir }: ServingPlan,
-  hosts: readonly string[],
-  tools: Tools,
-): Promise<readonly [string, string]> {
+async function chooseFiles(site: Site): Promise<readonly [string, string]> {
+  const { certFile, keyFile, certDir: named } = site.plan.serving
   if (certFile !== '') return [certFile, keyFile]
-  if (certDir === '') throw new ProgramError('--cert-dir must not be empty without --tls-cert-file')
+  if (named === '') throw new ProgramError('--cert-dir must not be empty without --tls-cert-file')
+  const certDir = resolve(site.cwd, named)
   const paths = [join(certDir, 'apiserver.crt'), join(certDir, 'apiserver.key')] as const
-  const isThere = await Promise.all(paths.map((path) => tools.readFile(path).then(() => true, isMissing)))
-  if (isThere.every((there) => !there)) await makeOwn(certDir, paths, { hosts, tools })
+  const isThere = await Promise.all(paths.map((path) => site.readFile(path).then(() => true, isMissing)))
+  if (isThere.every((there) => !there)) await makeOwn(site, certDir, paths)
   return paths
 }
 
@@ -87,11 +91,11 @@ function isMissing(error: NodeJS.ErrnoException): false {
 
 /** An authority of its own, then forgotten: nobody can sign another certificate with it. The file holds both. */
 async function makeOwn(
+  { clock, random, settings, plan }: Site,
   certDir: string,
   [certFile, keyFile]: readonly [string, string],
-  { hosts, tools }: { readonly hosts: readonly string[]; readonly tools: Tools },
 ): Promise<void> {
-  const { clock, random } = tools
+  const hosts = ownNames(settings, plan, advertisedAddress(settings))
   const commonName = `${hostname()}-ca@${Math.floor(clock.now() / 1000)}`
   const authority = createAuthority({ commonName }, { clock, random })
   const isIp = (host: string): boolean => /^[\d.]+$|:/.test(host)

@@ -1,39 +1,39 @@
-/** A control plane for tests: memory storage, everything allowed, plain HTTP on a port of its own, gone when disposed. */
-import { startApiServer, type ApiServer } from '#apiserver/apiserver.ts'
-import type { Connectors } from '#apiserver/dispatch.ts'
-import { allowAll, type Authorize } from '#apiserver/filters.ts'
-import { admitAll } from '#apiserver/registry/admission.ts'
-import type { Registry } from '#apiserver/registry/registry.ts'
-import type { Resource } from '#apiserver/registry/resource.ts'
-import type { FilterOptions } from '#apiserver/server.ts'
-import { type Clock, realClock } from '#lib/clock.ts'
-import { createSeededRandom } from '#lib/random.ts'
-import { convert } from '#model/conversion/conversion.ts'
-import { bindPod } from '#resources/core/pod/binding.ts'
-import { createEvictionHandler } from '#resources/core/pod/eviction.ts'
-import { createAddressBook, serviceRanges } from '#resources/core/service/address-book.ts'
-import { createServiceAllocator, DEFAULT_SERVICE_CIDRS } from '#resources/core/service/allocator.ts'
-import { createMemoryLedger } from '#resources/core/service/node-ports.ts'
-import { createResources } from '#resources/index.ts'
-import { createAtRest } from '#storage/encryption/at-rest.ts'
-import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
-import { createMemoryBackend } from '#storage/memory.ts'
+/**
+ * A control plane for tests: the server that `kube-apiserver` starts, with objects in memory, files that exist only here,
+ * a port of its own, and a client that may do everything. Gone when disposed.
+ */
+import { readFile } from 'node:fs/promises'
+import { PassThrough } from 'node:stream'
 
-export interface ControlPlaneOptions {
-  readonly clock?: Clock
-  /** Default: every kind. */
-  readonly resources?: readonly Resource[]
-  /** Besides bindings and evictions. */
-  readonly connectors?: Connectors
-  /** Default: everybody may everything. */
-  readonly authorize?: Authorize
-  readonly filters?: FilterOptions
+import { startPublishers } from '#apiserver/bootstrap/publishers.ts'
+import { kubeconfigText } from '#client/kubeconfig.ts'
+import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
+import { type RunningServer, startApiServer } from '#control-plane/server.ts'
+import type { Surroundings } from '#control-plane/site.ts'
+import { realClock } from '#lib/clock.ts'
+import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
+import { createLog } from '#lib/log.ts'
+import { createSeededRandom, secureRandom } from '#lib/random.ts'
+import { createAuthority, type Issued, type IssuePlan } from '#lib/x509/authority.ts'
+import { createKey, keyToPem } from '#lib/x509/key.ts'
+
+export interface ControlPlaneOptions extends Partial<Pick<Surroundings, 'clock' | 'random' | 'log' | 'network'>> {
+  /** By the names of kube-apiserver's flags; besides those of `SETTINGS`, or instead of them. */
+  readonly settings?: Partial<Settings>
+  /** Files that settings name: path → text, as it is when the file is read. Others are read from disk. */
+  readonly files?: ReadonlyMap<string, string>
 }
 
 export interface ControlPlane extends AsyncDisposable {
-  /** `http://127.0.0.1:port`. */
+  /** `https://127.0.0.1:port`. */
   readonly url: string
-  readonly server: ApiServer
+  /** PEM of what the server's certificate is verified with. */
+  readonly ca: string
+  /** Bearer token of a user of `system:masters`. */
+  readonly token: string
+  /** For kubectl and client libraries: the same user, by certificate. */
+  readonly kubeconfig: string
+  readonly running: RunningServer
   /** One request; `body` is sent as JSON unless it is text. */
   request(
     method: string,
@@ -54,68 +54,135 @@ export interface ControlPlaneResponse {
   json(): JsonMap
 }
 
-export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { clock = realClock } = options
-  const random = createSeededRandom(1)
-  const registry = (): Registry => server.registry
-  const services = createServiceAllocator({
-    book: createAddressBook(registry),
-    ports: createMemoryLedger(),
-    random,
-    serviceCidrs: DEFAULT_SERVICE_CIDRS,
-    rangeObjects: () => serviceRanges(registry),
-  })
-  const resources = options.resources ?? createResources({ services })
-  const backend = createMemoryBackend({ clock, random })
-  const server: ApiServer = await startApiServer({
-    backend,
-    clock,
-    random,
-    resources,
-    reviews: [],
-    connectors: {
-      'pods/binding': { create: bindPod },
-      'pods/eviction': { create: createEvictionHandler(registry) },
-      ...options.connectors,
-    },
-    ...(options.filters === undefined ? {} : { filters: options.filters }),
-    admission: admitAll,
-    atRest: createAtRest(NO_ENCRYPTION, random),
-    convert,
-    authenticate: () => () => ({ name: 'test', uid: '', groups: ['system:masters'], extra: {} }),
-    authorize: () => options.authorize ?? allowAll,
-    isServed: () => true,
-    isEnabled: () => true,
-    allowPrivileged: true,
-    bootstrap: () => Promise.resolve(),
-    versionInfo: { gitVersion: 'v0.0.0-test' },
-    onError: (error) => process.emitWarning(error as Error),
-  })
-  const address = await server.listen({ host: '127.0.0.1', port: 0 }, undefined)
-  if (!('port' in address)) throw new Error('A TCP port was asked for')
-  const { port } = address
-  const url = `http://127.0.0.1:${port}`
-  const stop = async (): Promise<void> => {
-    await server.stop(1000)
-    await backend.close()
-  }
-  return { url, server, request: (...args) => send(url, ...args), stop, [Symbol.asyncDispose]: stop }
+const TOKEN = 'admin'
+
+/** What differs from kube-apiserver's defaults. */
+const SETTINGS: Partial<Settings> = {
+  datastore: 'memory',
+  'bind-address': '127.0.0.1',
+  'secure-port': 0,
+  'tls-cert-file': 'apiserver.crt',
+  'tls-private-key-file': 'apiserver.key',
+  'client-ca-file': 'ca.crt',
+  'token-auth-file': 'tokens.csv',
+  'service-account-signing-key-file': 'sa.key',
+  'service-account-issuer': ['https://kubernetes.default.svc'],
+  'service-cluster-ip-range': '10.0.0.0/24',
+  'authorization-mode': ['Node', 'RBAC'],
+  'allow-privileged': true,
 }
 
-// oxlint-disable-next-line max-params
+const GRACE_MS = 1000
+const MAX_ANSWER_BYTES = 256 << 20
+
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const pki = createPki()
+  const own: ReadonlyMap<string, string> = new Map([
+    ['ca.crt', pki.ca],
+    ['apiserver.crt', pki.serving.certificatePem],
+    ['apiserver.key', pki.serving.keyPem],
+    ['sa.key', keyToPem(createKey('ecdsa-p256'))],
+    ['tokens.csv', `${TOKEN},admin,admin,"system:masters"\n`],
+  ])
+  const { clock = realClock, random = createSeededRandom(1), log = errorLog(), network, settings, files } = options
+  const closing = new AsyncDisposableStack()
+  const around: Surroundings = {
+    clock,
+    random,
+    log,
+    cwd: process.cwd(),
+    stdout: new PassThrough().resume(),
+    readFile: async (path) => files?.get(path) ?? own.get(path) ?? (await readFile(path, 'utf8')),
+    graceMs: GRACE_MS,
+    ...(network !== undefined && { network }),
+  }
+  try {
+    const running = await startApiServer(settingsWith({ ...SETTINGS, ...settings }), around, closing)
+    const onError = (error: unknown): void => log.error(error, 'Publishing failed')
+    const publishers = startPublishers(running.server.registry, { rootCa: pki.ca, onError })
+    closing.defer(() => publishers.close())
+    return controlPlane(running, pki, closing)
+  } catch (error) {
+    await closing.disposeAsync()
+    throw error
+  }
+}
+
+function controlPlane(running: RunningServer, { ca, admin }: Pki, closing: AsyncDisposableStack): ControlPlane {
+  const url = `https://127.0.0.1:${running.port}`
+  const client = createHttpClient({ clock: realClock, tls: { ca } })
+  closing.defer(() => client.close())
+  const stop = (): Promise<void> => closing.disposeAsync()
+  const entry = { clientCertificate: admin.certificatePem, clientKey: admin.keyPem, certificateAuthority: ca }
+  return {
+    url,
+    ca,
+    token: TOKEN,
+    kubeconfig: kubeconfigText({ name: 'testing', server: url, ...entry }),
+    running,
+    request: (method, path, body, headers) => send(client, url, { method, path, body, headers: headers ?? {} }),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+interface Pki {
+  readonly ca: string
+  readonly serving: Issued
+  readonly admin: Issued
+}
+
+/** By the time of the machine, in which clients live. */
+function createPki(): Pki {
+  const authority = createAuthority({ commonName: 'testing' }, { clock: realClock, random: secureRandom })
+  const names = { dns: ['localhost'], ips: ['127.0.0.1', '::1'] }
+  const issue = (plan: IssuePlan): Issued => authority.issue(plan)
+  return {
+    ca: authority.certificatePem,
+    serving: issue({ commonName: 'kube-apiserver', names, purpose: 'server' }),
+    admin: issue({ commonName: 'admin', organizations: ['system:masters'], purpose: 'client' }),
+  }
+}
+
+/** Only what went wrong is worth a line. */
+function errorLog(): Surroundings['log'] {
+  const nowhere = { write: (_text: string, done: () => void) => done() }
+  return createLog({ clock: realClock, stream: nowhere, errorStream: process.stderr }).logger
+}
+
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly body: unknown
+  readonly headers: Readonly<Record<string, string>>
+}
+
 async function send(
+  client: HttpClient,
   url: string,
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Readonly<Record<string, string>> = {},
+  { method, path, body, headers }: Sent,
 ): Promise<ControlPlaneResponse> {
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
-  const answer = await fetch(url + path, {
+  const answer = await client.request({
     method,
-    headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    url: url + path,
+    headers: {
+      authorization: `Bearer ${TOKEN}`,
+      ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(text === undefined ? {} : { body: text }),
   })
-  const received = await answer.text()
-  return { status: answer.status, headers: answer.headers, text: received, json: () => JSON.parse(received) as JsonMap }
+  const received = await answer.text(MAX_ANSWER_BYTES)
+  return {
+    status: answer.status,
+    headers: new Headers(Object.entries(answer.headers).flatMap(([name, value]) => pairsOf(name, value))),
+    text: received,
+    json: () => JSON.parse(received) as JsonMap,
+  }
+}
+
+/** HTTP/2 has headers that are none. */
+function pairsOf(name: string, value: string | string[] | undefined): [string, string][] {
+  return name.startsWith(':') ? [] : [value ?? []].flat().map((one) => [name, one])
 }

@@ -14,6 +14,7 @@ interface Obj {
 let plane: ControlPlane
 before(async () => {
   plane = await startControlPlane()
+  await plane.request('POST', '/api/v1/namespaces', { metadata: { name: 'a' } })
 })
 after(() => plane.stop())
 

@@ -10,7 +10,7 @@ import type { Audit } from '#apiserver/audit/audit.ts'
 import type { User } from '#apiserver/registry/resource.ts'
 import { requestInfoOf } from '#apiserver/request-info.ts'
 import { openAudit } from '#control-plane/audit.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from '#control-plane/flags/flags.ts'
+import { APISERVER_FLAGS, type Settings } from '#control-plane/flags/flags.ts'
 import { realClock } from '#lib/clock.ts'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 import type { Peer } from '#lib/http/exchange.ts'
@@ -20,7 +20,7 @@ import { secureRandom } from '#lib/random.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 const set = defineFlags(APISERVER_FLAGS)
-const flagsOf = (args: readonly string[]): ApiServerFlags => parseFlags(set, args).values as unknown as ApiServerFlags
+const flagsOf = (args: readonly string[]): Settings => parseFlags(set, args).values as unknown as Settings
 
 describe('auditing as the flags say', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-flags-'))
@@ -61,8 +61,9 @@ describe('auditing as the flags say', () => {
       Object.hasOwn(known, path)
         ? Promise.resolve(known[path] ?? '')
         : Promise.reject(Object.assign(new Error('gone'), { code: 'ENOENT' }))
-    const tools = { clock: realClock, random: secureRandom, log, metrics, stdout, readFile }
-    const audit = await openAudit(flagsOf(args.split(' ')), { ...tools, resolve: (path) => join(dir, path) })
+    const settings = flagsOf(args.split(' '))
+    const tools = { settings, clock: realClock, random: secureRandom, log, metrics, stdout, readFile, cwd: dir }
+    const audit = await openAudit({ ...tools, closing: new AsyncDisposableStack() })
     return { audit, out: () => out, lines, metrics }
   }
 

@@ -10,24 +10,12 @@ import { join, resolve } from 'node:path'
 import { Writable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 
-import { schemaFor } from '#apis/schemas.ts'
-import { createAudit } from '#apiserver/audit/audit.ts'
-import { createLogSink } from '#apiserver/audit/log-sink.ts'
-import { createAuditMetrics } from '#apiserver/audit/metrics.ts'
-import { createPolicyEvaluator } from '#apiserver/audit/policy.ts'
-import { openRotatingFile } from '#apiserver/audit/rotating-file.ts'
 import { apiserver } from '#cmd/apiserver.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
-import { startControlPlane } from '#control-plane/parts.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
-import { createLog } from '#lib/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
-import { createServerMeters } from '#model/metrics/families.ts'
-import { createAtRest } from '#storage/encryption/at-rest.ts'
-import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
-import { createMemoryBackend } from '#storage/memory.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 type JsonMap = Record<string, unknown>
 
@@ -76,58 +64,33 @@ const TOKENS = 'sesame,ali,1,"system:masters"\nopen,jane,2,"dev"\n'
 describe('a control plane that is audited', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-'))
   const file = join(dir, 'audit.log')
-  const metrics = createServerMeters()
-  const client = createHttpClient({ clock: realClock })
+  const client = createHttpClient({ clock: realClock, tls: { insecure: true } })
   const closing = new AsyncDisposableStack()
+  let plane: ControlPlane
   let url = ''
 
   before(async () => {
-    const backend = createMemoryBackend({ clock: realClock, random: secureRandom })
-    const writer = await openRotatingFile(file, {
-      clock: realClock,
-      maxBytes: 0,
-      maxAgeDays: 0,
-      maxBackups: 0,
-      compress: false,
-    })
-    const audit = createAudit({
-      clock: realClock,
-      evaluate: createPolicyEvaluator({
-        rules: [
-          { level: 'None', nonResourceURLs: ['/readyz'] },
-          { level: 'Metadata', resources: [{ resources: ['secrets'] }] },
-          { level: 'RequestResponse', omitManagedFields: true },
-        ],
-      }),
-      sink: createLogSink(writer, 'json', (_plugin, error) => assert.fail(error as Error)),
-      metrics: createAuditMetrics(metrics),
-      schemaFor,
-    })
-    const server = await startControlPlane({
-      backend,
-      atRest: createAtRest(NO_ENCRYPTION, secureRandom),
-      clock: realClock,
-      random: secureRandom,
-      log: createLog({ stream: silent(), clock: realClock }).logger,
-      clientAuthorities: '',
-      serviceAccountKey: keyToPem(createKey('ecdsa-p256')),
-      issuer: 'https://kubernetes.default.svc',
-      serviceCidr: '10.0.0.0/24',
-      authorizationModes: ['RBAC'],
-      isEnabled: createGates(new Map()),
-      allowPrivileged: true,
-      versionInfo: { gitVersion: 'v1.36.0' },
-      authentication: { staticTokens: TOKENS },
-      publishes: false,
-      filters: { audit },
-    })
-    const bound = await server.listen({ host: '127.0.0.1', port: 0 }, undefined)
-    assert.ok('port' in bound)
-    url = `http://127.0.0.1:${bound.port}`
+    const rules = [
+      { level: 'None', nonResourceURLs: ['/readyz'] },
+      { level: 'Metadata', resources: [{ resources: ['secrets'] }] },
+      { level: 'RequestResponse', omitManagedFields: true },
+    ]
     closing.defer(() => rmSync(dir, { recursive: true, force: true }))
-    closing.defer(() => backend.close())
-    closing.defer(() => audit.close())
-    closing.defer(() => server.stop(1000))
+    plane = closing.use(
+      await startControlPlane({
+        settings: {
+          'audit-policy-file': 'policy.yaml',
+          'audit-log-path': file,
+          'audit-log-maxsize': 0,
+          'authorization-mode': ['RBAC'],
+        },
+        files: new Map([
+          ['policy.yaml', JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules })],
+          ['tokens.csv', TOKENS],
+        ]),
+      }),
+    )
+    ;({ url } = plane)
     closing.defer(() => client.close())
   })
   after(() => closing.disposeAsync())
@@ -274,7 +237,7 @@ describe('a control plane that is audited', () => {
 
   it('leaves no trace of what nobody wants to know, and counts the rest', async () => {
     assert.deepEqual(await eventsOf('ready', '/readyz'), [])
-    const text = metrics.registry.render()
+    const { text } = await ask(client, `${url}/metrics`, { token: 'sesame' })
     assert.match(text, /apiserver_audit_level_total\{level="RequestResponse"} \d+/)
     assert.match(text, /apiserver_audit_level_total\{level="None"} 1\n/)
     assert.match(text, /apiserver_audit_event_total \d+/)

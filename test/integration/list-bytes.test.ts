@@ -11,6 +11,8 @@ import { createSeededRandom } from '#lib/random.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
+import { fetchFrom } from './fetch-from.ts'
+
 /** Ages must not change between two lists that are compared. */
 const NOW_MS = Date.UTC(2026, 0, 2)
 
@@ -27,14 +29,15 @@ interface List {
 let plane: ControlPlane
 before(async () => {
   plane = await startControlPlane({ clock: { ...realClock, now: () => NOW_MS } })
+  for (const name of NAMESPACES) await plane.request('POST', '/api/v1/namespaces', { metadata: { name } })
 })
 after(() => plane.stop())
 
 const NAMESPACES = ['a', 'b', 'c']
 const PER_NAMESPACE = 300
 const TURNS = 12
-const ALL = '/api/v1/configmaps'
-const path = (namespace: string, name = ''): string => `/api/v1/namespaces/${namespace}/configmaps${name}`
+const ALL = '/api/v1/secrets'
+const path = (namespace: string, name = ''): string => `/api/v1/namespaces/${namespace}/secrets${name}`
 const random = createSeededRandom(5)
 /** What the server said of each object when it was written, without kind and apiVersion: as lists show it. */
 const model = new Map<string, Item>()
@@ -42,7 +45,8 @@ const model = new Map<string, Item>()
 async function write(namespace: string, name: string, isThere: boolean): Promise<void> {
   const labels = { color: random.int(2) === 0 ? 'red' : 'blue' }
   // Not all ASCII, and enough of it for lists to be worth compressing.
-  const body = { metadata: { name, labels }, data: { text: `größe ${random.float()} ${'x'.repeat(500)}` } }
+  const annotations = { text: `größe ${random.float()} ${'x'.repeat(500)}` }
+  const body = { metadata: { name, labels, annotations } }
   const answer = isThere
     ? await plane.request('PUT', path(namespace, `/${name}`), body)
     : await plane.request('POST', path(namespace), body)
@@ -64,7 +68,7 @@ function expected(keeps: (item: Item) => boolean): Item[] {
 /** Twice, because what is asked for again comes from memory; both in the same bytes but for the compression. */
 async function list(url: string, headers: Record<string, string> = {}): Promise<Buffer> {
   const get = async (more: Record<string, string>): Promise<Buffer> => {
-    const answer = await fetch(plane.url + url, { headers: { accept: 'application/json', ...headers, ...more } })
+    const answer = await fetchFrom(plane, url, { headers: { accept: 'application/json', ...headers, ...more } })
     assert.equal(answer.status, 200)
     return Buffer.from(await answer.arrayBuffer())
   }
@@ -81,7 +85,7 @@ async function compare(): Promise<void> {
   const all = expected(() => true)
   const json = await parsed(ALL)
   assert.deepEqual(json.items, all)
-  assert.equal(json.metadata.resourceVersion, String(plane.server.cache.revision))
+  assert.equal(json.metadata.resourceVersion, String(plane.running.server.registry.services.cache.revision))
   assert.deepEqual(
     (await parsed(path('b'))).items,
     all.filter(({ metadata }) => metadata.namespace === 'b'),
@@ -129,7 +133,7 @@ describe('lists from remembered bytes', () => {
 
   it('say that they are compressed, and only when they are large and it was asked for', async () => {
     const get = (url: string, coding: string): Promise<Response> =>
-      fetch(plane.url + url, { headers: { accept: 'application/json', 'accept-encoding': coding } })
+      fetchFrom(plane, url, { headers: { accept: 'application/json', 'accept-encoding': coding } })
     for (const [url, coding, is] of [
       [ALL, 'deflate, gzip', true],
       [ALL, 'br', false],

@@ -42,6 +42,7 @@ describe('scale', () => {
     const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
     const namespace = `n${count++}`
     path = `/apis/apps/v1/namespaces/${namespace}/deployments/web/scale`
+    await plane.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
     const body = {
       apiVersion: 'apps/v1',
       kind: 'Deployment',

@@ -10,11 +10,11 @@ import { after, before, describe, it } from 'node:test'
 import { groups, type Kind } from '#apis/kinds.ts'
 import { createGates } from '#control-plane/flags/gates.ts'
 import { realClock } from '#lib/clock.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 import { type Asker, createAsker, refusalIn } from './asking.ts'
 import { type Answers, answersKey, groupFolder, type Refusal, type Refused } from './case.ts'
 import { everyCase } from './index.ts'
-import { type Plane, startPlane } from './plane.ts'
 
 /** Kinds served by default that have no cases, and why. */
 const EXCUSED: Readonly<Record<string, string>> = {
@@ -24,11 +24,11 @@ const EXCUSED: Readonly<Record<string, string>> = {
 const FEWEST_REFUSALS = 5
 const FEWEST_UPDATES = 2
 
-let plane: Plane
+let plane: ControlPlane
 let asker: Asker
 
 before(async () => {
-  plane = await startPlane()
+  plane = await startControlPlane()
   asker = createAsker({ ...plane, clock: realClock })
 })
 

@@ -3,20 +3,13 @@ import { describe, it } from 'node:test'
 
 import { Namespaces, type ResourceQuota, ResourceQuotas, Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { type ApiServer, startApiServer } from '#apiserver/apiserver.ts'
 import { NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
-import { allowAll } from '#apiserver/filters.ts'
-import type { Registry } from '#apiserver/registry/registry.ts'
-import { defineResource } from '#apiserver/registry/resource.ts'
+import { createServers } from '#apiserver/registry/servers.fixture.ts'
 import type { WriteRequest } from '#apiserver/registry/services.ts'
-import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { trackUpdate } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { createAtRest } from '#storage/encryption/at-rest.ts'
-import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
-import { createMemoryBackend } from '#storage/memory.ts'
 
 import { createAdmission } from '../index.ts'
 import { createRegistryQuotaWriter } from './registry-writer.ts'
@@ -30,77 +23,46 @@ function requestFor(kind: Kind, subresource = ''): WriteRequest {
   return { gvk: kind, namespace, subresource, user, ...rest }
 }
 
-async function startServer(): Promise<{ readonly server: ApiServer; readonly stop: () => Promise<void> }> {
-  const clock = createVirtualClock()
-  const random = createSeededRandom(1)
-  const backend = createMemoryBackend({ clock, random })
-  let registry: Registry | undefined
-  const server = await startApiServer({
-    backend,
-    clock,
-    random,
-    resources: [Namespaces, Secrets, ResourceQuotas].map((kind) => defineResource<KubeObject>({ kind })),
-    reviews: [],
-    connectors: {},
-    admission: createAdmission({
-      clock,
-      random,
-      isEnabled: () => true,
-      authorize: () => NO_OPINION,
-      quotas: createRegistryQuotaWriter(() => registry!),
-    }),
-    atRest: createAtRest(NO_ENCRYPTION, random),
-    convert: (object) => object,
-    authenticate: () => () => user,
-    authorize: () => allowAll,
-    isServed: () => true,
-    isEnabled: () => true,
-    allowPrivileged: true,
-    bootstrap: () => Promise.resolve(),
-    versionInfo: { gitVersion: 'v0.0.0-test' },
-  })
-  registry = server.registry
-  const stop = async (): Promise<void> => {
-    await server.stop(0)
-    await backend.close()
-  }
-  return { server, stop }
-}
-
 describe('quotas in a real store', () => {
   it('hold against many writers at once', async () => {
-    const { server, stop } = await startServer()
-    try {
-      const { registry } = server
-      const create = (kind: Kind, body: object): Promise<unknown> => {
-        const nothing = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: {} }
-        const store = registry.storeOf(kind)!
-        const request = requestFor(kind)
-        return store.create(request, trackUpdate(store.fieldRequest(request, nothing), { ...nothing, ...body }))
-      }
-      await create(Namespaces, { metadata: { name: 'ns' } })
-      const hard = { secrets: '30' }
-      await create(ResourceQuotas, { metadata: { name: 'q', namespace: 'ns' }, spec: { hard } })
-      const counted = (live: KubeObject): KubeObject =>
-        ({ ...live, status: { hard, used: { secrets: '0' } } }) as KubeObject
-      await registry.storeOf(ResourceQuotas)!.update(requestFor(ResourceQuotas, 'status'), 'q', counted)
-
-      const writes = Array.from({ length: 50 }, (_, at) =>
-        create(Secrets, { metadata: { name: `s${at}`, namespace: 'ns' } }),
-      )
-      const outcomes = await Promise.allSettled(writes)
-      const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
-      assert.equal(refused.length, 20)
-      for (const { reason } of refused) {
-        assert.match(
-          (reason as Error).message,
-          /^secrets "s\d+" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=30, limited: secrets=30$/,
-        )
-      }
-      const quota = (await registry.get(ResourceQuotas, 'ns', 'q')) as ResourceQuota
-      assert.deepEqual(quota.status, { hard, used: { secrets: '30' } })
-    } finally {
-      await stop()
+    await using servers = createServers()
+    const { clock } = servers
+    const registry = await servers.open([Namespaces, Secrets, ResourceQuotas], {
+      admission: (objects) =>
+        createAdmission({
+          clock,
+          random: createSeededRandom(1),
+          isEnabled: () => true,
+          authorize: () => NO_OPINION,
+          quotas: createRegistryQuotaWriter(objects),
+        }),
+    })
+    const create = (kind: Kind, body: object): Promise<unknown> => {
+      const nothing = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: {} }
+      const store = registry.storeOf(kind)!
+      const request = requestFor(kind)
+      return store.create(request, trackUpdate(store.fieldRequest(request, nothing), { ...nothing, ...body }))
     }
+    await create(Namespaces, { metadata: { name: 'ns' } })
+    const hard = { secrets: '30' }
+    await create(ResourceQuotas, { metadata: { name: 'q', namespace: 'ns' }, spec: { hard } })
+    const counted = (live: KubeObject): KubeObject =>
+      ({ ...live, status: { hard, used: { secrets: '0' } } }) as KubeObject
+    await registry.storeOf(ResourceQuotas)!.update(requestFor(ResourceQuotas, 'status'), 'q', counted)
+
+    const writes = Array.from({ length: 50 }, (_, at) =>
+      create(Secrets, { metadata: { name: `s${at}`, namespace: 'ns' } }),
+    )
+    const outcomes = await Promise.allSettled(writes)
+    const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+    assert.equal(refused.length, 20)
+    for (const { reason } of refused) {
+      assert.match(
+        (reason as Error).message,
+        /^secrets "s\d+" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=30, limited: secrets=30$/,
+      )
+    }
+    const quota = (await registry.get(ResourceQuotas, 'ns', 'q')) as ResourceQuota
+    assert.deepEqual(quota.status, { hard, used: { secrets: '30' } })
   })
 })

@@ -6,14 +6,13 @@ import { deepCopy } from '#meta/object.ts'
 
 import type { QuotaWriter } from './ledger.ts'
 
-/** `registry` is asked for when it is needed: admission is part of what the registry is made of. */
-export function createRegistryQuotaWriter(registry: () => Registry): QuotaWriter {
+export function createRegistryQuotaWriter(registry: Registry): QuotaWriter {
   return {
     async updateStatus({ metadata, status }) {
       const { namespace = '', name = '', resourceVersion } = metadata
       const request = { ...systemRequest(ResourceQuotas, namespace), subresource: 'status' }
       const change = (live: object): ResourceQuota => ({ ...deepCopy(live as ResourceQuota), status })
-      await registry().storeOf(ResourceQuotas)?.update(request, name, change, { resourceVersion })
+      await registry.storeOf(ResourceQuotas)?.update(request, name, change, { resourceVersion })
     },
   }
 }

@@ -11,6 +11,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { Representation } from '../representation.ts'
 import { createRoom } from '../room.ts'
+import type { Admission } from './admission.ts'
 import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
@@ -38,6 +39,10 @@ export interface ServedResource {
   readonly services: Services
 }
 
+export interface RegistryParts extends Omit<Services, 'admission' | 'objects' | 'memos' | 'answers' | 'yaml'> {
+  readonly admission: (registry: Registry) => Admission
+}
+
 export class Registry implements ObjectReader {
   readonly #services: Services
   readonly #stores = new Map<string, Store>()
@@ -47,10 +52,12 @@ export class Registry implements ObjectReader {
   readonly #virtuals = new Map<string, VirtualResource>()
   readonly #groups = new Set<string>()
 
-  constructor(services: Omit<Services, 'objects' | 'memos' | 'answers' | 'yaml'>) {
+  /** What lets writes in may itself read and write here: it is made for this registry. */
+  constructor({ admission, ...services }: RegistryParts) {
     const yaml = createYamlReader(services.clock)
     this.#services = {
       ...services,
+      admission: admission(this),
       objects: this,
       memos: new ByteMemo(MEMO_BYTES),
       answers: createRoom(ANSWER_ROOM),

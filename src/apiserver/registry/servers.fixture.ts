@@ -10,7 +10,7 @@ import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 import { createMemoryBackend } from '#storage/memory.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import { admitAll } from './admission.ts'
+import { type Admission, admitAll } from './admission.ts'
 import { Registry } from './registry.ts'
 import { defineResource, type Resource } from './resource.ts'
 
@@ -26,6 +26,8 @@ export interface TestServerOptions {
   readonly own?: readonly Resource[]
   /** Time stands still for it: whatever it does from time to time it never does again, as if it had been killed. */
   readonly isDead?: boolean
+  /** Default: everything is let in. */
+  readonly admission?: (registry: Registry) => Admission
 }
 
 export function createServers(): TestServers {
@@ -35,14 +37,14 @@ export function createServers(): TestServers {
   return {
     clock,
     backend,
-    async open(kinds, { own = [], isDead = false } = {}) {
+    async open(kinds, { own = [], isDead = false, admission = () => admitAll } = {}) {
       const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
       const registry = new Registry({
         backend,
         cache,
         clock: isDead ? createVirtualClock() : clock,
         random,
-        admission: admitAll,
+        admission,
         isEnabled: () => false,
         allowPrivileged: true,
         schemaFor,

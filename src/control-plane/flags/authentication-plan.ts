@@ -1,8 +1,8 @@
 /** What must hold for the flags of authentication. */
-import type { ApiServerFlags } from './flags.ts'
+import type { Settings } from './flags.ts'
 
 /** `changed` are the flags that were given. */
-export function authenticationErrors(flags: ApiServerFlags, changed: ReadonlySet<string>): string[] {
+export function authenticationErrors(flags: Settings, changed: ReadonlySet<string>): string[] {
   const hasFile = flags['authentication-config'] !== ''
   const oidc = hasFile ? fileErrors(changed) : oidcErrors(flags)
   return [...accountErrors(flags), ...oidc, ...proxyErrors(flags)]
@@ -17,7 +17,7 @@ function fileErrors(changed: ReadonlySet<string>): string[] {
 const MIN_TOKEN_MS = 3_600_000
 const MAX_TOKEN_MS = 2 ** 32 * 1000
 
-function accountErrors(flags: ApiServerFlags): string[] {
+function accountErrors(flags: Settings): string[] {
   const issuers = flags['service-account-issuer']
   const errors: string[] = []
   if (issuers.length === 0 || flags['service-account-signing-key-file'] === '') {
@@ -48,7 +48,7 @@ const ALGORITHMS: ReadonlySet<string> = new Set(
   ['RS', 'ES', 'PS'].flatMap((kind) => ['256', '384', '512'].map((bits) => kind + bits)),
 )
 
-function oidcErrors(flags: ApiServerFlags): string[] {
+function oidcErrors(flags: Settings): string[] {
   const issuer = flags['oidc-issuer-url']
   const client = flags['oidc-client-id']
   const others = [
@@ -77,7 +77,7 @@ const PROXY_HEADERS = [
   'requestheader-extra-headers-prefix',
 ] as const
 
-function proxyErrors(flags: ApiServerFlags): string[] {
+function proxyErrors(flags: Settings): string[] {
   const errors = PROXY_HEADERS.filter((name) => flags[name].some((header) => header.trim() === '')).map(
     (name) => `--${name} must not hold an empty name`,
   )

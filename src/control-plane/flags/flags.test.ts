@@ -10,6 +10,7 @@ import { UPSTREAM_FLAGS } from './upstream-flags.fixture.ts'
 /** What upstream does not have: our stores, and flags of old releases that tools still pass. */
 const OWN = [
   'datastore',
+  'encryption-key-file',
   'cloud-config',
   'cloud-provider',
   'insecure-port',

@@ -44,8 +44,11 @@ export const APISERVER_FLAGS: FlagGroups = {
   misc: MISC_FLAGS,
 }
 
-/** The flags that mean something here, by name. */
-export interface ApiServerFlags
+/**
+ * What one API server is told, by the names of upstream's flags: whoever knows kube-apiserver knows them. Files are named,
+ * not held, and are followed where upstream follows them.
+ */
+export interface Settings
   extends
     GenericValues,
     StorageValues,
@@ -57,3 +60,10 @@ export interface ApiServerFlags
     AdmissionValues,
     MetricsValues,
     MiscValues {}
+
+/** The defaults of all flags, but for `chosen`. */
+export function settingsWith(chosen: Partial<Settings>): Settings {
+  const flags = Object.values(APISERVER_FLAGS).flatMap((group) => Object.entries(group))
+  const defaults = Object.fromEntries(flags.map(([name, { initial }]) => [name, initial]))
+  return { ...(defaults as unknown as Settings), ...chosen }
+}

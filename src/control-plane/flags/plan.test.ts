@@ -4,14 +4,14 @@ import { describe, it } from 'node:test'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 
 import { findUnsupported } from './flag-support.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from './flags.ts'
+import { APISERVER_FLAGS, type Settings } from './flags.ts'
 import { type Planned, planServer, type ServerPlan } from './plan.ts'
 
 const set = defineFlags(APISERVER_FLAGS)
 
 function plan(args: readonly string[]): Planned {
   const { values, changed } = parseFlags(set, args)
-  return planServer(values as unknown as ApiServerFlags, changed)
+  return planServer(values as unknown as Settings, changed)
 }
 
 const SA = ['--service-account-issuer=https://a', '--service-account-signing-key-file=sa.key']

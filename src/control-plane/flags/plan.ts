@@ -10,10 +10,10 @@ import { pinsHost } from '#apiserver/cors.ts'
 import { parseCidr } from '#lib/cidr.ts'
 import { compileRegexp } from '#lib/regexp.ts'
 
-import { auditErrors } from '../audit.ts'
+import { auditErrors } from './audit-plan.ts'
 import { authenticationErrors } from './authentication-plan.ts'
 import type { NamedCertificate, PortRange } from './flag-kinds.ts'
-import type { ApiServerFlags } from './flags.ts'
+import type { Settings } from './flags.ts'
 import { createGates, gateErrors } from './gates.ts'
 import { metricsErrors } from './metrics-flags.ts'
 import { gatedResources, goneVersions, type RuntimeConfig, runtimeConfigErrors } from './runtime-config.ts'
@@ -73,7 +73,7 @@ export interface Planned {
 const DEFAULT_SERVICE_CIDR = '10.0.0.0/24'
 
 /** `changed` are the flags that were given. */
-export function planServer(flags: ApiServerFlags, changed: ReadonlySet<string> = new Set()): Planned {
+export function planServer(flags: Settings, changed: ReadonlySet<string> = new Set()): Planned {
   const modes = modesOf(flags)
   const errors = [
     ...storageErrors(flags),
@@ -108,7 +108,7 @@ export function planServer(flags: ApiServerFlags, changed: ReadonlySet<string> =
   return { plan, errors, notes }
 }
 
-function findNotes(flags: ApiServerFlags, modes: readonly string[]): string[] {
+function findNotes(flags: Settings, modes: readonly string[]): string[] {
   const notes = [
     ...goneVersions(flags['runtime-config']).map(
       (version) => `--runtime-config=${version} has no effect: this version is not served any more`,
@@ -128,7 +128,7 @@ function findNotes(flags: ApiServerFlags, modes: readonly string[]): string[] {
   return notes
 }
 
-function storageErrors(flags: ApiServerFlags): string[] {
+function storageErrors(flags: Settings): string[] {
   const { datastore } = flags
   const servers = flags['etcd-servers']
   const mediaType = flags['storage-media-type']
@@ -152,7 +152,7 @@ function storageErrors(flags: ApiServerFlags): string[] {
   return errors
 }
 
-function planDatastore(flags: ApiServerFlags): DatastorePlan {
+function planDatastore(flags: Settings): DatastorePlan {
   const intervalMs = flags['etcd-compaction-interval']
   return {
     location: flags.datastore === '' ? flags['etcd-servers'].join(',') : flags.datastore,
@@ -163,7 +163,7 @@ function planDatastore(flags: ApiServerFlags): DatastorePlan {
   }
 }
 
-function servingErrors(flags: ApiServerFlags): string[] {
+function servingErrors(flags: Settings): string[] {
   const port = flags['secure-port']
   const errors = attempt(() => cipherNames(flags['tls-cipher-suites']))
   errors.push(...attempt(() => tlsVersion(flags['tls-min-version'])))
@@ -175,7 +175,7 @@ function servingErrors(flags: ApiServerFlags): string[] {
   return errors
 }
 
-function planServing(flags: ApiServerFlags): ServingPlan {
+function planServing(flags: Settings): ServingPlan {
   const suites = flags['tls-cipher-suites']
   const streams = flags['http2-max-streams-per-connection']
   return {
@@ -200,7 +200,7 @@ const NOT_NEGATIVE = [
   'shutdown-delay-duration',
 ] as const
 
-function genericErrors(flags: ApiServerFlags): string[] {
+function genericErrors(flags: Settings): string[] {
   const errors = NOT_NEGATIVE.filter((name) => flags[name] < 0).map((name) => `--${name} can not be negative value`)
   for (const version of flags['emulated-version'].filter((text) => text !== '')) {
     if (!/^(?:kube=)?v?1\.36(?:\.\d+)?$/.test(version)) {
@@ -228,7 +228,7 @@ function corsErrors(pattern: string): string[] {
 const MODES: ReadonlySet<string> = new Set(['AlwaysAllow', 'AlwaysDeny', 'Webhook', 'RBAC', 'Node'])
 
 /** None when a file says who decides. */
-function modesOf(flags: ApiServerFlags): readonly string[] {
+function modesOf(flags: Settings): readonly string[] {
   const modes = flags['authorization-mode']
   if (flags['authorization-config'] !== '') return []
   return modes.length === 0 ? ['AlwaysAllow'] : modes
@@ -242,7 +242,7 @@ const LEGACY_AUTHORIZATION = [
   'authorization-webhook-cache-unauthorized-ttl',
 ]
 
-function authorizationErrors(flags: ApiServerFlags, modes: readonly string[], changed: ReadonlySet<string>): string[] {
+function authorizationErrors(flags: Settings, modes: readonly string[], changed: ReadonlySet<string>): string[] {
   if (flags['authorization-config'] !== '') {
     const clash =
       '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined'
@@ -271,7 +271,7 @@ function authorizationErrors(flags: ApiServerFlags, modes: readonly string[], ch
 /** Blocks must not be larger than upstream can allocate from. */
 const MAX_CIDR_BITS = 20
 
-function networkErrors(flags: ApiServerFlags): string[] {
+function networkErrors(flags: Settings): string[] {
   const text = flags['service-cluster-ip-range']
   const files = ['proxy-client', 'kubelet-client'] as const
   const errors: string[] = []
@@ -293,7 +293,7 @@ function networkErrors(flags: ApiServerFlags): string[] {
 }
 
 /** The Service "kubernetes" and its endpoints must be of one family. */
-function familyErrors(flags: ApiServerFlags): string[] {
+function familyErrors(flags: Settings): string[] {
   const [primary = ''] = (flags['service-cluster-ip-range'] || DEFAULT_SERVICE_CIDR).split(',')
   const address = flags['advertise-address']
   if (address === '' || reconcilerType(flags) === 'none' || address.includes(':') === primary.includes(':')) return []
@@ -302,7 +302,7 @@ function familyErrors(flags: ApiServerFlags): string[] {
 
 const RECONCILERS = ['lease', 'master-count', 'none'] as const
 
-function reconcilerType(flags: ApiServerFlags): EndpointReconciler['type'] | undefined {
+function reconcilerType(flags: Settings): EndpointReconciler['type'] | undefined {
   const wanted = flags['endpoint-reconciler-type'] || 'lease'
   return RECONCILERS.find((type) => type === wanted)
 }

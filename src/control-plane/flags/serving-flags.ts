@@ -9,6 +9,7 @@ import { CIPHER_SUITES, TLS_VERSIONS } from './tls-names.ts'
 
 export interface StorageValues {
   readonly datastore: string
+  readonly 'encryption-key-file': string
   readonly 'encryption-provider-config': string
   readonly 'encryption-provider-config-automatic-reload': boolean
   readonly 'etcd-cafile': string
@@ -29,6 +30,11 @@ export const STORAGE_FLAGS: FlagsOf<StorageValues> & FlagGroup = {
     string,
     '',
     'Where objects are stored: "sqlite:FILE", "memory", or the URLs of an etcd cluster, separated by commas; instead of --etcd-servers',
+  ),
+  'encryption-key-file': flag(
+    string,
+    '',
+    'hyperkube only: file with the key that Secrets are encrypted with at rest, made when it is not there, for those who have no --encryption-provider-config',
   ),
   'encryption-provider-config': flag(string, '', 'File that says which resources are encrypted at rest, and with what'),
   'encryption-provider-config-automatic-reload': flag(

@@ -201,6 +201,9 @@ function createHttp2(state: State): Http2Server {
     },
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
+    // MB. By default a client with ten of them on their way to it is refused further streams (ENHANCE_YOUR_CALM); how much
+    // may wait to be sent is for those to bound who write it.
+    maxSessionMemory: 1000,
   })
   // No 'request' listener, ever: it would build compatibility objects for every stream.
   server.on(

@@ -45,7 +45,7 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}) {
     cache,
     clock,
     random,
-    admission: { ...admitAll, validate: (attributes) => (admitted.push(attributes), Promise.resolve()) },
+    admission: () => ({ ...admitAll, validate: (attributes) => (admitted.push(attributes), Promise.resolve()) }),
     isEnabled: () => false,
     allowPrivileged: true,
     schemaFor,

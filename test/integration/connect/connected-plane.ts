@@ -1,63 +1,92 @@
-/** A control plane with connectors and a kubelet behind them, and the objects that lead there. */
-import { connect as connectNet, type Socket } from 'node:net'
+/** A control plane with a kubelet behind it, and the objects that lead there. */
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
-import { createConnectSubresources } from '#apiserver/connect/connector.ts'
-import type { Authorize } from '#apiserver/filters.ts'
-import type { FilterOptions } from '#apiserver/server.ts'
+import type { Settings } from '#control-plane/flags/flags.ts'
 import { realClock } from '#lib/clock.ts'
-import { createSeededRandom } from '#lib/random.ts'
-import type { ServerMeters } from '#model/metrics/families.ts'
+import { connectWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
+import { fetchFrom } from '../fetch-from.ts'
 import { kubeletTls, type StandInKubelet, startStandInKubelet } from './stand-in-kubelet.ts'
 
 export interface ConnectedPlane extends AsyncDisposable {
   readonly plane: ControlPlane
   readonly kubelet: StandInKubelet
+  /** The global one, with the right authority and the token of somebody who may do everything. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+  /** Default: somebody who may do everything. */
+  webSocket(path: string, protocols?: readonly string[], token?: string): Promise<WebSocketConnection>
   readonly stop: () => Promise<void>
 }
 
 export interface PlaneOptions {
-  readonly authorize?: Authorize
   readonly network?: Network
-  readonly filters?: FilterOptions
-  readonly tls?: () => object
-  readonly isEnabled?: (gate: string) => boolean
-  readonly metrics?: ServerMeters
+  readonly settings?: Partial<Settings>
+  /** What kubelets are shown, and whom they must be known to. */
+  readonly kubeletFiles?: ReadonlyMap<string, string>
 }
 
-/** Gates as they are by default. */
-const OFF: ReadonlySet<string> = new Set(['PodLogsQuerySplitStreams'])
+/** Somebody who may get everything, and create nothing. */
+export const READER = 'reader'
 
 const noNames: Network = { lookup: (host) => Promise.reject(new Error(`lookup ${host}: no such host`)) }
 
+export const KUBELET_FILES: ReadonlyMap<string, string> = new Map([
+  ['kubelet-ca', kubeletTls.ca],
+  ['kubelet-certificate', kubeletTls.certificate],
+  ['kubelet-key', kubeletTls.key],
+])
+
 export async function startConnectedPlane(options: PlaneOptions = {}): Promise<ConnectedPlane> {
   const kubelet = await startStandInKubelet()
-  const connect = createConnectSubresources({
-    clock: realClock,
-    random: createSeededRandom(1),
-    kubelet: {
-      tls: options.tls ?? (() => kubeletTls),
-      port: kubelet.port,
-      addressTypes: ['InternalIP', 'Hostname'],
-      timeoutMs: 2000,
-    },
-    isEnabled: options.isEnabled ?? ((gate) => !OFF.has(gate)),
-    network: options.network ?? noNames,
-    ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
-  })
+  const { network = noNames, kubeletFiles = KUBELET_FILES } = options
+  const tokens = new Map([['tokens.csv', `admin,admin,admin,"system:masters"\n${READER},${READER},${READER}\n`]])
   const plane = await startControlPlane({
-    connectors: connect.connectors,
-    ...(options.authorize === undefined ? {} : { authorize: options.authorize }),
-    ...(options.filters === undefined ? {} : { filters: options.filters }),
+    network,
+    files: { get: (path: string) => kubeletFiles.get(path) ?? tokens.get(path) } as ReadonlyMap<string, string>,
+    settings: {
+      'kubelet-certificate-authority': 'kubelet-ca',
+      'kubelet-client-certificate': 'kubelet-certificate',
+      'kubelet-client-key': 'kubelet-key',
+      'kubelet-port': kubelet.port,
+      'kubelet-preferred-address-types': ['InternalIP', 'Hostname'],
+      'kubelet-timeout': 2000,
+      ...options.settings,
+    },
   })
+  await letRead(plane)
   const stop = async (): Promise<void> => {
     await plane.stop()
-    connect.close()
     await kubelet[Symbol.asyncDispose]()
   }
-  return { plane, kubelet, stop, [Symbol.asyncDispose]: stop }
+  return {
+    plane,
+    kubelet,
+    fetch: (path, init) => fetchFrom(plane, path, init),
+    webSocket: (path, protocols = [], token = plane.token) =>
+      connectWebSocket({
+        url: `${plane.url.replace('http', 'ws')}${path}`,
+        protocols,
+        clock: realClock,
+        headers: { authorization: `Bearer ${token}` },
+        tls: { ca: plane.ca },
+      }),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+async function letRead(plane: ControlPlane): Promise<void> {
+  const path = '/apis/rbac.authorization.k8s.io/v1'
+  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get'] }]
+  await create(plane, `${path}/clusterroles`, { metadata: { name: READER }, rules })
+  const apiGroup = 'rbac.authorization.k8s.io'
+  await create(plane, `${path}/clusterrolebindings`, {
+    metadata: { name: READER },
+    roleRef: { apiGroup, kind: 'ClusterRole', name: READER },
+    subjects: [{ apiGroup, kind: 'User', name: READER }],
+  })
 }
 
 export interface PodPlan {
@@ -102,15 +131,16 @@ export async function create(plane: ControlPlane, path: string, object: object):
 }
 
 /** A connection of its own, for requests that a client library would not make. */
-export function dialPlane({ plane }: ConnectedPlane): Socket {
-  const socket = connectNet({ host: '127.0.0.1', port: Number(new URL(plane.url).port) })
+export function dialPlane({ plane }: ConnectedPlane): TLSSocket {
+  const socket = connectTls({ host: '127.0.0.1', port: plane.running.port, ca: plane.ca })
   socket.on('error', () => undefined)
   return socket
 }
 
 /** The head of a request that wants to go on in another protocol. */
 export function upgradeRequest(method: string, path: string, headers: readonly string[]): string {
-  return [`${method} ${path} HTTP/1.1`, 'Host: plane', 'Connection: Upgrade', ...headers, '', ''].join('\r\n')
+  const known = ['Host: plane', 'Connection: Upgrade', 'Authorization: Bearer admin']
+  return [`${method} ${path} HTTP/1.1`, ...known, ...headers, '', ''].join('\r\n')
 }
 
 export const WEBSOCKET: readonly string[] = [

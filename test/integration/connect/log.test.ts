@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
+import type { Settings } from '#control-plane/flags/flags.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import type { ResponseWriter } from '#lib/http/exchange.ts'
-import { connectWebSocket } from '#lib/websocket.ts'
-import { createServerMeters } from '#model/metrics/families.ts'
 
-import { addNode, addPod, type ConnectedPlane, PODS, startConnectedPlane } from './connected-plane.ts'
+import { addNode, addPod, type ConnectedPlane, KUBELET_FILES, PODS, startConnectedPlane } from './connected-plane.ts'
 import { kubeletTls } from './stand-in-kubelet.ts'
 
 let connected: ConnectedPlane
@@ -49,7 +48,7 @@ describe('a log', () => {
       writer = exchange.stream(200, [])
       writer.write(Buffer.from('first'))
     }
-    const answer = await fetch(`${connected.plane.url}${PODS}/one/log?follow=true`)
+    const answer = await connected.fetch(`${PODS}/one/log?follow=true`)
     const reader = answer.body?.getReader()
     assert.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), 'first')
     writer?.write(Buffer.from('second'))
@@ -66,7 +65,7 @@ describe('a log', () => {
       writer.onClose(gone.resolve)
     }
     const control = new AbortController()
-    const answer = await fetch(`${connected.plane.url}${PODS}/one/log?follow=true`, { signal: control.signal })
+    const answer = await connected.fetch(`${PODS}/one/log?follow=true`, { signal: control.signal })
     await answer.body?.getReader().read()
     control.abort()
     await gone.promise
@@ -78,24 +77,24 @@ describe('a log', () => {
       writer.write(Buffer.from('x'))
       setImmediate(() => writer.abort())
     }
-    const answer = await fetch(`${connected.plane.url}${PODS}/one/log`)
+    const answer = await connected.fetch(`${PODS}/one/log`)
     await assert.rejects(answer.text())
   })
 
   it('comes by WebSocket, as bytes or as text', async () => {
     connected.kubelet.answer = (exchange) => exchange.respond(200, [], 'line 1\n')
-    const url = `${connected.plane.url.replace('http', 'ws')}${PODS}/one/log`
+    const path = `${PODS}/one/log`
     for (const [protocol, expected] of [
       ['binary.k8s.io', 'line 1\n'],
       ['base64.binary.k8s.io', Buffer.from('line 1\n').toString('base64')],
     ] as const) {
-      const socket = await connectWebSocket({ url, protocols: [protocol], clock: realClock })
+      const socket = await connected.webSocket(path, [protocol])
       const messages: string[] = []
       for await (const { data } of socket) messages.push(data.toString())
       assert.deepEqual(messages, ['', expected])
       assert.equal(socket.protocol, protocol)
     }
-    await assert.rejects(connectWebSocket({ url, protocols: ['other'], clock: realClock }), { status: 403 })
+    await assert.rejects(connected.webSocket(path, ['other']), { status: 403 })
   })
 })
 
@@ -155,8 +154,8 @@ describe('no log', () => {
   })
 
   it('from a kubelet whose certificate is from elsewhere, unless the client does not mind', async () => {
-    const other = { ...kubeletTls, ca: kubeletTls.certificate }
-    await using strict = await startConnectedPlane({ tls: () => other })
+    const kubeletFiles = new Map([...KUBELET_FILES, ['kubelet-ca', kubeletTls.certificate]])
+    await using strict = await startConnectedPlane({ kubeletFiles })
     await addNode(strict, 'n1')
     await addPod(strict, { name: 'one', node: 'n1' })
     const refusal = await strict.plane.request('GET', `${PODS}/one/log`)
@@ -169,18 +168,18 @@ describe('no log', () => {
 
 describe('certificates for kubelets', () => {
   it('are used as they are now, and failures of theirs are counted', async () => {
-    const metrics = createServerMeters()
-    let tls = { ...kubeletTls, ca: kubeletTls.certificate }
-    await using plane = await startConnectedPlane({ tls: () => tls, metrics })
+    const kubeletFiles = new Map([...KUBELET_FILES, ['kubelet-ca', kubeletTls.certificate]])
+    await using plane = await startConnectedPlane({ kubeletFiles })
     await addNode(plane, 'n1')
     await addPod(plane, { name: 'one', node: 'n1' })
     const statusOf = async (query = ''): Promise<number> =>
       (await plane.plane.request('GET', `${PODS}/one/log${query}`)).status
     assert.equal(await statusOf(), 500)
-    tls = { ...kubeletTls }
+    kubeletFiles.set('kubelet-ca', kubeletTls.ca)
+    await plane.plane.running.files.poll()
     assert.equal(await statusOf(), 200)
     assert.equal(await statusOf('?insecureSkipTLSVerifyBackend=1'), 200)
-    const text = metrics.registry.render()
+    const { text } = await plane.plane.request('GET', '/metrics')
     assert.match(text, /^kube_apiserver_pod_logs_backend_tls_failure_total 1$/m)
     assert.match(text, /^kube_apiserver_pod_logs_insecure_backend_total\{usage="enforce_tls"\} 2$/m)
     assert.match(text, /^kube_apiserver_pod_logs_insecure_backend_total\{usage="skip_tls_allowed"\} 1$/m)
@@ -191,8 +190,8 @@ describe('a log that goes on', () => {
   const endless = (connected: ConnectedPlane): void => {
     connected.kubelet.answer = (exchange) => void exchange.stream(200, []).write(Buffer.from('x'))
   }
-  const start = async (filters: object): Promise<ConnectedPlane> => {
-    const plane = await startConnectedPlane({ filters })
+  const start = async (settings: Partial<Settings> = {}): Promise<ConnectedPlane> => {
+    const plane = await startConnectedPlane({ settings })
     await addNode(plane, 'n1')
     await addPod(plane, { name: 'one', node: 'n1' })
     endless(plane)
@@ -200,8 +199,8 @@ describe('a log that goes on', () => {
   }
 
   it('has all the time it needs', async () => {
-    await using plane = await start({ requestTimeoutMs: 30 })
-    const answer = await fetch(`${plane.plane.url}${PODS}/one/log?follow=true&timeout=1ms`)
+    await using plane = await start({ 'request-timeout': 30 })
+    const answer = await plane.fetch(`${PODS}/one/log?follow=true&timeout=1ms`)
     await answer.body?.getReader().read()
     await sleep(realClock, 60)
     assert.equal(plane.kubelet.connections, 1)
@@ -209,8 +208,8 @@ describe('a log that goes on', () => {
   })
 
   it('ends when the server stops', async () => {
-    const plane = await start({})
-    const answer = await fetch(`${plane.plane.url}${PODS}/one/log?follow=true`)
+    const plane = await start()
+    const answer = await plane.fetch(`${PODS}/one/log?follow=true`)
     const over = assert.rejects(answer.text())
     await plane.stop()
     await over

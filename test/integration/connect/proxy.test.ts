@@ -5,9 +5,6 @@ import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
-import type { Authorize } from '#apiserver/filters.ts'
-import { realClock } from '#lib/clock.ts'
-import { connectWebSocket } from '#lib/websocket.ts'
 import type { ControlPlaneResponse } from '#testing/control-plane.ts'
 
 import {
@@ -17,6 +14,7 @@ import {
   create,
   dialPlane,
   PODS,
+  READER,
   startConnectedPlane,
   upgradeRequest,
   WEBSOCKET,
@@ -38,14 +36,9 @@ let port = 0
 let seen: Seen
 /** What names mean; changed by tests that play the name server. */
 let names: string[][] = []
-let mayCreate = true
 
 /** Pods have addresses nobody here can reach: all of them lead to this machine. */
 const network: Network = { lookup: () => Promise.resolve(names.shift() ?? []), routeTo: () => '127.0.0.1' }
-const authorize: Authorize = (_user, { verb, subresource }) => ({
-  allowed: verb !== 'create' || subresource === '' || mayCreate,
-  reason: '',
-})
 
 before(async () => {
   web = createServer((request, response) => {
@@ -74,7 +67,7 @@ before(async () => {
   })
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve))
   ;({ port } = web.address() as { port: number })
-  connected = await startConnectedPlane({ network, authorize })
+  connected = await startConnectedPlane({ network })
   await addNode(connected, 'near', '127.0.0.1')
   await addNode(connected, 'far', '10.9.9.9')
   await addNode(connected, 'named', 'node.example')
@@ -102,7 +95,7 @@ const WEB = `${PODS}/web/proxy`
 
 describe('a request to a pod', () => {
   it('arrives with method, path, query, headers and body, and without credentials', async () => {
-    const headers = { authorization: 'Bearer secret', 'x-mine': '1', 'content-type': 'text/plain' }
+    const headers = { 'x-mine': '1', 'content-type': 'text/plain' }
     const answer = await ask(`${WEB}/a/b%20c/?q=1&timeout=5&r=%zz`, 'PUT', 'some body', headers)
     assert.deepEqual([answer.status, answer.text], [201, 'made'])
     assert.deepEqual([seen.method, seen.url, seen.body], ['PUT', '/a/b%20c/?q=1&timeout=5&r=%zz', 'some body'])
@@ -140,9 +133,9 @@ describe('a request to a pod', () => {
   })
 
   it('to no path is sent to the folder, without asking the pod', async () => {
-    const answer = await fetch(`${connected.plane.url}${WEB}?q=1`, { redirect: 'manual' })
+    const answer = await connected.fetch(`${WEB}?q=1`, { redirect: 'manual' })
     assert.deepEqual([answer.status, answer.headers.get('location')], [301, `${WEB}/?q=1`])
-    const doubled = await fetch(`${connected.plane.url}/${WEB}`, { redirect: 'manual' })
+    const doubled = await connected.fetch(`/${WEB}`, { redirect: 'manual' })
     assert.equal(doubled.headers.get('location'), `${WEB}/`)
   })
 
@@ -154,7 +147,7 @@ describe('a request to a pod', () => {
   })
 
   it('that is broken off is not taken for complete', async () => {
-    const answer = await fetch(`${connected.plane.url}${WEB}/half`)
+    const answer = await connected.fetch(`${WEB}/half`)
     await assert.rejects(answer.text())
   })
 
@@ -170,8 +163,7 @@ describe('a request to a pod', () => {
 
 describe('an answer of a pod', () => {
   const locationOf = async (to: string): Promise<string | null> => {
-    const url = `${connected.plane.url}${WEB}/redirect?to=${encodeURIComponent(to)}`
-    const answer = await fetch(url, { redirect: 'manual' })
+    const answer = await connected.fetch(`${WEB}/redirect?to=${encodeURIComponent(to)}`, { redirect: 'manual' })
     assert.equal(answer.status, 302)
     return answer.headers.get('location')
   }
@@ -186,9 +178,9 @@ describe('an answer of a pod', () => {
     const page = PAGE.replace('/login', `${WEB}/login`)
     const plain = await ask(`${WEB}/page`)
     assert.equal(plain.text, page)
-    const packed = await ask(`${WEB}/packed`)
+    const packed = await connected.fetch(`${WEB}/packed`)
     assert.equal(packed.headers.get('content-encoding'), 'gzip')
-    assert.equal(packed.text, page)
+    assert.equal(await packed.text(), page)
   })
 })
 
@@ -298,14 +290,8 @@ describe('a request to a node', () => {
   })
 
   it('needs the right to create when it goes on as WebSocket: kubelets run commands that way', async () => {
-    mayCreate = false
-    try {
-      const url = `${connected.plane.url.replace('http', 'ws')}${NODES}/far/proxy/exec/default/web/c?command=id`
-      await assert.rejects(connectWebSocket({ url, clock: realClock }), { status: 403 })
-      const pods = `${connected.plane.url.replace('http', 'ws')}${PODS}/web:1/proxy/x`
-      await assert.rejects(connectWebSocket({ url: pods, clock: realClock }), { status: 500 })
-    } finally {
-      mayCreate = true
-    }
+    const commands = `${NODES}/far/proxy/exec/default/web/c?command=id`
+    await assert.rejects(connected.webSocket(commands, [], READER), { status: 403 })
+    await assert.rejects(connected.webSocket(`${PODS}/web:1/proxy/x`, [], READER), { status: 500 })
   })
 })

@@ -3,11 +3,9 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 
-import type { Authorize } from '#apiserver/filters.ts'
 import { realClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { acceptWebSocket, connectWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
-import { createServerMeters } from '#model/metrics/families.ts'
+import { acceptWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
 
 import {
   addNode,
@@ -15,6 +13,7 @@ import {
   type ConnectedPlane,
   dialPlane,
   PODS,
+  READER,
   SPDY,
   startConnectedPlane,
   upgradeRequest,
@@ -23,16 +22,9 @@ import {
 import { acceptSpdy, type SpdySession, switching, textOf } from './stand-in-kubelet.ts'
 
 let connected: ConnectedPlane
-const metrics = createServerMeters()
-/** Who may what; changed by tests that want less. */
-let mayCreate = true
-const authorize: Authorize = (_user, { verb, subresource }) => ({
-  allowed: verb !== 'create' || subresource === '' || mayCreate,
-  reason: '',
-})
 
 before(async () => {
-  connected = await startConnectedPlane({ authorize, metrics })
+  connected = await startConnectedPlane()
   await addNode(connected, 'old')
   await addNode(connected, 'new', '127.0.0.1', ['ExtendWebSocketsToKubelet'])
   await addPod(connected, { name: 'a', node: 'old' })
@@ -42,8 +34,8 @@ before(async () => {
 
 after(() => connected.stop())
 
-const open = (path: string, protocols: readonly string[]): Promise<WebSocketConnection> =>
-  connectWebSocket({ url: `${connected.plane.url.replace('http', 'ws')}${PODS}/${path}`, protocols, clock: realClock })
+const open = (path: string, protocols: readonly string[], token?: string): Promise<WebSocketConnection> =>
+  connected.webSocket(`${PODS}/${path}`, protocols, token)
 
 /** Messages by channel, until the connection is closed. */
 async function channels(socket: WebSocketConnection): Promise<Map<number, string>> {
@@ -169,13 +161,14 @@ describe('exec without translation', () => {
     }
     const socket = dialPlane(connected)
     const path = `${PODS}/a/exec?command=sh&stdout=1`
-    socket.write(upgradeRequest('POST', path, [...SPDY, 'Authorization: Bearer secret', 'X-Mine: 1']))
-    const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve))
-    assert.match(first.toString(), /^HTTP\/1\.1 101 Switching Protocols\r\n/)
-    assert.match(first.toString(), /\r\nX-Theirs: 1\r\n/)
+    socket.write(upgradeRequest('POST', path, [...SPDY, 'X-Mine: 1']))
+    const next = (): Promise<Buffer> => new Promise((resolve) => socket.once('data', resolve))
+    let first = ''
+    while (!first.endsWith('got ')) first += (await next()).toString()
+    assert.match(first, /^HTTP\/1\.1 101 Switching Protocols\r\n/)
+    assert.match(first, /\r\nX-Theirs: 1\r\n/)
     socket.write(Buffer.from([0x80, 3, 0xff, 0]))
-    const echo = await new Promise<Buffer>((resolve) => socket.once('data', resolve))
-    assert.deepEqual([...echo], [0x80, 3, 0xff, 0])
+    assert.deepEqual([...(await next())], [0x80, 3, 0xff, 0])
     socket.destroy()
     const { lastHeaders } = connected.kubelet
     assert.equal(lastHeaders['authorization'], undefined)
@@ -267,8 +260,9 @@ describe('port forwarding by WebSocket', () => {
 })
 
 describe('exec that is not let through', () => {
-  const refused = async (method: string, path: string): Promise<readonly unknown[]> => {
-    const answer = await connected.plane.request(method, `${PODS}/${path}`)
+  const refused = async (method: string, path: string, token = 'admin'): Promise<readonly unknown[]> => {
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await connected.plane.request(method, `${PODS}/${path}`, undefined, headers)
     return [answer.status, answer.json()['message']]
   }
 
@@ -284,26 +278,22 @@ describe('exec that is not let through', () => {
   })
 
   it('needs the right to create, though a WebSocket begins with a GET', async () => {
-    mayCreate = false
-    try {
-      const before = connected.kubelet.asked.length
-      for (const part of ['exec?command=ls', 'attach?stdout=1', 'portforward']) {
-        await assert.rejects(open(`a/${part}`, V5), { status: 403 })
-      }
-      const [status, message] = await refused('GET', 'a/exec?command=ls')
-      assert.equal(status, 403)
-      const why = 'User "test" cannot create resource "pods/exec" in API group "" in the namespace "default"'
-      assert.equal(message, `pods "a" is forbidden: ${why}`)
-      assert.equal(connected.kubelet.asked.length, before)
-    } finally {
-      mayCreate = true
+    const before = connected.kubelet.asked.length
+    for (const part of ['exec?command=ls', 'attach?stdout=1', 'portforward']) {
+      await assert.rejects(open(`a/${part}`, V5, READER), { status: 403 })
     }
+    const [status, message] = await refused('GET', 'a/exec?command=ls', READER)
+    assert.equal(status, 403)
+    const why = 'User "reader" cannot create resource "pods/exec" in API group "" in the namespace "default"'
+    assert.equal(message, `pods "a" is forbidden: ${why}`)
+    assert.equal(connected.kubelet.asked.length, before)
   })
 })
 
 describe('streams', () => {
-  it('are counted by the way they went', () => {
-    const series: readonly string[] = metrics.registry.render().match(/^apiserver_(?:websocket|stream)\S+/gm) ?? []
+  it('are counted by the way they went', async () => {
+    const { text } = await connected.plane.request('GET', '/metrics')
+    const series: readonly string[] = text.match(/^apiserver_(?:websocket|stream)\S+/gm) ?? []
     const ways = ['proxied_to_kubelet', 'translated_at_apiserver']
     const expected = [
       ...ways.map((way) => `apiserver_websocket_streaming_requests_total{proxy_type="${way}",subresource="exec"}`),

@@ -31,7 +31,7 @@ const OLD_VERSION = 'v1beta1'
 const RETRY_SECONDS = 10
 
 /** POST to `pods/NAME/eviction`. */
-export function createEvictionHandler(registry: () => Registry): Handler {
+export function createEvictionHandler(registry: Registry): Handler {
   return async (call, view) => {
     const form = formOf(call, 'object', false)
     const fieldValidation = call.query.get('fieldValidation') ?? undefined
@@ -40,7 +40,7 @@ export function createEvictionHandler(registry: () => Registry): Handler {
     if (own !== call.info.name) throw badRequestError('name in URL does not match name in Eviction object')
     const options = optionsOf(eviction, call)
     await admitBody(call, view, KIND, eviction)
-    await evict(call, view, registry(), options)
+    await evict(call, view, registry, options)
     const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
     return view.representation.value(success, form, 201)
   }

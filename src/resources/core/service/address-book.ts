@@ -6,17 +6,16 @@ import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
 import type { AddressBook } from './ip-pool.ts'
 
-/** `registry` is asked for when it is needed: the allocator is part of what the registry is made of. */
-export function createAddressBook(registry: () => Registry): AddressBook {
+export function createAddressBook(registry: Registry): AddressBook {
   const request = systemRequest(IPAddresses, '')
   return {
     has(name) {
-      const store = registry().storeOf(IPAddresses)
+      const store = registry.storeOf(IPAddresses)
       return store?.collection.get(store.keyOf('', name)) !== undefined
     },
     async create(address) {
       try {
-        await registry().storeOf(IPAddresses)?.create(request, address)
+        await registry.storeOf(IPAddresses)?.create(request, address)
         return true
       } catch (error) {
         if (isAlreadyExists(error)) return false
@@ -25,7 +24,7 @@ export function createAddressBook(registry: () => Registry): AddressBook {
     },
     async delete(name) {
       try {
-        await registry().storeOf(IPAddresses)?.delete(request, name, {})
+        await registry.storeOf(IPAddresses)?.delete(request, name, {})
       } catch (error) {
         if (!isNotFound(error)) throw error
       }
@@ -34,7 +33,7 @@ export function createAddressBook(registry: () => Registry): AddressBook {
 }
 
 /** The ServiceCIDR objects there are now. */
-export function serviceRanges(registry: () => Registry): readonly ServiceCIDR[] {
-  const store = registry().storeOf(ServiceCIDRs)
+export function serviceRanges(registry: Registry): readonly ServiceCIDR[] {
+  const store = registry.storeOf(ServiceCIDRs)
   return store === undefined ? [] : [...store.collection.entries()].map(({ object }) => object as ServiceCIDR)
 }

@@ -30,7 +30,7 @@ async function start(registry: Registry): Promise<Running> {
   const ledger = createStoredLedger({ backend, resting: atRest.resting(PORT_ALLOCATIONS), range: DEFAULT_PORT_RANGE })
   const rounds = await startServiceRepair({
     registry,
-    book: createAddressBook(() => registry),
+    book: createAddressBook(registry),
     ports: ledger,
     portRange: DEFAULT_PORT_RANGE,
     serviceCidrs: [parseCidr('10.0.0.0/24') as Cidr],
@@ -106,7 +106,7 @@ describe('the repair of what Services hold', () => {
     const registry = await open(servers)
     const { ledger, rounds } = await start(registry)
     await ledger.change((ports) => ports.add(30_005))
-    const book = createAddressBook(() => registry)
+    const book = createAddressBook(registry)
     const leaked = { metadata: { name: 'gone', namespace: 'ns' }, spec: {}, status: {} } as Service
     await book.create(addressObject('10.0.0.7', leaked))
     await servers.clock.advance(ROUND_MS)

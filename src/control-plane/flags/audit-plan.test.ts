@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 
-import { auditErrors } from './audit.ts'
-import { APISERVER_FLAGS, type ApiServerFlags } from './flags/flags.ts'
+import { auditErrors } from './audit-plan.ts'
+import { APISERVER_FLAGS, type Settings } from './flags.ts'
 
 const set = defineFlags(APISERVER_FLAGS)
-const flagsOf = (args: readonly string[]): ApiServerFlags => parseFlags(set, args).values as unknown as ApiServerFlags
+const flagsOf = (args: readonly string[]): Settings => parseFlags(set, args).values as unknown as Settings
 
 describe('the flags of auditing', () => {
   const mode = 'allowed modes are "batch,blocking,blocking-strict"'

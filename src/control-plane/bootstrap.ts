@@ -1,0 +1,66 @@
+/** What must be there before the first request, and what keeps it there. */
+import { hostname } from 'node:os'
+
+import { ensureApiServices } from '#apiserver/bootstrap/apiservices.ts'
+import { ensureAuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
+import { startDefinitionCleanup } from '#apiserver/bootstrap/definition-cleanup.ts'
+import { ensureFlowControl } from '#apiserver/bootstrap/flow-control.ts'
+import { startFlowStatus } from '#apiserver/bootstrap/flow-status.ts'
+import { identityOf, startIdentityCleanup, startIdentityLease } from '#apiserver/bootstrap/identity-lease.ts'
+import { createKubernetesService, type KubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
+import { ensurePolicy } from '#apiserver/bootstrap/policy.ts'
+import { publishStorageVersions } from '#apiserver/bootstrap/storage-versions.ts'
+import { ensureSystemObjects } from '#apiserver/bootstrap/system-objects.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
+
+import { advertisedAddress, isLoopback } from './addresses.ts'
+import type { LoadedAuthentication } from './authentication.ts'
+import type { ServiceParts } from './service-parts.ts'
+import type { Site } from './site.ts'
+
+/** In the order in which the ones need the others. */
+export async function bootstrap(
+  { isEnabled, log, closing }: Site,
+  registry: Registry,
+  services: ServiceParts,
+  { published }: LoadedAuthentication,
+): Promise<void> {
+  await ensureSystemObjects(registry)
+  // What comes together is written together.
+  await Promise.all([ensurePolicy(registry, isEnabled), ensureFlowControl(registry), ensureApiServices(registry)])
+  const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
+  closing.defer(() => flows?.close())
+  const cleanup = startDefinitionCleanup(registry, (error) => log.error(error, 'Cleaning up a definition failed'))
+  closing.defer(() => cleanup?.close())
+  const repair = await services.startRepair()
+  closing.defer(() => repair.stop())
+  await ensureAuthenticationConfig(registry, published)
+}
+
+/** The Lease of this server, and the leases of those that have gone. */
+export async function sayThatWeAreHere({ isEnabled, closing, log }: Site, registry: Registry): Promise<void> {
+  if (!isEnabled('APIServerIdentity')) return
+  const lease = await startIdentityLease(registry, {
+    hostname: hostname(),
+    onError: (error) => log.error(error, 'The lease of this server was not renewed'),
+  })
+  closing.defer(() => lease.stop())
+  const cleanup = startIdentityCleanup(registry, (error) =>
+    log.error(error, 'The leases of servers that have gone were not removed'),
+  )
+  closing.defer(() => cleanup.stop())
+  if (isEnabled('StorageVersionAPI')) await publishStorageVersions(registry, identityOf(hostname()))
+}
+
+/** Pods cannot reach a loopback address: without another there are no endpoints. */
+export function createService({ settings, plan, log, closing }: Site, registry: Registry): KubernetesService {
+  const address = advertisedAddress(settings)
+  const service = createKubernetesService(registry, {
+    serviceCidr: plan.serviceCidr,
+    advertiseAddress: isLoopback(address) ? undefined : address,
+    reconciler: plan.endpoints,
+    onError: (error) => log.error(error, 'The service "kubernetes" is not up to date'),
+  })
+  closing.defer(() => service.withdraw())
+  return service
+}

@@ -1,0 +1,56 @@
+/** Where objects are kept: the store that the settings name, and how secrets rest in it. */
+import { resolve } from 'node:path'
+
+import { ProgramError } from '#lib/program.ts'
+import { parseYaml } from '#lib/yaml.ts'
+import type { Backend } from '#storage/backend.ts'
+import { type AtRest, createAtRest } from '#storage/encryption/at-rest.ts'
+import {
+  defaultEncryption,
+  type EncryptionConfig,
+  NO_ENCRYPTION,
+  parseEncryptionConfig,
+} from '#storage/encryption/config.ts'
+import { openBackend } from '#storage/index.ts'
+
+import { createLiveFiles, readText } from './live-files.ts'
+import type { Site } from './site.ts'
+
+/** Throws ProgramError when it cannot be opened. */
+export async function openStore({ plan, clock, random, log, cwd, readFile, closing }: Site): Promise<Backend> {
+  const { location, historyMs, caFile, certFile, keyFile } = plan.datastore
+  const read = (file: string): Promise<string | undefined> =>
+    file === '' ? Promise.resolve(undefined) : readText(readFile, file)
+  const [ca, certificate, key] = await Promise.all([caFile, certFile, keyFile].map(read))
+  const tls = {
+    ...(ca !== undefined && { ca }),
+    ...(certificate !== undefined && { certificate }),
+    ...(key !== undefined && { key }),
+  }
+  const where = location.startsWith('sqlite:') ? `sqlite:${resolve(cwd, location.slice('sqlite:'.length))}` : location
+  try {
+    const etcd = { tls }
+    const backend = await openBackend(where, { clock, random, historyMs, log: (message) => log.info(message), etcd })
+    closing.defer(() => backend.close())
+    return backend
+  } catch (cause) {
+    throw new ProgramError(`Cannot open the datastore "${where}": ${(cause as Error).message}`, { cause })
+  }
+}
+
+export async function openAtRest(site: Site): Promise<AtRest> {
+  const { settings, files, random, cwd } = site
+  const file = settings['encryption-provider-config']
+  if (file === '') {
+    const keyFile = settings['encryption-key-file']
+    const config = keyFile === '' ? NO_ENCRYPTION : await defaultEncryption(resolve(cwd, keyFile), random)
+    return createAtRest(config, random)
+  }
+  const isFollowed = settings['encryption-provider-config-automatic-reload']
+  const parse = ([text = '']: readonly string[]): EncryptionConfig => parseEncryptionConfig(parseYaml(text))
+  // A configuration that is not followed is read once, through files that are never looked at again.
+  const source = isFollowed ? files : createLiveFiles(site)
+  const config = await source.open([file], parse, (next) => atRest.reload(next))
+  const atRest = createAtRest(config(), random)
+  return atRest
+}
