@@ -1,9 +1,9 @@
-import { schemaFor } from '#apis/schemas.ts'
 /**
  * One API server, whole: what its settings name is opened, the parts are built in the order in which one needs another,
  * then it accepts requests. `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start this one, and
  * differ in nothing but settings and surroundings.
  */
+import { schemaFor } from '#apis/schemas.ts'
 import { type ApiServer, type ApiServerParts, createServer } from '#apiserver/apiserver.ts'
 import { asAuthorize } from '#apiserver/authorizers/authorizer.ts'
 import { createCors } from '#apiserver/cors.ts'
