@@ -34,8 +34,8 @@ export interface EventFeedOptions {
 
 /** At most about so many events in one batch, so that one turn of the event loop stays short. */
 const BATCH_EVENTS = 512
-/** Recent events kept in memory: seconds of heavy traffic, so that only a stalled watcher has to go to the disk. */
-const KEEP_BYTES = 8 << 20
+/** Recent events kept in memory: a second of heavy traffic (the cache is never that far behind), so that only a stalled watcher has to go to the disk. */
+const KEEP_BYTES = 2 << 20
 /** Well below any sensible compaction window, and rare enough to cost nothing. */
 const PROGRESS_EVERY_MS = 5000
 /** What an event costs besides its value. */

@@ -24,11 +24,11 @@ import {
 } from './backend.ts'
 import { EventFeed, type HistoryRequest } from './event-feed.ts'
 import { checkTtl, LeaseTimers } from './leases.ts'
-import { packWrites, unpackItem, type Result, type StoreState } from './sqlite/messages.ts'
+import { packWrites, unpackItem, type Part, type Result, type StoreState } from './sqlite/messages.ts'
 import { unpackEvents, unpackRange } from './sqlite/read-calls.ts'
 import { createScrub } from './sqlite/scrub.ts'
 import { openThreads, type Threads } from './sqlite/threads.ts'
-import { checkWrites, exactCopy } from './write-check.ts'
+import { checkWrites, copyingInTurn } from './write-check.ts'
 
 export interface SqliteOptions {
   readonly clock: Clock
@@ -68,6 +68,8 @@ class SqliteStore implements Backend {
   readonly #feed: EventFeed
   readonly #leases: LeaseTimers
   readonly #timers = new Set<Timer>()
+  /** Values are held until the feed forgets their events, which it does in the order of the commits. */
+  readonly #copy = copyingInTurn()
   #compacted: Revision
   /** The newest revision anybody has been shown: ahead of the feed when a read saw a commit before its answer came. */
   #shown: Revision
@@ -102,7 +104,7 @@ class SqliteStore implements Backend {
   async commit(writes: readonly Write[], signal?: AbortSignal): Promise<CommitResult> {
     this.#check(signal)
     checkWrites(writes)
-    const own = writes.map((write) => (write.value === null ? write : { ...write, value: exactCopy(write.value) }))
+    const own = writes.map((write) => (write.value === null ? write : { ...write, value: this.#copy(write.value) }))
     let settled: CommitResult | undefined
     const publish = (result: Result): void => void (settled = this.#publishCommit(own, result))
     await abortable(this.#threads.writes.submit(['commit', packWrites(own)], publish), signal)
@@ -113,7 +115,7 @@ class SqliteStore implements Backend {
     this.#check(options.signal)
     const { start, end = `${start}\0`, revision, limit = 0, countOnly = false, keysOnly = false, signal } = options
     const items: KeyValue[] = []
-    const part = (flat: readonly unknown[]): void => unpackRange(flat, items)
+    const part = (part: Part): void => unpackRange(part, items)
     const call = { start, end, revision, limit, countOnly, keysOnly }
     const answer = await this.#threads.reads.call('range', call, { signal, part })
     this.#shown = Math.max(this.#shown, answer.revision)
@@ -233,7 +235,7 @@ class SqliteStore implements Backend {
 
   async #history({ start, end = `${start}\0`, from, through, signal }: HistoryRequest): Promise<WatchBatch> {
     const events: StorageEvent[] = []
-    const part = (flat: readonly unknown[]): void => unpackEvents(flat, events)
+    const part = (part: Part): void => unpackEvents(part, events)
     const { revision } = await this.#threads.reads.call('history', { start, end, from, through }, { signal, part })
     return { revision, events }
   }

@@ -30,3 +30,21 @@ export function exactCopy(bytes: Uint8Array): Uint8Array {
   copy.set(bytes)
   return copy
 }
+
+const SLAB_BYTES = 64 << 10
+
+/** Copies bytes that are let go of in about the order in which they came: many lie in one piece of memory then. */
+export function copyingInTurn(): (bytes: Uint8Array) => Uint8Array {
+  let slab = new Uint8Array(0)
+  let used = 0
+  return (bytes) => {
+    if (bytes.length > SLAB_BYTES / 4) return exactCopy(bytes)
+    if (used + bytes.length > slab.length) {
+      slab = new Uint8Array(SLAB_BYTES)
+      used = 0
+    }
+    const copy = slab.subarray(used, (used += bytes.length))
+    copy.set(bytes)
+    return copy
+  }
+}

@@ -84,8 +84,8 @@ function runsNow(entries: readonly Entry[], form: ItemForm): Run[] {
 function* partsOf(entries: readonly Entry[]): Generator<readonly Entry[]> {
   let start = 0
   let size = 0
-  for (const [at, { body }] of entries.entries()) {
-    size += body.length
+  for (const [at, { bytes }] of entries.entries()) {
+    size += bytes
     if (size < RUN_BYTES && at < entries.length - 1) continue
     yield entries.slice(start, at + 1)
     start = at + 1

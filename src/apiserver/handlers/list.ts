@@ -73,7 +73,7 @@ function runBytes({ values, memo }: Run<Entry>): number {
 }
 
 function bodyBytes(entries: readonly Entry[]): number {
-  return entries.reduce((sum, { body }) => sum + body.length, 0)
+  return entries.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
 /** Thousands of terms: matching everything takes so long that it is done once, and in slices. */

@@ -76,6 +76,7 @@ function viewOf(resource: Resource, services: Services): ObservedView {
 /** As if it were stored, without a version. */
 function entryOf(kind: Kind, object: KubeObject): Entry {
   const whole = encodeJson({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
+  const body = latin1(whole.slice(whole.indexOf('"metadata"')))
   return {
     key: '',
     modRevision: 0,
@@ -83,7 +84,8 @@ function entryOf(kind: Kind, object: KubeObject): Entry {
     name: object.metadata.name ?? '',
     labels: object.metadata.labels ?? {},
     fields: {},
-    body: latin1(whole.slice(whole.indexOf('"metadata"'))),
+    body,
+    bytes: body.length,
     object,
     memo: new Map(),
   }

@@ -1,7 +1,7 @@
 /**
- * Entry: one stored object as the cache keeps it. The text that goes on the wire is made once, with the resource version
- * already inside, and shared by every answer and every watcher; the parsed object is made when somebody needs it. What
- * selectors look at is taken out beforehand, so that filtering parses nothing.
+ * Entry: one stored object as the cache keeps it, which is little more than its text. The text goes on the wire as it is,
+ * with the resource version already inside, shared by every answer and every watcher. What else there is to know of the
+ * object, its labels or the parsed object itself, is found out when somebody asks: most are never asked about.
  *
  * Texts are latin1 strings, one character a byte: Node writes a header and a string body in one piece.
  */
@@ -21,6 +21,8 @@ export interface Entry {
   readonly fields: Readonly<Record<string, string>>
   /** `"metadata":{…},…}`: the object's text from its metadata on, in the version it is stored in. */
   readonly body: string
+  /** Of the body, known without making it. */
+  readonly bytes: number
   /** The object in canonical form, without kind and apiVersion told apart: shared, never to be changed. */
   readonly object: KubeObject
   /** Answers in other forms (protobuf, other versions, table cells), by a name of the maker's. */
@@ -31,8 +33,8 @@ export interface Entry {
 export interface EntryMaker {
   /** `{"kind":"Pod","apiVersion":"v1",`: what a body lacks. */
   readonly prefix: string
-  /** From stored bytes. */
-  read(stored: KeyValue): Entry
+  /** From stored bytes. `isListed`: they were listed with many others, so that their memory may be held on to. */
+  read(stored: KeyValue, isListed?: boolean): Entry
   /**
    * From the object that was just written, so that nothing is parsed again. Revision 0, of what a dry run would have
    * created, is no version.
@@ -42,34 +44,92 @@ export interface EntryMaker {
 
 export interface EntryMakerOptions {
   readonly prefix: string
-  /** Stored bytes to the canonical object and its JSON text in the storage version, both without a resource version. */
-  readonly decode: (stored: KeyValue) => { readonly object: KubeObject; readonly text: string }
+  /** `/registry/pods/`: what is before namespace and name in a key. */
+  readonly keyPrefix: string
+  /** Stored bytes as they were before they were sealed. */
+  readonly open: (stored: KeyValue) => Uint8Array
+  /** The JSON text, in canonical form and the storage version, of what is neither. Without a resource version. */
+  readonly decode: (bytes: Uint8Array) => string
   readonly fields: (object: KubeObject) => Readonly<Record<string, string>>
 }
 
 const NOTHING: Readonly<Record<string, string>> = Object.freeze({})
 
-export function createEntryMaker({ prefix, decode, fields }: EntryMakerOptions): EntryMaker {
-  const make = (key: string, text: string, object: KubeObject, revision: Revision): Entry => {
-    const { metadata } = object
-    return new StoredEntry({
-      key,
-      modRevision: revision,
-      namespace: metadata.namespace ?? '',
-      name: metadata.name ?? '',
-      labels: metadata.labels ?? NOTHING,
-      fields: fields(object),
-      body: latin1(withVersion(text.slice(prefix.length), revision)),
-      object: { ...object, metadata: versioned(metadata, revision) },
-    })
+export function createEntryMaker({ prefix, keyPrefix, open, decode, fields }: EntryMakerOptions): EntryMaker {
+  const head = new HeadReader(prefix)
+  /** Equal for so many that they share one string. */
+  let namespace = ''
+  const namespaceOf = (key: string): string => {
+    const slash = key.lastIndexOf('/')
+    if (slash < keyPrefix.length) return ''
+    if (!key.startsWith(`${namespace}/`, keyPrefix.length)) namespace = key.slice(keyPrefix.length, slash)
+    return namespace
   }
+  const make = (key: string, revision: Revision, text: Text): StoredEntry =>
+    new StoredEntry(key, revision, { namespace: namespaceOf(key), text, fields })
+  const makeText = (text: string, revision: Revision): Text => latin1(withVersion(text.slice(prefix.length), revision))
   return {
     prefix,
-    read(stored) {
-      const { object, text } = decode(stored)
-      return make(stored.key, text, object, stored.modRevision)
+    read(stored, isListed = false) {
+      const { key, value, modRevision } = stored
+      const bytes = open(stored)
+      const whole = head.read(bytes)
+      if (whole === undefined) return make(key, modRevision, makeText(decode(bytes), modRevision))
+      // Sealed values were opened into memory of their own.
+      return make(key, modRevision, isListed && bytes === value ? whole : textOf(whole, modRevision))
     },
-    written: make,
+    written(key, text, object, revision) {
+      const entry = make(key, revision, makeText(text, revision))
+      entry.know({ ...object, metadata: versioned(object.metadata, revision) })
+      return entry
+    },
+  }
+}
+
+/** A string; or bytes without a version, which goes in at `cut`. */
+type Text = string | Unversioned
+
+interface Unversioned {
+  readonly memory: Buffer
+  readonly start: number
+  readonly cut: number
+  readonly end: number
+}
+
+function textOf({ memory, start, cut, end }: Unversioned, revision: Revision): string {
+  return `${memory.toString('latin1', start, cut)}${versionText(revision)}${memory.toString('latin1', cut, end)}`
+}
+
+function versionText(revision: Revision): string {
+  return `,"resourceVersion":"${revision}"`
+}
+
+/** Longer than the longest name, prefix of names, namespace and uid together. */
+const HEAD_BYTES = 1024
+const CLOSING_BRACE = 0x7d
+
+/** Recognizes what this server writes: canonical JSON of the kind in its storage version. Nothing need be parsed then. */
+class HeadReader {
+  readonly #prefixBytes: number
+  readonly #head: RegExp
+  /** The memory of the last value read: the next is likely to be in the same. */
+  #memory: Buffer = Buffer.alloc(0)
+
+  constructor(prefix: string) {
+    this.#prefixBytes = prefix.length
+    const names = ['name', 'generateName', 'namespace'].map((field) => `(?:"${field}":"[^"\\\\]*",)?`).join('')
+    this.#head = new RegExp(`^${RegExp.escape(prefix)}"metadata":\\{${names}"uid":"[^"\\\\]*"(?!,"resourceVersion)`)
+  }
+
+  /** Undefined for everything else. */
+  read(bytes: Uint8Array): Unversioned | undefined {
+    if (bytes.at(-1) !== CLOSING_BRACE) return undefined
+    if (this.#memory.buffer !== bytes.buffer) this.#memory = Buffer.from(bytes.buffer)
+    const memory = this.#memory
+    const { byteOffset: at, byteLength } = bytes
+    const head = this.#head.exec(memory.toString('latin1', at, at + Math.min(byteLength, HEAD_BYTES)))?.[0]
+    if (head === undefined) return undefined
+    return { memory, start: at + this.#prefixBytes, cut: at + head.length, end: at + byteLength }
   }
 }
 
@@ -87,31 +147,57 @@ export function parseBody(body: string): KubeObject {
   return (LONG_NUMBER.test(text) ? parseJson(text, { limits: NO_LIMITS }) : JSON.parse(text)) as KubeObject
 }
 
-/** Parsed objects are held weakly: a hot one stays, a cold one costs only its bytes. */
+interface EntryParts {
+  readonly namespace: string
+  readonly text: Text
+  readonly fields: EntryMakerOptions['fields']
+}
+
 class StoredEntry implements Entry {
   readonly key: string
   readonly modRevision: Revision
   readonly namespace: string
-  readonly name: string
-  readonly labels: Readonly<Record<string, string>>
-  readonly fields: Readonly<Record<string, string>>
-  readonly body: string
-  #object: WeakRef<KubeObject>
+  readonly #text: Text
+  readonly #fieldsOf: EntryMakerOptions['fields']
+  #labels: Readonly<Record<string, string>> | undefined
+  #fields: Readonly<Record<string, string>> | undefined
+  /** Of what was written lately the object itself, else weakly: a hot one stays, a cold one costs only its bytes. */
+  #object: KubeObject | WeakRef<KubeObject> | undefined
   #memo: Map<string, unknown> | undefined
 
-  constructor(parts: Omit<Entry, 'memo'>) {
-    this.key = parts.key
-    this.modRevision = parts.modRevision
-    this.namespace = parts.namespace
-    this.name = parts.name
-    this.labels = parts.labels
-    this.fields = parts.fields
-    this.body = parts.body
-    this.#object = new WeakRef(parts.object)
+  constructor(key: string, revision: Revision, { namespace, text, fields }: EntryParts) {
+    this.key = key
+    this.modRevision = revision
+    this.namespace = namespace
+    this.#text = text
+    this.#fieldsOf = fields
+  }
+
+  get name(): string {
+    return this.key.slice(this.key.lastIndexOf('/') + 1)
+  }
+
+  get body(): string {
+    return typeof this.#text === 'string' ? this.#text : textOf(this.#text, this.modRevision)
+  }
+
+  get bytes(): number {
+    const text = this.#text
+    return typeof text === 'string' ? text.length : text.end - text.start + versionText(this.modRevision).length
+  }
+
+  get labels(): Readonly<Record<string, string>> {
+    this.#labels ??= labelsOf(this.body) ?? this.object.metadata.labels ?? NOTHING
+    return this.#labels
+  }
+
+  get fields(): Readonly<Record<string, string>> {
+    this.#fields ??= this.#fieldsOf(this.object)
+    return this.#fields
   }
 
   get object(): KubeObject {
-    const held = this.#object.deref()
+    const held = this.#object instanceof WeakRef ? this.#object.deref() : this.#object
     if (held !== undefined) return held
     const parsed = parseBody(this.body)
     this.#object = new WeakRef(parsed)
@@ -121,6 +207,36 @@ class StoredEntry implements Entry {
   get memo(): Map<string, unknown> {
     this.#memo ??= new Map()
     return this.#memo
+  }
+
+  /** Keeps the object until many others have been written. */
+  know(object: KubeObject): void {
+    this.#object = object
+    const before = lately[next]
+    if (before !== undefined) before.#object = undefined
+    lately[next] = this
+    next = (next + 1) % KNOWN_ENTRIES
+  }
+}
+
+/** Written last: watchers and followers are about to look at them. */
+const KNOWN_ENTRIES = 256
+const lately: (StoredEntry | undefined)[] = []
+let next = 0
+
+const LABELS = '"labels":{'
+
+/**
+ * The labels without parsing the rest. In front of them the metadata has no object, so if there are any theirs is the
+ * first; keys and values of labels hold no braces. Undefined for what does not look like that.
+ */
+function labelsOf(body: string): Readonly<Record<string, string>> | undefined {
+  const brace = body.indexOf('{', METADATA.length)
+  if (!body.startsWith(LABELS, brace + 1 - LABELS.length)) return undefined
+  try {
+    return JSON.parse(body.slice(brace, body.indexOf('}', brace) + 1)) as Record<string, string>
+  } catch {
+    return undefined
   }
 }
 

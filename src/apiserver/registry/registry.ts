@@ -143,10 +143,11 @@ export class Registry implements ObjectReader {
 
   async #open(resource: Resource): Promise<{ readonly store: Store; readonly scaleStore: Store | undefined }> {
     const underway = new WritesUnderway()
-    const entries = this.#entryMaker(resource)
+    const prefix = `${PREFIX}${resource.storagePrefix}/`
+    const entries = this.#entryMaker(resource, prefix)
     const collection = await this.#services.cache.open<Entry>({
-      prefix: `${PREFIX}${resource.storagePrefix}/`,
-      describe: (stored) => underway.pickUp(stored) ?? entries.read(stored),
+      prefix,
+      describe: (stored, isListed) => underway.pickUp(stored) ?? entries.read(stored, isListed),
       indexOf: (entry, index) =>
         index === 'metadata.name'
           ? entry.name
@@ -161,22 +162,21 @@ export class Registry implements ObjectReader {
     return { store: new Store(parts), scaleStore: new Store({ ...parts, services }) }
   }
 
-  #entryMaker(resource: Resource): EntryMaker {
+  #entryMaker(resource: Resource, keyPrefix: string): EntryMaker {
     const { schemaFor, convert, atRest } = this.#services
     const { kind, fieldSelectors = {} } = resource
     const resting = atRest.resting({ group: kind.group, resource: kind.plural })
     const selectors = Object.entries(fieldSelectors)
     return createEntryMaker({
       prefix: typeMetaPrefix(kind),
-      decode(stored) {
-        const value = resting.open(stored.key, stored.value)
+      keyPrefix,
+      open: ({ key, value }) => resting.open(key, value),
+      decode(value) {
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
         const mediaType = isEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
         const { object, gvk } = decodeObject(bytes, mediaType, { schemaFor, defaultKind: kind })
-        const current = sameVersion(gvk, kind)
-          ? (object as unknown as KubeObject)
-          : convert(object as unknown as KubeObject, kind)
-        return { object: current, text: encodeJson(current) }
+        const found = object as unknown as KubeObject
+        return encodeJson(sameVersion(gvk, kind) ? found : convert(found, kind))
       },
       fields: (object) =>
         selectors.length === 0 ? NO_FIELDS : Object.fromEntries(selectors.map(([name, read]) => [name, read(object)])),

@@ -42,7 +42,7 @@ function readAll(file: string): { items: KeyValue[]; revision: Revision } {
   const reader = new Reader(file)
   try {
     const items: KeyValue[] = []
-    reader.sendPart = (flat) => unpackRange(flat, items)
+    reader.sendPart = (part) => unpackRange(part, items)
     const call = { start: '', end: prefixEnd(''), revision: undefined, limit: 0, countOnly: false, keysOnly: false }
     return { items, revision: reader.range(call).revision }
   } finally {

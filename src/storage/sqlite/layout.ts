@@ -116,7 +116,7 @@ export function connect(file: string, { readOnly = false }: { readonly readOnly?
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
-    PRAGMA cache_size = -8192;
+    PRAGMA cache_size = -2048;
     PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = ${WAL_BYTES};
   `)

@@ -20,7 +20,7 @@ export interface ReaderSettings {
 }
 
 /** Four slots per write: key, value, expected (-1: no guard), lease. */
-export type FlatWrites = readonly (string | Uint8Array | number | null)[]
+export type FlatWrites = (string | Uint8Array | number | null)[]
 
 /** Four slots per item: modRevision (0: absent, the rest is filler), createRevision, lease, value. */
 export type FlatItems = readonly (Uint8Array | number | null)[]
@@ -42,8 +42,15 @@ export type Result =
 /** One key that went with its lease. */
 export type Deletion = readonly [Revision, KeyValue]
 
+/** The values of all commits in one piece of memory, which is handed over; each is in its slot as the number of its bytes. */
+export interface Operations {
+  readonly type: 'operations'
+  readonly operations: readonly Operation[]
+  readonly values: Uint8Array<ArrayBuffer>
+}
+
 export type ToWriter =
-  | { readonly type: 'operations'; readonly operations: readonly Operation[] }
+  | Operations
   /** Time for a little housekeeping. */
   | { readonly type: 'upkeep' }
   /** The reader has copied most of the write-ahead log into the database: copy the rest. */
@@ -110,10 +117,17 @@ export type ToReader = ReaderCall | { readonly method: 'open' | 'close' }
 export type FromReader =
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly error: PlainError }
-  /** A part of an answer, before it. Flat: five slots per item, for an event four more of its past. */
-  | { readonly type: 'part'; readonly id: number; readonly flat: readonly unknown[] }
+  | { readonly type: 'part'; readonly id: number; readonly part: Part }
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'error'; readonly id: number; readonly error: PlainError }
+
+/** A part of an answer, before it. Values are in one piece of memory, which is handed over: many cost as little as one. */
+export interface Part {
+  /** Five slots per item, for an event four more of its past. A value is the number of its bytes, null is none. */
+  readonly flat: readonly unknown[]
+  /** The values one after the other. */
+  readonly values: Uint8Array<ArrayBuffer>
+}
 
 const NO_GUARD = -1
 
@@ -121,6 +135,50 @@ export function packWrites(writes: readonly Write[]): FlatWrites {
   const flat: (string | Uint8Array | number | null)[] = []
   for (const { key, value, expected, lease } of writes) flat.push(key, value, expected ?? NO_GUARD, lease ?? 0)
   return flat
+}
+
+/** Takes the operations over. */
+export function packOperations(operations: readonly Operation[]): Operations {
+  const values: Uint8Array[] = []
+  let bytes = 0
+  eachValue(operations, (value) => {
+    if (!(value instanceof Uint8Array)) return value
+    values.push(value)
+    bytes += value.length
+    return value.length
+  })
+  return { type: 'operations', operations, values: joinBytes(values, bytes) }
+}
+
+/** What was packed, as it was before. */
+export function unpackOperations({ operations, values }: Operations): readonly Operation[] {
+  const take = takingFrom(values)
+  eachValue(operations, (bytes) => (typeof bytes === 'number' ? take(bytes) : bytes))
+  return operations
+}
+
+function eachValue(operations: readonly Operation[], replace: (slot: FlatWrites[number]) => FlatWrites[number]): void {
+  for (const [kind, flat] of operations) {
+    if (kind !== 'commit') continue
+    for (let at = 1; at < flat.length; at += 4) flat[at] = replace(flat[at] ?? null)
+  }
+}
+
+/** One after the other, in memory of exactly their size. */
+export function joinBytes(parts: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(bytes)
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
+
+/** Takes one after the other out of the memory they were joined in. */
+export function takingFrom(values: Uint8Array): (bytes: number) => Uint8Array {
+  let at = 0
+  return (bytes) => values.subarray(at, (at += bytes))
 }
 
 export function unpackWrites(flat: FlatWrites): Write[] {

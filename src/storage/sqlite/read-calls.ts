@@ -1,17 +1,24 @@
 /** The main thread's side of the reader: calls, and the answers that come back in parts. */
 import type { KeyValue, StorageError, StorageEvent } from '../backend.ts'
 import { fromPlain } from './failures.ts'
-import type { FromReader, ReaderMethod, ReaderMethods, ToReader } from './messages.ts'
+import {
+  takingFrom,
+  type FromReader,
+  type Part,
+  type ReaderMethod,
+  type ReaderMethods,
+  type ToReader,
+} from './messages.ts'
 
 interface Call {
-  readonly part: (flat: readonly unknown[]) => void
+  readonly part: (part: Part) => void
   readonly resolve: (value: unknown) => void
   readonly reject: (error: StorageError) => void
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
-  readonly part?: (flat: readonly unknown[]) => void
+  readonly part?: (part: Part) => void
 }
 
 export class ReadCalls {
@@ -61,7 +68,7 @@ export class ReadCalls {
   deliver(message: Extract<FromReader, { readonly id: number }>): void {
     const call = this.#calls.get(message.id)
     if (call === undefined) return
-    if (message.type === 'part') call.part(message.flat)
+    if (message.type === 'part') call.part(message.part)
     else if (message.type === 'answer') call.resolve(message.value)
     else call.reject(fromPlain(message.error))
   }
@@ -73,11 +80,12 @@ export class ReadCalls {
   }
 }
 
-export function unpackRange(flat: readonly unknown[], into: KeyValue[]): void {
+export function unpackRange({ flat, values }: Part, into: KeyValue[]): void {
+  const take = takingFrom(values)
   for (let at = 0; at < flat.length; at += 5) {
     into.push({
       key: flat[at] as string,
-      value: flat[at + 1] as Uint8Array,
+      value: take(flat[at + 1] as number),
       createRevision: flat[at + 2] as number,
       modRevision: flat[at + 3] as number,
       lease: flat[at + 4] as number,
@@ -85,11 +93,13 @@ export function unpackRange(flat: readonly unknown[], into: KeyValue[]): void {
   }
 }
 
-export function unpackEvents(flat: readonly unknown[], into: StorageEvent[]): void {
+export function unpackEvents({ flat, values }: Part, into: StorageEvent[]): void {
+  const take = takingFrom(values)
   for (let at = 0; at < flat.length; at += 9) {
     const key = flat[at] as string
-    const previous = flat[at + 5] === 0 ? undefined : unpackPast(flat, at + 5, key)
-    const value = flat[at + 1] as Uint8Array | null
+    const bytes = flat[at + 1] as number | null
+    const value = bytes === null ? null : take(bytes)
+    const previous = flat[at + 5] === 0 ? undefined : unpackPast(flat, at + 5, { key, take })
     into.push({
       type: value === null ? 'delete' : 'put',
       key,
@@ -102,10 +112,14 @@ export function unpackEvents(flat: readonly unknown[], into: StorageEvent[]): vo
   }
 }
 
-function unpackPast(flat: readonly unknown[], at: number, key: string): KeyValue {
+function unpackPast(
+  flat: readonly unknown[],
+  at: number,
+  { key, take }: { readonly key: string; readonly take: (bytes: number) => Uint8Array },
+): KeyValue {
   return {
     key,
-    value: flat[at + 3] as Uint8Array,
+    value: take(flat[at + 3] as number),
     createRevision: flat[at + 1] as number,
     modRevision: flat[at] as number,
     lease: flat[at + 2] as number,

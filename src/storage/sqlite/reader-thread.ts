@@ -7,7 +7,8 @@ import { Reader } from './reader.ts'
 
 /** Serves until told to close; then the port is closed, and with it the thread ends. */
 export function runReader(port: MessagePort, settings: ReaderSettings): void {
-  const post = (message: FromReader): void => port.postMessage(message)
+  const post = (message: FromReader): void =>
+    port.postMessage(message, message.type === 'part' ? [message.part.values.buffer] : [])
   let reader: Reader | undefined
   const open = (): void => {
     try {
@@ -32,7 +33,7 @@ function answerCall(reader: Reader, call: ReaderCall, post: (message: FromReader
   const { id, method, argument } = call
   const answer = (value: unknown): void => post({ type: 'answer', id, value })
   const fail = (error: unknown): void => post({ type: 'error', id, error: toPlain(error) })
-  reader.sendPart = (flat) => post({ type: 'part', id, flat })
+  reader.sendPart = (part) => post({ type: 'part', id, part })
   try {
     const value = reader[method](argument as never)
     if (value instanceof Promise) value.then(answer, fail)

@@ -24,10 +24,10 @@ import {
   writeMeta,
   type Row,
 } from './layout.ts'
-import type { HistoryCall, RangeCall, ReaderMethods } from './messages.ts'
+import { joinBytes, type HistoryCall, type Part, type RangeCall, type ReaderMethods } from './messages.ts'
 
 /** A part of an answer is at most about this large, so that the main thread is never busy with one for long. */
-const PART_ITEMS = 256
+const PART_ITEMS = 512
 const PART_BYTES = 1 << 20
 /** Rows of history looked at for one batch of a watch, and bytes of values in it. */
 const HISTORY_ROWS = 4096
@@ -42,7 +42,7 @@ const CHECKPOINT_REST_FRAMES = 64
 const EMPTY = new Uint8Array()
 
 /** Hands a part of the answer to the caller. */
-export type SendPart = (flat: readonly unknown[]) => void
+export type SendPart = (part: Part) => void
 
 export class Reader implements ReaderMethods {
   readonly #db: DatabaseSync
@@ -162,7 +162,7 @@ export class Reader implements ReaderMethods {
       const value = keysOnly ? EMPTY : (stored ?? EMPTY)
       if (key !== columns[7]) throw damaged('index "log_key"', columns[7], id)
       if (isDelete(id)) continue
-      parts.add([key, value, created, revisionOf(id), lease], value.length)
+      parts.add([key, value, created, revisionOf(id), lease])
       if (++sent === limit) break
     }
     parts.flush()
@@ -183,9 +183,7 @@ export class Reader implements ReaderMethods {
       }
       last = revision
       const flat = flatEvent(row, columns.slice(7))
-      const size = (row[6]?.length ?? 0) + ((flat[8] as Uint8Array | null)?.length ?? 0)
-      bytes += size
-      parts.add(flat, size)
+      bytes += parts.add(flat)
     }
     parts.flush()
     return through
@@ -225,6 +223,7 @@ function flatEvent(row: Row, pastColumns: readonly unknown[]): unknown[] {
 class Parts {
   readonly #send: SendPart
   #flat: unknown[] = []
+  #values: Uint8Array[] = []
   #items = 0
   #bytes = 0
 
@@ -232,16 +231,27 @@ class Parts {
     this.#send = send
   }
 
-  add(entry: readonly unknown[], bytes: number): void {
-    this.#flat.push(...entry)
-    this.#bytes += bytes
+  /** Returns how many bytes of values there are in the entry. */
+  add(entry: readonly unknown[]): number {
+    const before = this.#bytes
+    for (const slot of entry) {
+      if (!(slot instanceof Uint8Array)) this.#flat.push(slot)
+      else {
+        this.#flat.push(slot.length)
+        this.#values.push(slot)
+        this.#bytes += slot.length
+      }
+    }
+    const added = this.#bytes - before
     if (++this.#items >= PART_ITEMS || this.#bytes >= PART_BYTES) this.flush()
+    return added
   }
 
   flush(): void {
     if (this.#items === 0) return
-    this.#send(this.#flat)
+    this.#send({ flat: this.#flat, values: joinBytes(this.#values, this.#bytes) })
     this.#flat = []
+    this.#values = []
     this.#items = 0
     this.#bytes = 0
   }

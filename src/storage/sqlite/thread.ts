@@ -5,7 +5,8 @@ import { StorageError } from '../backend.ts'
 import type { ReaderSettings, WriterSettings } from './messages.ts'
 
 export interface Thread<To> {
-  post(message: To): void
+  /** Memory in `transfer` is handed over with the message. */
+  post(message: To, transfer?: ArrayBuffer[]): void
   /** Resolves when the thread has ended, in whatever way. */
   readonly ended: Promise<void>
   /** Ends it without asking. */
@@ -24,13 +25,17 @@ function workerUrl(): URL {
   return new URL(isSource ? '../sqlite.worker.ts' : './sqlite.worker.js', import.meta.url)
 }
 
+/** Messages come and go: with more room for the young, tens of megabytes of them would lie about before anybody looks. */
+const resourceLimits = { maxYoungGenerationSizeMb: 2 }
+
 /** `handlers.died` is not called once `isExpected` says that the end was wanted. */
 export function startThread<To, From>(
   settings: WriterSettings | ReaderSettings,
   handlers: ThreadHandlers<From>,
   isExpected: () => boolean,
 ): Thread<To> {
-  const worker = new Worker(workerUrl(), { workerData: settings, name: `sqlite ${settings.role}` })
+  const name = `sqlite ${settings.role}`
+  const worker = new Worker(workerUrl(), { workerData: settings, name, resourceLimits })
   let cause: unknown
   worker.on('message', handlers.message)
   worker.on('error', (error) => (cause = error))
@@ -41,7 +46,7 @@ export function startThread<To, From>(
     })
   })
   return {
-    post: (message) => worker.postMessage(message),
+    post: (message, transfer = []) => worker.postMessage(message, transfer),
     ended,
     async kill() {
       await worker.terminate()

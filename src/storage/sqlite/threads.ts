@@ -1,7 +1,15 @@
 /** The two threads of an open store, as one: started together, failing together, closed in the right order. */
 import type { StorageError } from '../backend.ts'
 import { fromPlain } from './failures.ts'
-import type { FromReader, FromWriter, StoreState, ToReader, ToWriter, WriterSettings } from './messages.ts'
+import {
+  packOperations,
+  type FromReader,
+  type FromWriter,
+  type StoreState,
+  type ToReader,
+  type ToWriter,
+  type WriterSettings,
+} from './messages.ts'
 import { ReadCalls } from './read-calls.ts'
 import { startThread, type Thread } from './thread.ts'
 import { WriteQueue } from './write-queue.ts'
@@ -45,7 +53,10 @@ export class Threads {
     const fromReader = (message: FromReader): void => this.#hearReader(message)
     this.#writer = startThread(settings, { message: fromWriter, died }, isExpected)
     this.#reader = startThread({ role: 'reader', file: settings.file }, { message: fromReader, died }, isExpected)
-    this.writes = new WriteQueue((operations) => this.#writer.post({ type: 'operations', operations }))
+    this.writes = new WriteQueue((operations) => {
+      const packed = packOperations(operations)
+      this.#writer.post(packed, [packed.values.buffer])
+    })
     this.reads = new ReadCalls((message) => this.#reader.post(message))
   }
 

@@ -72,13 +72,16 @@ export class WriteAheadLog {
   }
 }
 
+/** One for all steps: nobody would collect the garbage of a thread that does little else. */
+const ZEROS = Buffer.alloc(STEP_BYTES)
+
 /** SQLite has no locks on this file that closing it would lose: they are all on the database and its index. */
 function extend(file: string): boolean {
   const handle = openSync(file, 'r+')
   try {
     const { size } = fstatSync(handle)
     const bytes = Math.min(STEP_BYTES, WAL_BYTES - size)
-    if (bytes > 0) writeSync(handle, Buffer.alloc(bytes), 0, bytes, size)
+    if (bytes > 0) writeSync(handle, ZEROS, 0, bytes, size)
     fdatasyncSync(handle)
     return bytes > 0
   } finally {

@@ -13,7 +13,14 @@ import { flushFolder } from './durable-file.ts'
 import { asStorageError, toPlain } from './failures.ts'
 import { connect, numberOf, prepareSchema, readMeta } from './layout.ts'
 import { lockStore, type StoreLock } from './lock.ts'
-import type { FromWriter, Operation, Result, ToWriter, WriterSettings } from './messages.ts'
+import {
+  unpackOperations,
+  type FromWriter,
+  type Operation,
+  type Result,
+  type ToWriter,
+  type WriterSettings,
+} from './messages.ts'
 import { Ballast, quotaError, SWEEP_ROWS, Upkeep } from './upkeep.ts'
 import { findLostCommits } from './wal-check.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -144,7 +151,7 @@ class WriterThread {
   #accept(message: ToWriter): void {
     switch (message.type) {
       case 'operations':
-        for (const operation of message.operations) this.#queue.push(operation)
+        for (const operation of unpackOperations(message)) this.#queue.push(operation)
         break
       case 'upkeep':
         this.#tidy()

@@ -6,7 +6,7 @@
 import { prefixEnd, type Revision } from '../backend.ts'
 import { OrderedTree } from '../ordered-tree.ts'
 import { type Filter, type IndexOf, type Reader, Readers, type Sink } from './readers.ts'
-import { type Change, type Keyed, Ring, type RingLimits } from './ring.ts'
+import { Change, type ChangeParts, type Keyed, Ring, type RingLimits } from './ring.ts'
 
 export interface CollectionOptions<E extends Keyed> {
   readonly prefix: string
@@ -130,17 +130,17 @@ export class Collection<E extends Keyed> {
   }
 
   /** A change from before the first listing, so that watches may start from earlier revisions than this cache. */
-  remember(change: Change<E>): void {
-    this.#ring.push(change)
+  remember(change: ChangeParts<E>): void {
+    this.#ring.push(new Change(change))
   }
 
-  apply(change: Omit<Change<E>, 'previous' | 'memo' | 'decisions'>): void {
+  apply(change: Omit<ChangeParts<E>, 'previous'>): void {
     const { key, entry } = change
     const previous = this.#state.get(key)
     if (entry === undefined && previous === undefined) return
     this.#state = entry === undefined ? this.#state.delete(key) : this.#state.set(key, entry)
     this.#account(previous, entry)
-    const whole: Change<E> = { ...change, previous, memo: new Map(), decisions: new Map() }
+    const whole = new Change<E>({ ...change, previous })
     this.#changedAt = change.revision
     this.#ring.push(whole)
     this.#readers.deliver(whole)

@@ -9,23 +9,52 @@ import type { Revision } from '../backend.ts'
 export interface Keyed {
   readonly key: string
   readonly modRevision: Revision
+  /** How much memory it takes, about. */
+  readonly bytes?: number
 }
 
 /** What a change is to a filter: an object that starts to match was added, one that ceases to was deleted. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
 /** One change. `entry` is absent for a deletion, `previous` for a creation. */
-export interface Change<E extends Keyed> {
+export interface ChangeParts<E extends Keyed> {
   readonly revision: Revision
   readonly key: string
   readonly entry: E | undefined
   readonly previous: E | undefined
   /** When it was applied, for the window. */
   readonly atMs: number
+}
+
+/** With what is found out about it, which takes no memory before somebody does. */
+export class Change<E extends Keyed> implements ChangeParts<E> {
+  readonly revision: Revision
+  readonly key: string
+  readonly entry: E | undefined
+  readonly previous: E | undefined
+  readonly atMs: number
+  #memo: Map<string, unknown> | undefined
+  #decisions: Map<string, ChangeType | 'none'> | undefined
+
+  constructor({ revision, key, entry, previous, atMs }: ChangeParts<E>) {
+    this.revision = revision
+    this.key = key
+    this.entry = entry
+    this.previous = previous
+    this.atMs = atMs
+  }
+
   /** What is derived from this change, by a name of the deriver's: frames made once and shared by all watchers. */
-  readonly memo: Map<string, unknown>
+  get memo(): Map<string, unknown> {
+    this.#memo ??= new Map()
+    return this.#memo
+  }
+
   /** By filter id: what this change is to each filter that has looked at it. */
-  readonly decisions: Map<string, ChangeType | 'none'>
+  get decisions(): Map<string, ChangeType | 'none'> {
+    this.#decisions ??= new Map()
+    return this.#decisions
+  }
 }
 
 export interface RingLimits {
@@ -33,6 +62,8 @@ export interface RingLimits {
   readonly windowMs: number
   /** A burst must not eat the machine: beyond this many, the oldest go whatever their age. */
   readonly maxChanges: number
+  /** The same for the memory of what was replaced, which nothing else needs. */
+  readonly maxBytes: number
 }
 
 export class Ring<E extends Keyed> {
@@ -41,6 +72,8 @@ export class Ring<E extends Keyed> {
   #changes: Change<E>[] = []
   #dropped = 0
   #first = 0
+  /** Of everything that was replaced. */
+  #bytes = 0
   /** Every change after this revision is here. */
   #floor: Revision
 
@@ -66,7 +99,9 @@ export class Ring<E extends Keyed> {
 
   push(change: Change<E>): void {
     this.#changes.push(change)
-    if (this.#changes.length - this.#dropped > this.#limits.maxChanges) this.#drop()
+    this.#bytes += change.previous?.bytes ?? 0
+    if (this.end - this.first > this.#limits.maxChanges) this.#drop()
+    while (this.#bytes > this.#limits.maxBytes) this.#drop()
   }
 
   /** Lets go of what is older than the window. */
@@ -100,6 +135,7 @@ export class Ring<E extends Keyed> {
     this.#first = this.end + 1
     this.#changes = []
     this.#dropped = 0
+    this.#bytes = 0
     this.#floor = floor
   }
 
@@ -107,6 +143,7 @@ export class Ring<E extends Keyed> {
     const oldest = this.#changes[this.#dropped]
     if (oldest === undefined) return
     this.#floor = oldest.revision
+    this.#bytes -= oldest.previous?.bytes ?? 0
     this.#dropped++
     if (this.#dropped * 2 < this.#changes.length || this.#dropped < 64) return
     this.#changes = this.#changes.slice(this.#dropped)

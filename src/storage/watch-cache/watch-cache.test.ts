@@ -8,7 +8,7 @@ import type { Backend, KeyValue, StorageEvent } from '../backend.ts'
 import { createMemoryBackend } from '../memory.ts'
 import type { Collection } from './collection.ts'
 import type { Filter, Reader } from './readers.ts'
-import type { Change, ChangeType } from './ring.ts'
+import { Change, type ChangeType, Ring } from './ring.ts'
 import { type RepairEvent, WatchCache } from './watch-cache.ts'
 
 interface TestEntry {
@@ -325,6 +325,24 @@ describe('watch cache', () => {
       assert.deepEqual([...known].sort(), expected.sort())
     }
     assert.deepEqual(await world.cache.check(), [])
+  })
+})
+
+describe('the changes of a collection', () => {
+  it('take no more memory than they may, however many there are', () => {
+    const limits = { windowMs: 1000, maxChanges: 100, maxBytes: 1000 }
+    const ring = new Ring<TestEntry & { readonly bytes: number }>(limits, 0)
+    const entry = (revision: number, bytes: number) => ({ key: 'k', modRevision: revision, text: '', color: '', bytes })
+    const push = (revision: number, bytes: number): void => {
+      const [now, previous] = [entry(revision, 10_000), bytes === 0 ? undefined : entry(revision - 1, bytes)]
+      ring.push(new Change({ revision, key: 'k', entry: now, previous, atMs: 0 }))
+    }
+    for (let revision = 1; revision <= 20; revision++) push(revision, 100)
+    assert.deepEqual([ring.end - ring.first, ring.floor], [10, 10])
+    for (let revision = 21; revision <= 30; revision++) push(revision, 0)
+    assert.deepEqual([ring.end - ring.first, ring.floor], [20, 10])
+    push(31, 5000)
+    assert.deepEqual([ring.end - ring.first, ring.floor], [0, 31])
   })
 })
 

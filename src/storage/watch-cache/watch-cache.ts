@@ -27,6 +27,8 @@ export interface WatchCacheOptions {
   /** How long changes stay readable; watches and lists may start this far back. */
   readonly windowMs?: number
   readonly maxChanges?: number
+  /** How much memory the changes of one collection may take beyond its state. */
+  readonly maxChangedBytes?: number
   /** How often the cache is compared with the backend. */
   readonly checkEveryMs?: number
   /** Told of what the cache repaired by itself. */
@@ -43,8 +45,8 @@ export interface RepairEvent {
 export interface CollectionSpec<E extends Keyed> {
   /** `/registry/pods/`: no collection's prefix is the prefix of another's. */
   readonly prefix: string
-  /** Makes the entry of a stored value. Total: a value that cannot be understood becomes an entry that says so. */
-  readonly describe: (stored: KeyValue) => E
+  /** Makes the entry of a stored value. `isListed`: its memory is that of many others that are kept as well. Total: a value that cannot be understood becomes an entry that says so. */
+  readonly describe: (stored: KeyValue, isListed: boolean) => E
   readonly indexOf?: IndexOf<E>
 }
 
@@ -74,7 +76,7 @@ export class WatchCache {
   #revisionInFlight: Promise<unknown> = Promise.resolve()
 
   constructor(options: WatchCacheOptions) {
-    const defaults = { windowMs: 300_000, maxChanges: 100_000, checkEveryMs: 30_000 }
+    const defaults = { windowMs: 300_000, maxChanges: 100_000, maxChangedBytes: 64 << 20, checkEveryMs: 30_000 }
     this.#options = { ...defaults, ...options }
     this.#onRepair = options.onRepair ?? (() => undefined)
   }
@@ -107,11 +109,11 @@ export class WatchCache {
 
   /** Adds a resource. Resolves when its state is there; before `start`, at once. */
   async open<E extends Keyed>(spec: CollectionSpec<E>): Promise<Collection<E>> {
-    const { windowMs, maxChanges } = this.#options
+    const { windowMs, maxChanges, maxChangedBytes: maxBytes } = this.#options
     const collection = new Collection<E>({
       prefix: spec.prefix,
       indexOf: spec.indexOf ?? (() => ''),
-      limits: { windowMs, maxChanges },
+      limits: { windowMs, maxChanges, maxBytes },
       floor: this.#applied,
       appliedRevision: () => this.#applied,
     })
@@ -259,7 +261,7 @@ export class WatchCache {
     await this.waitFor(listed.revision)
     if (slot.waiting !== waiting) return
     const atMs = this.#options.clock.now()
-    slot.collection.load(listed.items.map(describe))
+    slot.collection.load(listed.items.map((stored) => describe(stored, true)))
     slot.waiting = undefined
     for (const event of waiting) {
       if (event.modRevision > listed.revision) applyEvent(slot, event, atMs)
@@ -315,7 +317,7 @@ const CHECK_PAGE = 10_000
 
 function applyEvent(slot: Slot, event: StorageEvent, atMs: number): void {
   const { key, modRevision } = event
-  const entry = event.type === 'put' ? slot.spec.describe(event) : undefined
+  const entry = event.type === 'put' ? slot.spec.describe(event, false) : undefined
   slot.collection.apply({ revision: modRevision, key, entry, atMs })
 }
 
@@ -327,10 +329,8 @@ function rememberedChange(
   return {
     revision: event.modRevision,
     key: event.key,
-    entry: event.type === 'put' ? spec.describe(event) : undefined,
-    previous: event.previous === undefined ? undefined : spec.describe(event.previous),
+    entry: event.type === 'put' ? spec.describe(event, false) : undefined,
+    previous: event.previous === undefined ? undefined : spec.describe(event.previous, false),
     atMs,
-    memo: new Map(),
-    decisions: new Map(),
   }
 }
