@@ -179,7 +179,11 @@ export class Representation {
     return {
       name,
       separatorBytes: 0,
-      encode: (entries) => encodeListItems(entries.map((entry) => this.#message(entry, version))),
+      encode: (entries) =>
+        encodeListItems(
+          schema,
+          entries.map((entry) => this.#message(entry, version)),
+        ),
       frame(metadata, itemBytes) {
         const start = encodeMessage(schema, { metadata, items: [] } as unknown as JsonObject)
         return encodeEnvelopeAround(gvk, start, itemBytes)

@@ -34,7 +34,7 @@ const MAX_TURNS = 50
 /** A controller manager makes it; where none runs, pods would be refused for want of it. */
 const account: Given = { kind: ServiceAccounts, object: { metadata: { name: 'default' } } }
 
-type Send = (method: string, path: string, body?: unknown) => Promise<Answer>
+export type Send = (method: string, path: string, body?: unknown) => Promise<Answer>
 
 export function createAsker({ url, token, clock }: AskerOptions): Asker {
   const client = createHttpClient({ clock, tls: { insecure: true } })
@@ -96,7 +96,7 @@ interface Stage {
 function createStage(send: Send): Stage {
   let held: { readonly kind: Kind; readonly path: string; readonly key: string } | undefined
   const clear = async (): Promise<void> => {
-    if (held !== undefined) await remove(send, held.kind, held.path)
+    if (held !== undefined) await removeObject(send, held.kind, held.path)
     held = undefined
   }
   return {
@@ -107,7 +107,7 @@ function createStage(send: Send): Stage {
       if (held?.path === path && held.key === key) return
       await clear()
       // Somebody may have left it there before.
-      await remove(send, kind, path)
+      await removeObject(send, kind, path)
       const before = withChanges(complete(kind, valid), stored)
       const kept = await send('POST', collectionOf(kind, before), before)
       if (kept.code !== 201) throw new Error(`Not stored: ${JSON.stringify(kept.body)}`)
@@ -140,7 +140,7 @@ function isModified({ code, body }: Answer): boolean {
 }
 
 /** Until it has gone: some finalizers come back, some are emptied by controllers inside the server. */
-async function remove(send: Send, kind: Kind, path: string): Promise<void> {
+export async function removeObject(send: Send, kind: Kind, path: string): Promise<void> {
   for (let turns = 0; turns < MAX_TURNS; turns++) {
     const { code, body } = await send('GET', path)
     if (code === 404) return
@@ -152,17 +152,17 @@ async function remove(send: Send, kind: Kind, path: string): Promise<void> {
   throw new Error(`${path} does not go away`)
 }
 
-function complete({ group, version, kind }: Kind, object: Json): Json {
+export function complete({ group, version, kind }: Kind, object: Json): Json {
   return { apiVersion: group === '' ? version : `${group}/${version}`, kind, ...object }
 }
 
-function collectionOf({ group, version, plural, namespaced }: Kind, { metadata }: Json): string {
+export function collectionOf({ group, version, plural, namespaced }: Kind, { metadata }: Json): string {
   const { namespace = 'default' } = (metadata ?? {}) as { namespace?: string }
   const prefix = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
   return namespaced ? `${prefix}/namespaces/${encodeURIComponent(namespace)}/${plural}` : `${prefix}/${plural}`
 }
 
-function pathOf(kind: Kind, object: Json): string {
+export function pathOf(kind: Kind, object: Json): string {
   const { name } = object['metadata'] as { name: string }
   return `${collectionOf(kind, object)}/${encodeURIComponent(name)}`
 }

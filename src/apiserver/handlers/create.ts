@@ -7,6 +7,7 @@ import { decodeQuery } from '#meta/query.ts'
 import { failure } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
+import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
 import { formOf, type View } from './view.ts'
@@ -27,5 +28,5 @@ export async function createObject(call: Call, view: View): Promise<Answer> {
   const nothing: KubeObject = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata: {} }
   const tracked = trackUpdate(view.store.fieldRequest(request, nothing), object)
   const { entry } = await view.store.create(request, tracked)
-  return view.representation.object(entry, form, 201)
+  return answerWithObject(call, view, entry, { form, status: 201 })
 }

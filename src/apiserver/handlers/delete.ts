@@ -9,8 +9,9 @@ import { isNotFound } from '#meta/status.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
+import { answerWithList, answerWithObject } from './answers.ts'
 import { writeRequestOf } from './body.ts'
-import { answerWithList, listOptionsOf, selectEntries } from './list.ts'
+import { listOptionsOf, selectEntries } from './list.ts'
 import { formOf, type View } from './view.ts'
 
 export async function deleteObject(call: Call, view: View): Promise<Answer> {
@@ -20,8 +21,8 @@ export async function deleteObject(call: Call, view: View): Promise<Answer> {
   if (gone && view.resource.deleteAnswersObject !== true)
     return view.representation.value(successOf(view, entry), form, 200)
   // A client that said it would not wait for dependents is told when the object has not gone yet.
-  const code = !gone && options.orphanDependents === false ? 202 : 200
-  return view.representation.object(entry, form, code)
+  const status = !gone && options.orphanDependents === false ? 202 : 200
+  return answerWithObject(call, view, entry, { form, status })
 }
 
 /** Deletes what the selection finds, one after the other, and answers with the list of it. */

@@ -5,8 +5,7 @@ import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
-import { compressed } from './list-body.ts'
-import { tableOf } from './table.ts'
+import { answerWithObject } from './answers.ts'
 import { freshen, parseVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
@@ -14,9 +13,7 @@ export async function getObject(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
   refuseExport(call)
   const entry = await readEntry(call, view)
-  if (form.negotiated.as?.kind === 'Table')
-    return tableOf(call, view, { entries: [entry], metadata: { resourceVersion: String(entry.modRevision) }, form })
-  return compressed(call, view.representation.object(entry, form, 200))
+  return answerWithObject(call, view, entry, { form, status: 200 })
 }
 
 /** Once objects could be asked for without what the cluster had added to them. Upstream still says what became of it. */

@@ -3,8 +3,7 @@
  * list. Inside the cache's window older states come from the cache, beyond it from the backend.
  */
 import type { Clock } from '#lib/clock.ts'
-import { contentTypeOf, notAnObject } from '#meta/codec/negotiate.ts'
-import { internalTypeOf } from '#meta/kind.ts'
+import { contentTypeOf } from '#meta/codec/negotiate.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
@@ -17,20 +16,20 @@ import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { storageFailure } from '../registry/errors.ts'
 import type { Form } from '../representation.ts'
+import { answerWithList, isTable, refuseOneObject } from './answers.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
-import { compressed, listAnswer, runsOf, selectedRuns } from './list-body.ts'
+import { listAnswer, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { walkInSlices } from './slices.ts'
-import { tableOf, type TableParts, type TableView } from './table.ts'
 import { freshen, parseListVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
-  refuseOneObject(view, form)
   const options = listOptionsOf(call)
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
+  refuseOneObject(view, form)
   const bytes = bytesOf(view, selection, prefixOf(call, view), start)
   const isGiant = bytes > GIANT_BYTES || isHeavySelection(selection)
   if (bytes <= SMALL_BYTES) return makeList(call, view, form, { selection, start, isGiant })
@@ -94,28 +93,6 @@ async function makeList(
     return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
   }
   return answerWithList(call, view, { ...(await selectFrom(call, view, { selection, start })), form })
-}
-
-/** Any entries as a list, in whichever form the client asked for. Throws 406 for who wants it as one object. */
-export async function answerWithList(call: Call, view: TableView, parts: TableParts): Promise<WholeAnswer> {
-  const { entries, metadata, form } = parts
-  refuseOneObject(view, form)
-  if (isTable(form)) return compressed(call, await tableOf(call, view, parts))
-  const items = view.representation.itemForm(form)
-  if (items === undefined) return compressed(call, await view.representation.listForPeople(entries, metadata, form))
-  const runs = await runsOf(entries, items)
-  return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
-}
-
-function isTable({ negotiated }: Form): boolean {
-  return negotiated.as?.kind === 'Table'
-}
-
-function refuseOneObject({ representation }: TableView, { negotiated }: Form): void {
-  if (negotiated.as?.kind !== 'PartialObjectMetadata') return
-  const { group, listKind } = representation.kind
-  // Upstream's name of the list's type: `*core.ConfigMapList`.
-  throw failure(notAnObject(`*${internalTypeOf({ group, kind: listKind })}`))
 }
 
 /** Everything as it is now: no page can be left for later. */

@@ -17,9 +17,9 @@ import { type Column, defineResource, type Resource } from '../registry/resource
 import type { Services } from '../registry/services.ts'
 import type { VirtualResource } from '../registry/virtual.ts'
 import { Representation } from '../representation.ts'
-import { answerWithList, listOptionsOf } from './list.ts'
+import { answerWithList, answerWithObject } from './answers.ts'
+import { listOptionsOf } from './list.ts'
 import { selectionOf } from './selection.ts'
-import { tableOf } from './table.ts'
 import { formOf } from './view.ts'
 
 export interface ObservedResource<T extends KubeObject> extends Pick<VirtualResource, 'deprecation'> {
@@ -47,8 +47,7 @@ export function defineObserved<T extends KubeObject>(observed: ObservedResource<
         const [entry] = await look(call, name)
         if (entry === undefined) throw notFoundError({ group: kind.group, resource: observed.missing }, name)
         const view = viewOf(resource, services)
-        if (form.negotiated.as?.kind === 'Table') return tableOf(call, view, { entries: [entry], metadata: {}, form })
-        return view.representation.object(entry, form, 200)
+        return answerWithObject(call, view, entry, { form, status: 200 })
       },
       async list(call, services) {
         const form = formOf(call, 'list')

@@ -34,6 +34,7 @@ import {
 
 import type { Answer, Call } from '../call.ts'
 import type { Services } from '../registry/services.ts'
+import { answerWithObject } from './answers.ts'
 import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
@@ -54,7 +55,7 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   const creates = isApply && call.info.subresource === ''
   const terms = creates ? { mayCreate: () => call.demand('create') } : {}
   const { entry, created } = await store.update(writeRequestOf(call, view, options), call.info.name, change, terms)
-  return representation.object(entry, form, created ? 201 : 200)
+  return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }
 
 /** What a patch is for: objects of one kind, as the client sees them. */

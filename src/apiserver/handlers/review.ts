@@ -9,6 +9,7 @@ import { trackAnswered } from '../registry/field-tracking.ts'
 import type { Review } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import { Representation } from '../representation.ts'
+import { answerWithValue } from './answers.ts'
 import { decodeReviewBody, managerOf, settleNamespace } from './body.ts'
 import { formOf } from './view.ts'
 
@@ -47,9 +48,6 @@ export async function answerReview(call: Call, review: Review, services: Service
   const answer = await review.answer(tracked, context)
   const { schemaFor, convert, memos } = services
   const representation = new Representation({ kind, stored: kind, schemaFor, convert, memos })
-  return representation.value(
-    { ...answer, kind: answer.kind ?? kind.kind, apiVersion: answer.apiVersion ?? apiVersionOf(kind) },
-    form,
-    201,
-  )
+  const typeMeta = { kind: answer.kind ?? kind.kind, apiVersion: answer.apiVersion ?? apiVersionOf(kind) }
+  return answerWithValue(representation, { ...answer, ...typeMeta }, { form, status: 201 })
 }

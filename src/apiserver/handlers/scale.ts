@@ -2,9 +2,7 @@
  * `scale`: the number of replicas of a workload, as autoscalers and `kubectl scale` read and write it. A write shows the
  * live workload as a Scale, lets the request change that, and writes the workload.
  */
-import type { JsonObject } from '#lib/json-value.ts'
 import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
-import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
@@ -20,6 +18,7 @@ import type { Column, ScaleRules } from '../registry/resource.ts'
 import { SCALE, type Scale, scaleForWrite, scaleOf, withScale } from '../registry/scale.ts'
 import type { Transform, UpdateTerms } from '../registry/store.ts'
 import type { Form } from '../representation.ts'
+import { answerWithValue } from './answers.ts'
 import { decodeBody, settleNamespace, type WriteOptions, writeRequestOf } from './body.ts'
 import { readEntry, refuseExport } from './get.ts'
 import { readPatch } from './patch.ts'
@@ -130,19 +129,13 @@ const COLUMNS: readonly Column<Scale>[] = [
 
 function answer(call: Call, { representation, services }: View, scale: Scale, form: Form): Answer {
   const { as } = form.negotiated
-  if (as === undefined) return representation.value(scale, form, 200)
-  const { version } = as
-  if (as.kind !== 'Table') return representation.value(partialOf(scale, version as PartialVersion), form, 200)
-  const terms = { include: includedObject(call), version }
+  if (as?.kind !== 'Table') return answerWithValue(representation, scale, { form, status: 200 })
+  const terms = { include: includedObject(call), version: as.version }
   const cells = COLUMNS.map((column) => column.value(scale, services.clock.now()))
   const row = { cells, object: rowObject(terms, () => scale) }
   const { resourceVersion = '' } = scale.metadata
   const columns = columnsOf({ columns: COLUMNS })
   return representation.value(tableObject(columns, [row], { resourceVersion }, terms.version), form, 200)
-}
-
-function partialOf(scale: Scale, version: PartialVersion): KubeObject {
-  return partialObject(scale as unknown as JsonObject, version) as unknown as KubeObject
 }
 
 function rulesOf({ resource }: View): ScaleRules<KubeObject> {

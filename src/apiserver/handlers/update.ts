@@ -7,6 +7,7 @@ import { badRequestError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Transform } from '../registry/store.ts'
+import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
 import { applyDefaults } from './defaults.ts'
 import { expectedVersion, versionRequired } from './versions.ts'
@@ -41,7 +42,7 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
     return trackUpdate(view.store.fieldRequest(request, live), object)
   }
   const { entry, created } = await view.store.update(request, call.info.name, transform, terms)
-  return view.representation.object(entry, form, created ? 201 : 200)
+  return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }
 
 /** The name of the body must be the path's. */

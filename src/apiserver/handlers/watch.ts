@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
-import { contentTypeOf, MEDIA_TYPES, negotiateWatch } from '#meta/codec/negotiate.ts'
+import { contentTypeOf, MEDIA_TYPES, negotiateAccept, negotiateWatch } from '#meta/codec/negotiate.ts'
 import { escapeFieldValue } from '#meta/fields.ts'
 import type { ListOptions } from '#meta/options.ts'
 import { resourceExpiredError } from '#meta/status-errors.ts'
@@ -31,10 +31,13 @@ const BOOKMARK_EVERY_MS = 60 * 1000
 const LAST_BOOKMARK_MS = 2000
 
 export async function watchObjects(call: Call, view: View): Promise<Answer> {
-  const options = withName(listOptionsOf(call), call)
+  const accept = call.header('accept')
   const offer = { endpoint: 'list', mediaTypes: MEDIA_TYPES, tables: true } as const
-  const negotiated = accepted(negotiateWatch(call.header('accept'), offer))
+  accepted(negotiateAccept(accept, offer))
+  const options = withName(listOptionsOf(call), call)
   const selection = selectionOf(view, call.info.namespace, options)
+  // That there are no frames of a form is found out last.
+  const negotiated = accepted(negotiateWatch(accept, offer))
   const include = negotiated.as?.kind === 'Table' ? includedObject(call) : 'None'
   const frames = new WatchFrames(view, negotiated, include)
   const from = await startOf(call, view, options)

@@ -300,7 +300,7 @@ describe('the envelope', () => {
 
   it('holds lists made of ready messages', () => {
     const metadata = Buffer.from('0a020a00', 'hex')
-    const items = encodeListItems([Buffer.from('a'), Buffer.from('bc')])
+    const items = encodeListItems(item, [Buffer.from('a'), Buffer.from('bc')])
     assert.equal(items.toString('hex'), '12016112026263')
     const { head, tail } = encodeEnvelopeAround(gvk, metadata, items.length)
     assert.deepEqual(Buffer.concat([head, items, tail]), encodeEnvelope(gvk, Buffer.concat([metadata, items])))

@@ -64,12 +64,14 @@ function writeEnvelopeHead(gvk: GroupVersionKind, messageBytes: number): void {
   writer.raw(MAGIC)
 }
 
-/** Messages as items of a list: what follows its metadata, or other items. */
-export function encodeListItems(items: readonly Uint8Array[]): Buffer {
+/** Messages as items of a list: what goes with its metadata, or other items. */
+export function encodeListItems(list: StructSchema, items: readonly Uint8Array[]): Buffer {
+  // Nearly always 2, but metadata and items of PartialObjectMetadataList changed places after v1beta1.
+  const number = list.protobuf?.fields.find(({ field }) => field?.name === 'items')?.number ?? 2
   writer.reset()
   for (const item of items.toReversed()) {
     writer.view(item)
-    writer.tag(2, WIRE.bytes)
+    writer.tag(number, WIRE.bytes)
   }
   return writer.finish()
 }

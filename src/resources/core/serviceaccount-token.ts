@@ -8,6 +8,7 @@ import type { Kind } from '#apis/kinds.ts'
 import type { Call } from '#apiserver/call.ts'
 import type { Handler } from '#apiserver/dispatch.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
+import { answerWithValue } from '#apiserver/handlers/answers.ts'
 import { decodeBody } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf } from '#apiserver/handlers/view.ts'
@@ -66,7 +67,7 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
     call.audit?.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${tokenId}`)
     request.status = { token: options.signer.sign(claims), expirationTimestamp: timeOf(nowMs + seconds * 1000) }
     const { apiVersion, kind } = { apiVersion: `${KIND.group}/${KIND.version}`, kind: KIND.kind }
-    return view.representation.value({ ...request, kind, apiVersion }, form, 201)
+    return answerWithValue(view.representation, { ...request, kind, apiVersion }, { form, status: 201 })
   }
 }
 

@@ -32,8 +32,8 @@ export interface Ask {
   readonly as?: Asker
   /** Default: HTTP/1.1. */
   readonly http2?: boolean
-  /** Called with each piece as it comes; true: enough, close the connection. */
-  readonly enough?: (text: string) => boolean
+  /** Called with all that came so far; true: enough, close the connection. */
+  readonly enough?: (text: string, bytes: Buffer) => boolean
 }
 
 export interface Got {
@@ -220,6 +220,12 @@ function gotOf(status: number, pairs: readonly (readonly [string, string])[], by
   }
 }
 
+function isEnough({ enough }: Ask, chunks: readonly Buffer[]): boolean {
+  if (enough === undefined) return false
+  const bytes = Buffer.concat(chunks)
+  return enough(bytes.toString(), bytes)
+}
+
 function viaHttp1(url: string, where: { method: string; path: string; agent: Agent }, ask: Ask): Promise<Got> {
   const { promise, resolve: done, reject } = Promise.withResolvers<Got>()
   const { hostname, port } = new URL(url)
@@ -234,7 +240,7 @@ function viaHttp1(url: string, where: { method: string; path: string; agent: Age
     }
     answer.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
-      if (ask.enough?.(Buffer.concat(chunks).toString()) !== true) return
+      if (!isEnough(ask, chunks)) return
       end()
       outgoing.destroy()
     })
@@ -262,7 +268,7 @@ function viaHttp2(url: string, method: string, path: string, ask: Ask): Promise<
   })
   stream.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
-    if (ask.enough?.(Buffer.concat(chunks).toString()) === true) stream.close()
+    if (isEnough(ask, chunks)) stream.close()
   })
   stream.on('error', reject)
   stream.on('close', () => {

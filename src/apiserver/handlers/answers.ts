@@ -1,0 +1,64 @@
+/**
+ * How objects leave in whichever form the client asked for: whole, as metadata alone, as a Table. Every verb that
+ * answers with objects answers through here; what is refused, is refused after the work was done, as upstream does.
+ */
+import type { JsonObject } from '#lib/json-value.ts'
+import { contentTypeOf, notAList, notAnObject } from '#meta/codec/negotiate.ts'
+import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
+import { internalTypeOf } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { failure } from '#meta/status-errors.ts'
+
+import type { Call, WholeAnswer } from '../call.ts'
+import type { Entry } from '../registry/entry.ts'
+import { type Form, gvkOf, type Representation } from '../representation.ts'
+import { compressed, listAnswer, runsOf } from './list-body.ts'
+import { tableOf, type TableParts, type TableView } from './table.ts'
+
+/** Throws 406 for who wants the object as a list. */
+export async function answerWithObject(
+  call: Call,
+  view: TableView,
+  entry: Entry,
+  { form, status }: { readonly form: Form; readonly status: number },
+): Promise<WholeAnswer> {
+  if (!isTable(form)) return compressed(call, view.representation.object(entry, form, status))
+  // What was looked at and never stored has no version.
+  const metadata = entry.modRevision === 0 ? {} : { resourceVersion: String(entry.modRevision) }
+  return { ...(await tableOf(call, view, { entries: [entry], metadata, form })), status }
+}
+
+/** Throws 406 for who wants the list as one object. */
+export async function answerWithList(call: Call, view: TableView, parts: TableParts): Promise<WholeAnswer> {
+  const { entries, metadata, form } = parts
+  refuseOneObject(view, form)
+  if (isTable(form)) return compressed(call, await tableOf(call, view, parts))
+  const items = view.representation.itemForm(form)
+  if (items === undefined) return compressed(call, await view.representation.listForPeople(entries, metadata, form))
+  const runs = await runsOf(entries, items)
+  return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
+}
+
+/** What is no entry of a store and has no columns: a Scale, a review, a token. Throws 406 as for objects. */
+export function answerWithValue(
+  representation: Representation,
+  object: KubeObject,
+  { form, status }: { readonly form: Form; readonly status: number },
+): WholeAnswer {
+  const { as } = form.negotiated
+  if (as === undefined) return representation.value(object, form, status)
+  if (as.kind === 'PartialObjectMetadataList') throw failure(notAList(`*${internalTypeOf(gvkOf(object))}`))
+  const partial = partialObject(object as unknown as JsonObject, as.version as PartialVersion)
+  return representation.value(partial as unknown as KubeObject, form, status)
+}
+
+export function isTable({ negotiated }: Form): boolean {
+  return negotiated.as?.kind === 'Table'
+}
+
+export function refuseOneObject({ representation }: TableView, { negotiated }: Form): void {
+  if (negotiated.as?.kind !== 'PartialObjectMetadata') return
+  const { group, listKind } = representation.kind
+  // Upstream's name of the list's type: `*core.ConfigMapList`.
+  throw failure(notAnObject(`*${internalTypeOf({ group, kind: listKind })}`))
+}

@@ -1,0 +1,220 @@
+/**
+ * Every kind, every verb, every form of an answer: each object lives its life once for each form, and every answer is
+ * held against plain JSON from the same server. `WIRE_REFERENCE` shows that the same is true of upstream's.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import type { Kind } from '#apis/kinds.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+
+import { collectionOf, complete, pathOf, removeObject } from '../../refusals/asking.ts'
+import type { KindCases } from '../../refusals/case.ts'
+import { everyCase } from '../../refusals/index.ts'
+import { type Got, type Json, PROTOBUF, startWire, type Wire } from '../wire/server.ts'
+import {
+  acceptOf,
+  compared,
+  decodeAnswer,
+  decodeEvents,
+  encodeBody,
+  type Event,
+  expected,
+  type Form,
+  FORMS,
+  JSON_FORM,
+} from './form.ts'
+import { lifeOf, questionOf, type Step, type Subject } from './life.ts'
+
+let wire: Wire
+before(async () => {
+  wire = await startWire()
+  await wire.request('POST', '/api/v1/namespaces/default/serviceaccounts', { body: { metadata: { name: 'default' } } })
+})
+after(() => wire.stop())
+
+/** How often two answers are asked for until nobody wrote in between: parts of the server do. */
+const MAX_TURNS = 20
+
+interface Answer {
+  readonly got: Got
+  /** What came, decoded: events of a watch. */
+  readonly value: Json
+}
+
+async function ask(form: Form, step: Step): Promise<Answer> {
+  const { method, path, endpoint, body, patch } = step
+  const target = form.pretty === true ? `${path}${path.includes('?') ? '&' : '?'}pretty=true` : path
+  const live = body === undefined || body.length === 0 ? {} : await read(step.stored)
+  const got = await wire.request(method, target, {
+    body: patch === undefined ? body && encodeBody(form, body(live)) : JSON.stringify(patch.body),
+    headers: { accept: acceptOf(form, endpoint), 'content-type': form.media, ...patch?.headers },
+    ...(endpoint === 'watch' && {
+      enough: (text: string, bytes: Buffer) => text.includes('BOOKMARK') && isSynced(form, bytes),
+    }),
+  })
+  const isWatch = endpoint === 'watch' && got.status === 200
+  assert.equal(got.headers['content-type'], `${form.media}${isWatch && form.media === PROTOBUF ? ';stream=watch' : ''}`)
+  return { got, value: isWatch ? decodeEvents(form, got.bytes) : decodeAnswer(form, got.bytes) }
+}
+
+async function read(path: string): Promise<Json> {
+  return (await wire.request('GET', path, { headers: { accept: 'application/json' } })).json()
+}
+
+/** The bookmark that ends what was there at the beginning. */
+function isSynced(form: Form, bytes: Buffer): boolean {
+  return decodeEvents(form, bytes).at(-1)?.type === 'BOOKMARK'
+}
+
+/** What the form makes of a code: some cannot be had of an endpoint, which shows after the work is done. */
+function codeOf({ as, media }: Form, { code, endpoint }: Step, witness: Json): number {
+  if (code >= 300) return code
+  if (endpoint === 'watch') return media === 'application/yaml' ? 406 : code
+  return as?.kind === 'the wrong Partial' && witness.kind !== 'Status' ? 406 : code
+}
+
+/** The same, but nothing comes of it. The options of a DELETE come from its body, where it has one. */
+function dry(step: Step): Step {
+  const { path, body } = step
+  if (body !== undefined) return { ...step, body: () => ({ ...body({}), dryRun: ['All'] }) }
+  return { ...step, path: `${path}${path.includes('?') ? '&' : '?'}dryRun=All` }
+}
+
+/** What is refused, is mostly refused with the same words each time: by the step. */
+const refusals = new Map<string, Answer>()
+
+async function witnessOf(step: Step): Promise<Answer | undefined> {
+  const { witness, code } = step
+  if (witness === 'stored') return undefined
+  if (code < 400) return ask(JSON_FORM, witness === 'dry' ? dry(step) : step)
+  const known = refusals.get(keyOf(step)) ?? (await ask(JSON_FORM, step))
+  refusals.set(keyOf(step), known)
+  return known
+}
+
+function keyOf({ name, method, path }: Step): string {
+  return `${name} ${method} ${path}`
+}
+
+async function check(form: Form, step: Step): Promise<void> {
+  for (let turn = 1; ; turn++) {
+    const before = await witnessOf(step)
+    const { got, value } = await ask(form, step)
+    const witness = before?.value ?? (await read(step.stored))
+    try {
+      assert.equal(got.status, codeOf(form, step, witness), got.text)
+      if (before !== undefined) assert.equal(before.got.status, step.code, before.got.text)
+      if (got.status !== step.code || (step.method === 'POST' && isWrittenByServer(witness, value))) return
+      compare(form, step, value, witness)
+      return
+    } catch (error) {
+      if (turn === MAX_TURNS || !mayRepeat(step)) throw error
+      refusals.delete(keyOf(step))
+    }
+  }
+}
+
+/** What is read or can be written again with the same outcome. */
+function mayRepeat({ witness, method }: Step): boolean {
+  return witness === 'again' || method === 'GET' || method === 'PUT' || method === 'PATCH'
+}
+
+/** Some kinds get a status of the server's as soon as they are there: then it is known only what they were before. */
+const WRITTEN_BY_SERVER = new Set([
+  'FlowSchema',
+  'PriorityLevelConfiguration',
+  'APIService',
+  'CustomResourceDefinition',
+])
+
+function isWrittenByServer({ kind, metadata }: Json, answer: Json): boolean {
+  return WRITTEN_BY_SERVER.has(kind as string) && !JSON.stringify(answer).includes(`"${metadata?.resourceVersion}"`)
+}
+
+function compare(form: Form, step: Step, value: Json, witness: Json): void {
+  if (step.endpoint !== 'watch' || step.code !== 200) {
+    assert.deepEqual(settled(step, compared(value)), settled(step, expected(form, witness)))
+    return
+  }
+  const events = value as Event[]
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['ADDED', 'BOOKMARK'],
+  )
+  const [added, mark] = events.map(({ object }) => object)
+  assert.deepEqual(compared(added), expected(form, witness))
+  assert.deepEqual([mark.kind, mark.apiVersion], [added.kind, added.apiVersion])
+  assert.match(JSON.stringify(mark), /"k8s.io\/initial-events-end":"true"/)
+}
+
+/** What a dry run cannot know: when it is really done, and the version that makes. */
+function settled({ witness, endpoint }: Step, answer: Json): Json {
+  if (witness !== 'dry' || endpoint !== 'object') return answer
+  const names = new Set(['resourceVersion', 'deletionTimestamp'])
+  return JSON.parse(JSON.stringify(answer, (name, value: unknown) => (names.has(name) ? undefined : value)))
+}
+
+function subjectOf({ kind, valid }: KindCases): Subject {
+  const object = complete(kind, valid)
+  return { kind, object, collection: collectionOf(kind, object), path: isQuestion(kind) ? '' : pathOf(kind, object) }
+}
+
+/** Answers that are not kept: they are only ever asked for. */
+function isQuestion({ verbs }: Kind): boolean {
+  return !verbs.includes('get')
+}
+
+async function live(subject: Subject, form: Form): Promise<void> {
+  const { kind, path } = subject
+  const steps = isQuestion(kind) ? [questionOf(subject)] : lifeOf(subject, form.name.replaceAll(' ', '-'))
+  for (const step of steps) {
+    try {
+      await check(form, step)
+    } catch (error) {
+      assert.fail(`${step.name}, as ${form.name}: ${step.method} ${step.path}\n${(error as Error).message}`)
+    }
+    // What finalizers hold must not stand in the way of what comes next.
+    if (step.method === 'DELETE' && step.code === 200 && !isQuestion(kind)) await removeObject(send, kind, path)
+  }
+}
+
+async function send(method: string, path: string, body?: unknown): Promise<{ code: number; body: Json }> {
+  const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }
+  const got = await wire.request(method, path, { body, headers })
+  return { code: got.status, body: got.json() }
+}
+
+async function prepare({ given = [] }: KindCases): Promise<void> {
+  for (const { kind, object } of given) await send('POST', collectionOf(kind, object), complete(kind, object))
+}
+
+describe('every kind answers every verb in every form as in JSON', () => {
+  for (const cases of everyCase) {
+    it(`${apiVersionOf(cases.kind)} ${cases.kind.kind}`, async () => {
+      await prepare(cases)
+      const subject = subjectOf(cases)
+      if (!isQuestion(cases.kind)) await removeObject(send, cases.kind, subject.path)
+      // Answers that are not kept have no columns.
+      const forms = FORMS.filter(({ as }) => as?.kind !== 'Table' || !isQuestion(cases.kind))
+      for (const form of [JSON_FORM, ...forms]) await live(subject, form)
+    })
+  }
+
+  it('and no kind that is served is missing', async () => {
+    const known = new Set(everyCase.map(({ kind }) => `${apiVersionOf(kind)} ${kind.plural}`))
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+    const lists = await Promise.all(['/api', '/apis'].map((path) => wire.request('GET', path, { headers: { accept } })))
+    const served = lists
+      .flatMap((got) => got.json().items as Json[])
+      .flatMap(({ metadata, versions }) =>
+        versions.flatMap(({ version, resources }: Json) =>
+          resources.map(({ resource }: Json) => `${metadata.name ? `${metadata.name}/` : ''}${version} ${resource}`),
+        ),
+      )
+    assert.deepEqual(
+      served.filter((name) => !known.has(name)),
+      ['v1 componentstatuses'],
+    )
+  })
+})
