@@ -1,6 +1,6 @@
 /**
- * Set-up, then the command: `node scripts/with-setup.mjs start|test|check [arguments]`. Plain JavaScript for any Node
- * from 18 on, without packages, because it runs before there are any: it installs the npm packages (which bring
+ * Set-up, then the command: `node scripts/with-setup.mjs start|test|check|ratchet [arguments]`. Plain JavaScript for any
+ * Node from 18 on, without packages, because it runs before there are any: it installs the npm packages (which bring
  * Node 26), the system packages that tests need, says what it did, and hands over.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -27,6 +27,7 @@ const COMMANDS = {
   start: ['bin/hyperkube', 'up'],
   test: ['scripts/gate.ts', 'test'],
   check: ['scripts/gate.ts', 'check'],
+  ratchet: ['test/conformance/main.ts', '--ratchet'],
 }
 
 const [mode = '', ...rest] = process.argv.slice(2)

@@ -4,7 +4,8 @@
  */
 import { CATALOG, entryOf, plainName } from './catalog.ts'
 
-export type Result = 'passed' | 'failed'
+/** `flaky`: it failed, and passed when it was tried again. */
+export type Result = 'passed' | 'flaky' | 'failed'
 
 export interface TestRun {
   readonly name: string
@@ -54,29 +55,44 @@ function nameOf({ ContainerHierarchyTexts, LeafNodeText }: Spec): string {
   return [...(ContainerHierarchyTexts ?? []), LeafNodeText].join(' ')
 }
 
-const MARKS: Readonly<Record<Result | 'not run', string>> = { passed: '✔', failed: '✖', 'not run': '·' }
+const MARKS: Readonly<Record<Result | 'not run', string>> = { passed: '✔', flaky: '≈', failed: '✖', 'not run': '·' }
+
+const RESULTS = ['passed', 'flaky', 'failed'] as const
 
 /** The results that a page remembers, by plain name. */
 export function readPage(page: string): Map<string, Result> {
   const results = new Map<string, Result>()
   for (const [, mark, name = ''] of page.matchAll(/^- (\S) (.+)$/gm)) {
-    if (mark === MARKS.passed) results.set(name, 'passed')
-    else if (mark === MARKS.failed) results.set(name, 'failed')
+    const result = RESULTS.find((one) => MARKS[one] === mark)
+    if (result !== undefined) results.set(name, result)
   }
   return results
 }
 
+export interface Origin {
+  /** Of the suite. */
+  readonly version: string
+  /** What it ran against last. */
+  readonly commit: string
+}
+
 /** `names` are the full names of all conformance tests of the suite, `results` the last result of each by plain name. */
-export function writePage(version: string, names: readonly string[], results: ReadonlyMap<string, Result>): string {
+export function writePage(
+  { version, commit }: Origin,
+  names: readonly string[],
+  results: ReadonlyMap<string, Result>,
+): string {
   const groups = inGroups(names)
-  const passed = names.filter((name) => results.get(plainName(name)) === 'passed').length
+  const passed = names.filter((name) => isPassed(results.get(plainName(name)))).length
   const lines = [
     '# Conformance',
     '',
     '<!-- Written by `npm run conformance`. -->',
     '',
     `Upstream's own tests, e2e.test ${version}, against \`hyperkube up\`: **${passed} of ${names.length} pass**. Each line is a`,
-    `test's last result: ${MARKS.passed} passed, ${MARKS.failed} failed, ${MARKS['not run']} not run yet.`,
+    `test's last result: ${MARKS.passed} passed, ${MARKS.flaky} passed when tried again (up to twice), ${MARKS.failed} failed,`,
+    `${MARKS['not run']} not run yet. The last run was against commit ${commit}. The gate (\`.ci/run\`) runs every test that has passed`,
+    'and needs no containers, and fails when one of them fails.',
     '',
     '| group | tests | passed | failed |',
     '| --- | --- | --- | --- |',
@@ -100,6 +116,11 @@ export function inGroups(names: readonly string[]): [group: string, tests: strin
 }
 
 function summaryRow(group: string, tests: readonly string[], results: ReadonlyMap<string, Result>): string {
-  const count = (result: Result): number => tests.filter((test) => results.get(test) === result).length
-  return `| ${group} | ${tests.length} | ${count('passed')} | ${count('failed')} |`
+  const passed = tests.filter((test) => isPassed(results.get(test))).length
+  const failed = tests.filter((test) => results.get(test) === 'failed').length
+  return `| ${group} | ${tests.length} | ${passed} | ${failed} |`
+}
+
+function isPassed(result: Result | undefined): boolean {
+  return result === 'passed' || result === 'flaky'
 }

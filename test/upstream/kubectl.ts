@@ -1,19 +1,20 @@
 /**
  * The same kubectl commands over every built-in kind, against upstream's kube-apiserver and against ours, and how what
- * people see differs: `node test/upstream/kubectl.ts [--kubectl FILE] [--kind NAME …]`. What differs by its nature (uids,
- * times, ages, versions, drawn names and addresses, descriptions) is masked.
+ * people see differs: `node test/upstream/kubectl.ts [--kubectl FILE] [--kind NAME …]`. Order, indentation and columns must
+ * be the same; values that differ by their nature (uids, times, ages, versions, drawn names and addresses, descriptions)
+ * are masked, and take the room that they took.
  */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { apiVersionOf } from '#meta/kind.ts'
 
-import { startCluster } from '../conformance/cluster.ts'
 import type { Given, Json, KindCases } from '../refusals/case.ts'
 import { everyCase } from '../refusals/index.ts'
+import { type Server, startOurs, writeKubeconfig } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 import { startReference } from './reference.ts'
 
@@ -139,25 +140,61 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\S*kubectl-(edit-\w+|\d+)\S*|\S*\/(LIVE|MERGED)-\d+\S*/g, 'FILE'],
   [/FILE\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, 'FILE TIME'],
   [/kube-api-access-\w{5}/g, 'kube-api-access-XXXXX'],
-  [/(^|[ \t(])(\d+m)?\d+s(?=[ \t)]|$)/gm, '$1AGE'],
+  [/(?<=^|[ \t(])(\d+m)?\d+s(?=[ \t)]|$)/gm, 'AGE'],
   [/<invalid>|<unknown>/g, 'AGE'],
   // Descriptions are in our own words.
   [/DESCRIPTION:.*?FIELDS:/gs, 'FIELDS:'],
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
   [/storageVersionHash":"[^"]*"/g, 'storageVersionHash":"H"'],
-  [/[ \t]+/g, ' '],
 ]
 
 function masked(text: string, folder: string): string {
   const plain = text.replaceAll(folder, 'FOLDER')
-  return MASKS.reduce((now, [pattern, word]) => now.replaceAll(pattern, word), plain).trimEnd()
+  return MASKS.reduce((now, [pattern, word]) => mask(now, pattern, word), plain).trimEnd()
 }
 
+/** A value in a column is masked together with the room behind it. */
+function mask(text: string, pattern: RegExp, word: string): string {
+  const inColumn = new RegExp(`(?:${pattern.source})(?<room> {2,}(?=\\S))?`, pattern.flags)
+  return text.replaceAll(inColumn, (...found) => {
+    const { room = '' } = found.at(-1) as { room?: string }
+    const [whole] = found
+    const by = word.replaceAll(/\$(\d)/g, (_all, number: string) => (found[Number(number)] as string | undefined) ?? '')
+    return room === '' ? by : by.padEnd(whole.length)
+  })
+}
+
+/** Lines that only one of them has there, in their order: what is left beside the longest common sequence. */
 function differences(theirs: string, ours: string): string[] {
+  if (theirs === ours) return []
   const [left, right] = [theirs.split('\n'), ours.split('\n')]
-  const lost = left.filter((line) => !right.includes(line)).map((line) => `    - ${line}`)
-  const added = right.filter((line) => !left.includes(line)).map((line) => `    + ${line}`)
-  return theirs === ours ? [] : [...lost, ...added]
+  const common = commonLengths(left, right)
+  const lines: string[] = []
+  let [at, other] = [0, 0]
+  while (at < left.length || other < right.length) {
+    if (at < left.length && left[at] === right[other]) {
+      at++
+      other++
+    } else if (other >= right.length || (common[at + 1]?.[other] ?? -1) >= (common[at]?.[other + 1] ?? 0)) {
+      lines.push(`    -${left[at++]}`)
+    } else lines.push(`    +${right[other++]}`)
+  }
+  return lines
+}
+
+/** `lengths[i][j]`: how many lines what begins with `left[i]` and `right[j]` has in common. */
+function commonLengths(left: readonly string[], right: readonly string[]): Uint16Array[] {
+  let next = new Uint16Array(right.length + 1)
+  const lengths = [next]
+  for (const line of left.toReversed()) {
+    const row = new Uint16Array(right.length + 1)
+    for (let at = right.length - 1; at >= 0; at--) {
+      row[at] = line === right[at] ? (next[at + 1] ?? 0) + 1 : Math.max(next[at] ?? 0, row[at + 1] ?? 0)
+    }
+    lengths.unshift(row)
+    next = row
+  }
+  return lengths
 }
 
 function complete({ kind, object }: Given): Json {
@@ -177,15 +214,17 @@ async function main(): Promise<number> {
   const { kubectl } =
     options.kubectl === undefined ? await upstreamPrograms(['kubectl'], say) : { kubectl: options.kubectl }
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-kubectl-'))
-  const reference = await startReference(folder)
+  const started: Server[] = []
+  const side = async (name: string, start: (folder: string) => Promise<Server>): Promise<Side> => {
+    const own = join(folder, name)
+    const server = await start(own)
+    started.push(server)
+    return { kubeconfig: await writeKubeconfig(join(own, 'kubeconfig'), server), home: join(own, 'home') }
+  }
   try {
-    await mkdir(join(folder, 'ours'))
-    await using cluster = await startCluster(join(folder, 'ours'))
-    const theirs = { kubeconfig: await writeKubeconfig(folder, reference), home: join(folder, 'home-theirs') }
-    const ours = { kubeconfig: cluster.kubeconfig, home: join(folder, 'home-ours') }
-    return await compare(kubectl, folder, [theirs, ours])
+    return await compare(kubectl, folder, [await side('theirs', startReference), await side('ours', startOurs)])
   } finally {
-    await reference.stop()
+    await Promise.all(started.map((server) => server.stop()))
     await rm(folder, { recursive: true, force: true })
   }
 }
@@ -229,26 +268,6 @@ async function compare(kubectl: string, folder: string, [theirs, ours]: readonly
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`)
-}
-
-async function writeKubeconfig(
-  folder: string,
-  { port, tls }: { port: number; tls: { ca: string; cert: string; key: string } },
-): Promise<string> {
-  const base64 = (text: string): string => Buffer.from(text).toString('base64')
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      { name: 'c', cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': base64(tls.ca) } },
-    ],
-    users: [{ name: 'u', user: { 'client-certificate-data': base64(tls.cert), 'client-key-data': base64(tls.key) } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  }
-  const file = join(folder, 'theirs.kubeconfig')
-  await writeFile(file, JSON.stringify(config))
-  return file
 }
 
 process.exitCode = await main()

@@ -2,7 +2,7 @@
  * Upstream's own programs at the version we answer for, built once from the Go module proxy and kept in the user's
  * cache folder: the judges of the conformance run and the reference of the bench. Nothing of them enters the repository.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -12,6 +12,9 @@ export const UPSTREAM_VERSION = 'v1.36.4'
 
 /** The version the suite itself is built with: another runner would not understand its reports. */
 const GINKGO_VERSION = 'v2.28.1'
+
+const GO_MINOR = 26
+const GO_NEEDED = `Go 1.${GO_MINOR} or later is needed`
 
 /** Go's name of each program's package; the suite is a test binary. */
 const PACKAGES = {
@@ -56,12 +59,21 @@ export async function upstreamPrograms<Name extends UpstreamProgram>(
   return Object.fromEntries(found) as Record<Name, string>
 }
 
+/** Why the programs cannot be had here; undefined when they can. */
+export function missingGo(names: readonly UpstreamProgram[]): string | undefined {
+  if (names.every((name) => existsSync(upstreamPath(name)))) return undefined
+  const { status, stdout } = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' })
+  if (status !== 0) return `there is no Go to build them with (${GO_NEEDED})`
+  const [major = 0, minor = 0] = stdout.trim().replace('go', '').split('.').map(Number)
+  return major > 1 || minor >= GO_MINOR ? undefined : `${stdout.trim()} is too old to build them (${GO_NEEDED})`
+}
+
 async function writeModule(): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
   const staging = UPSTREAM_VERSION.replace('v1.', 'v0.')
   const lines = [
     'module hyperkube.upstream',
-    'go 1.26.0',
+    `go 1.${GO_MINOR}.0`,
     `require k8s.io/kubernetes ${UPSTREAM_VERSION}`,
     `require github.com/onsi/ginkgo/v2 ${GINKGO_VERSION}`,
     ...STAGING.flatMap((name) => [
@@ -95,7 +107,7 @@ function go(args: readonly string[]): Promise<void> {
     const env = { ...process.env, GOFLAGS: `${process.env.GOFLAGS ?? ''} -mod=mod`.trim(), CGO_ENABLED: '0' }
     const child = spawn('go', args, { cwd: FOLDER, env, stdio: ['ignore', 'inherit', 'inherit'] })
     child.on('error', (error) =>
-      reject(new Error('Building upstream’s programs needs Go 1.26 or later', { cause: error })),
+      reject(new Error(`Upstream’s programs cannot be built: ${GO_NEEDED}`, { cause: error })),
     )
     child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`go ${args[0]} ended with ${code}`))))
   })

@@ -1,0 +1,112 @@
+/**
+ * What upstream's kube-apiserver and ours say about themselves, compared: every discovery document, old and aggregated,
+ * and every OpenAPI document, v2 and v3: `node test/upstream/openapi.ts`. Descriptions are in our own words and left out;
+ * lists are compared in order, but for those that OpenAPI means as sets.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { ask, type Server, startOurs } from './ours.ts'
+import { startReference } from './reference.ts'
+
+type Json = unknown
+type JsonMap = Readonly<Record<string, Json>>
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+/** How many differences of one document are shown. */
+const SHOWN = 20
+
+interface Document {
+  readonly path: string
+  readonly accept?: string
+}
+
+async function get(server: Server, document: Document): Promise<Json> {
+  const { status, body } = await ask(server, document)
+  return status === 200 ? body : { status, body }
+}
+
+/** Everything upstream has to say; what ours has beyond that shows in the indices. */
+async function documentsOf(server: Server): Promise<Document[]> {
+  const groups = (await get(server, { path: '/apis' })) as { groups: { versions: { groupVersion: string }[] }[] }
+  const versions = groups.groups.flatMap((group) => group.versions.map(({ groupVersion }) => `/apis/${groupVersion}`))
+  const index = (await get(server, { path: '/openapi/v3' })) as { paths: Record<string, unknown> }
+  return [
+    { path: '/api' },
+    { path: '/apis' },
+    { path: '/api', accept: AGGREGATED },
+    { path: '/apis', accept: AGGREGATED },
+    ...['/api/v1', ...versions].map((path) => ({ path })),
+    { path: '/openapi/v2' },
+    { path: '/openapi/v3' },
+    ...Object.keys(index.paths).map((path) => ({ path: `/openapi/v3/${path}` })),
+  ]
+}
+
+/** Values that cannot be the same, or that are ours to word. */
+const MASKED = new Set(['description', 'serverAddress', 'serverRelativeURL'])
+/** In OpenAPI the order of these means nothing. */
+const SETS = new Set(['required', 'enum', 'consumes', 'produces', 'schemes'])
+
+function differences(theirs: Json, ours: Json, at = ''): string[] {
+  if (isMap(theirs) && isMap(ours)) {
+    const names = [...new Set([...Object.keys(theirs), ...Object.keys(ours)])].filter((name) => !MASKED.has(name))
+    return names.flatMap((name) => {
+      const [left, right] = [theirs[name], ours[name]].map((value) => (SETS.has(name) ? sorted(value) : value))
+      return differences(left, right, `${at}/${name}`)
+    })
+  }
+  if (Array.isArray(theirs) && Array.isArray(ours)) {
+    const length = Math.max(theirs.length, ours.length)
+    return Array.from({ length }, (_, index) => differences(theirs[index], ours[index], `${at}/${index}`)).flat()
+  }
+  if (theirs === ours) return []
+  return [`    ${at}: ${short(theirs)} / ${short(ours)}`]
+}
+
+function isMap(value: Json): value is JsonMap {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function sorted(value: Json): Json {
+  return Array.isArray(value) ? value.map((one) => JSON.stringify(one)).sort() : value
+}
+
+function short(value: Json): string {
+  const text = value === undefined ? 'not there' : JSON.stringify(value)
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text
+}
+
+async function compare(theirs: Server, ours: Server): Promise<number> {
+  const documents = await documentsOf(theirs)
+  let differing = 0
+  for (const document of documents) {
+    const [left, right] = await Promise.all([get(theirs, document), get(ours, document)])
+    const lines = differences(left, right)
+    if (lines.length === 0) continue
+    differing++
+    process.stdout.write(`${document.path}${document.accept === undefined ? '' : ' (aggregated)'}: ${lines.length}\n`)
+    process.stdout.write(`${lines.slice(0, SHOWN).join('\n')}\n`)
+  }
+  process.stdout.write(`\n${documents.length} documents, ${differing} with differences\n`)
+  return differing === 0 ? 0 : 1
+}
+
+async function main(): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-openapi-'))
+  const started: Server[] = []
+  const start = async (server: Promise<Server>): Promise<Server> => {
+    started.push(await server)
+    return server
+  }
+  try {
+    const theirs = await start(startReference(join(folder, 'theirs')))
+    return await compare(theirs, await start(startOurs(join(folder, 'ours'))))
+  } finally {
+    await Promise.all(started.map((server) => server.stop()))
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+process.exitCode = await main()

@@ -1,0 +1,70 @@
+/** Our kube-apiserver from the sources here, started as the reference is, and how either is talked to. */
+import { writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
+import { join } from 'node:path'
+
+import { kubeconfigText } from '#client/kubeconfig.ts'
+
+import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
+
+const HYPERKUBE = join(import.meta.dirname, '..', '..', 'bin', 'hyperkube')
+
+export interface Server {
+  readonly port: number
+  readonly tls: AdminTls
+  stop(): Promise<void>
+}
+
+/** Its files and its log are in `folder`, which is its own; what it stores is gone with it. */
+export async function startOurs(folder: string): Promise<Server> {
+  const prepared = await prepareServer(folder)
+  const log = join(folder, 'hyperkube.log')
+  const child = await launch(HYPERKUBE, ['kube-apiserver', ...prepared.flags, '--datastore=memory'], log)
+  try {
+    await untilReady(prepared, child)
+  } catch (cause) {
+    throw new Error(`Our kube-apiserver did not start; its log is ${log}`, { cause })
+  }
+  return { ...prepared, stop: () => end(child, 'SIGTERM') }
+}
+
+/** Writes a kubeconfig for its administrator. */
+export async function writeKubeconfig(file: string, { port, tls }: Pick<Server, 'port' | 'tls'>): Promise<string> {
+  const { ca, cert, key } = tls
+  const server = `https://127.0.0.1:${port}`
+  const entry = { name: 'test', server, certificateAuthority: ca, clientCertificate: cert, clientKey: key }
+  await writeFile(file, kubeconfigText(entry), { mode: 0o600 })
+  return file
+}
+
+export interface Ask {
+  readonly method?: string
+  readonly path: string
+  readonly accept?: string
+  /** Sent as JSON. */
+  readonly body?: unknown
+}
+
+/** As the administrator. The answer is parsed when it is JSON. */
+export function ask(
+  { port, tls }: Pick<Server, 'port' | 'tls'>,
+  what: Ask,
+): Promise<{ status: number; body: unknown }> {
+  const { method = 'GET', path, accept = 'application/json', body } = what
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+  const headers = { accept, ...(body === undefined ? {} : { 'content-type': type }) }
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: unknown }>()
+  const asking = request({ host: '127.0.0.1', port, method, path, headers, ...tls }, (answer) => {
+    const chunks: Buffer[] = []
+    answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+    answer.on('error', reject)
+    answer.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      const isJson = answer.headers['content-type']?.startsWith('application/json') === true
+      resolve({ status: answer.statusCode ?? 0, body: isJson ? (JSON.parse(text) as unknown) : text })
+    })
+  })
+  asking.on('error', reject)
+  asking.end(body === undefined ? undefined : JSON.stringify(body))
+  return promise
+}
