@@ -120,6 +120,19 @@ export const GATES: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
 }
 
+/**
+ * Lists and maps that upstream's rules ask for being nil, where every other rule asks for being empty: `[]` is not the
+ * same as nothing there. In every version of the struct.
+ */
+export const EMPTY_COUNTS: Readonly<Record<string, readonly string[]>> = {
+  'apiextensions.JSONSchemaProps': ['dependencies'],
+  'autoscaling.HPAScalingRules': ['policies'],
+  'core.ResourceRequirements': ['claims'],
+  'resource.DeviceAttribute': ['bools', 'ints', 'strings', 'versions'],
+  'resource.DeviceRequest': ['selectors', 'tolerations'],
+  'resource.ResourceSliceSpec': ['devices', 'sharedCounters'],
+}
+
 /** Gates that a resource needs on top of its version being turned on by `--runtime-config`. */
 export const RESOURCE_GATES: Readonly<Record<string, string>> = {
   'certificates.k8s.io/clustertrustbundles': 'ClusterTrustBundle',

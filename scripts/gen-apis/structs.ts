@@ -2,7 +2,7 @@
  * One struct, joined from three sources: protobuf says which fields there are, in Go's order; wire-presence says how
  * Go holds and writes them; OpenAPI says how they merge.
  */
-import { GATES, JSON_ONLY, PRESENCE, TYPE_META } from './corrections.ts'
+import { EMPTY_COUNTS, GATES, JSON_ONLY, PRESENCE, TYPE_META } from './corrections.ts'
 import type { Definition, Facts, Message, MessageField, Presence, Property } from './facts.ts'
 import goNames from './go-names.json' with { type: 'json' }
 import { readType, type TypeRef } from './type-refs.ts'
@@ -27,6 +27,7 @@ export interface Field {
   readonly omitEmpty: boolean
   readonly required: boolean
   readonly gate: string | undefined
+  readonly emptyCounts: boolean
   readonly openapi: Property
 }
 
@@ -84,16 +85,17 @@ function buildField(owner: Owner, [protoName, field]: [string, MessageField], pr
   }
 }
 
-type OpenApiPart = Pick<Field, 'name' | 'required' | 'gate' | 'openapi'>
+type OpenApiPart = Pick<Field, 'name' | 'required' | 'gate' | 'emptyCounts' | 'openapi'>
 
 /** OpenAPI does not know the field itself, only what is in it. */
-const INLINED: OpenApiPart = { name: '', required: false, gate: undefined, openapi: {} }
+const INLINED: OpenApiPart = { name: '', required: false, gate: undefined, emptyCounts: false, openapi: {} }
 
 function openapiOf({ id, shownBy }: Owner, name: string): OpenApiPart {
   return {
     name,
     required: shownBy?.required?.includes(name) ?? false,
     gate: GATES[id.replace(/\/\w+/, '')]?.[name],
+    emptyCounts: EMPTY_COUNTS[id.replace(/\/\w+/, '')]?.includes(name) ?? false,
     openapi: shownBy?.properties?.[name] ?? {},
   }
 }

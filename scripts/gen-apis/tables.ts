@@ -44,7 +44,7 @@ function fieldRow(field: Field, key: string): FieldRow {
   return Object.keys(extras).length > 0 ? [...row, extras] : row
 }
 
-function fieldFlags({ pointer, omitEmpty, required, inline, openapi }: Field): number {
+function fieldFlags({ pointer, omitEmpty, required, inline, emptyCounts, openapi }: Field): number {
   const listType = openapi['x-kubernetes-list-type']
   const flags: readonly [boolean, number][] = [
     [pointer, FIELD_FLAG.pointer],
@@ -58,6 +58,7 @@ function fieldFlags({ pointer, omitEmpty, required, inline, openapi }: Field): n
     [openapi['x-kubernetes-patch-strategy'] === 'merge', FIELD_FLAG.patchMerge],
     [openapi['x-kubernetes-map-type'] === 'atomic', FIELD_FLAG.mapAtomic],
     [openapi['x-kubernetes-map-type'] === 'granular', FIELD_FLAG.mapGranular],
+    [emptyCounts, FIELD_FLAG.emptyCounts],
   ]
   return flags.reduce((sum, [on, flag]) => (on ? sum | flag : sum), 0)
 }

@@ -32,7 +32,7 @@ describe('presence of fields', () => {
   for (const { type, given, json, protobuf, back = json } of rows()) {
     const schema = schemaOf(type)
     it(`keeps that of ${type} ${given.slice(0, 60)}`, () => {
-      const object = decodeValue(schema, parseJson(given), 'Strict', { offences: [] }) as JsonObject
+      const object = decodeValue(schema, parseJson(given), 'Strict', { offences: [], settles: true }) as JsonObject
       assert.equal(encodeJson(object), json)
       assert.equal(encodeMessage(schema, object).toString('base64'), protobuf)
       const read = decodeMessage(schema, Buffer.from(protobuf, 'base64'))
@@ -42,6 +42,18 @@ describe('presence of fields', () => {
       assert.equal(encodeJson(again), json, 'JSON again')
     })
   }
+
+  it('is kept of what is empty and counts, until the object is stored', () => {
+    const given = { spec: { maxReplicas: 1, behavior: { scaleUp: { policies: [] } }, metrics: [] } }
+    const specOf = (settles: boolean): JsonObject => {
+      const schema = schemaOf('autoscaling/v2 HorizontalPodAutoscaler')
+      const object = decodeValue(schema, structuredClone(given), 'Strict', { offences: [], settles })
+      return (object as { spec: JsonObject }).spec
+    }
+    assert.deepEqual(specOf(false)['behavior'], { scaleUp: { policies: [] } })
+    assert.deepEqual(specOf(true)['behavior'], { scaleUp: {} })
+    assert.ok(!('metrics' in specOf(false)))
+  })
 
   it('is that of nothing for an empty message', () => {
     for (const { type } of rows()) {

@@ -186,6 +186,7 @@ function addField({ fields, protobuf }: Shell, row: FieldRow, schema: Schema): v
     pointer: (flags & FIELD_FLAG.pointer) !== 0,
     omitEmpty: (flags & FIELD_FLAG.omitEmpty) !== 0,
   }
+  if (flags & FIELD_FLAG.emptyCounts) field.emptyCounts = true
   if (flags & FIELD_FLAG.zeroDefault) field.default = zeroOf(schema)
   addMergeRules(field, flags)
   if (extras !== undefined) addExtras(field, extras)

@@ -52,4 +52,6 @@ export const FIELD_FLAG = {
   mapAtomic: 512,
   /** It owns its members one by one, though the struct is owned as a whole elsewhere. */
   mapGranular: 1024,
+  /** To rules an empty list is not the same as none. */
+  emptyCounts: 2048,
 } as const

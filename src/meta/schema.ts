@@ -103,6 +103,11 @@ export interface FieldSchema {
   /** OpenAPI's default: what server-side apply assumes for an absent list-map key. */
   readonly default?: unknown
   readonly enum?: readonly string[]
+  /**
+   * To the rules of its kind an empty list or map is not the same as none, so it is kept as it was sent until the object
+   * is stored. Nobody owns it all the same.
+   */
+  readonly emptyCounts?: boolean
   /** The feature gate that must be on for the field to be kept on create. */
   readonly gate?: string
 }

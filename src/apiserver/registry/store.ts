@@ -383,7 +383,9 @@ export class Store {
   #canonical(object: KubeObject): KubeObject {
     const schema = this.#services.schemaFor(this.resource.kind)
     const bare = withoutVersion(object)
-    return schema === undefined ? bare : (decodeValue(schema, bare, 'Ignore', { offences: [] }) as KubeObject)
+    return schema === undefined
+      ? bare
+      : (decodeValue(schema, bare, 'Ignore', { offences: [], settles: true }) as KubeObject)
   }
 
   #contextOf(request: WriteRequest): WriteContext {

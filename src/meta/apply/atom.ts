@@ -142,6 +142,11 @@ export function asList(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
+/** What was sent empty where that counts to rules only: it will not be stored, and nobody owns it. */
+export function isUncounted({ field }: Typed, value: unknown): boolean {
+  return field?.emptyCounts === true && isHollow(value)
+}
+
 /** Nothing, null, or a map or list with nothing in it. */
 export function isHollow(value: unknown): boolean {
   if (value === undefined || value === null) return true

@@ -1,5 +1,16 @@
 /** What changed between two values of one type, as sets of paths: the raw material of ownership. */
-import { asList, asMap, atomOf, type Entries, entryType, isHollow, itemElement, itemType, type Typed } from './atom.ts'
+import {
+  asList,
+  asMap,
+  atomOf,
+  type Entries,
+  entryType,
+  isHollow,
+  isUncounted,
+  itemElement,
+  itemType,
+  type Typed,
+} from './atom.ts'
 import { equalValues } from './equal.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder } from './field-set.ts'
 import { fieldElement, type PathElement } from './path-element.ts'
@@ -70,7 +81,9 @@ function compareItems(type: Typed, before: readonly unknown[], after: readonly u
 
 type Pair = readonly [before: unknown, after: unknown]
 
-function compareAt(type: Typed, element: PathElement, [before, after]: Pair, into: Builders): void {
+function compareAt(type: Typed, element: PathElement, [before, sent]: Pair, into: Builders): void {
+  const after = isUncounted(type, sent) ? undefined : sent
+  if (before === after) return
   if (before === undefined) into.added.add(element)
   else if (after === undefined) into.removed.add(element)
   else if (isLeafPair(type, before, after) && !equalValues(before, after)) into.modified.add(element)

@@ -8,7 +8,18 @@ import { compareText } from '#lib/go-text.ts'
 import { zeroValue } from '../codec/decode.ts'
 import type { KubeObject } from '../object.ts'
 import type { FieldSchema, StructSchema } from '../schema.ts'
-import { asList, asMap, atomOf, type Entries, entryType, isHollow, itemElement, itemType, type Typed } from './atom.ts'
+import {
+  asList,
+  asMap,
+  atomOf,
+  type Entries,
+  entryType,
+  isHollow,
+  isUncounted,
+  itemElement,
+  itemType,
+  type Typed,
+} from './atom.ts'
 import { equalValues } from './equal.ts'
 import { type FieldSet, fieldPaths } from './field-set.ts'
 import type { FieldsV1 } from './fields-v1.ts'
@@ -66,7 +77,7 @@ function entriesAdded(type: Typed, before: Entries, after: Entries, skip: Skip):
   let fields: Record<string, FieldsV1> | undefined
   for (const { name, element, place, isInherited } of sortedFields(schema)) {
     const value = isInherited && !Object.hasOwn(after, name) ? undefined : after[name]
-    if (value === undefined) continue
+    if (value === undefined || isUncounted(place, value)) continue
     const was = isInherited && !Object.hasOwn(before, name) ? undefined : before[name]
     const added = added1(place, [was, value], element, skip)
     if (added !== undefined) (fields ??= {})[element] = added

@@ -32,6 +32,8 @@ export class DecodeState {
   /** What is at `depth` and beyond is left over from before. */
   readonly frames: Frame[]
   depth = 0
+  /** True when what is empty goes, whoever tells it from nothing. */
+  settles = false
   /** False under Ignore: no offence is looked for. */
   readonly collect: boolean
   readonly #offences = new Set<string>()
@@ -71,6 +73,7 @@ export class DecodeState {
   apart(run: (inner: DecodeState) => unknown): unknown {
     const inner = new DecodeState(false, [], { frames: this.frames, left: this.#left })
     inner.depth = this.depth
+    inner.settles = this.settles
     inner.#owner = this.#owner ?? this.#field()?.owner
     const result = run(inner)
     inner.finish()

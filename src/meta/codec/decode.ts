@@ -21,6 +21,8 @@ export interface Sink {
   readonly duplicates?: readonly JsonDuplicate[]
   /** Gets every offence, in the order of the document. */
   readonly offences: string[]
+  /** For storing: nothing empty is left, also where rules tell it from nothing (see `emptyCounts`). */
+  readonly settles?: boolean
   /** How many structs the document may have, see \`DEFAULT_MAX_STRUCTS\`. */
   readonly maxStructs?: number
 }
@@ -34,6 +36,7 @@ export interface Sink {
 export function decodeValue(schema: Schema, value: unknown, validation: FieldValidation, sink: Sink): unknown {
   const left = { structs: sink.maxStructs ?? DEFAULT_MAX_STRUCTS }
   const state = new DecodeState(validation !== 'Ignore', sink.duplicates ?? [], { frames: [], left })
+  state.settles = sink.settles ?? false
   const { decode, zero } = stepFor(schema)
   const result = guardStack(() => (value === null ? zero() : decode(state, value)))
   state.finish()
@@ -126,7 +129,7 @@ function planStruct(schema: StructSchema): StructPlan {
 }
 
 function planField(field: FieldSchema, index: number, frame: FieldFrame): FieldPlan {
-  const { pointer } = field
+  const { pointer, emptyCounts = false } = field
   const step = stepFor(field.schema)
   const always = isAlwaysWritten(field)
   const zero = pointer ? (): null => null : step.zero
@@ -141,7 +144,8 @@ function planField(field: FieldSchema, index: number, frame: FieldFrame): FieldP
       ? (state, value) => (value === null ? whenNull() : step.decode(state, value))
       : (state, value) => {
           const result = value === null ? undefined : step.decode(state, value)
-          return result === undefined || step.isEmpty(result) ? undefined : result
+          if (result === undefined || !step.isEmpty(result)) return result
+          return emptyCounts && !state.settles ? result : undefined
         },
   }
 }

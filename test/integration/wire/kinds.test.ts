@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { type Json, PATCHES, refused, startWire, type Wire } from './server.ts'
+import { type Got, type Json, PATCHES, refused, startWire, type Wire } from './server.ts'
 
 let wire: Wire
 let ns: string
@@ -77,5 +77,50 @@ describe('reviews', () => {
     }
     const rules = await ask('selfsubjectrulesreviews', { namespace: ns })
     assert.equal(rules.metadata.managedFields, undefined)
+  })
+})
+
+describe('an empty list', () => {
+  const dry = (path: string, body: Json): Promise<Got> =>
+    wire.request('POST', `${path}?dryRun=All&fieldManager=me`, { body })
+  const container = { name: 'c', image: 'i' }
+
+  it('is refused where only none at all would do', async () => {
+    const slice = { driver: 'd.example.com', pool: { name: 'p', resourceSliceCount: 1 }, allNodes: true }
+    const target = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' }
+    for (const [path, spec, why] of [
+      [
+        `/apis/autoscaling/v2/namespaces/${ns}/horizontalpodautoscalers`,
+        { maxReplicas: 2, scaleTargetRef: target, behavior: { scaleUp: { policies: [] } } },
+        'spec.behavior.scaleUp.policies: Required value: must specify at least one Policy',
+      ],
+      [
+        `/api/v1/namespaces/${ns}/pods`,
+        { containers: [container], resources: { claims: [] } },
+        'spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level',
+      ],
+      [
+        '/apis/resource.k8s.io/v1/resourceslices',
+        { ...slice, devices: [], sharedCounters: [] },
+        'spec: Invalid value: "": only one of `sharedCounters` or `devices` is allowed',
+      ],
+    ] as const) {
+      const body = (await dry(path, { metadata: { name: 'x' }, spec })).json()
+      assert.equal(body.code, 422)
+      assert.ok(body.message.includes(why), body.message)
+    }
+    const taken = (
+      await dry('/apis/resource.k8s.io/v1/resourceslices', { metadata: { name: 'x' }, spec: { ...slice, devices: [] } })
+    ).json()
+    assert.ok(!('devices' in taken.spec))
+    assert.ok(!('f:devices' in taken.metadata.managedFields[0].fieldsV1['f:spec']))
+  })
+
+  it('is the same as none everywhere else, and nobody owns it', async () => {
+    const spec = { containers: [{ ...container, resources: { claims: [] }, args: [] }], tolerations: [] }
+    const created = (await dry(`/api/v1/namespaces/${ns}/pods`, { metadata: { name: 'x' }, spec })).json()
+    assert.deepEqual(created.spec.containers[0].resources, {})
+    const owned = created.metadata.managedFields[0].fieldsV1['f:spec']['f:containers']['k:{"name":"c"}']
+    assert.deepEqual(owned['f:resources'], {})
   })
 })

@@ -75,7 +75,7 @@ export function validateSchema(
 const refused = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'] as const
 
 /** Those that are refused even when they say nothing. */
-const refusedEmpty: readonly string[] = ['additionalItems', '$ref']
+const refusedEmpty: readonly string[] = ['additionalItems', 'dependencies', '$ref']
 
 function validateSupported(path: string, schema: Schema, options: SchemaOptions, around: Surroundings): FieldError[] {
   const { type = '' } = schema
