@@ -31,7 +31,7 @@ export function arbitraryOf(gvk: GroupVersionKind): fc.Arbitrary<KubeObject> {
   const typeMeta = { kind: gvk.kind, apiVersion: apiVersionOf(gvk) }
   return valueOf(schema, 0).map((value) => {
     const whole = deepCopy({ ...(value as object), ...typeMeta })
-    return decodeValue(schema, whole, 'Ignore', { offences: [] }) as KubeObject
+    return decodeValue(schema, whole, 'Ignore', { offences: [], settles: true }) as KubeObject
   })
 }
 

@@ -123,8 +123,10 @@ type Merge = (live: KubeObject) => KubeObject
 
 function patchMerge(patch: Patch): Merge {
   const { call, services, target, options, type } = patch
-  const document = readPatchDocument(patch.body, type, validationOf(options.fieldValidation))
+  let known: PatchDocument | undefined
   return (live) => {
+    // Read once there is something to patch: what is not there is 404, whatever the patch.
+    const document = (known ??= readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
     const schema = services.schemaFor(target.kind)
     const next = decodeFor(patch, document, () => patchErrors(() => applyTo(schema, live, document)))
     settleIdentity(next, call, target.kind.namespaced)

@@ -6,6 +6,7 @@ import { goQuote } from '#lib/go-text.ts'
 import { type JsonDuplicate, JsonError } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 
+import { goWord } from '../codec/decode-state.ts'
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
 import type { PatchType } from '../codec/negotiate.ts'
@@ -20,35 +21,63 @@ export interface PatchDocument {
   readonly offences: readonly string[]
 }
 
-/** Throws StatusError for what is no patch of this type. */
+/** Throws StatusError for what is no patch of this type. Where nothing is judged, upstream uses another reader. */
 export function readPatchDocument(body: Buffer, type: PatchType, validation: FieldValidation): PatchDocument {
   const duplicates: JsonDuplicate[] = []
-  const value = parsePatch(body, duplicates)
   const isJudged = validation !== 'Ignore'
+  const words = isJudged ? JUDGED[type] : UNJUDGED[type]
+  const value = parsePatch(body, duplicates, words)
   if (type === 'application/json-patch+json') {
+    if (!isJudged) requireOperations(value)
     return { type, value, offences: isJudged ? judgeOperations(value, duplicates) : [] }
   }
-  const prefix = type === 'application/merge-patch+json' ? 'error decoding patch: ' : ''
   const repeated = isJudged ? duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`) : []
-  return { type, value: requireMap(value, type, prefix), offences: repeated }
+  return { type, value: requireMap(value, type, words), offences: repeated }
 }
 
-function parsePatch(body: Buffer, duplicates: JsonDuplicate[]): unknown {
+/** How a patch that cannot be read is refused. */
+type Words = (why: string) => string
+
+const plain: Words = (why) => why
+const prefixed: Words = (why) => `error decoding patch: ${why}`
+const JUDGED: Readonly<Record<PatchType, Words>> = {
+  'application/json-patch+json': prefixed,
+  'application/merge-patch+json': prefixed,
+  'application/strategic-merge-patch+json': plain,
+  'application/apply-patch+yaml': plain,
+}
+const NO_MERGE_PATCH = 'Invalid JSON Patch'
+const UNJUDGED: Readonly<Record<PatchType, Words>> = {
+  ...JUDGED,
+  'application/json-patch+json': plain,
+  'application/merge-patch+json': () => NO_MERGE_PATCH,
+}
+
+function parsePatch(body: Buffer, duplicates: JsonDuplicate[], words: Words): unknown {
   try {
     return parseJson(body, { duplicates })
   } catch (cause) {
     if (!(cause instanceof JsonError)) throw cause
-    throw badRequestError(`error decoding patch: ${cause.message}`)
+    throw badRequestError(words(cause.message))
   }
 }
 
 /** Null is an empty strategic patch, and no merge patch at all. */
-function requireMap(value: unknown, type: PatchType, prefix: string): JsonMap {
+function requireMap(value: unknown, type: PatchType, words: Words): JsonMap {
   if (isMap(value)) return value
   if (value === null && type === 'application/strategic-merge-patch+json') return {}
-  if (value === null) throw badRequestError('Invalid JSON Patch')
-  const word = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
-  throw badRequestError(`${prefix}json: cannot unmarshal ${word} into Go value of type map[string]interface {}`)
+  if (value === null) throw badRequestError(NO_MERGE_PATCH)
+  throw badRequestError(
+    words(`json: cannot unmarshal ${goWord(value, false)} into Go value of type map[string]interface {}`),
+  )
+}
+
+function requireOperations(value: unknown): void {
+  const refuse = (what: unknown, goType: string): Error =>
+    badRequestError(`json: cannot unmarshal ${goWord(what, false)} into Go value of type jsonpatch.${goType}`)
+  if (value !== null && !Array.isArray(value)) throw refuse(value, 'Patch')
+  const wrong = (value ?? []).find((operation) => operation !== null && !isMap(operation))
+  if (wrong !== undefined) throw refuse(wrong, 'Operation')
 }
 
 function operationField(name: string, schema: Schema): [string, FieldSchema] {

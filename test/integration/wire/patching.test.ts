@@ -100,6 +100,16 @@ describe('what is repeated or unknown in a patch', () => {
       await refused(patch('json', `${maps}/operations`, body), 400, { message })
     }
     assert.equal((await patch('json', `${maps}/operations`, 'null')).status, 200)
+    const ignoring = `${maps}/operations?fieldValidation=Ignore`
+    for (const [type, body, message] of [
+      ['json', '[5]', 'json: cannot unmarshal number into Go value of type jsonpatch.Operation'],
+      ['json', '{}', 'json: cannot unmarshal object into Go value of type jsonpatch.Patch'],
+      ['merge', '{', 'Invalid JSON Patch'],
+      ['strategic', '{', 'unexpected end of JSON input'],
+    ] as const) {
+      await refused(patch(type, ignoring, body), 400, { message })
+    }
+    await refused(patch('merge', `${maps}/nobody`, '{'), 404, { message: 'configmaps "nobody" not found' })
   })
 })
 
