@@ -54,6 +54,10 @@ async function bundle(sources: Readonly<Record<string, string>>): Promise<void> 
     // The imports map would be taken for packages, which are external: name our own rooms first.
     alias: Object.fromEntries(rooms().map((room) => [`#${room}`, join(SRC, room)])),
     sourcemap: 'linked',
+    // The engine keeps the whole text of what it runs: blanks and comments would cost every process a megabyte.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 160,
     legalComments: 'none',
     logLevel: 'warning',
     plugins: [assetUrls],
