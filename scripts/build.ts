@@ -1,7 +1,8 @@
 /**
- * `npm run build`: sources → dist/, what gets published. One esbuild run with code splitting: commands stay lazy (a
+ * `npm run build`: sources → dist/, what gets published; with `--into FOLDER`, what `npm start` runs: the same bundle
+ * without declarations. One esbuild run with code splitting: commands stay lazy (a
  * start reads only the chunks it needs), and every entry shares its classes with the others, so an error thrown by
- * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in dist/, which gives
+ * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in one folder, which gives
  * `import.meta.url` one meaning: see `assetUrls`.
  *
  * Dependencies stay outside the bundle: npm installs them, and their security fixes reach users without a release.
@@ -9,12 +10,14 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, posix, relative } from 'node:path'
+import { parseArgs } from 'node:util'
 
 import { build, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
 const SRC = join(ROOT, 'src')
-const DIST = join(ROOT, 'dist')
+const { values: options } = parseArgs({ options: { into: { type: 'string' } } })
+const DIST = options.into ?? join(ROOT, 'dist')
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 
 /** The package's doors: output name → source. A door whose room is not built yet is left out, and said so. */
@@ -35,6 +38,7 @@ async function main(): Promise<void> {
   const workers = globSync('**/*.worker.ts', { cwd: SRC })
   await bundle(Object.fromEntries([...entries, ...workers.map((source) => [workerName(source), source])]))
   copyAssets()
+  if (options.into !== undefined) return
   emitTypes()
   report(entries.map(([name]) => name))
 }

@@ -5,8 +5,8 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -22,6 +22,9 @@ const SYSTEM_PACKAGES = [
   { program: 'losetup', aptPackage: 'mount', needs: 'power cuts and full disks on a loop image' },
 ]
 
+/** So many states of the sources stay bundled: a cluster may still run from one. */
+const BUNDLES_KEPT = 3
+
 /** Which Node runs what, after set-up. */
 const COMMANDS = {
   start: ['bin/hyperkube', 'up'],
@@ -35,7 +38,9 @@ const command = COMMANDS[mode]
 if (command === undefined) fail(`Unknown command "${mode}"; use one of: ${Object.keys(COMMANDS).join(', ')}`)
 installNpmPackages()
 if (mode === 'test') installSystemPackages()
-handOver(bundledNode(), [...command, ...rest])
+const node = bundledNode()
+if (mode === 'start') process.env.HYPERKUBE_BUNDLE = bundleOfSources(node)
+handOver(node, [...command, ...rest])
 
 /** Unless the packages of this very lock file are there already. */
 function installNpmPackages() {
@@ -96,6 +101,45 @@ function bundledNode() {
   return fail(
     `There is no Node for ${process.platform}-${process.arch} on npm; install Node 24 or newer from nodejs.org`,
   )
+}
+
+/**
+ * The program as one bundle, made anew when a source has changed: it starts in half the time and memory that the sources
+ * take. Each state of the sources has a folder of its own, because a cluster that runs goes on reading from its one.
+ */
+function bundleOfSources(node) {
+  const files = ['package-lock.json', 'scripts/build.ts', ...sourceFiles(join(ROOT, 'src'))]
+  const state = createHash('sha256')
+  for (const file of files) {
+    const { size, mtimeMs } = statSync(join(ROOT, file))
+    state.update(`${file} ${size} ${mtimeMs}\n`)
+  }
+  // Beside dist/, because what the program reads of its package it finds from there.
+  const folder = join(ROOT, `.bundle-${state.digest('hex').slice(0, 16)}`)
+  const entry = join(folder, 'hyperkube.mjs')
+  if (existsSync(entry)) return entry
+  say('Bundling the sources')
+  const unfinished = `${folder}.${process.pid}`
+  const done = spawnSync(node, [join(ROOT, 'scripts', 'build.ts'), '--into', unfinished], { stdio: ['ignore', 2, 2] })
+  if (done.status !== 0) fail('The sources cannot be bundled; see the messages above')
+  if (!existsSync(entry)) renameSync(unfinished, folder)
+  removeOldBundles()
+  return entry
+}
+
+function sourceFiles(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((one) => {
+    if (one.isDirectory()) return sourceFiles(join(folder, one.name))
+    return /\.(?:suite|test)\.ts$/.test(one.name) ? [] : [relative(ROOT, join(folder, one.name))]
+  })
+}
+
+function removeOldBundles() {
+  const byAge = readdirSync(ROOT)
+    .filter((name) => name.startsWith('.bundle-'))
+    .map((name) => ({ path: join(ROOT, name), mtimeMs: statSync(join(ROOT, name)).mtimeMs }))
+    .sort((a, b) => b.mtimeMs - a.mtimeMs)
+  for (const { path } of byAge.slice(BUNDLES_KEPT)) rmSync(path, { recursive: true, force: true })
 }
 
 /** Runs the command as our child, passes signals on, and ends as it ends. */
