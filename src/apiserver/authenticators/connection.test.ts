@@ -10,7 +10,10 @@ import { createKey } from '#lib/x509/key.ts'
 import { type Name, nameOf } from '#lib/x509/name.ts'
 import type { Usage } from '#lib/x509/usage.ts'
 
+import { requestHeaders } from '../connect/forwarded-headers.ts'
 import { createClientCertAuthenticator } from './client-cert.ts'
+import { authenticatorsFor, createAuthenticator } from './index.ts'
+import type { LiveObjects } from './live-objects.ts'
 import { createRequestHeaderAuthenticator, findRequestHeaderRisk } from './request-header.ts'
 
 const random = createSeededRandom(1)
@@ -205,6 +208,40 @@ describe('request headers', () => {
     assert.equal(authenticate(exchangeWith([], headers)), undefined)
     assert.throws(() => authenticate(exchangeWith([other], headers)), /cn=other is not in the allowed list/)
     assert.throws(() => authenticate(exchangeWith([jane], headers)), /unknown authority/)
+  })
+
+  it('are not passed on under whatever name, from anybody', async () => {
+    const own = {
+      'x-acme-user': 'joe',
+      'x-acme-uid': '7',
+      'x-acme-group': 'system:masters',
+      'acme-extra-team': 't',
+      accept: '*/*',
+    }
+    const { authenticate: ask } = createAuthenticator(
+      authenticatorsFor({
+        clock: clock0,
+        objects: {} as LiveObjects,
+        apiAudiences: [],
+        requestHeader: {
+          authorities: () => [proxies.certificate],
+          allowedNames: [],
+          usernameHeaders: ['X-Acme-User'],
+          uidHeaders: ['X-Acme-Uid'],
+          groupHeaders: ['X-Acme-Group'],
+          extraHeaderPrefixes: ['Acme-Extra-'],
+        },
+      }),
+    )
+    for (const chain of [[proxy], []]) {
+      const exchange = { ...exchangeWith(chain, Object.entries(own).flat()), headers: { ...own } }
+      const user = await ask(exchange)
+      assert.equal(user?.name, chain.length === 0 ? undefined : 'joe')
+      assert.deepEqual(requestHeaders({ ...exchange, authority: '' }), {
+        accept: '*/*',
+        'x-forwarded-for': '127.0.0.1',
+      })
+    }
   })
 
   it('must not rest on the authority of clients', () => {

@@ -17,7 +17,7 @@ import { createBootstrapTokenAuthenticator } from './bootstrap-token.ts'
 import { createClientCertAuthenticator } from './client-cert.ts'
 import type { LiveObjects } from './live-objects.ts'
 import { createOidcAuthenticator, type OidcOptions } from './oidc.ts'
-import { createRequestHeaderAuthenticator, type RequestHeaderOptions } from './request-header.ts'
+import { createRequestHeaderAuthenticator, hiderOf, type RequestHeaderOptions } from './request-header.ts'
 import { createServiceAccountAuthenticator, type ServiceAccountTokenOptions } from './service-account.ts'
 import { createStaticTokenAuthenticator } from './static-token.ts'
 import { createWebhookTokenAuthenticator, type WebhookTokenOptions } from './webhook.ts'
@@ -77,6 +77,7 @@ export function authenticatorsFor(settings: AuthenticatorSettings): Authenticato
       webhook && createWebhookTokenAuthenticator({ ...given, ...webhook }),
     ]),
     apiAudiences,
+    hide: requestHeader && hiderOf(requestHeader),
   }
 }
 
@@ -104,6 +105,8 @@ export interface AuthenticatorParts {
   readonly apiAudiences: readonly string[]
   /** Told of credentials that were refused, for the log. */
   readonly onRefusal?: (why: string) => void
+  /** Takes from a request what a front proxy said of the user, once it has been looked at: nobody behind us is to hear it. */
+  readonly hide?: ((exchange: Exchange) => void) | undefined
 }
 
 export interface Authenticator {
@@ -114,14 +117,13 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  const { requests, apiAudiences, onRefusal } = parts
+  const { requests, apiAudiences, onRefusal, hide } = parts
   return {
     authenticate(exchange) {
       const problems: string[] = []
-      for (const authenticator of requests) {
-        const user = attempt(() => authenticator(exchange), problems)
-        if (user !== undefined) return authenticated(user)
-      }
+      const user = askConnection(requests, exchange, problems)
+      hide?.(exchange)
+      if (user !== undefined) return authenticated(user)
       const token = bearerToken(exchange) ?? websocketToken(exchange)
       if (token !== undefined) return byToken(parts, token, problems)
       return refuseAny(problems, onRefusal)
@@ -134,6 +136,18 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       throw new CredentialError(problems.length === 0 ? INVALID : aggregatedText(problems))
     },
   }
+}
+
+function askConnection(
+  authenticators: readonly RequestAuthenticator[],
+  exchange: Exchange,
+  problems: string[],
+): User | undefined {
+  for (const authenticator of authenticators) {
+    const user = attempt(() => authenticator(exchange), problems)
+    if (user !== undefined) return user
+  }
+  return undefined
 }
 
 /** What is said of tokens that nobody knows. */

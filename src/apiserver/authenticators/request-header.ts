@@ -2,6 +2,7 @@
  * Request headers: a proxy in front of us has found out who the user is and says so, and we believe it because of its own
  * certificate. From anybody else these headers mean nothing.
  */
+import type { Exchange } from '#lib/http/exchange.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 
 import { extrasByPrefix, headerTexts } from '../credentials/header-text.ts'
@@ -19,7 +20,6 @@ export interface RequestHeaderOptions extends PeerVerifierOptions {
 
 export function createRequestHeaderAuthenticator(options: RequestHeaderOptions): RequestAuthenticator {
   const verify = createPeerVerifier(options)
-  const lower = (names: readonly string[] = []): string[] => names.map((name) => name.toLowerCase())
   const [names, uids] = [lower(options.usernameHeaders), lower(options.uidHeaders)]
   const [groups, prefixes] = [lower(options.groupHeaders), lower(options.extraHeaderPrefixes)]
   return (exchange) => {
@@ -32,6 +32,24 @@ export function createRequestHeaderAuthenticator(options: RequestHeaderOptions):
     if (name === '') return undefined
     const named = groups.flatMap((header) => headerTexts(exchange, header)).filter((text) => text !== '')
     return { name, uid: firstOf(uids), groups: named, extra: extrasByPrefix(exchange, prefixes) }
+  }
+}
+
+const lower = (names: readonly string[] = []): string[] => names.map((name) => name.toLowerCase())
+
+type HeaderNames = Pick<RequestHeaderOptions, 'usernameHeaders' | 'uidHeaders' | 'groupHeaders' | 'extraHeaderPrefixes'>
+
+/** Takes these headers from a request. Undefined when there are none but the usual ones, which are never passed on. */
+export function hiderOf(options: HeaderNames): ((exchange: Exchange) => void) | undefined {
+  const isUnusual = (name: string): boolean => !name.startsWith('x-remote-')
+  const all = [options.usernameHeaders, options.uidHeaders, options.groupHeaders].flatMap(lower)
+  const names = new Set(all.filter(isUnusual))
+  const prefixes = lower(options.extraHeaderPrefixes).filter(isUnusual)
+  if (names.size === 0 && prefixes.length === 0) return undefined
+  return ({ headers }) => {
+    for (const name of Object.keys(headers)) {
+      if (names.has(name) || prefixes.some((prefix) => name.startsWith(prefix))) delete headers[name]
+    }
   }
 }
 
