@@ -35,6 +35,9 @@ const TABLE: readonly [request: string, expected: Partial<RequestInfo>][] = [
   ['GET /api/v1/namespaces/a/services/https:web:443/proxy/x', { name: 'https:web:443', subresource: 'proxy' }],
   ['GET /api/v1/nodes/n%2Fx', { name: 'n/x' }],
   ['GET /api/v1/nodes/%zz', { name: '%zz' }],
+  ['BREW /api/v1/pods', { verb: '', resource: 'pods' }],
+  ['constructor /api/v1/pods', { verb: '', resource: 'pods' }],
+  ['__proto__ /api/v1/pods/x', { verb: '', resource: 'pods' }],
 ]
 
 describe('request info', () => {

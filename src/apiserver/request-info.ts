@@ -39,14 +39,14 @@ export interface RequestInfo {
   readonly labelSelector?: string
 }
 
-const VERBS: Readonly<Record<string, Verb>> = {
-  POST: 'create',
-  GET: 'get',
-  HEAD: 'get',
-  PUT: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-}
+const VERBS: ReadonlyMap<string, Verb> = new Map([
+  ['POST', 'create'],
+  ['GET', 'get'],
+  ['HEAD', 'get'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+])
 
 /** Subresources of a namespace itself, which would otherwise read as resources inside it. */
 const NAMESPACE_PARTS: ReadonlySet<string> = new Set(['status', 'finalize'])
@@ -104,7 +104,7 @@ function verbOf(
   query: URLSearchParams | undefined,
 ): Partial<RequestInfo> & { readonly verb: string } {
   if (special !== undefined) return { verb: special, ...selectorsOf(query) }
-  const verb = VERBS[method] ?? ''
+  const verb = VERBS.get(method) ?? ''
   if (name !== '' || (verb !== 'get' && verb !== 'delete')) return { verb }
   // Who may delete one of them may not delete them as a collection.
   if (verb === 'delete') return { verb: 'deletecollection', ...selectorsOf(query), name: '' }

@@ -85,6 +85,25 @@ describe('objects', () => {
     assert.equal(got.status, 400, got.text)
   })
 
+  it('methods named like members of every object are like any other that is unknown', async () => {
+    for (const method of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      for (const path of ['/api/v1/pods', '/api/v1/namespaces/default/pods/x', '/healthz', '/apis']) {
+        for (const as of ['admin', 'jane'] as const) {
+          const [got, plain] = [
+            await wire.request(method, path, { http2: true, as }),
+            await wire.request('BREW', path, { http2: true, as }),
+          ]
+          assert.deepEqual(
+            [got.status, got.text],
+            [plain.status, plain.text.replaceAll('brew', method.toLowerCase())],
+            path,
+          )
+          assert.ok(!got.text.includes('native code'), got.text)
+        }
+      }
+    }
+  })
+
   it('nothing is left on prototypes by bodies that try', async () => {
     for (const body of [
       '{"__proto__":{"polluted":1},"metadata":{"name":"p1"}}',

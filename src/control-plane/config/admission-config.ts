@@ -75,7 +75,7 @@ export async function loadAdmissionConfig(file: string, tools: AdmissionConfigTo
   const parts = file === '' ? [] : await readParts(file, tools.readFile)
   let settings: PluginSettings = {}
   for (const name of enabledPlugins(tools)) {
-    const reader = READERS[name]
+    const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined
     if (reader === undefined) continue
     const part = parts.find((one) => one.name === name)
     const source = part === undefined ? undefined : await sourceOf(part, file, tools.readFile)
