@@ -1,7 +1,7 @@
 /** Every kind served, one line each. Some need a part that only the running server has: it is handed in. */
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import type { Access, Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
-import type { Resource } from '#apiserver/registry/resource.ts'
+import type { Resource, User } from '#apiserver/registry/resource.ts'
 
 import { mutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
 import { mutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
@@ -57,7 +57,7 @@ import { defineRole } from './rbac/role.ts'
 import { defineRoleBinding } from './rbac/rolebinding.ts'
 import { deviceClass } from './resource/deviceclass.ts'
 import { deviceTaintRule } from './resource/devicetaintrule.ts'
-import { resourceClaim } from './resource/resourceclaim.ts'
+import { defineResourceClaim } from './resource/resourceclaim.ts'
 import { resourceClaimTemplate } from './resource/resourceclaimtemplate.ts'
 import { resourcePoolStatusRequest } from './resource/resourcepoolstatusrequest.ts'
 import { resourceSlice } from './resource/resourceslice.ts'
@@ -77,7 +77,7 @@ export interface ResourceParts {
   readonly services: ServiceAllocator
   /** Who may grant what; absent where authorization is off. */
   readonly escalation?: EscalationChecks | undefined
-  /** Who may sign certificates; absent where authorization is off. */
+  /** Who may sign certificates and give devices away; absent where authorization is off. */
   readonly authorizer?: Authorizer
   /** `--event-ttl`; default: an hour. */
   readonly eventTtlMs?: number
@@ -126,7 +126,6 @@ const PLAIN: readonly Resource[] = [
   priorityLevelConfiguration,
   replicaSet,
   replicationController,
-  resourceClaim,
   resourceClaimTemplate,
   resourcePoolStatusRequest,
   resourceQuota,
@@ -149,6 +148,7 @@ const PLAIN: readonly Resource[] = [
 
 export function createResources(parts: ResourceParts): readonly Resource[] {
   const { services, escalation, authorizer, eventTtlMs } = parts
+  const ask = authorizer && ((user: User, access: Access) => authorizer.authorize(user, access))
   return [
     ...PLAIN,
     createServiceResource(services),
@@ -156,7 +156,8 @@ export function createResources(parts: ResourceParts): readonly Resource[] {
     defineClusterRoleBinding(escalation),
     defineRole(escalation),
     defineRoleBinding(escalation),
-    definePodCertificateRequest(authorizer && ((user, access) => authorizer.authorize(user, access))),
+    definePodCertificateRequest(ask),
+    defineResourceClaim(ask),
     eventTtlMs === undefined ? event : createEventResource(eventTtlMs),
   ]
 }

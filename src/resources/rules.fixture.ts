@@ -106,6 +106,7 @@ function contextOf({ off = offByDefault, context }: JudgeOptions): WriteContext 
     isEnabled: (gate) => !off.includes(gate),
     allowPrivileged: true,
     user: { name: 'jane', uid: 'u1', groups: ['dev', 'system:authenticated'], extra: { k: ['v'] } },
+    verb: 'update',
     dryRun: false,
     objects: { get: async () => undefined, list: async () => [] },
     signal: new AbortController().signal,

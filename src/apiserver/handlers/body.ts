@@ -120,6 +120,7 @@ export function writeRequestOf(call: Call, view: View, options: WriteOptions): W
     namespace: kind.namespaced ? call.info.namespace : '',
     subresource: call.info.subresource,
     user,
+    verb: call.info.verb,
     dryRun: (options.dryRun ?? []).length > 0,
     manager: managerOf(call, options),
     options: { ...options },

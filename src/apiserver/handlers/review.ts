@@ -41,6 +41,7 @@ export async function answerReview(call: Call, review: Review, services: Service
   const context = {
     ...services,
     user: call.user,
+    verb: call.info.verb,
     dryRun: (options.dryRun ?? []).length > 0,
     signal: call.signal,
     namespace: call.info.namespace,

@@ -42,6 +42,8 @@ export interface RuleContext {
 
 export interface WriteContext extends RuleContext {
   readonly user: User
+  /** That of the request: an update and a patch do the same, but not everybody may do both. */
+  readonly verb: string
   readonly dryRun: boolean
   readonly objects: ObjectReader
   readonly signal: AbortSignal

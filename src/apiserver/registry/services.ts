@@ -46,6 +46,8 @@ export interface WriteRequest {
   readonly namespace: string
   readonly subresource: string
   readonly user: User
+  /** That of the request, where there is one; `update` otherwise. */
+  readonly verb?: string
   readonly dryRun: boolean
   /** Who will own the fields. */
   readonly manager: string

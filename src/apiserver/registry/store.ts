@@ -397,6 +397,7 @@ export class Store {
       allowPrivileged,
       objects,
       user: request.user,
+      verb: request.verb ?? 'update',
       dryRun: request.dryRun,
       signal: request.signal,
     }

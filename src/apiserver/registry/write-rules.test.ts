@@ -16,6 +16,7 @@ const context: WriteContext = {
   isEnabled: () => true,
   allowPrivileged: true,
   user: { name: 'jane', uid: '', groups: [], extra: {} },
+  verb: 'update',
   dryRun: false,
   objects: { get: async () => undefined, list: async () => [] },
   signal: new AbortController().signal,

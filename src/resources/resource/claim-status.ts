@@ -55,7 +55,8 @@ interface PlacedDevice {
   readonly shareID?: string
 }
 
-function identityOf({ driver, pool, device, shareID }: PlacedDevice): string {
+/** Tells devices apart, also those that several share. */
+export function identityOf({ driver, pool, device, shareID }: PlacedDevice): string {
   return `${driver}/${pool}/${device}${shareID === undefined ? '' : `/${shareID}`}`
 }
 

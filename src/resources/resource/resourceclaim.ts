@@ -5,10 +5,11 @@ import { ResourceClaims as NearResourceClaims } from '#apis/resource/v1beta2.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import { invalidError } from '#meta/status-errors.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
-import { adminAccessField, requireAdminNamespace } from './admin-access.ts'
+import { adminAccessField, adminNamespaceErrors } from './admin-access.ts'
+import { type Ask, statusAccessErrors } from './claim-access.ts'
 import {
   defaultClaimSpec,
   defaultOldClaimSpec,
@@ -37,14 +38,7 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   prepareUpdate: ({ spec }, old, context) => dropGatedClaimFields(spec, old.spec, context),
   validate: ({ spec }, context) => validateClaimSpec('spec', spec, context),
   validateUpdate: (next, old) => immutable('spec', next.spec, old.spec),
-  // Nothing is reserved: this is where rules may look at other objects.
-  async allocate(next, old, context) {
-    const field = old === undefined ? adminAccessField(next.spec) : newAdminResult(next, old)
-    const faults = (): FieldError[] =>
-      old === undefined ? validateClaimSpec('spec', next.spec, context) : validateClaimStatus(next, old)
-    await requireAdminNamespace({ kind: ResourceClaims, object: next, field, faults }, context)
-    return async () => undefined
-  },
+  allocate: allocateFor(undefined),
   status: {
     prepareUpdate(next, old, context) {
       prepareClaimStatus(next, old, context)
@@ -54,6 +48,26 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   columns: [nameColumn, { name: 'State', value: stateText }, ageColumn],
   deleteAnswersObject: true,
 })
+
+/** Without somebody to ask, whoever may write the status may write all of it. */
+export function defineResourceClaim(ask: Ask | undefined): Resource<ResourceClaim> {
+  return { ...resourceClaim, allocate: allocateFor(ask) }
+}
+
+/** Nothing is reserved: this is where rules may look at other objects, and ask. */
+function allocateFor(ask: Ask | undefined): NonNullable<Resource<ResourceClaim>['allocate']> {
+  return async (next, old, context) => {
+    const field = old === undefined ? adminAccessField(next.spec) : newAdminResult(next, old)
+    const errors = [
+      ...(await adminNamespaceErrors(next, field, context)),
+      ...(old === undefined || ask === undefined ? [] : await statusAccessErrors(ask, [next, old], context)),
+    ]
+    if (errors.length === 0) return async () => undefined
+    // What else is wrong is said in the same answer.
+    const faults = old === undefined ? validateClaimSpec('spec', next.spec, context) : validateClaimStatus(next, old)
+    throw invalidError(ResourceClaims, next.metadata.name ?? '', [...errors, ...faults])
+  }
+}
 
 function applyClaimDefaults(object: KubeObject): void {
   const { spec, status } = object as ResourceClaim

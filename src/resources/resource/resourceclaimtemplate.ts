@@ -8,11 +8,12 @@ import { ResourceClaimTemplates as NearTemplates } from '#apis/resource/v1beta2.
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
+import { invalidError } from '#meta/status-errors.ts'
 import type { FieldError } from '#meta/validation/field-error.ts'
 import { immutable } from '#meta/validation/rules.ts'
 import { validateTemplateMetadata } from '#model/template-metadata.ts'
 
-import { adminAccessField, requireAdminNamespace } from './admin-access.ts'
+import { adminAccessField, adminNamespaceErrors } from './admin-access.ts'
 import { defaultClaimSpec, defaultOldClaimSpec, dropGatedClaimFields, validateClaimSpec } from './claim-spec.ts'
 
 export const resourceClaimTemplate: Resource<ResourceClaimTemplate> = defineResource<ResourceClaimTemplate>({
@@ -33,9 +34,13 @@ export const resourceClaimTemplate: Resource<ResourceClaimTemplate> = defineReso
   // Nothing is reserved: this is where rules may look at other objects.
   async allocate(next, old, context) {
     const field = old === undefined ? adminAccessField(next.spec.spec) : undefined
-    const faults = (): FieldError[] => validateTemplate(next, context)
-    await requireAdminNamespace({ kind: ResourceClaimTemplates, object: next, field, faults }, context)
-    return async () => undefined
+    const errors = await adminNamespaceErrors(next, field, context)
+    if (errors.length === 0) return async () => undefined
+    // What else is wrong is said in the same answer.
+    throw invalidError(ResourceClaimTemplates, next.metadata.name ?? '', [
+      ...errors,
+      ...validateTemplate(next, context),
+    ])
   },
   columns: [nameColumn, ageColumn],
   deleteAnswersObject: true,
