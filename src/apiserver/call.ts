@@ -53,6 +53,8 @@ export interface WholeAnswer {
 
 /** Where a watch writes. */
 export interface AnswerStream {
+  /** Each write is a message of its own: what belongs to two must not be joined. */
+  readonly isMessages?: boolean
   /** False when the client does not keep up; `drained` then tells when to go on. */
   write(chunk: string | Buffer | SharedFrame): boolean
   drained(): Promise<void>

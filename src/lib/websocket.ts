@@ -43,6 +43,8 @@ export interface WebSocketConnection extends AsyncIterable<WebSocketMessage> {
    * `WebSocketError` `broken` when the connection is gone.
    */
   send(message: Buffer | string): Promise<void>
+  /** False while the other side is behind, so that `send` waits. */
+  readonly hasRoom: boolean
   /** Says goodbye and resolves when the other side has answered, or has not within a few seconds. */
   close(code?: number, reason?: string): Promise<void>
   /** Ends the connection without a word. */
@@ -96,7 +98,7 @@ export async function acceptWebSocket(exchange: Exchange, options: AcceptOptions
     socket.once('close', onRefused)
     server.handleUpgrade(request, socket, head, (raw) => {
       socket.off('close', onRefused)
-      resolve({ ...wrap(raw, socket, options), protocol: chosen ?? '' })
+      resolve(wrap(raw, socket, options, chosen))
     })
   })
 }
@@ -184,7 +186,7 @@ const CLOSE_TIMEOUT_MS = 5000
 /** What a message costs beside its bytes, so that a flood of empty ones counts too. */
 const OVERHEAD_BYTES = 64
 
-function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits): WebSocketConnection {
+function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits, protocol = raw.protocol): WebSocketConnection {
   const inbox = new MessageQueue(raw)
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     raw.on('close', (code, reason) => {
@@ -201,9 +203,12 @@ function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits): WebSocke
   raw.on('error', () => undefined)
   const ping = limits.pingIntervalMs === undefined ? undefined : keepPinging(raw, limits.clock, limits.pingIntervalMs)
   return {
-    protocol: raw.protocol,
+    protocol,
     closed,
     send: (message) => send(raw, socket, message),
+    get hasRoom() {
+      return raw.bufferedAmount <= MAX_BUFFERED_BYTES
+    },
     async close(code = 1000, reason = '') {
       const timer = limits.clock.after(CLOSE_TIMEOUT_MS, () => raw.terminate())
       raw.resume()

@@ -5,6 +5,7 @@ import { unauthorizedError } from '#meta/status-errors.ts'
 
 import { aggregatedText } from '../authorizers/authorizer.ts'
 import type { PeerVerifierOptions } from '../credentials/peer-certificate.ts'
+import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
 import { type Authenticate, authenticated } from '../filters.ts'
 import type { User } from '../registry/resource.ts'
 import {
@@ -210,14 +211,12 @@ function bearerToken({ headers }: Exchange): string | undefined {
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
 }
 
-const PROTOCOL_PREFIX = 'base64url.bearer.authorization.k8s.io.'
-
 /** Browsers cannot set headers on WebSockets: there the token comes as a subprotocol beside the real one. */
 function websocketToken({ headers, upgradeProtocol }: Exchange): string | undefined {
   if (upgradeProtocol !== 'websocket') return undefined
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
-  const ours = protocols.filter((one) => one.startsWith(PROTOCOL_PREFIX))
-  const encoded = ours[0]?.slice(PROTOCOL_PREFIX.length)
+  const ours = protocols.filter((one) => one.startsWith(TOKEN_PROTOCOL))
+  const encoded = ours[0]?.slice(TOKEN_PROTOCOL.length)
   if (encoded === undefined || ours.length > 1 || protocols.length === 1) return undefined
   return Buffer.from(encoded, 'base64url').toString()
 }

@@ -6,6 +6,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 
+import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
+
 /** RFC 9110, 7.6.1, and what went by that name before it. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
@@ -24,9 +26,6 @@ const OURS: ReadonlySet<string> = new Set(['authorization', 'expect', 'http2-set
 
 /** Names of the front proxy and of impersonation: they say who the user is, and only we know who may say that. */
 const IDENTITY = /^(?:x-remote-|impersonate-)/
-
-/** How browsers send a token where they cannot set a header. */
-const TOKEN_PROTOCOL = 'base64url.bearer.authorization.k8s.io.'
 
 export type RequestHeaders = Record<string, string | readonly string[]>
 

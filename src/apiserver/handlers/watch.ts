@@ -21,6 +21,7 @@ import { includedObject } from './table.ts'
 import { freshen, parseVersion, reach } from './versions.ts'
 import { accepted, type View } from './view.ts'
 import { asBuffer, WatchFrames } from './watch-frames.ts'
+import { socketAnswer } from './watch-socket.ts'
 
 /** Without a wish of the client's a watch lasts this long, and up to twice as long by chance: no herd comes back at once. */
 const MIN_WATCH_MS = 30 * 60 * 1000
@@ -42,11 +43,12 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const frames = new WatchFrames(view, negotiated, include)
   const from = await startOf(call, view, options)
   const { clock, random } = view.services
-  return {
-    status: 200,
-    contentType: contentTypeOf(negotiated, { watch: true }),
-    stream: (out) => new Watch({ view, options, selection, frames, from, clock, random }, out).run(),
+  const run = (out: AnswerStream): Promise<void> =>
+    new Watch({ view, options, selection, frames, from, clock, random }, out).run()
+  if (call.exchange.upgradeProtocol === 'websocket') {
+    return socketAnswer(call.exchange, { clock, run, isText: negotiated.mediaType === 'application/json' })
   }
+  return { status: 200, contentType: contentTypeOf(negotiated, { watch: true }), stream: run }
 }
 
 /** `/api/v1/watch/…/name` is about that object alone: whoever may watch one must not see the others. */
@@ -126,6 +128,7 @@ class Watch {
   /** Many to a write, and no more than the client takes. */
   async #sendEntries(): Promise<void> {
     const { view, selection, frames } = this.#parts
+    const portionBytes = this.#out.isMessages === true ? 0 : PORTION_BYTES
     let portion: Buffer[] = []
     let size = 0
     const flush = (): boolean => {
@@ -142,7 +145,7 @@ class Watch {
       const frame = asBuffer(frames.initial(entry))
       portion.push(frame)
       size += frame.length
-      if (size < PORTION_BYTES || flush()) continue
+      if (size < portionBytes || flush()) continue
       await this.#out.drained()
       if (this.#out.signal.aborted) return
     }

@@ -84,6 +84,6 @@ export function splitFrames(bytes: Buffer, limitBytes: number): { frames: Buffer
   return { frames, rest: bytes.subarray(at) }
 }
 
-const LENGTH_BYTES = 4
+export const LENGTH_BYTES = 4
 const RawExtension = defineMessage({ raw: [1, 'bytes'] })
 const WatchEvent = defineMessage({ type: [1, 'string'], object: [2, RawExtension] })
