@@ -129,15 +129,31 @@ describe('requests that are handed on', () => {
     )
   })
 
-  it('CVE-2018-1002102, CVE-2020-8559: a kubelet that redirects is not followed', async () => {
+  it('CVE-2018-1002102, CVE-2020-8559: a kubelet that redirects is not followed, nor is the client told to', async () => {
     using canary = await startCanary()
     using kubelet = await startKubelet('redirect', () => ({ status: 302, headers: { Location: canary.url } }))
-    for (const part of ['log', 'exec?command=x&stdout=1', 'attach', 'portforward']) {
-      const got = await wire.request('GET', `${core}/pods/redirect/${part}`)
-      assert.ok(got.status >= 400, `${part}: ${got.status} ${got.text}`)
-      assert.equal(got.headers['location'], undefined)
+    const log = await wire.request('GET', `${core}/pods/redirect/log`)
+    assert.equal(log.status, 500, log.text)
+    assert.match(log.json().message, /redirects forbidden$/)
+    assert.equal(log.headers['location'], undefined)
+    for (const part of ['exec?command=x&stdout=1', 'attach?stdout=1', 'portforward?ports=80']) {
+      const said = await converse(
+        [
+          `GET ${core}/pods/redirect/${part} HTTP/1.1`,
+          'Host: x',
+          'Authorization: Bearer admin-token',
+          'Connection: Upgrade',
+          'Upgrade: SPDY/3.1',
+          'X-Stream-Protocol-Version: v4.channel.k8s.io',
+          '\r\n',
+        ].join('\r\n'),
+      )
+      assert.match(said, /^HTTP\/1\.1 500 /)
+      assert.match(said, /"message":"invalid upgrade response: status code 302"/)
+      assert.doesNotMatch(said, /^location:/im)
     }
-    assert.ok(kubelet.asked.length > 0)
+    const asked = kubelet.asked.map((path) => path.split('/')[1])
+    assert.deepEqual(asked, ['containerLogs', 'exec', 'attach', 'portForward'])
     assert.equal(canary.calls(), 0)
   })
 
@@ -170,20 +186,24 @@ describe('requests that are handed on', () => {
   })
 
   it('CVE-2022-3294, NCC-JAV: a node cannot lead to this machine or to metadata', async () => {
-    const own = Number(new URL(wire.url).port)
-    await addNode('loopback', '127.0.0.1', own)
-    await addNode('metadata', '169.254.169.254', 80)
+    using canary = await startCanary()
+    const port = Number(new URL(canary.url).port)
+    await addNode('loopback', '127.0.0.1', port)
+    await addNode('metadata', '169.254.169.254', port)
     for (const node of ['loopback', 'metadata']) {
-      await wire.must('POST', `${core}/pods`, { metadata: { name: node }, spec: { ...POD, nodeName: node } })
-      for (const path of [`/api/v1/nodes/${node}/proxy/healthz`, `/api/v1/nodes/https:${node}:${own}/proxy/healthz`]) {
-        const got = await wire.request('GET', path)
-        assert.ok(got.status >= 400, `${path}: ${got.text}`)
+      for (const id of [node, `${node}:${port}`, `http:${node}:${port + 1}`, `https:${node}:${port}`]) {
+        await refused(wire.request('GET', `/api/v1/nodes/${id}/proxy/healthz`), 400, { message: 'address not allowed' })
       }
     }
-    for (const part of ['log', 'exec?command=x&stdout=1']) {
-      const got = await wire.request('GET', `${core}/pods/metadata/${part}`)
-      assert.ok(got.status >= 400, got.text)
-    }
+    // A kubelet may run on this machine, but not where the cloud keeps its secrets.
+    await wire.must('POST', `${core}/pods`, { metadata: { name: 'metadata' }, spec: { ...POD, nodeName: 'metadata' } })
+    const log = await wire.request('GET', `${core}/pods/metadata/log`)
+    assert.match(log.json().message, /address not allowed$/)
+    // The same of pods and of what services claim to be pods.
+    const status = { podIPs: [{ ip: '127.0.0.1' }], podIP: '127.0.0.1', phase: 'Running' }
+    await wire.must('PATCH', `${core}/pods/metadata/status`, { status }, { headers: PATCHES.merge })
+    await refused(wire.request('GET', `${core}/pods/metadata:${port}/proxy/x`), 400, { message: 'address not allowed' })
+    assert.equal(canary.calls(), 0)
   })
 
   it('nodes/proxy by WebSocket: the right to get is not the right to execute', async () => {
@@ -214,18 +234,37 @@ describe('what objects may say', () => {
     assert.equal(got.status, 403, got.text)
   })
 
-  it('CVE-2021-25740: the roles of users write no endpoints', async () => {
-    for (const role of ['edit', 'admin', 'system:aggregate-to-edit', 'system:aggregate-to-admin']) {
-      const { rules } = await wire.must('GET', `/apis/rbac.authorization.k8s.io/v1/clusterroles/${role}`)
-      for (const { resources = [], verbs } of rules ?? []) {
-        if (!resources.some((name: string) => /^(?:endpoints|endpointslices|\*)$/.test(name))) continue
-        assert.deepEqual(
-          verbs.filter((verb: string) => !['get', 'list', 'watch'].includes(verb)),
-          [],
-          role,
-        )
+  it('CVE-2021-25740: the roles of users write no endpoints, old or new', async () => {
+    // What `edit` and `admin` are made of.
+    const parts = ['view', 'edit', 'admin'].map((role) => `system:aggregate-to-${role}`)
+    for (const name of parts) {
+      await wire.must('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}/rolebindings`, {
+        metadata: { name: `all-${name}` },
+        subjects: [{ kind: 'User', name: 'jane', apiGroup: 'rbac.authorization.k8s.io' }],
+        roleRef: { kind: 'ClusterRole', name, apiGroup: 'rbac.authorization.k8s.io' },
+      })
+    }
+    const discovery = `/apis/discovery.k8s.io/v1/namespaces/${ns}`
+    const slice = { metadata: { name: 'own' }, addressType: 'IPv4', endpoints: [], ports: [] }
+    for (const [path, body] of [
+      [`${core}/endpoints`, { metadata: { name: 'own' } }],
+      [`${discovery}/endpointslices`, slice],
+    ] as const) {
+      await wire.must('POST', path, body)
+      assert.equal((await asJane('GET', path)).status, 200, path)
+      for (const [method, target, headers] of [
+        ['POST', path, {}],
+        ['PUT', `${path}/own`, {}],
+        ['PATCH', `${path}/own`, PATCHES.merge],
+        ['DELETE', `${path}/own`, {}],
+        ['DELETE', path, {}],
+      ] as const) {
+        const got = await asJane(method, target, method === 'DELETE' ? undefined : body, headers)
+        assert.equal(got.status, 403, `${method} ${target}: ${got.text}`)
       }
     }
+    // What these roles are for does work, so that the refusals above say something.
+    assert.equal((await asJane('POST', `${core}/configmaps`, { metadata: { name: 'janes' } })).status, 201)
   })
 
   it('CVE-2021-25737: endpoints do not lead to this machine or this link', async () => {
