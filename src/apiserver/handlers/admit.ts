@@ -6,13 +6,16 @@ import type { Call } from '../call.ts'
 import type { Attributes } from '../registry/admission.ts'
 import type { View } from './view.ts'
 
-/** Plugins may change the object. Throws StatusError when one refuses. */
+/**
+ * Plugins may change the object; those that only look at it are asked by what is returned, once it is what it will be.
+ * Both throw StatusError when one refuses.
+ */
 export async function admitBody(
   call: Call,
   { resource, services }: View,
   objectKind: GroupVersionKind,
   object: KubeObject,
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const dryRun = call.query.getAll('dryRun')
   const attributes: Attributes = {
     operation: 'CREATE',
@@ -32,5 +35,5 @@ export async function admitBody(
     signal: call.signal,
   }
   await services.admission.mutate(attributes)
-  await services.admission.validate(attributes)
+  return () => services.admission.validate(attributes)
 }

@@ -10,7 +10,7 @@ import { createServiceAccountAuthenticator } from '#apiserver/authenticators/ser
 import { systemRequest } from '#apiserver/bootstrap/ensure.ts'
 import type { Call, WholeAnswer } from '#apiserver/call.ts'
 import { createDispatch } from '#apiserver/dispatch.ts'
-import { admitAll, type Attributes } from '#apiserver/registry/admission.ts'
+import { type Admission, admitAll, type Attributes } from '#apiserver/registry/admission.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
 import { defineResource } from '#apiserver/registry/resource.ts'
 import { requestInfoOf } from '#apiserver/request-info.ts'
@@ -20,6 +20,7 @@ import { createSigner, readUnverified } from '#lib/jwt/token.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { createKey } from '#lib/x509/key.ts'
 import type { KubeObject } from '#meta/object.ts'
+import { forbiddenError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 import { createAtRest } from '#storage/encryption/at-rest.ts'
 import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
@@ -35,7 +36,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}) {
+async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}, plugins: Partial<Admission> = {}) {
   const [clock, random] = [createVirtualClock(), createSeededRandom(1)]
   const backend = createMemoryBackend({ clock, random })
   const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
@@ -45,7 +46,11 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}) {
     cache,
     clock,
     random,
-    admission: () => ({ ...admitAll, validate: (attributes) => (admitted.push(attributes), Promise.resolve()) }),
+    admission: () => ({
+      ...admitAll,
+      validate: (attributes) => (admitted.push(attributes), Promise.resolve()),
+      ...plugins,
+    }),
     isEnabled: () => false,
     allowPrivileged: true,
     schemaFor,
@@ -184,6 +189,21 @@ describe('token requests', () => {
     assert.deepEqual(warnings, ['requested expiration of 9000 seconds shortened to 7200 seconds'])
   })
 
+  it('are judged before anybody is told whether the account is there', async () => {
+    const refusal = forbiddenError({ group: '', resource: 'serviceaccounts' }, 'ghost', 'not yours')
+    let seen: Attributes | undefined
+    const mutate = (attributes: Attributes): Promise<void> => {
+      if (attributes.subresource !== 'token') return Promise.resolve()
+      seen = attributes
+      return Promise.reject(refusal)
+    }
+    const { ask } = await createWorld({}, { mutate })
+    await assert.rejects(ask({ spec: {} }, 'ghost'), refusal)
+    await assert.rejects(ask({ metadata: { name: 'x' }, spec: {} }), refusal)
+    assert.equal(seen?.object?.metadata.namespace, 'n1')
+    assert.equal((seen.object as TokenRequest).spec.expirationSeconds, 3600)
+  })
+
   const refused: [string, object, number, string | RegExp, string?][] = [
     [
       'too short',
@@ -207,8 +227,8 @@ describe('token requests', () => {
     [
       'in another namespace',
       { metadata: { namespace: 'x' }, spec: {} },
-      422,
-      /must match the service account namespace if specified$/,
+      400,
+      'the namespace of the provided object does not match the namespace sent on the request',
     ],
     [
       'for an account made again',

@@ -9,7 +9,7 @@ import type { Call } from '#apiserver/call.ts'
 import type { Handler } from '#apiserver/dispatch.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
 import { answerWithValue } from '#apiserver/handlers/answers.ts'
-import { decodeBody } from '#apiserver/handlers/body.ts'
+import { decodeBody, settleNamespace } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf } from '#apiserver/handlers/view.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
@@ -51,14 +51,18 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
     const errors = validateCreateOptions(query)
     if (errors.length > 0) throw invalidOptionsError('CreateOptions', errors)
     const request = (await decodeBody(call, view, KIND, query.fieldValidation)) as TokenRequest
-    matchPlace(request, call)
+    settleNamespace(request, call, true)
+    request.spec.expirationSeconds ??= DEFAULT_SECONDS
+    // Whoever may not ask is not told what there is.
+    const validate = await admitBody(call, view, KIND, request)
+    matchName(request, call)
     const account = (await readEntry(call, view)).object as ServiceAccount
     settle(request, account, options)
     const nowMs = view.services.clock.now()
     request.metadata.creationTimestamp = timeOf(nowMs)
     const problems = validateTokenRequest(request)
     if (problems.length > 0) throw invalidError(KIND, '', problems)
-    await admitBody(call, view, KIND, request)
+    await validate()
     const bound = await findBound(view.services.objects, request, account)
     shorten(request, call, options)
     const seconds = request.spec.expirationSeconds ?? DEFAULT_SECONDS
@@ -71,13 +75,11 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
   }
 }
 
-/** Name and namespace may be left out of the body, not differ. */
-function matchPlace({ metadata }: TokenRequest, { info }: Call): void {
-  const { name = '', namespace = '' } = metadata
-  const refuse = (field: string, value: string, what: string): Error =>
-    invalidError(KIND, info.name, [invalid(field, value, `must match the service account ${what} if specified`)])
-  if (name !== '' && name !== info.name) throw refuse('metadata.name', name, 'name')
-  if (namespace !== '' && namespace !== info.namespace) throw refuse('metadata.namespace', namespace, 'namespace')
+/** The name may be left out of the body, not differ. */
+function matchName({ metadata: { name = '' } }: TokenRequest, { info }: Call): void {
+  if (name === '' || name === info.name) return
+  const detail = 'must match the service account name if specified'
+  throw invalidError(KIND, info.name, [invalid('metadata.name', name, detail)])
 }
 
 function settle(
@@ -92,7 +94,6 @@ function settle(
   }
   const { name, namespace, uid: own } = metadata
   Object.assign(request.metadata, { name, namespace, uid: own })
-  request.spec.expirationSeconds ??= DEFAULT_SECONDS
   if ((request.spec.audiences ?? []).length === 0) request.spec.audiences = [...apiAudiences]
 }
 

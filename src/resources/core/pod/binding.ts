@@ -35,7 +35,8 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   if (own !== name) throw badRequestError('name in URL does not match name in Binding object')
   const errors = validateBinding(binding)
   if (errors.length > 0) throw invalidError({ group: '', kind: 'Binding' }, name, errors)
-  await admitBody(named, view, KIND, binding)
+  const validate = await admitBody(named, view, KIND, binding)
+  await validate()
   const request = writeRequestOf(named, view, options)
   const { uid = '', resourceVersion = '' } = binding.metadata
   const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }

@@ -39,7 +39,8 @@ export function createEvictionHandler(registry: Registry): Handler {
     const own = eviction.metadata.name ?? ''
     if (own !== call.info.name) throw badRequestError('name in URL does not match name in Eviction object')
     const options = optionsOf(eviction, call)
-    await admitBody(call, view, KIND, eviction)
+    const validate = await admitBody(call, view, KIND, eviction)
+    await validate()
     await evict(call, view, registry, options)
     const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
     return view.representation.value(success, form, 201)
