@@ -1,6 +1,7 @@
 /** The etcd backend, for high availability: any number of API servers on one etcd cluster, 3.4 or newer. */
 import type { Clock } from '#lib/clock.ts'
-import type { ClientTls, GrpcTarget } from '#lib/grpc/connection.ts'
+import type { GrpcTarget } from '#lib/grpc/connection.ts'
+import type { ClientTls } from '#lib/http/dial.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { Backend } from './backend.ts'

@@ -3,9 +3,10 @@
  * one that shares almost everything with the last, so a picture of the past is just an older tree, and a fork of the
  * whole store is a copy of a few references.
  */
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { deserialize, serialize } from 'node:v8'
 
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
@@ -197,7 +198,8 @@ class MemoryStore implements MemoryBackend {
     const { revision, tree } = this.#latest
     const items: KeyValue[] = []
     tree.scan('', '\u{10ffff}', (item) => void items.push(item))
-    await writeWhole(file, serialize({ format: SNAPSHOT_FORMAT, revision, items, leases: [...this.#leases.entries()] }))
+    const state = { format: SNAPSHOT_FORMAT, revision, items, leases: [...this.#leases.entries()] }
+    await writeFileAtomically(file, serialize(state), { mode: 0o600 })
     return revision
   }
 
@@ -335,20 +337,6 @@ export async function openMemorySnapshot(file: string, options: MemoryOptions): 
     leases,
     valueBytes: items.reduce((sum, { value }) => sum + value.length, 0),
   })
-}
-
-/** Whole or not at all, readable by the owner only, durable when this resolves. */
-async function writeWhole(file: string, bytes: Uint8Array): Promise<void> {
-  const part = `${file}.part`
-  await rm(part, { force: true })
-  const handle = await open(part, 'wx', 0o600)
-  try {
-    await handle.writeFile(bytes)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(part, file)
 }
 
 function closedError(): StorageError {

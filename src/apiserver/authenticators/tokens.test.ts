@@ -31,6 +31,9 @@ describe('static tokens', () => {
     assert.deepEqual(await user('secret1'), { name: 'late', uid: '1', groups: [], extra: {} })
     assert.deepEqual((await user('secret2'))?.name, 'joe')
     assert.deepEqual(await user('secret3'), { name: 'a "b"', uid: '10', groups: ['solo'], extra: {} })
+    // As Go reads it: lines may end inside of quotes, and a space is part of the value.
+    const odd = createStaticTokenAuthenticator('t, jane,7,"dev,\nops"\n', { apiAudiences })
+    assert.deepEqual((await odd('t', []))?.user, { name: ' jane', uid: '7', groups: ['dev', '\nops'], extra: {} })
     for (const token of ['', 'secret', 'secret11', '__proto__']) assert.equal(await user(token), undefined)
   })
 
@@ -44,7 +47,9 @@ describe('static tokens', () => {
       () => createStaticTokenAuthenticator('a,b', { apiAudiences }),
       /at least 3 columns.*found 2 in line 1/,
     )
-    assert.throws(() => createStaticTokenAuthenticator('a,b,"c', { apiAudiences }), /stray quote in line 1/)
+    const broken = 't,u,i\n\na,b,"c'
+    const said = { message: 'parse error on line 3, column 7: extraneous or missing " in quoted-field' }
+    assert.throws(() => createStaticTokenAuthenticator(broken, { apiAudiences }), said)
   })
 })
 

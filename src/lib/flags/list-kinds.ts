@@ -1,7 +1,7 @@
 /** Kinds of flag value made of several parts: lists, maps, addresses and lists of addresses. */
 import { formatCidr, formatIp, parseCidr, parseIp } from '../cidr.ts'
+import { readRecord, writeRecord } from '../csv.ts'
 import { goQuote } from '../go-text.ts'
-import { readRecord, writeRecord } from './csv.ts'
 import type { Kind } from './kinds.ts'
 
 /** Comma-separated strings, quoted as in CSV; given again it appends. */

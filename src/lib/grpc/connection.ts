@@ -4,28 +4,17 @@
  */
 import type { ClientHttp2Session } from 'node:http2'
 import { connect as connectHttp2 } from 'node:http2'
-import type { Socket } from 'node:net'
-import { connect as connectNet, isIP } from 'node:net'
-import { connect as connectTls } from 'node:tls'
 
 import { onAbort } from '../abort.ts'
 import type { Backoff, BackoffPolicy } from '../backoff.ts'
 import { createBackoff } from '../backoff.ts'
 import type { Clock, Timer } from '../clock.ts'
+import { type ClientTls, openSocket, type Origin } from '../http/dial.ts'
 import type { KeepAlive } from '../http/keepalive.ts'
 import { keepAlive } from '../http/keepalive.ts'
 import type { Random } from '../random.ts'
 import type { Ending } from './ending.ts'
 import { GrpcError } from './status.ts'
-
-/** Credentials for TLS; the server is verified against `ca`, or against the public roots when it is absent. */
-export interface ClientTls {
-  readonly ca?: string
-  readonly certificate?: string
-  readonly key?: string
-  /** Name to expect in the server's certificate, when it is not the host's. */
-  readonly serverName?: string
-}
 
 export type GrpcTarget =
   | { readonly path: string }
@@ -207,33 +196,20 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function openSocket(target: GrpcTarget): Socket {
-  if ('path' in target) return connectNet({ path: target.path })
+function originOf(target: GrpcTarget): Origin {
+  if ('path' in target) return { isSecure: false, host: 'localhost', port: 0, socketPath: target.path }
   const { host, port, tls } = target
-  if (tls === undefined) return connectNet({ host, port, noDelay: true })
-  const serverName = tls.serverName ?? host
-  const socket = connectTls({
-    host,
-    port,
-    ALPNProtocols: ['h2'],
-    minVersion: 'TLSv1.2',
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.certificate === undefined ? {} : { cert: tls.certificate }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    // Addresses are not allowed as SNI; the certificate is checked against the host all the same.
-    ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-  })
-  socket.setNoDelay(true)
-  return socket
+  return { isSecure: tls !== undefined, host, port }
 }
 
 /** A session whose server has answered with its settings, so that it is known to speak HTTP/2. */
 function openSession(target: GrpcTarget, options: ConnectionOptions, signal: AbortSignal): Promise<ClientHttp2Session> {
   return new Promise((resolve, reject) => {
-    const socket = openSocket(target)
-    const isTls = 'tls' in target && target.tls !== undefined
+    const origin = originOf(target)
+    const tls = 'tls' in target ? (target.tls ?? {}) : {}
+    const socket = openSocket(origin, { tls, alpn: ['h2'] })
     const authority = 'path' in target ? 'localhost' : hostPort(target)
-    const session = connectHttp2(`${isTls ? 'https' : 'http'}://${authority}`, {
+    const session = connectHttp2(`${origin.isSecure ? 'https' : 'http'}://${authority}`, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
       maxSessionMemory: 64,

@@ -53,7 +53,7 @@ export interface DialOptions {
 /** A connected socket, after its TLS handshake. Rejects with `HttpError`. */
 export function dial(origin: Origin, options: DialOptions): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = open(origin, options)
+    const socket = openSocket(origin, options)
     const fail = (code: HttpErrorCode, reason: string, cause?: unknown): void => {
       finish()
       socket.destroy()
@@ -82,7 +82,11 @@ export function dial(origin: Origin, options: DialOptions): Promise<Socket> {
   })
 }
 
-function open({ isSecure, host, port, socketPath }: Origin, { tls, alpn }: DialOptions): Socket {
+/** A socket that is connecting, to be listened to by the caller. */
+export function openSocket(
+  { isSecure, host, port, socketPath }: Origin,
+  { tls, alpn }: Pick<DialOptions, 'tls' | 'alpn'>,
+): Socket {
   const where = socketPath === undefined ? { host, port } : { path: socketPath }
   if (!isSecure) return connectNet({ ...where, noDelay: true, keepAlive: true })
   const serverName = tls.serverName ?? host

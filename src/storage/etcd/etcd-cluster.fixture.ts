@@ -11,7 +11,7 @@ import { join } from 'node:path'
 
 import { realClock, sleep } from '#lib/clock.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
-import type { ClientTls } from '#lib/grpc/connection.ts'
+import type { ClientTls } from '#lib/http/dial.ts'
 import { secureRandom } from '#lib/random.ts'
 
 import { STATUS_OF_MEMBER, type StatusResponse } from './messages.ts'

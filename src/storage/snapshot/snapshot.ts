@@ -5,8 +5,10 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 
 import { StorageError, type Revision } from '../backend.ts'
 import { openBackend, type OpenBackendOptions } from '../index.ts'
@@ -66,7 +68,9 @@ export async function saveSnapshot(
   signal?.throwIfAborted()
   const { size: sizeBytes } = await stat(file)
   const description = { name, store, revision, sizeBytes, createdAt, sha256: await digestOf(file) } as const
-  await writeDurably(`${file}${DESCRIPTION_ENDING}`, `${JSON.stringify(description, undefined, 2)}\n`)
+  await writeFileAtomically(`${file}${DESCRIPTION_ENDING}`, `${JSON.stringify(description, undefined, 2)}\n`, {
+    mode: 0o600,
+  })
   return { ...description, file }
 }
 
@@ -160,22 +164,6 @@ async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
   return hash.digest('hex')
-}
-
-/** Whole or not at all, readable by the owner only. */
-async function writeDurably(file: string, text: string): Promise<void> {
-  const part = `${file}.part`
-  await rm(part, { force: true })
-  const handle = await open(part, 'wx', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(part, file)
-  const { flushFolder } = await import('../sqlite/durable-file.ts')
-  flushFolder(dirname(file))
 }
 
 function compare(a: string, b: string): number {

@@ -1,12 +1,27 @@
-/** One record of comma-separated values, by the rules and with the error texts of Go's encoding/csv. */
+/** Records of comma-separated values, by the rules and with the error texts of Go's encoding/csv. */
 
 /** The fields of the first record in `text`, blank lines skipped. Throws on stray quotes and when there is no record. */
 export function readRecord(text: string): string[] {
+  for (const { fields } of readRecords(text)) return fields
+  throw new Error('EOF')
+}
+
+export interface CsvRecord {
+  /** That it begins in, from 1. */
+  readonly line: number
+  readonly fields: string[]
+}
+
+/** Every record in `text`, blank lines skipped, as they are asked for. Throws on stray quotes. */
+export function* readRecords(text: string): Generator<CsvRecord> {
   const reader = new RecordReader(text)
-  const fields: string[] = []
-  do fields.push(reader.field())
-  while (reader.more)
-  return fields
+  while (reader.begin()) {
+    const { line } = reader
+    const fields: string[] = []
+    do fields.push(reader.field())
+    while (reader.more)
+    yield { line, fields }
+  }
 }
 
 /** `fields` as one record, quoted only where reading it back needs that. */
@@ -20,9 +35,10 @@ function needsQuotes(field: string): boolean {
 
 class RecordReader {
   readonly #lines: string[]
-  readonly #firstLine: number
   readonly #endsInNewline: boolean
-  #line: number
+  /** That the record at hand begins in. */
+  #firstLine = -1
+  #line = -1
   /** Offset of the next unread character in the current line. */
   #at = 0
   /** Whether a comma was read last, so another field follows, perhaps an empty one. */
@@ -32,9 +48,19 @@ class RecordReader {
     const lines = text.replaceAll('\r\n', '\n').replace(/\r$/, '').split('\n')
     this.#endsInNewline = lines.at(-1) === ''
     this.#lines = this.#endsInNewline ? lines.slice(0, -1) : lines
-    this.#firstLine = lines.findIndex((line) => line !== '')
-    if (this.#firstLine < 0) throw new Error('EOF')
-    this.#line = this.#firstLine
+  }
+
+  /** Goes on to the next record; false when there is none. */
+  begin(): boolean {
+    do this.#line++
+    while (this.#lines[this.#line] === '')
+    this.#firstLine = this.#line
+    this.#at = 0
+    return this.#line < this.#lines.length
+  }
+
+  get line(): number {
+    return this.#firstLine + 1
   }
 
   field(): string {
