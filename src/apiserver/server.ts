@@ -121,6 +121,7 @@ async function answerTo(
     const limitMs = timeLimitOf(context, request)
     const known = identify(options, exchange, { path: request.path, meter })
     let user = known instanceof Promise ? await known : known
+    if (user.warnings !== undefined) context.warnings.push(...user.warnings)
     const audit = context.audit === undefined ? undefined : await received(context.audit, user, meter)
     if (options.impersonate !== undefined) {
       user = await options.impersonate(user, info, exchange, audit?.impersonated)

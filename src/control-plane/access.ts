@@ -9,6 +9,7 @@ import { createNodeAuthorizer } from '#apiserver/authorizers/node/node.ts'
 import { followRbac } from '#apiserver/authorizers/rbac/follow-rbac.ts'
 import { RbacIndex } from '#apiserver/authorizers/rbac/rbac.ts'
 import { nodeRules } from '#apiserver/bootstrap/roles.ts'
+import { createUseMarker } from '#apiserver/bootstrap/token-use.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 
 import type { LoadedAuthentication } from './authentication.ts'
@@ -50,5 +51,9 @@ export function openAuthenticator(
 ): Authenticator {
   const objects = createLiveObjects(registry)
   const onRefusal = (why: string): void => log.v(2)?.info('Unable to authenticate the request', { err: why })
-  return createAuthenticator({ ...authenticatorsFor({ clock, objects, apiAudiences, ...authentication }), onRefusal })
+  const markUse = createUseMarker(registry, (error) =>
+    log.error(error, 'The use of a token from a secret was not noted'),
+  )
+  const parts = authenticatorsFor({ clock, objects, apiAudiences, markUse, ...authentication })
+  return createAuthenticator({ ...parts, onRefusal })
 }

@@ -37,6 +37,8 @@ export interface AuthenticatorSettings {
   readonly staticTokens?: string
   /** `--service-account-*`. */
   readonly serviceAccounts?: Settings<ServiceAccountTokenOptions>
+  /** Notes on secrets when the tokens in them are used. */
+  readonly markUse?: ServiceAccountTokenOptions['markUse']
   /** `--enable-bootstrap-token-auth`. */
   readonly bootstrapTokens?: boolean
   /** `--oidc-*`. */
@@ -71,7 +73,7 @@ export function authenticatorsFor(settings: AuthenticatorSettings): Authenticato
     ]),
     tokens: known([
       staticTokens === undefined ? undefined : createStaticTokenAuthenticator(staticTokens, given),
-      serviceAccounts && createServiceAccountAuthenticator({ ...given, ...serviceAccounts }),
+      serviceAccounts && createServiceAccountAuthenticator({ ...given, markUse: settings.markUse, ...serviceAccounts }),
       bootstrapTokens === true ? createBootstrapTokenAuthenticator(given) : undefined,
       oidc && createOidcAuthenticator({ ...given, ...oidc }),
       jwt && followIssuers(jwt, (issuer) => createOidcAuthenticator({ ...given, ...issuer })),

@@ -43,8 +43,8 @@ export interface Subject {
   readonly tokenId: string
   /** In the order in which they are looked up. */
   readonly bonds: readonly Bond[]
-  /** The secret that a token of the old kind is kept in. */
-  readonly legacySecret?: string
+  /** Of a token of the old kind, kept in a secret: its bonds, where they are looked up, are secret and account. */
+  readonly isLegacy: boolean
 }
 
 /** Throws CredentialError for claims that are incomplete. */
@@ -88,6 +88,7 @@ function boundSubject(claims: Claims): Subject {
   // For a pod's token the node is only information: it goes when the pod goes.
   const boundNode = pod === undefined ? node : undefined
   return {
+    isLegacy: false,
     namespace,
     name,
     uid,
@@ -117,7 +118,7 @@ function legacySubject(claims: Claims, token: string, lookup: boolean): Subject 
     whenOther: () => 'Token has been invalidated',
     whenDeleted: 'Token has been invalidated',
     diesAtOnce: true,
-    check: (object) => findSecretProblem(object, token, { namespace, name }),
+    check: (object) => findSecretProblem(object, token),
   }
   const owner: Bond = {
     kind: ServiceAccounts,
@@ -129,22 +130,13 @@ function legacySubject(claims: Claims, token: string, lookup: boolean): Subject 
     whenDeleted: `ServiceAccount ${namespace}/${name} has been deleted`,
     diesAtOnce: true,
   }
-  return { namespace, name, uid, tokenId: '', bonds: lookup ? [kept, owner] : [], legacySecret: secret }
+  return { namespace, name, uid, tokenId: '', bonds: lookup ? [kept, owner] : [], isLegacy: true }
 }
 
-const INVALID_SINCE = 'kubernetes.io/legacy-token-invalid-since'
-
-function findSecretProblem(
-  { metadata, data }: Secret,
-  token: string,
-  account: { readonly namespace: string; readonly name: string },
-): string | undefined {
+function findSecretProblem({ data }: Secret, token: string): string | undefined {
   const [copy, given] = [Buffer.from(data?.['token'] ?? '', 'base64'), Buffer.from(token)]
-  if (copy.length !== given.length || !timingSafeEqual(copy, given)) return "Token does not match server's copy"
-  if ((metadata.labels?.[INVALID_SINCE] ?? '') === '') return undefined
-  const where = `the token in secret ${metadata.namespace}/${metadata.name} for service account ${account.namespace}/${account.name}`
-  const advice = 'Use tokens from the TokenRequest API or manually created secret-based tokens'
-  return `${where} has been marked invalid. ${advice}, or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`
+  const isSame = copy.length === given.length && timingSafeEqual(copy, given)
+  return isSame ? undefined : "Token does not match server's copy"
 }
 
 function need(claims: Claims, claim: string, what: string): string {

@@ -22,6 +22,8 @@ export interface User {
   readonly extra: Readonly<Record<string, readonly string[]>>
   /** What the audit log is to be told of the credentials, by the names of its annotations. */
   readonly notes?: Readonly<Record<string, string>>
+  /** What the client is to be told of them. */
+  readonly warnings?: readonly string[]
 }
 
 /** Reads other objects, at the newest state; for rules that depend on more than the object at hand. */
