@@ -235,19 +235,20 @@ describe('what objects may say', () => {
   })
 
   it('CVE-2021-25740: the roles of users write no endpoints, old or new', async () => {
+    const own = await wire.namespace()
     // What `edit` and `admin` are made of.
     const parts = ['view', 'edit', 'admin'].map((role) => `system:aggregate-to-${role}`)
     for (const name of parts) {
-      await wire.must('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}/rolebindings`, {
+      await wire.must('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${own}/rolebindings`, {
         metadata: { name: `all-${name}` },
         subjects: [{ kind: 'User', name: 'jane', apiGroup: 'rbac.authorization.k8s.io' }],
         roleRef: { kind: 'ClusterRole', name, apiGroup: 'rbac.authorization.k8s.io' },
       })
     }
-    const discovery = `/apis/discovery.k8s.io/v1/namespaces/${ns}`
+    const discovery = `/apis/discovery.k8s.io/v1/namespaces/${own}`
     const slice = { metadata: { name: 'own' }, addressType: 'IPv4', endpoints: [], ports: [] }
     for (const [path, body] of [
-      [`${core}/endpoints`, { metadata: { name: 'own' } }],
+      [`/api/v1/namespaces/${own}/endpoints`, { metadata: { name: 'own' } }],
       [`${discovery}/endpointslices`, slice],
     ] as const) {
       await wire.must('POST', path, body)
@@ -264,7 +265,10 @@ describe('what objects may say', () => {
       }
     }
     // What these roles are for does work, so that the refusals above say something.
-    assert.equal((await asJane('POST', `${core}/configmaps`, { metadata: { name: 'janes' } })).status, 201)
+    assert.equal(
+      (await asJane('POST', `/api/v1/namespaces/${own}/configmaps`, { metadata: { name: 'janes' } })).status,
+      201,
+    )
   })
 
   it('CVE-2021-25737: endpoints do not lead to this machine or this link', async () => {
