@@ -9,9 +9,13 @@
  *   `unavailable` may or may not have happened; the caller must read to know.
  * - Reads are linearizable: a read sees every commit acknowledged before it began, and nothing that is not durable.
  * - A range is one consistent picture at one revision, also when it is read in several pages.
+ * - A fork is a store of its own: neither sees what the other does.
  * - Watch events come in order of revision, each exactly once, without a gap, a revision never split over two batches;
  *   or the watch ends with an error that says why.
  */
+
+import type { Clock } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
 
 /** A point in the store's history. 0 means "before everything" and is the revision of an empty store. */
 export type Revision = number
@@ -118,6 +122,16 @@ export interface BackendHealth {
   readonly compactedRevision: Revision
 }
 
+export interface ForkOptions {
+  /** The state at this revision instead of the latest: fails with `compacted` or `future-revision`. */
+  readonly revision?: Revision
+  /** Where a sqlite store is to have its fork: a file that is not there yet. All other forks are in memory. */
+  readonly file?: string
+  /** The fork's own, for one that is to live in another time; else those of the store. */
+  readonly clock?: Clock
+  readonly random?: Random
+}
+
 /** Every call that takes a signal rejects with the signal's reason when it is aborted; a commit may have happened. */
 export interface Backend {
   /** `memory`, `sqlite` or `etcd`. */
@@ -155,6 +169,12 @@ export interface Backend {
   health(signal?: AbortSignal): Promise<BackendHealth>
   /** Writes a consistent copy of the whole store to `file` while traffic goes on; returns the revision it holds. */
   snapshot(file: string, signal?: AbortSignal): Promise<Revision>
+  /**
+   * A new store with the state of this one, at the same revision: its commits take the revisions after it, and watches
+   * go on from there. What was before may be readable or compacted. Leases that live begin anew in it; keys whose lease
+   * has ended since `revision` stay.
+   */
+  fork(options?: ForkOptions): Promise<Backend>
   /** Commits in flight are finished first. Afterwards every call fails with `closed`. */
   close(): Promise<void>
 }

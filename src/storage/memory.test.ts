@@ -6,7 +6,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { backendSuite } from './backend.suite.ts'
 import { prefixEnd, StorageError, type Backend } from './backend.ts'
-import { createMemoryBackend, openMemorySnapshot, type MemoryBackend } from './memory.ts'
+import { createMemoryBackend, openMemorySnapshot } from './memory.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
@@ -28,7 +28,7 @@ async function texts(backend: Backend): Promise<string[]> {
 }
 
 describe('memory backend', () => {
-  const create = (historyMs?: number): { backend: MemoryBackend; clock: ReturnType<typeof createVirtualClock> } => {
+  const create = (historyMs?: number): { backend: Backend; clock: ReturnType<typeof createVirtualClock> } => {
     const clock = createVirtualClock()
     const random = createSeededRandom(1)
     return { clock, backend: createMemoryBackend({ clock, random, ...(historyMs && { historyMs }) }) }
@@ -53,11 +53,11 @@ describe('memory backend', () => {
   })
 
   it('forks into stores that go their own ways, with history and leases', async () => {
-    const { backend, clock } = create()
+    const { backend } = create()
     const lease = await backend.grantLease(1000)
     const { revision } = await backend.commit([{ key: 'a', value: bytes('1') }])
     await backend.commit([{ key: 'b', value: bytes('1'), lease }])
-    const fork = backend.fork({ clock, random: createSeededRandom(2) })
+    const fork = await backend.fork({ random: createSeededRandom(2) })
     await backend.commit([{ key: 'a', value: bytes('mine') }])
     await fork.commit([{ key: 'c', value: bytes('theirs') }])
     assert.deepEqual(await texts(backend), ['a=mine', 'b=1'])

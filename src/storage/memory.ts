@@ -16,6 +16,7 @@ import {
   type Backend,
   type BackendHealth,
   type CommitResult,
+  type ForkOptions,
   type KeyValue,
   type LeaseId,
   type RangeOptions,
@@ -39,17 +40,13 @@ export interface MemoryOptions {
   readonly progressEveryMs?: number
 }
 
-export interface MemoryBackend extends Backend {
-  /** An independent store with the same content, history and leases (begun anew); takes no time, whatever the size. */
-  fork(options: MemoryOptions): MemoryBackend
-}
-
 /** The store as it was from `revision` on until the next picture. */
 interface Picture {
   readonly revision: Revision
   readonly tree: OrderedTree<KeyValue>
   /** The changes that made it out of the one before. */
   readonly events: readonly StorageEvent[]
+  readonly valueBytes: number
 }
 
 interface Content {
@@ -59,26 +56,32 @@ interface Content {
   /** The oldest revision whose changes are known: a watch can start here. */
   readonly eventsFrom: Revision
   readonly leases: readonly (readonly [LeaseId, number])[]
-  readonly valueBytes: number
 }
 
-const NOTHING: Content = {
-  pictures: [{ revision: 0, tree: OrderedTree.empty(), events: [] }],
-  compactedRevision: 0,
-  eventsFrom: 1,
-  leases: [],
-  valueBytes: 0,
+export interface MemoryState {
+  readonly revision: Revision
+  /** In order of key. */
+  readonly items: readonly KeyValue[]
+  /** Each with its time to live, which begins anew. */
+  readonly leases: readonly (readonly [LeaseId, number])[]
 }
 
-export function createMemoryBackend(options: MemoryOptions): MemoryBackend {
-  return new MemoryStore(options, NOTHING)
+const NOTHING: MemoryState = { revision: 0, items: [], leases: [] }
+
+/** A store with this state and no history. */
+export function createMemoryBackend(options: MemoryOptions, state: MemoryState = NOTHING): Backend {
+  const { revision, items, leases } = state
+  const tree = OrderedTree.fromSorted(items, ({ key }) => key)
+  const valueBytes = items.reduce((sum, { value }) => sum + value.length, 0)
+  const pictures = [{ revision, tree, events: [], valueBytes }]
+  return new MemoryStore(options, { pictures, compactedRevision: revision, eventsFrom: revision + 1, leases })
 }
 
 const NO_VALUE = new Uint8Array()
 
-class MemoryStore implements MemoryBackend {
+class MemoryStore implements Backend {
   readonly name = 'memory'
-  readonly #random: Random
+  readonly #options: MemoryOptions
   readonly #feed: EventFeed
   readonly #leases: LeaseTimers
   readonly #keysOfLease = new Map<LeaseId, Set<string>>()
@@ -86,14 +89,13 @@ class MemoryStore implements MemoryBackend {
   #pictures: Picture[]
   #compacted: Revision
   #eventsFrom: Revision
-  #valueBytes: number
   #closed = false
 
-  constructor({ clock, random, historyMs = HISTORY_WINDOW_MS, progressEveryMs }: MemoryOptions, content: Content) {
-    this.#random = random
+  constructor(options: MemoryOptions, content: Content) {
+    const { clock, historyMs = HISTORY_WINDOW_MS, progressEveryMs } = options
+    this.#options = options
     this.#pictures = [...content.pictures]
     this.#compacted = content.compactedRevision
-    this.#valueBytes = content.valueBytes
     this.#eventsFrom = content.eventsFrom
     this.#feed = new EventFeed({
       clock,
@@ -107,7 +109,9 @@ class MemoryStore implements MemoryBackend {
     for (const { revision, events } of this.#pictures) this.#feed.publish({ revision, events })
     this.#leases = new LeaseTimers(clock, (lease) => this.#endLease(lease))
     for (const [lease, ttlMs] of content.leases) this.#addLease(lease, ttlMs)
-    this.#latest.tree.scan('', '\u{10ffff}', (item) => this.#attach(item.lease, item.key))
+    if (content.leases.length > 0) {
+      this.#latest.tree.scan('', '\u{10ffff}', (item) => this.#attach(item.lease, item.key))
+    }
     if (historyMs < Infinity) {
       const compact = (revision: Revision): void => this.#compact(revision)
       this.#compaction = createAutoCompaction({
@@ -165,7 +169,7 @@ class MemoryStore implements MemoryBackend {
   async grantLease(ttlMs: number): Promise<LeaseId> {
     this.#check()
     checkTtl(ttlMs)
-    const lease = this.#leases.draw(this.#random)
+    const lease = this.#leases.draw(this.#options.random)
     this.#addLease(lease, ttlMs)
     return lease
   }
@@ -186,8 +190,8 @@ class MemoryStore implements MemoryBackend {
     return {
       ok: true,
       message: '',
-      sizeBytes: this.#valueBytes,
-      sizeInUseBytes: this.#valueBytes,
+      sizeBytes: this.#latest.valueBytes,
+      sizeInUseBytes: this.#latest.valueBytes,
       revision: this.#latest.revision,
       compactedRevision: this.#compacted,
     }
@@ -211,15 +215,20 @@ class MemoryStore implements MemoryBackend {
     this.#feed.close(closedError())
   }
 
-  fork(options: MemoryOptions): MemoryBackend {
+  async fork({ revision = this.#latest.revision, ...options }: ForkOptions = {}): Promise<Backend> {
     this.#check()
-    return new MemoryStore(options, {
-      pictures: this.#pictures,
-      compactedRevision: this.#compacted,
-      eventsFrom: this.#eventsFrom,
-      leases: [...this.#leases.entries()],
-      valueBytes: this.#valueBytes,
-    })
+    const last = this.#pictureAt(revision)
+    const before = this.#pictures.slice(0, this.#pictureIndex(revision) + 1)
+    return new MemoryStore(
+      { ...this.#options, ...options },
+      {
+        // A revision that changed nothing is one all the same.
+        pictures: before.at(-1)?.revision === revision ? before : [...before, { ...last, events: [] }],
+        compactedRevision: this.#compacted,
+        eventsFrom: this.#eventsFrom,
+        leases: [...this.#leases.entries()],
+      },
+    )
   }
 
   #check(signal?: AbortSignal): void {
@@ -231,7 +240,7 @@ class MemoryStore implements MemoryBackend {
   #apply(writes: readonly Write[]): Revision {
     const latest = this.#latest
     const revision = latest.revision + 1
-    let { tree } = latest
+    let { tree, valueBytes } = latest
     const events: StorageEvent[] = []
     for (const write of writes) {
       const previous = tree.get(write.key)
@@ -239,7 +248,7 @@ class MemoryStore implements MemoryBackend {
       const event = makeEvent(write, revision, previous)
       events.push(event)
       this.#detach(previous)
-      this.#valueBytes -= previous?.value.length ?? 0
+      valueBytes -= previous?.value.length ?? 0
       if (event.type === 'delete') {
         tree = tree.delete(write.key)
         continue
@@ -247,10 +256,10 @@ class MemoryStore implements MemoryBackend {
       const { key, value, createRevision, modRevision, lease } = event
       tree = tree.set(key, { key, value, createRevision, modRevision, lease })
       this.#attach(lease, key)
-      this.#valueBytes += value.length
+      valueBytes += value.length
     }
     if (events.length === 0) return latest.revision
-    this.#pictures.push({ revision, tree, events })
+    this.#pictures.push({ revision, tree, events, valueBytes })
     this.#feed.publish({ revision, events })
     return revision
   }
@@ -316,27 +325,13 @@ function makeEvent(write: Write, revision: Revision, previous: KeyValue | undefi
 
 const SNAPSHOT_FORMAT = 'hyperkube-memory-1'
 
-interface Snapshot {
-  readonly format: string
-  readonly revision: Revision
-  readonly items: readonly KeyValue[]
-  readonly leases: readonly (readonly [LeaseId, number])[]
-}
-
 /** A store with the content of a snapshot that a memory backend wrote, and no history. */
-export async function openMemorySnapshot(file: string, options: MemoryOptions): Promise<MemoryBackend> {
-  const snapshot = deserialize(await readFile(file)) as Snapshot
+export async function openMemorySnapshot(file: string, options: MemoryOptions): Promise<Backend> {
+  const snapshot = deserialize(await readFile(file)) as MemoryState & { readonly format: string }
   if (snapshot.format !== SNAPSHOT_FORMAT) {
     throw new StorageError('corrupt', `"${file}" is not a snapshot of a memory store`)
   }
-  const { revision, items, leases } = snapshot
-  return new MemoryStore(options, {
-    pictures: [{ revision, tree: OrderedTree.fromSorted(items, ({ key }) => key), events: [] }],
-    compactedRevision: revision,
-    eventsFrom: revision + 1,
-    leases,
-    valueBytes: items.reduce((sum, { value }) => sum + value.length, 0),
-  })
+  return createMemoryBackend(options, snapshot)
 }
 
 function closedError(): StorageError {

@@ -8,10 +8,12 @@ import type { Random } from '#lib/random.ts'
 
 import { createAutoCompaction, HISTORY_WINDOW_MS } from './auto-compaction.ts'
 import {
+  prefixEnd,
   StorageError,
   type Backend,
   type BackendHealth,
   type CommitResult,
+  type ForkOptions,
   type KeyValue,
   type LeaseId,
   type RangeOptions,
@@ -24,6 +26,7 @@ import {
 } from './backend.ts'
 import { EventFeed, type HistoryRequest } from './event-feed.ts'
 import { checkTtl, LeaseTimers } from './leases.ts'
+import { createMemoryBackend } from './memory.ts'
 import { packWrites, unpackItem, type Part, type Result, type StoreState } from './sqlite/messages.ts'
 import { unpackEvents, unpackRange } from './sqlite/read-calls.ts'
 import { createScrub } from './sqlite/scrub.ts'
@@ -64,7 +67,7 @@ class SqliteStore implements Backend {
   readonly name = 'sqlite'
   readonly #threads: Threads
   readonly #clock: Clock
-  readonly #random: Random
+  readonly #options: SqliteOptions
   readonly #feed: EventFeed
   readonly #leases: LeaseTimers
   readonly #timers = new Set<Timer>()
@@ -79,7 +82,7 @@ class SqliteStore implements Backend {
     const { clock, historyMs = HISTORY_WINDOW_MS, progressEveryMs } = options
     this.#threads = threads
     this.#clock = clock
-    this.#random = options.random
+    this.#options = options
     this.#compacted = state.compactedRevision
     this.#shown = state.revision
     this.#feed = new EventFeed({
@@ -143,7 +146,7 @@ class SqliteStore implements Backend {
   async grantLease(ttlMs: number): Promise<LeaseId> {
     this.#check()
     checkTtl(ttlMs)
-    const lease = this.#leases.draw(this.#random)
+    const lease = this.#leases.draw(this.#options.random)
     await this.#threads.writes.submit(['grant', lease, Math.ceil(ttlMs)], () => this.#leases.add(lease, ttlMs))
     return lease
   }
@@ -179,6 +182,18 @@ class SqliteStore implements Backend {
   async snapshot(file: string, signal?: AbortSignal): Promise<Revision> {
     this.#check(signal)
     return this.#threads.reads.call('snapshot', file, { signal })
+  }
+
+  async fork({ revision, file, ...own }: ForkOptions = {}): Promise<Backend> {
+    this.#check()
+    const options = { ...this.#options, ...own }
+    if (file !== undefined) {
+      await this.#threads.reads.call('fork', { target: file, revision })
+      return openSqliteBackend(file, options)
+    }
+    const leases = [...this.#leases.entries()]
+    const state = await this.range({ start: '', end: prefixEnd(''), ...(revision !== undefined && { revision }) })
+    return createMemoryBackend(options, { ...state, leases })
   }
 
   close(): Promise<void> {

@@ -88,6 +88,7 @@ function bound(backend: Backend): Backend {
     revokeLease: (lease) => backend.revokeLease(lease),
     health: (signal) => backend.health(signal),
     snapshot: (file, signal) => backend.snapshot(file, signal),
+    fork: (options) => backend.fork(options),
     close: () => backend.close(),
   }
 }

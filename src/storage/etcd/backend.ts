@@ -4,10 +4,12 @@ import type { Random } from '#lib/random.ts'
 
 import { createAutoCompaction, HISTORY_WINDOW_MS } from '../auto-compaction.ts'
 import {
+  prefixEnd,
   StorageError,
   type Backend,
   type BackendHealth,
   type CommitResult,
+  type ForkOptions,
   type LeaseId,
   type RangeOptions,
   type RangeResult,
@@ -18,6 +20,7 @@ import {
 } from '../backend.ts'
 import { compactedError } from '../event-feed.ts'
 import { checkTtl, leaseNotFound } from '../leases.ts'
+import { createMemoryBackend } from '../memory.ts'
 import { checkWrites } from '../write-check.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { EtcdClient, type EtcdClientOptions } from './client.ts'
@@ -26,6 +29,7 @@ import {
   LEASE_GRANT,
   LEASE_KEEP_ALIVE,
   LEASE_REVOKE,
+  LEASE_TIME_TO_LIVE,
   RANGE,
   TXN,
   type StatusResponse,
@@ -197,6 +201,14 @@ export class EtcdBackend implements Backend {
     return this.#call(saveSnapshot(this.#client, file, signal))
   }
 
+  async fork({ revision, clock = this.#clock, random = this.#random }: ForkOptions = {}): Promise<Backend> {
+    const all = { start: '', end: prefixEnd('') }
+    const state = await this.range({ ...all, ...(revision !== undefined && { revision }) })
+    const leases = await Promise.all([...new Set(state.items.map(({ lease }) => lease))].map((id) => this.#ttlOf(id)))
+    const living = leases.filter(([, ttlMs]) => ttlMs > 0)
+    return createMemoryBackend({ clock, random }, { ...state, leases: living })
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -207,6 +219,13 @@ export class EtcdBackend implements Backend {
     await Promise.allSettled(this.#commits)
     this.#watcher.close(closedError())
     this.#client.close()
+  }
+
+  /** With 0 for one that has ended. */
+  async #ttlOf(id: LeaseId): Promise<readonly [LeaseId, ttlMs: number]> {
+    if (id === 0) return [id, 0]
+    const times = await this.#call(this.#client.call(LEASE_TIME_TO_LIVE, { id }, { kind: 'read' }))
+    return [id, Number(times.ttl) > 0 ? Number(times.grantedTtl) * 1000 : 0]
   }
 
   #check(signal?: AbortSignal): void {

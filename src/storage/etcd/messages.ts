@@ -128,6 +128,13 @@ export interface SnapshotResponse {
   readonly blob: Buffer
 }
 
+/** In seconds. */
+export interface LeaseTimes {
+  /** What is left; less than 1 when the lease has ended. */
+  readonly ttl: Int64
+  readonly grantedTtl: Int64
+}
+
 export const COMPARE_TARGET = { create: 1, mod: 2 } as const
 export const EVENT_TYPE = { put: 0, delete: 1 } as const
 
@@ -242,6 +249,11 @@ export const LEASE_KEEP_ALIVE: Rpc<{ readonly id: Int64 }, Answer & { readonly t
   '/etcdserverpb.Lease/LeaseKeepAlive',
   defineMessage({ id: [1, 'int64'] }),
   defineMessage({ header: [1, header], ttl: [3, 'int64'] }),
+)
+export const LEASE_TIME_TO_LIVE: Rpc<{ readonly id: Int64 }, Answer & LeaseTimes> = defineMethod(
+  '/etcdserverpb.Lease/LeaseTimeToLive',
+  defineMessage({ id: [1, 'int64'] }),
+  defineMessage({ header: [1, header], ttl: [3, 'int64'], grantedTtl: [4, 'int64'] }),
 )
 export const STATUS_OF_MEMBER: Rpc<object, StatusResponse> = defineMethod(
   '/etcdserverpb.Maintenance/Status',

@@ -93,12 +93,18 @@ export interface HistoryCall {
   readonly through: Revision
 }
 
+export interface ForkCall {
+  readonly target: string
+  readonly revision: Revision | undefined
+}
+
 /** The methods of the reader thread: arguments and answer of each. */
 export interface ReaderMethods {
   readonly range: (call: RangeCall) => { readonly more: boolean; readonly count: number; readonly revision: Revision }
   readonly history: (call: HistoryCall) => { readonly revision: Revision }
   readonly sizes: () => { readonly sizeBytes: number; readonly sizeInUseBytes: number }
   readonly snapshot: (target: string) => Promise<Revision>
+  readonly fork: (call: ForkCall) => Promise<Revision>
   readonly checkpoint: () => void
   /** Verifies a stretch of rows from `fromId`; answers with where to go on, 0 at the end. */
   readonly verify: (fromId: number) => number

@@ -2,7 +2,7 @@
  * The reader: a second connection, which sees every commit that has been flushed and never holds the writer up. Each
  * answer comes from one read transaction: items, count and revision are one picture.
  */
-import { chmodSync, closeSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 
@@ -24,7 +24,14 @@ import {
   writeMeta,
   type Row,
 } from './layout.ts'
-import { joinBytes, type HistoryCall, type Part, type RangeCall, type ReaderMethods } from './messages.ts'
+import {
+  joinBytes,
+  type ForkCall,
+  type HistoryCall,
+  type Part,
+  type RangeCall,
+  type ReaderMethods,
+} from './messages.ts'
 
 /** A part of an answer is at most about this large, so that the main thread is never busy with one for long. */
 const PART_ITEMS = 512
@@ -96,7 +103,17 @@ export class Reader implements ReaderMethods {
     })
   }
 
-  async snapshot(target: string): Promise<Revision> {
+  snapshot(target: string): Promise<Revision> {
+    return this.#copy(target, latestRevision)
+  }
+
+  async fork({ target, revision }: ForkCall): Promise<Revision> {
+    if (existsSync(target)) throw new StorageError('unavailable', `"${target}" already exists; name another file`)
+    return this.#copy(target, (db) => (revision === undefined ? latestRevision(db) : goBack(db, revision)))
+  }
+
+  /** A whole, durable copy, in which `finish` has the last word. */
+  async #copy(target: string, finish: (db: DatabaseSync) => Revision): Promise<Revision> {
     const part = `${target}.part`
     for (const file of [part, `${part}-wal`, `${part}-shm`, `${part}-journal`]) rmSync(file, { force: true })
     closeSync(openSync(part, 'wx', 0o600))
@@ -105,7 +122,7 @@ export class Reader implements ReaderMethods {
     const source = connect(this.#file, { readOnly: true })
     try {
       await backup(source, part, { rate: 2 ** 31 - 1 })
-      const revision = finishSnapshot(part)
+      const revision = finishCopy(part, finish)
       chmodSync(part, 0o600)
       renameSync(part, target)
       flushFolder(dirname(target))
@@ -258,16 +275,29 @@ class Parts {
 }
 
 /** Makes the copy one plain, whole, durable file. */
-function finishSnapshot(file: string): Revision {
+function finishCopy(file: string, finish: (db: DatabaseSync) => Revision): Revision {
   const db = connect(file)
   try {
     const report = db.prepare('PRAGMA quick_check(1)').get() as unknown as [string]
     if (report[0] !== 'ok') throw new StorageError('corrupt', `The snapshot is damaged: ${report[0]}`)
     db.exec('PRAGMA journal_mode = DELETE')
     writeMeta(db, 'clean', 1)
-    return latestRevision(db)
+    return finish(db)
   } finally {
     db.close()
     flushFile(file)
   }
+}
+
+/** Undoes everything after `revision`. */
+function goBack(db: DatabaseSync, revision: Revision): Revision {
+  const latest = latestRevision(db)
+  if (revision > latest) throw futureRevisionError(revision, latest)
+  const compacted = readMeta(db, 'compacted')
+  if (revision < compacted) throw compactedError(revision, compacted)
+  db.exec('BEGIN IMMEDIATE')
+  db.prepare('DELETE FROM log WHERE id >= ?').run(firstId(revision + 1))
+  writeMeta(db, 'base', revision)
+  db.exec('COMMIT')
+  return revision
 }

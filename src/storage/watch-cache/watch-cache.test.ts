@@ -376,6 +376,7 @@ function wrapBackend(backend: Backend): Backend {
     revokeLease: (...args) => backend.revokeLease(...args),
     health: (...args) => backend.health(...args),
     snapshot: (...args) => backend.snapshot(...args),
+    fork: (...args) => backend.fork(...args),
     close: () => backend.close(),
   }
 }
