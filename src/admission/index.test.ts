@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { glob } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 
 import { NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { admissionFlagErrors, createAdmission, enabledPlugins, pluginNames } from './index.ts'
+import { admissionFlagErrors, createAdmission, enabledPlugins, pluginNames, PLUGINS } from './index.ts'
 import { sampleWrite } from './kit/sample-write.ts'
 
 const parts = {
@@ -43,6 +45,59 @@ describe('the admission flags', () => {
   })
 
   it('know 41 names', () => assert.equal(pluginNames.length, 41))
+})
+
+describe('the table of plugins', () => {
+  const made = PLUGINS.flatMap(([name, , source]) =>
+    typeof source === 'function' ? [{ name, plugin: source(parts) }] : [],
+  )
+
+  it('has in each row the plugin of that name, and nothing twice', () => {
+    assert.deepEqual(
+      made.map(({ plugin }) => plugin.name),
+      made.map(({ name }) => name),
+    )
+    assert.equal(new Set(pluginNames).size, PLUGINS.length)
+  })
+
+  it('has a row for each plugin there is', async () => {
+    const names = new Set(made.map(({ name }) => name))
+    const folder = new URL('.', import.meta.url)
+    const files = await Array.fromAsync(glob('**/*.ts', { cwd: folder }))
+    const texts = files
+      .filter((file) => !/\.test\.ts$|^kit\//.test(file))
+      .map((file) => readFileSync(new URL(file, folder), 'utf8'))
+    const defined = texts.flatMap((text) =>
+      [...text.matchAll(/defineAdmission\(\{\s*name: '(\w+)'/g)].map(([, name]) => name),
+    )
+    assert.ok(defined.length > 10)
+    assert.deepEqual(
+      defined.filter((name) => !names.has(name ?? '')),
+      [],
+    )
+  })
+
+  it('says of the others why there is none', () => {
+    const others = Object.groupBy(
+      PLUGINS.filter(([, , source]) => typeof source === 'string'),
+      ([, , source]) => source as string,
+    )
+    const namesOf = (rows: (typeof others)[string] = []): string[] => rows.map(([name]) => name)
+    assert.deepEqual(namesOf(others['silent']), ['AlwaysAdmit'])
+    assert.deepEqual(namesOf(others['elsewhere']), [
+      'MutatingAdmissionPolicy',
+      'MutatingAdmissionWebhook',
+      'ValidatingAdmissionPolicy',
+      'ValidatingAdmissionWebhook',
+    ])
+    assert.deepEqual(namesOf(others['missing']), [
+      'NamespaceAutoProvision',
+      'ImagePolicyWebhook',
+      'PodNodeSelector',
+      'PodTolerationRestriction',
+      'OwnerReferencesPermissionEnforcement',
+    ])
+  })
 })
 
 describe('the order of plugins', () => {

@@ -75,84 +75,92 @@ export interface AdmissionOptions extends AdmissionFlags, PluginSettings {
 export function createAdmission(options: AdmissionOptions): Admission {
   const errors = admissionFlagErrors(options)
   if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`)
-  const made = createPlugins(options)
-  const known = new Map([...made, ...(options.more ?? [])].map((plugin) => [plugin.name, plugin]))
-  const plugins = enabledPlugins(options).flatMap((name) => known.get(name) ?? [])
+  const enabled = new Set(enabledPlugins(options))
+  const plugins = PLUGINS.filter(([name]) => enabled.has(name)).flatMap(([name, , source]) =>
+    typeof source === 'function' ? source(options) : (options.more?.filter((plugin) => plugin.name === name) ?? []),
+  )
   return createChain({
     mutating: plugins.filter((plugin) => 'mutate' in plugin),
     validating: plugins.filter((plugin) => 'validate' in plugin),
   })
 }
 
-type Availability =
-  /** Asked unless it is turned off. */
-  | 'on'
-  /** Only when it is turned on. */
-  | 'off'
+type Source =
+  | ((options: AdmissionOptions) => AdmissionPlugin)
+  /** Among `more`, when there is one. */
+  | 'elsewhere'
+  /** Has nothing to say. */
+  | 'silent'
   /** Known upstream, where it is off unless turned on; not built here. */
   | 'missing'
 
-/** Upstream's names in upstream's order. NodeRestriction is on here, because nodes are not trusted by default. */
-const ORDER: readonly (readonly [name: string, availability: Availability])[] = [
-  // Has nothing to say.
-  ['AlwaysAdmit', 'off'],
-  ['NamespaceAutoProvision', 'missing'],
-  ['NamespaceLifecycle', 'on'],
-  ['NamespaceExists', 'off'],
-  ['LimitPodHardAntiAffinityTopology', 'off'],
-  ['LimitRanger', 'on'],
-  ['ServiceAccount', 'on'],
-  ['NodeRestriction', 'on'],
-  ['TaintNodesByCondition', 'on'],
-  ['AlwaysPullImages', 'off'],
-  ['ImagePolicyWebhook', 'missing'],
-  ['PodSecurity', 'on'],
-  ['PodNodeSelector', 'missing'],
-  ['Priority', 'on'],
-  ['DefaultTolerationSeconds', 'on'],
-  ['PodTolerationRestriction', 'missing'],
-  ['EventRateLimit', 'off'],
-  ['ExtendedResourceToleration', 'off'],
-  ['DefaultStorageClass', 'on'],
-  ['StorageObjectInUseProtection', 'on'],
-  ['PodGroupProtection', 'on'],
-  ['OwnerReferencesPermissionEnforcement', 'missing'],
-  ['PersistentVolumeClaimResize', 'on'],
-  ['RuntimeClass', 'on'],
-  ['CertificateApproval', 'on'],
-  ['CertificateSigning', 'on'],
-  ['ClusterTrustBundleAttest', 'on'],
-  ['CertificateSubjectRestriction', 'on'],
-  ['DefaultIngressClass', 'on'],
-  ['DenyServiceExternalIPs', 'off'],
-  ['PodTopologyLabels', 'on'],
-  ['PodGroupWorkloadExists', 'on'],
-  ['NodeDeclaredFeatureValidator', 'on'],
-  ['JobValidation', 'on'],
-  ['PodResizeValidator', 'on'],
-  ['MutatingAdmissionPolicy', 'on'],
-  ['MutatingAdmissionWebhook', 'on'],
-  ['ValidatingAdmissionPolicy', 'on'],
-  ['ValidatingAdmissionWebhook', 'on'],
-  ['ResourceQuota', 'on'],
-  ['AlwaysDeny', 'off'],
+/**
+ * Every plugin: upstream's names in upstream's order, whether it is asked unless it is turned off or only when it is
+ * turned on, and where it comes from. NodeRestriction is on here, because nodes are not trusted by default.
+ */
+export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', source: Source])[] = [
+  ['AlwaysAdmit', 'off', 'silent'],
+  ['NamespaceAutoProvision', 'off', 'missing'],
+  ['NamespaceLifecycle', 'on', () => namespaceLifecycle],
+  ['NamespaceExists', 'off', () => namespaceExists],
+  ['LimitPodHardAntiAffinityTopology', 'off', () => limitPodHardAntiAffinityTopology],
+  ['LimitRanger', 'on', createLimitRanger],
+  ['ServiceAccount', 'on', createServiceAccountPlugin],
+  ['NodeRestriction', 'on', ({ isEnabled, authorize: ask }) => createNodeRestriction({ isEnabled, ask })],
+  ['TaintNodesByCondition', 'on', () => taintNodesByCondition],
+  ['AlwaysPullImages', 'off', () => alwaysPullImages],
+  ['ImagePolicyWebhook', 'off', 'missing'],
+  ['PodSecurity', 'on', ({ podSecurity, clock }) => createPodSecurity({ ...podSecurity, clock })],
+  ['PodNodeSelector', 'off', 'missing'],
+  ['Priority', 'on', createPriority],
+  ['DefaultTolerationSeconds', 'on', ({ tolerationSeconds }) => createDefaultTolerationSeconds(tolerationSeconds)],
+  ['PodTolerationRestriction', 'off', 'missing'],
+  ['EventRateLimit', 'off', ({ clock, eventLimits = [] }) => createEventRateLimit({ clock, limits: eventLimits })],
+  ['ExtendedResourceToleration', 'off', () => extendedResourceToleration],
+  ['DefaultStorageClass', 'on', () => defaultStorageClass],
+  ['StorageObjectInUseProtection', 'on', () => storageObjectInUseProtection],
+  ['PodGroupProtection', 'on', createPodGroupProtection],
+  ['OwnerReferencesPermissionEnforcement', 'off', 'missing'],
+  ['PersistentVolumeClaimResize', 'on', () => persistentVolumeClaimResize],
+  ['RuntimeClass', 'on', () => runtimeClass],
+  ['CertificateApproval', 'on', ({ authorize }) => createCertificateApproval(authorize)],
+  ['CertificateSigning', 'on', ({ authorize }) => createCertificateSigning(authorize)],
+  [
+    'ClusterTrustBundleAttest',
+    'on',
+    ({ authorize: ask, isEnabled }) => createClusterTrustBundleAttest({ ask, isEnabled }),
+  ],
+  ['CertificateSubjectRestriction', 'on', () => certificateSubjectRestriction],
+  ['DefaultIngressClass', 'on', () => defaultIngressClass],
+  ['DenyServiceExternalIPs', 'off', () => denyServiceExternalIps],
+  ['PodTopologyLabels', 'on', createPodTopologyLabels],
+  ['PodGroupWorkloadExists', 'on', createPodGroupWorkloadExists],
+  ['NodeDeclaredFeatureValidator', 'on', createNodeDeclaredFeatureValidator],
+  ['JobValidation', 'on', createJobValidation],
+  ['PodResizeValidator', 'on', createPodResizeValidator],
+  ['MutatingAdmissionPolicy', 'on', 'elsewhere'],
+  ['MutatingAdmissionWebhook', 'on', 'elsewhere'],
+  ['ValidatingAdmissionPolicy', 'on', 'elsewhere'],
+  ['ValidatingAdmissionWebhook', 'on', 'elsewhere'],
+  ['ResourceQuota', 'on', ({ quotas: writer, ...options }) => createResourceQuota({ ...options, writer })],
+  ['AlwaysDeny', 'off', () => alwaysDeny],
 ]
 
-const availability: ReadonlyMap<string, Availability> = new Map(ORDER)
+const sources: ReadonlyMap<string, Source> = new Map(PLUGINS.map(([name, , source]) => [name, source]))
 
 /** Every name that the flags take, sorted, for their help. */
-export const pluginNames: readonly string[] = ORDER.map(([name]) => name).sort(compareText)
+export const pluginNames: readonly string[] = PLUGINS.map(([name]) => name).sort(compareText)
 
 /** What is wrong with the flags, in upstream's words where they have any. */
 export function admissionFlagErrors({ enable = [], disable = [] }: AdmissionFlags): string[] {
   const unknown = (flag: string, names: readonly string[]): string[] =>
     names
-      .filter((name) => !availability.has(name))
+      .filter((name) => !sources.has(name))
       .map((name) => `${flag}-admission-plugins plugin ${goQuote(name)} is unknown`)
   const both = [...new Set(enable)].filter((name) => disable.includes(name)).sort(compareText)
   const overlap = `[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`
   const missing = enable
-    .filter((name) => availability.get(name) === 'missing')
+    .filter((name) => sources.get(name) === 'missing')
     .map((name) => `enable-admission-plugins plugin ${goQuote(name)} is not built into this server; leave it out`)
   return [
     ...unknown('enable', enable),
@@ -164,49 +172,7 @@ export function admissionFlagErrors({ enable = [], disable = [] }: AdmissionFlag
 
 /** The names that are on, in order. */
 export function enabledPlugins({ enable = [], disable = [] }: AdmissionFlags): string[] {
-  return ORDER.filter(([name, state]) => (state === 'on' && !disable.includes(name)) || enable.includes(name)).map(
+  return PLUGINS.filter(([name, state]) => (state === 'on' && !disable.includes(name)) || enable.includes(name)).map(
     ([name]) => name,
   )
-}
-
-function createPlugins(options: AdmissionOptions): readonly AdmissionPlugin[] {
-  const { clock, random, isEnabled, authorize: ask } = options
-  return [
-    namespaceLifecycle,
-    namespaceExists,
-    limitPodHardAntiAffinityTopology,
-    createLimitRanger({ isEnabled }),
-    createServiceAccountPlugin({ clock, random }),
-    createNodeRestriction({ isEnabled, ask }),
-    taintNodesByCondition,
-    alwaysPullImages,
-    createPodSecurity({ ...options.podSecurity, clock }),
-    createPriority({ isEnabled }),
-    createDefaultTolerationSeconds(options.tolerationSeconds),
-    createEventRateLimit({ clock, limits: options.eventLimits ?? [] }),
-    extendedResourceToleration,
-    defaultStorageClass,
-    storageObjectInUseProtection,
-    createPodGroupProtection({ isEnabled }),
-    persistentVolumeClaimResize,
-    runtimeClass,
-    createCertificateApproval(ask),
-    createCertificateSigning(ask),
-    createClusterTrustBundleAttest({ ask, isEnabled }),
-    certificateSubjectRestriction,
-    defaultIngressClass,
-    denyServiceExternalIps,
-    createPodTopologyLabels({ isEnabled }),
-    createPodGroupWorkloadExists({ isEnabled }),
-    createNodeDeclaredFeatureValidator({ isEnabled }),
-    createJobValidation({ isEnabled }),
-    createPodResizeValidator({ isEnabled }),
-    createResourceQuota({
-      clock,
-      isEnabled,
-      writer: options.quotas,
-      ...(options.limitedResources === undefined ? {} : { limitedResources: options.limitedResources }),
-    }),
-    alwaysDeny,
-  ]
 }

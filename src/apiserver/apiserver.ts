@@ -2,10 +2,7 @@
  * One API server: its registry, the filters before it and the listener. What it serves, who may, and what is let in are
  * handed in; src/control-plane makes them from settings.
  */
-import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
-import { groups } from '#apis/kinds.ts'
-import { schemaFor } from '#apis/schemas.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import type { Listener } from '#lib/http/listen.ts'
 import type { HttpLimits } from '#lib/http/server-context.ts'
@@ -27,6 +24,7 @@ import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
 import { createPathIndex } from './path-index.ts'
 import type { Registry } from './registry/registry.ts'
+import { BUILT_IN } from './registry/shapes.ts'
 import { Representation } from './representation.ts'
 import { NO_REQUEST, type RequestInfo } from './request-info.ts'
 import { type ApiServerOptions, createApiServer, type Route } from './server.ts'
@@ -120,9 +118,9 @@ function createServe(
   { checks, draining, flows }: ServeParts,
 ): (exchange: Exchange) => Promise<void> {
   const { registry, connectors } = parts
-  const { clock, random, convert, memos } = registry.services
+  const { clock, random, memos } = registry.services
   const status = { group: '', version: 'v1', kind: 'Status' }
-  const encoder = new Representation({ kind: status as Kind, stored: status, schemaFor, convert, memos })
+  const encoder = new Representation({ kind: status as Kind, stored: status, shapes: BUILT_IN, memos })
   const { inflight = createInflight({ maxReading: 0, maxMutating: 0 }) } = parts
   return createApiServer({
     ...parts,
@@ -143,11 +141,11 @@ function createServe(
 function createRoutes(parts: ApiServerParts, encoder: Representation, checks: () => readonly HealthCheck[]): Route {
   const { registry, serverAddress } = parts
   const { clock } = registry.services
-  const served = (): readonly ServedGroup[] => servedGroups(registry)
-  const discovery = createDiscovery({ groups: served, schemaFor, encoder, serverAddress })
+  const served = (): readonly ServedGroup[] => registry.groups()
+  const discovery = createDiscovery({ groups: served, schemaFor: BUILT_IN.schemaFor, encoder, serverAddress })
   const described: OpenApiOptions = {
     groups: served,
-    schemaFor,
+    schemaFor: (gvk) => registry.schemaFor(gvk),
     version: parts.versionInfo.gitVersion.replace(/^v(\d+\.\d+).*$/, '$1'),
     deleteAnswersObject: ({ group, version, plural }) =>
       registry.find({ group, version, resource: plural })?.resource.deleteAnswersObject === true,
@@ -165,22 +163,6 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: ()
     versionRoute(parts, call) ??
     metricsRoute(parts, call) ??
     parts.routes(call)
-}
-
-/** The groups, versions and kinds that the registry really has, in discovery's order. */
-function servedGroups(registry: Registry): ServedGroup[] {
-  const isThere = ({ group, version, plural }: Kind): boolean => {
-    // Another door to `pods/binding`: see dispatch.
-    const isBinding = group === Bindings.group && plural === Bindings.plural
-    const resource = { group, version, resource: isBinding ? Pods.plural : plural }
-    return [registry.find(resource), registry.findReview(resource), registry.findVirtual(resource)].some(Boolean)
-  }
-  return groups.map(({ name, versions }) => ({
-    name,
-    versions: versions
-      .map((version) => ({ ...version, kinds: version.kinds.filter(isThere) }))
-      .filter(({ kinds }) => kinds.length > 0),
-  }))
 }
 
 function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | undefined {

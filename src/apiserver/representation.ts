@@ -20,6 +20,7 @@ import { mapInSlices } from './handlers/slices.ts'
 import type { ByteMemo } from './registry/byte-memo.ts'
 import type { Entry } from './registry/entry.ts'
 import { latin1 } from './registry/latin1.ts'
+import type { Shapes } from './registry/shapes.ts'
 
 export interface Form {
   readonly negotiated: Negotiated
@@ -32,8 +33,7 @@ export interface RepresentationOptions {
   readonly kind: Kind
   /** As it is stored. */
   readonly stored: GroupVersionKind
-  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-  readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
+  readonly shapes: Shapes
   readonly memos: ByteMemo
 }
 
@@ -70,9 +70,9 @@ export class Representation {
 
   /** The object in the version of the request, with its kind. Shared: not to be changed. */
   objectOf(entry: Entry): KubeObject {
-    const { convert, stored, kind } = this.#options
+    const { shapes, stored, kind } = this.#options
     const whole = { kind: stored.kind, apiVersion: apiVersionOf(stored), ...entry.object }
-    return this.#storedVersion ? whole : convert(whole, kind)
+    return this.#storedVersion ? whole : shapes.convert(whole, kind)
   }
 
   /** The JSON of an entry in the version of the request, from its metadata on, as a latin1 string. */
@@ -224,8 +224,8 @@ export class Representation {
   }
 
   #schemaOf(gvk: GroupVersionKind): StructSchema {
-    const schema = this.#options.schemaFor(gvk)
-    if (schema === undefined) throw notAcceptableError(['application/json', 'application/yaml'])
+    const schema = this.#options.shapes.schemaFor(gvk)
+    if (schema?.protobuf === undefined) throw notAcceptableError(['application/json', 'application/yaml'])
     return schema
   }
 

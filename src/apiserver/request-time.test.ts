@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { schemaFor } from '#apis/schemas.ts'
 import { type VirtualClock, createVirtualClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -9,6 +8,7 @@ import { createSeededRandom } from '#lib/random.ts'
 import type { Answer } from './call.ts'
 import { allowAll } from './filters.ts'
 import { ByteMemo } from './registry/byte-memo.ts'
+import { BUILT_IN } from './registry/shapes.ts'
 import { Representation } from './representation.ts'
 import { createApiServer } from './server.ts'
 
@@ -16,8 +16,7 @@ const status = { group: '', version: 'v1', kind: 'Status' } as ConstructorParame
 const encoder = new Representation({
   kind: status,
   stored: status,
-  schemaFor,
-  convert: (object) => object,
+  shapes: BUILT_IN,
   memos: new ByteMemo(0),
 })
 

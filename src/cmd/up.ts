@@ -7,7 +7,6 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
-import { ensure } from '#apiserver/bootstrap/ensure.ts'
 import { startPublishers } from '#apiserver/bootstrap/publishers.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
@@ -95,7 +94,7 @@ async function startServer(
   const around = { clock, random, log, cwd, stdout, readFile, graceMs: GRACE_MS }
   const running = await startApiServer(settingsOf(flags, dir), around, closing).catch(explainPort(flags))
   const { registry } = running.server
-  await ensure(registry, ClusterRoleBindings, KUBELET_ACCESS)
+  await registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const publishers = startPublishers(registry, {
     rootCa: pki.ca.certificatePem,
     onError: (error) => log.error(error, 'Publishing failed'),

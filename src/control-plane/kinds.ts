@@ -16,7 +16,7 @@ import { parsePrivateKey } from '#lib/x509/key.ts'
 import { isStable } from '#meta/kind.ts'
 import { defineComponentStatus } from '#resources/core/componentstatus.ts'
 import { bindPod } from '#resources/core/pod/binding.ts'
-import { createEvictionHandler } from '#resources/core/pod/eviction.ts'
+import { evictPod } from '#resources/core/pod/eviction.ts'
 import { createServiceAccountTokenHandler } from '#resources/core/serviceaccount-token.ts'
 import { createResources } from '#resources/index.ts'
 import { createReviews } from '#resources/reviews.ts'
@@ -89,13 +89,13 @@ function storedResources(resources: readonly Resource[], isServed: (kind: Kind) 
 }
 
 /** Throws ProgramError for files that cannot be used. */
-export async function openConnectors(site: Site, registry: Registry): Promise<Connectors> {
+export async function openConnectors(site: Site): Promise<Connectors> {
   const { settings, plan, closing } = site
   const connect = createConnectSubresources({ ...site, kubelet: await loadKubelet(site) })
   closing.defer(() => connect.close())
   return {
     'pods/binding': { create: bindPod },
-    'pods/eviction': { create: createEvictionHandler(registry) },
+    'pods/eviction': { create: evictPod },
     'serviceaccounts/token': {
       create: createServiceAccountTokenHandler({
         signer: await readSigner(site),

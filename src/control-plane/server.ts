@@ -3,7 +3,6 @@
  * then it accepts requests. `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start this one, and
  * differ in nothing but settings and surroundings.
  */
-import { schemaFor } from '#apis/schemas.ts'
 import { type ApiServer, type ApiServerParts, createServer } from '#apiserver/apiserver.ts'
 import { asAuthorize } from '#apiserver/authorizers/authorizer.ts'
 import { createCors } from '#apiserver/cors.ts'
@@ -13,7 +12,6 @@ import { registerObjects } from '#apiserver/metrics/objects.ts'
 import { createOpenIdRoutes } from '#apiserver/openid.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
 import { ProgramError } from '#lib/program.ts'
-import { convert } from '#model/conversion/conversion.ts'
 import { versionInfo } from '#model/version.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
@@ -81,8 +79,6 @@ async function openRegistry(site: Site, authorization: Authorization): Promise<R
     random,
     isEnabled,
     allowPrivileged: settings['allow-privileged'],
-    schemaFor,
-    convert,
     atRest: await openAtRest(site),
     admission: await openAdmission(site, authorization),
     ...(settings['min-request-timeout'] > 0 && { minWatchMs: settings['min-request-timeout'] * 1000 }),
@@ -105,7 +101,7 @@ async function openParts(
   const address = advertisedAddress(settings)
   return {
     registry,
-    connectors: await openConnectors(site, registry),
+    connectors: await openConnectors(site),
     authenticate: authenticator.authenticate,
     authorize: asAuthorize(authorizer),
     impersonate: createImpersonation({ authorizer, isConstrained: isEnabled('ConstrainedImpersonation') }),

@@ -109,6 +109,7 @@ function contextOf({ off = offByDefault, context }: JudgeOptions): WriteContext 
     verb: 'update',
     dryRun: false,
     objects: { get: async () => undefined, list: async () => [] },
+    writer: undefined as never,
     signal: new AbortController().signal,
     ...context,
   }

@@ -7,7 +7,6 @@ import { NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
 import { createServers } from '#apiserver/registry/servers.fixture.ts'
 import type { WriteRequest } from '#apiserver/registry/services.ts'
 import { createSeededRandom } from '#lib/random.ts'
-import { trackUpdate } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
@@ -41,7 +40,7 @@ describe('quotas in a real store', () => {
       const nothing = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: {} }
       const store = registry.storeOf(kind)!
       const request = requestFor(kind)
-      return store.create(request, trackUpdate(store.fieldRequest(request, nothing), { ...nothing, ...body }))
+      return store.create(request, { ...nothing, ...body })
     }
     await create(Namespaces, { metadata: { name: 'ns' } })
     const hard = { secrets: '30' }

@@ -6,7 +6,6 @@ import { type ClusterRole, ClusterRoleBindings, ClusterRoles, RoleBindings, Role
 import type { KubeObject } from '#meta/object.ts'
 
 import { createLiveObjects } from '../authenticators/live-objects.ts'
-import { systemRequest } from '../bootstrap/ensure.ts'
 import { ensurePolicy } from '../bootstrap/policy.ts'
 import { defineResource } from '../registry/resource.ts'
 import { createServers } from '../registry/servers.fixture.ts'
@@ -27,8 +26,6 @@ describe('following what is stored', () => {
   it('keeps RBAC in step with writes, from before and after it began', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
-    const roles = registry.storeOf(ClusterRoles)!
-    const bindings = registry.storeOf(ClusterRoleBindings)!
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]
     const role: ClusterRole = {
       kind: 'ClusterRole',
@@ -36,21 +33,19 @@ describe('following what is stored', () => {
       metadata: { name: 'r' },
       rules,
     }
-    await roles.create(systemRequest(ClusterRoles, ''), role)
+    await registry.writer.create(ClusterRoles, role)
     const index = new RbacIndex()
     const following = followRbac(registry, index)
     await following.ready
     assert.equal(index.authorize(jane, get).allowed, false)
-    await bindings.create(systemRequest(ClusterRoleBindings, ''), {
-      kind: 'ClusterRoleBinding',
-      apiVersion: 'rbac.authorization.k8s.io/v1',
+    await registry.writer.create(ClusterRoleBindings, {
       metadata: { name: 'b' },
       subjects: [{ kind: 'User', name: 'jane' }],
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' },
-    } as KubeObject)
+    })
     await registry.services.cache.fresh()
     assert.equal(index.authorize(jane, get).allowed, true)
-    await roles.update(systemRequest(ClusterRoles, ''), 'r', (live) => ({ ...live, rules: [] }) as KubeObject)
+    await registry.writer.update(ClusterRoles, { name: 'r' }, (live) => ({ ...live, rules: [] }))
     await registry.services.cache.fresh()
     assert.equal(index.authorize(jane, get).allowed, false)
     following.close()
@@ -62,14 +57,9 @@ describe('following what is stored', () => {
     await ensurePolicy(registry, () => false)
     const count = async (): Promise<number> => (await registry.list(ClusterRoles, '')).length
     assert.equal(await count(), 69)
-    const store = registry.storeOf(ClusterRoles)!
     const before = (await registry.get(ClusterRoles, '', 'view'))?.metadata.resourceVersion
-    await store.update(
-      systemRequest(ClusterRoles, ''),
-      'cluster-admin',
-      (live) => ({ ...live, rules: [] }) as KubeObject,
-    )
-    await store.delete(systemRequest(ClusterRoles, ''), 'edit', {})
+    await registry.writer.update(ClusterRoles, { name: 'cluster-admin' }, (live) => ({ ...live, rules: [] }))
+    await registry.writer.delete(ClusterRoles, { name: 'edit' })
     await ensurePolicy(registry, () => false)
     assert.equal(await count(), 69)
     assert.equal((await registry.get(ClusterRoles, '', 'cluster-admin'))?.rules?.length, 2)
@@ -82,7 +72,6 @@ describe('following what is stored', () => {
     const graph = new NodeGraph()
     const following = followNodeGraph(registry, graph)
     await following.ready
-    const store = registry.storeOf(Pods)!
     const pod = {
       kind: 'Pod',
       apiVersion: 'v1',
@@ -90,14 +79,14 @@ describe('following what is stored', () => {
       spec: { nodeName: 'alpha', serviceAccountName: 'bot', containers: [] },
       status: {},
     }
-    await store.create(systemRequest(Pods, 'n1'), pod)
+    await registry.writer.create(Pods, pod)
     await registry.services.cache.fresh()
     assert.equal(graph.relates('alpha', 'serviceaccount/n1/bot'), true)
     const live = createLiveObjects(registry)
     const seen = live.peek(Pods, 'n1', 'p')
     assert.ok(seen !== undefined && live.peek(Pods, 'n1', 'p') === seen)
     assert.equal(await live.get(Pods, 'n1', 'p'), seen)
-    await store.delete(systemRequest(Pods, 'n1'), 'p', {})
+    await registry.writer.delete(Pods, { namespace: 'n1', name: 'p' })
     await registry.services.cache.fresh()
     assert.equal(graph.relates('alpha', 'serviceaccount/n1/bot'), false)
     assert.equal(live.peek(Pods, 'n1', 'p'), undefined)

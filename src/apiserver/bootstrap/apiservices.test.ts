@@ -5,19 +5,16 @@ import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
 import { Deployments } from '#apis/apps/v1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { ConfigMaps } from '#apis/core/v1.ts'
-import { deepCopy } from '#meta/object.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { createServers } from '../registry/servers.fixture.ts'
 import { ensureApiServices, localApiServices } from './apiservices.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 const names = async (registry: Registry): Promise<(string | undefined)[]> =>
   (await registry.list(APIServices, '')).map(({ metadata }) => metadata.name)
 
 async function edit(registry: Registry, name: string, change: (next: APIService) => void): Promise<void> {
-  await registry.storeOf(APIServices)?.update(systemRequest(APIServices, ''), name, (live) => {
-    const next = deepCopy(live as APIService)
+  await registry.writer.update(APIServices, { name }, (next) => {
     change(next)
     return next
   })
@@ -47,7 +44,7 @@ describe('the APIServices of the server itself', () => {
     const before = await servers.open([APIServices, ConfigMaps, Leases])
     await ensureApiServices(before)
     const own = { version: 'v1', group: 'x.io', groupPriorityMinimum: 1, versionPriority: 1 }
-    await ensure(before, APIServices, { metadata: { name: 'v1.x.io' }, spec: own, status: {} })
+    await before.writer.ensure(APIServices, { metadata: { name: 'v1.x.io' }, spec: own, status: {} })
     const after = await servers.open([APIServices, ConfigMaps])
     await ensureApiServices(after)
     assert.deepEqual(await names(after), ['v1.', 'v1.x.io'])

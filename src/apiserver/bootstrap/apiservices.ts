@@ -4,10 +4,8 @@
  */
 import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { isNotFound } from '#meta/status.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged'
 
@@ -58,21 +56,16 @@ export function localApiServices(isServed: (group: string, version: string) => b
  * have made stays as it is; one that the server made and no longer serves goes.
  */
 export async function ensureApiServices(registry: Registry): Promise<void> {
-  const store = registry.storeOf(APIServices)
-  if (store === undefined) return
+  const { writer } = registry
   const wanted = localApiServices((group, version) => registry.hasGroupVersion(group, version))
   const place = async (object: (typeof wanted)[number]): Promise<void> => {
-    if (!(await ensure(registry, APIServices, object))) await refresh(registry, object)
+    if (!(await writer.ensure(APIServices, object))) await refresh(registry, object)
   }
   await Promise.all(wanted.map(place))
   const names = new Set(wanted.map(({ metadata }) => metadata.name))
   for (const { metadata } of await registry.list(APIServices, '')) {
     if (names.has(metadata.name) || metadata.labels?.[AUTO_MANAGED] !== 'onstart') continue
-    try {
-      await store.delete(systemRequest(APIServices, ''), metadata.name ?? '', {})
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
+    await writer.delete(APIServices, { name: metadata.name ?? '' })
   }
 }
 
@@ -82,9 +75,5 @@ async function refresh(registry: Registry, { metadata, spec }: LocalApiService):
     there.labels?.[AUTO_MANAGED] !== undefined && !semanticEqual(now, spec)
   const current = await registry.get(APIServices, '', name)
   if (current === undefined || !isStale(current)) return
-  await registry
-    .storeOf(APIServices)
-    ?.update(systemRequest(APIServices, ''), name, (live) =>
-      isStale(live as APIService) ? ({ ...live, spec } as APIService) : live,
-    )
+  await registry.writer.update(APIServices, { name }, (live) => (isStale(live) ? { ...live, spec } : live))
 }

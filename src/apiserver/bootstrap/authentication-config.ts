@@ -3,12 +3,10 @@
  * authorities of clients and of proxies, and the headers that name users. Several API servers share it, so each adds its
  * own and takes away nothing but authorities that have expired. And beside it, since when legacy tokens are tracked.
  */
-import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
+import { ConfigMaps } from '#apis/core/v1.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
-import { deepCopy } from '#meta/object.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 export interface AuthenticationConfig {
   /** PEM of `--client-ca-file`; empty for none. */
@@ -33,14 +31,14 @@ const TRACKING = 'kube-apiserver-legacy-service-account-token-tracking'
 export async function ensureAuthenticationConfig(registry: Registry, config: AuthenticationConfig): Promise<void> {
   const nowMs = registry.services.clock.now()
   const since = new Date(nowMs).toISOString().slice(0, 'YYYY-MM-DD'.length)
-  await ensure(registry, ConfigMaps, { metadata: { name: TRACKING, namespace: NAMESPACE }, data: { since } })
+  const { writer } = registry
+  await writer.ensure(ConfigMaps, { metadata: { name: TRACKING, namespace: NAMESPACE }, data: { since } })
   const data = mergeData({}, config, nowMs)
-  if (await ensure(registry, ConfigMaps, { metadata: { name: NAME, namespace: NAMESPACE }, data })) return
-  await registry.storeOf(ConfigMaps)?.update(systemRequest(ConfigMaps, NAMESPACE), NAME, (live) => {
-    const next = deepCopy(live as ConfigMap)
-    next.data = mergeData(next.data ?? {}, config, nowMs)
-    return next
-  })
+  if (await writer.ensure(ConfigMaps, { metadata: { name: NAME, namespace: NAMESPACE }, data })) return
+  await writer.update(ConfigMaps, { namespace: NAMESPACE, name: NAME }, (live) => ({
+    ...live,
+    data: mergeData(live.data ?? {}, config, nowMs),
+  }))
 }
 
 type Data = Readonly<Record<string, string>>

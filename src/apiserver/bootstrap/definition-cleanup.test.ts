@@ -7,16 +7,19 @@ import { ConfigMaps } from '#apis/core/v1.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createServers } from '../registry/servers.fixture.ts'
 import { startDefinitionCleanup } from './definition-cleanup.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
 
 const add = (registry: Registry, ...finalizers: string[]): Promise<boolean> =>
-  ensure(registry, CustomResourceDefinitions, { metadata: { name: 'x', finalizers }, spec: {}, status: {} } as never)
+  registry.writer.ensure(CustomResourceDefinitions, {
+    metadata: { name: 'x', finalizers },
+    spec: {},
+    status: {},
+  } as never)
 
 const remove = async (registry: Registry): Promise<void> => {
   const kind = CustomResourceDefinitions
-  await registry.storeOf(kind)?.delete(systemRequest(kind, ''), 'x', {})
+  await registry.writer.delete(kind, { name: 'x' })
 }
 
 const finalizers = async (registry: Registry): Promise<readonly string[] | undefined> =>

@@ -3,13 +3,12 @@
  * so there are never any, and taking the finalizer off is all there is to do.
  */
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
-import { deepCopy, hasFinalizer, isBeingDeleted, removeFinalizer } from '#meta/object.ts'
+import { hasFinalizer, isBeingDeleted, removeFinalizer } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
 import { follow, type Following } from '../authorizers/follow.ts'
 import type { Entry } from '../registry/entry.ts'
 import type { Registry } from '../registry/registry.ts'
-import { systemRequest } from './ensure.ts'
 
 const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
 
@@ -18,10 +17,9 @@ export function startDefinitionCleanup(registry: Registry, onError: (error: unkn
   const store = registry.storeOf(CustomResourceDefinitions)
   if (store === undefined) return undefined
   const release = async (name: string): Promise<void> => {
-    await store.update(systemRequest(CustomResourceDefinitions, ''), name, (live) => {
-      const next = deepCopy(live)
-      removeFinalizer(next, CLEANUP)
-      return next
+    await registry.writer.update(CustomResourceDefinitions, { name }, (definition) => {
+      removeFinalizer(definition, CLEANUP)
+      return definition
     })
   }
   return follow<Entry>(store.collection, {

@@ -9,7 +9,6 @@ import { failure } from '#meta/status-errors.ts'
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
 import { createServers, type TestServers } from '../registry/servers.fixture.ts'
-import { systemRequest } from './ensure.ts'
 import { createEventRecorder, type ToldEvent } from './event-recorder.ts'
 
 function told(name: string, message = 'no', kind: Kind = Services, namespace?: string): ToldEvent {
@@ -77,7 +76,7 @@ describe('events of the server', () => {
     const { record, errors } = recorderOf(registry)
     record(told('web'))
     const [first] = await events(servers, registry)
-    await registry.storeOf(Events)?.delete(systemRequest(Events, 'default'), first?.metadata.name ?? '', {})
+    await registry.writer.delete(Events, { namespace: 'default', name: first?.metadata.name ?? '' })
     record(told('web'))
     const [second] = await events(servers, registry)
     assert.notEqual(second?.metadata.name, first?.metadata.name)

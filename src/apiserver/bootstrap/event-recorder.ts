@@ -5,12 +5,11 @@
 import { type Event, Events } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { apiVersionOf } from '#meta/kind.ts'
-import { deepCopy, type KubeObject } from '#meta/object.ts'
+import type { KubeObject } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { systemRequest } from './ensure.ts'
 
 export interface ToldEvent {
   readonly kind: Kind
@@ -51,7 +50,7 @@ export function createEventRecorder(registry: Registry, options: EventRecorderOp
     const object = newEvent(event, options, nowMs)
     object.metadata = { name, namespace }
     running.set(key, { namespace, name, count: 1, lastMs: nowMs })
-    await registry.storeOf(Events)?.create(systemRequest(Events, namespace), object)
+    await registry.writer.create(Events, object)
   }
   const tell = async (event: ToldEvent): Promise<void> => {
     const nowMs = clock.now()
@@ -73,11 +72,8 @@ export function createEventRecorder(registry: Registry, options: EventRecorderOp
 }
 
 async function countAgain(registry: Registry, { namespace, name, count, lastMs }: Series): Promise<void> {
-  await registry.storeOf(Events)?.update(systemRequest(Events, namespace), name, (live) => {
-    const next = deepCopy(live as Event)
-    next.series = { count, lastObservedTime: microTimeOf(lastMs) }
-    return next
-  })
+  const series = { count, lastObservedTime: microTimeOf(lastMs) }
+  await registry.writer.update(Events, { namespace, name }, (event) => ({ ...event, series }))
 }
 
 function newEvent(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { APIServices } from '#apis/apiregistration/v1.ts'
+import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
 import {
   type FlowSchema,
   FlowSchemas,
@@ -13,7 +13,6 @@ import type { KubeObject } from '#meta/object.ts'
 import { defineResource } from '../registry/resource.ts'
 import { createServers } from '../registry/servers.fixture.ts'
 import { ensureApiServices, localApiServices } from './apiservices.ts'
-import { systemRequest } from './ensure.ts'
 import {
   ensureFlowControl,
   mandatoryFlowSchemas,
@@ -82,15 +81,13 @@ describe('flow control that a server begins with', () => {
   it('is put in place once, and what an older release left goes', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
-    const store = registry.storeOf(FlowSchemas)!
     const old = { ...suggestedFlowSchemas[0]!, kind: 'FlowSchema', apiVersion: 'flowcontrol.apiserver.k8s.io/v1' }
-    const named = (name: string, annotations: Record<string, string>): KubeObject => ({
+    const named = (name: string, annotations: Record<string, string>): FlowSchema => ({
       ...old,
       metadata: { name, annotations },
     })
-    const request = systemRequest(FlowSchemas, '')
-    await store.create(request, named('gone', { 'apf.kubernetes.io/autoupdate-spec': 'true' }))
-    await store.create(request, named('mine', {}))
+    await registry.writer.create(FlowSchemas, named('gone', { 'apf.kubernetes.io/autoupdate-spec': 'true' }))
+    await registry.writer.create(FlowSchemas, named('mine', {}))
     await ensureFlowControl(registry)
     await ensureFlowControl(registry)
     const schemas = namesOf(await registry.list(FlowSchemas, ''))
@@ -174,19 +171,15 @@ describe('APIServices of the server itself', () => {
   it('announce what is served, keep what people made and go with what they announced', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
-    const store = registry.storeOf(APIServices)!
-    const request = systemRequest(APIServices, '')
     const labels = { 'kube-aggregator.kubernetes.io/automanaged': 'onstart' }
-    const service = (name: string, own: boolean): KubeObject =>
-      ({
-        kind: 'APIService',
-        apiVersion: 'apiregistration.k8s.io/v1',
-        metadata: { name, ...(own ? { labels } : {}) },
-        spec: { groupPriorityMinimum: 1, versionPriority: 1 },
-      }) as KubeObject
-    await store.create(request, service('v1beta1.batch', true))
-    await store.create(request, service('v1.acme.io', false))
-    await store.create(request, service('v1.flowcontrol.apiserver.k8s.io', true))
+    const service = (name: string, own: boolean): APIService => ({
+      metadata: { name, ...(own ? { labels } : {}) },
+      spec: { groupPriorityMinimum: 1, versionPriority: 1 },
+      status: {},
+    })
+    await registry.writer.create(APIServices, service('v1beta1.batch', true))
+    await registry.writer.create(APIServices, service('v1.acme.io', false))
+    await registry.writer.create(APIServices, service('v1.flowcontrol.apiserver.k8s.io', true))
     await ensureApiServices(registry)
     const found = await registry.list(APIServices, '')
     assert.deepEqual(namesOf(found), ['v1.acme.io', 'v1.flowcontrol.apiserver.k8s.io'])

@@ -15,10 +15,8 @@ import {
 } from '#apis/flowcontrol/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { deepCopy, type KubeObject, semanticEqual } from '#meta/object.ts'
-import { isNotFound } from '#meta/status.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 const AUTO_UPDATE = 'apf.kubernetes.io/autoupdate-spec'
 
@@ -187,13 +185,13 @@ async function ensureKind<T extends Configured>(
   suggested: readonly Named<T>[],
 ): Promise<void> {
   const place = async (object: Named<T>): Promise<void> => {
-    if (!(await ensure(registry, kind, object))) await refresh(registry, kind, object, mandatory.includes(object))
+    if (!(await registry.writer.ensure(kind, object))) await refresh(registry, kind, object, mandatory.includes(object))
   }
   await Promise.all([...mandatory, ...suggested].map(place))
   const wanted = new Set([...mandatory, ...suggested].map(({ metadata }) => metadata.name))
   for (const { metadata } of await registry.list(kind, '')) {
     if (!wanted.has(metadata.name) && boolOf(metadata.annotations?.[AUTO_UPDATE]) === true) {
-      await remove(registry, kind, metadata.name ?? '')
+      await registry.writer.delete(kind, { name: metadata.name ?? '' })
     }
   }
 }
@@ -204,11 +202,10 @@ async function refresh<T extends Configured>(
   wanted: Named<T>,
   always: boolean,
 ): Promise<void> {
-  const store = registry.storeOf(kind)
   const name = wanted.metadata.name ?? ''
   const current = await registry.get(kind, '', name)
-  if (store === undefined || current === undefined || planRefresh(current, wanted, always) === undefined) return
-  await store.update(systemRequest(kind, ''), name, (live) => planRefresh(live as T, wanted, always) ?? live)
+  if (current === undefined || planRefresh(current, wanted, always) === undefined) return
+  await registry.writer.update(kind, { name }, (live) => planRefresh(live, wanted, always) ?? live)
 }
 
 /** What `current` becomes; undefined when it stays. Not changed itself. */
@@ -235,12 +232,4 @@ function isAsWanted({ metadata, spec }: Configured, wanted: Named<Configured>): 
 function boolOf(text: string | undefined): boolean | undefined {
   if (/^(?:1|t|T|TRUE|true|True)$/.test(text ?? '')) return true
   return /^(?:0|f|F|FALSE|false|False)$/.test(text ?? '') ? false : undefined
-}
-
-async function remove(registry: Registry, kind: Kind, name: string): Promise<void> {
-  try {
-    await registry.storeOf(kind)?.delete(systemRequest(kind, ''), name, {})
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
 }

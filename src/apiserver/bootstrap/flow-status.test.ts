@@ -6,18 +6,17 @@ import { type FlowSchema, FlowSchemas, PriorityLevelConfigurations } from '#apis
 
 import type { Registry } from '../registry/registry.ts'
 import { createServers } from '../registry/servers.fixture.ts'
-import { ensure, systemRequest } from './ensure.ts'
 import { startFlowStatus } from './flow-status.ts'
 
 const fail = (error: unknown): void => assert.fail(error as Error)
 const addSchema = (registry: Registry): Promise<boolean> =>
-  ensure(registry, FlowSchemas, {
+  registry.writer.ensure(FlowSchemas, {
     metadata: { name: 's' },
     spec: { matchingPrecedence: 1, priorityLevelConfiguration: { name: 'l' } },
     status: {},
   })
 const addLevel = (registry: Registry): Promise<boolean> =>
-  ensure(registry, PriorityLevelConfigurations, { metadata: { name: 'l' }, spec: { type: 'Exempt' }, status: {} })
+  registry.writer.ensure(PriorityLevelConfigurations, { metadata: { name: 'l' }, spec: { type: 'Exempt' }, status: {} })
 const conditionOf = async (registry: Registry): Promise<unknown> => {
   const schema: FlowSchema | undefined = await registry.get(FlowSchemas, '', 's')
   const { lastTransitionTime: _, ...condition } = schema?.status.conditions?.[0] ?? {}
@@ -47,7 +46,7 @@ describe('the status of flow schemas', () => {
     await addLevel(registry)
     await servers.clock.advance(0)
     assert.deepEqual(await conditionOf(registry), FOUND)
-    await registry.storeOf(PriorityLevelConfigurations)?.delete(systemRequest(PriorityLevelConfigurations, ''), 'l', {})
+    await registry.writer.delete(PriorityLevelConfigurations, { name: 'l' })
     await servers.clock.advance(0)
     assert.deepEqual(await conditionOf(registry), MISSING)
     following?.close()

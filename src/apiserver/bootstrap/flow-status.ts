@@ -15,7 +15,6 @@ import { timeOf } from '#meta/time.ts'
 import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
 import type { Entry } from '../registry/entry.ts'
 import type { Registry } from '../registry/registry.ts'
-import { systemRequest } from './ensure.ts'
 
 const DANGLING = 'Dangling'
 
@@ -25,12 +24,11 @@ export function startFlowStatus(registry: Registry, onError: (error: unknown) =>
   const levels = registry.storeOf(PriorityLevelConfigurations)
   if (schemas === undefined || levels === undefined) return undefined
   const isThere = (level: string): boolean => levels.collection.get(levels.keyOf('', level)) !== undefined
-  const request = { ...systemRequest(FlowSchemas, ''), subresource: 'status' }
   const plan = (schema: FlowSchema): FlowSchema | undefined =>
     planFlowStatus(schema, isThere(levelOf(schema)), registry.services.clock.now())
   const look = ({ name, object }: Entry): void => {
     if (plan(object as FlowSchema) === undefined) return
-    const write = schemas.update(request, name, (live) => plan(live as FlowSchema) ?? live)
+    const write = registry.writer.updateStatus(FlowSchemas, { name }, (live) => plan(live) ?? live)
     void write.catch((error: unknown) => {
       if (!isNotFound(error)) onError(error)
     })

@@ -6,7 +6,6 @@ import { microTimeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { createServers, type TestServers } from '../registry/servers.fixture.ts'
-import { ensure } from './ensure.ts'
 import { identityOf, isExpired, startIdentityCleanup, startIdentityLease } from './identity-lease.ts'
 
 describe('identityOf', () => {
@@ -46,7 +45,7 @@ const add = (
   name: string,
   { agoMs = 0, labels = IDENTITY }: { agoMs?: number; labels?: Record<string, string> },
 ): Promise<boolean> =>
-  ensure(registry, Leases, {
+  registry.writer.ensure(Leases, {
     metadata: { name, namespace: 'kube-system', labels },
     spec: { leaseDurationSeconds: 3600, renewTime: microTimeOf(servers.clock.now() - agoMs) },
   })

@@ -7,12 +7,10 @@ import { createHash } from 'node:crypto'
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
 import { uuid } from '#lib/random.ts'
 import { type Rounds, startRounds } from '#lib/rounds.ts'
-import { deepCopy } from '#meta/object.ts'
-import { isConflict, isNotFound } from '#meta/status.ts'
+import { isConflict } from '#meta/status.ts'
 import { epochMsOf, microTimeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 export interface IdentityLeaseOptions {
   readonly hostname: string
@@ -55,10 +53,10 @@ async function removeExpired(registry: Registry): Promise<void> {
       ...(resourceVersion !== undefined && { resourceVersion }),
     }
     try {
-      await registry.storeOf(Leases)?.delete(systemRequest(Leases, NAMESPACE), name, { preconditions })
+      await registry.writer.delete(Leases, { namespace: NAMESPACE, name }, { preconditions })
     } catch (error) {
-      // Another server has removed it, or its own is back.
-      if (!isNotFound(error) && !isConflict(error)) throw error
+      // Its server is back.
+      if (!isConflict(error)) throw error
     }
   }
 }
@@ -78,13 +76,12 @@ async function hold(
   const renewTime = microTimeOf(registry.services.clock.now())
   const labels = { [IDENTITY]: COMPONENT, 'kubernetes.io/hostname': hostname }
   const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime }
-  const isNew = await ensure(registry, Leases, { metadata: { name, namespace: NAMESPACE, labels }, spec })
-  if (isNew) return
-  await registry.storeOf(Leases)?.update(systemRequest(Leases, NAMESPACE), name, (live) => {
-    const next = deepCopy(live as Lease)
-    next.metadata.labels = { ...next.metadata.labels, ...labels }
-    next.spec = { ...next.spec, ...spec }
-    return next
+  const { writer } = registry
+  if (await writer.ensure(Leases, { metadata: { name, namespace: NAMESPACE, labels }, spec })) return
+  await writer.update(Leases, { namespace: NAMESPACE, name }, (lease) => {
+    lease.metadata.labels = { ...lease.metadata.labels, ...labels }
+    lease.spec = { ...lease.spec, ...spec }
+    return lease
   })
 }
 

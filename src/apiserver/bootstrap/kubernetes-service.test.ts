@@ -3,14 +3,12 @@ import { describe, it } from 'node:test'
 
 import { Endpoints, type Service, Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'
-import { ServiceCIDRs } from '#apis/networking/v1.ts'
-import { deepCopy, type KubeObject } from '#meta/object.ts'
+import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
 import { invalidError } from '#meta/status-errors.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
 import { createServers, type TestServerOptions, type TestServers } from '../registry/servers.fixture.ts'
-import { systemRequest } from './ensure.ts'
 import { createKubernetesService, type KubernetesService, type KubernetesServiceOptions } from './kubernetes-service.ts'
 
 const KINDS = [Services, Endpoints, EndpointSlices, ServiceCIDRs]
@@ -94,7 +92,7 @@ describe('the service "kubernetes"', () => {
     await using servers = createServers()
     const { registry, service, told } = await started(servers, '192.0.2.1')
     for (const kind of [Services, Endpoints, EndpointSlices] as const) {
-      await registry.storeOf(kind)?.delete(systemRequest(kind, 'default'), 'kubernetes', {})
+      await registry.writer.delete(kind, { namespace: 'default', name: 'kubernetes' })
     }
     await servers.clock.advance(10_000)
     assert.deepEqual((await addresses(registry)).sliceIps, ['192.0.2.1'])
@@ -273,10 +271,9 @@ describe('the ServiceCIDR "kubernetes"', () => {
     const conditions = async (): Promise<unknown> =>
       (await registry.get(ServiceCIDRs, '', 'kubernetes'))?.status?.conditions?.map(({ status }) => status)
     const set = async (...statuses: ('False' | 'Unknown')[]): Promise<void> => {
-      const request = { ...systemRequest(ServiceCIDRs, ''), subresource: 'status' }
-      await registry.storeOf(ServiceCIDRs)?.update(request, 'kubernetes', (live) => {
+      await registry.writer.updateStatus(ServiceCIDRs, { name: 'kubernetes' }, (live) => {
         const said = statuses.map((status) => ({ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z' }))
-        return { ...deepCopy(live), status: { conditions: said } } as KubeObject
+        return { ...live, status: { conditions: said } } as ServiceCIDR
       })
     }
     assert.deepEqual(await conditions(), ['True'])

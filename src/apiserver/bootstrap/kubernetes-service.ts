@@ -2,18 +2,17 @@
  * The service `kubernetes`: how pods reach the API servers. Its address is the first of the service range; its endpoints
  * are the servers that are there, each of which adds and removes only itself. What somebody deletes comes back.
  */
-import { type Endpoints, Endpoints as EndpointsKind, Services } from '#apis/core/v1.ts'
+import { type Endpoints, Endpoints as EndpointsKind, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import { formatIp, parseCidr } from '#lib/cidr.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import { type Rounds, startRounds } from '#lib/rounds.ts'
-import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { isInvalid, isNotFound } from '#meta/status.ts'
 
 import type { Registry } from '../registry/registry.ts'
+import type { NewObject } from '../registry/resource.ts'
 import { createEndpointLeases, type EndpointLeases } from './endpoint-leases.ts'
 import { type OwnEndpoint, planCounted, planLeased, planSlice, planWithout } from './endpoint-plan.ts'
-import { ensure, systemRequest } from './ensure.ts'
 import { ensureServiceRange } from './service-range.ts'
 
 export interface KubernetesServiceOptions {
@@ -99,6 +98,7 @@ async function within(clock: Clock, limitMs: number, work: () => Promise<void>):
 
 const NAME = 'kubernetes'
 const NAMESPACE = 'default'
+const WHERE = { name: NAME, namespace: NAMESPACE }
 
 function createRangeKeeper(registry: Registry, options: KubernetesServiceOptions): () => Promise<void> {
   const { serviceCidr, onError } = options
@@ -118,7 +118,7 @@ async function keepService(registry: Registry, options: KubernetesServiceOptions
   const clusterIP = formatIp({ family: range.family, value: range.base + 1n })
   for (let tries = RACE_TRIES; ; tries--) {
     try {
-      await ensure(registry, Services, serviceObject(clusterIP, range.family, port))
+      await registry.writer.ensure(Services, serviceObject(clusterIP, range.family, port))
       return
     } catch (error) {
       // Another server has taken the address for this Service, and is about to write it.
@@ -128,7 +128,7 @@ async function keepService(registry: Registry, options: KubernetesServiceOptions
   }
 }
 
-function serviceObject(clusterIP: string, family: 4 | 6, targetPort: number): Parameters<typeof ensure>[2] {
+function serviceObject(clusterIP: string, family: 4 | 6, targetPort: number): NewObject<Service> {
   return {
     metadata: { name: NAME, namespace: NAMESPACE, labels: { component: 'apiserver', provider: 'kubernetes' } },
     spec: {
@@ -141,7 +141,7 @@ function serviceObject(clusterIP: string, family: 4 | 6, targetPort: number): Pa
       ports: [{ name: 'https', protocol: 'TCP', port: 443, targetPort }],
     },
     status: { loadBalancer: {} },
-  } as Parameters<typeof ensure>[2]
+  }
 }
 
 /** How a server gets into the endpoints and out again. */
@@ -223,18 +223,13 @@ async function writeEndpoints(
   mayCreate: boolean,
   plan: (subsets: Subsets) => Promise<Subsets>,
 ): Promise<void> {
-  const transform = async (live: KubeObject): Promise<KubeObject> => {
-    const next = deepCopy(live as Endpoints)
-    const labels = { ...next.metadata.labels, 'endpointslice.kubernetes.io/skip-mirror': 'true' }
-    next.metadata = { ...next.metadata, name: NAME, namespace: NAMESPACE, labels }
-    next.subsets = await plan(next.subsets ?? [])
-    return next
+  const change = async (endpoints: Endpoints): Promise<Endpoints> => {
+    const { metadata, subsets = [] } = endpoints
+    const labels = { ...metadata.labels, 'endpointslice.kubernetes.io/skip-mirror': 'true' }
+    return { ...endpoints, metadata: { ...metadata, ...WHERE, labels }, subsets: await plan(subsets) }
   }
   try {
-    const request = systemRequest(EndpointsKind, NAMESPACE)
-    await registry
-      .storeOf(EndpointsKind)
-      ?.update(request, NAME, transform, mayCreate ? { mayCreate: () => undefined } : {})
+    await registry.writer.update(EndpointsKind, WHERE, change, { creates: mayCreate })
   } catch (error) {
     if (mayCreate || !isNotFound(error)) throw error
     return
@@ -243,20 +238,18 @@ async function writeEndpoints(
 }
 
 /** Follows the Endpoints, read anew at each attempt, so that the slice of a slower server does not stay. */
-async function writeSlice(registry: Registry): Promise<void> {
-  const store = registry.storeOf(EndpointSlices)
+async function writeSlice({ writer }: Registry): Promise<void> {
   const planned = async (): Promise<ReturnType<typeof planSlice>> =>
-    planSlice((await registry.get(EndpointsKind, NAMESPACE, NAME))?.subsets ?? [])
-  const request = systemRequest(EndpointSlices, NAMESPACE)
-  const current = await registry.get(EndpointSlices, NAMESPACE, NAME)
+    planSlice((await writer.get(EndpointsKind, NAMESPACE, NAME))?.subsets ?? [])
+  const current = await writer.get(EndpointSlices, NAMESPACE, NAME)
   // The family of a slice cannot be changed.
   if (current !== undefined && current.addressType !== (await planned()).addressType) {
-    await store?.delete(request, NAME, {})
+    await writer.delete(EndpointSlices, WHERE)
   }
-  const transform = async (live: KubeObject): Promise<KubeObject> => ({
-    ...deepCopy(live as EndpointSlice),
-    metadata: { ...live.metadata, name: NAME, namespace: NAMESPACE, labels: { 'kubernetes.io/service-name': NAME } },
+  const change = async (slice: EndpointSlice): Promise<EndpointSlice> => ({
+    ...slice,
+    metadata: { ...slice.metadata, ...WHERE, labels: { 'kubernetes.io/service-name': NAME } },
     ...(await planned()),
   })
-  await store?.update(request, NAME, transform, { mayCreate: () => undefined })
+  await writer.update(EndpointSlices, WHERE, change, { creates: true })
 }

@@ -5,7 +5,6 @@ import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '#apis/r
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { owned, systemRequest } from './ensure.ts'
 import { planReconcile } from './reconcile.ts'
 import { bootstrapPolicy } from './roles.ts'
 
@@ -41,20 +40,18 @@ async function reconcile(registry: Registry, kind: Kind, wanted: PolicyObject): 
 }
 
 async function reconcileOnce(registry: Registry, kind: Kind, wanted: PolicyObject): Promise<void> {
-  const store = registry.storeOf(kind)
-  if (store === undefined) return
+  const { writer } = registry
   const { namespace = '', name = '' } = wanted.metadata
-  const request = systemRequest(kind, namespace)
-  const existing = (await store.get(namespace, name))?.object as PolicyObject | undefined
+  const existing = (await writer.get(kind, namespace, name)) as PolicyObject | undefined
   const plan = planReconcile(existing, wanted)
   if (plan.action === 'none') return
   if (plan.action === 'update') {
-    await store.update(request, name, (live) => {
+    await writer.update(kind, { namespace, name }, (live) => {
       const again = planReconcile(live as PolicyObject, wanted)
       return again.action === 'update' ? again.object : live
     })
     return
   }
-  if (plan.action === 'recreate') await store.delete(request, name, {})
-  await store.create(request, owned(store, request, plan.object))
+  if (plan.action === 'recreate') await writer.delete(kind, { namespace, name })
+  await writer.create(kind, plan.object)
 }

@@ -8,16 +8,15 @@ import { failure } from '#meta/status-errors.ts'
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
 import { createServers, type TestServers } from '../registry/servers.fixture.ts'
-import { ensure, systemRequest } from './ensure.ts'
 import { startPublishers } from './publishers.ts'
 
 const KINDS = [Namespaces, ServiceAccounts, ConfigMaps]
 
 const addNamespace = (registry: Registry, name: string, finalizers?: string[]): Promise<boolean> =>
-  ensure(registry, Namespaces, { metadata: { name, ...(finalizers && { finalizers }) }, spec: {}, status: {} })
+  registry.writer.ensure(Namespaces, { metadata: { name, ...(finalizers && { finalizers }) }, spec: {}, status: {} })
 
 const remove = (registry: Registry, kind: Kind, namespace: string, name: string): Promise<unknown> | undefined =>
-  registry.storeOf(kind)?.delete(systemRequest(kind, namespace), name, {})
+  registry.writer.delete(kind, { namespace, name })
 
 async function published(servers: TestServers, registry: Registry, namespace: string): Promise<string[]> {
   await servers.clock.advance(0)
@@ -58,7 +57,7 @@ describe('publishers', () => {
     await addNamespace(registry, 'ns')
     const { errors, close } = start(registry)
     await published(servers, registry, 'ns')
-    await ensure(registry, ConfigMaps, { metadata: { name: 'own', namespace: 'ns' } })
+    await registry.writer.ensure(ConfigMaps, { metadata: { name: 'own', namespace: 'ns' } })
     await remove(registry, ConfigMaps, 'ns', 'own')
     await remove(registry, ConfigMaps, 'ns', 'kube-root-ca.crt')
     await remove(registry, ServiceAccounts, 'ns', 'default')

@@ -9,7 +9,6 @@ import { isNotFound } from '#meta/status.ts'
 import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
 import type { Entry } from '../registry/entry.ts'
 import type { Registry } from '../registry/registry.ts'
-import { ensure } from './ensure.ts'
 
 const ROOT_CA = 'kube-root-ca.crt'
 const DESCRIPTION =
@@ -49,8 +48,8 @@ export function startPublishers(registry: Registry, { rootCa, onError }: Publish
 async function publishTo(registry: Registry, namespace: string, rootCa: string): Promise<void> {
   const found = await registry.get(Namespaces, '', namespace)
   if (found === undefined || isBeingDeleted(found)) return
-  await ensure(registry, ServiceAccounts, { metadata: { name: 'default', namespace } })
-  await ensure(registry, ConfigMaps, {
+  await registry.writer.ensure(ServiceAccounts, { metadata: { name: 'default', namespace } })
+  await registry.writer.ensure(ConfigMaps, {
     metadata: { name: ROOT_CA, namespace, annotations: { 'kubernetes.io/description': DESCRIPTION } },
     data: { 'ca.crt': rootCa },
   })

@@ -1,10 +1,9 @@
 /** The ServiceCIDR `kubernetes`: the addresses of Services that the server was started with. */
 import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
-import { deepCopy, isBeingDeleted, semanticEqual } from '#meta/object.ts'
+import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 const NAME = 'kubernetes'
 
@@ -13,16 +12,17 @@ const NAME = 'kubernetes'
  * differs stays as it is: addresses are in use. False then.
  */
 export async function ensureServiceRange(registry: Registry, cidrs: readonly string[]): Promise<boolean> {
-  await ensure(registry, ServiceCIDRs, { metadata: { name: NAME }, spec: { cidrs: [...cidrs] }, status: {} })
+  const { writer } = registry
+  await writer.ensure(ServiceCIDRs, { metadata: { name: NAME }, spec: { cidrs: [...cidrs] }, status: {} })
   const current = await registry.get(ServiceCIDRs, '', NAME)
   if (current === undefined || isBeingDeleted(current)) return true
-  if (isUpgrade(current, cidrs)) await update(registry, '', (next) => (next.spec = { cidrs: [...cidrs] }))
+  const spec = { cidrs: [...cidrs] }
+  if (isUpgrade(current, cidrs)) await writer.update(ServiceCIDRs, { name: NAME }, (range) => ({ ...range, spec }))
   else if (!semanticEqual(current.spec?.cidrs, cidrs)) return false
   if (isUnsaid(current)) {
     const lastTransitionTime = timeOf(registry.services.clock.now())
-    await update(registry, 'status', (next) => {
-      if (isUnsaid(next)) next.status = { conditions: [{ ...READY, lastTransitionTime }] }
-    })
+    const status = { conditions: [{ ...READY, lastTransitionTime }] }
+    await writer.updateStatus(ServiceCIDRs, { name: NAME }, (range) => (isUnsaid(range) ? { ...range, status } : range))
   }
   return true
 }
@@ -42,13 +42,4 @@ function isUpgrade({ spec }: ServiceCIDR, cidrs: readonly string[]): boolean {
 function isUnsaid({ status }: ServiceCIDR): boolean {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')
   return ready === undefined || ready.status === 'Unknown'
-}
-
-async function update(registry: Registry, subresource: string, change: (next: ServiceCIDR) => void): Promise<void> {
-  const request = { ...systemRequest(ServiceCIDRs, ''), subresource }
-  await registry.storeOf(ServiceCIDRs)?.update(request, NAME, (live) => {
-    const next = deepCopy(live as ServiceCIDR)
-    change(next)
-    return next
-  })
 }

@@ -4,7 +4,6 @@
  */
 import {
   type ServerStorageVersion,
-  type StorageVersion,
   type StorageVersionCondition,
   StorageVersions,
   type StorageVersionStatus,
@@ -13,12 +12,10 @@ import { knownGroupVersions, knownKinds } from '#apis/schemas.ts'
 import type { Clock } from '#lib/clock.ts'
 import { type AnyCondition, findCondition } from '#meta/conditions.ts'
 import { apiVersionOf, compareVersions } from '#meta/kind.ts'
-import { deepCopy } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
 import type { Resource } from '../registry/resource.ts'
-import { ensure, systemRequest } from './ensure.ts'
 
 /** Says it of everything that is served. Does nothing where StorageVersions are not. */
 export async function publishStorageVersions(registry: Registry, serverId: string): Promise<void> {
@@ -46,13 +43,12 @@ function versionsOf({ kind }: Resource, served: readonly string[], serverId: str
 
 async function publish(registry: Registry, { kind }: Resource, mine: ServerStorageVersion): Promise<void> {
   const name = `${kind.group === '' ? 'core' : kind.group}.${kind.plural}`
-  await ensure(registry, StorageVersions, { metadata: { name }, spec: {}, status: {} })
-  const request = { ...systemRequest(StorageVersions, ''), subresource: 'status' }
-  await registry.storeOf(StorageVersions)?.update(request, name, (live) => {
-    const next = deepCopy(live as StorageVersion)
-    next.status = withServer(next.status, mine, registry.services.clock)
-    return next
-  })
+  const { writer, services } = registry
+  await writer.ensure(StorageVersions, { metadata: { name }, spec: {}, status: {} })
+  await writer.updateStatus(StorageVersions, { name }, (live) => ({
+    ...live,
+    status: withServer(live.status, mine, services.clock),
+  }))
 }
 
 /** The status with what one server says, and whether all agree. */

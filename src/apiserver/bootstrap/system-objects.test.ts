@@ -5,7 +5,6 @@ import { Namespaces } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 
 import { createServers } from '../registry/servers.fixture.ts'
-import { systemRequest } from './ensure.ts'
 import { ensureSystemObjects } from './system-objects.ts'
 
 describe('the objects every cluster has', () => {
@@ -39,7 +38,7 @@ describe('the objects every cluster has', () => {
     assert.equal(before.length, 4)
     await ensureSystemObjects(registry!)
     assert.deepEqual(await uids(), before)
-    await registry!.storeOf(PriorityClasses)?.delete(systemRequest(PriorityClasses, ''), 'system-node-critical', {})
+    await registry!.writer.delete(PriorityClasses, { name: 'system-node-critical' })
     await ensureSystemObjects(registry!)
     assert.equal((await registry!.list(PriorityClasses, '')).length, 2)
   })

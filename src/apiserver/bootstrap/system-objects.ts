@@ -3,7 +3,6 @@ import { Namespaces } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 
 import type { Registry } from '../registry/registry.ts'
-import { ensure } from './ensure.ts'
 
 const NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default']
 
@@ -24,10 +23,14 @@ const PRIORITY_CLASSES = [
 
 export async function ensureSystemObjects(registry: Registry): Promise<void> {
   const namespaces = NAMESPACES.map((name) =>
-    ensure(registry, Namespaces, { metadata: { name }, spec: {}, status: {} }),
+    registry.writer.ensure(Namespaces, { metadata: { name }, spec: {}, status: {} }),
   )
   await Promise.all(namespaces)
   for (const { name, ...rest } of PRIORITY_CLASSES) {
-    await ensure(registry, PriorityClasses, { metadata: { name }, preemptionPolicy: 'PreemptLowerPriority', ...rest })
+    await registry.writer.ensure(PriorityClasses, {
+      metadata: { name },
+      preemptionPolicy: 'PreemptLowerPriority',
+      ...rest,
+    })
   }
 }

@@ -14,14 +14,14 @@ const user = { name: 'ann', uid: '', groups: [], extra: {} }
 const callOf = (method: string, target: string): Call => {
   const [path = '', query = ''] = target.split('?')
   const info = requestInfoOf(method, path, undefined)
-  return { info, query: new URLSearchParams(query), user, warn: () => undefined } as unknown as Call
+  return { info, query: new URLSearchParams(query), user, warn: () => undefined, header: () => '' } as unknown as Call
 }
 
 const EXEC = '/api/v1/namespaces/a/pods/b/exec'
 
 describe('admission of a connection', () => {
   const viewOf = (admission: Admission): View =>
-    ({ resource: { kind: { plural: 'pods' } }, services: { admission } }) as unknown as View
+    ({ resource: { kind: { plural: 'pods', namespaced: true } }, services: { admission } }) as unknown as View
 
   it('sees what is asked for, as an object', async () => {
     const seen: Attributes[] = []

@@ -6,7 +6,9 @@ import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
 import type { Call } from '../call.ts'
+import { writeRequestOf } from '../handlers/body.ts'
 import type { View } from '../handlers/view.ts'
+import { admit } from '../registry/admitting.ts'
 import type { ObjectReader } from '../registry/resource.ts'
 import type { Backends, KubeletSettings } from './backends.ts'
 import type { ConnectMetrics } from './metrics.ts'
@@ -36,23 +38,9 @@ export async function admitConnect(
   options: object,
 ): Promise<void> {
   if (call.query.has('dryRun')) throw badRequestError('dryRun is not supported')
-  const objectKind = { group: '', version: 'v1', kind }
-  const attributes = {
-    operation: 'CONNECT' as const,
-    kind: resource.kind,
-    subresource: call.info.subresource,
-    objectKind,
-    namespace: call.info.namespace,
-    name: call.info.name,
-    object: { kind, apiVersion: 'v1', ...options } as unknown as KubeObject,
-    oldObject: undefined,
-    options: {},
-    dryRun: false,
-    user: call.user,
-    objects: services.objects,
-    warn: (text: string) => call.warn(text),
-    signal: call.signal,
-  }
-  await services.admission.mutate(attributes)
-  await services.admission.validate(attributes)
+  const object = { kind, apiVersion: 'v1', ...options } as unknown as KubeObject
+  const request = writeRequestOf(call, { group: '', version: 'v1', kind, namespaced: resource.kind.namespaced }, {})
+  const subject = { kind: resource.kind, name: call.info.name, object, oldObject: undefined }
+  const validate = await admit(services, request, { operation: 'CONNECT', ...subject })
+  await validate()
 }

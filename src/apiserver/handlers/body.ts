@@ -10,9 +10,9 @@ import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, failure, requestEntityTooLargeError, tooManyRequestsError } from '#meta/status-errors.ts'
 
 import type { Call } from '../call.ts'
-import type { User } from '../registry/resource.ts'
 import type { Services, WriteRequest } from '../registry/services.ts'
-import { applyDefaults } from './defaults.ts'
+import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
+import { applyDefaults } from '../registry/write-rules.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
 import type { View } from './view.ts'
 
@@ -23,8 +23,9 @@ export async function decodeBody(
   kind: GroupVersionKind,
   fieldValidation: string | undefined,
 ): Promise<KubeObject> {
-  const object = await decodeNoting(call, view.services, { kind, fieldValidation }, (copy) => {
-    if (kind === view.representation.kind) applyDefaults(view, copy)
+  const wanted = { kind, fieldValidation, shapes: view.resource.shapes }
+  const object = await decodeNoting(call, view.services, wanted, (copy) => {
+    if (kind === view.representation.kind) applyDefaults(view.resource, kind, copy, view.services)
   })
   dropRepeatedOwners(object.metadata, (text) => call.warn(text))
   return object
@@ -37,18 +38,19 @@ export function decodeReviewBody(
   kind: GroupVersionKind,
   fieldValidation: string | undefined,
 ): Promise<KubeObject> {
-  return decodeNoting(call, services, { kind, fieldValidation })
+  return decodeNoting(call, services, { kind, fieldValidation, shapes: BUILT_IN })
 }
 
 interface Wanted {
   readonly kind: GroupVersionKind
   readonly fieldValidation: string | undefined
+  readonly shapes: Shapes
 }
 
 async function decodeNoting(
   call: Call,
   services: Services,
-  { kind, fieldValidation }: Wanted,
+  { kind, fieldValidation, shapes }: Wanted,
   complete?: (copy: KubeObject) => void,
 ): Promise<KubeObject> {
   const mediaType = negotiateContentType(call.header('content-type'), MEDIA_TYPES)
@@ -59,7 +61,7 @@ async function decodeNoting(
     const yaml = mediaType === 'application/yaml' ? await readYaml(call, services, bytes) : undefined
     const { object, offences } = decodeObject(bytes, mediaType, {
       ...(yaml === undefined ? {} : { yaml }),
-      schemaFor: services.schemaFor,
+      schemaFor: shapes.schemaFor,
       validation,
       defaultKind: kind,
       expected: { ...kind, internalType: internalTypeOf(kind) },
@@ -106,20 +108,21 @@ export function settleNamespace(object: KubeObject, { info }: Call, namespaced: 
   metadata.namespace = info.namespace
 }
 
+/** A kind, and whether its objects are in namespaces. */
+type BodyKind = GroupVersionKind & { readonly namespaced: boolean }
+
 export interface WriteOptions {
   readonly dryRun?: readonly string[]
   readonly fieldManager?: string
 }
 
-/** What the registry needs to know of the request. */
-export function writeRequestOf(call: Call, view: View, options: WriteOptions): WriteRequest {
-  const { kind } = view.representation
-  const user: User = call.user
+/** What the registry needs to know of the request; `kind` is what its body is of. */
+export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions): WriteRequest {
   return {
     gvk: kind,
     namespace: kind.namespaced ? call.info.namespace : '',
     subresource: call.info.subresource,
-    user,
+    user: call.user,
     verb: call.info.verb,
     dryRun: (options.dryRun ?? []).length > 0,
     manager: managerOf(call, options),
@@ -131,7 +134,7 @@ export function writeRequestOf(call: Call, view: View, options: WriteOptions): W
 }
 
 /** A client that gives no name goes by its program's. */
-export function managerOf(call: Call, { fieldManager }: WriteOptions): string {
+function managerOf(call: Call, { fieldManager }: WriteOptions): string {
   if (fieldManager !== undefined) return fieldManager
   const agent = call.header('user-agent')
   const slash = agent.indexOf('/')

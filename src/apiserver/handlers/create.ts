@@ -1,6 +1,3 @@
-import { trackUpdate } from '#meta/apply/field-manager.ts'
-import { apiVersionOf } from '#meta/kind.ts'
-import type { KubeObject } from '#meta/object.ts'
 import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 /** POST: a new object. */
 import { decodeQuery } from '#meta/query.ts'
@@ -9,7 +6,6 @@ import { failure } from '#meta/status-errors.ts'
 import type { Answer, Call } from '../call.ts'
 import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
-import { applyDefaults } from './defaults.ts'
 import { formOf, type View } from './view.ts'
 
 export async function createObject(call: Call, view: View): Promise<Answer> {
@@ -23,10 +19,6 @@ export async function createObject(call: Call, view: View): Promise<Answer> {
   if ((object.metadata.resourceVersion ?? '') !== '') {
     throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
   }
-  applyDefaults(view, object)
-  const request = writeRequestOf(call, view, options)
-  const nothing: KubeObject = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata: {} }
-  const tracked = trackUpdate(view.store.fieldRequest(request, nothing), object)
-  const { entry } = await view.store.create(request, tracked)
+  const { entry } = await view.store.create(writeRequestOf(call, kind, options), object)
   return answerWithObject(call, view, entry, { form, status: 201 })
 }

@@ -9,6 +9,7 @@ import { isNotFound } from '#meta/status.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
+import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
 import { answerWithList, answerWithObject } from './answers.ts'
 import { writeRequestOf } from './body.ts'
 import { listOptionsOf, selectEntries } from './list.ts'
@@ -17,7 +18,11 @@ import { formOf, type View } from './view.ts'
 export async function deleteObject(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object')
   const options = await deleteOptionsOf(call, view)
-  const { entry, gone } = await view.store.delete(writeRequestOf(call, view, options), call.info.name, options)
+  const { entry, gone } = await view.store.delete(
+    writeRequestOf(call, view.representation.kind, options),
+    call.info.name,
+    options,
+  )
   if (gone && view.resource.deleteAnswersObject !== true)
     return view.representation.value(successOf(view, entry), form, 200)
   // A client that said it would not wait for dependents is told when the object has not gone yet.
@@ -32,7 +37,7 @@ export async function deleteCollection(call: Call, view: View): Promise<Answer> 
   const options = await deleteOptionsOf(call, view)
   const { entries, metadata } = await selectEntries(call, view, listOptions)
   for (const entry of entries) {
-    const request = { ...writeRequestOf(call, view, options), namespace: entry.namespace }
+    const request = { ...writeRequestOf(call, view.representation.kind, options), namespace: entry.namespace }
     try {
       await view.store.delete(request, entry.name, options)
     } catch (error) {
@@ -53,7 +58,7 @@ async function deleteOptionsOf(call: Call, view: View): Promise<DeleteOptions> {
   return options
 }
 
-function decodeOptions(call: Call, { services, representation }: View, body: Buffer): DeleteOptions {
+function decodeOptions(call: Call, { representation }: View, body: Buffer): DeleteOptions {
   const mediaType = negotiateContentType(call.header('content-type'), MEDIA_TYPES)
   if (isRefusal(mediaType)) throw failure(mediaType)
   const { group, version } = representation.kind
@@ -61,8 +66,7 @@ function decodeOptions(call: Call, { services, representation }: View, body: Buf
   const meta = { group: '', version: 'v1', kind: 'DeleteOptions' }
   try {
     // Clients write it as v1, as meta.k8s.io/v1 or as the group version they talk to; it is the same everywhere.
-    const schemaFor = (gvk: typeof meta): ReturnType<typeof services.schemaFor> =>
-      gvk.kind === 'DeleteOptions' ? services.schemaFor(meta) : services.schemaFor(gvk)
+    const schemaFor: Shapes['schemaFor'] = (gvk) => BUILT_IN.schemaFor(gvk.kind === 'DeleteOptions' ? meta : gvk)
     const { object } = decodeObject(body, mediaType, { schemaFor, defaultKind })
     // Upstream's name of its version-less type.
     call.audit?.body({ ...object, apiVersion: 'meta.k8s.io/__internal' } as unknown as KubeObject)

@@ -4,7 +4,6 @@ import { describe, it, type TestContext } from 'node:test'
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { OrderedTree } from '#storage/ordered-tree.ts'
 
-import { systemRequest } from '../bootstrap/ensure.ts'
 import type { Call, WholeAnswer } from '../call.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createServers } from '../registry/servers.fixture.ts'
@@ -29,7 +28,7 @@ async function fill(registry: Registry, count: number, bytes: number): Promise<v
   for (let at = 0; at < count; at++) {
     const metadata = { name: `m-${at}`, namespace: 'default', labels: { parity: at % 2 === 0 ? 'even' : 'odd' } }
     const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata, data: { text: 'x'.repeat(bytes) } }
-    await registry.storeOf(ConfigMaps)!.create(systemRequest(ConfigMaps, 'default'), object)
+    await registry.writer.create(ConfigMaps, object)
   }
 }
 

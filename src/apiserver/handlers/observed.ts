@@ -68,8 +68,8 @@ interface ObservedView {
 
 function viewOf(resource: Resource, services: Services): ObservedView {
   const { kind } = resource
-  const { schemaFor, convert, memos } = services
-  return { resource, services, representation: new Representation({ kind, stored: kind, schemaFor, convert, memos }) }
+  const representation = new Representation({ kind, stored: kind, shapes: resource.shapes, memos: services.memos })
+  return { resource, services, representation }
 }
 
 /** As if it were stored, without a version. */

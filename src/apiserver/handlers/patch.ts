@@ -8,7 +8,7 @@ import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
-import { applyConfig, type FieldRequest, trackUpdate, TypedPatchError } from '#meta/apply/field-manager.ts'
+import { applyConfig, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
 import { unmarshalErrors } from '#meta/codec/object.ts'
@@ -36,7 +36,6 @@ import type { Answer, Call } from '../call.ts'
 import type { Services } from '../registry/services.ts'
 import { answerWithObject } from './answers.ts'
 import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
-import { applyDefaults } from './defaults.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
 import { settleName } from './update.ts'
 import { expectedVersion, versionRequired } from './versions.ts'
@@ -47,35 +46,33 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   const { representation, services, store, resource } = view
   const { options, isApply, change } = await readPatch(call, services, {
     kind: representation.kind,
+    schema: resource.shapes.schemaFor(representation.kind),
     resource: { group: resource.kind.group, resource: resource.kind.plural },
     needsVersion: resource.putNeedsVersion === true,
-    applyDefaults: (object) => applyDefaults(view, object),
-    fieldRequest: (live, asked) => store.fieldRequest(writeRequestOf(call, view, asked), live),
   })
   const creates = isApply && call.info.subresource === ''
-  const terms = creates ? { mayCreate: () => call.demand('create') } : {}
-  const { entry, created } = await store.update(writeRequestOf(call, view, options), call.info.name, change, terms)
+  const terms = { isTracked: isApply, ...(creates && { mayCreate: () => call.demand('create') }) }
+  const request = writeRequestOf(call, representation.kind, options)
+  const { entry, created } = await store.update(request, call.info.name, change, terms)
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }
 
 /** What a patch is for: objects of one kind, as the client sees them. */
 export interface PatchTarget {
   readonly kind: GroupVersionKind & { readonly namespaced: boolean }
+  readonly schema: StructSchema | undefined
   /** Named when somebody else was faster. */
   readonly resource: GroupResource
   /** A patch may not take the version out of the object. */
   readonly needsVersion?: boolean
-  applyDefaults(object: KubeObject): void
-  /** For following who owns which field; `live` is what is being patched. */
-  fieldRequest(live: KubeObject, options: PatchOptions): FieldRequest
 }
 
 /** A patch that was read, whatever its language. */
 export interface ReadPatch {
   readonly options: PatchOptions
   readonly isApply: boolean
-  /** What it makes of an object: in canonical form, with defaults, its fields tracked. Throws StatusError. */
-  readonly change: (live: KubeObject) => KubeObject
+  /** What it makes of an object: in canonical form, and where it is an apply with its owners. Throws StatusError. */
+  readonly change: Merge
 }
 
 /** The patch in the body of `call`. Throws StatusError for what can be refused without knowing the object. */
@@ -88,8 +85,8 @@ export async function readPatch(call: Call, services: Services, target: PatchTar
   if (errors.length > 0) throw invalidOptionsError('PatchOptions', errors)
   const patch = { call, services, target, options, type, body: await call.body() }
   const merge = isApply ? applyMerge(patch, await readConfig(patch)) : patchMerge(patch)
-  const change = (live: KubeObject): KubeObject => {
-    const next = merge(live)
+  const change: Merge = (live, fields) => {
+    const next = merge(live, fields)
     checkTerms(call, target, next.metadata, live.metadata)
     dropRepeatedOwners(next.metadata, (text) => call.warn(text), 'after mutating admission happens')
     return next
@@ -119,19 +116,18 @@ interface Patch {
   readonly body: Buffer
 }
 
-type Merge = (live: KubeObject) => KubeObject
+type Merge = (live: KubeObject, fields: FieldRequest) => KubeObject
 
 function patchMerge(patch: Patch): Merge {
-  const { call, services, target, options, type } = patch
+  const { call, target, options, type } = patch
   let known: PatchDocument | undefined
   return (live) => {
     // Read once there is something to patch: what is not there is 404, whatever the patch.
     const document = (known ??= readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
-    const schema = services.schemaFor(target.kind)
+    const { schema } = target
     const next = decodeFor(patch, document, () => patchErrors(() => applyTo(schema, live, document)))
     settleIdentity(next, call, target.kind.namespaced)
-    target.applyDefaults(next)
-    return trackUpdate(target.fieldRequest(live, options), next)
+    return next
   }
 }
 
@@ -175,13 +171,9 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
 }
 
 /** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
-function decodeFor(
-  { call, services, target, options }: Patch,
-  document: PatchDocument,
-  make: () => unknown,
-): KubeObject {
+function decodeFor({ call, target, options }: Patch, document: PatchDocument, make: () => unknown): KubeObject {
   const { kind } = target
-  const schema = services.schemaFor(kind)
+  const { schema } = target
   if (schema === undefined) return make() as KubeObject
   const { object, offences } = decodePatched(schema, document, make, validationOf(options.fieldValidation))
   for (const offence of offences) call.warn(offence)
@@ -203,14 +195,13 @@ function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
   }
   if ((metadata?.managedFields ?? null) !== null) throw badRequestError('metadata.managedFields must be nil')
   const whole = { ...config, metadata: metadata ?? {} }
-  return (live) => {
+  return (_live, fields) => {
     try {
-      const result = applyConfig(target.fieldRequest(live, options), whole, options.force ?? false)
+      const result = applyConfig(fields, whole, options.force ?? false)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
       noteRepeated(patch, repeated)
       const next = decodeFor(patch, { type, value: config, offences: [] }, () => result.object)
       settleIdentity(next, call, kind.namespaced)
-      target.applyDefaults(next)
       return next
     } catch (cause) {
       throw applyFailure(cause, call, kind)

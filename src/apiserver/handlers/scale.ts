@@ -16,6 +16,7 @@ import type { Answer, Call } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
 import type { Column, ScaleRules } from '../registry/resource.ts'
 import { SCALE, type Scale, scaleForWrite, scaleOf, withScale } from '../registry/scale.ts'
+import { BUILT_IN } from '../registry/shapes.ts'
 import type { Transform, UpdateTerms } from '../registry/store.ts'
 import type { Form } from '../representation.ts'
 import { answerWithValue } from './answers.ts'
@@ -52,26 +53,27 @@ async function updateScale(call: Call, view: View): Promise<Answer> {
   const { uid = '' } = scale.metadata
   const resourceVersion = expectedVersion(scale.metadata)
   const terms = { ...(resourceVersion !== '' && { resourceVersion }), ...(uid !== '' && { uid }) }
-  const change = (live: Scale): Scale => trackUpdate(fieldRequestOf(call, view, options, live), scale)
+  const change = (_live: Scale, fields: FieldRequest): Scale => trackUpdate(fields, scale)
   return writeScale(call, view, { options, terms, change })
 }
 
 async function patchScale(call: Call, view: View): Promise<Answer> {
   const { group, plural } = view.resource.kind
-  const { options, change } = await readPatch(call, view.services, {
+  const resource = { group, resource: plural }
+  const { options, isApply, change } = await readPatch(call, view.services, {
     kind: SCALE,
-    resource: { group, resource: plural },
-    applyDefaults: () => undefined,
-    fieldRequest: (live, asked) => fieldRequestOf(call, view, asked, live),
+    resource,
+    schema: BUILT_IN.schemaFor(SCALE),
   })
-  return writeScale(call, view, { options, terms: {}, change })
+  const tracked = (live: Scale, fields: FieldRequest): Scale => trackUpdate(fields, change(live, fields))
+  return writeScale(call, view, { options, terms: {}, change: isApply ? change : tracked })
 }
 
 interface ScaleWrite {
   readonly options: WriteOptions
   readonly terms: UpdateTerms
   /** What the request makes of the Scale, with its fields tracked. */
-  readonly change: (live: Scale) => Scale
+  readonly change: (live: Scale, fields: FieldRequest) => Scale
 }
 
 async function writeScale(call: Call, view: View, { options, terms, change }: ScaleWrite): Promise<Answer> {
@@ -79,12 +81,14 @@ async function writeScale(call: Call, view: View, { options, terms, change }: Sc
   const rules = rulesOf(view)
   const { kind } = view.representation
   const { name } = call.info
-  const transform: Transform = (live) => {
-    const scale = change(scaleForWrite(rules, live, kind))
+  const transform: Transform = (live, fields) => {
+    const shown = scaleForWrite(rules, live, kind)
+    const scale = change(shown, scaleFields(fields, shown))
     checkScale(view, scale, live)
     return withScale(rules, live, scale, kind)
   }
-  const { entry } = await storeOf(view).update(writeRequestOf(call, view, options), name, transform, terms)
+  const request = writeRequestOf(call, kind, options)
+  const { entry } = await storeOf(view).update(request, name, transform, { ...terms, isTracked: true })
   return answer(call, view, scaleOf(rules, entry.object), form)
 }
 
@@ -104,19 +108,15 @@ function checkScale(view: View, { metadata, spec }: Scale, live: KubeObject): vo
 }
 
 /** Scale has one version, and no field that a request could not set. */
-function fieldRequestOf(call: Call, view: View, options: WriteOptions, live: KubeObject): FieldRequest {
-  const { schemaFor, clock } = view.services
-  const schema = schemaFor(SCALE)
-  const { manager, subresource } = writeRequestOf(call, view, options)
+function scaleFields(fields: FieldRequest, live: Scale): FieldRequest {
+  const schema = BUILT_IN.schemaFor(SCALE)
   return {
+    ...fields,
     kind: {
       typeOf: (apiVersion) => (apiVersion === apiVersionOf(SCALE) && schema !== undefined ? { schema } : undefined),
       convert: (object) => object,
     },
     live,
-    manager,
-    subresource,
-    nowMs: clock.now(),
   }
 }
 

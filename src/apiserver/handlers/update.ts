@@ -1,5 +1,4 @@
-import { trackUpdate } from '#meta/apply/field-manager.ts'
-import type { KubeObject } from '#meta/object.ts'
+import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 /** PUT: the whole object anew, or the part of it that a subresource is. */
 import { decodeQuery } from '#meta/query.ts'
@@ -9,7 +8,6 @@ import type { Answer, Call } from '../call.ts'
 import type { Transform } from '../registry/store.ts'
 import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
-import { applyDefaults } from './defaults.ts'
 import { expectedVersion, versionRequired } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
@@ -22,7 +20,6 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   const object = await decodeBody(call, view, kind, options.fieldValidation)
   settleNamespace(object, call, kind.namespaced)
   settleName(object, call)
-  applyDefaults(view, object)
   const { uid = '' } = object.metadata
   const resourceVersion = expectedVersion(object.metadata)
   const needsVersion = resourceVersion === '' && view.resource.putNeedsVersion === true
@@ -32,15 +29,16 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
     ...(resourceVersion === '' ? {} : { resourceVersion }),
     ...(uid === '' ? {} : { uid }),
   }
-  const request = writeRequestOf(call, view, options)
   const transform: Transform = (live) => {
     // What is not there yet has no version that could be named.
     if (needsVersion && live.metadata.uid !== undefined) {
       const { group, plural } = view.resource.kind
       throw versionRequired({ group, resource: plural }, call.info.name)
     }
-    return trackUpdate(view.store.fieldRequest(request, live), object)
+    // Without a version it is asked again when somebody else was faster.
+    return resourceVersion === '' ? deepCopy(object) : object
   }
+  const request = writeRequestOf(call, kind, options)
   const { entry, created } = await view.store.update(request, call.info.name, transform, terms)
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }

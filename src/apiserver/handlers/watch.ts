@@ -98,16 +98,19 @@ class Watch {
   async run(): Promise<void> {
     const { signal } = this.#out
     const stop = (): void => this.#ended.resolve()
-    signal.addEventListener('abort', stop, { once: true })
-    // Gone, or told to end, before it began.
-    if (signal.aborted) stop()
+    const { closed } = this.#parts.view.store
+    for (const one of [signal, closed]) {
+      one.addEventListener('abort', stop, { once: true })
+      // Gone, or told to end, before it began.
+      if (one.aborted) stop()
+    }
     try {
       this.#setTimers()
       const from = this.#parts.from ?? (await this.#sendState())
       if (!signal.aborted) this.#follow(from)
       await this.#ended.promise
     } finally {
-      signal.removeEventListener('abort', stop)
+      for (const one of [signal, closed]) one.removeEventListener('abort', stop)
       for (const timer of this.#timers) timer.cancel()
       this.#reader?.close()
       this.#out.end()
@@ -176,6 +179,8 @@ class Watch {
   }
 
   #expire(message: string): void {
+    // Its place is lost because the resource is gone: there is nothing to list anew.
+    if (this.#parts.view.store.closed.aborted) return
     const { status } = resourceExpiredError(message)
     this.#out.write(this.#parts.frames.error(status))
     this.#ended.resolve()

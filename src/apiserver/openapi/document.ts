@@ -108,3 +108,12 @@ function versionDefinition({ wrapsRefs }: Dialect): Definition {
     ]),
   }
 }
+
+/** What a document of these kinds depends on: kinds come and go while the server runs, and come back in another shape. */
+export function factsOf(kinds: readonly Kind[], { schemaFor }: ApiFacts): readonly unknown[] {
+  return kinds.flatMap((kind) => [kind, schemaFor(kind)])
+}
+
+export function sameFacts(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((fact, at) => fact === others[at])
+}

@@ -8,7 +8,15 @@ import type { GroupVersionKind } from '#meta/kind.ts'
 import type { Answer, Call } from '../call.ts'
 import { acceptsGzip, compressed } from '../handlers/list-body.ts'
 import { type Definition, V2 } from './definitions.ts'
-import { createReferences, type Describe, type OpenApiOptions, type References, sortedDefinitions } from './document.ts'
+import {
+  createReferences,
+  type Describe,
+  factsOf,
+  type OpenApiOptions,
+  type References,
+  sameFacts,
+  sortedDefinitions,
+} from './document.ts'
 import { type ApiPath, type Operation, type Parameter, pathsOf, sharedParameters } from './operations.ts'
 import { rootPaths } from './root-paths.ts'
 
@@ -17,7 +25,7 @@ const PROTOBUF_ANSWERED = 'application/com.github.proto-openapi.spec.v2.v1.0+pro
 
 interface Made {
   /** Which kinds it was made of: made anew when they change. */
-  readonly of: string
+  readonly of: readonly unknown[]
   readonly swagger: Definition
   readonly text: string
   readonly etag: string
@@ -32,8 +40,8 @@ export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promis
   const current = async (): Promise<Made> => {
     const { describeDefinition } = await import('./descriptions.ts')
     const kinds = options.groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
-    const of = kinds.map(({ group, version, plural }) => `${group}/${version}/${plural}`).join(' ')
-    made = made?.of === of ? made : make(options, kinds, of, describeDefinition)
+    const of = factsOf(kinds, options)
+    made = made !== undefined && sameFacts(made.of, of) ? made : make(options, kinds, of, describeDefinition)
     return made
   }
   return (call) => (call.info.path === '/openapi/v2' ? current().then((document) => answer(call, document)) : undefined)
@@ -60,7 +68,7 @@ async function bodyOf(made: Made, protobuf: boolean): Promise<Buffer> {
   return made.protobuf
 }
 
-function make(options: OpenApiOptions, kinds: readonly Kind[], of: string, describe: Describe): Made {
+function make(options: OpenApiOptions, kinds: readonly Kind[], of: Made['of'], describe: Describe): Made {
   const swagger = buildDocument(kinds, options, describe)
   const text = encodeJson(swagger)
   const etag = `"${createHash('sha512').update(text).digest('hex').toUpperCase()}"`

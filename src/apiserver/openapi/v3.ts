@@ -7,11 +7,21 @@ import type { GroupVersionKind } from '#meta/kind.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { type Definition, V3 } from './definitions.ts'
-import { createReferences, type Describe, type OpenApiOptions, type References, sortedDefinitions } from './document.ts'
+import {
+  createReferences,
+  type Describe,
+  factsOf,
+  type OpenApiOptions,
+  type References,
+  sameFacts,
+  sortedDefinitions,
+} from './document.ts'
 import { type ApiPath, type Operation, type Parameter, pathsOf, rootOf, sharedParameters } from './operations.ts'
 import { rootPaths } from './root-paths.ts'
 
 interface Document {
+  /** What it was made of: made anew when that changes. */
+  readonly facts: readonly unknown[]
   readonly text: string
   /** Upper-case hexadecimal SHA-512. */
   readonly hash: string
@@ -27,12 +37,12 @@ export function createOpenApiV3(
 ): (call: Call) => Promise<Answer> | undefined {
   const documents = new Map<string, Document>()
   const documentOf = (source: Source, describe: Describe): Document => {
-    const key = `${source.name} ${source.kinds.map(({ plural }) => plural).join(' ')}`
-    const known = documents.get(key)
-    if (known !== undefined) return known
+    const facts = factsOf(source.kinds, options)
+    const known = documents.get(source.name)
+    if (known !== undefined && sameFacts(known.facts, facts)) return known
     const text = encodeJson(buildDocument(source, options, describe))
-    const made = { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }
-    documents.set(key, made)
+    const made = { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase(), facts }
+    documents.set(source.name, made)
     return made
   }
   const answer = async (call: Call, path: string): Promise<Answer> => {

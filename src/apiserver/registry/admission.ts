@@ -7,20 +7,24 @@ import type { ObjectReader, User } from './resource.ts'
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 
-/** One write, as plugins look at it. */
-export interface Attributes {
+/** What a request is about. */
+export interface Subject {
   readonly operation: Operation
-  /** The resource addressed, in the version of the request. */
+  /** The resource addressed, in the version it is stored in. */
   readonly kind: Kind
-  readonly subresource: string
-  /** The kind of `object`: another one for subresources with a body of their own. */
-  readonly objectKind: GroupVersionKind
-  readonly namespace: string
   readonly name: string
   /** What will be written; mutating plugins change it in place. Absent for DELETE. */
   readonly object: KubeObject | undefined
   /** What is there now. Absent for CREATE. Never changed. */
   readonly oldObject: KubeObject | undefined
+}
+
+/** One write, as plugins look at it. */
+export interface Attributes extends Subject {
+  readonly subresource: string
+  /** The kind of `object`: another one for subresources with a body of their own. */
+  readonly objectKind: GroupVersionKind
+  readonly namespace: string
   /** Create, update, patch or delete options of the request. */
   readonly options: Readonly<Record<string, unknown>>
   readonly dryRun: boolean

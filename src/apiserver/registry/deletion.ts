@@ -2,9 +2,11 @@
  * How an object goes: at once, or after those who have a say in it (a kubelet that stops containers, finalizers) are
  * done. Pure: what is there and what was asked for in, what to do out.
  */
+import type { GroupVersionKind } from '#meta/kind.ts'
 import { addFinalizer, type KubeObject, type ObjectMeta, removeFinalizer } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
-import { timeOf } from '#meta/time.ts'
+import { conflictError } from '#meta/status-errors.ts'
+import { epochMsOf, timeOf } from '#meta/time.ts'
 
 const ORPHAN = 'orphan'
 const FOREGROUND = 'foregroundDeletion'
@@ -12,8 +14,8 @@ const FOREGROUND = 'foregroundDeletion'
 export type DeletionPlan =
   /** Nothing keeps it. */
   | { readonly action: 'remove' }
-  /** It stays, marked; `object` is what it becomes. */
-  | { readonly action: 'mark'; readonly object: KubeObject }
+  /** It is marked first, for all to see: `object` is what it becomes. It goes at once when nothing keeps it. */
+  | { readonly action: 'mark'; readonly object: KubeObject; readonly isLast: boolean }
   /** It is on its way already and nothing changes. */
   | { readonly action: 'wait' }
 
@@ -21,43 +23,66 @@ export interface DeletionRequest {
   /** A copy that may be changed. */
   readonly object: KubeObject
   readonly options: DeleteOptions
-  /** What the kind asks for: 0 for kinds nobody has to stop. */
-  readonly graceSeconds: number
+  /** What the kind says to the client's wish; undefined for kinds nobody has to stop. */
+  readonly graceSeconds: ((asked: number | undefined) => number) | undefined
   /** The kind keeps it, whatever its finalizers. */
   readonly isHeld: boolean
   readonly nowMs: number
 }
 
-export function planDeletion({ object, options, graceSeconds, isHeld, nowMs }: DeletionRequest): DeletionPlan {
+export function planDeletion(request: DeletionRequest): DeletionPlan {
+  const { object, options, graceSeconds, isHeld, nowMs } = request
   const { metadata } = object
-  const finalizersChanged = setPropagation(object, options)
-  const kept = isHeld || (metadata.finalizers?.length ?? 0) > 0
-  if (metadata.deletionTimestamp !== undefined) {
-    const shortened = shorten(metadata, graceSeconds, nowMs)
-    if (!kept && (metadata.deletionGracePeriodSeconds ?? 0) === 0) return { action: 'remove' }
-    return shortened || finalizersChanged ? { action: 'mark', object } : { action: 'wait' }
-  }
-  if (!kept && graceSeconds === 0) return { action: 'remove' }
-  mark(metadata, graceSeconds, nowMs)
+  const asked = options.gracePeriodSeconds === undefined ? undefined : soon(options.gracePeriodSeconds)
+  if (metadata.deletionTimestamp !== undefined) return planAgain(request, asked)
+  setPropagation(object, options)
+  const isKept = isKeptBack(request)
+  if (graceSeconds === undefined && !isKept) return { action: 'remove' }
+  const seconds = soon(graceSeconds?.(asked) ?? 0)
+  begin(metadata, seconds, nowMs)
   // What the kind itself holds is nobody's to time.
   if (isHeld) delete metadata.deletionGracePeriodSeconds
-  return { action: 'mark', object }
+  return { action: 'mark', object, isLast: !isKept && seconds === 0 }
 }
 
-function mark(metadata: ObjectMeta, graceSeconds: number, nowMs: number): void {
+/** For an object that is on its way. */
+function planAgain(request: DeletionRequest, asked: number | undefined): DeletionPlan {
+  const { object, options, graceSeconds } = request
+  const running = object.metadata.deletionGracePeriodSeconds ?? 0
+  const isRunning = graceSeconds !== undefined && running > 0
+  // Only what the client sends shortens the grace that is running, and nothing else changes meanwhile.
+  if (isRunning && (asked === undefined || asked >= running)) return { action: 'wait' }
+  const isChanged = setPropagation(object, options)
+  const isKept = isKeptBack(request)
+  if (isRunning && asked !== undefined) {
+    shorten(object.metadata, running, asked)
+    return { action: 'mark', object, isLast: !isKept && asked === 0 }
+  }
+  if (!isKept) return { action: 'remove' }
+  return isChanged ? { action: 'mark', object, isLast: false } : { action: 'wait' }
+}
+
+function isKeptBack({ object: { metadata }, isHeld }: DeletionRequest): boolean {
+  return isHeld || (metadata.finalizers?.length ?? 0) > 0
+}
+
+/** Less than nothing is a second. */
+function soon(seconds: number): number {
+  return seconds < 0 ? 1 : seconds
+}
+
+function begin(metadata: ObjectMeta, graceSeconds: number, nowMs: number): void {
   metadata.deletionTimestamp = timeOf(nowMs + graceSeconds * 1000)
   metadata.deletionGracePeriodSeconds = graceSeconds
   // Controllers that wait for their status to catch up must see that something changed.
   if (metadata.generation !== undefined) metadata.generation += 1
 }
 
-/** A shorter grace than the one running counts, a longer one does not. */
-function shorten(metadata: ObjectMeta, graceSeconds: number, nowMs: number): boolean {
-  const running = metadata.deletionGracePeriodSeconds ?? 0
-  if (graceSeconds >= running) return false
-  metadata.deletionTimestamp = timeOf(nowMs + graceSeconds * 1000)
+/** Counted from when the deletion began. */
+function shorten(metadata: ObjectMeta, running: number, graceSeconds: number): void {
+  const endMs = epochMsOf(metadata.deletionTimestamp ?? '')
+  metadata.deletionTimestamp = timeOf(endMs - (running - graceSeconds) * 1000)
   metadata.deletionGracePeriodSeconds = graceSeconds
-  return true
 }
 
 /** Turns the propagation policy into the finalizers that the garbage collector acts on. */
@@ -71,4 +96,22 @@ function setPropagation(object: KubeObject, { propagationPolicy, orphanDependent
   if (policy === 'Orphan') addFinalizer(object, ORPHAN)
   if (policy === 'Foreground') addFinalizer(object, FOREGROUND)
   return before !== (object.metadata.finalizers?.join('\n') ?? '')
+}
+
+/** Throws StatusError 409 when it is another object than the one that was to be deleted. */
+export function checkPreconditions(
+  { group, kind }: GroupVersionKind,
+  { metadata }: KubeObject,
+  { preconditions }: DeleteOptions,
+): void {
+  for (const [field, label] of [
+    ['uid', 'UID'],
+    ['resourceVersion', 'ResourceVersion'],
+  ] as const) {
+    const wanted = preconditions?.[field]
+    const there = metadata[field] ?? ''
+    if (wanted === undefined || wanted === there) continue
+    const why = `the ${label} in the precondition (${wanted}) does not match the ${label} in record (${there}). The object might have been ${field === 'uid' ? 'deleted and then recreated' : 'modified'}`
+    throw conflictError({ group, resource: kind }, metadata.name ?? '', why)
+  }
 }

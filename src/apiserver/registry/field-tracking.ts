@@ -8,14 +8,16 @@ import type { KubeObject } from '#meta/object.ts'
 
 import type { Resource } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
+import { BUILT_IN } from './shapes.ts'
 
 export function fieldRequestOf(
   resource: Resource,
-  { schemaFor, convert, clock }: Services,
+  { clock }: Services,
   request: WriteRequest,
   live: KubeObject,
 ): FieldRequest {
   const { kind } = resource.kind
+  const { shapes } = resource
   const gvkOf = (apiVersion: string): { group: string; version: string; kind: string } => ({
     ...parseApiVersion(apiVersion),
     kind,
@@ -25,13 +27,13 @@ export function fieldRequestOf(
     kind: {
       ...(filter === undefined ? {} : { filter: () => filter }),
       typeOf(apiVersion) {
-        const schema = schemaFor(gvkOf(apiVersion))
+        const schema = shapes.schemaFor(gvkOf(apiVersion))
         return schema === undefined ? undefined : { schema }
       },
       convert: (object, apiVersion) =>
         object.apiVersion === apiVersion
           ? object
-          : { apiVersion, value: convert(object.value as KubeObject, gvkOf(apiVersion)) },
+          : { apiVersion, value: shapes.convert(object.value as KubeObject, gvkOf(apiVersion)) },
     },
     live,
     manager: request.manager,
@@ -43,11 +45,11 @@ export function fieldRequestOf(
 /** An object that is answered and never stored, with the fields its sender owns. */
 export function trackAnswered(
   kind: GroupVersionKind,
-  { schemaFor, clock }: Pick<Services, 'schemaFor' | 'clock'>,
+  { clock }: Pick<Services, 'clock'>,
   { manager, subresource }: Pick<WriteRequest, 'manager' | 'subresource'>,
   object: KubeObject,
 ): KubeObject {
-  const schema = schemaFor(kind)
+  const schema = BUILT_IN.schemaFor(kind)
   const typed = schema === undefined ? undefined : { schema }
   const only = { typeOf: () => typed, convert: (versioned: Versioned) => versioned }
   return trackUpdate({ kind: only, live: undefined, manager, subresource, nowMs: clock.now() }, object)

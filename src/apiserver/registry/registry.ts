@@ -2,12 +2,14 @@
  * Registry: every resource that is served, each with its store, and how a request finds it. Resources can be added while
  * the server runs; a custom resource is one more.
  */
-import type { Kind } from '#apis/kinds.ts'
+import { Bindings, Pods } from '#apis/core/v1.ts'
+import type { Kind, ServedGroup } from '#apis/kinds.ts'
 import { createYamlReader } from '#lib/yaml-reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
+import type { StructSchema } from '#meta/schema.ts'
 
 import { Representation } from '../representation.ts'
 import { createRoom } from '../room.ts'
@@ -16,10 +18,13 @@ import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
 import { admitScales } from './scale.ts'
+import { addedGroups, builtInGroups } from './served-groups.ts'
 import type { Services } from './services.ts'
+import { BUILT_IN } from './shapes.ts'
 import { Store } from './store.ts'
 import { WritesUnderway } from './underway.ts'
 import type { VirtualResource } from './virtual.ts'
+import { SYSTEM_USER, Writer } from './writer.ts'
 
 const PREFIX = '/registry/'
 
@@ -39,7 +44,10 @@ export interface ServedResource {
   readonly services: Services
 }
 
-export interface RegistryParts extends Omit<Services, 'admission' | 'objects' | 'memos' | 'answers' | 'yaml'> {
+export interface RegistryParts extends Omit<
+  Services,
+  'admission' | 'objects' | 'writer' | 'memos' | 'answers' | 'yaml'
+> {
   readonly admission: (registry: Registry) => Admission
 }
 
@@ -50,7 +58,10 @@ export class Registry implements ObjectReader {
   readonly #served = new Map<string, ServedResource>()
   readonly #reviews = new Map<string, Review>()
   readonly #virtuals = new Map<string, VirtualResource>()
-  readonly #groups = new Set<string>()
+  /** Those of everything that is served. */
+  #groups: ReadonlySet<string> = new Set()
+  /** What the server itself writes, as itself. */
+  readonly writer: Writer = new Writer((kind) => this.storeOf(kind), this, SYSTEM_USER)
 
   /** What lets writes in may itself read and write here: it is made for this registry. */
   constructor({ admission, ...services }: RegistryParts) {
@@ -59,6 +70,7 @@ export class Registry implements ObjectReader {
       ...services,
       admission: admission(this),
       objects: this,
+      writer: this.writer,
       memos: new ByteMemo(MEMO_BYTES),
       answers: createRoom(ANSWER_ROOM),
       yaml,
@@ -76,23 +88,38 @@ export class Registry implements ObjectReader {
     this.#stores.set(`${group}/${plural}`, store)
     const kinds = [resource.kind, ...(resource.otherVersions ?? []).map(({ kind }) => kind)]
     for (const kind of kinds.filter(isServed)) {
-      const { schemaFor, convert, memos } = this.#services
-      const representation = new Representation({ kind, stored: resource.kind, schemaFor, convert, memos })
-      this.#groups.add(kind.group)
+      const { shapes, kind: stored } = resource
+      const representation = new Representation({ kind, stored, shapes, memos: this.#services.memos })
       const stores = { store, ...(scaleStore !== undefined && { scaleStore }) }
       this.#served.set(keyOf(kind), { resource, ...stores, representation, services: this.#services })
     }
+    this.#noteGroups()
     return store
   }
 
+  /**
+   * Serves it no longer, in no version: its paths are gone at once, its watches end. What is stored of it stays. False
+   * when it was not there.
+   */
+  remove({ group, plural }: Pick<Kind, 'group' | 'plural'>): boolean {
+    const store = this.#stores.get(`${group}/${plural}`)
+    if (store === undefined) return false
+    this.#stores.delete(`${group}/${plural}`)
+    for (const [key, served] of this.#served) if (served.store === store) this.#served.delete(key)
+    this.#noteGroups()
+    store.close()
+    this.#services.cache.drop(store.collection.prefix)
+    return true
+  }
+
   addReview(review: Review): void {
-    this.#groups.add(review.kind.group)
     this.#reviews.set(keyOf(review.kind), review)
+    this.#noteGroups()
   }
 
   addVirtual(resource: VirtualResource): void {
-    this.#groups.add(resource.kind.group)
     this.#virtuals.set(keyOf(resource.kind), resource)
+    this.#noteGroups()
   }
 
   find(resource: GroupVersionResource): ServedResource | undefined {
@@ -105,6 +132,12 @@ export class Registry implements ObjectReader {
 
   findVirtual(resource: GroupVersionResource): VirtualResource | undefined {
     return this.#virtuals.get(resourceKey(resource))
+  }
+
+  #noteGroups(): void {
+    const served = [...this.#served.values()].map(({ representation }) => representation)
+    const all = [...served, ...this.#reviews.values(), ...this.#virtuals.values()]
+    this.#groups = new Set(all.map(({ kind }) => kind.group))
   }
 
   /** Whether anything of this group is served. */
@@ -121,6 +154,30 @@ export class Registry implements ObjectReader {
 
   served(): Iterable<ServedResource> {
     return this.#served.values()
+  }
+
+  /** The groups, versions and kinds that are served, in discovery's order: those of the catalog first. */
+  groups(): ServedGroup[] {
+    const kinds = [...this.#served.values()].map(({ representation }) => representation.kind)
+    return [...builtInGroups((kind) => this.#has(kind)), ...addedGroups(kinds)]
+  }
+
+  #has({ group, version, plural }: Kind): boolean {
+    // Another door to `pods/binding`: see dispatch.
+    const isBinding = group === Bindings.group && plural === Bindings.plural
+    const key = resourceKey({ group, version, resource: isBinding ? Pods.plural : plural })
+    return this.#served.has(key) || this.#reviews.has(key) || this.#virtuals.has(key)
+  }
+
+  /** The schema of any kind that is served, or of a body that all kinds share. */
+  schemaFor(gvk: GroupVersionKind): StructSchema | undefined {
+    const { group, version, kind } = gvk
+    for (const { representation, resource } of this.#served.values()) {
+      const own = representation.kind
+      if (own.group === group && own.version === version && (own.kind === kind || own.listKind === kind))
+        return resource.shapes.schemaFor(gvk)
+    }
+    return BUILT_IN.schemaFor(gvk)
   }
 
   storeOf(kind: Pick<Kind, 'group' | 'plural'>): Store | undefined {
@@ -163,8 +220,8 @@ export class Registry implements ObjectReader {
   }
 
   #entryMaker(resource: Resource, keyPrefix: string): EntryMaker {
-    const { schemaFor, convert, atRest } = this.#services
-    const { kind, fieldSelectors = {} } = resource
+    const { atRest } = this.#services
+    const { kind, shapes, fieldSelectors = {} } = resource
     const resting = atRest.resting({ group: kind.group, resource: kind.plural })
     const selectors = Object.entries(fieldSelectors)
     return createEntryMaker({
@@ -174,9 +231,9 @@ export class Registry implements ObjectReader {
       decode(value) {
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
         const mediaType = isEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
-        const { object, gvk } = decodeObject(bytes, mediaType, { schemaFor, defaultKind: kind })
+        const { object, gvk } = decodeObject(bytes, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
         const found = object as unknown as KubeObject
-        return encodeJson(sameVersion(gvk, kind) ? found : convert(found, kind))
+        return encodeJson(sameVersion(gvk, kind) ? found : shapes.convert(found, kind))
       },
       fields: (object) =>
         selectors.length === 0 ? NO_FIELDS : Object.fromEntries(selectors.map(([name, read]) => [name, read(object)])),

@@ -14,6 +14,8 @@ import type { TableCell, TableColumn, TableRowCondition } from '#meta/table.ts'
 import type { FieldError } from '#meta/validation/field-error.ts'
 import { type NameRule, nameIsSubdomain } from '#meta/validation/names.ts'
 
+import { BUILT_IN, createShapes, type OwnShapes, type Shapes } from './shapes.ts'
+
 /** Who is asking. */
 export interface User {
   readonly name: string
@@ -32,6 +34,44 @@ export interface ObjectReader {
   list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]>
 }
 
+/** Writes objects in the name of a user, on the path that every write takes. What is not served is not written. */
+export interface ObjectWriter extends ObjectReader {
+  /** The object as it is stored. Throws StatusError 409 when its name is taken. */
+  create<T extends KubeObject>(kind: Kind<T>, object: NewObject<T>): Promise<T | undefined>
+  /** Creates the object unless one of its name is there, which stays as it is. True when it was created. */
+  ensure<T extends KubeObject>(kind: Kind<T>, object: NewObject<T>): Promise<boolean>
+  /** Throws StatusError 404 when it is not there. */
+  update: UpdateObject
+  /** The same of its status. */
+  updateStatus: UpdateObject
+  /** True when it went, or is on its way; false when it is not there. */
+  delete(kind: Kind, where: ObjectName, options?: DeleteOptions): Promise<boolean>
+}
+
+export type UpdateObject = <T extends KubeObject>(
+  kind: Kind<T>,
+  where: ObjectName,
+  change: ObjectChange<T>,
+  terms?: ChangeTerms,
+) => Promise<void>
+
+export interface ObjectName {
+  readonly namespace?: string
+  readonly name: string
+}
+
+/** What an object becomes. Handed a copy, which it may change and return; asked again when somebody else was faster. */
+export type ObjectChange<T extends KubeObject> = (object: T) => T | Promise<T>
+
+export interface ChangeTerms {
+  /** Only what was seen is changed; else 409. */
+  readonly resourceVersion?: string | undefined
+  /** What is not there is made, from an object of nothing but its kind; else 404. */
+  readonly creates?: boolean
+}
+
+export type NewObject<T extends KubeObject> = Omit<T, 'kind' | 'apiVersion'>
+
 /** What rules may depend on besides the objects. */
 export interface RuleContext {
   readonly clock: Clock
@@ -48,6 +88,8 @@ export interface WriteContext extends RuleContext {
   readonly verb: string
   readonly dryRun: boolean
   readonly objects: ObjectReader
+  /** For what follows from the write, in the server's own name. */
+  readonly writer: ObjectWriter
   readonly signal: AbortSignal
 }
 
@@ -88,12 +130,6 @@ export interface ScaleRules<T extends KubeObject> {
   selector(object: T): string
 }
 
-/** The outcome of asking a kind how it wants to be deleted. */
-export interface Deletion {
-  /** Seconds until somebody (the kubelet) finishes it; 0 removes at once. */
-  readonly graceSeconds: number
-}
-
 /** Another version under which the same stored objects are served. */
 export interface OtherVersion {
   readonly kind: Kind
@@ -125,6 +161,8 @@ export interface ResourceSpec<T extends KubeObject> {
   readonly kind: Kind<T>
   /** Further versions, converted through `model/conversion`. */
   readonly otherVersions?: readonly OtherVersion[]
+  /** For kinds that are not built in: the schema of each version, and how objects get from one to another. */
+  readonly shapes?: OwnShapes
   /** Below `/registry/`; the plural unless upstream stores it elsewhere (`minions` for nodes). */
   readonly storagePrefix?: string
   /** Objects go by themselves after this long (events). */
@@ -144,8 +182,13 @@ export interface ResourceSpec<T extends KubeObject> {
   warnings?(next: T, old: T | undefined): string[]
   /** Reserves what the object needs from elsewhere (addresses, ports), after mutating admission. Throws StatusError. */
   allocate?(next: T, old: T | undefined, context: WriteContext): Promise<Finish>
-  /** How to delete; default: at once. May change the object that stays meanwhile. */
-  deletion?(object: T, options: DeleteOptions, context: WriteContext): Deletion
+  /** What a deletion changes of the object that stays meanwhile. */
+  deletion?(object: T, options: DeleteOptions, context: WriteContext): void
+  /**
+   * For kinds that somebody (the kubelet) has to stop: the seconds until then, of an object that nobody has deleted yet.
+   * `asked` is the client's wish. Absent: objects go at once, or when their finalizers do.
+   */
+  graceSeconds?(object: T, asked: number | undefined): number
   /** What whoever deletes, one or many, is warned of before. */
   deletionWarnings?(options: DeleteOptions): string[]
   /** Something of its own keeps an object that is being deleted, besides finalizers (a namespace's contents). */
@@ -192,14 +235,20 @@ export interface ResourceSpec<T extends KubeObject> {
   readonly putNeedsVersion?: boolean
 }
 
-export interface Resource<T extends KubeObject = KubeObject> extends ResourceSpec<T> {
+export interface Resource<T extends KubeObject = KubeObject> extends Omit<ResourceSpec<T>, 'shapes'> {
+  readonly shapes: Shapes
   readonly storagePrefix: string
   readonly nameRule: NameRule
 }
 
 /** A resource with its defaults filled in. */
 export function defineResource<T extends KubeObject>(spec: ResourceSpec<T>): Resource<T> {
-  return { ...spec, storagePrefix: spec.storagePrefix ?? spec.kind.plural, nameRule: spec.nameRule ?? nameIsSubdomain }
+  return {
+    ...spec,
+    shapes: spec.shapes === undefined ? BUILT_IN : createShapes(spec.kind, spec.shapes),
+    storagePrefix: spec.storagePrefix ?? spec.kind.plural,
+    nameRule: spec.nameRule ?? nameIsSubdomain,
+  }
 }
 
 /** A kind that answers and is never stored: reviews, bindings. */

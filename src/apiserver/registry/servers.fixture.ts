@@ -1,6 +1,5 @@
 /** Registries of several servers on one store in memory, in virtual time, for tests of what works on stored objects. */
 import type { Kind } from '#apis/kinds.ts'
-import { schemaFor } from '#apis/schemas.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -47,8 +46,6 @@ export function createServers(): TestServers {
         admission,
         isEnabled: () => false,
         allowPrivileged: true,
-        schemaFor,
-        convert: (object: KubeObject) => object,
         atRest: createAtRest(NO_ENCRYPTION, random),
       })
       const bare = kinds.map((kind) =>

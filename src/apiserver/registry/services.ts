@@ -3,8 +3,6 @@ import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import type { YamlReader } from '#lib/yaml-reader.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
-import type { KubeObject } from '#meta/object.ts'
-import type { StructSchema } from '#meta/schema.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
@@ -12,7 +10,7 @@ import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 import type { Room } from '../room.ts'
 import type { Admission } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
-import type { ObjectReader, User } from './resource.ts'
+import type { ObjectReader, ObjectWriter, User } from './resource.ts'
 
 export interface Services {
   readonly backend: Backend
@@ -21,12 +19,10 @@ export interface Services {
   readonly random: Random
   readonly admission: Admission
   readonly objects: ObjectReader
+  /** What the server itself writes, as itself. */
+  readonly writer: ObjectWriter
   readonly isEnabled: (gate: string) => boolean
   readonly allowPrivileged: boolean
-  /** The schema of any kind that is served or stored. */
-  readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-  /** The same object in another version; the object itself when it is the same version. */
-  readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
   /** Bytes of answers that were made before. */
   readonly memos: ByteMemo
   /** Large lists are made and sent when there is room for them. */
@@ -57,4 +53,9 @@ export interface WriteRequest {
   /** Adds to the audit event; absent when there is none. */
   readonly annotate?: ((key: string, value: string) => void) | undefined
   readonly signal: AbortSignal
+  /**
+   * It was let in as something else, an eviction or a binding: admission is not asked again, and nobody owns what it
+   * changes, as upstream has it.
+   */
+  readonly isAdmitted?: boolean
 }

@@ -1,12 +1,13 @@
 /**
  * Store: create, read, update and delete for the objects of one resource, whatever its kind. A write goes through the
- * same steps in the same order for every kind (see docs/architecture.md); only hooks of the resource differ. Reads come
+ * same steps in the same order for every kind, whoever writes: default, track, convert, admit, validate, commit; only
+ * hooks of the resource differ. Reads come
  * from the cache; a refusal that rests on a cache which may be behind is confirmed before it is sent.
  */
-import type { FieldRequest } from '#meta/apply/field-manager.ts'
+import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
 import { sameButForTimes } from '#meta/apply/same-but-for-times.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
-import { encodeJson } from '#meta/codec/encode-json.ts'
+import { apiVersionOf } from '#meta/kind.ts'
 import { deepCopy, generateName, type KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 import {
@@ -17,19 +18,19 @@ import {
   notFoundError,
 } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
-import type { CommitResult, KeyValue, Revision } from '#storage/backend.ts'
-import type { Resting } from '#storage/encryption/at-rest.ts'
+import type { KeyValue, Revision } from '#storage/backend.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Attributes, Operation } from './admission.ts'
-import { planDeletion } from './deletion.ts'
+import { attributesOf } from './admitting.ts'
+import { type CommitOptions, Commits } from './commits.ts'
+import { checkPreconditions, type DeletionPlan, planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
-import { storageFailure } from './errors.ts'
 import { fieldRequestOf } from './field-tracking.ts'
 import type { Finish, Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
-import type { WritesUnderway } from './underway.ts'
 import {
+  applyDefaults,
   fillSystemFields,
   prepareCreate,
   prepareUpdate,
@@ -38,13 +39,8 @@ import {
   warningsFor,
 } from './write-rules.ts'
 
-export interface StoreOptions {
-  readonly resource: Resource
-  readonly services: Services
+export interface StoreOptions extends CommitOptions {
   readonly collection: Collection<Entry>
-  readonly entries: EntryMaker
-  /** For the cache to pick up what is written here. */
-  readonly underway: WritesUnderway
 }
 
 /** What a write produced: the stored entry, or, for a dry run, an object that was never stored. */
@@ -53,8 +49,11 @@ export interface Written {
   readonly created: boolean
 }
 
-/** Makes the object that shall be stored, in the version of the request, with its fields tracked, from the one that is. */
-export type Transform = (live: KubeObject) => Promise<KubeObject> | KubeObject
+/**
+ * Makes what shall be stored from what is, both in the version of the request. The live object is shared; what is made is
+ * the store's to change. `fields` is for those who track owners themselves.
+ */
+export type Transform = (live: KubeObject, fields: FieldRequest) => Promise<KubeObject> | KubeObject
 
 export interface UpdateTerms {
   /** From the request: the version or uid the client saw. */
@@ -65,6 +64,8 @@ export interface UpdateTerms {
    * before validating admission; throws StatusError when the user may not. Absent: what is not there is 404.
    */
   readonly mayCreate?: () => Promise<void> | void
+  /** The transform says who owns which field: apply merges by it, scale translates it. Else the store compares. */
+  readonly isTracked?: boolean
 }
 
 /** Names drawn for `generateName` before giving up. */
@@ -75,16 +76,24 @@ export class Store {
   readonly collection: Collection<Entry>
   readonly #services: Services
   readonly #entries: EntryMaker
-  readonly #underway: WritesUnderway
-  readonly #resting: Resting
+  readonly #commits: Commits
+  readonly #closing = new AbortController()
 
   constructor(options: StoreOptions) {
     this.resource = options.resource
     this.collection = options.collection
     this.#services = options.services
     this.#entries = options.entries
-    this.#underway = options.underway
-    this.#resting = options.services.atRest.resting(this.#groupResource)
+    this.#commits = new Commits(options)
+  }
+
+  /** Aborted when the resource is served no longer: whoever watches it stops. */
+  get closed(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  close(): void {
+    this.#closing.abort()
   }
 
   get #groupResource(): { readonly group: string; readonly resource: string } {
@@ -114,19 +123,34 @@ export class Store {
     return this.collection.get(this.keyOf(namespace, name))
   }
 
+  /** `body` is the store's from now on. */
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
-    const { metadata } = body
-    const drawn = (metadata.name ?? '') === '' && (metadata.generateName ?? '') !== ''
+    const object = this.#settle(request, nothingOf(request), body)
+    const { name = '', generateName: prefix = '' } = object.metadata
+    if (name === '' && prefix !== '') return this.#createNamed(request, object, prefix)
+    const outcome = await this.#createOnce(request, object)
+    if (outcome === undefined) throw await this.#alreadyThere(request, object)
+    return outcome
+  }
+
+  /** Under a name that is drawn, again when it is taken. */
+  async #createNamed(request: WriteRequest, body: KubeObject, prefix: string): Promise<Written> {
     const { generateName: draw = generateName } = this.resource
     for (let tries = NAME_TRIES; ; tries--) {
+      const name = draw(prefix, this.#services.random)
       const object = deepCopy(body)
-      if (drawn) object.metadata.name = draw(metadata.generateName ?? '', this.#services.random)
+      object.metadata.name = name
       const outcome = await this.#createOnce(request, object)
       if (outcome !== undefined) return outcome
-      const { name = '' } = object.metadata
-      if (!drawn) throw await this.#alreadyThere(request, object)
       if (tries === 1) throw generateNameConflictError(this.#addressed(request), name, 1)
     }
+  }
+
+  /** What a request makes of `live`, with the defaults of its version, and with who owns which field. */
+  #settle(request: WriteRequest, live: KubeObject, next: KubeObject, isTracked = false): KubeObject {
+    applyDefaults(this.resource, request.gvk, next, this.#services)
+    if (isTracked || request.isAdmitted === true) return next
+    return trackUpdate(this.#fieldRequest(request, live), next)
   }
 
   /** Says as well when what is in the way will soon be gone. */
@@ -146,8 +170,8 @@ export class Store {
     const context = this.#contextOf(request)
     fillSystemFields(body.metadata, context)
     const object = this.#toStored(body)
-    const attributes = this.#attributes(request, 'CREATE', { object, oldObject: undefined })
-    await this.#services.admission.mutate(attributes)
+    const admission = this.#admission(request, 'CREATE', { object, oldObject: undefined })
+    await admission?.mutate()
     prepareCreate(this.resource, object, context)
     const finish = await this.resource.allocate?.(object, undefined, context)
     return finishing(
@@ -155,9 +179,9 @@ export class Store {
       (outcome) => outcome !== undefined,
       async () => {
         validateCreate(this.resource, object, context, request.gvk)
-        await mayCreate?.()
-        await this.#services.admission.validate(attributes)
         for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
+        await mayCreate?.()
+        await admission?.validate()
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
         const entry = await this.#commit(request, key, this.#canonical(object), 0)
         return entry === undefined ? undefined : { entry, created: true }
@@ -181,7 +205,7 @@ export class Store {
         if (created !== undefined) return created
         continue
       }
-      const outcome = await this.#updateOnce(request, current, transform)
+      const outcome = await this.#updateOnce(request, current, transform, terms.isTracked)
       if (outcome.entry !== undefined) return { entry: outcome.entry, created: false }
       current = outcome.now
     }
@@ -191,7 +215,7 @@ export class Store {
     request: WriteRequest,
     name: string,
     transform: Transform,
-    { mayCreate, uid }: UpdateTerms,
+    { mayCreate, uid, isTracked }: UpdateTerms,
   ): Promise<Written | undefined> {
     if (mayCreate === undefined) throw notFoundError(this.#addressed(request), name)
     if (uid !== undefined && uid !== '') {
@@ -201,11 +225,10 @@ export class Store {
         `StorageError: invalid object, Code: 4, Key: ${this.keyOf(request.namespace, name)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
       )
     }
-    const { gvk } = request
-    const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`
-    const body = await transform({ kind: gvk.kind, apiVersion, metadata: {} })
+    const nothing = nothingOf(request)
+    const body = await transform(nothing, this.#fieldRequest(request, nothing))
     delete body.metadata.resourceVersion
-    return this.#createOnce(request, deepCopy(body), mayCreate)
+    return this.#createOnce(request, this.#settle(request, nothing, body, isTracked), mayCreate)
   }
 
   /** The entry the request may go on with; what looks missing or stale in the cache is looked at again, fresh. */
@@ -241,15 +264,16 @@ export class Store {
     request: WriteRequest,
     current: Entry,
     transform: Transform,
+    isTracked?: boolean,
   ): Promise<{ readonly entry: Entry | undefined; readonly now: Entry | undefined }> {
-    const { services, resource } = { services: this.#services, resource: this.resource }
+    const { resource } = this
     const context = this.#contextOf(request)
     const old = this.#stored(current)
-    const live = services.convert(old, request.gvk)
-    const sent = await transform(live)
-    const object = this.#toStored(deepCopy(sent))
-    const attributes = this.#attributes(request, 'UPDATE', { object, oldObject: old })
-    await services.admission.mutate(attributes)
+    const live = this.resource.shapes.convert(old, request.gvk)
+    const next = await transform(live, this.#fieldRequest(request, live))
+    const object = this.#toStored(this.#settle(request, live, next, isTracked))
+    const admission = this.#admission(request, 'UPDATE', { object, oldObject: old })
+    await admission?.mutate()
     prepareUpdate(resource, [object, old], request.subresource, context)
     const finish = await resource.allocate?.(object, old, context)
     return finishing(
@@ -257,8 +281,8 @@ export class Store {
       ({ entry }) => entry !== undefined,
       async () => {
         validateUpdate(resource, [object, old], request, context)
-        await services.admission.validate(attributes)
         for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
+        await admission?.validate()
         const finished = this.#canonical(object)
         const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
         if (!isLast && sameButForTimes(finished, withoutVersion(old))) return { entry: current, now: current }
@@ -279,23 +303,9 @@ export class Store {
     for (;;) {
       const entry = await this.get(request.namespace, name, request.signal)
       if (entry === undefined) throw notFoundError(this.#addressed(request), name)
-      this.#checkPreconditions(entry, options)
+      checkPreconditions(this.resource.kind, entry.object, options)
       const outcome = await this.#deleteOnce(request, entry, options)
       if (outcome !== undefined) return outcome
-    }
-  }
-
-  #checkPreconditions({ object, name }: Entry, { preconditions }: DeleteOptions): void {
-    const { group, kind } = this.resource.kind
-    for (const [field, label] of [
-      ['uid', 'UID'],
-      ['resourceVersion', 'ResourceVersion'],
-    ] as const) {
-      const wanted = preconditions?.[field]
-      const there = object.metadata[field] ?? ''
-      if (wanted === undefined || wanted === there) continue
-      const why = `the ${label} in the precondition (${wanted}) does not match the ${label} in record (${there}). The object might have been ${field === 'uid' ? 'deleted and then recreated' : 'modified'}`
-      throw conflictError({ group, resource: kind }, name, why)
     }
   }
 
@@ -306,82 +316,72 @@ export class Store {
   ): Promise<{ readonly entry: Entry; readonly gone: boolean } | undefined> {
     const context = this.#contextOf(request)
     const old = this.#stored(entry)
-    const object = deepCopy(old)
-    const graceSeconds = this.resource.deletion?.(object, options, context).graceSeconds ?? 0
-    const isHeld = this.resource.isHeld?.(object) ?? false
-    const { propagationPolicy: _, orphanDependents: __, ...bare } = options
-    const terms = this.resource.ignoresPropagation === true ? bare : options
-    const plan = planDeletion({ object, options: terms, graceSeconds, isHeld, nowMs: this.#services.clock.now() })
-    const attributes = this.#attributes(request, 'DELETE', { object: undefined, oldObject: old })
-    await this.#services.admission.mutate(attributes)
-    await this.#services.admission.validate(attributes)
+    const plan = this.#planDeletion(deepCopy(old), options, context)
+    const admission = this.#admission(request, 'DELETE', { object: undefined, oldObject: old })
+    await admission?.mutate()
+    await admission?.validate()
     if (plan.action === 'wait') return { entry, gone: false }
     if (plan.action === 'remove') return (await this.#remove(request, entry)) ? { entry, gone: true } : undefined
     const marked = await this.#commit(request, entry.key, this.#canonical(plan.object), entry.modRevision)
-    return marked === undefined ? undefined : { entry: marked, gone: false }
+    if (marked === undefined) return undefined
+    if (!plan.isLast || (await this.#remove(request, marked))) return { entry: marked, gone: plan.isLast }
+    // Whoever has to stop it may have been faster, and the aim is reached.
+    return (await this.get(entry.namespace, entry.name)) === undefined ? { entry: marked, gone: true } : undefined
+  }
+
+  #planDeletion(object: KubeObject, options: DeleteOptions, context: WriteContext): DeletionPlan {
+    const { resource } = this
+    resource.deletion?.(object, options, context)
+    const { propagationPolicy: _, orphanDependents: __, ...bare } = options
+    return planDeletion({
+      object,
+      options: resource.ignoresPropagation === true ? bare : options,
+      graceSeconds: resource.graceSeconds && ((asked) => resource.graceSeconds?.(object, asked) ?? 0),
+      isHeld: resource.isHeld?.(object) ?? false,
+      nowMs: context.clock.now(),
+    })
   }
 
   /** The last finalizer went with this update, so the object does. The answer shows it as it would have been stored. */
   async #removeFinished(request: WriteRequest, current: Entry, finished: KubeObject): Promise<Entry | undefined> {
-    const last = this.#entries.written(current.key, encodeJson(finished), finished, current.modRevision)
+    const last = this.#commits.entryOf(current.key, finished, current.modRevision)
     return (await this.#remove(request, current)) ? last : undefined
   }
 
   /** False when somebody changed it meanwhile. */
   async #remove(request: WriteRequest, entry: Entry): Promise<boolean> {
-    if (!request.dryRun) {
-      const result = await this.#write([{ key: entry.key, value: null, expected: entry.modRevision }], request.signal)
-      if (!result.ok) return false
-      await this.resource.released?.(entry.object, this.#contextOf(request))
-    }
+    if (request.dryRun) return true
+    if (!(await this.#commits.remove(entry, request.signal))) return false
+    await this.resource.released?.(entry.object, this.#contextOf(request))
     return true
   }
 
-  /** `stored` is canonical. Undefined when the guard failed. A dry run checks the guard against the cache and stores nothing. */
+  /** Undefined when the guard failed. A dry run checks the guard against the cache and stores nothing. */
   async #commit(
     request: WriteRequest,
     key: string,
-    stored: KubeObject,
+    object: KubeObject,
     expected: Revision,
   ): Promise<Entry | undefined> {
-    const text = encodeJson(stored)
-    if (request.dryRun) {
-      const there =
-        (await this.get(stored.metadata.namespace ?? '', stored.metadata.name ?? '', request.signal))?.modRevision ?? 0
-      return there === expected ? this.#entries.written(key, text, stored, expected) : undefined
-    }
-    const { backend } = this.#services
-    const value = this.#resting.seal(key, Buffer.from(text, 'utf8'))
-    const lease = this.resource.ttlMs === undefined ? undefined : await backend.grantLease(this.resource.ttlMs)
-    const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
-    const make = (revision: Revision): Entry => this.#entries.written(key, text, stored, revision)
-    return this.#underway.run({ key, value, make }, async () => {
-      const result = await this.#write([write], request.signal)
-      return result.ok ? result.revision : undefined
-    })
-  }
-
-  async #write(writes: Parameters<Services['backend']['commit']>[0], signal: AbortSignal): Promise<CommitResult> {
-    try {
-      return await this.#services.backend.commit(writes, signal)
-    } catch (cause) {
-      throw storageFailure(cause, this.#groupResource)
-    }
+    if (!request.dryRun) return this.#commits.put(key, object, expected, request.signal)
+    const { namespace = '', name = '' } = object.metadata
+    const there = (await this.get(namespace, name, request.signal))?.modRevision ?? 0
+    return there === expected ? this.#commits.entryOf(key, object, expected) : undefined
   }
 
   /** The stored object with its kind, which bodies in the cache leave out. */
   #stored(entry: Entry): KubeObject {
-    const { kind, group, version } = this.resource.kind
-    return { kind, apiVersion: group === '' ? version : `${group}/${version}`, ...entry.object }
+    const { kind } = this.resource
+    return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...entry.object }
   }
 
   #toStored(object: KubeObject): KubeObject {
-    return this.#services.convert(object, this.resource.kind)
+    return this.resource.shapes.convert(object, this.resource.kind)
   }
 
   /** In canonical form and without a resource version, which is the backend's to give. */
   #canonical(object: KubeObject): KubeObject {
-    const schema = this.#services.schemaFor(this.resource.kind)
+    const schema = this.resource.shapes.schemaFor(this.resource.kind)
     const bare = withoutVersion(object)
     return schema === undefined
       ? bare
@@ -389,49 +389,33 @@ export class Store {
   }
 
   #contextOf(request: WriteRequest): WriteContext {
-    const { clock, random, isEnabled, allowPrivileged, objects } = this.#services
-    return {
-      clock,
-      random,
-      isEnabled,
-      allowPrivileged,
-      objects,
-      user: request.user,
-      verb: request.verb ?? 'update',
-      dryRun: request.dryRun,
-      signal: request.signal,
-    }
+    const { clock, random, isEnabled, allowPrivileged, objects, writer } = this.#services
+    const { user, verb = 'update', dryRun, signal } = request
+    return { clock, random, isEnabled, allowPrivileged, objects, writer, user, verb, dryRun, signal }
   }
 
-  /** What tracking the fields of this write needs to know; `live` is in the version of the request. */
-  fieldRequest(request: WriteRequest, live: KubeObject): FieldRequest {
+  #fieldRequest(request: WriteRequest, live: KubeObject): FieldRequest {
     return fieldRequestOf(this.resource, this.#services, request, live)
   }
 
-  #attributes(
+  /** Undefined for what was let in already as something else. */
+  #admission(
     request: WriteRequest,
     operation: Operation,
-    { object, oldObject }: Pick<Attributes, 'object' | 'oldObject'>,
-  ): Attributes {
-    const { metadata } = object ?? oldObject ?? { metadata: {} }
-    return {
-      operation,
-      kind: this.resource.kind,
-      subresource: request.subresource,
-      objectKind: request.gvk,
-      namespace: request.namespace,
-      name: metadata.name ?? '',
-      object,
-      oldObject,
-      options: request.options,
-      dryRun: request.dryRun,
-      user: request.user,
-      objects: this.#services.objects,
-      warn: request.warn,
-      annotate: request.annotate,
-      signal: request.signal,
-    }
+    objects: Pick<Attributes, 'object' | 'oldObject'>,
+  ): { mutate(): Promise<void>; validate(): Promise<void> } | undefined {
+    if (request.isAdmitted === true) return undefined
+    const { admission } = this.#services
+    const { name = '' } = (objects.object ?? objects.oldObject)?.metadata ?? {}
+    const subject = { operation, kind: this.resource.kind, name, ...objects }
+    const attributes = attributesOf(request, this.#services.objects, subject)
+    return { mutate: () => admission.mutate(attributes), validate: () => admission.validate(attributes) }
   }
+}
+
+/** What is there before the first write, in the version of the request. */
+function nothingOf({ gvk }: WriteRequest): KubeObject {
+  return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata: {} }
 }
 
 /** Runs `work`, then tells the hook that reserved something whether the write came about; once, whatever happens. */

@@ -19,6 +19,7 @@ const context: WriteContext = {
   verb: 'update',
   dryRun: false,
   objects: { get: async () => undefined, list: async () => [] },
+  writer: undefined as never,
   signal: new AbortController().signal,
 }
 

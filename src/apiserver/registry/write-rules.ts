@@ -11,11 +11,35 @@ import { type FieldError, index } from '#meta/validation/field-error.ts'
 import { type NameRule, nameIsPathSegment } from '#meta/validation/names.ts'
 import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 
-import type { MetadataLook, MetadataRules, PartRules, Resource, RuleContext, WriteContext } from './resource.ts'
+import type {
+  MetadataLook,
+  MetadataRules,
+  OtherVersion,
+  PartRules,
+  Resource,
+  RuleContext,
+  WriteContext,
+} from './resource.ts'
 import type { WriteRequest } from './services.ts'
 
 /** An object with a status; most kinds have one, and none of these rules looks inside. */
 type WithStatus = KubeObject & { status?: unknown; spec?: unknown }
+
+/** Defaults of the version a client speaks, filled in before anything else looks at the object. */
+export function applyDefaults(
+  resource: Resource,
+  gvk: GroupVersionKind,
+  object: KubeObject,
+  context: RuleContext,
+): void {
+  ;(otherVersionOf(resource, gvk) ?? resource).applyDefaults?.(object, context)
+}
+
+function otherVersionOf({ otherVersions }: Resource, gvk: GroupVersionKind): OtherVersion | undefined {
+  if (otherVersions === undefined) return undefined
+  const wanted = apiVersionOf(gvk)
+  return otherVersions.find(({ kind }) => apiVersionOf(kind) === wanted)
+}
 
 /** Fields of a new object that only the server sets. Before admission, so that plugins see them. */
 export function fillSystemFields(metadata: ObjectMeta, { clock, random }: RuleContext): void {
@@ -62,8 +86,7 @@ type Rules = Pick<Resource, 'validate' | 'validateUpdate' | 'metadataRules'>
 
 /** Some versions have rules of their own for the same stored kind. */
 function rulesOf(resource: Resource, gvk: GroupVersionKind): Rules {
-  const wanted = apiVersionOf(gvk)
-  const other = resource.otherVersions?.find(({ kind }) => apiVersionOf(kind) === wanted)
+  const other = otherVersionOf(resource, gvk)
   return other?.validate === undefined ? resource : other
 }
 

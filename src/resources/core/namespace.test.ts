@@ -45,7 +45,7 @@ describe('namespace', () => {
 
   it('is terminating from the delete on, and only then', () => {
     const object = trial.load({ metadata, status: { conditions: [] } })
-    assert.deepEqual(namespace.deletion?.(object, {}, contextWith()), { graceSeconds: 0 })
+    namespace.deletion?.(object, {}, contextWith())
     assert.equal(object.status.phase, 'Terminating')
     const deleted = { metadata: { ...metadata, deletionTimestamp: NOW } }
     assert.deepEqual(trial.update({ ...deleted, status: { phase: 'Active' } }, deleted, 'status').errors, [

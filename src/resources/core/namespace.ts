@@ -35,7 +35,6 @@ export const namespace: Resource<Namespace> = defineResource<Namespace>({
   validate: ({ spec }) => (spec?.finalizers ?? []).flatMap((one) => validateFinalizer('spec.finalizers', one)),
   deletion(object) {
     object.status = { ...object.status, phase: 'Terminating' }
-    return { graceSeconds: 0 }
   },
   isHeld: isNamespaceHeld,
   status: {

@@ -4,10 +4,8 @@ import { afterEach, describe, it } from 'node:test'
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { Nodes, Pods, Secrets, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { schemaFor } from '#apis/schemas.ts'
 import { createLiveObjects } from '#apiserver/authenticators/live-objects.ts'
 import { createServiceAccountAuthenticator } from '#apiserver/authenticators/service-account.ts'
-import { systemRequest } from '#apiserver/bootstrap/ensure.ts'
 import type { Call, WholeAnswer } from '#apiserver/call.ts'
 import { createDispatch } from '#apiserver/dispatch.ts'
 import { type Admission, admitAll, type Attributes } from '#apiserver/registry/admission.ts'
@@ -53,8 +51,6 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}, plugi
     }),
     isEnabled: () => false,
     allowPrivileged: true,
-    schemaFor,
-    convert: (object: KubeObject) => object,
     atRest: createAtRest(NO_ENCRYPTION, random),
   })
   for (const kind of [ServiceAccounts, Pods, Nodes, Secrets]) await registry.add(defineResource<KubeObject>({ kind }))
@@ -66,9 +62,7 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}, plugi
   const add = async (kind: Kind, namespace: string, name: string, rest: object = {}): Promise<string> => {
     const metadata = namespace === '' ? { name } : { name, namespace }
     const object = { kind: kind.kind, apiVersion: 'v1', metadata, ...rest }
-    return (
-      (await registry.storeOf(kind)?.create(systemRequest(kind, namespace), object))?.entry.object.metadata.uid ?? ''
-    )
+    return (await registry.writer.create(kind, object))?.metadata.uid ?? ''
   }
   const uids = {
     account: await add(ServiceAccounts, 'n1', 'bot'),
@@ -165,7 +159,7 @@ describe('token requests', () => {
     const { status } = await ask({ spec: bound('Pod', 'web') })
     const found = await authenticate(status.token, [])
     assert.equal(found?.user.extra['authentication.kubernetes.io/pod-name']?.[0], 'web')
-    await registry.storeOf(Pods)?.delete(systemRequest(Pods, 'n1'), 'web', { gracePeriodSeconds: 0 })
+    await registry.writer.delete(Pods, { namespace: 'n1', name: 'web' }, { gracePeriodSeconds: 0 })
     await registry.services.cache.fresh()
     await assert.rejects(async () => authenticate(status.token, []), /service account token has been invalidated/)
   })

@@ -124,6 +124,52 @@ describe('deleting one', () => {
     }
   })
 
+  it('a pod that has ended while it was terminating goes when its kubelet says so, or a client that waits no longer', async () => {
+    await makePod('ended')
+    await remove(`${pods}/ended`)
+    await merge(`${pods}/ended/status`, { status: { phase: 'Failed' } })
+    const again = await remove(`${pods}/ended`)
+    assert.deepEqual([again.status, again.json().metadata.deletionGracePeriodSeconds], [200, 30])
+    assert.equal((await wire.request('GET', `${pods}/ended`)).status, 200)
+    await remove(`${pods}/ended`, { gracePeriodSeconds: 0 })
+    assert.equal((await wire.request('GET', `${pods}/ended`)).status, 404)
+  })
+
+  it('a pod that goes at once is marked before, for all to see, and answered so', async () => {
+    const { metadata } = await makePod('seen', { nodeName: undefined })
+    const query = `fieldSelector=metadata.name%3Dseen&watch=true&resourceVersion=${metadata.resourceVersion}`
+    const watched = wire.watch(`${pods}?${query}`, 2)
+    const { metadata: last } = (await remove(`${pods}/seen`)).json()
+    assert.deepEqual([last.deletionGracePeriodSeconds, last.generation], [0, metadata.generation + 1])
+    const events = await watched
+    assert.deepEqual(
+      events.map(({ type, object }) => [type, object.metadata.deletionTimestamp]),
+      [
+        ['MODIFIED', last.deletionTimestamp],
+        ['DELETED', last.deletionTimestamp],
+      ],
+    )
+  })
+
+  it('a shorter grace counts from when the deletion began', async () => {
+    await makePod('hurry')
+    const { metadata } = (await remove(`${pods}/hurry`)).json()
+    const began = Date.parse(metadata.deletionTimestamp) - 30_000
+    const hurried = (await remove(`${pods}/hurry`, { gracePeriodSeconds: 10 })).json()
+    assert.equal(Date.parse(hurried.metadata.deletionTimestamp), began + 10_000)
+    await remove(`${pods}/hurry`, { gracePeriodSeconds: 0 })
+  })
+
+  it('a Service takes its Endpoints along', async () => {
+    const core = `/api/v1/namespaces/${ns}`
+    await wire.must('POST', `${core}/services`, { metadata: { name: 'svc' }, spec: { ports: [{ port: 80 }] } })
+    await wire.must('POST', `${core}/endpoints`, { metadata: { name: 'svc' } })
+    await wire.must('DELETE', `${core}/services/svc?dryRun=All`)
+    assert.equal((await wire.request('GET', `${core}/endpoints/svc`)).status, 200)
+    await wire.must('DELETE', `${core}/services/svc`)
+    assert.equal((await wire.request('GET', `${core}/endpoints/svc`)).status, 404)
+  })
+
   it('43: preconditions must hold; options are checked', async () => {
     const { metadata } = await make('pre')
     await refused(remove(`${maps}/pre`, { preconditions: { uid: 'zz' } }), 409, {

@@ -155,6 +155,52 @@ describe('pods', () => {
     assert.equal(refusal.headers['retry-after'], undefined)
   })
 
+  it('a kubelet evicts what runs on its node, and the pod says why it goes', async () => {
+    const node = `${ns}-evicts`
+    await wire.must('POST', '/api/v1/nodes', { metadata: { name: node } })
+    await wire.must('POST', `${core}/pods`, {
+      metadata: { name: 'evicted' },
+      spec: { nodeName: node, containers: [{ name: 'c', image: 'i' }] },
+    })
+    const headers = { 'impersonate-user': `system:node:${node}`, 'impersonate-group': 'system:nodes' }
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'evicted' } }
+    const tried = await wire.request('POST', `${core}/pods/evicted/eviction?dryRun=All`, { body, headers })
+    assert.equal(tried.status, 201, tried.text)
+    const before = await wire.must('GET', `${core}/pods/evicted`)
+    assert.deepEqual([before.metadata.deletionTimestamp, before.status.conditions], [undefined, undefined])
+    const got = await wire.request('POST', `${core}/pods/evicted/eviction`, { body, headers })
+    assert.equal(got.status, 201, got.text)
+    const { metadata, status } = await wire.must('GET', `${core}/pods/evicted`)
+    assert.equal(metadata.deletionGracePeriodSeconds, 30)
+    const [{ lastTransitionTime, ...condition }] = status.conditions
+    assert.ok(lastTransitionTime)
+    assert.deepEqual(condition, {
+      type: 'DisruptionTarget',
+      status: 'True',
+      lastProbeTime: null,
+      reason: 'EvictionByEvictionAPI',
+      message: 'Eviction API: evicting',
+    })
+    // What an eviction changes is nobody's.
+    assert.deepEqual(metadata.managedFields, before.metadata.managedFields)
+    await wire.must('DELETE', `${core}/pods/evicted`, { gracePeriodSeconds: 0 })
+    await wire.must('DELETE', `/api/v1/nodes/${node}`)
+  })
+
+  it('an eviction that names a version evicts that one', async () => {
+    await makePod('versioned')
+    const { metadata } = await wire.must('GET', `${core}/pods/versioned`)
+    const evict = (resourceVersion: string): Promise<Got> =>
+      wire.request('POST', `${core}/pods/versioned/eviction`, {
+        body: { metadata: { name: 'versioned' }, deleteOptions: { preconditions: { resourceVersion } } },
+      })
+    await refused(evict('1'), 409, {
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on Pod "versioned": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    })
+    assert.equal((await evict(metadata.resourceVersion)).status, 201)
+  })
+
   it('47: bindings and evictions name their pod', async () => {
     await makePod('unnamed')
     for (const [part, kind] of [

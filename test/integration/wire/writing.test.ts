@@ -466,6 +466,25 @@ describe('options of a write', () => {
     })
   })
 
+  it('37: who is refused is warned all the same', async () => {
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
+    const { metadata } = await wire.must('POST', '/api/v1/namespaces', {
+      metadata: { generateName: 'strict-', labels },
+    })
+    await wire.must('POST', `/api/v1/namespaces/${metadata.name}/serviceaccounts`, { metadata: { name: 'default' } })
+    const annotations = { 'container.apparmor.security.beta.kubernetes.io/c': 'unconfined' }
+    const got = await post(`/api/v1/namespaces/${metadata.name}/pods`, {
+      metadata: { name: 'p', annotations },
+      spec: { ...TEMPLATE.spec, volumes: [{ name: 'v', gitRepo: { repository: 'r' } }] },
+    })
+    assert.equal(got.status, 403, got.text)
+    assert.match(got.json().message, /violates PodSecurity "restricted:latest"/)
+    assert.deepEqual(got.all('warning'), [
+      '299 - "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the \\"appArmorProfile\\" field instead"',
+      '299 - "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+"',
+    ])
+  })
+
   it('39: bodies, data and annotations have limits', async () => {
     const large = `{"data":{"a":"${'x'.repeat(3 * 1024 * 1024)}"}}`
     await refused(post(maps, large), 413, {

@@ -23,7 +23,6 @@ export const localSubjectAccessReview: KindCases = {
     {
       why: 'a name',
       set: { '/metadata/name': 'x' },
-      ...shownAs({ name: 'x', namespace: 'default' }, 'upstream shows managed fields too'),
     },
   ],
 }

@@ -17,7 +17,6 @@ export const selfSubjectAccessReview: KindCases = {
     {
       why: 'a name',
       set: { '/metadata': { name: 'x' } },
-      ...shownAs({ name: 'x' }, 'upstream shows managed fields too'),
     },
   ],
   taken: [{ why: 'what only the server sets', set: { '/metadata': { uid: 'u', selfLink: 'x' } } }],

@@ -18,7 +18,6 @@ export const subjectAccessReview: KindCases = {
     {
       why: 'a name',
       set: { '/metadata': { name: 'x' } },
-      ...shownAs({ name: 'x' }, 'upstream shows managed fields too'),
     },
     { why: 'nothing at all', set: { '/spec': {} } },
   ],

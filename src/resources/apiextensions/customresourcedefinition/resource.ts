@@ -59,7 +59,6 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
   // Upstream cleans up before it lets go, whatever the policy.
   deletion(object, _, { clock }) {
     if (object.metadata.deletionTimestamp === undefined) markTerminating(object, clock)
-    return { graceSeconds: 0 }
   },
   status: {
     keeps: ['spec'],

@@ -62,7 +62,6 @@ export const job: Resource<Job> = defineResource<Job>({
     const decided = propagationPolicy !== undefined || orphanDependents !== undefined
     const known = hasFinalizer(object, 'orphan') || hasFinalizer(object, 'foregroundDeletion')
     if (!decided && !known && object.metadata.deletionTimestamp === undefined) addFinalizer(object, 'orphan')
-    return { graceSeconds: 0 }
   },
   status: {
     keeps: ['spec'],

@@ -8,7 +8,6 @@ import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
-import { trackUpdate } from '#meta/apply/field-manager.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
@@ -37,18 +36,10 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   if (errors.length > 0) throw invalidError({ group: '', kind: 'Binding' }, name, errors)
   const validate = await admitBody(named, view, KIND, binding)
   await validate()
-  const request = writeRequestOf(named, view, options)
+  const request = { ...writeRequestOf(named, view.representation.kind, options), isAdmitted: true }
   const { uid = '', resourceVersion = '' } = binding.metadata
   const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }
-  await view.store.update(
-    request,
-    name,
-    (live) => {
-      const next = bound(live as Pod, binding, view.services.clock.now())
-      return trackUpdate(view.store.fieldRequest(request, live), next)
-    },
-    terms,
-  )
+  await view.store.update(request, name, (live) => bound(live as Pod, binding, view.services.clock.now()), terms)
   const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
   return view.representation.value(success, form, 201)
 }

@@ -2,21 +2,25 @@
  * Eviction: a delete that respects disruption budgets. Where a budget covers the pod, one of its allowed disruptions is
  * taken first, guarded by the budget's version; where none is left, the client is told to come back.
  */
-import type { Pod } from '#apis/core/v1.ts'
+import type { Pod, PodCondition } from '#apis/core/v1.ts'
 import { type Eviction, type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
-import type { Call } from '#apiserver/call.ts'
-import type { Handler } from '#apiserver/dispatch.ts'
+import type { Answer, Call } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
-import type { Registry } from '#apiserver/registry/registry.ts'
-import type { WriteRequest } from '#apiserver/registry/services.ts'
+import { checkPreconditions } from '#apiserver/registry/deletion.ts'
+import type { ObjectReader } from '#apiserver/registry/resource.ts'
+import type { Shapes } from '#apiserver/registry/shapes.ts'
+import type { Clock } from '#lib/clock.ts'
+import { type AnyCondition, setCondition } from '#meta/conditions.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { isEverything, matchesLabels } from '#meta/labels.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { type DeleteOptions, invalidOptionsError, validateDeleteOptions } from '#meta/options.ts'
 import { badRequestError, failure, forbiddenError, tooManyRequestsError } from '#meta/status-errors.ts'
+import { isConflict } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
 
@@ -31,29 +35,26 @@ const OLD_VERSION = 'v1beta1'
 const RETRY_SECONDS = 10
 
 /** POST to `pods/NAME/eviction`. */
-export function createEvictionHandler(registry: Registry): Handler {
-  return async (call, view) => {
-    const form = formOf(call, 'object', false)
-    const fieldValidation = call.query.get('fieldValidation') ?? undefined
-    const eviction = (await decodeBody(call, readingOld(view), KIND, fieldValidation)) as Eviction
-    const own = eviction.metadata.name ?? ''
-    if (own !== call.info.name) throw badRequestError('name in URL does not match name in Eviction object')
-    const options = optionsOf(eviction, call)
-    const validate = await admitBody(call, view, KIND, eviction)
-    await validate()
-    await evict(call, view, registry, options)
-    const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
-    return view.representation.value(success, form, 201)
-  }
+export async function evictPod(call: Call, view: View): Promise<Answer> {
+  const form = formOf(call, 'object', false)
+  const fieldValidation = call.query.get('fieldValidation') ?? undefined
+  const eviction = (await decodeBody(call, readingOld(view), KIND, fieldValidation)) as Eviction
+  const own = eviction.metadata.name ?? ''
+  if (own !== call.info.name) throw badRequestError('name in URL does not match name in Eviction object')
+  const options = optionsOf(eviction, call)
+  const validate = await admitBody(call, view, KIND, eviction)
+  await validate()
+  await evict(call, view, options)
+  const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
+  return view.representation.value(success, form, 201)
 }
 
 function readingOld(view: View): View {
-  const { schemaFor } = view.services
-  const services: View['services'] = {
-    ...view.services,
-    schemaFor: (gvk) => schemaFor(gvk.group === KIND.group && gvk.version === OLD_VERSION ? KIND : gvk),
-  }
-  return { ...view, services }
+  const { resource } = view
+  const isOld = ({ group, version }: GroupVersionKind): boolean => group === KIND.group && version === OLD_VERSION
+  const schemaFor: Shapes['schemaFor'] = (gvk) => resource.shapes.schemaFor(isOld(gvk) ? KIND : gvk)
+  const shapes: Shapes = { ...resource.shapes, schemaFor }
+  return { ...view, resource: { ...resource, shapes } }
 }
 
 function optionsOf({ deleteOptions = {} }: Eviction, call: Call): DeleteOptions {
@@ -64,14 +65,83 @@ function optionsOf({ deleteOptions = {} }: Eviction, call: Call): DeleteOptions 
   return options
 }
 
-async function evict(call: Call, view: View, registry: Registry, options: DeleteOptions): Promise<void> {
-  const pod = (await readEntry(call, view)).object as Pod
-  const request = writeRequestOf(call, view, options.dryRun === undefined ? {} : { dryRun: options.dryRun })
-  const budget = needsNoBudget(pod) ? undefined : await budgetOf(registry, pod)
-  if (budget !== undefined && !mayGoUnready(budget, pod)) await takeDisruption(registry, request, budget, pod)
-  // The pod that was looked at, and no other of its name.
-  const preconditions = { ...options.preconditions, uid: options.preconditions?.uid ?? pod.metadata.uid ?? '' }
-  await view.store.delete(request, call.info.name, { ...options, preconditions })
+async function evict(call: Call, view: View, options: DeleteOptions): Promise<void> {
+  for (let tries = TRIES; ; tries--) {
+    const pod = (await readEntry(call, view)).object as Pod
+    if (!needsNoBudget(pod)) return evictWithin(call, view, pod, options)
+    // One that has not begun goes only as it was seen: it may have become ready since.
+    const isWaiting = pod.status.phase === 'Pending' && pod.metadata.deletionTimestamp === undefined
+    try {
+      return await remove(call, view, guarded(options, pod, isWaiting))
+    } catch (error) {
+      if (namesVersion(options) || !isConflict(error) || tries === 1) throw error
+    }
+  }
+}
+
+/** One that runs goes within its budget. */
+async function evictWithin(call: Call, view: View, pod: Pod, options: DeleteOptions): Promise<void> {
+  const budget = await budgetOf(view.services.objects, pod)
+  const isSpare = budget !== undefined && mayGoUnready(budget, pod)
+  if (budget !== undefined && !isSpare) await takeDisruption(view, budget, pod, isDry(options))
+  try {
+    await remove(call, view, guarded(options, pod, isSpare))
+  } catch (error) {
+    if (isSpare && isConflict(error) && !namesVersion(options)) refuse(processing(budget), RETRY_SECONDS)
+    throw error
+  }
+}
+
+/** The pod that was looked at and no other of its name; `isSeen`: and only as it was. */
+function guarded(options: DeleteOptions, { metadata }: Pod, isSeen: boolean): DeleteOptions {
+  const { uid = '', resourceVersion = '' } = metadata
+  return { ...options, preconditions: { uid, ...(isSeen && { resourceVersion }), ...options.preconditions } }
+}
+
+function namesVersion({ preconditions }: DeleteOptions): boolean {
+  return preconditions?.resourceVersion !== undefined
+}
+
+/** Of a pod that nothing guards, against those who change it all the time. */
+const TRIES = 20
+
+function isDry({ dryRun = [] }: DeleteOptions): boolean {
+  return dryRun.length > 0
+}
+
+/** Says on the pod that it is evicted, and deletes it. It was let in as an eviction, and passes no admission again. */
+async function remove(call: Call, view: View, options: DeleteOptions): Promise<void> {
+  const { name } = call.info
+  const { store, services, resource } = view
+  const { dryRun } = options
+  const asked = writeRequestOf(call, view.representation.kind, dryRun === undefined ? {} : { dryRun })
+  const request = { ...asked, subresource: '', isAdmitted: true }
+  let { preconditions = {} } = options
+  if (!isDry(options)) {
+    const { entry } = await store.update({ ...request, subresource: 'status' }, name, (live) => {
+      checkPreconditions(resource.kind, live, options)
+      return evicted(live as Pod, services.clock)
+    })
+    // What was asked for was there a moment ago; since then only we have changed it.
+    if (preconditions.resourceVersion !== undefined)
+      preconditions = { ...preconditions, resourceVersion: String(entry.modRevision) }
+  }
+  await store.delete(request, name, { ...options, preconditions })
+}
+
+const EVICTED: AnyCondition = {
+  type: 'DisruptionTarget',
+  status: 'True',
+  reason: 'EvictionByEvictionAPI',
+  message: 'Eviction API: evicting',
+}
+
+function evicted(live: Pod, clock: Clock): Pod {
+  const pod = deepCopy(live)
+  const conditions = (pod.status.conditions ?? []) as AnyCondition[]
+  setCondition(conditions, EVICTED, clock)
+  pod.status.conditions = conditions as PodCondition[]
+  return pod
 }
 
 /** Nothing is disrupted by removing what does not run, or is going already. */
@@ -79,8 +149,8 @@ function needsNoBudget({ metadata, status }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined || ['Succeeded', 'Failed', 'Pending'].includes(status.phase ?? '')
 }
 
-async function budgetOf(registry: Registry, { metadata }: Pod): Promise<PodDisruptionBudget | undefined> {
-  const budgets = await registry.list(PodDisruptionBudgets, metadata.namespace ?? '')
+async function budgetOf(objects: ObjectReader, { metadata }: Pod): Promise<PodDisruptionBudget | undefined> {
+  const budgets = await objects.list(PodDisruptionBudgets, metadata.namespace ?? '')
   const covering = budgets.filter(({ spec }) => {
     const selector = asSelector(spec.selector)
     return spec.selector !== undefined && (isEverything(selector) || matchesLabels(selector, metadata.labels ?? {}))
@@ -100,18 +170,11 @@ function mayGoUnready({ spec, status }: PodDisruptionBudget, pod: Pod): boolean 
 }
 
 /** Takes one of the budget's disruptions and notes the pod, so that the controller knows it as gone. */
-async function takeDisruption(
-  registry: Registry,
-  request: WriteRequest,
-  budget: PodDisruptionBudget,
-  pod: Pod,
-): Promise<void> {
-  const store = registry.storeOf(PodDisruptionBudgets)
+async function takeDisruption(view: View, budget: PodDisruptionBudget, pod: Pod, isTry: boolean): Promise<void> {
+  if (isTry) return checkBudget(budget)
+  const { clock, writer } = view.services
   const { name = '', namespace = '' } = budget.metadata
-  const { clock } = registry.services
-  const writing = { ...request, gvk: PodDisruptionBudgets, namespace, subresource: 'status' }
-  await store?.update(writing, name, (live) => {
-    const next = deepCopy(live) as PodDisruptionBudget
+  await writer.updateStatus(PodDisruptionBudgets, { namespace, name }, (next) => {
     checkBudget(next)
     next.status.disruptionsAllowed -= 1
     next.status.disruptedPods = { ...next.status.disruptedPods, [pod.metadata.name ?? '']: timeOf(clock.now()) }
@@ -123,13 +186,13 @@ async function takeDisruption(
 const MAX_DISRUPTED = 2000
 
 /** Throws 429 where the budget has nothing to spare, and 403 where its status cannot be. */
-function checkBudget({ metadata, status }: PodDisruptionBudget): void {
+function checkBudget(budget: PodDisruptionBudget): void {
+  const { metadata, status } = budget
   const { name = '' } = metadata
   const forbid = (why: string): never => {
     throw forbiddenError({ group: 'policy', resource: 'poddisruptionbudget' }, name, why)
   }
-  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    refuse(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
+  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) refuse(processing(budget), RETRY_SECONDS)
   if (status.disruptionsAllowed < 0) forbid('pdb disruptions allowed is negative')
   if (Object.keys(status.disruptedPods ?? {}).length > MAX_DISRUPTED)
     forbid('DisruptedPods map too big - too many evictions not confirmed by PDB controller')
@@ -141,6 +204,10 @@ function checkBudget({ metadata, status }: PodDisruptionBudget): void {
   }
   const counts = `needs ${status.desiredHealthy} healthy pods and has ${status.currentHealthy} currently`
   refuse(`The disruption budget ${name} ${counts}`, 0)
+}
+
+function processing({ metadata }: PodDisruptionBudget): string {
+  return `The disruption budget ${metadata.name} is still being processed by the server.`
 }
 
 function refuse(detail: string, retryAfterSeconds: number): never {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod, PodSpec } from '#apis/core/v1.ts'
-import type { DeleteOptions } from '#meta/options.ts'
 
 import { contextWith, NOW, podOf, type PodPatch, textsOf, web } from './pod.suite.ts'
 import { pod } from './resource.ts'
@@ -135,19 +134,18 @@ describe('creating a pod', () => {
 
 describe('deleting a pod', () => {
   const running: PodPatch = { spec: { nodeName: 'n' }, status: { phase: 'Running' } }
-  const deletions: readonly [PodPatch, DeleteOptions, graceSeconds: number][] = [
-    [running, {}, 30],
-    [{ ...running, spec: { nodeName: 'n', terminationGracePeriodSeconds: 5 } }, {}, 5],
-    [running, { gracePeriodSeconds: 7 }, 7],
-    [running, { gracePeriodSeconds: 0 }, 0],
-    [running, { gracePeriodSeconds: -1 }, 1],
-    [{ spec: {} }, { gracePeriodSeconds: 7 }, 0],
-    [{ ...running, status: { phase: 'Failed' } }, {}, 0],
-    [{ ...running, status: { phase: 'Succeeded' } }, {}, 0],
+  const deletions: readonly [PodPatch, asked: number | undefined, graceSeconds: number][] = [
+    [running, undefined, 30],
+    [{ ...running, spec: { nodeName: 'n', terminationGracePeriodSeconds: 5 } }, undefined, 5],
+    [running, 7, 7],
+    [running, 0, 0],
+    [{ spec: {} }, 7, 0],
+    [{ ...running, status: { phase: 'Failed' } }, undefined, 0],
+    [{ ...running, status: { phase: 'Succeeded' } }, undefined, 0],
   ]
-  for (const [patch, options, graceSeconds] of deletions) {
-    it(`takes ${graceSeconds} seconds for ${JSON.stringify([patch, options])}`, () => {
-      assert.deepEqual(pod.deletion?.(podOf(patch), options, contextWith()), { graceSeconds })
+  for (const [patch, asked, graceSeconds] of deletions) {
+    it(`takes ${graceSeconds} seconds for ${JSON.stringify([patch, asked])}`, () => {
+      assert.equal(pod.graceSeconds?.(podOf(patch), asked), graceSeconds)
     })
   }
 })

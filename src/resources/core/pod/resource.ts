@@ -1,7 +1,6 @@
 /** Pod: containers that live and die together on one node. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
-import { defineResource, type Deletion, type Resource } from '#apiserver/registry/resource.ts'
-import type { DeleteOptions } from '#meta/options.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { dns1123Label } from '#meta/validation/names.ts'
 import { defaultPod } from '#model/pod-spec/defaults.ts'
 import { podWarnings } from '#model/pod-spec/warnings.ts'
@@ -30,7 +29,7 @@ export const pod: Resource<Pod> = defineResource<Pod>({
   validate: validatePodCreate,
   validateUpdate: validatePodUpdate,
   warnings: (next, old) => (old === undefined ? createWarnings(next) : []),
-  deletion: deletionOf,
+  graceSeconds,
   status: podStatus,
   parts: { binding: bindingPart, ephemeralcontainers: ephemeralContainers, resize },
   fieldSelectors: {
@@ -66,8 +65,6 @@ function createWarnings(next: Pod): string[] {
 }
 
 /** A kubelet stops what runs; what runs nowhere, or no longer, goes at once. */
-function deletionOf(object: Pod, { gracePeriodSeconds }: DeleteOptions): Deletion {
-  if (!isScheduled(object) || isTerminal(object)) return { graceSeconds: 0 }
-  const graceSeconds = gracePeriodSeconds ?? object.spec.terminationGracePeriodSeconds ?? 0
-  return { graceSeconds: graceSeconds < 0 ? 1 : graceSeconds }
+function graceSeconds(object: Pod, asked: number | undefined): number {
+  return isScheduled(object) && !isTerminal(object) ? (asked ?? object.spec.terminationGracePeriodSeconds ?? 0) : 0
 }

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 
 import { type Event, Events, type Service, Services } from '#apis/core/v1.ts'
 import { IPAddresses, ServiceCIDRs } from '#apis/networking/v1.ts'
-import { systemRequest } from '#apiserver/bootstrap/ensure.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { createServers, type TestServers } from '#apiserver/registry/servers.fixture.ts'
 import { type Cidr, parseCidr } from '#lib/cidr.ts'
@@ -52,7 +51,7 @@ async function addService(registry: Registry, name: string, ip: string, nodePort
     spec,
     status: {},
   } as Service
-  await registry.storeOf(Services)?.create(systemRequest(Services, 'ns'), service)
+  await registry.writer.create(Services, service)
 }
 
 const taken = (ledger: PortLedger): Promise<number[]> => ledger.change((ports) => [...ports].sort((a, b) => a - b))

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import type { Kind } from '#apis/kinds.ts'
+import type { ObjectName, ObjectWriter } from '#apiserver/registry/resource.ts'
+
 import { contextWith, type Sent, trialOf } from '../trial.suite.ts'
 import type { ServiceAllocator } from './allocation.ts'
 import { createServiceResource } from './resource.ts'
@@ -334,19 +337,19 @@ describe('service', () => {
 
   it('asks the allocator only when its spec changed, and gives everything back', async () => {
     const calls: string[] = []
-    const watched = createServiceResource(
-      {
-        ...allocator,
-        allocate: async () => (calls.push('allocate'), async () => {}),
-        release: async () => void calls.push('release'),
-      },
-      async (namespace, name) => void calls.push(`endpoints ${namespace}/${name}`),
-    )
+    const watched = createServiceResource({
+      ...allocator,
+      allocate: async () => (calls.push('allocate'), async () => {}),
+      release: async () => void calls.push('release'),
+    })
+    const writer = {
+      delete: async ({ plural }: Kind, { namespace, name }: ObjectName) => calls.push(`${plural} ${namespace}/${name}`),
+    }
     const object = trial.load(of())
     await watched.allocate?.(object, trial.load(of()), contextWith())
     assert.deepEqual(calls, [])
     await watched.allocate?.(object, undefined, contextWith())
-    await watched.released?.(object, contextWith())
+    await watched.released?.(object, { ...contextWith(), writer: writer as unknown as ObjectWriter })
     assert.deepEqual(calls, ['allocate', 'endpoints ns/s', 'release'])
   })
 

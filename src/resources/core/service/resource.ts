@@ -1,6 +1,6 @@
 /** Service: one name and address for many pods. */
-import { type Service, Services } from '#apis/core/v1.ts'
-import { defineResource, type Resource, type WriteContext } from '#apiserver/registry/resource.ts'
+import { Endpoints, type Service, Services } from '#apis/core/v1.ts'
+import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { nameIsLabel } from '#meta/validation/names.ts'
 
@@ -11,17 +11,8 @@ import { completeSpec, normalizeNew, normalizeUpdate } from './linked-fields.ts'
 import { validateService, validateServiceName, validateServiceStatus, validateServiceUpdate } from './validation.ts'
 import { serviceWarnings, statusWarnings } from './warnings.ts'
 
-/** Removes the Endpoints of a Service that is gone. Must not throw when there are none. */
-export type DeleteEndpoints = (namespace: string, name: string, context: WriteContext) => Promise<void>
-
-/**
- * Services whose addresses and ports come from `allocator`. `deleteEndpoints` spares a new Service of the same name
- * the addresses of the old one while the endpoints controller lags.
- */
-export function createServiceResource(
-  allocator: ServiceAllocator,
-  deleteEndpoints?: DeleteEndpoints,
-): Resource<Service> {
+/** Services whose addresses and ports come from `allocator`. */
+export function createServiceResource(allocator: ServiceAllocator): Resource<Service> {
   return defineResource<Service>({
     kind: Services,
     storagePrefix: 'services/specs',
@@ -36,7 +27,8 @@ export function createServiceResource(
     },
     async released(service, context) {
       const { namespace = '', name = '' } = service.metadata
-      await deleteEndpoints?.(namespace, name, context)
+      // The endpoints controller may lag: a new Service of the name must not get the addresses of the old one.
+      await context.writer.delete(Endpoints, { namespace, name })
       await allocator.release(service, context)
     },
     validate: (object, context) => [...validateServiceName(object, context), ...validateService(object, context)],

@@ -1,0 +1,66 @@
+/** Commits: how the objects of one resource get into the backend, and become entries of the cache on the way. */
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { CommitResult, Revision } from '#storage/backend.ts'
+import type { Resting } from '#storage/encryption/at-rest.ts'
+
+import type { Entry, EntryMaker } from './entry.ts'
+import { storageFailure } from './errors.ts'
+import type { Resource } from './resource.ts'
+import type { Services } from './services.ts'
+import type { WritesUnderway } from './underway.ts'
+
+export interface CommitOptions {
+  readonly resource: Resource
+  readonly services: Services
+  readonly entries: EntryMaker
+  /** For the cache to pick up what is written here. */
+  readonly underway: WritesUnderway
+}
+
+export class Commits {
+  readonly #options: CommitOptions
+  readonly #resting: Resting
+
+  constructor(options: CommitOptions) {
+    this.#options = options
+    const { group, plural } = options.resource.kind
+    this.#resting = options.services.atRest.resting({ group, resource: plural })
+  }
+
+  /** The entry that `object`, canonical, would be at `revision`; nothing is stored. */
+  entryOf(key: string, object: KubeObject, revision: Revision): Entry {
+    return this.#options.entries.written(key, encodeJson(object), object, revision)
+  }
+
+  /** `object` is canonical and has no resource version. Undefined when another revision than `expected` is there. */
+  async put(key: string, object: KubeObject, expected: Revision, signal: AbortSignal): Promise<Entry | undefined> {
+    const { resource, services, entries, underway } = this.#options
+    const text = encodeJson(object)
+    const value = this.#resting.seal(key, Buffer.from(text, 'utf8'))
+    const lease = resource.ttlMs === undefined ? undefined : await services.backend.grantLease(resource.ttlMs)
+    const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
+    const make = (revision: Revision): Entry => entries.written(key, text, object, revision)
+    return underway.run({ key, value, make }, async () => {
+      const result = await this.#write(write, signal)
+      return result.ok ? result.revision : undefined
+    })
+  }
+
+  /** False when somebody changed it meanwhile. */
+  async remove({ key, modRevision }: Entry, signal: AbortSignal): Promise<boolean> {
+    return (await this.#write({ key, value: null, expected: modRevision }, signal)).ok
+  }
+
+  async #write(
+    write: Parameters<Services['backend']['commit']>[0][number],
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    try {
+      return await this.#options.services.backend.commit([write], signal)
+    } catch (cause) {
+      const { group, plural } = this.#options.resource.kind
+      throw storageFailure(cause, { group, resource: plural })
+    }
+  }
+}

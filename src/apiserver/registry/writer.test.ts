@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type ConfigMap, ConfigMaps, Secrets } from '#apis/core/v1.ts'
+import { failure } from '#meta/status-errors.ts'
+
+import { admitAll, type Attributes } from './admission.ts'
+import { defineResource } from './resource.ts'
+import { createServers } from './servers.fixture.ts'
+import { SYSTEM_USER } from './writer.ts'
+
+const wanted = { metadata: { name: 'x', namespace: 'ns' }, data: { a: '1' } }
+
+describe('ensure', () => {
+  it('creates what is missing, and leaves what is there', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([ConfigMaps])
+    assert.equal(await registry.writer.ensure(ConfigMaps, wanted), true)
+    assert.equal(await registry.writer.ensure(ConfigMaps, { ...wanted, data: { a: '2' } }), false)
+    assert.deepEqual((await registry.get(ConfigMaps, 'ns', 'x'))?.data, { a: '1' })
+    assert.deepEqual(wanted.metadata, { name: 'x', namespace: 'ns' })
+  })
+
+  it('lets one of several servers create it', async () => {
+    await using servers = createServers()
+    const registries = await Promise.all(Array.from({ length: 5 }, () => servers.open([ConfigMaps])))
+    const outcomes = await Promise.all(registries.map((registry) => registry.writer.ensure(ConfigMaps, wanted)))
+    assert.equal(outcomes.filter(Boolean).length, 1)
+  })
+
+  it('fills in defaults, and does nothing for a kind that is not served', async () => {
+    await using servers = createServers()
+    const configMap = defineResource({
+      kind: ConfigMaps,
+      applyDefaults(object: { data?: Record<string, string> } & typeof wanted) {
+        object.data = { ...object.data, b: '2' }
+      },
+    })
+    const registry = await servers.open([], { own: [configMap] })
+    await registry.writer.ensure(ConfigMaps, wanted)
+    assert.deepEqual((await registry.get(ConfigMaps, 'ns', 'x'))?.data, { a: '1', b: '2' })
+    assert.equal(await registry.writer.ensure(Secrets, { metadata: { name: 'x', namespace: 'ns' } }), false)
+  })
+
+  it('passes on what goes wrong', async () => {
+    await using servers = createServers()
+    const broken = defineResource({
+      kind: ConfigMaps,
+      allocate: () => Promise.reject(failure({ code: 500, message: 'no' })),
+    })
+    const registry = await servers.open([], { own: [broken] })
+    await assert.rejects(registry.writer.ensure(ConfigMaps, wanted), { message: 'no' })
+  })
+})
+
+describe('what the server writes', () => {
+  it('takes the path of every write: defaults, owners, admission as the server itself', async () => {
+    await using servers = createServers()
+    const seen: Attributes[] = []
+    const mutate = (attributes: Attributes): Promise<void> => Promise.resolve(void seen.push(attributes))
+    const registry = await servers.open([ConfigMaps], { admission: () => ({ ...admitAll, mutate }) })
+    await registry.writer.create(ConfigMaps, wanted)
+    await registry.writer.update(ConfigMaps, wanted.metadata, (live) => ({ ...live, data: { a: '2' } }))
+    await registry.writer.delete(ConfigMaps, wanted.metadata)
+    assert.deepEqual(
+      seen.map(({ operation, user }) => [operation, user]),
+      ['CREATE', 'UPDATE', 'DELETE'].map((operation) => [operation, SYSTEM_USER]),
+    )
+    const [entry] = seen[2]?.oldObject?.metadata.managedFields ?? []
+    assert.deepEqual([entry?.manager, entry?.operation], ['kube-apiserver', 'Update'])
+    assert.deepEqual(entry?.fieldsV1, { 'f:data': { '.': {}, 'f:a': {} } })
+  })
+
+  it('says whether there was something to delete, and makes what is missing only when told to', async () => {
+    await using servers = createServers()
+    const { writer } = await servers.open([ConfigMaps])
+    assert.equal(await writer.delete(ConfigMaps, wanted.metadata), false)
+    const change = (live: ConfigMap): ConfigMap => ({ ...live, ...wanted })
+    await assert.rejects(writer.update(ConfigMaps, wanted.metadata, change), { message: 'configmaps "x" not found' })
+    await writer.update(ConfigMaps, wanted.metadata, change, { creates: true })
+    assert.equal(await writer.delete(ConfigMaps, wanted.metadata), true)
+  })
+
+  it('changes only what was seen, where that matters', async () => {
+    await using servers = createServers()
+    const { writer } = await servers.open([ConfigMaps])
+    await writer.create(ConfigMaps, wanted)
+    const stale = writer.update(ConfigMaps, wanted.metadata, (live) => live, { resourceVersion: '7' })
+    await assert.rejects(stale, /the object has been modified/)
+  })
+})
