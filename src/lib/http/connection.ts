@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
 import type { Peer } from './exchange.ts'
-import type { PeerChains } from './peer-chains.ts'
+import { isFoundGood, type PeerChains } from './peer-chains.ts'
 
 /** An established connection, after its TLS handshake. */
 export interface Connection {
@@ -47,7 +47,7 @@ function createPeer(socket: Socket, chains: PeerChains): Peer {
     port: socket.remotePort ?? 0,
     isEncrypted: tls !== undefined,
     serverName: typeof tls?.servername === 'string' ? tls.servername : undefined,
-    isTrusted: tls?.authorized ?? false,
+    isTrusted: tls !== undefined && isFoundGood(tls),
     get certificate() {
       if (!isRead) {
         certificate = tls?.getPeerX509Certificate()

@@ -16,7 +16,10 @@ export interface Peer {
   readonly serverName: string | undefined
   /** The client's certificate, if it showed one. Showing is not being trusted: see `isTrusted` and `verifyChain`. */
   readonly certificate: X509Certificate | undefined
-  /** Whether TLS found a way from the certificate to one of the server's client authorities, when it connected. */
+  /**
+   * Whether TLS found a way from the certificate to one of the server's client authorities, when it connected. Says nothing
+   * of what the certificate is for.
+   */
   readonly isTrusted: boolean
   /** The certificate and what the client sent along with it, encoded; empty when it sent none. */
   chain(): Buffer[]

@@ -5,8 +5,10 @@ import { connect, type SecureVersion, type TLSSocket } from 'node:tls'
 import { realClock } from '../clock.ts'
 import { secureRandom } from '../random.ts'
 import { type Authority, createAuthority, type Issued, loadAuthority } from '../x509/authority.ts'
-import { parseCertificate } from '../x509/certificate.ts'
+import { parseCertificate, signCertificate } from '../x509/certificate.ts'
 import { verifyChain } from '../x509/chain.ts'
+import { createKey, keyToPem, parsePrivateKey } from '../x509/key.ts'
+import { nameOf } from '../x509/name.ts'
 import type { Peer } from './exchange.ts'
 import { createHttpServer } from './server.ts'
 
@@ -126,6 +128,26 @@ describe('the chain of a client', () => {
     const alone = middle.issue({ commonName: 'alice', purpose: 'client' })
     await visit(port, { client: { pem: alone.certificatePem, keyPem: alone.keyPem }, version: 'TLSv1.3' })
     assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
+  })
+
+  it('is good when its key may only encipher, as in certificates made by the book, and not for servers', async () => {
+    const port = await start()
+    const signer = { key: parsePrivateKey(middle.keyPem), certificate: middle.certificate }
+    const key = createKey()
+    const client = (...usages: readonly string[]): Client => {
+      const [nowMs, subject] = [realClock.now(), nameOf({ commonName: 'alice' })]
+      const plan = { subject, key, usages, notBeforeMs: nowMs - 60_000, notAfterMs: nowMs + 60_000 }
+      const { pem } = signCertificate(plan, signer, secureRandom)
+      return { pem: pem + middle.certificatePem, keyPem: keyToPem(key) }
+    }
+    const version = 'TLSv1.3'
+    const byTheBook = client('key encipherment', 'data encipherment', 'server auth', 'client auth')
+    const { session } = await visit(port, { client: byTheBook, version })
+    await visit(port, { client: byTheBook, version, session })
+    const good = { isTrusted: true, sent: 2, names: ['alice', 'middle', 'root'] }
+    assert.deepEqual(seen.splice(-2), [good, good])
+    await visit(port, { client: client('digital signature', 'server auth'), version })
+    assert.deepEqual(seen.pop()?.names, [])
   })
 
   it('of strangers is not remembered', async () => {

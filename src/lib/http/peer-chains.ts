@@ -19,7 +19,7 @@ export class PeerChains {
    * else may push out the certificates of others.
    */
   remember(socket: TLSSocket): void {
-    if (!socket.authorized || socket.isSessionReused()) return
+    if (!isFoundGood(socket) || socket.isSessionReused()) return
     for (const certificate of sent(socket).slice(1)) this.#touch(certificate)
   }
 
@@ -49,6 +49,15 @@ export class PeerChains {
     if (this.#intermediates.size <= MAX_REMEMBERED) return
     for (const oldest of this.#intermediates.keys()) return void this.#intermediates.delete(oldest)
   }
+}
+
+/**
+ * Whether TLS found a way from the client's certificate to an authority. Whether it is for clients is not TLS's to say: by
+ * its rules one whose key may only encipher is not, and such certificates are in use.
+ */
+export function isFoundGood({ authorized, authorizationError }: TLSSocket): boolean {
+  // Whatever else is wrong is found later, and named instead.
+  return authorized || String(authorizationError) === 'INVALID_PURPOSE'
 }
 
 function sent(socket: TLSSocket): X509Certificate[] {

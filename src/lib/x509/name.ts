@@ -4,6 +4,9 @@ import * as asn1 from '../asn1.ts'
 import { encodeIp, formatIp } from './address.ts'
 import { X509Error } from './error.ts'
 
+/** Far more than any real certificate has, in its subject or beside it; each costs whoever looks at them. */
+const MAX_NAMES = 1000
+
 const COMMON_NAME = '2.5.4.3'
 const ORGANIZATION = '2.5.4.10'
 
@@ -62,6 +65,8 @@ export function readName(found: DerElement | undefined): Name {
       attributes.push({ oid: asn1.readOid(oid), value: asn1.readText(value) })
     }
   }
+  if (attributes.length > MAX_NAMES)
+    throw new X509Error('malformed', `There are more than ${MAX_NAMES} parts in a name`)
   const valuesOf = (wanted: string): string[] =>
     attributes.filter(({ oid }) => oid === wanted).map(({ value }) => value)
   return { commonName: valuesOf(COMMON_NAME).at(-1) ?? '', organizations: valuesOf(ORGANIZATION), attributes }
@@ -101,9 +106,6 @@ function asciiName(number: number, text: string): Buffer {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new X509Error('refused', `Name ${JSON.stringify(text)} is empty or not ASCII`)
   return asn1.element(asn1.contextTag(number, false), Buffer.from(text))
 }
-
-/** Far more than any real certificate has; each costs whoever looks at them. */
-const MAX_NAMES = 1000
 
 /** Kinds that nothing here uses (directory names, registered identifiers, …) are skipped. */
 export function readAlternativeNames(element: DerElement): AlternativeNames {

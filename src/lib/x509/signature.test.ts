@@ -200,6 +200,16 @@ describe('requests', () => {
     assert.deepEqual(names.dns, ['a'])
   })
 
+  it('have a thousand parts in their subject at most', () => {
+    const organizations = Array.from({ length: 1001 }, (_, index) => `o${index}`)
+    const named = (count: number): Buffer =>
+      encodeName(nameOf({ commonName: '', organizations: organizations.slice(0, count) }))
+    const body = (count: number): Buffer =>
+      asn1.sequence(asn1.integer(0), named(count), publicKeyDer(rsa), asn1.element(asn1.contextTag(0)))
+    assert.equal(parseRequest(frame(body(1000), GOOD[0]!)).subject.organizations.length, 1000)
+    assert.throws(() => parseRequest(frame(body(1001), GOOD[0]!)), /more than 1000 parts in a name/)
+  })
+
   it('ask for a thousand names at most', () => {
     const named = (count: number): Buffer => {
       const dns = Array.from({ length: count }, (_, index) => `n${index}`)
