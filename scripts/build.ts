@@ -25,7 +25,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   hyperkube: 'cmd/entry.ts',
   main: 'cmd/main.ts',
   client: 'client/kubeconfig.ts',
-  apiserver: 'control-plane/server.ts',
+  apiserver: 'control-plane/start.ts',
   testing: 'testing/control-plane.ts',
 }
 

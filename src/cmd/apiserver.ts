@@ -22,7 +22,7 @@ async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, sign
   // Every setting is in the table of flags, with its type: see flags.ts.
   const settings = invocation.flags as unknown as Settings
   // Help and version need none of this.
-  const { startApiServer } = await import('#control-plane/server.ts')
+  const { startApiServer } = await import('#control-plane/start.ts')
   await using closing = new AsyncDisposableStack()
   const running = await unlessAborted(startApiServer(settings, invocation, closing), signal)
   const { host, port } = running

@@ -1,7 +1,7 @@
 /**
- * One API server, whole: what its settings name is opened, the parts are built in the order in which one needs another,
- * then it accepts requests. `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start this one, and
- * differ in nothing but settings and surroundings.
+ * One API server, whole: the parts are built in the order in which one needs another, then it accepts requests.
+ * `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start this one (see start.ts), and differ in
+ * nothing but settings and surroundings.
  */
 import { type ApiServer, type ApiServerParts, createServer } from '#apiserver/apiserver.ts'
 import { asAuthorize } from '#apiserver/authorizers/authorizer.ts'
@@ -13,20 +13,20 @@ import { createOpenIdRoutes } from '#apiserver/openid.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
 import { ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
+import type { Backend } from '#storage/backend.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import { type Authorization, openAuthenticator, openAuthorization } from './access.ts'
-import { advertisedAddress, bindPort, bracketed } from './addresses.ts'
+import { advertisedAddress, bracketed, type BoundPort } from './addresses.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
-import type { Settings } from './flags/flags.ts'
 import { type Access, addKinds, openAdmission, openConnectors } from './kinds.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
-import { openSite, type Site, type Surroundings } from './site.ts'
-import { openAtRest, openStore } from './storage.ts'
+import type { Site } from './site.ts'
+import { openAtRest } from './storage.ts'
 
 export interface RunningServer {
   readonly host: string
@@ -37,18 +37,15 @@ export interface RunningServer {
   withdraw(): Promise<void>
 }
 
-/** Everything that is opened is put on `closing`, which stops the server. Throws ProgramError for what the user can act on. */
-export async function startApiServer(
-  settings: Settings,
-  around: Surroundings,
-  closing: AsyncDisposableStack,
+export async function assembleServer(
+  site: Site,
+  { listener, host, port }: BoundPort,
+  backend: Backend,
 ): Promise<RunningServer> {
-  const site = await openSite(settings, around, closing)
-  const { listener, host, port } = await bindPort(site)
   const identities = await loadAuthentication(site)
   const serving = await loadServing(site, identities)
   const authorization = await openAuthorization(site)
-  const registry = await openRegistry(site, authorization)
+  const registry = await openRegistry(site, backend, authorization)
   const access = { ...authorization, authenticator: openAuthenticator(site, registry, identities) }
   const services = createServiceParts(site, registry)
   await addKinds(site, registry, access, services)
@@ -56,7 +53,7 @@ export async function startApiServer(
   authorization.follow(registry)
   await bootstrap(site, registry, services, identities)
   const server = createServer(await openParts(site, registry, access, { identities, port }))
-  closing.defer(() => server.stop(around.graceMs ?? settings['request-timeout']))
+  site.closing.defer(() => server.stop(site.graceMs ?? site.settings['request-timeout']))
   await sayThatWeAreHere(site, registry)
   const service = createService(site, registry)
   // Before anybody can ask for it.
@@ -68,9 +65,8 @@ export async function startApiServer(
 }
 
 /** With nothing in it yet. */
-async function openRegistry(site: Site, authorization: Authorization): Promise<Registry> {
+async function openRegistry(site: Site, backend: Backend, authorization: Authorization): Promise<Registry> {
   const { settings, clock, random, isEnabled, closing, metrics } = site
-  const backend = await openStore(site)
   const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
   const registry = new Registry({
     backend,

@@ -11,13 +11,14 @@ import {
   NO_ENCRYPTION,
   parseEncryptionConfig,
 } from '#storage/encryption/config.ts'
-import { openBackend } from '#storage/index.ts'
+import { loadBackend } from '#storage/index.ts'
 
 import { createLiveFiles, readText } from './live-files.ts'
 import type { Site } from './site.ts'
 
-/** Throws ProgramError when it cannot be opened. */
-export async function openStore({ plan, clock, random, log, cwd, readFile, closing }: Site): Promise<Backend> {
+/** What opens it: called, it begins at once, before anything is waited for. Throws ProgramError when it cannot be opened. */
+export async function prepareStore(site: Site): Promise<() => Promise<Backend>> {
+  const { plan, clock, random, log, cwd, readFile, closing } = site
   const { location, historyMs, caFile, certFile, keyFile } = plan.datastore
   const read = (file: string): Promise<string | undefined> =>
     file === '' ? Promise.resolve(undefined) : readText(readFile, file)
@@ -28,13 +29,15 @@ export async function openStore({ plan, clock, random, log, cwd, readFile, closi
     ...(key !== undefined && { key }),
   }
   const where = location.startsWith('sqlite:') ? `sqlite:${resolve(cwd, location.slice('sqlite:'.length))}` : location
-  try {
-    const etcd = { tls }
-    const backend = await openBackend(where, { clock, random, historyMs, log: (message) => log.info(message), etcd })
+  const refuse = (cause: unknown): never => {
+    throw new ProgramError(`Cannot open the datastore "${where}": ${(cause as Error).message}`, { cause })
+  }
+  const open = await loadBackend(where).catch(refuse)
+  return async () => {
+    const options = { clock, random, historyMs, log: (message: string) => log.info(message), etcd: { tls } }
+    const backend = await open(options).catch(refuse)
     closing.defer(() => backend.close())
     return backend
-  } catch (cause) {
-    throw new ProgramError(`Cannot open the datastore "${where}": ${(cause as Error).message}`, { cause })
   }
 }
 

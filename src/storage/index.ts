@@ -17,19 +17,24 @@ export interface OpenBackendOptions {
   readonly etcd?: Pick<EtcdOptions, 'tls' | 'credentials' | 'timeoutMs'>
 }
 
-/**
- * Opens the store at `location`: `memory`, `sqlite:PATH`, or the URLs of an etcd cluster separated by commas. The
- * backends are loaded when first used: each brings code that the others do not need.
- */
+/** Opens the store at `location`: `memory`, `sqlite:PATH`, or the URLs of an etcd cluster separated by commas. */
 export async function openBackend(location: string, options: OpenBackendOptions): Promise<Backend> {
-  if (location === 'memory') return createMemoryBackend(options)
+  return (await loadBackend(location))(options)
+}
+
+/**
+ * What opens the store at `location`, when its code has been loaded: each backend brings some that the others do not
+ * need. Called, it begins at once, before anything is waited for.
+ */
+export async function loadBackend(location: string): Promise<(options: OpenBackendOptions) => Promise<Backend>> {
+  if (location === 'memory') return async (options) => createMemoryBackend(options)
   if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length) {
     const { openSqliteBackend } = await import('./sqlite.ts')
-    return openSqliteBackend(location.slice('sqlite:'.length), options)
+    return (options) => openSqliteBackend(location.slice('sqlite:'.length), options)
   }
   if (/^https?:/.test(location)) {
     const { openEtcdBackend } = await import('./etcd.ts')
-    return openEtcdBackend(location.split(','), { ...options, ...options.etcd })
+    return (options) => openEtcdBackend(location.split(','), { ...options, ...options.etcd })
   }
   throw new TypeError(
     `"${location}" names no store; use "memory", "sqlite:PATH" or the URLs of an etcd cluster, separated by commas`,
