@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import diagnostics from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { Worker } from 'node:worker_threads'
@@ -137,9 +137,14 @@ describe('sqlite backend', () => {
   it('lets nobody else read its files', async (t) => {
     const { backend, file } = await openStore(t, { ballastBytes: 4096 })
     await backend.commit([{ key: 'a', value: bytes('1') }])
-    for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}.ballast`]) {
-      assert.equal((await stat(name)).mode & 0o077, 0, name)
-    }
+    await backend.snapshot(`${file}.snapshot`)
+    const names = (await readdir(dirname(file))).toSorted()
+    const sides = ['', '-shm', '-wal', '.ballast', '.lock', '.snapshot']
+    assert.deepEqual(
+      names,
+      sides.map((side) => `store.db${side}`),
+    )
+    for (const name of names) assert.equal((await stat(join(dirname(file), name))).mode & 0o077, 0, name)
   })
 
   it('belongs to one owner at a time, and names it', async (t) => {

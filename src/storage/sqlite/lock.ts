@@ -5,6 +5,7 @@
 import { DatabaseSync } from 'node:sqlite'
 
 import { StorageError } from '../backend.ts'
+import { createPrivately } from './durable-file.ts'
 import { numberOf } from './layout.ts'
 
 export interface StoreLock {
@@ -13,6 +14,7 @@ export interface StoreLock {
 
 /** Throws `unavailable`, naming the owner, when another process or another backend of this one has the store open. */
 export function lockStore(file: string): StoreLock {
+  createPrivately(`${file}.lock`)
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0, returnArrays: true })
   try {
     lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF')

@@ -2,14 +2,13 @@
  * The writer's thread: opens the store and then does whatever is in its mailbox, as one group, whenever the last flush
  * has ended. While one group is being flushed the next one gathers; that is all there is to group commit.
  */
-import { chmodSync, closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 
 import { StorageError } from '../backend.ts'
 import { checkAll } from './check.ts'
-import { flushFolder } from './durable-file.ts'
+import { createPrivately, flushFolder } from './durable-file.ts'
 import { asStorageError, toPlain } from './failures.ts'
 import { connect, numberOf, prepareSchema, readMeta } from './layout.ts'
 import { lockStore, type StoreLock } from './lock.ts'
@@ -60,6 +59,7 @@ interface OpenStore {
 
 function openStore(file: string, lock: StoreLock, post: (message: FromWriter) => void): OpenStore {
   createPrivately(file)
+  flushFolder(dirname(file))
   const lost = findLostCommits(file)
   if (lost !== undefined) throw lost
   const db = connect(file)
@@ -78,13 +78,6 @@ function openStore(file: string, lock: StoreLock, post: (message: FromWriter) =>
     db.close()
     throw error
   }
-}
-
-/** Readable by the owner only, from the first moment, and its name durable. SQLite gives its side files the same mode. */
-function createPrivately(file: string): void {
-  closeSync(openSync(file, 'a', 0o600))
-  chmodSync(file, 0o600)
-  flushFolder(dirname(file))
 }
 
 class WriterThread {
@@ -170,8 +163,10 @@ class WriterThread {
     const end = groupEnd(this.#queue)
     const group = this.#queue.slice(0, end)
     this.#queue = this.#queue.slice(end)
-    this.#post({ type: 'results', results: this.#run(group) })
+    const results = this.#run(group)
+    // Before the results: whoever was refused finds the reason in the store's health.
     this.#report()
+    this.#post({ type: 'results', results })
     this.#askForCheckpoint()
   }
 
@@ -243,6 +238,7 @@ class WriterThread {
       const error = asStorageError(cause)
       if (error.code === 'no-space') this.#runOutOfSpace(error)
       else this.#post({ type: 'log', message: `Upkeep of the store failed: ${error.message}` })
+      this.#report()
       return false
     }
   }
