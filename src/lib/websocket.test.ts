@@ -254,11 +254,16 @@ describe('WebSocket', () => {
         isClosed = true
         return undefined
       })
+      for await (const { data } of socket) await socket.send(data)
     })
     const socket = await connect(port)
     for (let round = 0; round < 5; round++) {
       await clock.advance(10_000)
-      await turns(50)
+      // The first echo comes after the ping, the second after its answer.
+      for (let echoes = 0; echoes < 2; echoes++) {
+        await socket.send('x')
+        await next(socket)
+      }
     }
     assert.equal(isClosed, false)
     socket.destroy()

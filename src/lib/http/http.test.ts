@@ -381,20 +381,19 @@ for (const [version, newClient] of VERSIONS) {
     })
 
     it('finishes what is running before it stops, and no more than that', async () => {
-      let finish = (): void => undefined
+      let finish: (() => void) | undefined
       const { server, url } = await start((exchange) => {
-        finish = () => exchange.respond(200, [], 'finished')
-        if (exchange.path === '/quick') finish()
+        if (exchange.path === '/quick') exchange.respond(200, [], 'quick')
+        else finish = () => exchange.respond(200, [], 'finished')
       })
       const client = newClient()
       await (await client.request({ url: `${url}/quick` })).text(100)
       const answer = client.request({ url })
-      await until(() => server.connections > 0)
-      await turns(50)
+      await until(() => finish !== undefined)
       const drained = server.drain(60_000)
       assert.equal(server.draining.aborted, true)
       await assert.rejects(makeClient().request({ url }), failsWith('connect'))
-      finish()
+      finish!()
       assert.equal(await (await answer).text(100), 'finished')
       await drained
       assert.equal(server.connections, 0)
@@ -600,9 +599,14 @@ describe('server', () => {
     for (const open of [connectTls, undefined]) {
       const clock = createVirtualClock()
       const large = Buffer.alloc(8 << 20)
-      const { port, server } = await start((exchange) => exchange.respondPieces(200, [], { pieces: [large, large] }), {
-        clock,
-      })
+      let isOver = false
+      const answer = async (exchange: Exchange): Promise<void> => {
+        await exchange.respondPieces(200, [], { pieces: [large, large] }).finally(() => (isOver = true))
+      }
+      const { port, server } = await start(answer, { clock })
+      const waitUntil = async (done: () => boolean): Promise<void> => {
+        while (!done()) await clock.advance(60_000).then(() => turns(1))
+      }
       if (open === undefined) {
         const session = connectHttp2(`https://127.0.0.1:${port}`, { ca })
         session.on('error', () => undefined)
@@ -610,8 +614,7 @@ describe('server', () => {
         const closed = new Promise((resolve) => stream.on('close', resolve))
         stream.on('error', () => undefined)
         await new Promise((resolve) => stream.once('response', resolve))
-        await turns(20)
-        await clock.advance(60_000)
+        await waitUntil(() => isOver)
         stream.resume()
         await closed
         assert.notEqual(stream.rstCode, 0)
@@ -623,9 +626,7 @@ describe('server', () => {
         await until(() => server.connections === 1)
         socket.pause()
         await new Promise((resolve) => socket.once('secureConnect', resolve))
-        await turns(50)
-        await clock.advance(60_000)
-        await until(() => server.connections === 0)
+        await waitUntil(() => server.connections === 0)
         socket.destroy()
       }
     }
@@ -702,15 +703,14 @@ describe('server', () => {
   })
 
   it('tells kept connections to close while it drains', async () => {
-    let go = (): void => undefined
+    let go: (() => void) | undefined
     const { server, port } = await startPlain((exchange) => {
       go = () => exchange.respond(200, [], 'bye')
     })
     const answer = rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-    await until(() => server.connections === 1)
-    await turns(20)
+    await until(() => go !== undefined)
     const drained = server.drain(60_000)
-    go()
+    go!()
     assert.match(await answer, /Connection: close\r\n[^]*bye$/i)
     await drained
   })
