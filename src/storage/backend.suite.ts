@@ -156,6 +156,18 @@ function commitTests(test: Test): void {
     assert.equal(await backend.currentRevision(), before)
   })
 
+  test('refuses more than etcd takes in one request, with its words', async ({ backend, key, put }) => {
+    const whole = 1.5 * 2 ** 20
+    await put('a', 'x'.repeat(whole - 1000))
+    const tooMuch = (size: number): Promise<StorageError> =>
+      rejects(backend.commit([{ key: key('a'), value: new Uint8Array(size) }]), 'too-large')
+    assert.equal((await tooMuch(whole)).message, 'etcdserver: request is too large')
+    const unsent =
+      /^rpc error: code = ResourceExhausted desc = trying to send message larger than max \(\d+ vs\. 2097152\)$/
+    assert.match((await tooMuch(2 << 20)).message, unsent)
+    assert.equal((await valueOf(backend, key('a')))?.length, whole - 1000)
+  })
+
   test('creates a deleted key anew', async ({ backend, key, put, remove }) => {
     await put('a', '1')
     await remove('a')

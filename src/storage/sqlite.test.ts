@@ -59,7 +59,7 @@ async function texts(backend: Backend): Promise<string[]> {
 
 /** Lets the store's clock tick until `isDone`: what the threads do takes real time. */
 async function tickUntil(clock: VirtualClock, isDone: () => Promise<boolean> | boolean): Promise<void> {
-  for (let n = 0; n < 2000; n++) {
+  for (let n = 0; n < 20_000; n++) {
     if (await isDone()) return
     await clock.advance(1000)
   }

@@ -3,22 +3,35 @@ import { StorageError, type Write } from './backend.ts'
 
 /** One revision has room for so many changes in the sqlite log; etcd's default is 128 per transaction. */
 export const MAX_WRITES_PER_COMMIT = 1024
-/** Several times the largest object the API accepts (3 MiB); bounds how long one commit can hold the writer. */
-const MAX_COMMIT_BYTES = 16 << 20
+/** etcd's default limit, so that what one store holds any other can take over. */
+const MAX_REQUEST_BYTES = 1.5 * 2 ** 20
+/** What upstream's client sends to etcd at most, however large etcd's own limit is. */
+const MAX_MESSAGE_BYTES = 2 << 20
 
-/** Throws TypeError for an empty or repeated key and `too-large` for more than a commit can hold. */
-export function checkWrites(writes: readonly Write[]): void {
+interface WriteLimits {
+  readonly requestBytes: number
+}
+
+const OWN_LIMITS: WriteLimits = { requestBytes: MAX_REQUEST_BYTES }
+
+/**
+ * Throws TypeError for an empty or repeated key and `too-large`, in the words a client of upstream's server is told, for
+ * more than a commit can hold.
+ */
+export function checkWrites(writes: readonly Write[], { requestBytes }: WriteLimits = OWN_LIMITS): void {
   if (writes.length > MAX_WRITES_PER_COMMIT) {
-    throw new StorageError('too-large', `A commit can hold ${MAX_WRITES_PER_COMMIT} writes, not ${writes.length}`)
+    throw new StorageError('too-large', 'etcdserver: too many operations in txn request')
   }
   let bytes = 0
   for (const { key, value } of writes) {
     if (key === '') throw new TypeError('A key must not be empty')
     bytes += key.length + (value?.length ?? 0)
   }
-  if (bytes > MAX_COMMIT_BYTES) {
-    throw new StorageError('too-large', `A commit can hold ${MAX_COMMIT_BYTES} bytes, not ${bytes}`)
+  if (bytes > MAX_MESSAGE_BYTES) {
+    const sizes = `trying to send message larger than max (${bytes} vs. ${MAX_MESSAGE_BYTES})`
+    throw new StorageError('too-large', `rpc error: code = ResourceExhausted desc = ${sizes}`)
   }
+  if (bytes > requestBytes) throw new StorageError('too-large', 'etcdserver: request is too large')
   if (writes.length > 1 && new Set(writes.map(({ key }) => key)).size < writes.length) {
     throw new TypeError('The writes of one commit must name different keys')
   }

@@ -1,6 +1,6 @@
 /** From the language of storage to the language of the API. Only here. */
 import type { GroupResource } from '#meta/kind.ts'
-import { failure, internalError, requestEntityTooLargeError, serverTimeoutError } from '#meta/status-errors.ts'
+import { failure, internalError, serverTimeoutError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 import { StorageError } from '#storage/backend.ts'
 
@@ -14,7 +14,7 @@ export function storageFailure(cause: unknown, resource: GroupResource): Error {
     case 'no-space':
       return failure({ code: 507, message: cause.message }, { cause })
     case 'too-large':
-      return requestEntityTooLargeError(cause.message)
+      return failure({ code: 500, message: cause.message }, { cause })
     case 'compacted':
     case 'future-revision':
     case 'corrupt':

@@ -68,7 +68,6 @@ export function judge(error: GrpcError): Verdict {
 
 const ADVICE: Partial<Record<StorageErrorCode, string>> = {
   'no-space': '; compact, defragment one member after the other, then disarm the alarm (`etcdctl alarm disarm`)',
-  'too-large': '; etcd accepts so much in one request (--max-request-bytes, --max-txn-ops)',
 }
 
 /** What the caller is told. `isWrite`: whether it matters that the outcome is not known. */
@@ -79,5 +78,7 @@ export function toStorageError(error: GrpcError, { isWrite }: { readonly isWrite
     const message = `etcd: ${error.message}; the write may or may not have happened, read to know`
     return new StorageError(code === 'timeout' ? 'timeout' : 'unavailable', message, { cause: error })
   }
+  // For the client, who knows these words.
+  if (code === 'too-large') return new StorageError(code, error.message, { cause: error })
   return new StorageError(code, `etcd: ${error.message}${ADVICE[code] ?? ''}`, { cause: error })
 }

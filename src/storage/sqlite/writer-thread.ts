@@ -92,6 +92,7 @@ class WriterThread {
   #queue: Operation[] = []
   #reported: StorageError | undefined
   #isCheckpointing = false
+  #isTidyDue = false
   #isTidying = false
   #isClosing = false
 
@@ -134,6 +135,8 @@ class WriterThread {
       while (this.#queue.length > (message === undefined ? 0 : GROUP_OPERATIONS)) this.#flush()
       message ??= this.#receive()
     }
+    // Once, however often it was asked for meanwhile: asking must not keep it from being done.
+    if (this.#isTidyDue && !this.#isClosing) this.#tidy()
     if (this.#isClosing) this.#close()
   }
 
@@ -147,7 +150,7 @@ class WriterThread {
         for (const operation of unpackOperations(message)) this.#queue.push(operation)
         break
       case 'upkeep':
-        this.#tidy()
+        this.#isTidyDue = true
         break
       case 'finish-checkpoint':
         this.#isCheckpointing = false
@@ -205,6 +208,7 @@ class WriterThread {
 
   /** A little housekeeping, and a look whether there is space again. */
   #tidy(): void {
+    this.#isTidyDue = false
     const { quotaBytes } = this.#settings
     if (!this.#writer.hasSpace && this.#ballast.take()) {
       if (this.#upkeep.usedBytes() < QUOTA_HYSTERESIS * quotaBytes) this.#writer.setNoSpace(undefined)

@@ -502,4 +502,16 @@ describe('options of a write', () => {
       message: 'ConfigMap "big" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes',
     })
   })
+
+  it('39: objects that etcd would not take are refused with its words, whatever the store', async () => {
+    const pods = `/api/v1/namespaces/${ns}/pods`
+    const pod = (bytes: number): object => ({
+      metadata: { name: 'big' },
+      spec: { containers: [{ name: 'c', image: 'i', args: ['x'.repeat(bytes)] }] },
+    })
+    await refused(post(pods, pod(1_600_000)), 500, { reason: undefined, message: 'etcdserver: request is too large' })
+    const unsent =
+      /^rpc error: code = ResourceExhausted desc = trying to send message larger than max \(\d+ vs\. 2097152\)$/
+    await refused(post(pods, pod(2_200_000)), 500, { reason: undefined, message: unsent })
+  })
 })
