@@ -209,7 +209,8 @@ function metering(
 }
 
 function healthChecks(registry: Registry, readiness: { readonly stopping: boolean }): () => readonly HealthCheck[] {
-  const { backend } = registry.services
+  const { backend, atRest } = registry.services
+  const plugins = atRest.check
   const all = ['healthz', 'livez', 'readyz'] as const
   const storage = async (): Promise<void> => {
     const { ok, message } = await backend.health()
@@ -232,6 +233,7 @@ function healthChecks(registry: Registry, readiness: { readonly stopping: boolea
     { name: 'informer-sync', on: ['readyz'], check: loaded },
     { name: 'poststarthook/rbac/bootstrap-roles', on: all, check: bootstrapped },
     { name: 'poststarthook/bootstrap-controller', on: all, check: bootstrapped },
+    ...(plugins === undefined ? [] : [{ name: 'kms-providers', on: ['healthz', 'readyz'], check: plugins } as const]),
     { name: 'shutdown', on: ['readyz'], check: notDraining },
   ]
   return () => checks

@@ -16,12 +16,12 @@ export interface LiveFiles {
   /**
    * Reads the files and keeps what `parse` makes of their texts. The same value is handed out until a file changes; what
    * cannot be read or parsed then leaves the old value in place and a line in the log. `changed` is told new values and
-   * may refuse them by throwing. Throws ProgramError when the files cannot be used now.
+   * may refuse them by throwing or rejecting. Throws ProgramError when the files cannot be used now.
    */
   open<T>(
     paths: readonly string[],
     parse: (texts: readonly string[]) => T,
-    changed?: (value: T) => void,
+    changed?: (value: T) => void | Promise<void>,
   ): Promise<() => T>
   /** Looks at all files once. */
   poll(): Promise<void>
@@ -60,7 +60,7 @@ export function createLiveFiles({ clock, readFile, log }: LiveFilesOptions): Liv
           const now = await readAll(paths)
           if (now.every((text, at) => text === texts[at])) return
           const next = parse(now)
-          changed?.(next)
+          await changed?.(next)
           texts = now
           value = next
           isNews = true

@@ -21,12 +21,12 @@ import { advertisedAddress, bracketed, type BoundPort } from './addresses.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
+import { openEncryption } from './encryption.ts'
 import { type Access, addKinds, openAdmission, openConnectors } from './kinds.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
 import type { Site } from './site.ts'
-import { openAtRest } from './storage.ts'
 
 export interface RunningServer {
   readonly host: string
@@ -65,8 +65,9 @@ export async function assembleServer(
 }
 
 /** With nothing in it yet. */
-async function openRegistry(site: Site, backend: Backend, authorization: Authorization): Promise<Registry> {
+async function openRegistry(site: Site, store: Backend, authorization: Authorization): Promise<Registry> {
   const { settings, clock, random, isEnabled, closing, metrics } = site
+  const { backend, atRest } = await openEncryption(site, store)
   const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
   const registry = new Registry({
     backend,
@@ -75,7 +76,7 @@ async function openRegistry(site: Site, backend: Backend, authorization: Authori
     random,
     isEnabled,
     allowPrivileged: settings['allow-privileged'],
-    atRest: await openAtRest(site),
+    atRest,
     admission: await openAdmission(site, authorization),
     ...(settings['min-request-timeout'] > 0 && { minWatchMs: settings['min-request-timeout'] * 1000 }),
   })

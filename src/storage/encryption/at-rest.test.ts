@@ -8,25 +8,25 @@ import { describe, it } from 'node:test'
 import { createSeededRandom } from '#lib/random.ts'
 
 import { createAtRest } from './at-rest.ts'
-import { defaultEncryption, parseEncryptionConfig } from './config.ts'
+import { defaultEncryption, type EncryptionConfig, type ProviderConfig } from './config.ts'
+import { testServices } from './kms-plugin.fixture.ts'
+import { openAtRest } from './providers.ts'
+import type { EncryptionKey } from './transformer.ts'
 
 const random = createSeededRandom(1)
-const key = (name: string, fill: number): { name: string; secret: string } => ({
-  name,
-  secret: Buffer.alloc(32, fill).toString('base64'),
-})
+const key = (name: string, fill: number): EncryptionKey => ({ name, secret: Buffer.alloc(32, fill) })
 const secrets = { group: '', resource: 'secrets' }
-const config = (...providers: object[]): ReturnType<typeof parseEncryptionConfig> =>
-  parseEncryptionConfig({
-    kind: 'EncryptionConfiguration',
-    apiVersion: 'apiserver.config.k8s.io/v1',
-    resources: [{ resources: ['secrets', 'widgets.example.com', '*.apps'], providers }],
-  })
+const plain: ProviderConfig = { type: 'identity' }
+const aes = (type: 'aesgcm' | 'aescbc', ...keys: EncryptionKey[]): ProviderConfig => ({ type, keys })
+const config = (...providers: ProviderConfig[]): EncryptionConfig => ({
+  resources: [{ resources: ['secrets', 'widgets.example.com', '*.apps'], providers }],
+})
+const SERVICES = testServices()
 
 describe('encryption at rest', () => {
-  for (const type of ['aesgcm', 'aescbc']) {
+  for (const type of ['aesgcm', 'aescbc'] as const) {
     it(`seals with ${type}, opens it again, and shows nothing of the value`, () => {
-      const resting = createAtRest(config({ [type]: { keys: [key('k1', 1)] } }), random).resting(secrets)
+      const resting = createAtRest(config(aes(type, key('k1', 1))), random).resting(secrets)
       const sealed = resting.seal('/registry/secrets/a/b', Buffer.from('canary'))
       assert.ok(sealed.toString('latin1').startsWith(`k8s:enc:${type}:v1:k1:`))
       assert.equal(sealed.includes('canary'), false)
@@ -36,45 +36,62 @@ describe('encryption at rest', () => {
   }
 
   it('refuses a value that was changed, moved to another key, or sealed with another key of that name', () => {
-    const resting = createAtRest(config({ aesgcm: { keys: [key('k1', 1)] } }), random).resting(secrets)
+    const resting = createAtRest(config(aes('aesgcm', key('k1', 1))), random).resting(secrets)
     const sealed = resting.seal('/a', Buffer.from('canary'))
     const flipped = Buffer.from(sealed)
     flipped[flipped.length - 20]! ^= 1
-    const other = createAtRest(config({ aesgcm: { keys: [key('k1', 2)] } }), random).resting(secrets)
+    const other = createAtRest(config(aes('aesgcm', key('k1', 2))), random).resting(secrets)
     assert.throws(() => resting.open('/a', flipped), { code: 'corrupt' })
     assert.throws(() => resting.open('/b', sealed), { code: 'corrupt', message: /"\/b"/ })
     assert.throws(() => other.open('/a', sealed), { code: 'corrupt' })
     assert.throws(() => resting.open('/a', sealed.subarray(0, 25)), { code: 'corrupt' })
   })
 
-  it('changes keys without downtime: old values open, new ones use the new key, stale ones are known', () => {
-    const atRest = createAtRest(config({ aesgcm: { keys: [key('old', 1)] } }), random)
+  it('changes keys without downtime: old values open, new ones use the new key, stale ones are known', async () => {
+    const atRest = await openAtRest(config(aes('aesgcm', key('old', 1))), SERVICES)
     const resting = atRest.resting(secrets)
     const old = resting.seal('/a', Buffer.from('one'))
-    atRest.reload(config({ aesgcm: { keys: [key('new', 2), key('old', 1)] } }))
+    await atRest.reload(config(aes('aesgcm', key('new', 2), key('old', 1))))
     assert.equal(Buffer.from(resting.open('/a', old)).toString(), 'one')
     assert.equal(resting.isStale(old), true)
     const fresh = resting.seal('/a', Buffer.from('one'))
     assert.equal(resting.isStale(fresh), false)
-    atRest.reload(config({ aesgcm: { keys: [key('new', 2)] } }))
+    await atRest.reload(config(aes('aesgcm', key('new', 2))))
     assert.throws(() => resting.open('/a', old), { code: 'corrupt', message: /no provider .* opens that; add its key/ })
   })
 
-  it('reads values from before encryption was switched on, and after it was switched off', () => {
-    const atRest = createAtRest(config({ aesgcm: { keys: [key('k', 1)] } }, { identity: {} }), random)
+  it('reads values from before encryption was switched on, and after it was switched off', async () => {
+    const atRest = await openAtRest(config(aes('aesgcm', key('k', 1)), plain), SERVICES)
     const resting = atRest.resting(secrets)
-    const plain = Buffer.from('{"kind":"Secret"}')
-    assert.deepEqual(Buffer.from(resting.open('/a', plain)), plain)
-    assert.equal(resting.isStale(plain), true)
-    const sealed = resting.seal('/a', plain)
-    atRest.reload(config({ identity: {} }, { aesgcm: { keys: [key('k', 1)] } }))
-    assert.deepEqual(Buffer.from(resting.open('/a', sealed)), plain)
-    assert.deepEqual(resting.seal('/a', plain), plain)
+    const value = Buffer.from('{"kind":"Secret"}')
+    assert.deepEqual(Buffer.from(resting.open('/a', value)), value)
+    assert.equal(resting.isStale(value), true)
+    const sealed = resting.seal('/a', value)
+    await atRest.reload(config(plain, aes('aesgcm', key('k', 1))))
+    assert.deepEqual(Buffer.from(resting.open('/a', sealed)), value)
+    assert.deepEqual(resting.seal('/a', value), value)
     assert.equal(resting.isStale(sealed), true)
   })
 
+  it('reads nothing that is not sealed where the configuration has no identity', () => {
+    const resting = createAtRest(config(aes('aesgcm', key('k', 1))), random).resting(secrets)
+    assert.throws(() => resting.open('/a', Buffer.from('{}')), { code: 'corrupt', message: /is not sealed/ })
+    const unnamed = createAtRest(config(), random).resting({ group: '', resource: 'pods' })
+    assert.equal(Buffer.from(unnamed.open('/a', Buffer.from('{}'))).toString(), '{}')
+  })
+
+  it('tries every provider that a prefix fits: two may have a key of one name', () => {
+    const old = createAtRest(config(aes('aescbc', key('k', 1))), random).resting(secrets)
+    const sealed = old.seal('/a', Buffer.from('one'))
+    const both = createAtRest(
+      config(aes('aesgcm', key('k', 2)), aes('aescbc', key('k', 2)), aes('aescbc', key('k', 1))),
+      random,
+    )
+    assert.equal(Buffer.from(both.resting(secrets).open('/a', sealed)).toString(), 'one')
+  })
+
   it('seals the resources it names and no others', () => {
-    const atRest = createAtRest(config({ aesgcm: { keys: [key('k', 1)] } }), random)
+    const atRest = createAtRest(config(aes('aesgcm', key('k', 1))), random)
     const seals = (group: string, resource: string): boolean =>
       atRest.resting({ group, resource }).seal('/a', Buffer.from('x')).length > 1
     assert.deepEqual(
@@ -97,33 +114,12 @@ describe('encryption at rest', () => {
     } catch (error) {
       return t.skip(`openssl is not installed: ${(error as Error).message}`)
     }
-    const resting = createAtRest(config({ aescbc: { keys: [key('k1', 1)] } }), random).resting(secrets)
+    const resting = createAtRest(config(aes('aescbc', key('k1', 1))), random).resting(secrets)
     assert.equal(Buffer.from(resting.open('/a', sealed)).toString(), 'from elsewhere')
   })
 })
 
-describe('encryption configuration', () => {
-  const bad: [string, unknown, RegExp][] = [
-    ['another kind', { kind: 'Pod' }, /Not an EncryptionConfiguration/],
-    ['no resources', { kind: 'EncryptionConfiguration', apiVersion: 'v1' }, /resources: must be a list/],
-  ]
-  for (const [what, document, message] of bad)
-    it(`refuses ${what}`, () => assert.throws(() => parseEncryptionConfig(document), { message }))
-
-  const badProviders: [string, object, RegExp][] = [
-    [
-      'a short key',
-      { aesgcm: { keys: [{ name: 'k', secret: 'YQ==' }] } },
-      /resources\[0\]\.providers\[0\]\.aesgcm\.keys\[0\]\.secret: .* got 1/,
-    ],
-    ['a key without a name', { aesgcm: { keys: [{ secret: 'YQ==' }] } }, /keys\[0\]\.name/],
-    ['no keys', { aesgcm: { keys: [] } }, /keys: Required value/],
-    ['two providers in one', { aesgcm: {}, identity: {} }, /exactly one provider/],
-    ['one that is not supported', { kms: {} }, /kms: this provider is not supported/],
-  ]
-  for (const [what, provider, message] of badProviders)
-    it(`refuses ${what}`, () => assert.throws(() => config(provider), { message }))
-
+describe('the default encryption', () => {
   it('makes a key of its own once, for its owner only, and refuses a broken one', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-key-'))
     t.after(() => rm(folder, { recursive: true }))

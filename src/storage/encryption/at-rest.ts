@@ -9,75 +9,97 @@ import { StorageError } from '../backend.ts'
 import type { EncryptionConfig, ProviderConfig, ResourceRule } from './config.ts'
 import { createAesCbc, createAesGcm, type Sealer } from './transformer.ts'
 
+export interface StoredResource {
+  readonly group: string
+  readonly resource: string
+}
+
 /** How values of one resource rest. */
 export interface Resting {
+  /** Whether values are sealed at all. */
+  readonly isSealing: boolean
   seal(storageKey: string, value: Buffer): Buffer
-  /** Throws `corrupt` for what no provider can open: it is never served. */
+  /** Throws `corrupt` for what no provider can open, which is never served, and `unavailable` for what was not prepared. */
   open(storageKey: string, value: Uint8Array): Uint8Array
   /** Whether the value should be written again: it is plain, or sealed with a key that is no longer the first. */
   isStale(value: Uint8Array): boolean
 }
 
 export interface AtRest {
-  resting(resource: { readonly group: string; readonly resource: string }): Resting
-  /** Takes a new configuration; what is read and written from now on follows it. */
-  reload(config: EncryptionConfig): void
+  resting(resource: StoredResource): Resting
+  /** Fetches the keys that opening these values takes; undefined when all are at hand. */
+  prepare(values: Iterable<Uint8Array>): Promise<unknown> | undefined
+  /** What is read and written from now on follows these rules. */
+  use(rules: readonly Rule[]): void
+  /** Throws what is wrong with plugins that keep keys; absent where there are none. */
+  readonly check?: (() => Promise<void>) | undefined
+}
+
+/** A sealer with its prefix as bytes, or undefined for values that rest as they are. */
+export interface Provider {
+  readonly sealer: Sealer | undefined
+  readonly prefix: Buffer
+}
+
+/** A rule of the configuration with its providers opened. */
+export interface Rule {
+  readonly providers: readonly Provider[]
+  matches(resource: StoredResource): boolean
 }
 
 const SEALED = Buffer.from('k8s:enc:')
+const PLAIN: readonly Provider[] = [{ sealer: undefined, prefix: Buffer.alloc(0) }]
 
+/** For providers that need nothing but their keys; others are opened by `openProviders`. */
 export function createAtRest(config: EncryptionConfig, random: Random): AtRest {
-  let rules = compile(config, random)
+  return createAtRestOf(compileRules(config, (provider) => createKeyed(provider, random)))
+}
+
+export function createAtRestOf(first: readonly Rule[]): AtRest {
+  let rules = first
   return {
     resting(resource) {
       // Looked up at each use, so that a reload reaches stores that are open.
       const find = (): readonly Provider[] => rules.find((rule) => rule.matches(resource))?.providers ?? PLAIN
       return {
+        get isSealing() {
+          return find().some(({ sealer }) => sealer !== undefined)
+        },
         seal: (key, value) => sealWith(find(), key, value),
         open: (key, value) => openWith(find(), key, value),
         isStale: (value) => isStale(find(), value),
       }
     },
-    reload(next) {
-      rules = compile(next, random)
+    prepare(values) {
+      const waits = [...values].flatMap((value) => prepareWith(rules, value) ?? [])
+      return waits.length === 0 ? undefined : Promise.all(waits)
+    },
+    use(next) {
+      rules = next
     },
   }
 }
 
-/** A sealer with its prefix as bytes, or undefined for values that rest as they are. */
-interface Provider {
-  readonly sealer: Sealer | undefined
-  readonly prefix: Buffer
-}
-
-const PLAIN: readonly Provider[] = [{ sealer: undefined, prefix: Buffer.alloc(0) }]
-
-interface Rule {
-  readonly providers: readonly Provider[]
-  matches(resource: { readonly group: string; readonly resource: string }): boolean
-}
-
-function compile(config: EncryptionConfig, random: Random): Rule[] {
+export function compileRules(config: EncryptionConfig, open: (provider: ProviderConfig) => readonly Sealer[]): Rule[] {
   return config.resources.map((rule) => ({
-    providers: rule.providers.flatMap((provider) => createProviders(provider, random)),
+    providers: rule.providers.flatMap((provider) =>
+      provider.type === 'identity'
+        ? PLAIN
+        : open(provider).map((sealer) => ({ sealer, prefix: Buffer.from(sealer.prefix) })),
+    ),
     matches: (resource) => matches(rule, resource),
   }))
 }
 
-function createProviders({ type, keys }: ProviderConfig, random: Random): Provider[] {
-  if (type === 'identity') return [...PLAIN]
-  const create = type === 'aesgcm' ? createAesGcm : createAesCbc
-  return keys.map((key) => {
-    const sealer = create(key, random)
-    return { sealer, prefix: Buffer.from(sealer.prefix) }
-  })
+/** The sealers of a provider that is at hand. */
+export function createKeyed(provider: ProviderConfig, random: Random): Sealer[] {
+  if (provider.type === 'aesgcm') return provider.keys.map((key) => createAesGcm(key, random))
+  if (provider.type === 'aescbc') return provider.keys.map((key) => createAesCbc(key, random))
+  throw new TypeError(`The provider "${provider.type}" has to be opened first`)
 }
 
 /** `secrets`, `widgets.example.com`, `*.apps`, `*.` for the core group, `*.*` for everything. */
-function matches(
-  { resources }: ResourceRule,
-  { group, resource }: { readonly group: string; readonly resource: string },
-): boolean {
+function matches({ resources }: ResourceRule, { group, resource }: StoredResource): boolean {
   const name = group === '' ? resource : `${resource}.${group}`
   return resources.some((pattern) => pattern === name || pattern === '*.*' || pattern === `*.${group}`)
 }
@@ -87,22 +109,44 @@ function sealWith([first]: readonly Provider[], storageKey: string, value: Buffe
   return Buffer.concat([first.prefix, first.sealer.seal(storageKey, value)])
 }
 
+/** Providers may share a prefix, as two keys of one name do: each is tried, and the first to fail is who is blamed. */
 function openWith(providers: readonly Provider[], storageKey: string, value: Uint8Array): Uint8Array {
+  const isSealed = startsWith(value, SEALED)
+  let failure: unknown
   for (const { sealer, prefix } of providers) {
-    if (sealer !== undefined && startsWith(value, prefix)) return sealer.open(storageKey, value.subarray(prefix.length))
+    if (sealer === undefined && !isSealed) return value
+    if (sealer === undefined || !startsWith(value, prefix)) continue
+    try {
+      return sealer.open(storageKey, value.subarray(prefix.length))
+    } catch (error) {
+      failure ??= error
+    }
   }
-  // Plain values stay readable: encryption may have been switched on after they were written.
-  if (!startsWith(value, SEALED)) return value
+  throw failure ?? unknownForm(storageKey, value, isSealed)
+}
+
+function unknownForm(storageKey: string, value: Uint8Array, isSealed: boolean): StorageError {
   const prefix = Buffer.from(value.subarray(0, 64)).toString('latin1').split(':').slice(0, 5).join(':')
-  throw new StorageError(
-    'corrupt',
-    `The value of "${storageKey}" is sealed as "${prefix}:", and no provider of the encryption configuration opens that; add its key`,
-  )
+  const why = isSealed
+    ? `is sealed as "${prefix}:", and no provider of the encryption configuration opens that; add its key`
+    : 'is not sealed, and the encryption configuration lets nothing be read that is not; add the provider "identity"'
+  return new StorageError('corrupt', `The value of "${storageKey}" ${why}`)
 }
 
 function isStale([first]: readonly Provider[], value: Uint8Array): boolean {
   if (first?.sealer === undefined) return startsWith(value, SEALED)
-  return !startsWith(value, first.prefix)
+  if (!startsWith(value, first.prefix)) return true
+  return first.sealer.isStale?.(value.subarray(first.prefix.length)) ?? false
+}
+
+/** Names of providers that are asked for keys are unique, so the first that fits is the one. */
+function prepareWith(rules: readonly Rule[], value: Uint8Array): Promise<void> | undefined {
+  if (!startsWith(value, SEALED)) return undefined
+  for (const { providers } of rules) {
+    const found = providers.find(({ sealer, prefix }) => sealer?.prepare !== undefined && startsWith(value, prefix))
+    if (found !== undefined) return found.sealer?.prepare?.(value.subarray(found.prefix.length))
+  }
+  return undefined
 }
 
 function startsWith(value: Uint8Array, prefix: Buffer): boolean {

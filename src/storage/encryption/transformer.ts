@@ -22,6 +22,10 @@ export interface Sealer {
   seal(storageKey: string, value: Uint8Array): Buffer
   /** `sealed` is what follows the prefix. Throws `corrupt` when it was not sealed with this key, or was changed. */
   open(storageKey: string, sealed: Uint8Array): Buffer
+  /** Whether it would be sealed otherwise now, although the prefix is the same; never, where it is absent. */
+  isStale?(sealed: Uint8Array): boolean
+  /** Fetches what opening the value takes; undefined when it is at hand, as it always is where this is absent. */
+  prepare?(sealed: Uint8Array): Promise<void> | undefined
 }
 
 const NONCE_BYTES = 12
@@ -70,7 +74,8 @@ export function createAesCbc({ name, secret }: EncryptionKey, random: Random): S
   }
 }
 
-function opening(storageKey: string, name: string, open: () => Buffer): Buffer {
+/** Runs what fails for a value that is not what was sealed. */
+export function opening<T>(storageKey: string, name: string, open: () => T): T {
   try {
     return open()
   } catch (cause) {
@@ -78,7 +83,7 @@ function opening(storageKey: string, name: string, open: () => Buffer): Buffer {
   }
 }
 
-function broken(storageKey: string, name: string, cause?: unknown): StorageError {
+export function broken(storageKey: string, name: string, cause?: unknown): StorageError {
   const message = `The value of "${storageKey}" cannot be opened with the encryption key "${name}": it was changed, moved, or sealed with another key of that name`
   return new StorageError('corrupt', message, { cause })
 }

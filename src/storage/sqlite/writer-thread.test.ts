@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
 
-import { packWrites, type FromWriter, type ToWriter } from './messages.ts'
+import { type FromWriter, packOperations, packWrites, type ToWriter } from './messages.ts'
 import { runWriter } from './writer-thread.ts'
 
 it('says what is wrong before it refuses a write for it', async (t) => {
@@ -17,7 +17,7 @@ it('says what is wrong before it refuses a write for it', async (t) => {
   port2.on('message', (message: FromWriter) => heard.push(message.type))
   runWriter(port1, { role: 'writer', file: join(folder, 'store.db'), quotaBytes: 1, ballastBytes: 0 })
   const post = (message: ToWriter): void => port2.postMessage(message)
-  post({ type: 'operations', operations: [['commit', packWrites([{ key: 'a', value: Buffer.from('1') }])]] })
+  post(packOperations([['commit', packWrites([{ key: 'a', value: Buffer.from('1') }])]]))
   post({ type: 'close' })
   await once(port2, 'close')
   const answers = heard.filter((type) => type === 'trouble' || type === 'results')

@@ -1,0 +1,94 @@
+/** A key management plugin for tests: its keys are the letters of a mask, and it can be unwell in every way. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
+
+import { type Clock, createVirtualClock, realClock } from '#lib/clock.ts'
+import { createGrpcServer, type GrpcServer, handleUnary } from '#lib/grpc/server.ts'
+import { createLog } from '#lib/log.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import { KMS_DECRYPT, KMS_ENCRYPT, KMS_STATUS } from './kms-messages.ts'
+import type { KmsServices } from './kms.ts'
+
+export interface MockPlugin {
+  readonly socket: string
+  /** What it says of itself. */
+  readonly says: { keyId: string; healthz: string; version: string }
+  /** The key that encrypting uses, when it is not the one the status names. */
+  readonly slip: { keyId?: string }
+  readonly calls: { status: number; encrypt: number; decrypt: number }
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Encrypts by turning bits over: anybody can. */
+const mask = (bytes: Uint8Array): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0x5a))
+
+export const ANNOTATIONS: ReadonlyMap<string, Buffer> = new Map([
+  ['version.example.com', Buffer.from('1')],
+  ['a.example.com', Buffer.from('two')],
+])
+
+/** Runs unless told otherwise, and is stopped with the test. */
+export async function startPlugin(t: TestContext, isRunning: boolean = true): Promise<MockPlugin> {
+  const folder = await mkdtemp(join(tmpdir(), 'kms-test-'))
+  const socket = join(folder, 'kms.sock')
+  const says = { keyId: 'key-1', healthz: 'ok', version: 'v2' }
+  const slip: MockPlugin['slip'] = {}
+  const calls = { status: 0, encrypt: 0, decrypt: 0 }
+  const handlers = [
+    handleUnary(KMS_STATUS, () => {
+      calls.status++
+      return says
+    }),
+    handleUnary(KMS_ENCRYPT, ({ plaintext }) => {
+      calls.encrypt++
+      return { ciphertext: mask(plaintext), keyId: slip.keyId ?? says.keyId, annotations: ANNOTATIONS }
+    }),
+    handleUnary(KMS_DECRYPT, ({ ciphertext }) => {
+      calls.decrypt++
+      return { plaintext: mask(ciphertext) }
+    }),
+  ]
+  let server: GrpcServer | undefined
+  const plugin: MockPlugin = {
+    socket,
+    says,
+    slip,
+    calls,
+    async start() {
+      server = createGrpcServer({ handlers, clock: realClock })
+      await server.listen({ path: socket })
+    },
+    async stop() {
+      await server?.stop(0)
+      server = undefined
+      await rm(socket, { force: true })
+    },
+  }
+  t.after(async () => {
+    await plugin.stop()
+    await rm(folder, { recursive: true })
+  })
+  if (isRunning) await plugin.start()
+  return plugin
+}
+
+export interface TestServices extends KmsServices {
+  /** What was logged. */
+  readonly logged: () => string
+}
+
+export function testServices(clock: Clock = createVirtualClock()): TestServices {
+  let text = ''
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk.toString()
+      done()
+    },
+  })
+  return { clock, random: createSeededRandom(1), log: createLog({ stream, clock }).logger, logged: () => text }
+}
