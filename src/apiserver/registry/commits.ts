@@ -47,6 +47,13 @@ export class Commits {
     })
   }
 
+  /** Whether what rests should be written again, unchanged: that is how all is sealed with a new key. */
+  async restsStale({ key, modRevision }: Entry): Promise<boolean> {
+    if (!this.#resting.isSealing) return false
+    const [item] = (await this.#options.services.backend.range({ start: key })).items
+    return item?.modRevision === modRevision && this.#resting.isStale(item.value)
+  }
+
   /** False when somebody changed it meanwhile. */
   async remove({ key, modRevision }: Entry, signal: AbortSignal): Promise<boolean> {
     return (await this.#write({ key, value: null, expected: modRevision }, signal)).ok

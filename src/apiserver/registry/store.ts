@@ -285,7 +285,8 @@ export class Store {
         await admission?.validate()
         const finished = this.#canonical(object)
         const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
-        if (!isLast && sameButForTimes(finished, withoutVersion(old))) return { entry: current, now: current }
+        const isUnchanged = !isLast && sameButForTimes(finished, withoutVersion(old))
+        if (isUnchanged && !(await this.#commits.restsStale(current))) return { entry: current, now: current }
         const entry = isLast
           ? await this.#removeFinished(request, current, finished)
           : await this.#commit(request, current.key, finished, current.modRevision)

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import type { Backend, KeyValue, StorageEvent } from '../backend.ts'
+import { type Backend, type KeyValue, StorageError, type StorageEvent } from '../backend.ts'
 import { createMemoryBackend } from '../memory.ts'
 import type { Collection } from './collection.ts'
 import type { Filter, Reader } from './readers.ts'
@@ -285,6 +285,40 @@ describe('watch cache', () => {
     await world.pods.ready
     assert.deepEqual(texts(world.pods.entries()), ['a/x=red:2', 'a/y=red:3'])
     assert.equal(reader.expired || reader.seen.length === 2, true)
+  })
+
+  it('waits with one collection, and only that, for a value that cannot be read yet', async (t) => {
+    const locked = new StorageError('unavailable', 'its key is not there')
+    let isLocked = true
+    const read = ({ value }: { readonly value: Uint8Array }): void => {
+      if (isLocked && Buffer.from(value).toString().startsWith('locked')) throw locked
+    }
+    const world = await createWorld(t, (backend) => ({
+      ...wrapBackend(backend),
+      async range(options) {
+        const result = await backend.range(options)
+        result.items.forEach(read)
+        return result
+      },
+    }))
+    const vault = await world.cache.open({
+      ...pods,
+      prefix: '/registry/vault/',
+      describe(stored) {
+        read(stored)
+        return pods.describe(stored)
+      },
+    })
+    await world.backend.commit([{ key: '/registry/vault/a', value: Buffer.from('locked:1') }])
+    await world.put('a/x', 'red:1')
+    await world.cache.fresh()
+    assert.deepEqual([vault.isLoaded, texts(world.pods.entries())], [false, ['a/x=red:1']])
+    await world.clock.advance(5000)
+    assert.equal(vault.isLoaded, false)
+    isLocked = false
+    await world.clock.advance(1000)
+    await vault.ready
+    assert.deepEqual(texts(vault.entries()), ['/a=locked:1'])
   })
 
   it('agrees with a model over random writes: state now, state at every revision, and every watcher', async (t) => {

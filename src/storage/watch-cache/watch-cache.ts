@@ -227,10 +227,32 @@ export class WatchCache {
     for (const event of batch.events) {
       const slot = this.#slotOf(event.key)
       if (slot?.waiting !== undefined) slot.waiting.push(event)
-      else if (slot !== undefined) applyEvent(slot, event, atMs)
+      else if (slot !== undefined) this.#applyTo(slot, event, atMs)
     }
     this.#applied = Math.max(this.#applied, batch.revision)
     this.#wake()
+  }
+
+  /** A value that cannot be read now, for want of its key, holds up its own collection, which is read until it can be. */
+  #applyTo(slot: Slot, event: StorageEvent, atMs: number): void {
+    try {
+      applyEvent(slot, event, atMs)
+    } catch (cause) {
+      if (!isPassing(cause)) throw cause
+      void this.#recover(slot)
+    }
+  }
+
+  async #recover(slot: Slot): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      try {
+        return await this.#rebuild(slot)
+      } catch {
+        await sleep(clock, RETRY_MS, signal).catch(() => undefined)
+      }
+    }
   }
 
   #wake(): void {
@@ -277,8 +299,7 @@ export class WatchCache {
       try {
         return await backend.range({ start: prefix, end: prefixEnd(prefix), signal })
       } catch (cause) {
-        const passing = cause instanceof StorageError && (cause.code === 'unavailable' || cause.code === 'timeout')
-        if (!passing) throw cause
+        if (!isPassing(cause)) throw cause
         await sleep(clock, RETRY_MS, signal)
       }
     }
@@ -314,6 +335,10 @@ export class WatchCache {
 
 /** Keys a comparison reads at a time: a millisecond. Each time the backend counts what is left, so not too few. */
 const CHECK_PAGE = 10_000
+
+function isPassing(cause: unknown): boolean {
+  return cause instanceof StorageError && (cause.code === 'unavailable' || cause.code === 'timeout')
+}
 
 function applyEvent(slot: Slot, event: StorageEvent, atMs: number): void {
   const { key, modRevision } = event
