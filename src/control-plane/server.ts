@@ -106,7 +106,7 @@ async function openParts(
     ...anonymousFilters(site, identities),
     ...(audit !== undefined && { audit }),
     metrics,
-    versionInfo: versionInfo(),
+    versionInfo: versionInfo(site.version),
     routes: openIdRoutes(site, identities, `${bracketed(settings['external-hostname'] || address)}:${port}`),
     serverAddress: `${bracketed(address)}:${port}`,
     ...(maxStreams !== undefined && { httpLimits: { maxConcurrentStreams: maxStreams } }),

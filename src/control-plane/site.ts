@@ -19,6 +19,8 @@ export interface Surroundings extends Pick<ProgramContext, 'clock' | 'random' | 
   readonly log: Logger
   /** Which settings somebody chose: some may not be chosen together. Default: none. */
   readonly changed?: ReadonlySet<string>
+  /** What the server calls itself, when not what it is. */
+  readonly version?: string | undefined
   /** How nodes, pods and services are found and reached; default: as the machine does. */
   readonly network?: Network
   /** How long requests may still run when the server stops; default: as long as any may. */
@@ -42,8 +44,10 @@ export async function openSite(settings: Settings, around: Surroundings, closing
   const files = createLiveFiles(around)
   closing.defer(() => files.close())
   const shown = await loadMetricSettings(settings, around.readFile)
-  const { clock } = around
-  const { meters } = closing.use(createServerMetrics({ clock, version: versionInfo(), isEnabled, settings: shown }))
+  const { clock, version } = around
+  const { meters } = closing.use(
+    createServerMetrics({ clock, version: versionInfo(version), isEnabled, settings: shown }),
+  )
   return { ...around, settings, plan, isEnabled, files, metrics: meters, closing }
 }
 

@@ -17,7 +17,7 @@ const server = defineProgram({
   name: 'server',
   aliases: ['srv'],
   long: 'The server serves.',
-  version: { text: 'Server v1', raw: 'raw{1}' },
+  version: { text: 'Server v1', raw: 'raw{1}', number: 'v1.2.3+own' },
   flags: {
     generic: {
       port: flag(int, 80, 'The port', { field: 'serving.port' }),
@@ -27,10 +27,10 @@ const server = defineProgram({
     logs: LOG_FLAGS,
   },
   config: { flag: 'config', parse: (text) => JSON.parse(text) as unknown, strict: true },
-  async run({ flags, log, stdout, changed }) {
+  async run({ flags, log, stdout, changed, version }) {
     const port: number = flags.port
     log.v(2)?.info('Serving', { port })
-    stdout.write(`port ${port} ${[...changed].join()}\n`)
+    stdout.write(`port ${port} ${[...changed].join()}${version === undefined ? '' : ` ${version}`}\n`)
     return await Promise.resolve(port === 0 ? 7 : 0)
   },
 })
@@ -64,6 +64,12 @@ describe('a program', () => {
     assert.equal((await run(server, ['--version'])).out, 'Server v1\n')
     assert.equal((await run(server, ['--version=raw'])).out, 'raw{1}\n')
     assert.equal((await run(server, ['--version=false'])).out, 'port 80 version\n')
+    assert.equal((await run(server, ['--version=v1.2.3-mine'])).out, 'port 80 version v1.2.3-mine\n')
+    assert.match(
+      (await run(server, ['--version=v1.2.4'])).err,
+      /: version "v1\.2\.4" must match major\/minor\/patch of default version "v1\.2\.3\+own"/,
+    )
+    assert.match((await run(server, ['--version=vx'])).err, /: could not parse "vx" as version/)
     assert.match((await run(server, ['--version=x'])).err, /invalid argument "x" for "--version" flag/)
   })
 

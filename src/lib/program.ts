@@ -63,6 +63,8 @@ export interface Command {
 export interface Version {
   readonly text: string
   readonly raw: string
+  /** The version itself, `v1.2.3`: `--version=v1.2.3-mine` lets the program call itself so. None may be set without. */
+  readonly number?: string
 }
 
 /** A failure the user can act on: printed as `Error: message`, without a stack. */
@@ -94,6 +96,8 @@ export interface Invocation<G extends FlagGroups> extends ProgramContext {
   readonly help: () => Promise<string>
   /** Writes to stderr as the logging flags say; flushed when `run` is over. */
   readonly log: Logger
+  /** The version it was told to call itself by `--version=v…`, if it was. */
+  readonly version: string | undefined
 }
 
 export interface ProgramDefinition<G extends FlagGroups> {
@@ -129,14 +133,31 @@ export interface ConfigFile {
   readonly strict?: boolean
 }
 
-const versionKind: Kind<'true' | 'false' | 'raw'> = {
-  type: 'version',
-  hint: 'version',
-  parse: (text) => (text === 'raw' ? 'raw' : parseBool(text) ? 'true' : 'false'),
-  print: String,
-  plain: ['false'],
-  alone: 'true',
+function versionKind({ number }: Version): Kind<string> {
+  return {
+    type: 'version',
+    hint: 'version',
+    parse(text) {
+      if (text === 'raw') return text
+      if (number === undefined || !text.startsWith('v')) return String(parseBool(text))
+      if (text !== number) checkVersion(text, number)
+      return text
+    },
+    print: String,
+    plain: ['false'],
+    alone: 'true',
+  }
 }
+
+/** Throws unless it is the same release under another name. */
+function checkVersion(text: string, number: string): void {
+  const [asked, own] = [text, number].map((one) => /^v(\d+\.\d+\.\d+)(?:[-+][0-9A-Za-z.+-]+)?$/.exec(one)?.[1])
+  if (asked === undefined) throw new Error(`could not parse "${text}" as version`)
+  if (asked !== own) throw new Error(`version "${text}" must match major/minor/patch of default version "${number}"`)
+}
+
+const VERSION_USAGE =
+  '--version, --version=raw prints version information and quits; --version=vX.Y.Z... sets the reported version'
 
 /** Makes a runnable program of its description: adds `--help` and `--version`, parses, reports mistakes as cobra does. */
 export function defineProgram<const G extends FlagGroups>(definition: ProgramDefinition<G>): Program {
@@ -147,7 +168,7 @@ export function defineProgram<const G extends FlagGroups>(definition: ProgramDef
       ...definition.flags['global'],
       help: flag(bool, false, `help for ${name}`, { shorthand: 'h' }),
       ...(version && {
-        version: flag(versionKind, 'false', '--version, --version=raw prints version information and quits'),
+        version: flag(versionKind(version), 'false', VERSION_USAGE),
       }),
     },
   })
@@ -181,8 +202,8 @@ async function start<G extends FlagGroups>(
   const commands = definition.commands?.flatMap((group) => group.commands)
   const parsed = parseFlags(set, context.args, { interspersed: commands === undefined })
   const help = (): Promise<string> => printHelp(definition, set, context)
-  const asked = parsed.values['help'] === true ? help() : versionText(definition.version, parsed.values['version'])
-  if (asked !== undefined) return print(context, await asked)
+  const text = parsed.values['help'] === true ? help() : versionText(definition.version, parsed.values['version'])
+  if (text !== undefined) return print(context, await text)
   const [first, ...rest] = parsed.args
   if (commands && first !== undefined) {
     // `help x` is `x --help`; `help` alone is this program's own.
@@ -195,10 +216,13 @@ async function start<G extends FlagGroups>(
   for (const line of merged.warnings) context.stderr.write(`${line}\n`)
   const { changed, args: operands } = merged
   const flags = merged.values as FlagValues<G>
+  const asked = String(merged.values['version'])
+  const named = asked.startsWith('v') ? asked : undefined
   const { openLog } = await import('./log-flags.ts')
   const log = openLog(merged.values, context)
   try {
-    return await definition.run({ ...context, flags, changed, operands, config, help, log: log.logger }, signal)
+    const invocation = { ...context, flags, changed, operands, config, help, log: log.logger, version: named }
+    return await definition.run(invocation, signal)
   } finally {
     await log.flush()
   }
@@ -258,7 +282,7 @@ async function readConfig(
 }
 
 function versionText(version: Version | undefined, asked: unknown): string | undefined {
-  if (version === undefined || asked === 'false') return undefined
+  if (version === undefined || (asked !== 'true' && asked !== 'raw')) return undefined
   return `${asked === 'raw' ? version.raw : version.text}\n`
 }
 

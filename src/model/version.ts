@@ -34,7 +34,8 @@ export interface VersionInfo {
   readonly platform: string
 }
 
-export function versionInfo(): VersionInfo {
+/** `gitVersion` is what the server calls itself: its operator may add to it. */
+export function versionInfo(gitVersion: string = GIT_VERSION): VersionInfo {
   const [major = '', minor = ''] = KUBERNETES_VERSION.slice(1).split('.')
   return {
     major,
@@ -43,7 +44,7 @@ export function versionInfo(): VersionInfo {
     emulationMinor: minor,
     minCompatibilityMajor: major,
     minCompatibilityMinor: String(Number(minor) - 1),
-    gitVersion: GIT_VERSION,
+    gitVersion,
     gitCommit: '',
     gitTreeState: '',
     buildDate: '',
@@ -65,5 +66,5 @@ export function kubernetesVersion(): Version {
   const fields = Object.entries(versionInfo()).map(([name, value]) => {
     return `${name.slice(0, 1).toUpperCase()}${name.slice(1)}:"${value}"`
   })
-  return { text: `Kubernetes ${GIT_VERSION}`, raw: `version.Info{${fields.join(', ')}}` }
+  return { text: `Kubernetes ${GIT_VERSION}`, raw: `version.Info{${fields.join(', ')}}`, number: GIT_VERSION }
 }

@@ -27,11 +27,10 @@ export function runtimeConfigErrors(config: RuntimeConfig): string[] {
     }
     if (MATURITY_KEYS.has(key)) continue
     const { group, version, resource } = splitKey(key)
-    const known = groups.find(({ name }) => name === group)
-    const versions = known?.versions.find((one) => one.version === version)
-    if (known === undefined) unknownGroups.push(apiVersionOf({ group, version }))
-    else if (versions === undefined && !wasServed(group, version)) {
-      errors.push(`group version ${apiVersionOf({ group, version })} that has not been registered`)
+    const name = apiVersionOf({ group, version })
+    if (!GROUPS.has(group)) unknownGroups.push(name)
+    else if (!isServed(group, version) && !KNOWN.includes(name)) {
+      errors.push(`group version ${name} that has not been registered`)
     } else if (resource !== undefined && resource !== resource.toLowerCase()) {
       errors.push(
         `invalid key ${key}: group/version/resource and resource is always lowercase plural, not "${resource}"`,
@@ -41,32 +40,51 @@ export function runtimeConfigErrors(config: RuntimeConfig): string[] {
   return unknownGroups.length === 0 ? errors : [`unknown api groups ${unknownGroups.sort().join(',')}`, ...errors]
 }
 
-/**
- * Versions that went long ago, which old tools still ask for (RKE: authorization.k8s.io/v1beta1). Asking for them is
- * harmless and serves nothing.
- */
-const GONE: ReadonlySet<string> = new Set([
+/** Versions that upstream still knows and serves no more, or never did: asking for them is harmless and serves nothing. */
+const KNOWN: readonly string[] = [
+  'admission.k8s.io/v1',
+  'admission.k8s.io/v1beta1',
+  'apiextensions.k8s.io/v1beta1',
+  'apiregistration.k8s.io/v1beta1',
   'apps/v1beta1',
   'apps/v1beta2',
+  'authentication.k8s.io/v1alpha1',
   'authentication.k8s.io/v1beta1',
   'authorization.k8s.io/v1beta1',
   'batch/v1beta1',
-  'batch/v2alpha1',
+  'discovery.k8s.io/v1beta1',
+  'events.k8s.io/v1beta1',
+  'extensions/v1beta1',
+  'flowcontrol.apiserver.k8s.io/v1beta1',
+  'flowcontrol.apiserver.k8s.io/v1beta2',
+  'flowcontrol.apiserver.k8s.io/v1beta3',
+  'imagepolicy.k8s.io/v1alpha1',
+  'node.k8s.io/v1alpha1',
+  'node.k8s.io/v1beta1',
   'policy/v1beta1',
   'rbac.authorization.k8s.io/v1alpha1',
   'rbac.authorization.k8s.io/v1beta1',
   'scheduling.k8s.io/v1beta1',
-  'settings.k8s.io/v1alpha1',
+  'storage.k8s.io/v1alpha1',
   'storage.k8s.io/v1beta1',
+]
+
+const GROUPS: ReadonlySet<string> = new Set([
+  ...groups.map(({ name }) => name),
+  ...KNOWN.map((version) => version.slice(0, version.indexOf('/'))),
 ])
 
-function wasServed(group: string, version: string): boolean {
-  return GONE.has(apiVersionOf({ group, version }))
+function isServed(group: string, version: string): boolean {
+  return groups.some(({ name, versions }) => name === group && versions.some((one) => one.version === version))
 }
 
 /** Versions that are asked for and will not be there: worth a line in the log. */
 export function goneVersions(config: RuntimeConfig): string[] {
-  return [...config].filter(([key, value]) => value !== 'false' && GONE.has(key)).map(([key]) => key)
+  const isGone = (key: string): boolean => {
+    const { group, version } = splitKey(key)
+    return KNOWN.includes(key) && !isServed(group, version)
+  }
+  return [...config].filter(([key, value]) => value !== 'false' && isGone(key)).map(([key]) => key)
 }
 
 /** Whether a kind is served. Its gate must be on too, whatever is asked for. */

@@ -112,14 +112,14 @@ function sealWith([first]: readonly Provider[], storageKey: string, value: Buffe
 /** Providers may share a prefix, as two keys of one name do: each is tried, and the first to fail is who is blamed. */
 function openWith(providers: readonly Provider[], storageKey: string, value: Uint8Array): Uint8Array {
   const isSealed = startsWith(value, SEALED)
-  let failure: unknown
+  let failure: Error | undefined
   for (const { sealer, prefix } of providers) {
     if (sealer === undefined && !isSealed) return value
     if (sealer === undefined || !startsWith(value, prefix)) continue
     try {
       return sealer.open(storageKey, value.subarray(prefix.length))
     } catch (error) {
-      failure ??= error
+      failure ??= error as Error
     }
   }
   throw failure ?? unknownForm(storageKey, value, isSealed)

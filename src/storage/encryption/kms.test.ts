@@ -38,10 +38,10 @@ async function letPass(clock: VirtualClock, ms: number): Promise<void> {
 
 /** Lets time pass until the promise is settled: plugins are waited for by the virtual clock. */
 async function meanwhile<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> {
-  let isSettled = false
-  const settle = (): void => void (isSettled = true)
+  const state = { isSettled: false }
+  const settle = (): void => void (state.isSettled = true)
   promise.then(settle, settle)
-  while (!isSettled) await letPass(clock, 50)
+  while (!state.isSettled) await letPass(clock, 50)
   return promise
 }
 

@@ -6,7 +6,7 @@
 import { createHash, createHmac } from 'node:crypto'
 
 import { type Clock, sleep } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
 import type { Method } from '#lib/grpc/method.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
@@ -323,7 +323,9 @@ function cacheKeyOf({
   keyId,
   annotations,
 }: Omit<EncryptedObject, 'encryptedData'>): string {
-  const notes = [...annotations].map(([name, value]) => [name, value.toString('base64')]).toSorted()
+  const notes = [...annotations.keys()]
+    .toSorted(compareText)
+    .map((name) => [name, annotations.get(name)?.toString('base64')])
   return JSON.stringify([sourceType, encryptedSource.toString('base64'), keyId, notes])
 }
 
