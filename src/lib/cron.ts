@@ -5,6 +5,7 @@
  */
 import { parseDuration } from './flags/go-literals.ts'
 import { goQuote } from './go-text.ts'
+import { isTimeZone, nextChange, offsetAt } from './time-zone.ts'
 
 /** Fires this long after the last time. */
 export interface EverySchedule {
@@ -185,15 +186,7 @@ function parseNumber(text: string): number {
 export function checkTimeZone(name: string): void {
   if (name === '' || name === 'UTC') return
   if (name.includes('..') || /^[/\\]/.test(name)) throw new Error('time: invalid location name')
-  if (/^[+-]/.test(name) || zoneId(name) !== name) throw new Error(`unknown time zone ${name}`)
-}
-
-function zoneId(name: string): string | undefined {
-  try {
-    return new Temporal.ZonedDateTime(0n, name).timeZoneId
-  } catch {
-    return undefined
-  }
+  if (!isTimeZone(name)) throw new Error(`unknown time zone ${name}`)
 }
 
 /** After so many years without one, a schedule has no next time (`0 0 30 2 *`). */
@@ -209,28 +202,28 @@ export function nextTime(schedule: CronSchedule, afterMs: number, zone = 'UTC'):
   if ('everyMs' in schedule) return second + schedule.everyMs
   // A field of nothing but commas is allowed and never comes; looking for it would take a while.
   if (schedule.minutes.size === 0 || schedule.hours.size === 0) return undefined
-  const clock = schedule.zone ?? zone
+  const { offset, change } = clockOf(schedule.zone ?? zone)
   let from = second + 1000
-  const lastYear = new Date(from + spanAt(from, clock).offsetMs).getUTCFullYear() + YEARS_AHEAD
+  const lastYear = new Date(from + offset(from)).getUTCFullYear() + YEARS_AHEAD
+  const horizon = Date.UTC(lastYear + 2, 0)
   for (;;) {
-    const { offsetMs, endMs } = spanAt(from, clock)
-    const wall = nextWallTime(schedule, from + offsetMs, lastYear)
-    if (wall !== undefined && wall - offsetMs < endMs) return wall - offsetMs
+    const ahead = offset(from)
+    const wall = nextWallTime(schedule, from + ahead, lastYear)
+    const set = change(from, wall === undefined ? horizon : wall - ahead)
+    if (set === undefined) return wall === undefined ? undefined : wall - ahead
     // The clock is set before it shows that time, or before the years are over: look again from there.
-    if (endMs === Number.POSITIVE_INFINITY || new Date(endMs).getUTCFullYear() > lastYear + 1) return undefined
-    from = endMs
+    from = set
   }
 }
 
-/** While `ms` lies in it, the wall clock is this far ahead of UTC. */
-function spanAt(ms: number, zone: string): { readonly offsetMs: number; readonly endMs: number } {
-  if (zone === 'UTC' || zone === '') return { offsetMs: 0, endMs: Number.POSITIVE_INFINITY }
-  const moment = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone)
-  const end = moment.getTimeZoneTransition('next')
-  return {
-    offsetMs: moment.offsetNanoseconds / 1e6,
-    endMs: end === null ? Number.POSITIVE_INFINITY : end.epochMilliseconds,
-  }
+interface WallClock {
+  readonly offset: (ms: number) => number
+  readonly change: (fromMs: number, untilMs: number) => number | undefined
+}
+
+function clockOf(zone: string): WallClock {
+  if (zone === 'UTC' || zone === '') return { offset: () => 0, change: () => undefined }
+  return { offset: (ms) => offsetAt(zone, ms), change: (from, until) => nextChange(zone, from, until) }
 }
 
 /** The first minute from `wallMs` on that matches, on a clock that is never set. Wall times are written as if in UTC. */
