@@ -105,6 +105,17 @@ describe('codec', () => {
     assert.equal(inArray.err, 'Error: strict decoding error: duplicate field "[0].data.a"\n')
   })
 
+  it('carries what a watch sends, which does not say its kind, through every form', async () => {
+    const event = '{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}}\n'
+    const { bytes } = await run(event, '--to=protobuf')
+    assert.equal(bytes.subarray(0, 10).toString('hex'), '6b3873000a040a001200')
+    assert.equal((await run(bytes, '--to=json')).text, event)
+    const { text: yaml } = await run(bytes)
+    assert.equal((await run(yaml, '--to=json')).text, event)
+    const strict = await run('{"type":"ADDED","object":{},"more":1}', '--strict')
+    assert.equal(strict.err, 'Error: strict decoding error: unknown field "more"\n')
+  })
+
   it('converts to another version', async () => {
     const event = '{"kind":"Event","apiVersion":"v1","metadata":{"name":"a"},"message":"hello"}'
     const { text } = await run(event, '--to=json', '--output-version=events.k8s.io/v1')

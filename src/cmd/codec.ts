@@ -125,19 +125,32 @@ function splitDocuments(bytes: Buffer, { form, strict, warn }: Reading): (Buffer
 function readObject(document: Buffer | string, { form, strict, warn }: Reading): Decoded {
   const validation = strict ? 'Strict' : 'Warn'
   const mediaType = mediaTypes[form]
-  const read = (body: Buffer | string): Decoded =>
-    decodeObject(body, mediaType, { schemaFor, validation, limits: LIMITS })
+  const options = { schemaFor, validation, limits: LIMITS } as const
   const decoded = withoutLineEnd(document, form, (body) => {
     try {
-      return read(body)
+      return decodeObject(body, mediaType, options)
     } catch (cause) {
-      const foreign = cause instanceof CodecError && cause.code === 'unknown-kind' && form !== 'protobuf'
-      if (!foreign) throw cause
+      if (!(cause instanceof CodecError)) throw cause
+      const asEvent = { ...options, defaultKind: WATCH_EVENT }
+      if (
+        cause.code === 'no-kind' &&
+        isWatchEvent(decodeObject(body, mediaType, { ...asEvent, validation: 'Ignore' }))
+      ) {
+        return decodeObject(body, mediaType, asEvent)
+      }
+      if (cause.code !== 'unknown-kind' || form === 'protobuf') throw cause
       return decodeUntypedObject(body, mediaType, validation)
     }
   })
   for (const offence of decoded.offences) warn(offence)
   return decoded
+}
+
+/** What a watch sends, line by line: the one kind that does not say what it is. */
+const WATCH_EVENT: GroupVersionKind = { group: '', version: 'v1', kind: 'WatchEvent' }
+
+function isWatchEvent({ object: { type, object } }: Decoded): boolean {
+  return typeof type === 'string' && type !== '' && typeof object === 'object' && object !== null
 }
 
 /** `etcdctl` ends a value with a newline, which can never be the end of a message that is whole. */
@@ -202,7 +215,11 @@ function writeObjects(decoded: readonly Decoded[], to: Form, pretty: boolean): s
 
 function writeProtobuf(gvk: GroupVersionKind, object: JsonObject): Buffer {
   const schema = schemaFor(gvk)
-  if (schema?.protobuf !== undefined) return encodeProtobuf(schema, gvk, object)
+  if (schema?.protobuf !== undefined) {
+    // What does not say its kind in JSON does not say it here.
+    const named = object['kind'] === undefined ? { group: '', version: '', kind: '' } : gvk
+    return encodeProtobuf(schema, named, object)
+  }
   throw new ProgramError(
     `Kind "${gvk.kind}" of "${apiVersionOf(gvk)}" is not built in and has no protobuf form: use --to json or --to yaml`,
   )
