@@ -101,7 +101,7 @@ function isWhole({ revision, after, limit }: Start, { store }: View): boolean {
 }
 
 /** Of the keys a list can be about. */
-function prefixOf({ info }: Call, { store }: View): string {
+export function prefixOf({ info }: Call, { store }: View): string {
   const { prefix } = store.collection
   return info.namespace === '' ? prefix : `${prefix}${info.namespace}/`
 }

@@ -16,6 +16,7 @@ import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { initialEventsEnd } from '#meta/watch.ts'
 import type { Revision } from '#storage/backend.ts'
+import type { Seen } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
 import { bodyAt, type Entry } from '../registry/entry.ts'
@@ -25,8 +26,9 @@ import type { View } from './view.ts'
 /** A string is latin1: one character a byte. */
 export type Frame = string | Buffer
 
-export function asBuffer(frame: Frame): Buffer {
-  return typeof frame === 'string' ? Buffer.from(frame, 'latin1') : frame
+export function asBuffer(frame: Frame | SharedFrame): Buffer {
+  if (typeof frame === 'string') return Buffer.from(frame, 'latin1')
+  return Buffer.isBuffer(frame) ? frame : frame.body
 }
 
 export class WatchFrames {
@@ -62,6 +64,21 @@ export class WatchFrames {
     if (known !== undefined) return known
     const made = shareFrame(asBuffer(this.#make(type, entry, change.revision)))
     return memos.keep(change.memo, this.#names[type], { value: made, bytes: made.chunked.length })
+  }
+
+  /** Several as one: what came together leaves together. */
+  changes(seen: readonly Seen<Entry>[]): Frame | SharedFrame {
+    const [first, ...others] = seen
+    if (first === undefined) throw new Error('There is nothing to tell')
+    if (others.length === 0) return this.change(first.type, first.change)
+    const { memo } = seen.at(-1)?.change ?? first.change
+    const name = seen.map(({ type, change }) => `${this.#names[type]}@${change.revision}`).join()
+    const { memos } = this.#view.services
+    const known = memos.get<SharedFrame>(memo, name)
+    if (known !== undefined) return known
+    const frames = seen.map(({ type, change }) => this.change(type, change))
+    const joined = shareFrame(Buffer.concat(frames.map(asBuffer)))
+    return this.#isTable ? joined : memos.keep(memo, name, { value: joined, bytes: joined.chunked.length })
   }
 
   /** An object that was there when the watch began. */

@@ -10,13 +10,15 @@ import { escapeFieldValue } from '#meta/fields.ts'
 import type { ListOptions } from '#meta/options.ts'
 import { resourceExpiredError } from '#meta/status-errors.ts'
 import type { Revision } from '#storage/backend.ts'
-import type { Reader } from '#storage/watch-cache/readers.ts'
+import { boundsOf } from '#storage/watch-cache/collection.ts'
+import type { Reader, Seen } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
 import type { Answer, AnswerStream, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
-import { listOptionsOf } from './list.ts'
+import { listOptionsOf, prefixOf } from './list.ts'
 import { type Selection, selectionOf } from './selection.ts'
+import { turn } from './slices.ts'
 import { includedObject } from './table.ts'
 import { freshen, parseVersion, reach } from './versions.ts'
 import { accepted, type View } from './view.ts'
@@ -43,8 +45,9 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const frames = new WatchFrames(view, negotiated, include)
   const from = await startOf(call, view, options)
   const { clock, random } = view.services
+  const bounds = boundsOf({ prefix: prefixOf(call, view) })
   const run = (out: AnswerStream): Promise<void> =>
-    new Watch({ view, options, selection, frames, from, clock, random }, out).run()
+    new Watch({ view, options, selection, bounds, frames, from, clock, random }, out).run()
   if (call.exchange.upgradeProtocol === 'websocket') {
     return socketAnswer(call.exchange, { clock, run, isText: negotiated.mediaType === 'application/json' })
   }
@@ -75,6 +78,8 @@ interface WatchParts {
   readonly view: View
   readonly options: ListOptions
   readonly selection: Selection
+  /** Of the keys that can match. */
+  readonly bounds: ReturnType<typeof boundsOf>
   readonly frames: WatchFrames
   readonly from: Revision | undefined
   readonly clock: Clock
@@ -130,7 +135,7 @@ class Watch {
 
   /** Many to a write, and no more than the client takes. */
   async #sendEntries(): Promise<void> {
-    const { view, selection, frames } = this.#parts
+    const { view, selection, bounds, frames } = this.#parts
     const portionBytes = this.#out.isMessages === true ? 0 : PORTION_BYTES
     let portion: Buffer[] = []
     let size = 0
@@ -143,26 +148,33 @@ class Watch {
       size = 0
       return hasRoom
     }
-    for (const entry of view.store.collection.entries()) {
-      if (!selection.matches(entry)) continue
-      const frame = asBuffer(frames.initial(entry))
-      portion.push(frame)
-      size += frame.length
-      if (size < portionBytes || flush()) continue
-      await this.#out.drained()
-      if (this.#out.signal.aborted) return
+    let slices = 0
+    for (const entries of view.store.collection.state.slices(bounds.start, bounds.end)) {
+      if (slices++ > 0) await turn()
+      for (const entry of entries.filter((each) => selection.matches(each))) {
+        const frame = asBuffer(frames.initial(entry))
+        portion.push(frame)
+        size += frame.length
+        if (size < portionBytes || flush()) continue
+        await this.#out.drained()
+        if (this.#out.signal.aborted) return
+      }
     }
     flush()
   }
 
   #follow(from: Revision): void {
     const { view, selection, frames } = this.#parts
+    const write = (frame: Parameters<AnswerStream['write']>[0]): boolean => {
+      const room = this.#out.write(frame)
+      if (!room) void this.#resumeLater()
+      return room
+    }
     const sink = {
-      change: (type: ChangeType, change: Change<Entry>): boolean => {
-        const room = this.#out.write(frames.change(type, change))
-        if (!room) void this.#resumeLater()
-        return room
-      },
+      change: (type: ChangeType, change: Change<Entry>) => write(frames.change(type, change)),
+      ...(this.#out.isMessages !== true && {
+        changes: (seen: readonly Seen<Entry>[]) => write(frames.changes(seen)),
+      }),
       expired: () => this.#expire(`too old resource version: ${from} (${view.store.collection.floor})`),
     }
     this.#reader = view.store.collection.watch(selection, from, sink)

@@ -14,10 +14,21 @@ export interface Filter<E> {
   readonly pin?: { readonly index: string; readonly value: string }
 }
 
+/** A change as one filter sees it. */
+export interface Seen<E extends Keyed> {
+  readonly type: ChangeType
+  readonly change: Change<E>
+}
+
 /** Where a reader's changes go. Calls come in order, never nested, never after the reader was closed. */
 export interface Sink<E extends Keyed> {
   /** Returns false when there is no room for more: the reader then waits in the ring until `resume`. */
   change(type: ChangeType, change: Change<E>): boolean
+  /**
+   * The same for several, by who need not be told in the moment a change becomes visible: readers by the thousand are
+   * told a slice in a turn of the event loop, and get what has come meanwhile in one go.
+   */
+  changes?(seen: readonly Seen<E>[]): boolean
   /** The reader has lost its place (it was too slow, or the cache was rebuilt) and gets nothing any more. */
   expired(): void
 }
@@ -33,23 +44,32 @@ export interface Reader {
 /** Pulls entry values by index name; the same for all entries of a collection. */
 export type IndexOf<E> = (entry: E, index: string) => string
 
-/** All readers with one filter. */
+/** All readers with one filter. Those that are not behind are in one of the two sets. */
 interface Group<E extends Keyed> {
   readonly filter: Filter<E>
+  /** Told at once. */
   readonly live: Set<ReaderState<E>>
+  /** Told in slices. */
+  readonly patient: Set<ReaderState<E>>
+  /** What not all of the patient have been told yet. Empty, or the group is due. */
+  untold: (Seen<E> & { readonly position: number })[]
+  /** Those of the patient whose turn is to come. */
+  round: ReaderState<E>[]
   members: number
 }
 
 interface ReaderState<E extends Keyed> {
   readonly group: Group<E>
   readonly sink: Sink<E>
-  /** The next change to look at; while live, where it stood when it became so. */
+  /** The next change to look at; of one that is told at once, where it stood when it became so. */
   next: number
   closed: boolean
 }
 
 /** How many changes one turn hands to a reader that catches up: others want the event loop too. */
 const CATCH_UP_CHANGES = 500
+/** How many readers are told in a turn: a few milliseconds when each has a connection of its own. */
+const READERS_PER_TURN = 128
 
 export interface ReadersOptions<E extends Keyed> {
   readonly ring: Ring<E>
@@ -67,6 +87,9 @@ export class Readers<E extends Keyed> {
   readonly #unpinned = new Set<Group<E>>()
   /** index name → value → groups pinned to it. */
   readonly #pinned = new Map<string, Map<string, Set<Group<E>>>>()
+  /** Groups with something untold. */
+  readonly #due = new Set<Group<E>>()
+  #isTelling = false
 
   constructor(options: ReadersOptions<E>) {
     this.#ring = options.ring
@@ -101,9 +124,10 @@ export class Readers<E extends Keyed> {
   /** Hands a change, already in the ring, to every live reader it concerns. */
   deliver(change: Change<E>): void {
     for (const group of this.#concerned(change)) {
-      if (group.live.size === 0) continue
+      if (group.live.size + group.patient.size === 0) continue
       const type = decide(group.filter, change)
       if (type === undefined) continue
+      if (group.patient.size > 0) this.#tellLater(group, type, change)
       for (const reader of group.live) {
         // A reader that joined during this delivery has found the change in the ring already.
         if (reader.next >= this.#ring.end || reader.sink.change(type, change)) continue
@@ -116,20 +140,59 @@ export class Readers<E extends Keyed> {
   /** Tells every reader that its place is lost. */
   expireAll(): void {
     for (const group of this.#groups.values()) {
-      for (const reader of group.live) this.#expire(reader)
+      for (const reader of [...group.live, ...group.patient]) this.#expire(reader)
     }
     // Readers that wait for room learn it when they resume: the ring no longer has their position.
   }
 
+  #tellLater(group: Group<E>, type: ChangeType, change: Change<E>): void {
+    group.untold.push({ type, change, position: this.#ring.end - 1 })
+    this.#due.add(group)
+    if (this.#isTelling) return
+    this.#isTelling = true
+    // When all changes that came together have been applied.
+    queueMicrotask(() => this.#tell())
+  }
+
+  #tell(): void {
+    let readers = READERS_PER_TURN
+    for (const group of this.#due) {
+      while (readers > 0 && group.untold.length > 0) readers -= this.#tellNext(group)
+      if (group.untold.length > 0) break
+      this.#due.delete(group)
+    }
+    this.#isTelling = this.#due.size > 0
+    if (this.#isTelling) setImmediate(() => this.#tell())
+  }
+
+  /** Tells one reader all it has not been told; returns how many it told. */
+  #tellNext(group: Group<E>): 0 | 1 {
+    const { untold, patient } = group
+    const reader = group.round.pop()
+    if (reader === undefined) {
+      const last = untold.at(-1)?.position ?? 0
+      group.round = [...patient].filter(({ next }) => next <= last)
+      if (group.round.length === 0) group.untold = []
+      return 0
+    }
+    const seen = untold.filter(({ position }) => position >= reader.next)
+    if (seen.length === 0 || !patient.has(reader)) return 0
+    reader.next = (untold.at(-1)?.position ?? 0) + 1
+    if (reader.sink.changes?.(seen) === false) patient.delete(reader)
+    return 1
+  }
+
   #position(reader: ReaderState<E>): Revision {
-    if (reader.group.live.has(reader)) return this.#appliedRevision()
-    const next = this.#ring.at(reader.next)
-    return next === undefined ? this.#appliedRevision() : next.revision - 1
+    const { group, next } = reader
+    const isWaiting = !group.live.has(reader) && !group.patient.has(reader)
+    const untold = isWaiting ? this.#ring.at(next) : group.untold.find(({ position }) => position >= next)?.change
+    return untold === undefined || group.live.has(reader) ? this.#appliedRevision() : untold.revision - 1
   }
 
   #catchUp(reader: ReaderState<E>): void {
     const { group, sink } = reader
-    if (reader.closed || group.live.has(reader)) return
+    const told = sink.changes === undefined ? group.live : group.patient
+    if (reader.closed || told.has(reader)) return
     for (let handed = 0; reader.next < this.#ring.end; reader.next++) {
       const change = this.#ring.at(reader.next)
       if (change === undefined) return this.#expire(reader)
@@ -145,7 +208,7 @@ export class Readers<E extends Keyed> {
       }
       if (reader.closed) return
     }
-    group.live.add(reader)
+    told.add(reader)
   }
 
   #expire(reader: ReaderState<E>): void {
@@ -159,6 +222,7 @@ export class Readers<E extends Keyed> {
     reader.closed = true
     const { group } = reader
     group.live.delete(reader)
+    group.patient.delete(reader)
     group.members--
     if (group.members === 0) this.#forget(group)
   }
@@ -166,7 +230,7 @@ export class Readers<E extends Keyed> {
   #groupFor(filter: Filter<E>): Group<E> {
     const known = this.#groups.get(filter.id)
     if (known !== undefined) return known
-    const group: Group<E> = { filter, live: new Set(), members: 0 }
+    const group: Group<E> = { filter, live: new Set(), patient: new Set(), untold: [], round: [], members: 0 }
     this.#groups.set(filter.id, group)
     if (filter.pin === undefined) this.#unpinned.add(group)
     else this.#pinnedTo(filter.pin).add(group)
