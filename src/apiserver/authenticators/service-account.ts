@@ -139,8 +139,9 @@ function noted(user: User, verified: Verified, nowMs: number): User {
 
 /** The secret of a token of the old kind, and its account. Without a look-up nobody knows them. */
 function keptIn({ subject, seen }: Verified): [Secret, ServiceAccount] | undefined {
+  if (!subject.isLegacy) return undefined
   const [secret, account] = seen
-  if (!subject.isLegacy || secret === undefined || account === undefined) return undefined
+  if (secret === undefined || account === undefined) return undefined
   return [secret.object, account.object]
 }
 
