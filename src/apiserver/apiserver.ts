@@ -3,8 +3,10 @@
  * handed in; src/control-plane makes them from settings.
  */
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
+import type { HttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import type { Listener } from '#lib/http/listen.ts'
+import { createLoopbackClient, LoopbackExchange } from '#lib/http/loopback.ts'
 import type { HttpLimits } from '#lib/http/server-context.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
@@ -14,6 +16,7 @@ import type { ServerMeters } from '#model/metrics/families.ts'
 import type { Answer, Call } from './call.ts'
 import { createDiscovery } from './discovery.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
+import type { Authenticate } from './filters.ts'
 import { type FlowClasses, followFlowClasses } from './flow-classes.ts'
 import { createHealth, type HealthCheck } from './health.ts'
 import { createInflight, type Inflight } from './inflight.ts'
@@ -24,6 +27,7 @@ import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
 import { createPathIndex } from './path-index.ts'
 import type { Registry } from './registry/registry.ts'
+import type { User } from './registry/resource.ts'
 import { BUILT_IN } from './registry/shapes.ts'
 import { Representation } from './representation.ts'
 import { NO_REQUEST, type RequestInfo } from './request-info.ts'
@@ -56,8 +60,10 @@ type OwnPart =
 
 export interface ApiServer {
   readonly registry: Registry
-  /** Answers an exchange; what the listener calls, and what an in-process transport may call. */
+  /** Answers an exchange, whichever way it came. */
   readonly serve: (exchange: Exchange) => Promise<void>
+  /** For those in this process: a client whose requests are this user's, and pass what all requests pass. */
+  clientAs(user: User): Pick<HttpClient, 'request'>
   /** Answers who connects to the port. Once. */
   accept(listener: Listener, tls: ServerTls | undefined): void
   /** New connections get these certificates. Throws, changing nothing, if they are unusable. */
@@ -83,6 +89,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
   return {
     registry,
     serve,
+    clientAs: (identity) => createLoopbackClient({ serve, clock, identity }),
     accept(listener, tls) {
       http = createHttpServer({
         serve,
@@ -124,6 +131,7 @@ function createServe(
   const { inflight = createInflight({ maxReading: 0, maxMutating: 0 }) } = parts
   return createApiServer({
     ...parts,
+    authenticate: knowingOurselves(parts.authenticate),
     clock,
     random,
     inflight,
@@ -135,6 +143,11 @@ function createServe(
     routes: createRoutes(parts, encoder, checks),
     encoder,
   })
+}
+
+/** Who is in this process need not prove who they are. */
+function knowingOurselves(authenticate: Authenticate): Authenticate {
+  return (exchange) => (exchange instanceof LoopbackExchange ? (exchange.identity as User) : authenticate(exchange))
 }
 
 /** Everything that is no resource. */

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock, realClock } from '../clock.ts'
+import type { HttpRequest } from './client.ts'
+import { type Exchange, type ResponseWriter, shareFrame } from './exchange.ts'
+import { createLoopbackClient, LoopbackExchange } from './loopback.ts'
+import type { HttpResponse } from './response.ts'
+
+function ask(
+  serve: (exchange: Exchange) => void | Promise<void>,
+  request: Partial<HttpRequest> = {},
+): Promise<HttpResponse> {
+  const client = createLoopbackClient({ clock: realClock, identity: 'me', serve: async (exchange) => serve(exchange) })
+  return client.request({ url: '/', ...request })
+}
+
+describe('a request of this process to itself', () => {
+  it('arrives as others do, with who sends it', async () => {
+    let seen: LoopbackExchange | undefined
+    const answer = await ask(
+      (exchange) => {
+        seen = exchange as LoopbackExchange
+        exchange.respond(200, ['X-Mine', 'é', 'Vary', 'a', 'Vary', 'b'], 'é')
+      },
+      { url: 'https://here/a/b?c=d', headers: { accept: ['a', 'b'] } },
+    )
+    assert.ok(seen instanceof LoopbackExchange)
+    assert.deepEqual([seen.method, seen.path, seen.authority, seen.identity], ['GET', '/a/b?c=d', 'here', 'me'])
+    assert.deepEqual([seen.headers.accept, seen.rawHeaders], ['a, b', ['accept', 'a', 'accept', 'b']])
+    assert.deepEqual([answer.status, answer.headers['vary'], answer.headers['content-length']], [200, 'a, b', '1'])
+    assert.match(String(answer.headers.date), / GMT$/)
+    assert.deepEqual([...(await answer.bytes(10))], [0xe9])
+  })
+
+  it('brings its body, which may be too large', async () => {
+    const echo = async (exchange: Exchange): Promise<void> => exchange.respond(201, [], await exchange.readBody(4))
+    async function* pieces(): AsyncGenerator<Buffer> {
+      yield Buffer.from('ab')
+      yield Buffer.from('cd')
+    }
+    for (const body of ['abcd', Buffer.from('abcd'), pieces()]) {
+      assert.equal(await (await ask(echo, { method: 'POST', body })).text(9), 'abcd')
+    }
+    const refused = async (exchange: Exchange): Promise<void> => {
+      await assert.rejects(exchange.readBody(3), { code: 'too-large' })
+      exchange.respond(413, [])
+    }
+    assert.equal((await ask(refused, { method: 'POST', body: 'abcd' })).status, 413)
+  })
+
+  it('has no body in the answer to HEAD', async () => {
+    const answer = await ask((exchange) => exchange.respond(200, [], 'body'), { method: 'HEAD' })
+    assert.deepEqual([answer.headers['content-length'], await answer.text(9)], ['4', ''])
+  })
+
+  it('is answered 500 by a server that throws or forgets, and broken off where an answer has begun', async () => {
+    assert.equal((await ask(() => Promise.reject(new Error('no')))).status, 500)
+    assert.equal((await ask(() => undefined)).status, 500)
+    const half = await ask((exchange) => {
+      exchange.stream(200, []).write(Buffer.from('half'))
+      throw new Error('no')
+    })
+    await assert.rejects(half.text(9), { code: 'broken' })
+    const failing = await ask((exchange) =>
+      exchange.respondPieces(200, [], {
+        pieces: (function* () {
+          yield Buffer.alloc(40 << 10)
+          throw new Error('no')
+        })(),
+      }),
+    )
+    await assert.rejects(failing.text(1 << 20), { code: 'broken' })
+  })
+})
+
+describe('an answer that goes on, in this process', () => {
+  const endless = (): {
+    readonly serve: (exchange: Exchange) => Promise<void>
+    readonly writer: Promise<ResponseWriter>
+  } => {
+    const begun = Promise.withResolvers<ResponseWriter>()
+    const serve = async (exchange: Exchange): Promise<void> => {
+      const writer = exchange.stream(200, [])
+      begun.resolve(writer)
+      await new Promise<void>((resolve) => writer.onClose(resolve))
+    }
+    return { serve, writer: begun.promise }
+  }
+
+  it('goes no faster than it is read', async () => {
+    const { serve, writer: begun } = endless()
+    const answer = await ask(serve)
+    const writer = await begun
+    const frame = shareFrame(Buffer.alloc(16 << 10))
+    let written = 0
+    while (writer.writeFrame(frame)) written++
+    assert.ok(written < 20, `${written} frames are waiting`)
+    let isDrained = false
+    const room = writer.drained().then(() => (isDrained = true))
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(isDrained, false)
+    const reader = answer.body[Symbol.asyncIterator]()
+    for (let size = 0; size <= written * (16 << 10);) size += ((await reader.next()).value as Buffer).length
+    await room
+    writer.end()
+    assert.equal((await reader.next()).done, true)
+    assert.equal(writer.isClosed, true)
+  })
+
+  for (const [how, leave] of [
+    [
+      'leaves the loop',
+      async (answer: HttpResponse): Promise<void> => {
+        for await (const _ of answer.body) break
+      },
+    ],
+    ['discards it', (answer: HttpResponse): void => answer.discard()],
+  ] as const) {
+    it(`ends when the reader ${how}`, async () => {
+      const { serve, writer } = endless()
+      const gone = Promise.withResolvers<void>()
+      const answer = await ask((exchange) => {
+        exchange.signal.addEventListener('abort', () => gone.resolve())
+        return serve(exchange)
+      })
+      ;(await writer).write(Buffer.from('x'))
+      await leave(answer)
+      await gone.promise
+      assert.equal((await writer).isClosed, true)
+    })
+  }
+
+  it('is given up by signal and by time, before there is an answer and after', async () => {
+    const control = new AbortController()
+    const silent = Promise.withResolvers<void>()
+    const heard: AbortSignal[] = []
+    const never = (exchange: Exchange): Promise<void> => {
+      heard.push(exchange.signal)
+      return silent.promise
+    }
+    const early = assert.rejects(ask(never, { signal: control.signal }), { code: 'aborted' })
+    const { serve } = endless()
+    const late = await ask(serve, { signal: control.signal })
+    control.abort()
+    await early
+    await assert.rejects(late.text(9), { code: 'aborted' })
+
+    const clock = createVirtualClock()
+    const client = createLoopbackClient({ clock, identity: '', serve: never })
+    const limited = assert.rejects(client.request({ url: '/', timeoutMs: 5000 }), { code: 'timeout' })
+    await clock.advance(5000)
+    await limited
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(
+      heard.map(({ aborted }) => aborted),
+      [true, true],
+    )
+    silent.resolve()
+  })
+})

@@ -1,0 +1,227 @@
+/**
+ * Requests of this process to its own server: the exchange that clients have over the network, without the network. They
+ * pass everything that others pass; only who they are is not proved but said, which nobody outside can do.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { PassThrough } from 'node:stream'
+
+import { onAbort } from '../abort.ts'
+import type { Clock } from '../clock.ts'
+import { drained } from '../drained.ts'
+import type { HttpClient, HttpRequest } from './client.ts'
+import { HttpError } from './dial.ts'
+import {
+  BodyError,
+  type Exchange,
+  type HeaderList,
+  INTERNAL_ERROR,
+  type Peer,
+  type Pieces,
+  PLAIN_TEXT,
+  type ResponseWriter,
+  sendPieces,
+  type SharedFrame,
+} from './exchange.ts'
+import { createResponse, type HttpResponse } from './response.ts'
+
+export interface LoopbackOptions {
+  readonly serve: (exchange: Exchange) => Promise<void>
+  readonly clock: Clock
+  /** Who sends its requests, for the server's authentication: see `LoopbackExchange.identity`. */
+  readonly identity: unknown
+}
+
+/** Only path and query of a URL count. What is still going on ends with its request's signal or time limit. */
+export function createLoopbackClient({ serve, clock, identity }: LoopbackOptions): Pick<HttpClient, 'request'> {
+  return {
+    request(request) {
+      const exchange = new LoopbackExchange(request, clock, identity)
+      serve(exchange).then(
+        () => exchange.fail(),
+        () => exchange.fail(),
+      )
+      return exchange.answer
+    },
+  }
+}
+
+/** Everything in reach, and nothing of it to be trusted. */
+const SELF: Peer = {
+  address: '127.0.0.1',
+  port: 0,
+  isEncrypted: true,
+  serverName: undefined,
+  certificate: undefined,
+  isTrusted: false,
+  chain: () => [],
+}
+
+/** What may wait to be read before whoever writes is asked to wait. */
+const BUFFER_BYTES = 64 << 10
+
+export class LoopbackExchange implements Exchange {
+  readonly version = '2' as const
+  readonly method: string
+  readonly path: string
+  readonly authority: string
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: HeaderList
+  readonly peer: Peer = SELF
+  readonly upgradeProtocol = undefined
+  readonly identity: unknown
+  readonly #clock: Clock
+  readonly #request: HttpRequest
+  readonly #answer = Promise.withResolvers<HttpResponse>()
+  readonly #body = new PassThrough({ highWaterMark: BUFFER_BYTES })
+  readonly #gone = new AbortController()
+  #isAnswered = false
+
+  constructor(request: HttpRequest, clock: Clock, identity: unknown) {
+    const { method = 'GET', url, path, headers = {}, signal, timeoutMs } = request
+    const { host, pathname, search } = new URL(url, 'https://localhost')
+    this.method = method
+    this.path = path ?? pathname + search
+    this.authority = host
+    this.rawHeaders = Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap((one) => [name, one]))
+    this.headers = headersOf(this.rawHeaders)
+    this.identity = identity
+    this.#clock = clock
+    this.#request = request
+    this.#body.on('error', () => undefined)
+    const unhook = onAbort(signal, () =>
+      this.#giveUp(new HttpError('aborted', 'The request was given up', { cause: signal?.reason })),
+    )
+    const late = (): void => this.#giveUp(new HttpError('timeout', `The request took longer than ${timeoutMs} ms`))
+    const timer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, late)
+    this.#body.once('close', () => {
+      unhook()
+      timer?.cancel()
+      if (!this.#body.writableEnded) this.#gone.abort(new Error('The client has gone'))
+    })
+  }
+
+  /** What the client gets. Rejects with HttpError when it gives up, or when the server has nothing to say. */
+  get answer(): Promise<HttpResponse> {
+    return this.#answer.promise
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered
+  }
+
+  async readBody(limitBytes: number): Promise<Buffer> {
+    const pieces: Buffer[] = []
+    let size = 0
+    for await (const piece of this.body()) {
+      size += piece.length
+      if (size > limitBytes) throw new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
+      pieces.push(piece)
+    }
+    return Buffer.concat(pieces, size)
+  }
+
+  async *body(): AsyncGenerator<Buffer> {
+    const { body } = this.#request
+    if (body === undefined) return
+    if (typeof body === 'string') yield Buffer.from(body)
+    else if (Buffer.isBuffer(body)) yield body
+    else yield* body
+  }
+
+  respond(status: number, headers: HeaderList, body: string | Buffer = ''): void {
+    const length = status === 204 || status === 304 ? undefined : body.length
+    this.#begin(status, headers, length)
+    if (this.#body.destroyed) return
+    this.#body.end(this.method === 'HEAD' ? '' : body, 'latin1')
+  }
+
+  async respondPieces(status: number, headers: HeaderList, { pieces, lengthBytes }: Pieces): Promise<void> {
+    this.#begin(status, headers, lengthBytes)
+    const writer = new LoopbackWriter(this.#body)
+    if (this.method === 'HEAD') writer.end()
+    else await sendPieces(writer, pieces)
+  }
+
+  stream(status: number, headers: HeaderList): ResponseWriter {
+    this.#begin(status, headers, undefined)
+    return new LoopbackWriter(this.#body)
+  }
+
+  fail(): void {
+    if (!this.#isAnswered) this.respond(500, PLAIN_TEXT, INTERNAL_ERROR)
+    else if (!this.#body.writableEnded) this.#body.destroy(new Error('The answer was broken off'))
+  }
+
+  upgrade(): never {
+    throw new Error('This exchange has no connection to hand over')
+  }
+
+  #begin(status: number, headers: HeaderList, length: number | undefined): void {
+    this.#isAnswered = true
+    const all = [...headers, 'Date', new Date(this.#clock.now()).toUTCString()]
+    if (length !== undefined) all.push('Content-Length', String(length))
+    this.#answer.resolve(createResponse(this.#body, { status, headers: headersOf(all), version: '2' }))
+  }
+
+  #giveUp(error: HttpError): void {
+    this.#answer.reject(error)
+    this.#body.destroy(error)
+  }
+}
+
+/** By lower-case name; several values of one name are joined by commas, but for cookies. */
+function headersOf(list: HeaderList): IncomingHttpHeaders {
+  const headers = Object.create(null) as Record<string, string | string[]>
+  for (let at = 0; at + 1 < list.length; at += 2) {
+    const name = (list[at] ?? '').toLowerCase()
+    const value = list[at + 1] ?? ''
+    const before = headers[name]
+    if (name === 'set-cookie') headers[name] = [...(before ?? []), value]
+    else headers[name] = before === undefined ? value : `${String(before)}, ${value}`
+  }
+  return headers as IncomingHttpHeaders
+}
+
+class LoopbackWriter implements ResponseWriter {
+  readonly #body: PassThrough
+
+  constructor(body: PassThrough) {
+    this.#body = body
+  }
+
+  get isClosed(): boolean {
+    return this.#body.destroyed || this.#body.writableEnded
+  }
+
+  write(piece: Buffer): boolean {
+    return this.isClosed || this.#body.write(piece)
+  }
+
+  writeFrame(frame: SharedFrame): boolean {
+    return this.write(frame.body)
+  }
+
+  async drained(): Promise<void> {
+    if (!this.isClosed && this.#body.writableNeedDrain) await drained(this.#body)
+  }
+
+  /** Nobody here is cut off for reading slowly. */
+  bePatient(): void {}
+
+  end(): void {
+    if (!this.isClosed) this.#body.end()
+  }
+
+  abort(): void {
+    this.#body.destroy(new Error('The answer was broken off'))
+  }
+
+  onClose(task: () => void): void {
+    if (this.#body.destroyed) task()
+    else this.#body.once('close', task)
+  }
+}
