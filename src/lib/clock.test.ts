@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import { Worker } from 'node:worker_threads'
 
 import { createVirtualClock, every, realClock, sleep } from './clock.ts'
 import { createSeededRandom } from './random.ts'
@@ -114,5 +116,48 @@ describe('real clock', () => {
     const far = realClock.after(60 * DAY_MS, () => assert.fail('ran'), { background: true })
     await sleep(realClock, 5)
     far.cancel()
+  })
+})
+
+describe('virtual time', () => {
+  it('moves only when nobody wants another turn of the event loop', async () => {
+    const clock = createVirtualClock(0)
+    const seen: string[] = []
+    const turns = (left: number): void => {
+      if (left === 0) return void seen.push(`turns over at ${clock.now()}`)
+      setImmediate(() => turns(left - 1))
+    }
+    clock.after(10, () => turns(50))
+    clock.after(20, () => seen.push(`next at ${clock.now()}`))
+    await clock.advance(20)
+    assert.deepEqual(seen, ['turns over at 10', 'next at 20'])
+  })
+
+  it('moves only when workers have answered, and what follows from that is done', async () => {
+    const clock = createVirtualClock(0)
+    const seen: string[] = []
+    const ask = async (): Promise<void> => {
+      const worker = new Worker('require("node:worker_threads").parentPort.postMessage("done")', { eval: true })
+      const answer = clock.during(once(worker, 'message'))
+      seen.push(`${String(((await answer) as unknown[])[0])} at ${clock.now()}`)
+      await clock.during(once(worker, 'exit'))
+      seen.push(`ended at ${clock.now()}`)
+    }
+    clock.after(10, () => void ask())
+    clock.after(11, () => seen.push(`next at ${clock.now()}`))
+    await clock.advance(20)
+    assert.deepEqual(seen, ['done at 10', 'ended at 10', 'next at 11'])
+  })
+
+  it('moves on past work that failed, and past who only waits for it to move', async () => {
+    const clock = createVirtualClock(0)
+    await assert.rejects(clock.during(Promise.reject(new Error('no'))), /no/)
+    let isThere = false
+    const waiting = (async () => {
+      while (!isThere) await new Promise((resolve) => setImmediate(resolve))
+    })()
+    clock.after(5, () => (isThere = true))
+    await clock.advance(5)
+    await waiting
   })
 })

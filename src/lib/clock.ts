@@ -20,6 +20,11 @@ export interface Clock {
    * with `background` does not keep the process alive.
    */
   after(delayMs: number, task: () => void, options?: { readonly background?: boolean }): Timer
+  /**
+   * Says that work goes on where nobody here sees it, in a worker: virtual time stands still until it is done. Returns
+   * the work. It must not itself wait for this clock.
+   */
+  during<T>(work: Promise<T>): Promise<T>
 }
 
 /** Resolves after `delayMs`; rejects with the signal's reason as soon as it is aborted. */
@@ -73,6 +78,7 @@ export const realClock: Clock = {
     arm()
     return { cancel: () => clearTimeout(handle) }
   },
+  during: (work) => work,
 }
 
 interface Pending {
@@ -86,8 +92,10 @@ interface Pending {
 export interface VirtualClock extends Clock {
   /**
    * Moves time forward by `ms`, running every timer that falls due, in order of due time and then of arrival, with
-   * `now()` at exactly its due time. Between two timers all promise work that can go on does. Timers set on the way
-   * run too when they fall inside the span. Two runs with the same inputs run the same tasks in the same order.
+   * `now()` at exactly its due time. Before time moves, everything that can go on without it does: promises, turns of
+   * the event loop that were asked for (`setImmediate`), and what workers were asked (`during`); not what comes over the
+   * network. Timers set on the way run too when they fall inside the span. Two runs with the same inputs run the same
+   * tasks in the same order.
    */
   advance(ms: number): Promise<void>
   /** Moves to the next timer and runs everything due at that moment; false when there is none. */
@@ -102,6 +110,15 @@ export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): Virt
   let order = 0
   let live = 0
   const heap = new TimerHeap()
+  const elsewhere = new Set<Promise<unknown>>()
+
+  const settle = async (): Promise<void> => {
+    for (let turns = 0; turns < MAX_TURNS; turns++) {
+      await turn()
+      while (elsewhere.size > 0) await Promise.allSettled(elsewhere).then(turn)
+      if (!isTurnWanted()) return
+    }
+  }
 
   const after = (delayMs: number, task: () => void): Timer => {
     const entry: Pending = { due: now + Math.max(0, delayMs), order: order++, task, cancelled: false }
@@ -134,6 +151,12 @@ export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): Virt
     now: () => now,
     elapsed: () => now - startMs,
     after,
+    during(work) {
+      const done = (): void => void elsewhere.delete(work)
+      elsewhere.add(work)
+      work.then(done, done)
+      return work
+    },
     advance: (ms) => runUntil(now + ms),
     async next() {
       await settle()
@@ -149,12 +172,17 @@ export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): Virt
   }
 }
 
-/**
- * Lets promise chains started by a timer go on until they wait for another timer or for real I/O. One turn of the
- * check phase empties the whole microtask queue, however long the chain.
- */
-function settle(): Promise<void> {
+/** Who asks for one turn after the other is waiting for something that only time can bring: a test, nearly always. */
+const MAX_TURNS = 1000
+
+/** One turn of the check phase empties the whole microtask queue, however long its chains. */
+function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Whether anybody has asked for another turn. */
+function isTurnWanted(): boolean {
+  return process.getActiveResourcesInfo().includes('Immediate')
 }
 
 function asError(reason: unknown): Error {

@@ -105,7 +105,8 @@ class ThreadedReader {
     this.#waitingBytes += text.length
     this.#queue.push(task)
     if (this.#queue.length === 1) this.#begin(task)
-    return task.done.promise
+    // In virtual time it cannot take too long, then: time does not pass.
+    return this.#clock.during(task.done.promise)
   }
 
   async close(): Promise<void> {

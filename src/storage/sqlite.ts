@@ -58,8 +58,8 @@ const REVOKE_AGAIN_MS = 1000
  * `corrupt` when it is damaged.
  */
 export async function openSqliteBackend(file: string, options: SqliteOptions): Promise<Backend> {
-  const { log = () => undefined, quotaBytes = Infinity, ballastBytes = BALLAST_BYTES } = options
-  const threads = await openThreads({ role: 'writer', file, quotaBytes, ballastBytes }, log)
+  const { clock, log = () => undefined, quotaBytes = Infinity, ballastBytes = BALLAST_BYTES } = options
+  const threads = await openThreads({ role: 'writer', file, quotaBytes, ballastBytes }, { clock, log })
   return new SqliteStore(threads, await threads.opened, options)
 }
 

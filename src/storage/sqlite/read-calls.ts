@@ -1,4 +1,6 @@
 /** The main thread's side of the reader: calls, and the answers that come back in parts. */
+import type { Clock } from '#lib/clock.ts'
+
 import type { KeyValue, StorageError, StorageEvent } from '../backend.ts'
 import { fromPlain } from './failures.ts'
 import {
@@ -23,12 +25,14 @@ export interface CallOptions {
 
 export class ReadCalls {
   readonly #post: (message: ToReader) => void
+  readonly #clock: Pick<Clock, 'during'>
   readonly #calls = new Map<number, Call>()
   #lastId = 0
   #failure: StorageError | undefined
 
-  constructor(post: (message: ToReader) => void) {
+  constructor(post: (message: ToReader) => void, clock: Pick<Clock, 'during'>) {
     this.#post = post
+    this.#clock = clock
   }
 
   /** Rejects with the signal's reason when aborted; the thread finishes its work all the same. */
@@ -39,7 +43,7 @@ export class ReadCalls {
   ): Promise<Awaited<ReturnType<ReaderMethods[M]>>> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const id = ++this.#lastId
-    return new Promise((resolve, reject) => {
+    const answer = new Promise<Awaited<ReturnType<ReaderMethods[M]>>>((resolve, reject) => {
       const abort = (): void => {
         this.#calls.delete(id)
         // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the contract: the signal's own reason
@@ -63,6 +67,7 @@ export class ReadCalls {
       })
       this.#post({ id, method, argument })
     })
+    return this.#clock.during(answer)
   }
 
   deliver(message: Extract<FromReader, { readonly id: number }>): void {

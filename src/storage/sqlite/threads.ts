@@ -1,4 +1,6 @@
 /** The two threads of an open store, as one: started together, failing together, closed in the right order. */
+import type { Clock } from '#lib/clock.ts'
+
 import type { StorageError } from '../backend.ts'
 import { fromPlain } from './failures.ts'
 import {
@@ -14,9 +16,14 @@ import { ReadCalls } from './read-calls.ts'
 import { startThread, type Thread } from './thread.ts'
 import { WriteQueue } from './write-queue.ts'
 
+interface ThreadTools {
+  readonly clock: Clock
+  readonly log: (message: string) => void
+}
+
 /** Fails with what kept the store from being opened; nothing is left running then. */
-export async function openThreads(settings: WriterSettings, log: (message: string) => void): Promise<Threads> {
-  const threads = new Threads(settings, log)
+export async function openThreads(settings: WriterSettings, tools: ThreadTools): Promise<Threads> {
+  const threads = new Threads(settings, tools)
   try {
     await threads.opened
     return threads
@@ -44,7 +51,7 @@ export class Threads {
   #onDeath: (error: StorageError) => void = () => undefined
   #isClosing = false
 
-  constructor(settings: WriterSettings, log: (message: string) => void) {
+  constructor(settings: WriterSettings, { clock, log }: ThreadTools) {
     this.#log = log
     this.opened = this.#opening.promise
     const died = (error: StorageError): void => this.#die(error)
@@ -56,8 +63,8 @@ export class Threads {
     this.writes = new WriteQueue((operations) => {
       const packed = packOperations(operations)
       this.#writer.post(packed, [packed.values.buffer])
-    })
-    this.reads = new ReadCalls((message) => this.#reader.post(message))
+    }, clock)
+    this.reads = new ReadCalls((message) => this.#reader.post(message), clock)
   }
 
   /** What is wrong, if anything. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { realClock } from '#lib/clock.ts'
+
 import { StorageError } from '../backend.ts'
 import type { Operation, Result } from './messages.ts'
 import { WriteQueue } from './write-queue.ts'
@@ -10,7 +12,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 function createQueue(): { queue: WriteQueue; sent: (readonly Operation[])[] } {
   const sent: (readonly Operation[])[] = []
-  return { sent, queue: new WriteQueue((operations) => void sent.push(operations)) }
+  return { sent, queue: new WriteQueue((operations) => void sent.push(operations), realClock) }
 }
 
 describe('write queue', () => {

@@ -2,6 +2,8 @@
  * The main thread's side of the writer: sends what has gathered in this turn of the event loop as one message, and
  * matches results, which come in the same order, with those who wait for them.
  */
+import type { Clock } from '#lib/clock.ts'
+
 import type { StorageError } from '../backend.ts'
 import { fromPlain } from './failures.ts'
 import type { Operation, Result } from './messages.ts'
@@ -18,6 +20,7 @@ interface Waiting {
 
 export class WriteQueue {
   readonly #send: (operations: readonly Operation[]) => void
+  readonly #clock: Pick<Clock, 'during'>
   #gathered: Operation[] = []
   /** Those without a result, in order; the part before `#next` is done. */
   #waiting: Waiting[] = []
@@ -27,17 +30,19 @@ export class WriteQueue {
   #failure: StorageError | undefined
   #onDrained: (() => void)[] = []
 
-  constructor(send: (operations: readonly Operation[]) => void) {
+  constructor(send: (operations: readonly Operation[]) => void, clock: Pick<Clock, 'during'>) {
     this.#send = send
+    this.#clock = clock
   }
 
   /** `publish` sees the result before anybody else, and in order; the promise is settled a little later. */
   submit(operation: Operation, publish: (result: Result) => void): Promise<Result> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    return new Promise((resolve, reject) => {
+    const result = new Promise<Result>((resolve, reject) => {
       this.#waiting.push({ publish, resolve, reject })
       if (this.#gathered.push(operation) === 1) queueMicrotask(() => this.#flush())
     })
+    return this.#clock.during(result)
   }
 
   /** Resolves when everything submitted so far and meanwhile has been answered. */
