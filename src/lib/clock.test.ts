@@ -152,12 +152,13 @@ describe('virtual time', () => {
   it('moves on past work that failed, and past who only waits for it to move', async () => {
     const clock = createVirtualClock(0)
     await assert.rejects(clock.during(Promise.reject(new Error('no'))), /no/)
-    let isThere = false
-    const waiting = (async () => {
-      while (!isThere) await new Promise((resolve) => setImmediate(resolve))
-    })()
-    clock.after(5, () => (isThere = true))
+    const there = Promise.withResolvers<void>()
+    const look = (): void => {
+      if (clock.now() < 5) setImmediate(look)
+      else there.resolve()
+    }
+    look()
     await clock.advance(5)
-    await waiting
+    await there.promise
   })
 })

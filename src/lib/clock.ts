@@ -110,15 +110,7 @@ export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): Virt
   let order = 0
   let live = 0
   const heap = new TimerHeap()
-  const elsewhere = new Set<Promise<unknown>>()
-
-  const settle = async (): Promise<void> => {
-    for (let turns = 0; turns < MAX_TURNS; turns++) {
-      await turn()
-      while (elsewhere.size > 0) await Promise.allSettled(elsewhere).then(turn)
-      if (!isTurnWanted()) return
-    }
-  }
+  const { during, settle } = createStillness()
 
   const after = (delayMs: number, task: () => void): Timer => {
     const entry: Pending = { due: now + Math.max(0, delayMs), order: order++, task, cancelled: false }
@@ -151,12 +143,7 @@ export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): Virt
     now: () => now,
     elapsed: () => now - startMs,
     after,
-    during(work) {
-      const done = (): void => void elsewhere.delete(work)
-      elsewhere.add(work)
-      work.then(done, done)
-      return work
-    },
+    during,
     advance: (ms) => runUntil(now + ms),
     async next() {
       await settle()
@@ -168,6 +155,29 @@ export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): Virt
     },
     get pending() {
       return live
+    },
+  }
+}
+
+interface Stillness extends Pick<Clock, 'during'> {
+  /** Resolves when nothing can go on without time. */
+  readonly settle: () => Promise<void>
+}
+
+function createStillness(): Stillness {
+  const elsewhere = new Set<Promise<unknown>>()
+  return {
+    during(work) {
+      elsewhere.add(work)
+      void Promise.allSettled([work]).then(() => elsewhere.delete(work))
+      return work
+    },
+    async settle() {
+      for (let turns = 0; turns < MAX_TURNS; turns++) {
+        await turn()
+        while (elsewhere.size > 0) await Promise.allSettled(elsewhere).then(turn)
+        if (!isTurnWanted()) return
+      }
     },
   }
 }

@@ -180,10 +180,10 @@ function headersOf(list: HeaderList): IncomingHttpHeaders {
     const name = (list[at] ?? '').toLowerCase()
     const value = list[at + 1] ?? ''
     const before = headers[name]
-    if (name === 'set-cookie') headers[name] = [...(before ?? []), value]
+    if (name === 'set-cookie') headers[name] = [before ?? [], value].flat()
     else headers[name] = before === undefined ? value : `${String(before)}, ${value}`
   }
-  return headers as IncomingHttpHeaders
+  return headers
 }
 
 class LoopbackWriter implements ResponseWriter {
