@@ -155,7 +155,13 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: ()
   const { registry, serverAddress } = parts
   const { clock } = registry.services
   const served = (): readonly ServedGroup[] => registry.groups()
-  const discovery = createDiscovery({ groups: served, schemaFor: BUILT_IN.schemaFor, encoder, serverAddress })
+  const discovery = createDiscovery({
+    groups: served,
+    schemaFor: BUILT_IN.schemaFor,
+    encoder,
+    hasStorageVersionHashes: registry.services.isEnabled('StorageVersionHash'),
+    serverAddress,
+  })
   const described: OpenApiOptions = {
     groups: served,
     schemaFor: (gvk) => registry.schemaFor(gvk),

@@ -22,6 +22,8 @@ export interface DiscoveryOptions {
   readonly groups: () => readonly ServedGroup[]
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
   readonly encoder: Pick<Representation, 'value'>
+  /** Whether resources say by which version they are stored, as a hash. */
+  readonly hasStorageVersionHashes: boolean
   /** `host:port` for clients of old. */
   readonly serverAddress: string
 }
@@ -46,7 +48,9 @@ export function createDiscovery(options: DiscoveryOptions): (call: Call) => Answ
     if (group === undefined || parts.length > (core ? 2 : 3)) return undefined
     if (version === undefined) return plain(call, options, groupDocument(group))
     const served = group.versions.find((one) => one.version === version)
-    return served === undefined ? undefined : plain(call, options, resourceDocument(served))
+    return served === undefined
+      ? undefined
+      : plain(call, options, resourceDocument(served, options.hasStorageVersionHashes))
   }
 }
 
@@ -98,9 +102,9 @@ function groupDocument(group: ServedGroup): Document {
   return { kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group) }
 }
 
-function resourceDocument(version: ServedVersion): Document {
+function resourceDocument(version: ServedVersion, hasHashes: boolean): Document {
   const resources = version.kinds.flatMap((kind) => [
-    describeResource(kind),
+    describeResource(kind, hasHashes),
     ...kind.subresources.map((part) => describePart(kind, part)),
   ])
   const isCore = version.group === ''
@@ -112,7 +116,7 @@ function resourceDocument(version: ServedVersion): Document {
   }
 }
 
-function describeResource(kind: Kind): object {
+function describeResource(kind: Kind, hasHashes: boolean): object {
   const { plural, singular, namespaced, shortNames, categories, verbs, storageVersionHash } = kind
   return {
     name: plural,
@@ -122,7 +126,7 @@ function describeResource(kind: Kind): object {
     verbs,
     ...(shortNames.length === 0 ? {} : { shortNames }),
     ...(categories.length === 0 ? {} : { categories }),
-    ...(storageVersionHash === undefined ? {} : { storageVersionHash }),
+    ...(storageVersionHash === undefined || !hasHashes ? {} : { storageVersionHash }),
   }
 }
 

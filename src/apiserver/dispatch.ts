@@ -37,7 +37,9 @@ const VERBS: Readonly<Record<string, Handler>> = {
 export type Connectors = Readonly<Record<string, Readonly<Record<string, Handler>>>>
 
 export function createDispatch(registry: Registry, connectors: Connectors): (call: Call) => Promise<Answer> {
-  return async (call) => {
+  const isCompressing = registry.services.isEnabled('APIResponseCompression')
+  return async (asked) => {
+    const call = isCompressing ? asked : withoutCompression(asked)
     const { group, version, resource } = call.info
     const view = registry.find({ group, version, resource })
     if (view === undefined) {
@@ -129,4 +131,9 @@ function notServed(): Error {
 /** No route for the method: upstream says so in the same words for every resource. */
 function methodNotAllowed({ method }: Call): Error {
   return genericError({ code: 405, method })
+}
+
+/** The call of a client that wants nothing compressed. */
+function withoutCompression(call: Call): Call {
+  return { ...call, header: (name) => (name === 'accept-encoding' ? '' : call.header(name)) }
 }

@@ -40,13 +40,13 @@ export interface LoadedAuthentication {
 
 /** Throws ProgramError for files that cannot be used. */
 export async function loadAuthentication(tools: Site): Promise<LoadedAuthentication> {
-  const { files, readFile, settings: flags } = tools
+  const { files, readFile, settings: flags, isEnabled } = tools
   const clients = await openAuthorities(tools, flags['client-ca-file'])
   const proxies = await openAuthorities(tools, flags['requestheader-client-ca-file'])
   const headers = {
     allowedNames: flags['requestheader-allowed-names'],
     usernameHeaders: flags['requestheader-username-headers'],
-    uidHeaders: flags['requestheader-uid-headers'],
+    uidHeaders: isEnabled('RemoteRequestHeaderUID') ? flags['requestheader-uid-headers'] : [],
     groupHeaders: flags['requestheader-group-headers'],
     extraHeaderPrefixes: flags['requestheader-extra-headers-prefix'],
   }
@@ -55,6 +55,7 @@ export async function loadAuthentication(tools: Site): Promise<LoadedAuthenticat
   if (risk !== undefined) throw new ProgramError(risk)
   const tokenKeys = await openTokenKeys(flags, files)
   const tokenFile = flags['token-auth-file']
+  const readsUid = isEnabled('AllowParsingUserUIDFromCertAuth')
   const configured = await loadConfigured(flags, tools)
   return {
     anonymous: configured?.anonymous,
@@ -66,7 +67,7 @@ export async function loadAuthentication(tools: Site): Promise<LoadedAuthenticat
           authorities: () => proxies().certificates,
         },
       }),
-      ...(clients !== undefined && { clientCert: { authorities: () => clients().certificates } }),
+      ...(clients !== undefined && { clientCert: { authorities: () => clients().certificates, readsUid } }),
       ...(tokenFile !== '' && { staticTokens: await readTokens(tokenFile, readFile) }),
       serviceAccounts: {
         issuers: flags['service-account-issuer'],

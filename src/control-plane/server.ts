@@ -77,6 +77,7 @@ async function openRegistry(site: Site, store: Backend, authorization: Authoriza
     isEnabled,
     allowPrivileged: settings['allow-privileged'],
     atRest,
+    storesProtobuf: site.plan.storesProtobuf,
     admission: await openAdmission(site, authorization),
     ...(settings['min-request-timeout'] > 0 && { minWatchMs: settings['min-request-timeout'] * 1000 }),
   })

@@ -108,8 +108,8 @@ export function invalidOptionsError(
 }
 
 /** Options of a list or a watch. */
-export function validateListOptions(options: ListOptions): FieldError[] {
-  return options.watch ? validateWatchOptions(options) : validatePlainListOptions(options)
+export function validateListOptions(options: ListOptions, hasWatchList: boolean = true): FieldError[] {
+  return options.watch ? validateWatchOptions(options, hasWatchList) : validatePlainListOptions(options)
 }
 
 function validatePlainListOptions(options: ListOptions): FieldError[] {
@@ -132,12 +132,16 @@ function validatePlainListOptions(options: ListOptions): FieldError[] {
   return errors
 }
 
-function validateWatchOptions(options: ListOptions): FieldError[] {
+function validateWatchOptions(options: ListOptions, hasWatchList: boolean): FieldError[] {
   const { resourceVersionMatch: match, sendInitialEvents } = options
   const errors: FieldError[] = []
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
     const detail = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'
     errors.push(forbidden('resourceVersionMatch', detail))
+  }
+  if (sendInitialEvents !== undefined && !hasWatchList) {
+    const detail = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
+    errors.push(forbidden('sendInitialEvents', detail))
   }
   if (match === undefined && sendInitialEvents === undefined && isFromStart(options)) {
     // Upstream takes this for a wish for the initial events, which has a match.

@@ -11,7 +11,12 @@ import { CredentialError, type RequestAuthenticator } from './authenticator.ts'
 /** The attribute of a subject that holds the user's uid: Kubernetes' own. */
 const UID_ATTRIBUTE = '1.3.6.1.4.1.57683.2'
 
-export function createClientCertAuthenticator(options: PeerVerifierOptions): RequestAuthenticator {
+export interface ClientCertOptions extends PeerVerifierOptions {
+  /** Whether a certificate may say the user's uid; default: yes. */
+  readonly readsUid?: boolean
+}
+
+export function createClientCertAuthenticator(options: ClientCertOptions): RequestAuthenticator {
   const verify = createPeerVerifier(options)
   const users = new WeakMap<Certificate, User>()
   return ({ peer }) => {
@@ -19,17 +24,17 @@ export function createClientCertAuthenticator(options: PeerVerifierOptions): Req
     if (certificate === undefined || certificate.subject.commonName === '') return undefined
     const known = users.get(certificate)
     if (known !== undefined) return known
-    const user = userOf(certificate)
+    const user = userOf(certificate, options.readsUid ?? true)
     users.set(certificate, user)
     return user
   }
 }
 
-function userOf(certificate: Certificate): User {
+function userOf(certificate: Certificate, readsUid: boolean): User {
   const { commonName, organizations } = certificate.subject
   return {
     name: commonName,
-    uid: uidOf(certificate),
+    uid: readsUid ? uidOf(certificate) : '',
     groups: [...organizations, 'system:authenticated'].filter((group, at, all) => all.indexOf(group) === at),
     extra: { [EXTRA.credentialId]: [`X509SHA256=${hash('sha256', certificate.der, 'hex')}`] },
   }

@@ -80,6 +80,17 @@ describe('client certificates', () => {
     assert.match(user.extra['authentication.kubernetes.io/credential-id']?.[0] ?? '', /^X509SHA256=[0-9a-f]{64}$/)
   })
 
+  it('give the uid that they hold, unless that is switched off', () => {
+    const jane = nameOf({ commonName: 'jane' })
+    const attributes = [...jane.attributes, { oid: '1.3.6.1.4.1.57683.2', value: 'u-1' }]
+    const { certificate } = issue(clients, { subject: { ...jane, attributes } })
+    const uidOf = (settings: object): string | undefined =>
+      createClientCertAuthenticator({ clock: clock0, authorities: () => roots, ...settings })(
+        exchangeWith([certificate]),
+      )?.uid
+    assert.deepEqual([uidOf({}), uidOf({ readsUid: false })], ['u-1', ''])
+  })
+
   const intermediate = issue(clients, { subject: nameOf({ commonName: 'middle' }), isAuthority: true })
   const table: [string, () => Certificate[], string | RegExp | undefined][] = [
     ['none', () => [], undefined],

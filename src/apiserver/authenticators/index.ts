@@ -4,7 +4,6 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { unauthorizedError } from '#meta/status-errors.ts'
 
 import { aggregatedText } from '../authorizers/authorizer.ts'
-import type { PeerVerifierOptions } from '../credentials/peer-certificate.ts'
 import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
 import { type Authenticate, authenticated } from '../filters.ts'
 import type { User } from '../registry/resource.ts'
@@ -15,7 +14,7 @@ import {
   type TokenIdentity,
 } from './authenticator.ts'
 import { createBootstrapTokenAuthenticator } from './bootstrap-token.ts'
-import { createClientCertAuthenticator } from './client-cert.ts'
+import { type ClientCertOptions, createClientCertAuthenticator } from './client-cert.ts'
 import type { LiveObjects } from './live-objects.ts'
 import { createOidcAuthenticator, type OidcOptions } from './oidc.ts'
 import { createRequestHeaderAuthenticator, hiderOf, type RequestHeaderOptions } from './request-header.ts'
@@ -32,7 +31,7 @@ export interface AuthenticatorSettings {
   /** `--requestheader-*`. */
   readonly requestHeader?: Settings<RequestHeaderOptions>
   /** `--client-ca-file`. */
-  readonly clientCert?: Settings<PeerVerifierOptions>
+  readonly clientCert?: Settings<ClientCertOptions>
   /** The text of `--token-auth-file`. */
   readonly staticTokens?: string
   /** `--service-account-*`. */

@@ -33,7 +33,7 @@ export async function deleteObject(call: Call, view: View): Promise<Answer> {
 /** Deletes what the selection finds, one after the other, and answers with the list of it. */
 export async function deleteCollection(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
-  const listOptions = listOptionsOf(call)
+  const listOptions = listOptionsOf(call, view)
   const options = await deleteOptionsOf(call, view)
   const { entries, metadata } = await selectEntries(call, view, listOptions)
   for (const entry of entries) {

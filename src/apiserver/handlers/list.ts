@@ -26,7 +26,7 @@ import { formOf, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'list')
-  const options = listOptionsOf(call)
+  const options = listOptionsOf(call, view)
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
   refuseOneObject(view, form)
@@ -107,10 +107,10 @@ export function prefixOf({ info }: Call, { store }: View): string {
 }
 
 /** Read and checked: 422 for what contradicts itself. */
-export function listOptionsOf(call: Call): ListOptions {
+export function listOptionsOf(call: Call, { services }: Pick<View, 'services'>): ListOptions {
   if (call.query.size === 0) return NO_OPTIONS
   const options = decodeQuery(listOptionsQuery, call.query)
-  const errors = validateListOptions(options)
+  const errors = validateListOptions(options, services.isEnabled('WatchList'))
   if (errors.length > 0) throw invalidOptionsError('ListOptions', errors)
   return options
 }

@@ -52,7 +52,7 @@ export function defineObserved<T extends KubeObject>(observed: ObservedResource<
       async list(call, services) {
         const form = formOf(call, 'list')
         const view = viewOf(resource, services)
-        const selection = selectionOf(view, '', listOptionsOf(call))
+        const selection = selectionOf(view, '', listOptionsOf(call, view))
         const entries = (await look(call)).filter((entry) => selection.matches(entry))
         return answerWithList(call, view, { entries, metadata: {}, form })
       },

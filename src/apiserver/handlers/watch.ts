@@ -37,7 +37,7 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const accept = call.header('accept')
   const offer = { endpoint: 'list', mediaTypes: MEDIA_TYPES, tables: true } as const
   accepted(negotiateAccept(accept, offer))
-  const options = withName(listOptionsOf(call), call)
+  const options = withName(listOptionsOf(call, view), call)
   const selection = selectionOf(view, call.info.namespace, options)
   // That there are no frames of a form is found out last.
   const negotiated = accepted(negotiateWatch(accept, offer))

@@ -1,5 +1,7 @@
 /** Commits: how the objects of one resource get into the backend, and become entries of the cache on the way. */
+import type { JsonObject } from '#lib/json-value.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
+import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { CommitResult, Revision } from '#storage/backend.ts'
 import type { Resting } from '#storage/encryption/at-rest.ts'
@@ -37,7 +39,7 @@ export class Commits {
   async put(key: string, object: KubeObject, expected: Revision, signal: AbortSignal): Promise<Entry | undefined> {
     const { resource, services, entries, underway } = this.#options
     const text = encodeJson(object)
-    const value = this.#resting.seal(key, Buffer.from(text, 'utf8'))
+    const value = this.#resting.seal(key, this.#encode(text, object))
     const lease = resource.ttlMs === undefined ? undefined : await services.backend.grantLease(resource.ttlMs)
     const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
     const make = (revision: Revision): Entry => entries.written(key, text, object, revision)
@@ -57,6 +59,13 @@ export class Commits {
   /** False when somebody changed it meanwhile. */
   async remove({ key, modRevision }: Entry, signal: AbortSignal): Promise<boolean> {
     return (await this.#write({ key, value: null, expected: modRevision }, signal)).ok
+  }
+
+  #encode(text: string, object: KubeObject): Buffer {
+    const { resource, services } = this.#options
+    const schema = services.storesProtobuf === true ? resource.shapes.schemaFor(resource.kind) : undefined
+    if (schema?.protobuf === undefined) return Buffer.from(text, 'utf8')
+    return encodeProtobuf(schema, resource.kind, object as unknown as JsonObject)
   }
 
   async #write(

@@ -31,6 +31,8 @@ export interface Services {
   readonly yaml: YamlReader
   /** Values as they rest on disk. */
   readonly atRest: AtRest
+  /** Whether kinds that have a form in protobuf rest in it; default: all rest as JSON, which they are made of. */
+  readonly storesProtobuf?: boolean
   /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */
   readonly minWatchMs?: number
 }

@@ -1,5 +1,6 @@
 /** What must hold for the flags of authentication. */
 import type { Settings } from './flags.ts'
+import { createGates } from './gates.ts'
 
 /** `changed` are the flags that were given. */
 export function authenticationErrors(flags: Settings, changed: ReadonlySet<string>): string[] {
@@ -84,6 +85,10 @@ function proxyErrors(flags: Settings): string[] {
   const hasAuthority = flags['requestheader-client-ca-file'] !== ''
   if (hasAuthority && flags['requestheader-username-headers'].length === 0) {
     errors.push('--requestheader-username-headers is needed with --requestheader-client-ca-file')
+  }
+  const gate = 'RemoteRequestHeaderUID'
+  if (flags['requestheader-uid-headers'].length > 0 && !createGates(flags['feature-gates'])(gate)) {
+    errors.push(`--requestheader-uid-headers requires the "${gate}" feature to be enabled`)
   }
   return errors
 }

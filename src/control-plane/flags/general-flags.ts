@@ -141,8 +141,8 @@ export const MISC_FLAGS: FlagsOf<MiscValues> & FlagGroup = {
     'Types of node addresses, in the order in which they are tried',
   ),
   'kubelet-timeout': flag(duration, 5_000, 'How long a connection to a kubelet may take to be made'),
-  'proxy-client-cert-file': flag(string, '', 'PEM file with our certificate for aggregated servers and webhooks'),
-  'proxy-client-key-file': flag(string, '', 'PEM file with the key of --proxy-client-cert-file'),
+  'proxy-client-cert-file': idle(string, '', 'there are no aggregated servers and webhooks yet'),
+  'proxy-client-key-file': idle(string, '', 'there are no aggregated servers and webhooks yet'),
   'service-account-signing-key-file': flag(
     string,
     '',

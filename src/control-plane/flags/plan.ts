@@ -14,6 +14,7 @@ import { auditErrors } from './audit-plan.ts'
 import { authenticationErrors } from './authentication-plan.ts'
 import type { NamedCertificate, PortRange } from './flag-kinds.ts'
 import type { Settings } from './flags.ts'
+import { findGates } from './gate-reach.ts'
 import { createGates, gateErrors } from './gates.ts'
 import { metricsErrors } from './metrics-flags.ts'
 import { gatedResources, goneVersions, type RuntimeConfig, runtimeConfigErrors } from './runtime-config.ts'
@@ -48,6 +49,8 @@ export interface DatastorePlan {
 export interface ServerPlan {
   readonly serving: ServingPlan
   readonly datastore: DatastorePlan
+  /** What rests is JSON unless protobuf is asked for. */
+  readonly storesProtobuf: boolean
   readonly authorizationModes: readonly string[]
   readonly allowsAnonymous: boolean
   /** Whether `--anonymous-auth` was given: a file may say so too, but not both. */
@@ -84,6 +87,7 @@ export function planServer(flags: Settings, changed: ReadonlySet<string> = new S
     ...authorizationErrors(flags, modes, changed),
     ...admissionFlagErrors({ enable: flags['enable-admission-plugins'], disable: flags['disable-admission-plugins'] }),
     ...gateErrors(flags['feature-gates']),
+    ...findGates(flags['feature-gates']).errors,
     ...runtimeConfigErrors(flags['runtime-config']),
     ...networkErrors(flags),
     ...metricsErrors(flags),
@@ -93,6 +97,7 @@ export function planServer(flags: Settings, changed: ReadonlySet<string> = new S
   const plan: ServerPlan = {
     serving: planServing(flags),
     datastore: planDatastore(flags),
+    storesProtobuf: changed.has('storage-media-type') && flags['storage-media-type'] !== 'application/json',
     authorizationModes: modes,
     // Somebody unknown must not be allowed everything.
     allowsAnonymous: flags['anonymous-auth'] && !modes.includes('AlwaysAllow'),
@@ -110,6 +115,7 @@ export function planServer(flags: Settings, changed: ReadonlySet<string> = new S
 
 function findNotes(flags: Settings, modes: readonly string[]): string[] {
   const notes = [
+    ...findGates(flags['feature-gates']).notes,
     ...goneVersions(flags['runtime-config']).map(
       (version) => `--runtime-config=${version} has no effect: this version is not served any more`,
     ),

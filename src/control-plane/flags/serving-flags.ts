@@ -56,7 +56,7 @@ export const STORAGE_FLAGS: FlagsOf<StorageValues> & FlagGroup = {
   'storage-media-type': flag(
     string,
     'application/vnd.kubernetes.protobuf',
-    'Form of stored objects. Both JSON and protobuf are read; JSON is written whatever this says',
+    'Form of stored objects, where they have it. Both are read; unless this is given, JSON is written',
   ),
 
   'default-watch-cache-size': idle(int, 100, 'watch caches size themselves', {

@@ -28,7 +28,12 @@ const { handlers, deprecation } = defineComponentStatus(
     ]),
   ),
 )
-const services = { schemaFor, clock: createVirtualClock(), memos: new ByteMemo(1 << 20) } as unknown as Services
+const services = {
+  schemaFor,
+  clock: createVirtualClock(),
+  memos: new ByteMemo(1 << 20),
+  isEnabled: () => true,
+} as unknown as Services
 
 async function ask(verb: string, name = '', query = '', accept = 'application/json'): Promise<string> {
   const call = {

@@ -1,0 +1,102 @@
+/**
+ * How far each feature gate that can be changed goes here. A gate is upstream's word that something can be switched: one
+ * that this server does not switch must not be taken in silence.
+ */
+import type { FeatureGates } from '#lib/flags/feature-gates.ts'
+
+import type { SupportFindings } from './flag-support.ts'
+import { createGates, FEATURE_GATES } from './gates.ts'
+
+const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+
+/** Gates that are looked at: on or off is a difference. */
+export const WORKING: readonly string[] = words(`
+  APIResponseCompression APIServerIdentity AllowInsecureKubeletCertificateSigningRequests
+  AllowParsingUserUIDFromCertAuth AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding
+  ClusterTrustBundle ClusterTrustBundleProjection ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
+  CoordinatedLeaderElection CrossNamespaceVolumeDataSource DRAConsumableCapacity DRADeviceBindingConditions
+  DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRAListTypeAttributes DRANodeAllocatableResources
+  DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
+  DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles ExtendWebSocketsToKubelet GenericWorkload
+  HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
+  InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
+  KubeletServiceAccountTokenForCredentialProviders ManifestBasedAdmissionControlConfig
+  MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet
+  MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+  MutatingAdmissionPolicy NodeDeclaredFeatures PodCertificateRequest PodDeletionCost PodLevelResources
+  PodLogsQuerySplitStreams PodTopologyLabelsAdmission RelaxedServiceNameValidation RemoteRequestHeaderUID
+  ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
+  ServiceAccountNodeAudienceRestriction StorageVersionAPI StorageVersionHash StorageVersionMigrator
+  StrictIPCIDRValidation TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
+  UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList WorkloadAwarePreemption WorkloadWithJob`)
+
+/** Gates of kubelets, schedulers, controllers and clients: upstream's server does nothing with them either. */
+export const ELSEWHERE: readonly string[] = words(`
+  AllowDNSOnlyNodeCSR AllowServiceExternalIPs AtomicFIFO CPUManagerPolicyAlphaOptions CPUManagerPolicyBetaOptions
+  CRIListStreaming CSIVolumeHealth ChangeContainerStatusOnKubeletRestart ClientsAllowCARotation ClientsAllowCBOR
+  ClientsAllowTLSCacheGC ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation
+  CloudControllerManagerWebhook ContainerCheckpoint ControllerManagerReleaseLeaderElectionLockOnExit
+  CustomCPUCFSQuotaPeriod DRASchedulerFilterTimeout DisableCPUQuotaWithExclusiveCPUs EventedPLEG GangScheduling
+  GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority InOrderInformersBatchProcess
+  InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory InformerResourceVersion
+  KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletInUserNamespace
+  KubeletPodResourcesListUseActivePods KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC
+  LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS NominatedNodeNameForExpectation OpportunisticBatching
+  PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
+  PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences QOSReserved
+  ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+  RotateKubeletServerCertificate RuntimeClassInImageCriApi SchedulerAsyncAPICalls SchedulerAsyncPreemption
+  SchedulerPopFromBackoffQ StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
+  StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison
+  StorageCapacityScoring TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions UnlockWhileProcessingFIFO
+  WatchListClient WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown WindowsHostNetwork`)
+
+/** Gates of upstream's server that stay at their default here, and why that is; another wish is told in the log. */
+export const FIXED: Readonly<Record<string, string>> = {
+  APIServingWithRoutine: 'requests are not served by goroutines',
+  AllowUnsafeMalformedObjectDeletion: 'objects that cannot be read are not deleted',
+  CBORServingAndStorage: 'CBOR is neither served nor stored',
+  CRDObservedGenerationTracking: 'custom resources are not there yet',
+  ComponentFlagz: 'whether it is served does not depend on it',
+  ComponentStatusz: 'whether it is served does not depend on it',
+  ConcurrentWatchObjectDecode: 'watches share what was decoded once',
+  ContextualLogging: 'logging has one way',
+  DeclarativeValidationBeta: 'validation has one way',
+  DeclarativeValidationTakeover: 'validation has one way',
+  DetectCacheInconsistency: 'the cache is always compared with the store',
+  ListFromCacheSnapshot: 'lists of the past come from the cache where it has them',
+  LoggingAlphaOptions: 'logging options are there whatever their maturity',
+  LoggingBetaOptions: 'logging options are there whatever their maturity',
+  NativeHistograms: 'histograms are classic',
+  OpenAPIEnums: 'enums are always in OpenAPI',
+  PortForwardWebsockets: 'port forwarding is always there over WebSocket',
+  ServiceCIDRStatusFieldWiping: 'the status of a new ServiceCIDR is always wiped',
+  ShardedListAndWatch: 'lists and watches are not sharded',
+  SizeBasedListCostEstimate: 'requests are limited by number',
+  StorageNamespaceIndex: 'namespaces are always an index',
+  StructuredAuthenticationConfigurationEgressSelector: 'there are no egress selectors',
+  StructuredAuthenticationConfigurationJWKSMetrics: 'these metrics are as by default',
+  TokenRequestServiceAccountUIDValidation: 'the uid of a token request is judged as by default',
+  TranslateStreamCloseWebsocketRequests: 'WebSocket streams are always translated',
+  UnauthenticatedHTTP2DOSMitigation: 'HTTP/2 connections are treated as by default',
+  UnknownVersionInteroperabilityProxy: 'requests are not passed to servers of other versions',
+  WatchCacheInitializationPostStartHook: 'the server listens when its cache is filled',
+}
+
+/** Gates whose change in silence would be a loss. */
+export const REFUSED: Readonly<Record<string, string>> = {
+  KMSv1: 'plugins of KMS v1 are not there; use KMS v2',
+}
+
+/** What was asked for that this server does not do. */
+export function findGates(asked: FeatureGates): SupportFindings {
+  const isEnabled = createGates(asked)
+  const changed = (table: Readonly<Record<string, string>>): [gate: string, why: string][] =>
+    Object.entries(table)
+      .filter(([gate]) => isEnabled(gate) !== FEATURE_GATES[gate]?.default)
+      .map(([gate, why]) => [`--feature-gates=${gate}=${isEnabled(gate)}`, why])
+  return {
+    errors: changed(REFUSED).map(([what, why]) => `${what} is not supported: ${why}`),
+    notes: changed(FIXED).map(([what, why]) => `${what} has no effect: ${why}`),
+  }
+}
