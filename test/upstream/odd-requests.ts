@@ -51,7 +51,12 @@ function send({ port, tls }: Side, { method, path, body, type, accept }: Ask): P
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
   const headers = {
     'user-agent': 'odd/1',
-    ...(text === undefined ? {} : { 'content-type': type === undefined ? 'application/json' : PATCH_TYPES[type] }),
+    ...(text === undefined
+      ? {}
+      : {
+          'content-type': type === undefined ? 'application/json' : PATCH_TYPES[type],
+          'content-length': Buffer.byteLength(text),
+        }),
     ...(accept === undefined ? {} : { accept }),
   }
   return new Promise((done, fail) => {
@@ -75,10 +80,17 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME'],
   [/(resourceVersion\\*":\s*\\*")\d+/g, '$1N'],
-  [/(Too large resource version: |current: )\d+/g, '$1N'],
+  [/(Too large resource version: |current: |in record \(|in object meta: )\d+/g, '$1N'],
   [/\b10\.0\.0\.\d+\b/g, 'SERVICE-IP'],
   [/(nodePort":\s*)\d+/g, '$1N'],
   [/Bad_\w{5}/g, 'Bad_XXXXX'],
+  // Where upstream's sources were when it was built.
+  [/in scheme \\+"[^"]+"/g, 'in scheme'],
+  // Descriptions are in our own words, or none.
+  [/"description":"(?:[^"\\]|\\.)*"/g, '"description":""'],
+  [/"(?:\d+m)?\d+s"/g, '"AGE"'],
+  // A dry run of upstream's names keys without the prefix of its storage.
+  [/(Key: )\/registry/g, '$1'],
   [/kube-api-access-\w{5}/g, 'kube-api-access-XXXXX'],
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
   [/X509SHA256=[\da-f]{64}/g, 'X509SHA256=H'],

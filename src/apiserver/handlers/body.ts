@@ -134,7 +134,7 @@ export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions
 }
 
 /** A client that gives no name goes by its program's. */
-function managerOf(call: Call, { fieldManager }: WriteOptions): string {
+export function managerOf(call: Call, { fieldManager }: WriteOptions): string {
   if (fieldManager !== undefined) return fieldManager
   const agent = call.header('user-agent')
   const slash = agent.indexOf('/')

@@ -32,7 +32,9 @@ export function decodeContinue(text: string): ContinueToken {
 
 function parse(text: string): Partial<Encoded> {
   try {
-    if (!/^[A-Za-z0-9_-]*={0,2}$/.test(text)) throw new Error('illegal base64 data')
+    const odd = text.search(/[^A-Za-z0-9_-]/)
+    if (odd >= 0) throw new Error(`illegal base64 data at input byte ${odd}`)
+    if (text.length % 4 === 1) throw new Error(`illegal base64 data at input byte ${text.length - 1}`)
     return JSON.parse(Buffer.from(text, 'base64url').toString()) as Partial<Encoded>
   } catch (cause) {
     throw invalid((cause as Error).message)

@@ -6,7 +6,7 @@ import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { answerWithObject } from './answers.ts'
-import { freshen, parseVersion, reach } from './versions.ts'
+import { freshen, parseListVersion, parseVersion, reach } from './versions.ts'
 import { formOf, type View } from './view.ts'
 
 export async function getObject(call: Call, view: View): Promise<Answer> {
@@ -28,8 +28,9 @@ export function refuseExport({ query }: Call): void {
 export async function readEntry(call: Call, { store, services, resource, representation }: View): Promise<Entry> {
   const { namespace, name } = call.info
   const { cache, clock } = services
-  const version =
-    call.query.size === 0 ? undefined : parseVersion(decodeQuery(getOptionsQuery, call.query).resourceVersion)
+  // Upstream keeps what goes by itself in no cache, and has other words for its versions.
+  const parse = resource.ttlMs === undefined ? parseVersion : parseListVersion
+  const version = call.query.size === 0 ? undefined : parse(decodeQuery(getOptionsQuery, call.query).resourceVersion)
   if (version === undefined) await freshen(cache, call)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready

@@ -9,6 +9,7 @@ import { parseJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
 import { applyConfig, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
+import { goWord } from '#meta/codec/decode-state.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
 import { unmarshalErrors } from '#meta/codec/object.ts'
@@ -34,6 +35,7 @@ import {
 
 import type { Answer, Call } from '../call.ts'
 import type { Services } from '../registry/services.ts'
+import { BUILT_IN } from '../registry/shapes.ts'
 import { answerWithObject } from './answers.ts'
 import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
@@ -84,7 +86,7 @@ export async function readPatch(call: Call, services: Services, target: PatchTar
   const errors = validatePatchOptions(options, { apply: isApply })
   if (errors.length > 0) throw invalidOptionsError('PatchOptions', errors)
   const patch = { call, services, target, options, type, body: await call.body() }
-  const merge = isApply ? applyMerge(patch, await readConfig(patch)) : patchMerge(patch)
+  const merge = isApply ? await readApply(patch) : patchMerge(patch)
   const change: Merge = (live, fields) => {
     const next = merge(live, fields)
     checkTerms(call, target, next.metadata, live.metadata)
@@ -175,12 +177,31 @@ function decodeFor({ call, target, options }: Patch, document: PatchDocument, ma
   const { kind } = target
   const { schema } = target
   if (schema === undefined) return make() as KubeObject
-  const { object, offences } = decodePatched(schema, document, make, validationOf(options.fieldValidation))
+  const { object, offences } = decodePatched(
+    {
+      schema,
+      validation: validationOf(options.fieldValidation),
+      isKnown: (gvk) => BUILT_IN.schemaFor(gvk) !== undefined,
+    },
+    document,
+    make,
+  )
   for (const offence of offences) call.warn(offence)
   return { ...object, kind: kind.kind, apiVersion: apiVersionOf(kind) }
 }
 
 type Config = Partial<KubeObject> & { metadata?: KubeObject['metadata'] }
+
+/** What is no configuration is refused once it is known that there is something to apply it to. */
+async function readApply(patch: Patch): Promise<Merge> {
+  try {
+    return applyMerge(patch, await readConfig(patch))
+  } catch (cause) {
+    return () => {
+      throw cause
+    }
+  }
+}
 
 function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
   const { call, target, options, type } = patch
@@ -235,7 +256,8 @@ interface ReadConfig {
 async function readConfig({ call, services, body }: Patch): Promise<ReadConfig> {
   const { value, duplicates } = parseJsonConfig(body) ?? (await readYamlConfig(call, services, body))
   if (isJsonObject(value)) return { config: value as unknown as Config, repeated: duplicates }
-  throw badRequestError('error decoding YAML: the patch is not an object')
+  const why = `json: cannot unmarshal ${goWord(value, false)} into Go value of type map[string]interface {}`
+  throw badRequestError(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`)
 }
 
 function noteRepeated({ call, options }: Patch, repeated: readonly string[]): void {
@@ -270,6 +292,6 @@ async function readYamlConfig(call: Call, services: Services, body: Buffer): Pro
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause
     if (cause.code === 'limit') throw requestEntityTooLargeError(cause.message)
-    throw badRequestError(`error decoding YAML: ${cause.message}`)
+    throw badRequestError(`error decoding YAML: error converting YAML to JSON: ${cause.message}`)
   }
 }

@@ -8,8 +8,9 @@ import type { KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { conflictError, invalidError, notFoundError } from '#meta/status-errors.ts'
+import { index } from '#meta/validation/field-error.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
-import { validateObjectMeta } from '#meta/validation/object-meta.ts'
+import { validateFinalizerName, validateObjectMeta } from '#meta/validation/object-meta.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 
 import type { Answer, Call } from '../call.ts'
@@ -97,6 +98,7 @@ function checkScale(view: View, { metadata, spec }: Scale, live: KubeObject): vo
   const { name = '', uid = '' } = live.metadata
   const errors = [
     ...validateObjectMeta(metadata, { namespaced: true, name: nameIsSubdomain }),
+    ...(metadata.finalizers ?? []).flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one)),
     ...nonNegative('spec.replicas', spec?.replicas),
   ]
   if (errors.length > 0) throw invalidError(SCALE, name, errors)

@@ -117,7 +117,7 @@ export function prepareUpdate(
 }
 
 function keepSystemFields(next: ObjectMeta, old: ObjectMeta): void {
-  for (const name of ['creationTimestamp', 'resourceVersion', 'generation', 'selfLink'] as const) {
+  for (const name of ['creationTimestamp', 'resourceVersion', 'generation'] as const) {
     if (old[name] === undefined) delete next[name]
     else next[name] = old[name] as never
   }
@@ -132,8 +132,9 @@ function keepAllButStatus(next: KubeObject, old: KubeObject): void {
   for (const name of new Set([...Object.keys(next), ...Object.keys(old)])) {
     if (name !== 'status' && name !== 'metadata') copyField(next, old, name)
   }
-  const { managedFields } = next.metadata
-  next.metadata = { ...old.metadata }
+  const { managedFields, uid } = next.metadata
+  // Another one than the stored is refused later.
+  next.metadata = { ...old.metadata, ...(uid !== undefined && { uid }) }
   if (managedFields === undefined) delete next.metadata.managedFields
   else next.metadata.managedFields = managedFields
 }

@@ -141,7 +141,11 @@ function planField(field: FieldSchema, index: number, frame: FieldFrame): FieldP
     always,
     zero,
     decode: keep
-      ? (state, value) => (value === null ? whenNull() : step.decode(state, value))
+      ? (state, value) => {
+          const result = value === null ? whenNull() : step.decode(state, value)
+          // Stored, an empty list or map is none: upstream's storage cannot tell them apart.
+          return state.settles && !pointer && step.isEmpty(result) ? zero() : result
+        }
       : (state, value) => {
           const result = value === null ? undefined : step.decode(state, value)
           if (result === undefined || !step.isEmpty(result)) return result

@@ -239,8 +239,12 @@ function lookUp(gvk: GroupVersionKind, options: DecodeOptions, describe: () => s
     throw new CodecError('no-version', `Object 'apiVersion' is missing in '${describe()}'`, { gvk })
   const schema = options.schemaFor(gvk)
   if (schema !== undefined) return schema
+  throw new CodecError('unknown-kind', unknownKindText(gvk), { gvk })
+}
+
+export function unknownKindText(gvk: GroupVersionKind): string {
   const where = `for version ${goQuote(apiVersionOf(gvk))} in scheme ${goQuote(SCHEME_NAME)}`
-  throw new CodecError('unknown-kind', `no kind ${goQuote(gvk.kind)} is registered ${where}`, { gvk })
+  return `no kind ${goQuote(gvk.kind)} is registered ${where}`
 }
 
 /** Tells every error what the object claimed to be. */

@@ -6,7 +6,8 @@ import { stringifyJson } from '#lib/json.ts'
 
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
-import { clearsManagedFields } from '../codec/object.ts'
+import { clearsManagedFields, unknownKindText } from '../codec/object.ts'
+import { type GroupVersionKind, parseApiVersion } from '../kind.ts'
 import type { KubeObject } from '../object.ts'
 import type { StructSchema } from '../schema.ts'
 import { invalidError } from '../status-errors.ts'
@@ -21,17 +22,25 @@ export interface PatchedObject {
   readonly offences: readonly string[]
 }
 
+/** What is made of what comes out of a patch. */
+export interface PatchedRules {
+  readonly schema: StructSchema
+  readonly validation: FieldValidation
+  /** Whether there are objects of that kind. */
+  readonly isKnown: (gvk: GroupVersionKind) => boolean
+}
+
 /**
  * `make` gives the patched object anew each time: decoding takes it apart. Throws StatusError, 422 for what does not
  * fit the schema or, under Strict, offends.
  */
 export function decodePatched(
-  schema: StructSchema,
+  { schema, validation, isKnown }: PatchedRules,
   document: PatchDocument,
   make: () => unknown,
-  validation: FieldValidation,
 ): PatchedObject {
   const patched = make()
+  checkKind(isKnown, document, patched, make)
   const clears = clearsManagedFields(patched)
   const { value, offences } = decodeOnce(schema, patched, validation) ?? look(schema, document, make, validation)
   const object = value as KubeObject
@@ -41,6 +50,20 @@ export function decodePatched(
     throw invalidPatch(shownIn(document, make()), `strict decoding error: ${all.join(', ')}`)
   }
   return { object, offences: all }
+}
+
+/** A patch may make another kind of the object, which is ignored as long as there is such a kind. */
+function checkKind(
+  isKnown: PatchedRules['isKnown'],
+  document: PatchDocument,
+  patched: unknown,
+  make: () => unknown,
+): void {
+  if (document.type === 'application/strategic-merge-patch+json' || !isMap(patched)) return
+  const { apiVersion, kind } = patched
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string' || apiVersion.split('/').length > 2) return
+  const gvk = { ...parseApiVersion(apiVersion), kind }
+  if (!isKnown(gvk)) throw invalidPatch(shownIn(document, make()), unknownKindText(gvk))
 }
 
 interface Decoded {

@@ -30,7 +30,7 @@ import { staticNameWarnings, validateStaticName } from './static-name.ts'
 export const validatingAdmissionPolicy: Resource<ValidatingAdmissionPolicy> = defineResource<ValidatingAdmissionPolicy>(
   {
     kind: ValidatingAdmissionPolicies,
-    metadataRules: { update: ['whole'], plainFinalizers: true },
+    metadataRules: { update: ['whole'], plainFinalizers: true, part: [] },
     generation: 'spec',
     applyDefaults({ spec }) {
       spec.failurePolicy ??= 'Fail'

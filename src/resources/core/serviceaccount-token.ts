@@ -9,9 +9,10 @@ import type { Call } from '#apiserver/call.ts'
 import type { Handler } from '#apiserver/dispatch.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
 import { answerWithValue } from '#apiserver/handlers/answers.ts'
-import { decodeBody, settleNamespace } from '#apiserver/handlers/body.ts'
+import { decodeBody, managerOf, settleNamespace } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf } from '#apiserver/handlers/view.ts'
+import { trackAnswered } from '#apiserver/registry/field-tracking.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
 import { serviceAccountUser } from '#apiserver/service-account-name.ts'
 import type { TokenSigner } from '#lib/jwt/token.ts'
@@ -50,16 +51,17 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
     const query = decodeQuery(createOptionsQuery, call.query)
     const errors = validateCreateOptions(query)
     if (errors.length > 0) throw invalidOptionsError('CreateOptions', errors)
-    const request = (await decodeBody(call, view, KIND, query.fieldValidation)) as TokenRequest
-    settleNamespace(request, call, true)
-    request.spec.expirationSeconds ??= DEFAULT_SECONDS
+    const sent = (await decodeBody(call, view, KIND, query.fieldValidation)) as TokenRequest
+    settleNamespace(sent, call, true)
+    sent.spec.expirationSeconds ??= DEFAULT_SECONDS
+    const asking = { manager: managerOf(call, query), subresource: 'token' }
+    const request = trackAnswered(KIND, view.services, asking, sent) as TokenRequest
     // Whoever may not ask is not told what there is.
     const validate = await admitBody(call, view, KIND, request)
     matchName(request, call)
     const account = (await readEntry(call, view)).object as ServiceAccount
-    settle(request, account, options)
     const nowMs = view.services.clock.now()
-    request.metadata.creationTimestamp = timeOf(nowMs)
+    settle(request, account, options, nowMs)
     const problems = validateTokenRequest(request)
     if (problems.length > 0) throw invalidError(KIND, '', problems)
     await validate()
@@ -86,6 +88,7 @@ function settle(
   request: TokenRequest,
   { metadata }: ServiceAccount,
   { apiAudiences }: ServiceAccountTokenOptions,
+  nowMs: number,
 ): void {
   const { uid = '' } = request.metadata
   if (uid !== '' && uid !== metadata.uid) {
@@ -93,7 +96,9 @@ function settle(
     throw conflictError({ group: KIND.group, resource: KIND.kind }, metadata.name ?? '', why)
   }
   const { name, namespace, uid: own } = metadata
-  Object.assign(request.metadata, { name, namespace, uid: own })
+  const settled = { name, namespace, uid: own, creationTimestamp: timeOf(nowMs) }
+  // Twice: for the order of the members, and for their values.
+  request.metadata = { ...settled, ...request.metadata, ...settled } as KubeObject['metadata']
   if ((request.spec.audiences ?? []).length === 0) request.spec.audiences = [...apiAudiences]
 }
 

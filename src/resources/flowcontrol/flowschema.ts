@@ -25,7 +25,7 @@ import {
 import { dns1123Subdomain, nameIsLabel } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'
 
-import { validateStatusConditions } from './conditions.ts'
+import { keepUid, validateStatusConditions } from './conditions.ts'
 
 const DEFAULT_PRECEDENCE = 1000
 const MAX_PRECEDENCE = 10_000
@@ -38,7 +38,7 @@ export const flowSchema: Resource<FlowSchema> = defineResource<FlowSchema>({
     spec.matchingPrecedence ||= DEFAULT_PRECEDENCE
   },
   validate: validateFlowSchema,
-  status: { validateUpdate: ({ status }) => validateStatusConditions(status) },
+  status: { prepareUpdate: keepUid, validateUpdate: ({ status }) => validateStatusConditions(status) },
   columns: [
     nameColumn,
     { name: 'PriorityLevel', value: ({ spec }) => spec.priorityLevelConfiguration.name },

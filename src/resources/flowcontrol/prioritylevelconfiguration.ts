@@ -15,7 +15,7 @@ import { semanticEqual } from '#meta/object.ts'
 import type { TableCell } from '#meta/table.ts'
 import { asJson, child, type FieldError, forbidden, invalid, notInSet, required } from '#meta/validation/field-error.ts'
 
-import { validateStatusConditions } from './conditions.ts'
+import { keepUid, validateStatusConditions } from './conditions.ts'
 
 const EXEMPT = 'exempt'
 /** Of v1beta3, where it told a zero from nothing. */
@@ -42,7 +42,7 @@ export const priorityLevelConfiguration: Resource<PriorityLevelConfiguration> =
       for (const name of ['handSize', 'queues', 'queueLengthLimit'] as const) queuing[name] ||= defaultQueuing[name]
     },
     validate: validateLevel,
-    status: { validateUpdate: ({ status }) => validateStatusConditions(status) },
+    status: { prepareUpdate: keepUid, validateUpdate: ({ status }) => validateStatusConditions(status) },
     columns: [
       nameColumn,
       { name: 'Type', value: ({ spec }) => spec.type },

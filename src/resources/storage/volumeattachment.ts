@@ -33,7 +33,7 @@ const errorFields = ['attachError', 'detachError'] as const
 
 export const volumeAttachment: Resource<VolumeAttachment> = defineResource<VolumeAttachment>({
   kind: VolumeAttachments,
-  metadataRules: { update: ['whole'] },
+  metadataRules: { update: ['whole'], part: [] },
   validate: validateAttachment,
   validateUpdate: validateAttachmentUpdate,
   status: {
