@@ -107,7 +107,8 @@ export class Representation {
   encode(object: KubeObject, { mediaType }: Negotiated, pretty: boolean): string | Buffer {
     switch (mediaType) {
       case 'application/json':
-        return latin1(`${encodeJson(object, { pretty })}\n`)
+        // Upstream ends JSON with a newline, unless it is indented.
+        return latin1(pretty ? encodeJson(object, { pretty }) : `${encodeJson(object)}\n`)
       case 'application/yaml':
         return latin1(stringifyYaml(object))
       case 'application/vnd.kubernetes.protobuf': {
@@ -137,7 +138,8 @@ export class Representation {
       return encode(version === undefined ? withoutTypeMeta(shape) : shape)
     })
     const { group, version: listVersion, kind } = this.#listKind(version)
-    const empty = encode({ kind, apiVersion: apiVersionOf({ group, version: listVersion }), metadata, items: [] })
+    const none = entries.length === 0 ? noItems(version) : []
+    const empty = encode({ kind, apiVersion: apiVersionOf({ group, version: listVersion }), metadata, items: none })
     const isYaml = negotiated.mediaType === 'application/yaml'
     const body = isYaml ? withYamlItems(empty, items) : withJsonItems(empty, items)
     return { status: 200, contentType: contentTypeOf(negotiated), body }
@@ -165,10 +167,11 @@ export class Representation {
       name,
       separatorBytes: 1,
       encode: (entries) => Buffer.from(entries.map(text).join(''), 'latin1'),
-      frame: (metadata) => ({
-        head: Buffer.from(`${prefix}"metadata":${encodeJson(metadata)},"items":[`),
-        tail: JSON_TAIL,
-      }),
+      frame(metadata, itemBytes) {
+        const isNothing = itemBytes === 0 && noItems(version) === null
+        const head = `${prefix}"metadata":${encodeJson(metadata)},"items":${isNothing ? 'null' : '['}`
+        return { head: Buffer.from(head), tail: isNothing ? NOTHING_TAIL : JSON_TAIL }
+      },
     }
   }
 
@@ -239,6 +242,12 @@ export class Representation {
 }
 
 const JSON_TAIL = Buffer.from(']}\n')
+const NOTHING_TAIL = Buffer.from('}\n')
+
+/** Upstream makes lists of metadata from what they hold: when that is nothing, they have no items at all. */
+function noItems(partialVersion: string | undefined): [] | null {
+  return partialVersion === undefined ? [] : null
+}
 
 function partialVersionOf({ as }: Negotiated): string | undefined {
   return as?.kind === 'PartialObjectMetadataList' ? as.version : undefined
@@ -254,15 +263,15 @@ export function gvkOf({ apiVersion = '', kind = '' }: KubeObject): GroupVersionK
   return { group: slash < 0 ? '' : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind }
 }
 
-/** An indented list with its items, which end with a newline each. Only what separates lines holds newlines. */
+/** An indented list with its items. Only what separates lines holds newlines. */
 function withJsonItems(empty: string, items: readonly string[]): string {
   if (items.length === 0) return empty
   const end = empty.lastIndexOf(']')
-  const indented = items.map((item) => `    ${item.slice(0, -1).replaceAll('\n', '\n    ')}`)
+  const indented = items.map((item) => `    ${item.replaceAll('\n', '\n    ')}`)
   return `${empty.slice(0, end)}\n${indented.join(',\n')}\n  ${empty.slice(end)}`
 }
 
-/** The same in YAML, where empty lines stay empty. */
+/** The same in YAML, where empty lines stay empty and items end with a newline each. */
 function withYamlItems(empty: string, items: readonly string[]): string {
   if (items.length === 0) return empty
   const indented = items.map((item) => `- ${item.slice(0, -1).replaceAll(/\n(?=[^\n])/g, '\n  ')}\n`)

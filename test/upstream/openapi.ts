@@ -7,6 +7,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { realClock, sleep } from '#lib/clock.ts'
+
 import { ask, type Server, startOurs } from './ours.ts'
 import { startReference } from './reference.ts'
 
@@ -22,10 +24,18 @@ interface Document {
   readonly accept?: string
 }
 
+/** What is not there yet is asked for again: upstream's documents are made after it says that it is ready. */
 async function get(server: Server, document: Document): Promise<Json> {
-  const { status, body } = await ask(server, document)
-  return status === 200 ? body : { status, body }
+  for (let turn = 1; ; turn++) {
+    const { status, body } = await ask(server, document)
+    if (status === 200) return body
+    if (turn === MAX_TURNS) return { status, body }
+    await sleep(realClock, TURN_MS)
+  }
 }
+
+const MAX_TURNS = 20
+const TURN_MS = 500
 
 /** Everything upstream has to say; what ours has beyond that shows in the indices. */
 async function documentsOf(server: Server): Promise<Document[]> {
@@ -65,6 +75,17 @@ function differences(theirs: Json, ours: Json, at = ''): string[] {
   return [`    ${at}: ${short(theirs)} / ${short(ours)}`]
 }
 
+/** Upstream names parameters that come often and refers to them; we write them out. */
+function withParameters(document: Json): Json {
+  if (!isMap(document) || !isMap(document['parameters'])) return document
+  const { parameters, ...rest } = document
+  return JSON.parse(JSON.stringify(rest), (_key, value: Json) => {
+    const reference = isMap(value) ? value['$ref'] : undefined
+    if (typeof reference !== 'string' || !reference.startsWith('#/parameters/')) return value
+    return parameters[reference.slice('#/parameters/'.length)]
+  })
+}
+
 function isMap(value: Json): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -83,7 +104,7 @@ async function compare(theirs: Server, ours: Server): Promise<number> {
   let differing = 0
   for (const document of documents) {
     const [left, right] = await Promise.all([get(theirs, document), get(ours, document)])
-    const lines = differences(left, right)
+    const lines = differences(withParameters(left), withParameters(right))
     if (lines.length === 0) continue
     differing++
     process.stdout.write(`${document.path}${document.accept === undefined ? '' : ' (aggregated)'}: ${lines.length}\n`)

@@ -60,7 +60,8 @@ export function ask(
     answer.on('error', reject)
     answer.on('end', () => {
       const text = Buffer.concat(chunks).toString()
-      const isJson = answer.headers['content-type']?.startsWith('application/json') === true
+      // Upstream does not say so of all its documents.
+      const isJson = text.startsWith('{')
       resolve({ status: answer.statusCode ?? 0, body: isJson ? (JSON.parse(text) as unknown) : text })
     })
   })

@@ -61,8 +61,7 @@ export function lifeOf(subject: Subject, turn: string): Step[] {
 
 const NONE = 'labelSelector=nobody%3Dhere'
 const WRONG = 'labelSelector=%21%21'
-/** The objects there are and then a bookmark: it is known when to stop reading. */
-const WATCH = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+const WATCH = 'watch=1&resourceVersion=0'
 const WATCHING = { verb: 'watch', method: 'GET', endpoint: 'watch' } as const
 
 /** A step for those kinds that have the verb, with what can be told from the rest left out. */
