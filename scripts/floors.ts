@@ -73,7 +73,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   'apiserver/authenticators': ['authenticator'],
   'apiserver/authorizers': ['authorizer', 'follow'],
   resources: ['created-at', 'expressions', 'reviews', 'webhook-client', 'workload'],
-  admission: ['chain', 'plugin'],
+  admission: ['chain', 'metrics', 'plugin'],
 }
 
 interface Import {

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { createVirtualClock, sleep } from '#lib/clock.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
+
+import { createChain } from './chain.ts'
 import { createDefaultTolerationSeconds } from './default-toleration-seconds.ts'
 import { sampleWrite } from './kit/sample-write.ts'
 import { createNodeDeclaredFeatureValidator } from './node-declared-feature-validator.ts'
+import { defineAdmission } from './plugin.ts'
 import { createPodTopologyLabels } from './pod-topology-labels.ts'
 import { createPriority } from './priority.ts'
 import { runtimeClass } from './runtime-class.ts'
@@ -24,5 +29,39 @@ describe('plugins with nothing to say', () => {
     assert.equal(runtimeClass.validate!(created), undefined)
     assert.equal(createPodTopologyLabels({ isEnabled }).mutate!(created), undefined)
     assert.equal(createDefaultTolerationSeconds().mutate!(created), undefined)
+  })
+})
+
+describe('the chain', () => {
+  it('tells how long plugins took that had something to say, and who refused', async () => {
+    const metrics = createServerMeters()
+    const clock = createVirtualClock()
+    const slow = defineAdmission({ name: 'Slow', on: ['CREATE'], validate: () => sleep(clock, 30) })
+    const stern = defineAdmission({
+      name: 'Stern',
+      on: ['CREATE'],
+      validate: () => {
+        throw new Error('no')
+      },
+    })
+    const elsewhere = defineAdmission({ name: 'Elsewhere', on: ['DELETE'], validate: () => undefined })
+    const chain = createChain({ mutating: [], validating: [elsewhere, slow, stern], metrics, clock })
+    const { attributes } = sampleWrite({ resource: 'pods', object: pod() })
+    await chain.mutate(attributes)
+    const refused = assert.rejects(chain.validate(attributes), /no/)
+    await clock.advance(30)
+    await refused
+    const text = metrics.registry.render()
+    const counts = [...text.matchAll(/^apiserver_admission_(\w+)_admission_duration_seconds_count\{(.*)\} 1$/gm)]
+    assert.deepEqual(
+      counts.map(([, what, labels]) => `${what} ${labels}`),
+      [
+        'controller name="Slow",operation="CREATE",rejected="false",type="validate"',
+        'controller name="Stern",operation="CREATE",rejected="true",type="validate"',
+        'step operation="CREATE",rejected="false",type="admit"',
+        'step operation="CREATE",rejected="true",type="validate"',
+      ],
+    )
+    assert.match(text, /controller_admission_duration_seconds_sum\{name="Slow".*\} 0\.03$/m)
   })
 })

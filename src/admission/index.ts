@@ -7,6 +7,7 @@ import type { Admission } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
 import { compareText, goQuote } from '#lib/go-text.ts'
 import type { Random } from '#lib/random.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { alwaysDeny } from './always-deny.ts'
 import { alwaysPullImages } from './always-pull-images.ts'
@@ -67,6 +68,7 @@ export interface AdmissionOptions extends AdmissionFlags, PluginSettings {
   /** Stores what is used of quotas. */
   readonly quotas: QuotaWriter
   readonly tolerationSeconds?: DefaultTolerationSecondsOptions
+  readonly metrics?: ServerMeters | undefined
   /** Plugins made elsewhere, which are asked in the place that upstream has for their name: policies and webhooks. */
   readonly more?: readonly AdmissionPlugin[]
 }
@@ -82,6 +84,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
   return createChain({
     mutating: plugins.filter((plugin) => 'mutate' in plugin),
     validating: plugins.filter((plugin) => 'validate' in plugin),
+    metrics: options.metrics,
+    clock: options.clock,
   })
 }
 
@@ -110,7 +114,7 @@ export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', sou
   ['TaintNodesByCondition', 'on', () => taintNodesByCondition],
   ['AlwaysPullImages', 'off', () => alwaysPullImages],
   ['ImagePolicyWebhook', 'off', 'missing'],
-  ['PodSecurity', 'on', ({ podSecurity, clock }) => createPodSecurity({ ...podSecurity, clock })],
+  ['PodSecurity', 'on', ({ podSecurity, clock, metrics }) => createPodSecurity({ ...podSecurity, clock, metrics })],
   ['PodNodeSelector', 'off', 'missing'],
   ['Priority', 'on', createPriority],
   ['DefaultTolerationSeconds', 'on', ({ tolerationSeconds }) => createDefaultTolerationSeconds(tolerationSeconds)],

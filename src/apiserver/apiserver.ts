@@ -10,22 +10,26 @@ import { createLoopbackClient, LoopbackExchange } from '#lib/http/loopback.ts'
 import type { HttpLimits } from '#lib/http/server-context.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
-import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
-import type { ServerMeters } from '#model/metrics/families.ts'
+import { readProcess } from '#lib/metrics-process.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import type { Answer, Call } from './call.ts'
+import { createDebugPages, type DebugOptions } from './diagnostics/debug-pages.ts'
+import { healthChecks } from './diagnostics/health-checks.ts'
+import { createHealth, type HealthCheck } from './diagnostics/health.ts'
+import { createMetricsPages } from './diagnostics/metrics-pages.ts'
+import { createPathIndex, listPaths } from './diagnostics/path-index.ts'
+import { createZPages } from './diagnostics/zpages.ts'
 import { createDiscovery } from './discovery.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
 import type { Authenticate } from './filters.ts'
 import { type FlowClasses, followFlowClasses } from './flow-classes.ts'
-import { createHealth, type HealthCheck } from './health.ts'
 import { createInflight, type Inflight } from './inflight.ts'
 import { createFlowMetrics } from './metrics/flows.ts'
 import { createRequestMetrics } from './metrics/requests.ts'
 import type { OpenApiOptions } from './openapi/document.ts'
 import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
-import { createPathIndex } from './path-index.ts'
 import type { Registry } from './registry/registry.ts'
 import type { User } from './registry/resource.ts'
 import { BUILT_IN } from './registry/shapes.ts'
@@ -39,7 +43,10 @@ export interface ApiServerParts extends Omit<ApiServerOptions, OwnPart> {
   readonly registry: Registry
   readonly connectors: Connectors
   /** What /version shows. */
-  readonly versionInfo: { readonly gitVersion: string }
+  readonly versionInfo: { readonly gitVersion: string; readonly goVersion?: string }
+  /** What /flagz shows: flags as text, by name. */
+  readonly flags?: ReadonlyMap<string, string>
+  readonly debug?: DebugOptions
   /** What /metrics shows; everything that is done is counted in it. */
   readonly metrics: ServerMeters
   readonly httpLimits?: Partial<HttpLimits>
@@ -77,6 +84,7 @@ export interface ApiServer {
 export function createServer(parts: ApiServerParts): ApiServer {
   const { registry, httpLimits } = parts
   const { clock } = registry.services
+  const handshakeErrors = parts.metrics.family('apiserver_tls_handshake_errors_total').labels()
   let http: HttpServer | undefined
   const readiness = { stopping: false }
   const draining = new AbortController()
@@ -96,6 +104,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
         clock,
         upgrades: ['websocket', 'spdy/3.1'],
         onError: (error) => parts.onError?.(error, NO_REQUEST),
+        onHandshakeError: () => handshakeErrors.inc(),
         ...(tls === undefined ? {} : { tls }),
         ...(httpLimits === undefined ? {} : { limits: httpLimits }),
       })
@@ -115,7 +124,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
 }
 
 interface ServeParts {
-  readonly checks: () => readonly HealthCheck[]
+  readonly checks: readonly HealthCheck[]
   readonly draining: AbortSignal
   readonly flows: FlowClasses
 }
@@ -151,7 +160,7 @@ function knowingOurselves(authenticate: Authenticate): Authenticate {
 }
 
 /** Everything that is no resource. */
-function createRoutes(parts: ApiServerParts, encoder: Representation, checks: () => readonly HealthCheck[]): Route {
+function createRoutes(parts: ApiServerParts, encoder: Representation, checks: readonly HealthCheck[]): Route {
   const { registry, serverAddress } = parts
   const { clock } = registry.services
   const served = (): readonly ServedGroup[] => registry.groups()
@@ -165,46 +174,50 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: ()
   const described: OpenApiOptions = {
     groups: served,
     schemaFor: (gvk) => registry.schemaFor(gvk),
-    version: parts.versionInfo.gitVersion.replace(/^v(\d+\.\d+).*$/, '$1'),
+    version: minorOf(parts.versionInfo.gitVersion),
     deleteAnswersObject: ({ group, version, plural }) =>
       registry.find({ group, version, resource: plural })?.resource.deleteAnswersObject === true,
   }
   const openApi = createOpenApiV3(described, () => clock.now())
   const openApiV2 = createOpenApiV2(described)
-  const health = createHealth(checks)
-  const index = createPathIndex(served, checks)
+  const diagnostics = createDiagnostics(parts, served, checks)
   return (call) =>
-    health(call) ??
-    index(call) ??
+    diagnostics(call) ??
     discovery(call) ??
     openApi(call) ??
     openApiV2(call) ??
     versionRoute(parts, call) ??
-    metricsRoute(parts, call) ??
     parts.routes(call)
+}
+
+/** For those who look after the server: health, metrics, what it is and what there is. */
+function createDiagnostics(
+  { registry, versionInfo, flags = new Map(), metrics: meters, debug }: ApiServerParts,
+  served: () => readonly ServedGroup[],
+  checks: readonly HealthCheck[],
+): Route {
+  const { clock, random, isEnabled, backend } = registry.services
+  const slis = createServerMeters()
+  const paths = (): readonly string[] => listPaths(served(), checks, isEnabled)
+  const { gitVersion, goVersion = '' } = versionInfo
+  const version = { gitVersion, goVersion, emulated: minorOf(gitVersion) }
+  const startedAtMs = readProcess(clock).startTimeSeconds() * 1000
+  const health = createHealth(checks, slis)
+  const index = createPathIndex(paths)
+  const metrics = createMetricsPages({ meters, slis, backend })
+  const zpages = createZPages({ clock, random, isEnabled, startedAtMs, version, paths, flags })
+  const debugging = createDebugPages(debug ?? { isProfiled: true })
+  return (call) => health(call) ?? index(call) ?? metrics(call) ?? zpages(call) ?? debugging(call)
+}
+
+/** `v1.36.4` as `1.36`. */
+function minorOf(gitVersion: string): string {
+  return gitVersion.replace(/^v(\d+\.\d+).*$/, '$1')
 }
 
 function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | undefined {
   if (call.info.path !== '/version' && call.info.path !== '/version/') return undefined
   return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo, undefined, 2) }
-}
-
-/** DELETE counts anew. */
-function metricsRoute(parts: ApiServerParts, { info, method }: Call): Promise<Answer> | Answer | undefined {
-  if (info.path !== '/metrics') return undefined
-  if (method !== 'DELETE') return showMetrics(parts)
-  parts.metrics.registry.reset()
-  return { status: 200, contentType: 'text/plain; charset=utf-8', body: 'metrics reset\n' }
-}
-
-async function showMetrics({ metrics, registry }: ApiServerParts): Promise<Answer> {
-  const size = metrics.family('apiserver_storage_size_bytes').labels('etcd-0')
-  // A store that does not answer has the size it last had.
-  await registry.services.backend.health().then(
-    ({ sizeBytes }) => size.set(sizeBytes),
-    () => undefined,
-  )
-  return { status: 200, contentType: METRICS_CONTENT_TYPE, body: Buffer.from(metrics.registry.render()) }
 }
 
 function metering(
@@ -225,35 +238,4 @@ function metering(
     meterRequest: createRequestMetrics({ meters, clock, inflight, isServed }),
     meterFlow: createFlowMetrics(meters, clock),
   }
-}
-
-function healthChecks(registry: Registry, readiness: { readonly stopping: boolean }): () => readonly HealthCheck[] {
-  const { backend, atRest } = registry.services
-  const plugins = atRest.check
-  const all = ['healthz', 'livez', 'readyz'] as const
-  const storage = async (): Promise<void> => {
-    const { ok, message } = await backend.health()
-    if (!ok) throw new Error(message)
-  }
-  const loaded = (): void => {
-    for (const { store } of registry.served()) {
-      if (!store.collection.isLoaded) throw new Error(`${store.collection.prefix} is being read anew`)
-    }
-  }
-  // Nobody can ask before.
-  const bootstrapped = (): void => undefined
-  const notDraining = (): void => {
-    if (readiness.stopping) throw new Error('process is shutting down')
-  }
-  const checks: readonly HealthCheck[] = [
-    { name: 'ping', on: all, check: () => undefined },
-    { name: 'etcd', on: all, check: storage },
-    { name: 'etcd-readiness', on: ['readyz'], check: storage },
-    { name: 'informer-sync', on: ['readyz'], check: loaded },
-    { name: 'poststarthook/rbac/bootstrap-roles', on: all, check: bootstrapped },
-    { name: 'poststarthook/bootstrap-controller', on: all, check: bootstrapped },
-    ...(plugins === undefined ? [] : [{ name: 'kms-providers', on: ['healthz', 'readyz'], check: plugins } as const]),
-    { name: 'shutdown', on: ['readyz'], check: notDraining },
-  ]
-  return () => checks
 }

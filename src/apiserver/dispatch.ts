@@ -60,9 +60,16 @@ export function createDispatch(registry: Registry, connectors: Connectors): (cal
       call.warn(deprecation.text)
       call.audit?.annotate('k8s.io/deprecated', 'true')
       call.audit?.annotate('k8s.io/removed-release', deprecation.removedRelease)
+      countDeprecated(call, view, deprecation.removedRelease)
     }
     return handlerOf(call, view, connectors)(call, view)
   }
+}
+
+function countDeprecated({ info }: Call, { services }: View, removedRelease: string): void {
+  const { group, version, resource, subresource } = info
+  const asked = services.metrics.family('apiserver_requested_deprecated_apis')
+  asked.labels(group, version, resource, subresource, removedRelease).set(1)
 }
 
 /** POST to `bindings` does what POST to `pods/NAME/binding` does; the name is in the body. */

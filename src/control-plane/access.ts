@@ -25,10 +25,11 @@ export interface Authorization {
 
 /** Throws ProgramError for files that cannot be used. */
 export async function openAuthorization(site: Site): Promise<Authorization> {
-  const { isEnabled, plan, settings } = site
+  const { isEnabled, plan, settings, metrics } = site
   const roles = new RbacIndex()
   const graph = new NodeGraph()
-  const parts = { rbac: roles, node: createNodeAuthorizer({ graph, rules: nodeRules(isEnabled), isEnabled }) }
+  const node = createNodeAuthorizer({ graph, rules: nodeRules(isEnabled), isEnabled })
+  const parts = { rbac: roles, node, metrics }
   const { authorizers, webhook } = await loadAuthorization(settings, site)
   const authorizer =
     authorizers === undefined
@@ -45,7 +46,7 @@ export async function openAuthorization(site: Site): Promise<Authorization> {
 }
 
 export function openAuthenticator(
-  { clock, log, plan: { apiAudiences } }: Site,
+  { clock, log, metrics, plan: { apiAudiences } }: Site,
   registry: Registry,
   { authentication }: LoadedAuthentication,
 ): Authenticator {
@@ -54,6 +55,6 @@ export function openAuthenticator(
   const markUse = createUseMarker(registry, (error) =>
     log.error(error, 'The use of a token from a secret was not noted'),
   )
-  const parts = authenticatorsFor({ clock, objects, apiAudiences, markUse, ...authentication })
+  const parts = authenticatorsFor({ clock, objects, apiAudiences, markUse, metrics, ...authentication })
   return createAuthenticator({ ...parts, onRefusal })
 }

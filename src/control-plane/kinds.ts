@@ -32,7 +32,7 @@ import type { Site } from './site.ts'
 
 /** Throws ProgramError for files that cannot be used. The registry is the one whose writes will be let in. */
 export async function openAdmission(
-  { settings, clock, random, isEnabled, readFile }: Site,
+  { settings, clock, random, isEnabled, readFile, metrics }: Site,
   { authorizer }: Authorization,
 ): Promise<(registry: Registry) => Admission> {
   const chosen = { enable: settings['enable-admission-plugins'], disable: settings['disable-admission-plugins'] }
@@ -43,6 +43,7 @@ export async function openAdmission(
       clock,
       random,
       isEnabled,
+      metrics,
       authorize: (user, question) => authorizer.authorize(user, question),
       quotas: createRegistryQuotaWriter(registry),
       tolerationSeconds: {
@@ -60,7 +61,7 @@ export interface Access extends Authorization {
 
 /** Adds every kind that is asked for to the registry. */
 export async function addKinds(
-  { settings, plan, clock, isEnabled }: Site,
+  { settings, plan, clock, isEnabled, metrics }: Site,
   registry: Registry,
   { authorizer, authenticator, roles }: Access,
   services: ServiceParts,
@@ -70,6 +71,7 @@ export async function addKinds(
     services: services.allocator,
     escalation: createEscalationChecks({ authorizer, index: roles }),
     authorizer,
+    metrics,
     eventTtlMs: settings['event-ttl'],
   })
   for (const resource of storedResources(resources, isServed)) await registry.add(resource, isServed)

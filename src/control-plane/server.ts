@@ -8,6 +8,7 @@ import { asAuthorize } from '#apiserver/authorizers/authorizer.ts'
 import { createCors } from '#apiserver/cors.ts'
 import { createImpersonation } from '#apiserver/impersonation.ts'
 import { createInflight } from '#apiserver/inflight.ts'
+import { meterBackend, type ResourceAt } from '#apiserver/metrics/backend.ts'
 import { registerObjects } from '#apiserver/metrics/objects.ts'
 import { createOpenIdRoutes } from '#apiserver/openid.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
@@ -22,6 +23,7 @@ import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
+import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { type Access, addKinds, openAdmission, openConnectors } from './kinds.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
@@ -67,7 +69,9 @@ export async function assembleServer(
 /** With nothing in it yet. */
 async function openRegistry(site: Site, store: Backend, authorization: Authorization): Promise<Registry> {
   const { settings, clock, random, isEnabled, closing, metrics } = site
-  const { backend, atRest } = await openEncryption(site, store)
+  const { backend: resting, atRest } = await openEncryption(site, store)
+  const resourceAt = (prefix: string): ReturnType<ResourceAt> => registry.resourceAt(prefix)
+  const backend = meterBackend(resting, metrics, { clock, resourceAt })
   const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
   const registry = new Registry({
     backend,
@@ -76,6 +80,7 @@ async function openRegistry(site: Site, store: Backend, authorization: Authoriza
     random,
     isEnabled,
     allowPrivileged: settings['allow-privileged'],
+    metrics,
     atRest,
     storesProtobuf: site.plan.storesProtobuf,
     admission: await openAdmission(site, authorization),
@@ -93,7 +98,7 @@ async function openParts(
   { authorizer, authenticator }: Access,
   { identities, port }: { readonly identities: LoadedAuthentication; readonly port: number },
 ): Promise<ApiServerParts> {
-  const { settings, plan, log, metrics, isEnabled } = site
+  const { settings, plan, log, metrics, isEnabled, setVerbosity } = site
   const { maxStreams } = plan.serving
   const audit = await openAudit(site)
   const address = advertisedAddress(settings)
@@ -108,11 +113,20 @@ async function openParts(
     ...(audit !== undefined && { audit }),
     metrics,
     versionInfo: versionInfo(site.version),
+    flags: printedFlags(settings),
+    debug: { isProfiled: settings.profiling, ...(setVerbosity !== undefined && { setVerbosity }) },
     routes: openIdRoutes(site, identities, `${bracketed(settings['external-hostname'] || address)}:${port}`),
     serverAddress: `${bracketed(address)}:${port}`,
     ...(maxStreams !== undefined && { httpLimits: { maxConcurrentStreams: maxStreams } }),
     onError: (error, info) => log.error(error, 'Request failed', { verb: info.verb, path: info.path }),
   }
+}
+
+/** Every flag with its value, as text. */
+function printedFlags(settings: Settings): ReadonlyMap<string, string> {
+  const values = settings as unknown as Readonly<Record<string, unknown>>
+  const all = Object.values(APISERVER_FLAGS).flatMap((group) => Object.entries(group))
+  return new Map(all.map(([name, { kind, initial }]) => [name, kind.print(values[name] ?? initial)] as const))
 }
 
 function createFilters({ settings, plan }: Site): Partial<ApiServerParts> {

@@ -17,6 +17,8 @@ import { createServerMetrics, loadMetricSettings, type ServerMetrics } from './m
 /** What a server may touch besides its store and its port. */
 export interface Surroundings extends Pick<ProgramContext, 'clock' | 'random' | 'cwd' | 'stdout' | 'readFile'> {
   readonly log: Logger
+  /** Changes how much the log says; absent: it stays what it is. */
+  readonly setVerbosity?: (level: number) => void
   /** Which settings somebody chose: some may not be chosen together. Default: none. */
   readonly changed?: ReadonlySet<string>
   /** What the server calls itself, when not what it is. */

@@ -98,6 +98,8 @@ export interface Invocation<G extends FlagGroups> extends ProgramContext {
   readonly log: Logger
   /** The version it was told to call itself by `--version=v…`, if it was. */
   readonly version: string | undefined
+  /** Changes how much the log says from now on. */
+  readonly setVerbosity: (level: number) => void
 }
 
 export interface ProgramDefinition<G extends FlagGroups> {
@@ -221,7 +223,9 @@ async function start<G extends FlagGroups>(
   const { openLog } = await import('./log-flags.ts')
   const log = openLog(merged.values, context)
   try {
-    const invocation = { ...context, flags, changed, operands, config, help, log: log.logger, version: named }
+    const setVerbosity = (level: number): void => void (log.verbosity = level)
+    const told = { log: log.logger, setVerbosity, version: named }
+    const invocation = { ...context, flags, changed, operands, config, help, ...told }
     return await definition.run(invocation, signal)
   } finally {
     await log.flush()

@@ -2,6 +2,7 @@
 import type { Access, Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import type { Resource, User } from '#apiserver/registry/resource.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { mutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
 import { mutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
@@ -20,7 +21,7 @@ import { statefulSet } from './apps/statefulset.ts'
 import { horizontalPodAutoscaler } from './autoscaling/horizontalpodautoscaler/resource.ts'
 import { cronJob } from './batch/cronjob.ts'
 import { job } from './batch/job/resource.ts'
-import { certificateSigningRequest } from './certificates/certificatesigningrequest.ts'
+import { defineCertificateSigningRequest } from './certificates/certificatesigningrequest.ts'
 import { clusterTrustBundle } from './certificates/clustertrustbundle.ts'
 import { definePodCertificateRequest } from './certificates/podcertificaterequest/resource.ts'
 import { lease } from './coordination/lease.ts'
@@ -81,12 +82,12 @@ export interface ResourceParts {
   readonly authorizer?: Authorizer
   /** `--event-ttl`; default: an hour. */
   readonly eventTtlMs?: number
+  readonly metrics?: ServerMeters
 }
 
 /** Kinds that need nothing but themselves. */
 const PLAIN: readonly Resource[] = [
   apiService,
-  certificateSigningRequest,
   clusterTrustBundle,
   configMap,
   controllerRevision,
@@ -147,10 +148,11 @@ const PLAIN: readonly Resource[] = [
 ]
 
 export function createResources(parts: ResourceParts): readonly Resource[] {
-  const { services, escalation, authorizer, eventTtlMs } = parts
+  const { services, escalation, authorizer, eventTtlMs, metrics } = parts
   const ask = authorizer && ((user: User, access: Access) => authorizer.authorize(user, access))
   return [
     ...PLAIN,
+    defineCertificateSigningRequest(metrics),
     createServiceResource(services),
     defineClusterRole(escalation),
     defineClusterRoleBinding(escalation),

@@ -280,10 +280,42 @@ describe('kube-apiserver', () => {
       /^process_resident_memory_bytes \S+$/m,
       /^kubernetes_build_info\{.*git_version="v1\.36/m,
       /^kubernetes_feature_enabled\{name="WatchList",stage="BETA"\} 1$/m,
+      /^apiserver_admission_step_admission_duration_seconds_count\{operation="CREATE",rejected="false",type="validate"\} [1-9]/m,
+      /^apiserver_authorization_decisions_total\{.*\} [1-9]/m,
+      /^apiserver_client_certificate_expiration_seconds_count [1-9]/m,
+      /^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="exempt",priority_level="exempt"\} [1-9]/m,
+      /^apiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} \d/m,
+      /^apiserver_watch_cache_events_dispatched_total\{group="",resource="configmaps"\} [1-9]/m,
+      /^authentication_attempts\{result="success"\} [1-9]/m,
+      /^etcd_request_duration_seconds_count\{group="",operation="create",resource="configmaps"\} [1-9]/m,
     ]) {
       assert.match(text, line)
     }
     assert.equal((await call(nobody, `${server.url}/metrics`)).status, 403)
+  })
+
+  it('counts anew when told to, and shows health checks on a page of their own', async () => {
+    const reset = await call(admin, `${server.url}/metrics`, { method: 'DELETE' })
+    assert.deepEqual([reset.status, reset.text], [200, 'metrics reset\n'])
+    assert.doesNotMatch((await call(admin, `${server.url}/metrics`)).text, /verb="POST"/)
+    assert.match(
+      (await call(admin, `${server.url}/readyz?verbose`)).text,
+      /^\[\+\]poststarthook\/rbac\/bootstrap-roles ok$/m,
+    )
+    const slis = (await call(admin, `${server.url}/metrics/slis`)).text
+    assert.match(slis, /^kubernetes_healthcheck\{name="etcd-readiness",type="readyz"\} 1$/m)
+  })
+
+  it('tells people what it is and what it was started with', async () => {
+    assert.match((await call(admin, `${server.url}/statusz`)).text, /^\nkube-apiserver statusz\n/)
+    const headers = { accept: 'application/json;as=Flagz;v=v1beta1;g=config.k8s.io' }
+    const { flags } = JSON.parse((await call(admin, `${server.url}/flagz`, { headers })).text) as {
+      flags: Record<string, string>
+    }
+    assert.deepEqual([flags['bind-address'], flags['event-ttl']], ['127.0.0.1', '1h0m0s'])
+    assert.equal((await call(nobody, `${server.url}/flagz`)).status, 403)
+    // Started with --profiling=false.
+    assert.equal((await call(admin, `${server.url}/debug/pprof/heap`)).status, 404)
   })
 
   it('shows a new certificate when the files change, without a restart', async () => {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import type { PodSpec } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 
 import { refusal, refusalStatus, run, type SampleWrite, sampleWrite } from '../kit/sample-write.ts'
 import { createPodSecurity } from './pod-security.ts'
@@ -560,5 +561,28 @@ describe('what PodSecurity tells the audit log', () => {
       error,
       'Failed to parse policy: metadata.labels[pod-security.kubernetes.io/audit]: Invalid value: "foo": must be one of privileged, baseline, restricted',
     )
+  })
+})
+
+describe('metrics of pod security', () => {
+  it('count evaluations by mode and decision, and exemptions', async () => {
+    const metrics = createServerMeters()
+    const defaults = { enforce: at('baseline', 30), audit: at('restricted'), warn: PRIVILEGED }
+    const counted = createPodSecurity({ clock, defaults, exemptions: { usernames: ['root'] }, metrics })
+    const world = { namespaces: [{ metadata: { name: 'ns' } }] }
+    const judge = async (object: object, name = 'jane'): Promise<void> => {
+      const { attributes } = sampleWrite({ resource: 'pods', object, world })
+      const written = { ...attributes, user: { ...attributes.user, name } }
+      await Promise.resolve(counted.validate!(written)).catch(() => undefined)
+    }
+    await judge(pod({ spec: { hostPID: true } }), 'root')
+    await judge(pod({ spec: { hostPID: true } }))
+    await judge(pod())
+    assert.deepEqual(metrics.registry.render().match(/^pod_security_\S+ \d+$/gm), [
+      'pod_security_evaluations_total{decision="allow",mode="enforce",policy_level="baseline",policy_version="v1.30",request_operation="create",resource="pod",subresource=""} 1',
+      'pod_security_evaluations_total{decision="deny",mode="audit",policy_level="restricted",policy_version="latest",request_operation="create",resource="pod",subresource=""} 1',
+      'pod_security_evaluations_total{decision="deny",mode="enforce",policy_level="baseline",policy_version="v1.30",request_operation="create",resource="pod",subresource=""} 1',
+      'pod_security_exemptions_total{request_operation="create",resource="pod",subresource=""} 1',
+    ])
   })
 })

@@ -9,8 +9,10 @@ import { goQuote } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
 import { aggregateText, type FieldError } from '#meta/validation/field-error.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { type AdmissionPlugin, defineAdmission } from '../plugin.ts'
+import { createPodSecurityMeter, type PodSecurityMeter } from './metrics.ts'
 import { admitNamespace } from './namespaces.ts'
 import {
   isFullyPrivileged,
@@ -32,6 +34,7 @@ export interface Exemptions {
 
 export interface PodSecurityOptions {
   readonly clock: Clock
+  readonly metrics?: ServerMeters | undefined
   /** What counts in namespaces without labels. Default: everything is let in. */
   readonly defaults?: Policy
   readonly exemptions?: Exemptions
@@ -51,7 +54,8 @@ const WORKLOADS = [
 ]
 
 export function createPodSecurity(options: PodSecurityOptions): AdmissionPlugin {
-  const settings = { clock: options.clock, defaults: options.defaults ?? LENIENT, exemptions: options.exemptions ?? {} }
+  const { clock, metrics = createServerMeters(), defaults = LENIENT, exemptions = {} } = options
+  const settings: Settings = { clock, defaults, exemptions, count: createPodSecurityMeter(metrics) }
   return defineAdmission({
     name: 'PodSecurity',
     on: ['CREATE', 'UPDATE'],
@@ -60,14 +64,21 @@ export function createPodSecurity(options: PodSecurityOptions): AdmissionPlugin 
     validate(attributes) {
       if (attributes.kind.plural === 'namespaces') return admitNamespace(attributes, settings)
       const { namespaces = [], usernames = [] } = settings.exemptions
-      if (namespaces.includes(attributes.namespace)) return note(attributes, 'exempt', 'namespace')
-      if (usernames.includes(attributes.user.name)) return note(attributes, 'exempt', 'user')
+      if (namespaces.includes(attributes.namespace)) return exempt(attributes, settings, 'namespace')
+      if (usernames.includes(attributes.user.name)) return exempt(attributes, settings, 'user')
       return attributes.kind.plural === 'pods' ? admitPod(attributes, settings) : admitWorkload(attributes, settings)
     },
   })
 }
 
-type Settings = Required<PodSecurityOptions>
+interface Settings extends Required<Omit<PodSecurityOptions, 'metrics'>> {
+  readonly count: PodSecurityMeter
+}
+
+function exempt(attributes: Attributes, { count }: Settings, why: string): void {
+  count.exempted(attributes)
+  note(attributes, 'exempt', why)
+}
 
 function admitPod(attributes: Attributes, settings: Settings): void | Promise<void> {
   const pod = attributes.object as Pod
@@ -79,18 +90,22 @@ function admitPod(attributes: Attributes, settings: Settings): void | Promise<vo
 
 async function judgePod(attributes: Attributes, pod: Pod, settings: Settings, isMinor: boolean): Promise<void> {
   const namespace = await namespaceOf(attributes)
-  if (namespace === undefined) throw internalError(new Error(lookupText(attributes)))
+  if (namespace === undefined) {
+    settings.count.failed(attributes, true)
+    throw internalError(new Error(lookupText(attributes)))
+  }
   const { policy, errors } = parsePolicy(namespace.metadata.labels, settings.defaults)
   if (errors.length === 0 && isFullyPrivileged(policy)) {
+    settings.count.evaluated(attributes, { mode: 'enforce', policy: policy.enforce, decision: 'allow' })
     return note(attributes, 'enforce-policy', levelVersionText(PRIVILEGED))
   }
   if (isMinor) return
-  if (isExemptClass(pod, settings)) return note(attributes, 'exempt', 'runtimeClass')
-  noteErrors(attributes, errors)
+  if (isExemptClass(pod, settings)) return exempt(attributes, settings, 'runtimeClass')
+  noteErrors(attributes, errors, settings)
   note(attributes, 'enforce-policy', levelVersionText(policy.enforce))
-  noteViolations(attributes, pod, policy)
-  enforce(attributes, pod, policy)
-  warn(attributes, pod, policy)
+  noteViolations(attributes, pod, policy, settings)
+  enforce(attributes, pod, policy, settings)
+  warn(attributes, pod, policy, settings)
 }
 
 /** For the audit log. */
@@ -98,14 +113,18 @@ function note({ annotate }: Attributes, name: string, value: string): void {
   annotate?.(PREFIX + name, value)
 }
 
-function noteErrors(attributes: Attributes, errors: readonly FieldError[]): void {
-  if (errors.length > 0) note(attributes, 'error', `Failed to parse policy: ${aggregateText(errors)}`)
+function noteErrors(attributes: Attributes, errors: readonly FieldError[], { count }: Settings): void {
+  if (errors.length === 0) return
+  count.failed(attributes, false)
+  note(attributes, 'error', `Failed to parse policy: ${aggregateText(errors)}`)
 }
 
-function noteViolations(attributes: Attributes, pod: PodTemplate, { audit }: Policy): void {
-  if (attributes.annotate === undefined) return
+/** Counted whether there is an audit log to note them in or not. */
+function noteViolations(attributes: Attributes, pod: PodTemplate, { audit }: Policy, { count }: Settings): void {
   const violations = violationsOf(pod, audit)
-  if (violations.length > 0) note(attributes, 'audit-violations', wouldViolate(audit, violations))
+  if (violations.length === 0) return
+  count.evaluated(attributes, { mode: 'audit', policy: audit, decision: 'deny' })
+  note(attributes, 'audit-violations', wouldViolate(audit, violations))
 }
 
 function wouldViolate(standard: LevelVersion, violations: ReturnType<typeof violationsOf>): string {
@@ -120,36 +139,41 @@ async function admitWorkload(attributes: Attributes, settings: Settings): Promis
   const namespace = await namespaceOf(attributes)
   // Only warnings are at stake, for which nothing is held up.
   if (namespace === undefined) {
+    settings.count.failed(attributes, true)
     return note(attributes, 'error', `${lookupText(attributes)}: namespace ${goQuote(attributes.namespace)} not found`)
   }
   const { policy, errors } = parsePolicy(namespace.metadata.labels, settings.defaults)
   if (errors.length === 0 && policy.warn.level === 'privileged' && policy.audit.level === 'privileged') return
   const template = templateOf(attributes.object)
   if (template?.spec === undefined) return
-  if (isExemptClass(template, settings)) return note(attributes, 'exempt', 'runtimeClass')
+  if (isExemptClass(template, settings)) return exempt(attributes, settings, 'runtimeClass')
   const pod = { ...template, metadata: template.metadata ?? {} }
-  noteErrors(attributes, errors)
-  noteViolations(attributes, pod, policy)
-  warn(attributes, pod, policy)
+  noteErrors(attributes, errors, settings)
+  noteViolations(attributes, pod, policy, settings)
+  warn(attributes, pod, policy, settings)
 }
 
 function namespaceOf({ objects, namespace }: Attributes): Promise<Namespace | undefined> {
   return objects.get(Namespaces, '', namespace)
 }
 
-function enforce({ kind, name }: Attributes, pod: PodTemplate, { enforce }: Policy): void {
+function enforce(attributes: Attributes, pod: PodTemplate, { enforce }: Policy, { count }: Settings): void {
+  const { kind, name } = attributes
   const violations = violationsOf(pod, enforce)
+  const decision = violations.length === 0 ? 'allow' : 'deny'
+  count.evaluated(attributes, { mode: 'enforce', policy: enforce, decision })
   if (violations.length === 0) return
   const why = `violates PodSecurity ${goQuote(levelVersionText(enforce))}: ${detailsText(violations)}`
   throw forbiddenError({ group: kind.group, resource: kind.plural }, name, why)
 }
 
-function warn(attributes: Attributes, pod: PodTemplate, policy: Policy): void {
+function warn(attributes: Attributes, pod: PodTemplate, policy: Policy, { count }: Settings): void {
   const { enforce, warn } = policy
   // What is enforced on pods has been passed already.
   if (attributes.kind.plural === 'pods' && sameLevelVersion(enforce, warn)) return
   const violations = violationsOf(pod, warn)
   if (violations.length === 0) return
+  count.evaluated(attributes, { mode: 'warn', policy: warn, decision: 'deny' })
   attributes.warn(wouldViolate(warn, violations))
 }
 

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 
 import type { Certificate } from '#lib/x509/certificate.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { createPeerVerifier, type PeerVerifierOptions } from '../credentials/peer-certificate.ts'
 import type { User } from '../registry/resource.ts'
@@ -14,14 +15,18 @@ const UID_ATTRIBUTE = '1.3.6.1.4.1.57683.2'
 export interface ClientCertOptions extends PeerVerifierOptions {
   /** Whether a certificate may say the user's uid; default: yes. */
   readonly readsUid?: boolean
+  readonly metrics?: ServerMeters | undefined
 }
 
 export function createClientCertAuthenticator(options: ClientCertOptions): RequestAuthenticator {
+  const { clock, metrics = createServerMeters() } = options
   const verify = createPeerVerifier(options)
+  const expiration = metrics.family('apiserver_client_certificate_expiration_seconds').labels()
   const users = new WeakMap<Certificate, User>()
   return ({ peer }) => {
     const certificate = verify(peer)
     if (certificate === undefined || certificate.subject.commonName === '') return undefined
+    expiration.observe((certificate.notAfterMs - clock.now()) / 1000)
     const known = users.get(certificate)
     if (known !== undefined) return known
     const user = userOf(certificate, options.readsUid ?? true)

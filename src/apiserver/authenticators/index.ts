@@ -2,6 +2,7 @@
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { unauthorizedError } from '#meta/status-errors.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { aggregatedText } from '../authorizers/authorizer.ts'
 import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
@@ -28,6 +29,7 @@ export interface AuthenticatorSettings {
   readonly objects: LiveObjects
   /** `--api-audiences`: whom a token must be good for. */
   readonly apiAudiences: readonly string[]
+  readonly metrics?: ServerMeters | undefined
   /** `--requestheader-*`. */
   readonly requestHeader?: Settings<RequestHeaderOptions>
   /** `--client-ca-file`. */
@@ -62,7 +64,7 @@ export interface LiveIssuers {
 /** The authenticators that are set up, in upstream's order. Throws for settings that make no sense. */
 export function authenticatorsFor(settings: AuthenticatorSettings): AuthenticatorParts {
   const { clock, objects, apiAudiences } = settings
-  const given = { clock, objects, apiAudiences }
+  const given = { clock, objects, apiAudiences, metrics: settings.metrics }
   const { requestHeader, clientCert, staticTokens, serviceAccounts, bootstrapTokens, oidc, jwt, webhook } = settings
   const known = <T>(list: readonly (T | undefined)[]): T[] => list.filter((one) => one !== undefined)
   return {

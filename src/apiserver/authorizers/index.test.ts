@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
 import type { StatusError } from '#meta/status.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 
 import type { User } from '../registry/resource.ts'
 import {
@@ -30,6 +31,18 @@ function saying(verdict: Partial<Verdict>, later = false): Authorizer {
 }
 
 describe('authorization modes', () => {
+  it('are counted when their answer is final', async () => {
+    const metrics = createServerMeters()
+    const node = saying({ denied: true }, true)
+    await createAuthorizer(['RBAC', 'Node'], { rbac: saying({}), node, metrics }).authorize(jane, get)
+    await createAuthorizer(['RBAC'], { rbac: saying({ allowed: true }), metrics }).authorize(jane, get)
+    await createAuthorizer(['RBAC'], { rbac: saying({}), metrics }).authorize(root, get)
+    assert.deepEqual(metrics.registry.render().match(/^apiserver_authorization_decisions_total\S+ \d+$/gm), [
+      'apiserver_authorization_decisions_total{decision="allowed",name="rbac",type="RBAC"} 1',
+      'apiserver_authorization_decisions_total{decision="denied",name="node",type="Node"} 1',
+    ])
+  })
+
   it('are asked in order, the first yes or final no counting', async () => {
     const table: [Partial<Verdict>, Partial<Verdict>, boolean, string][] = [
       [{ allowed: true, reason: 'a' }, { denied: true }, true, 'a'],

@@ -1,4 +1,6 @@
 /** The authorizers in the order of `--authorization-mode`, as one. */
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
+
 import type { User } from '../registry/resource.ts'
 import { type Access, aggregatedText, type Authorizer, noOpinion, type RuleLists, type Verdict } from './authorizer.ts'
 import { alwaysAllow, alwaysDeny, privilegedGroup } from './fixed.ts'
@@ -11,6 +13,7 @@ export interface AuthorizerParts {
   readonly rbac?: Authorizer
   readonly node?: Authorizer
   readonly webhook?: WebhookAuthorizerOptions
+  readonly metrics?: ServerMeters | undefined
 }
 
 /** Members of `system:masters` pass before any mode is asked. Throws for a mode that is unknown, repeated or missing its part. */
@@ -19,7 +22,9 @@ export function createAuthorizer(modes: readonly string[], parts: AuthorizerPart
   if (new Set(modes).size < modes.length) {
     throw new Error(`authorization-mode ${JSON.stringify(modes)} has mode specified more than once`)
   }
-  return unionOf([privilegedGroup, ...modes.map((mode) => authorizerOf(mode, parts))])
+  const count = createDecisionCounter(parts.metrics)
+  const named = modes.map((mode) => count(authorizerOf(mode, parts), mode, mode.toLowerCase()))
+  return unionOf([privilegedGroup, ...named])
 }
 
 /** One of the authorizers of `--authorization-config`. */
@@ -39,10 +44,13 @@ export interface AuthorizerChain {
 
 /** Like `createAuthorizer`. What was not among the first authorizers has no objects to go by, and cannot come later. */
 export function createChainAuthorizer(chain: AuthorizerChain, parts: Omit<AuthorizerParts, 'webhook'>): Authorizer {
+  const count = createDecisionCounter(parts.metrics)
   const build = (list: readonly ConfiguredAuthorizer[]): Authorizer =>
     unionOf([
       privilegedGroup,
-      ...list.map(({ type, webhook }) => authorizerOf(type, { ...parts, ...(webhook !== undefined && { webhook }) })),
+      ...list.map(({ type, name, webhook }) =>
+        count(authorizerOf(type, { ...parts, ...(webhook && { webhook: { ...webhook, name } }) }), type, name),
+      ),
     ])
   let current = build(chain.first)
   const startedWith = new Set(chain.first.map(({ type }) => type))
@@ -60,18 +68,38 @@ export function createChainAuthorizer(chain: AuthorizerChain, parts: Omit<Author
   }
 }
 
-function authorizerOf(mode: string, { rbac, node, webhook }: AuthorizerParts): Authorizer {
+function authorizerOf(mode: string, { rbac, node, webhook, metrics }: AuthorizerParts): Authorizer {
   const known: Readonly<Record<AuthorizationMode, Authorizer | undefined>> = {
     AlwaysAllow: alwaysAllow,
     AlwaysDeny: alwaysDeny,
     Node: node,
     RBAC: rbac,
-    Webhook: webhook && createWebhookAuthorizer(webhook),
+    Webhook: webhook && createWebhookAuthorizer({ metrics, ...webhook }),
   }
   if (!Object.hasOwn(known, mode)) throw new Error(`authorization-mode "${mode}" is not a valid mode`)
   const authorizer = known[mode as AuthorizationMode]
   if (authorizer === undefined) throw new Error(`authorization-mode "${mode}" needs settings of its own: give them too`)
   return authorizer
+}
+
+/** Final answers are counted, by who gave them. */
+function createDecisionCounter(
+  meters: ServerMeters = createServerMeters(),
+): (authorizer: Authorizer, type: string, name: string) => Authorizer {
+  const decisions = meters.family('apiserver_authorization_decisions_total')
+  return (authorizer, type, name) => {
+    const counted = (verdict: Verdict): Verdict => {
+      if (isFinal(verdict)) decisions.labels(type, name, verdict.allowed ? 'allowed' : 'denied').inc()
+      return verdict
+    }
+    return {
+      authorize(user, access) {
+        const verdict = authorizer.authorize(user, access)
+        return verdict instanceof Promise ? verdict.then(counted) : counted(verdict)
+      },
+      rulesFor: (user, namespace) => authorizer.rulesFor(user, namespace),
+    }
+  }
 }
 
 /** The first yes or final no counts; otherwise the reasons of all, one a line. */

@@ -5,6 +5,7 @@
 import type { Clock } from '#lib/clock.ts'
 import { type FieldSelector, parseFieldSelector } from '#meta/fields.ts'
 import { parseSelector, type Selector } from '#meta/labels.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import type { SendReview } from '../credentials/review-webhook.ts'
@@ -12,6 +13,9 @@ import type { User } from '../registry/resource.ts'
 import { type Access, type Authorizer, NO_RULES, type Verdict } from './authorizer.ts'
 
 export interface WebhookAuthorizerOptions {
+  /** For metrics. */
+  readonly name?: string
+  readonly metrics?: ServerMeters | undefined
   readonly clock: Clock
   /** Sends a review and gives back the answer's status. */
   readonly send: SendReview
@@ -35,13 +39,16 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
   const { clock, send, version = 'v1' } = options
   const { authorizedTtlMs = AUTHORIZED_TTL_MS, unauthorizedTtlMs = UNAUTHORIZED_TTL_MS } = options
   const answers = new ExpiringCache<Verdict>(clock, MAX_ANSWERS)
+  const meter = createWebhookMeter(options)
   const ask = async (spec: object, key: string): Promise<Verdict> => {
+    const done = meter()
     let verdict: Verdict
     try {
       verdict = verdictOf(
         await send({ apiVersion: `authorization.k8s.io/${version}`, kind: 'SubjectAccessReview', spec }),
       )
     } catch (error) {
+      done('error')
       return {
         allowed: false,
         denied: options.failurePolicy === 'Deny',
@@ -49,6 +56,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
         error: error instanceof Error ? error.message : String(error),
       }
     }
+    done('success')
     if (key.length <= MAX_KEPT_CHARACTERS)
       answers.set(key, verdict, verdict.allowed ? authorizedTtlMs : unauthorizedTtlMs)
     return verdict
@@ -64,6 +72,22 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
       incomplete: true,
       error: 'webhook authorizer does not support user rule resolution',
     }),
+  }
+}
+
+/** Begins one question; told how it went. */
+function createWebhookMeter(options: WebhookAuthorizerOptions): () => (result: 'success' | 'error') => void {
+  const { clock, name = 'webhook', failurePolicy, metrics = createServerMeters() } = options
+  const total = metrics.family('apiserver_authorization_webhook_evaluations_total')
+  const duration = metrics.family('apiserver_authorization_webhook_duration_seconds')
+  const passedOn = metrics.family('apiserver_authorization_webhook_evaluations_fail_open_total')
+  return () => {
+    const startMs = clock.elapsed()
+    return (result) => {
+      total.labels(name, result).inc()
+      duration.labels(name, result).observe((clock.elapsed() - startMs) / 1000)
+      if (result === 'error' && failurePolicy !== 'Deny') passedOn.labels(name, result).inc()
+    }
   }
 }
 

@@ -30,6 +30,7 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)
   refuseOneObject(view, form)
+  countList(view)
   const bytes = bytesOf(view, selection, prefixOf(call, view), start)
   const isGiant = bytes > GIANT_BYTES || isHeavySelection(selection)
   if (bytes <= SMALL_BYTES) return makeList(call, view, form, { selection, start, isGiant })
@@ -42,6 +43,10 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
     leave()
     throw error
   }
+}
+
+function countList({ services, resource: { kind } }: View): void {
+  services.metrics.family('apiserver_cache_list_total').labels(kind.group, kind.plural, '').inc()
 }
 
 /** Up to here a list waits for nobody. */

@@ -31,6 +31,10 @@ export function asBuffer(frame: Frame | SharedFrame): Buffer {
   return Buffer.isBuffer(frame) ? frame : frame.body
 }
 
+export function bytesOf(frame: Frame | SharedFrame): number {
+  return typeof frame === 'string' || Buffer.isBuffer(frame) ? frame.length : frame.body.length
+}
+
 export class WatchFrames {
   readonly #view: View
   readonly #negotiated: Negotiated

@@ -15,6 +15,8 @@ import type { Reader, Seen } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
 import type { Answer, AnswerStream, Call } from '../call.ts'
+import { scopeOf } from '../metrics/labels.ts'
+import { type WatchMeter, watchMeterOf } from '../metrics/watches.ts'
 import type { Entry } from '../registry/entry.ts'
 import { listOptionsOf, prefixOf } from './list.ts'
 import { type Selection, selectionOf } from './selection.ts'
@@ -22,7 +24,7 @@ import { turn } from './slices.ts'
 import { includedObject } from './table.ts'
 import { freshen, parseVersion, reach } from './versions.ts'
 import { accepted, type View } from './view.ts'
-import { asBuffer, WatchFrames } from './watch-frames.ts'
+import { asBuffer, bytesOf, WatchFrames } from './watch-frames.ts'
 import { socketAnswer } from './watch-socket.ts'
 
 /** Without a wish of the client's a watch lasts this long, and up to twice as long by chance: no herd comes back at once. */
@@ -45,9 +47,10 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const frames = new WatchFrames(view, negotiated, include)
   const from = await startOf(call, view, options)
   const { clock, random } = view.services
+  const scope = scopeOf(call.info)
   const bounds = boundsOf({ prefix: prefixOf(call, view) })
   const run = (out: AnswerStream): Promise<void> =>
-    new Watch({ view, options, selection, bounds, frames, from, clock, random }, out).run()
+    new Watch({ view, options, selection, bounds, frames, from, clock, random, scope }, out).run()
   if (call.exchange.upgradeProtocol === 'websocket') {
     return socketAnswer(call.exchange, { clock, run, isText: negotiated.mediaType === 'application/json' })
   }
@@ -84,6 +87,8 @@ interface WatchParts {
   readonly from: Revision | undefined
   readonly clock: Clock
   readonly random: Random
+  /** For metrics. */
+  readonly scope: string
 }
 
 /** One watch while it lasts. */
@@ -93,11 +98,13 @@ class Watch {
   readonly #timers: Timer[] = []
   readonly #ended = Promise.withResolvers<void>()
   #reader: Reader | undefined
+  readonly #count: WatchMeter
   #bookmarked: Revision = 0
 
   constructor(parts: WatchParts, out: AnswerStream) {
     this.#parts = parts
     this.#out = out
+    this.#count = watchMeterOf(parts.view)
   }
 
   async run(): Promise<void> {
@@ -124,11 +131,13 @@ class Watch {
 
   /** Everything there is, as ADDED, then the bookmark that says that was all. Returns the revision it was at. */
   async #sendState(): Promise<Revision> {
-    const { view, options, frames } = this.#parts
+    const { view, options, frames, clock, scope } = this.#parts
+    const startMs = clock.elapsed()
     const revision = view.services.cache.revision
     if (options.sendInitialEvents !== false) await this.#sendEntries()
     if (this.#out.signal.aborted) return revision
     if (options.allowWatchBookmarks === true) this.#out.write(frames.bookmark(revision, true))
+    if (options.sendInitialEvents === true) this.#count.listed(scope, (clock.elapsed() - startMs) / 1000)
     this.#bookmarked = revision
     return revision
   }
@@ -139,6 +148,7 @@ class Watch {
     const portionBytes = this.#out.isMessages === true ? 0 : PORTION_BYTES
     let portion: Buffer[] = []
     let size = 0
+    let initial = 0
     const flush = (): boolean => {
       const [only] = portion
       // A large frame leaves as it is, shared with whoever else is sent it.
@@ -155,25 +165,29 @@ class Watch {
         const frame = asBuffer(frames.initial(entry))
         portion.push(frame)
         size += frame.length
+        this.#count.sent(frame.length, 1)
+        initial++
         if (size < portionBytes || flush()) continue
         await this.#out.drained()
         if (this.#out.signal.aborted) return
       }
     }
     flush()
+    this.#count.initial(initial)
   }
 
   #follow(from: Revision): void {
     const { view, selection, frames } = this.#parts
-    const write = (frame: Parameters<AnswerStream['write']>[0]): boolean => {
+    const write = (frame: Parameters<AnswerStream['write']>[0], events: number): boolean => {
+      this.#count.sent(bytesOf(frame), events)
       const room = this.#out.write(frame)
       if (!room) void this.#resumeLater()
       return room
     }
     const sink = {
-      change: (type: ChangeType, change: Change<Entry>) => write(frames.change(type, change)),
+      change: (type: ChangeType, change: Change<Entry>) => write(frames.change(type, change), 1),
       ...(this.#out.isMessages !== true && {
-        changes: (seen: readonly Seen<Entry>[]) => write(frames.changes(seen)),
+        changes: (seen: readonly Seen<Entry>[]) => write(frames.changes(seen), seen.length),
       }),
       expired: () => this.#expire(`too old resource version: ${from} (${view.store.collection.floor})`),
     }

@@ -10,6 +10,8 @@ import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
+import { createCollectionMeter } from '#storage/watch-cache/collection-meter.ts'
 
 import { Representation } from '../representation.ts'
 import { createRoom } from '../room.ts'
@@ -46,9 +48,11 @@ export interface ServedResource {
 
 export interface RegistryParts extends Omit<
   Services,
-  'admission' | 'objects' | 'writer' | 'memos' | 'answers' | 'yaml'
+  'admission' | 'objects' | 'writer' | 'memos' | 'answers' | 'yaml' | 'metrics'
 > {
   readonly admission: (registry: Registry) => Admission
+  /** Default: counted where nobody looks. */
+  readonly metrics?: ServerMeters
 }
 
 export class Registry implements ObjectReader {
@@ -68,6 +72,7 @@ export class Registry implements ObjectReader {
     const yaml = createYamlReader(services.clock)
     this.#services = {
       ...services,
+      metrics: services.metrics ?? createServerMeters(),
       admission: admission(this),
       objects: this,
       writer: this.writer,
@@ -152,6 +157,14 @@ export class Registry implements ObjectReader {
     return keys.some((key) => key.startsWith(start))
   }
 
+  /** What is stored under a prefix of the store, `/registry/pods/`. */
+  resourceAt(prefix: string): { readonly group: string; readonly resource: string } | undefined {
+    for (const { collection, resource } of this.#stores.values()) {
+      if (collection.prefix === prefix) return { group: resource.kind.group, resource: resource.kind.plural }
+    }
+    return undefined
+  }
+
   served(): Iterable<ServedResource> {
     return this.#served.values()
   }
@@ -202,8 +215,10 @@ export class Registry implements ObjectReader {
     const underway = new WritesUnderway()
     const prefix = `${PREFIX}${resource.storagePrefix}/`
     const entries = this.#entryMaker(resource, prefix)
+    const { group, plural } = resource.kind
     const collection = await this.#services.cache.open<Entry>({
       prefix,
+      meter: createCollectionMeter(this.#services.metrics, { group, resource: plural }),
       describe: (stored, isListed) => underway.pickUp(stored) ?? entries.read(stored, isListed),
       indexOf: (entry, index) =>
         index === 'metadata.name'

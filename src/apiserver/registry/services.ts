@@ -3,6 +3,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import type { YamlReader } from '#lib/yaml-reader.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
@@ -33,6 +34,8 @@ export interface Services {
   readonly atRest: AtRest
   /** Whether kinds that have a form in protobuf rest in it; default: all rest as JSON, which they are made of. */
   readonly storesProtobuf?: boolean
+  /** Where everything that is done is counted. */
+  readonly metrics: ServerMeters
   /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */
   readonly minWatchMs?: number
 }

@@ -16,6 +16,7 @@ import {
   CLOUD_FLAGS,
   EGRESS_FLAGS,
   FEATURE_FLAGS,
+  type FeatureValues,
   GENERIC_FLAGS,
   type GenericValues,
   MISC_FLAGS,
@@ -58,6 +59,7 @@ export interface Settings
     AuthorizationValues,
     EnablementValues,
     AdmissionValues,
+    FeatureValues,
     MetricsValues,
     MiscValues {}
 

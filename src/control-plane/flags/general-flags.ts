@@ -73,11 +73,19 @@ export const GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = {
   'storage-initialization-timeout': idle(duration, 60_000, 'the server listens when its storage is ready'),
 }
 
-export const FEATURE_FLAGS: FlagGroup = {
+export interface FeatureValues {
+  readonly profiling: boolean
+}
+
+export const FEATURE_FLAGS: FlagsOf<FeatureValues> & FlagGroup = {
   'contention-profiling': unsupported(bool, false, 'there are no locks to profile'),
   'debug-socket-path': unsupported(string, '', 'profile with "node --inspect"'),
   'enable-priority-and-fairness': idle(bool, true, 'the two --max-…-inflight flags limit requests either way'),
-  profiling: idle(bool, true, 'profiles are taken with "node --inspect"; nothing is served under /debug/pprof'),
+  profiling: flag(
+    bool,
+    true,
+    'Whether /debug answers: /debug/flags/v sets how much the log says; profiles are taken with "node --inspect"',
+  ),
 }
 
 const quantity: Kind<string> = { ...string, type: 'quantity', hint: 'quantity', plain: ['0'] }

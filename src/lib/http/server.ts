@@ -38,6 +38,8 @@ export interface HttpServerOptions {
   /** Let HTTP/2 clients upgrade too (RFC 8441). */
   readonly extendedConnect?: boolean
   readonly onError?: (error: unknown, exchange: Exchange) => void
+  /** Told of each connection that ended before TLS was agreed upon. */
+  readonly onHandshakeError?: () => void
 }
 
 export interface HttpServer {
@@ -72,7 +74,7 @@ const SLOW_CHECK_MS = 5000
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const state = createState(options)
   const http1 = createHttp1(state)
-  const tls = options.tls === undefined ? undefined : createSecure(state, options.tls, http1)
+  const tls = options.tls === undefined ? undefined : createSecure(state, options.tls, http1, options.onHandshakeError)
   const take = (socket: Socket): void => {
     if (!state.admission.admit(socket)) return
     if (tls === undefined) acceptHttp1(state, http1, socket)
@@ -161,8 +163,8 @@ function track(state: State, socket: Socket): Connection {
   return connection
 }
 
-function createSecure(state: State, material: ServerTls, http1: Http1Server): TlsServer {
-  const tls = createTlsServer(material, state.limits.handshakeTimeoutMs)
+function createSecure(state: State, material: ServerTls, http1: Http1Server, onHandshakeError?: () => void): TlsServer {
+  const tls = createTlsServer(material, state.limits.handshakeTimeoutMs, onHandshakeError)
   const http2 = createHttp2(state)
   tls.server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') acceptHttp2(state, http2, socket)

@@ -55,7 +55,11 @@ export interface TlsServer {
   reload(tls: ServerTls): void
 }
 
-export function createTlsServer(initial: ServerTls, handshakeTimeoutMs: number): TlsServer {
+export function createTlsServer(
+  initial: ServerTls,
+  handshakeTimeoutMs: number,
+  onHandshakeError?: () => void,
+): TlsServer {
   let sni = createSniTable(initial)
   const server = createServer({
     ...contextOptions(initial, initial),
@@ -66,7 +70,10 @@ export function createTlsServer(initial: ServerTls, handshakeTimeoutMs: number):
     handshakeTimeout: handshakeTimeoutMs,
     SNICallback: (name, done) => done(null, findContext(sni, name)),
   })
-  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  server.on('tlsClientError', (_error, socket) => {
+    onHandshakeError?.()
+    socket.destroy()
+  })
   return {
     server,
     reload(tls) {

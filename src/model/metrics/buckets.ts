@@ -11,16 +11,11 @@ export type BucketName =
   | 'answerBytes'
   | 'bodyBytes'
   | 'certificate'
-  | 'comparison'
   | 'decision'
   | 'eventBytes'
   | 'filter'
-  | 'leaseObjects'
-  | 'readWait'
   | 'request'
   | 'sli'
-  | 'token'
-  | 'transformation'
   | 'usual'
   | 'waiting'
   | 'watchList'
@@ -38,16 +33,11 @@ export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
     43_200,
     ...[1, 2, 4, 7, 30, 90, 180, 360].map((days) => days * DAY_SECONDS),
   ],
-  comparison: FILTER.slice(0, 10),
   decision: exponentialBuckets(0.001, 2, 15),
   eventBytes: exponentialBuckets(1024, 2, 8),
   filter: FILTER,
-  leaseObjects: [10, 50, 100, 500, 1000, 2500, 5000],
-  readWait: REQUEST.slice(0, 13),
   request: REQUEST,
   sli: SLI,
-  token: [0.001, ...DEFAULT_BUCKETS],
-  transformation: exponentialBuckets(5e-6, 2, 25),
   usual: DEFAULT_BUCKETS,
   waiting: [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
   watchList: [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60],

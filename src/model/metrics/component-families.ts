@@ -1,35 +1,5 @@
 /** Families about this program and its parts: build, gates, health, addresses of Services, connections to kubelets. */
 export const COMPONENT_FAMILIES = {
-  aggregator_discovery_aggregation_count_total: [
-    'counter',
-    'ALPHA',
-    '',
-    'How often the answer to discovery of all groups was made anew.',
-  ],
-  apiserver_clusterip_repair_ip_errors_total: [
-    'counter',
-    'ALPHA',
-    'type',
-    'Addresses of Services that were not as they should be, by what was wrong.',
-  ],
-  apiserver_clusterip_repair_reconcile_errors_total: [
-    'counter',
-    'ALPHA',
-    '',
-    'Failed attempts to put the addresses of Services in order.',
-  ],
-  apiserver_nodeport_repair_port_errors_total: [
-    'counter',
-    'ALPHA',
-    'type',
-    'Node ports of Services that were not as they should be, by what was wrong.',
-  ],
-  apiserver_nodeport_repair_reconcile_errors_total: [
-    'counter',
-    'ALPHA',
-    '',
-    'Failed attempts to put the node ports of Services in order.',
-  ],
   apiserver_stream_translator_requests_total: [
     'counter',
     'ALPHA',
@@ -56,41 +26,6 @@ export const COMPONENT_FAMILIES = {
   ],
   disabled_metrics_total: ['counter', 'BETA', '', 'Families that were turned off.'],
   hidden_metrics_total: ['counter', 'BETA', '', 'Families that are hidden because they are deprecated.'],
-  kube_apiserver_clusterip_allocator_allocated_ips: ['gauge', 'ALPHA', 'cidr', 'Addresses of a range that are taken.'],
-  kube_apiserver_clusterip_allocator_allocation_duration_seconds: [
-    'histogram',
-    'ALPHA',
-    'cidr',
-    'How long it took to find an address for a Service, in seconds.',
-    { buckets: 'usual' },
-  ],
-  kube_apiserver_clusterip_allocator_allocation_errors_total: [
-    'counter',
-    'ALPHA',
-    'cidr scope',
-    'Addresses that could not be given, by whether the Service named one (static) or not (dynamic).',
-  ],
-  kube_apiserver_clusterip_allocator_allocation_total: [
-    'counter',
-    'ALPHA',
-    'cidr scope',
-    'Addresses given to Services, by whether the Service named one (static) or not (dynamic).',
-  ],
-  kube_apiserver_clusterip_allocator_available_ips: ['gauge', 'ALPHA', 'cidr', 'Addresses of a range that are free.'],
-  kube_apiserver_nodeport_allocator_allocated_ports: ['gauge', 'ALPHA', '', 'Node ports that are taken.'],
-  kube_apiserver_nodeport_allocator_allocation_errors_total: [
-    'counter',
-    'ALPHA',
-    'scope',
-    'Node ports that could not be given, by whether the Service named one (static) or not (dynamic).',
-  ],
-  kube_apiserver_nodeport_allocator_allocation_total: [
-    'counter',
-    'ALPHA',
-    'scope',
-    'Node ports given to Services, by whether the Service named one (static) or not (dynamic).',
-  ],
-  kube_apiserver_nodeport_allocator_available_ports: ['gauge', 'ALPHA', '', 'Node ports that are free.'],
   kube_apiserver_pod_logs_backend_tls_failure_total: [
     'counter',
     'ALPHA',

@@ -64,13 +64,6 @@ export const REQUEST_FAMILIES = {
     'verb group version resource subresource scope component code',
     'Requests that the server ended to protect itself.',
   ],
-  apiserver_request_timestamp_comparison_time: [
-    'histogram',
-    'ALPHA',
-    'code_path',
-    'How long it took to find out whether an update changes more than the times in managed fields.',
-    { buckets: 'comparison' },
-  ],
   apiserver_request_total: [
     'counter',
     'STABLE',

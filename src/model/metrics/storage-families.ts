@@ -1,30 +1,6 @@
 /** Families about where objects are: the store, what is encrypted in it, and the watch cache in front of it. */
 export const STORAGE_FAMILIES = {
-  apiserver_cache_list_fetched_objects_total: [
-    'counter',
-    'ALPHA',
-    'group resource index',
-    'Objects that lists looked at in the watch cache.',
-  ],
-  apiserver_cache_list_returned_objects_total: [
-    'counter',
-    'ALPHA',
-    'group resource',
-    'Objects that lists answered with from the watch cache.',
-  ],
   apiserver_cache_list_total: ['counter', 'ALPHA', 'group resource index', 'Lists answered from the watch cache.'],
-  apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds: [
-    'gauge',
-    'ALPHA',
-    'status apiserver_id_hash',
-    'When the encryption configuration was last read again, in seconds since 1970.',
-  ],
-  apiserver_encryption_config_controller_automatic_reloads_total: [
-    'counter',
-    'ALPHA',
-    'status apiserver_id_hash',
-    'How often the encryption configuration was read again because it had changed.',
-  ],
   apiserver_init_events_total: ['counter', 'ALPHA', 'group resource', 'Objects that watches began with.'],
   apiserver_resource_objects: ['gauge', 'ALPHA', 'group resource', 'Objects stored.'],
   apiserver_resource_size_estimate_bytes: [
@@ -39,59 +15,9 @@ export const STORAGE_FAMILIES = {
     'group resource status',
     'Comparisons of the watch cache with the store, by how they ended.',
   ],
-  apiserver_storage_decode_errors_total: [
-    'counter',
-    'ALPHA',
-    'group resource',
-    'Stored objects that could not be read.',
-  ],
   apiserver_storage_events_received_total: ['counter', 'BETA', 'group resource', 'Changes that the store told of.'],
-  apiserver_storage_list_evaluated_objects_total: [
-    'counter',
-    'ALPHA',
-    'group resource',
-    'Objects that lists tested after reading them from the store.',
-  ],
-  apiserver_storage_list_fetched_objects_total: [
-    'counter',
-    'ALPHA',
-    'group resource',
-    'Objects that lists read from the store.',
-  ],
-  apiserver_storage_list_returned_objects_total: [
-    'counter',
-    'ALPHA',
-    'group resource',
-    'Objects that lists answered with from the store.',
-  ],
-  apiserver_storage_list_total: ['counter', 'ALPHA', 'group resource', 'Lists read from the store.'],
   apiserver_storage_objects: ['gauge', 'STABLE', 'resource', 'Objects stored, by resource.', { since: '1.34.0' }],
   apiserver_storage_size_bytes: ['gauge', 'STABLE', 'storage_cluster_id', 'How much room the store takes, in bytes.'],
-  apiserver_storage_transformation_duration_seconds: [
-    'histogram',
-    'ALPHA',
-    'transformation_type transformer_prefix',
-    'How long it took to encrypt or decrypt what is stored, in seconds.',
-    { buckets: 'transformation' },
-  ],
-  apiserver_storage_transformation_operations_total: [
-    'counter',
-    'ALPHA',
-    'resource transformation_type transformer_prefix status',
-    'How often what is stored was encrypted or decrypted.',
-  ],
-  apiserver_terminated_watchers_total: [
-    'counter',
-    'ALPHA',
-    'group resource',
-    'Watchers that were cut off because they did not keep up.',
-  ],
-  apiserver_watch_cache_consistent_read_total: [
-    'counter',
-    'ALPHA',
-    'group resource success fallback',
-    'Reads for which the watch cache had to be as new as the store.',
-  ],
   apiserver_watch_cache_events_dispatched_total: [
     'counter',
     'ALPHA',
@@ -110,25 +36,11 @@ export const STORAGE_FAMILIES = {
     'group resource',
     'How often the watch cache was filled anew.',
   ],
-  apiserver_watch_cache_read_wait_seconds: [
-    'histogram',
-    'ALPHA',
-    'group resource',
-    'How long reads waited until the watch cache was new enough, in seconds.',
-    { buckets: 'readWait' },
-  ],
   apiserver_watch_cache_resource_version: [
     'gauge',
     'ALPHA',
     'group resource',
     'The revision up to which the watch cache knows everything; its last 15 digits.',
-  ],
-  etcd_lease_object_counts: [
-    'histogram',
-    'ALPHA',
-    '',
-    'Objects that share one lease of the store.',
-    { buckets: 'leaseObjects' },
   ],
   etcd_request_duration_seconds: [
     'histogram',
@@ -139,5 +51,4 @@ export const STORAGE_FAMILIES = {
   ],
   etcd_request_errors_total: ['counter', 'ALPHA', 'operation group resource', 'Requests to the store that failed.'],
   etcd_requests_total: ['counter', 'ALPHA', 'operation group resource', 'Requests to the store.'],
-  watch_cache_capacity: ['gauge', 'ALPHA', 'group resource', 'Changes that the watch cache can remember.'],
 } as const

@@ -9,8 +9,9 @@ import { encodePem } from '#lib/x509/pem.ts'
 import { createRequest } from '#lib/x509/request.ts'
 
 import { changed, judge } from '../rules.fixture.ts'
-import { certificateSigningRequest } from './certificatesigningrequest.ts'
+import { defineCertificateSigningRequest } from './certificatesigningrequest.ts'
 
+const certificateSigningRequest = defineCertificateSigningRequest()
 const { create, update, cells } = judge(certificateSigningRequest)
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

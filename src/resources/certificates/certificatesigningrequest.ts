@@ -9,14 +9,21 @@ import { defineResource, type Resource, type RuleContext, type User } from '#api
 import { humanDuration } from '#meta/duration.ts'
 import { timeOf } from '#meta/time.ts'
 import { nameIsPathSegment } from '#meta/validation/names.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
+import { createIssueMeter } from './issue-metrics.ts'
 import { validateNew, validateChange } from './validation.ts'
 
 type Conditions = NonNullable<CertificateSigningRequestStatus['conditions']>
 
-export const certificateSigningRequest: Resource<CertificateSigningRequest> = defineResource<CertificateSigningRequest>(
-  {
+export function defineCertificateSigningRequest(
+  meters: ServerMeters = createServerMeters(),
+): Resource<CertificateSigningRequest> {
+  const issued = createIssueMeter(meters)
+  return defineResource<CertificateSigningRequest>({
     kind: CertificateSigningRequests,
+    allocate: (next, old, { dryRun }) =>
+      Promise.resolve((written) => Promise.resolve(written && !dryRun ? issued(next, old) : undefined)),
     metadataRules: { update: ['whole', 'change'], part: ['whole', 'change'] },
     nameRule: nameIsPathSegment,
     prepareCreate: ({ spec }, { user }) => setRequester(spec, user),
@@ -56,8 +63,8 @@ export const certificateSigningRequest: Resource<CertificateSigningRequest> = de
       },
       { name: 'Condition', value: conditionText },
     ],
-  },
-)
+  })
+}
 
 /** Whom the certificate is for is whoever asks, not whoever they say. */
 function setRequester(spec: CertificateSigningRequest['spec'], { name, uid, groups, extra }: User): void {

@@ -15,6 +15,7 @@ import {
   StorageError,
   type WatchBatch,
 } from '../backend.ts'
+import type { CollectionMeter } from './collection-meter.ts'
 import { Collection, digestOf } from './collection.ts'
 import type { IndexOf } from './readers.ts'
 import type { Keyed } from './ring.ts'
@@ -48,6 +49,7 @@ export interface CollectionSpec<E extends Keyed> {
   /** Makes the entry of a stored value. `isListed`: its memory is that of many others that are kept as well. Total: a value that cannot be understood becomes an entry that says so. */
   readonly describe: (stored: KeyValue, isListed: boolean) => E
   readonly indexOf?: IndexOf<E>
+  readonly meter?: CollectionMeter
 }
 
 /** A collection and what brings it up to date. */
@@ -180,7 +182,10 @@ export class WatchCache {
   async check(): Promise<string[]> {
     const rebuilt: string[] = []
     for (const slot of this.#slots.values()) {
-      if (slot.waiting !== undefined || (await this.#agrees(slot.collection))) continue
+      if (slot.waiting !== undefined) continue
+      const isSame = await this.#agrees(slot.collection)
+      slot.spec.meter?.checked(isSame)
+      if (isSame) continue
       rebuilt.push(slot.spec.prefix)
       this.#onRepair({ reason: 'mismatch', prefix: slot.spec.prefix, revision: this.#applied })
       await this.#rebuild(slot)
@@ -290,6 +295,7 @@ export class WatchCache {
       else slot.collection.remember(rememberedChange(slot, event, atMs))
     }
     slot.collection.loaded()
+    slot.spec.meter?.initialized.inc()
   }
 
   async #list(prefix: string): Promise<RangeResult> {
@@ -342,8 +348,12 @@ function isPassing(cause: unknown): boolean {
 
 function applyEvent(slot: Slot, event: StorageEvent, atMs: number): void {
   const { key, modRevision } = event
-  const entry = event.type === 'put' ? slot.spec.describe(event, false) : undefined
+  const { meter, describe } = slot.spec
+  meter?.received.inc()
+  const entry = event.type === 'put' ? describe(event, false) : undefined
   slot.collection.apply({ revision: modRevision, key, entry, atMs })
+  meter?.applied.inc()
+  meter?.dispatched.inc()
 }
 
 function rememberedChange(

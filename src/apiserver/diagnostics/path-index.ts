@@ -1,7 +1,7 @@
 /** `/`: every path that is no resource, for people who look around (`kubectl get --raw /`). */
 import type { ServedGroup } from '#apis/kinds.ts'
 
-import type { Answer, Call } from './call.ts'
+import type { Answer, Call } from '../call.ts'
 import type { HealthCheck } from './health.ts'
 
 const FIXED = [
@@ -10,6 +10,7 @@ const FIXED = [
   '/apis',
   '/apis/',
   '/metrics',
+  '/metrics/slis',
   '/openapi/v2',
   '/openapi/v3',
   '/openapi/v3/',
@@ -17,16 +18,24 @@ const FIXED = [
   '/version',
 ]
 
+/** Sorted. `isEnabled` tells which of the pages behind gates there are. */
+export function listPaths(
+  groups: readonly ServedGroup[],
+  checks: readonly HealthCheck[],
+  isEnabled: (gate: string) => boolean,
+): readonly string[] {
+  const gated = Object.entries(GATED).flatMap(([gate, path]) => (isEnabled(gate) ? [path] : []))
+  const paths = [...FIXED, ...gated, ...groups.flatMap(pathsOfGroup), ...checks.flatMap(pathsOfCheck)]
+  return [...new Set(paths)].sort()
+}
+
+const GATED = { ComponentFlagz: '/flagz', ComponentStatusz: '/statusz' }
+
 /** Undefined for all other paths. */
-export function createPathIndex(
-  groups: () => readonly ServedGroup[],
-  checks: () => readonly HealthCheck[],
-): (call: Call) => Answer | undefined {
+export function createPathIndex(paths: () => readonly string[]): (call: Call) => Answer | undefined {
   return ({ info, method }) => {
     if ((info.path !== '/' && info.path !== '/index.html') || method !== 'GET') return undefined
-    const paths = [...FIXED, ...groups().flatMap(pathsOfGroup), ...checks().flatMap(pathsOfCheck)]
-    const body = JSON.stringify({ paths: [...new Set(paths)].sort() }, undefined, 2)
-    return { status: 200, contentType: 'application/json', body }
+    return { status: 200, contentType: 'application/json', body: JSON.stringify({ paths: paths() }, undefined, 2) }
   }
 }
 

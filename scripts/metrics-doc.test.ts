@@ -1,0 +1,9 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { it } from 'node:test'
+
+import { DOC, renderDoc } from './metrics-doc.ts'
+
+it('docs/metrics.md tells of every family as it is declared (node scripts/metrics-doc.ts repairs it)', () => {
+  assert.equal(readFileSync(DOC, 'utf8'), renderDoc())
+})

@@ -1,0 +1,47 @@
+/** docs/metrics.md from the table of families: `node scripts/metrics-doc.ts` writes it, its test holds it up to date. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { BUCKETS } from '#model/metrics/buckets.ts'
+import { FAMILIES } from '#model/metrics/families.ts'
+
+export const DOC: string = join(import.meta.dirname, '..', 'docs', 'metrics.md')
+
+const HEAD = `# Metrics
+
+Made by \`node scripts/metrics-doc.ts\` from \`src/model/metrics\`; do not edit.
+
+\`GET /metrics\` shows these families under the names, types, labels and buckets of Kubernetes v1.36, each once something
+has been counted in it; besides them \`process_*\` and \`nodejs_eventloop_lag_*\`. \`DELETE /metrics\` counts anew.
+\`GET /metrics/slis\` shows \`kubernetes_healthcheck*\` alone. \`--disabled-metrics\`, \`--allow-metric-labels\` and
+\`--show-hidden-metrics-for-version\` decide what is shown. Which of upstream's families are not here, and why:
+\`test/upstream/metrics.ts\`.
+`
+
+/** The page. */
+export function renderDoc(): string {
+  const names = Object.keys(FAMILIES).sort()
+  const rows = names.map((name) => {
+    const [type, stability, labels, help, more = {}] = FAMILIES[name] ?? ['counter', 'ALPHA', '', '']
+    const since = 'since' in more ? ` Deprecated since ${more.since}.` : ''
+    const buckets = 'buckets' in more && more.buckets !== undefined ? ` (${more.buckets})` : ''
+    const cells = [`\`${name}\``, type + buckets, stability, labels === '' ? '' : `\`${labels}\``, help + since]
+    return `| ${cells.join(' | ')} |`
+  })
+  const bounds = Object.entries(BUCKETS).map(([name, list]) => `| ${name} | ${list.join(', ')} |`)
+  return [
+    HEAD,
+    '| Name | Type (buckets) | Stability | Labels | What it tells |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows,
+    '',
+    '## Buckets',
+    '',
+    '| Name | Upper bounds |',
+    '| --- | --- |',
+    ...bounds,
+    '',
+  ].join('\n')
+}
+
+if (import.meta.main) writeFileSync(DOC, renderDoc())

@@ -1,0 +1,49 @@
+/** How often pod security looked at something, and what it found. */
+import type { Attributes } from '#apiserver/registry/admission.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
+
+import type { LevelVersion } from './policy.ts'
+
+export interface PodSecurityMeter {
+  exempted(attributes: Attributes): void
+  /** `isFatal`: the request was refused for it. */
+  failed(attributes: Attributes, isFatal: boolean): void
+  evaluated(attributes: Attributes, evaluation: Evaluation): void
+}
+
+export interface Evaluation {
+  readonly mode: 'enforce' | 'audit' | 'warn'
+  readonly policy: LevelVersion
+  readonly decision: 'allow' | 'deny'
+}
+
+/** The minor release whose standards are the latest here. */
+const LATEST_MINOR = 36
+
+export function createPodSecurityMeter(meters: ServerMeters): PodSecurityMeter {
+  const evaluations = meters.family('pod_security_evaluations_total')
+  const exemptions = meters.family('pod_security_exemptions_total')
+  const errors = meters.family('pod_security_errors_total')
+  return {
+    exempted: (attributes) => exemptions.labels(...placeOf(attributes)).inc(),
+    failed: (attributes, isFatal) => errors.labels(String(isFatal), ...placeOf(attributes)).inc(),
+    evaluated(attributes, { mode, policy, decision }) {
+      evaluations.labels(decision, policy.level, versionLabel(policy), mode, ...placeOf(attributes)).inc()
+    },
+  }
+}
+
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['pods', 'pod'],
+  ['namespaces', 'namespace'],
+])
+
+function placeOf({ operation, kind, subresource }: Attributes): readonly [string, string, string] {
+  return [operation.toLowerCase(), KINDS.get(kind.plural) ?? 'controller', subresource]
+}
+
+/** A policy that lets in everything is the same in every version. */
+function versionLabel({ level, minor }: LevelVersion): string {
+  if (level === 'privileged' || minor === Infinity) return 'latest'
+  return minor <= LATEST_MINOR ? `v1.${minor}` : 'future'
+}

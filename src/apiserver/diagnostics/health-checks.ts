@@ -1,0 +1,81 @@
+/**
+ * What is asked about the server's health, under upstream's names and in its order. Upstream starts its parts by hooks,
+ * each with a check that fails until the part has started; here all have before anybody can ask.
+ */
+import type { Registry } from '../registry/registry.ts'
+import type { HealthCheck } from './health.ts'
+
+export interface Readiness {
+  readonly stopping: boolean
+}
+
+const HOOKS = [
+  'start-apiserver-admission-initializer',
+  'generic-apiserver-start-informers',
+  'priority-and-fairness-config-consumer',
+  'priority-and-fairness-filter',
+  'storage-object-count-tracker-hook',
+  'start-apiextensions-informers',
+  'start-apiextensions-controllers',
+  'crd-informer-synced',
+  'start-system-namespaces-controller',
+  'start-cluster-authentication-info-controller',
+  'start-kube-apiserver-identity-lease-controller',
+  'start-kube-apiserver-identity-lease-garbage-collector',
+  'storage-readiness',
+  'start-legacy-token-tracking-controller',
+  'start-service-ip-repair-controllers',
+  'rbac/bootstrap-roles',
+  'scheduling/bootstrap-system-priority-classes',
+  'priority-and-fairness-config-producer',
+  'bootstrap-controller',
+  'start-kubernetes-service-cidr-controller',
+  'start-kube-aggregator-informers',
+  'apiservice-status-local-available-controller',
+  'apiservice-status-remote-available-controller',
+  'apiservice-registration-controller',
+  'apiservice-discovery-controller',
+  'kube-apiserver-autoregistration',
+]
+
+/** Started after the groups have been made known. */
+const LAST_HOOKS = ['apiservice-openapi-controller', 'apiservice-openapiv3-controller']
+
+const ALL = ['healthz', 'livez', 'readyz'] as const
+
+export function healthChecks(registry: Registry, readiness: Readiness): readonly HealthCheck[] {
+  const { backend, atRest } = registry.services
+  const storage = async (): Promise<void> => {
+    const { ok, message } = await backend.health()
+    if (!ok) throw new Error(message)
+  }
+  const loaded = (): void => {
+    for (const { store } of registry.served()) {
+      if (!store.collection.isLoaded) throw new Error(`${store.collection.prefix} is being read anew`)
+    }
+  }
+  const notDraining = (): void => {
+    if (readiness.stopping) throw new Error('process is shutting down')
+  }
+  const hook = (name: string): HealthCheck => ({ name: `poststarthook/${name}`, on: ALL, check: nothing })
+  return [
+    { name: 'ping', on: ALL, check: nothing },
+    // Lines of the log are written as they come: it cannot be blocked without the server being so.
+    { name: 'log', on: ALL, check: nothing },
+    { name: 'etcd', on: ALL, check: storage },
+    { name: 'etcd-readiness', on: ['readyz'], check: storage },
+    { name: 'informer-sync', on: ['readyz'], check: loaded },
+    ...kmsChecks(atRest.check),
+    ...HOOKS.map(hook),
+    { name: 'autoregister-completion', on: ALL, check: nothing },
+    ...LAST_HOOKS.map(hook),
+    { name: 'shutdown', on: ['readyz'], check: notDraining },
+  ]
+}
+
+/** Where keys are kept by plugins, they are asked too; a server does not die of their silence. */
+function kmsChecks(check: (() => void | Promise<void>) | undefined): readonly HealthCheck[] {
+  return check === undefined ? [] : [{ name: 'kms-providers', on: ['healthz', 'readyz'], check }]
+}
+
+function nothing(): void {}

@@ -1,0 +1,31 @@
+/** Whether signers make certificates that are good for as long as was asked. */
+import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
+import { parseBundle } from '#lib/x509/certificate.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
+
+/** What certificates may be longer or shorter than wished: they are dated back, and lives are rounded. */
+const TOLERANCE_MS = 5 * 60_000
+const TOLERANCE_PART = 1 / 20
+
+/** Told of every change that was stored; the certificate is counted when it comes, if its life was asked for. */
+export function createIssueMeter(
+  meters: ServerMeters,
+): (next: CertificateSigningRequest, old: CertificateSigningRequest | undefined) => void {
+  const requested = meters.family('apiserver_certificates_registry_csr_requested_duration_total')
+  const honored = meters.family('apiserver_certificates_registry_csr_honored_duration_total')
+  return ({ status: { certificate = '' } }, old) => {
+    const { expirationSeconds, signerName = '' } = old?.spec ?? {}
+    const hadOne = (old?.status.certificate ?? '') !== ''
+    if (expirationSeconds === undefined || certificate === '' || hadOne) return
+    const signer = signerName.startsWith('kubernetes.io/') ? signerName : 'other'
+    requested.labels(signer).inc()
+    if (isHonored(certificate, expirationSeconds * 1000)) honored.labels(signer).inc()
+  }
+}
+
+function isHonored(certificate: string, wantedMs: number): boolean {
+  const [leaf] = parseBundle(Buffer.from(certificate, 'base64').toString())
+  if (leaf === undefined) return false
+  const gotMs = leaf.notAfterMs - leaf.notBeforeMs
+  return Math.abs(wantedMs - gotMs) < TOLERANCE_MS + wantedMs * TOLERANCE_PART
+}

@@ -1,0 +1,172 @@
+/**
+ * The families of both servers, after the same requests: `node test/upstream/metrics.ts [--ours-twice]`. A family that both have must be
+ * of the same type with the same labels; what only upstream has must be in the list of what is missing, with the reason.
+ * Ends with 1 when that is not so. Health checks are compared by name and order.
+ */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join, resolve as resolvePath } from 'node:path'
+
+import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
+import { startReference } from './reference.ts'
+
+interface Target {
+  readonly port: number
+  readonly tls: AdminTls
+  stop(): Promise<void>
+}
+
+/** Why families of upstream's are not shown here, by how their names begin. */
+const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
+  [/^go_/, 'there is no Go run time'],
+  [/^(?:process_network|process_virtual_memory)/, 'not told by the platform'],
+  [/^(?:aggregator|apiextensions|apiserver_kube_aggregator)_/, 'custom and aggregated resources come later'],
+  [
+    /^apiserver_(?:crd_|conversion_webhook|webhooks_|.*_admission_policy|admission_webhook|.*match_condition|cel_)/,
+    'webhooks, policies and expressions come later',
+  ],
+  [/^apiserver_admission_step_admission_duration_seconds_summary$/, 'its histogram tells the same'],
+  [/^apiserver_flowcontrol_/, 'two numbers limit requests: there are no seats of levels, queues and fair shares yet'],
+  [
+    /^apiserver_(?:envelope_encryption|storage_(?:data_key|envelope|transformation)|encryption_config)/,
+    'not counted yet',
+  ],
+  [/^apiserver_(?:egress_dialer|externaljwt|peer_|rerouted)/, 'neither egress selectors, external signers nor peers'],
+  [/^apiserver_(?:authentication|authorization)_config_controller|^apiserver_authentication_jwt/, 'not counted yet'],
+  [/^apiserver_(?:cache_list_(?:fetched|returned)|storage_list|storage_decode|terminated_watchers)/, 'not counted yet'],
+  [
+    /^apiserver_watch_cache_(?:consistent_read|read_wait)|^watch_cache_capacity|^etcd_(?:bookmark|lease)/,
+    'not counted yet',
+  ],
+  [/^(?:kube_apiserver_(?:clusterip|nodeport)_allocator|apiserver_(?:clusterip|nodeport)_repair)/, 'not counted yet'],
+  [
+    /^apiserver_(?:request_timestamp|request_post_timeout|request_aborts|selfrequest)/,
+    'counted when it happens, or never',
+  ],
+  [/^apiserver_(?:validation_declarative|delegated_auth)/, 'validation is of one kind; nobody asks another server'],
+  [/^authentication_token_cache/, 'tokens are checked by signature each time'],
+  [/^node_authorizer_graph/, 'not counted yet'],
+  [
+    /^(?:rest_client|workqueue|leader_election|informer|reflector|running_managed|controller_)/,
+    'the server is no client of itself',
+  ],
+  [/^(?:grpc_client|etcd_version|promhttp|scrape_|hidden_|disabled_)/, 'of a library that is not here'],
+]
+
+interface FamilyShape {
+  readonly type: string
+  /** Sorted, without those of the format. */
+  readonly labels: string
+}
+
+async function main(): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'metrics-'))
+  const [oursFolder, theirsFolder] = [join(folder, 'ours'), join(folder, 'theirs')]
+  for (const one of [oursFolder, theirsFolder]) await mkdir(one)
+  const ours = await startOurs(oursFolder)
+  const theirs: Target = process.argv.includes('--ours-twice') ? ours : await startReference(theirsFolder)
+  try {
+    for (const target of new Set([ours, theirs])) await exercise(target)
+    const [mine, reference] = [familiesOf(await get(ours, '/metrics')), familiesOf(await get(theirs, '/metrics'))]
+    const differences = compare(mine, reference)
+    for (const path of ['/healthz', '/livez', '/readyz']) {
+      const [own, upstream] = [await get(ours, `${path}?verbose`), await get(theirs, `${path}?verbose`)]
+      if (own !== upstream) differences.push(`${path}?verbose:\n--- ours\n${own}\n--- upstream's\n${upstream}`)
+    }
+    say(`${mine.size} families here, ${reference.size} upstream, ${differences.length} differences`)
+    for (const difference of differences) say(difference)
+    return differences.length === 0 ? 0 : 1
+  } finally {
+    for (const target of new Set([ours, theirs])) await target.stop()
+    await rm(folder, { recursive: true })
+  }
+}
+
+async function startOurs(folder: string): Promise<Target> {
+  const prepared = await prepareServer(folder)
+  const entry = resolvePath(import.meta.dirname, '../../src/cmd/entry.ts')
+  const args = [
+    '--disable-warning=ExperimentalWarning',
+    entry,
+    'kube-apiserver',
+    ...prepared.flags,
+    '--datastore=memory',
+  ]
+  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
+  await untilReady(prepared, child)
+  return { ...prepared, stop: () => end(child, 'SIGTERM') }
+}
+
+function compare(mine: ReadonlyMap<string, FamilyShape>, reference: ReadonlyMap<string, FamilyShape>): string[] {
+  const differences: string[] = []
+  for (const [name, { type, labels }] of [...reference].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const own = mine.get(name)
+    const reason = MISSING.find(([names]) => names.test(name))?.[1]
+    if (own === undefined && reason === undefined)
+      differences.push(`missing without a reason: ${name} (${type} of ${labels})`)
+    else if (own === undefined) say(`missing: ${name}: ${reason}`)
+    else if (own.type !== type || own.labels !== labels) {
+      differences.push(`${name}: ${own.type} of ${own.labels}, upstream ${type} of ${labels}`)
+    }
+  }
+  return differences
+}
+
+/** One of each, so that families with labels have something to show. */
+async function exercise(target: Target): Promise<void> {
+  const maps = '/api/v1/namespaces/default/configmaps'
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'seen' } }
+  await send(target, { method: 'POST', path: maps, body: map })
+  await send(target, { method: 'POST', path: `${maps}?dryRun=All`, body: { ...map, metadata: { name: 'unseen' } } })
+  await send(target, { method: 'PUT', path: `${maps}/seen`, body: { ...map, data: { a: 'b' } } })
+  for (const path of [`${maps}/seen`, maps, `${maps}?watch=1&timeoutSeconds=1`, '/api/v1/pods', '/healthz', '/apis']) {
+    await get(target, path)
+  }
+  await send(target, { method: 'DELETE', path: `${maps}/seen` })
+}
+
+/** By name, the type and labels that the exposition shows. */
+function familiesOf(text: string): Map<string, FamilyShape> {
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]))
+  const labels = new Map<string, Set<string>>()
+  for (const [, sample = '', list = ''] of text.matchAll(/^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/gm)) {
+    const name = types.has(sample) ? sample : sample.replace(/_(?:bucket|sum|count)$/, '')
+    const known = labels.get(name) ?? new Set<string>()
+    for (const [, label = ''] of list.matchAll(/(?:^|,)(\w+)="/g))
+      if (label !== 'le' && label !== 'quantile') known.add(label)
+    labels.set(name, known)
+  }
+  return new Map(
+    [...types].map(([name, type]) => [name, { type, labels: [...(labels.get(name) ?? [])].sort().join(',') }]),
+  )
+}
+
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly body?: object
+}
+
+function get(target: Target, path: string): Promise<string> {
+  return send(target, { method: 'GET', path })
+}
+
+function send({ port, tls }: Target, { method, path, body }: Sent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { accept: '*/*', ...(body && { 'content-type': 'application/json' }) }
+    const asking = request({ host: '127.0.0.1', port, path, method, headers, agent: false, ...tls }, (answer) => {
+      const pieces: Buffer[] = []
+      answer.on('data', (piece: Buffer) => pieces.push(piece))
+      answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
+    })
+    asking.on('error', reject)
+    asking.end(body && JSON.stringify(body))
+  })
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+process.exitCode = await main()
