@@ -13,7 +13,7 @@ const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 export const WORKING: readonly string[] = words(`
   APIResponseCompression APIServerIdentity AllowInsecureKubeletCertificateSigningRequests
   AllowParsingUserUIDFromCertAuth AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding
-  ClusterTrustBundle ClusterTrustBundleProjection ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
+  ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
   CoordinatedLeaderElection CrossNamespaceVolumeDataSource DRAConsumableCapacity DRADeviceBindingConditions
   DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRAListTypeAttributes DRANodeAllocatableResources
   DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
@@ -57,8 +57,6 @@ export const FIXED: Readonly<Record<string, string>> = {
   AllowUnsafeMalformedObjectDeletion: 'objects that cannot be read are not deleted',
   CBORServingAndStorage: 'CBOR is neither served nor stored',
   CRDObservedGenerationTracking: 'custom resources are not there yet',
-  ComponentFlagz: 'whether it is served does not depend on it',
-  ComponentStatusz: 'whether it is served does not depend on it',
   ConcurrentWatchObjectDecode: 'watches share what was decoded once',
   ContextualLogging: 'logging has one way',
   DeclarativeValidationBeta: 'validation has one way',
