@@ -44,9 +44,12 @@ const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
     /^apiserver_(?:request_timestamp|request_post_timeout|request_aborts|selfrequest)/,
     'counted when it happens, or never',
   ],
-  [/^apiserver_(?:validation_declarative|delegated_auth)/, 'validation is of one kind; nobody asks another server'],
+  [
+    /^apiserver_(?:validation_declarative|validation_duplicate|delegated_auth)/,
+    'validation is of one kind; nobody asks another server',
+  ],
   [/^authentication_token_cache/, 'tokens are checked by signature each time'],
-  [/^node_authorizer_graph/, 'not counted yet'],
+  [/^node_authorizer_graph|^serviceaccount_invalid_legacy/, 'not counted yet'],
   [
     /^(?:rest_client|workqueue|leader_election|informer|reflector|running_managed|controller_)/,
     'the server is no client of itself',

@@ -24,6 +24,11 @@ export function createPodSecurityMeter(meters: ServerMeters): PodSecurityMeter {
   const evaluations = meters.family('pod_security_evaluations_total')
   const exemptions = meters.family('pod_security_exemptions_total')
   const errors = meters.family('pod_security_errors_total')
+  // Shown from the start, as upstream does.
+  for (const operation of ['create', 'update']) {
+    evaluations.labels('allow', 'privileged', 'latest', 'enforce', operation, 'pod', '')
+    for (const resource of ['pod', 'controller']) exemptions.labels(operation, resource, '')
+  }
   return {
     exempted: (attributes) => exemptions.labels(...placeOf(attributes)).inc(),
     failed: (attributes, isFatal) => errors.labels(String(isFatal), ...placeOf(attributes)).inc(),

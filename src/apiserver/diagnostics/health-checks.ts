@@ -19,6 +19,7 @@ const HOOKS = [
   'start-apiextensions-controllers',
   'crd-informer-synced',
   'start-system-namespaces-controller',
+  'peer-endpoint-reconciler-controller',
   'start-cluster-authentication-info-controller',
   'start-kube-apiserver-identity-lease-controller',
   'start-kube-apiserver-identity-lease-garbage-collector',
@@ -62,6 +63,8 @@ export function healthChecks(registry: Registry, readiness: Readiness): readonly
     { name: 'ping', on: ALL, check: nothing },
     // Lines of the log are written as they come: it cannot be blocked without the server being so.
     { name: 'log', on: ALL, check: nothing },
+    // The server calls itself without a connection, and so without a certificate that could expire.
+    { name: 'loopback-serving-certificate', on: ['healthz', 'livez'], check: nothing },
     { name: 'etcd', on: ALL, check: storage },
     { name: 'etcd-readiness', on: ['readyz'], check: storage },
     { name: 'informer-sync', on: ['readyz'], check: loaded },
