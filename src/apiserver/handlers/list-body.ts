@@ -122,6 +122,25 @@ export async function listAnswer(call: Call, { contentType, form, metadata, runs
   return answerOf([head, ...pieces, tail], contentType)
 }
 
+/** Of any number of texts (latin1) in a row, put together a few at a time, with turns for others in between. */
+export async function answerOfTexts(call: Call, contentType: string, texts: readonly string[]): Promise<WholeAnswer> {
+  const pieces: Buffer[] = []
+  let start = 0
+  let size = 0
+  for (const [at, text] of texts.entries()) {
+    size += text.length
+    if (size < RUN_BYTES && at < texts.length - 1) continue
+    if (pieces.length > 0 && pieces.length % RUNS_AT_A_TIME === 0) await turn()
+    pieces.push(Buffer.from(texts.slice(start, at + 1).join(''), 'latin1'))
+    start = at + 1
+    size = 0
+  }
+  const isLarge = pieces.length > 1 || (pieces[0]?.length ?? 0) > GZIP_FROM_BYTES
+  if (!isLarge || !acceptsGzip(call)) return answerOf(pieces, contentType)
+  const parts = await Promise.all(pieces.map((piece) => deflatePart(piece)))
+  return { ...answerOf(joinGzip(parts), contentType), headers: GZIP_HEADERS }
+}
+
 const GZIP_HEADERS = { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
 const COMMA = storedPart(Buffer.from(','))
 

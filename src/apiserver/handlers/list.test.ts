@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { OrderedTree } from '#storage/ordered-tree.ts'
@@ -153,6 +154,27 @@ describe('a page of a list', () => {
     )
     const some = await shown(registry, 'limit=600&fieldSelector=metadata.name%21%3Dm-000000')
     assert.deepEqual([some.items.length, some.items[0]?.metadata.name], [600, 'm-000001'])
+  })
+})
+
+describe('a table', () => {
+  it('of many rows leaves in pieces, compressed for who asks', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([ConfigMaps])
+    await fillBackend(registry, 3000)
+    const view = registry.find({ group: '', version: 'v1', resource: 'configmaps' })!
+    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+    const ask = async (encoding: string): Promise<Buffer[]> => {
+      const header = (name: string): string => (name === 'accept' ? accept : name === 'accept-encoding' ? encoding : '')
+      const { body } = (await listObjects({ ...callOf(''), header }, view)) as WholeAnswer
+      return typeof body === 'string' ? [Buffer.from(body, 'latin1')] : [...(body as Iterable<Buffer>)]
+    }
+    const pieces = await ask('')
+    assert.ok(pieces.length > 1 && pieces.every((piece) => piece.length < 512 << 10))
+    const whole = Buffer.concat(pieces)
+    const { rows } = JSON.parse(whole.toString()) as { rows: { cells: string[] }[] }
+    assert.deepEqual([rows.length, rows[0]?.cells[0], rows.at(-1)?.cells[0]], [3000, 'm-000000', 'm-002999'])
+    assert.deepEqual(gunzipSync(Buffer.concat(await ask('gzip'))), whole)
   })
 })
 

@@ -10,11 +10,11 @@ const SLICE_MS = 5
 const LOOK_EVERY_ITEMS = 16
 
 /** In order. Others have their turn between slices, so what `items` is made of must not change meanwhile. */
-export async function mapInSlices<T, R>(items: readonly T[], make: (item: T) => R): Promise<R[]> {
+export async function mapInSlices<T, R>(items: readonly T[], make: (item: T, at: number) => R): Promise<R[]> {
   const made: R[] = []
   for (const item of items) {
     if (made.length > 0 && made.length % SLICE_ITEMS === 0) await turn()
-    made.push(make(item))
+    made.push(make(item, made.length))
   }
   return made
 }

@@ -16,6 +16,7 @@ import type { Entry } from '../registry/entry.ts'
 import { latin1 } from '../registry/latin1.ts'
 import type { Column, Resource } from '../registry/resource.ts'
 import type { Form } from '../representation.ts'
+import { answerOfTexts } from './list-body.ts'
 import { mapInSlices } from './slices.ts'
 import type { View } from './view.ts'
 
@@ -37,11 +38,12 @@ export async function tableOf(
   const terms = { include: includedObject(call), version, nowMs: view.services.clock.now() }
   const columns = columnsOf(view.resource)
   if (form.negotiated.mediaType === 'application/json' && !form.pretty) {
-    const rows = await mapInSlices(entries, (entry) => rowText(view, entry, terms))
+    const last = entries.length - 1
+    const rows = await mapInSlices(entries, (entry, at) => `${rowText(view, entry, terms)}${at < last ? ',' : ''}`)
     const start = latin1(encodeJson(tableObject(columns, [], metadata, version)))
     // What ends an empty table goes behind the rows.
-    const body = `${start.slice(0, -NO_ROWS_END.length)}${rows.join(',')}${NO_ROWS_END}\n`
-    return { status: 200, contentType: contentTypeOf(form.negotiated), body }
+    const texts = [start.slice(0, -NO_ROWS_END.length), ...rows, `${NO_ROWS_END}\n`]
+    return answerOfTexts(call, contentTypeOf(form.negotiated), texts)
   }
   const rows = await mapInSlices(entries, (entry) => rowOf(view, entry, terms))
   return view.representation.value(tableObject(columns, rows, metadata, version), form, 200)
