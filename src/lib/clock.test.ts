@@ -138,9 +138,10 @@ describe('virtual time', () => {
     const seen: string[] = []
     const ask = async (): Promise<void> => {
       const worker = new Worker('require("node:worker_threads").parentPort.postMessage("done")', { eval: true })
-      const answer = clock.during(once(worker, 'message'))
+      // Asked for now: a worker may be gone by the time its answer is looked at.
+      const [answer, exit] = [clock.during(once(worker, 'message')), once(worker, 'exit')]
       seen.push(`${String(((await answer) as unknown[])[0])} at ${clock.now()}`)
-      await clock.during(once(worker, 'exit'))
+      await clock.during(exit)
       seen.push(`ended at ${clock.now()}`)
     }
     clock.after(10, () => void ask())
