@@ -94,11 +94,18 @@ interface Source {
 export function checkFloors(files: ReadonlyMap<string, string>): string[] {
   const sources = [...files].filter(([path]) => path.includes('/')).map(([path, text]) => readSource(path, text))
   return [
+    ...[...files].flatMap(([path, text]) => checkHead(path, text)),
     ...sources.flatMap(checkNames),
     ...sources.flatMap((source) => source.imports.flatMap((found) => checkImport(source, found, files))),
     ...checkShelves(sources),
     ...findCycles(sources),
   ]
+}
+
+/** The formatter takes a head for part of the first import, and moves both when another import comes to stand first. */
+function checkHead(path: string, text: string): string[] {
+  const isDisplaced = /^import[^]*?\*\/\nimport /.test(text)
+  return isDisplaced ? [`${path}: its head has slipped below the first import; put it back at the beginning`] : []
 }
 
 function readSource(path: string, text: string): Source {

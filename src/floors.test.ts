@@ -52,6 +52,11 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     { 'lib/a.ts': `import { f } from '#lib/b.ts'`, 'lib/b.ts': '' },
     /is in the same room/,
   ],
+  [
+    'a head among the imports',
+    { 'lib/a.ts': `import './b.ts'\n/** What this is. */\nimport './c.ts'`, 'lib/b.ts': '', 'lib/c.ts': '' },
+    /lib\/a\.ts: its head has slipped/,
+  ],
   ['an import of nothing', { 'lib/a.ts': `import { f } from './gone.ts'` }, /"\.\/gone\.ts" does not exist/],
   [
     'a cycle',

@@ -4,7 +4,7 @@ import type { Kind } from '#apis/kinds.ts'
 import { failure, genericError, methodNotSupportedError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from './call.ts'
-import { deprecationOf } from './deprecations.ts'
+import { deprecationOf } from './filters/deprecations.ts'
 import { createObject } from './handlers/create.ts'
 import { deleteCollection, deleteObject } from './handlers/delete.ts'
 import { getObject } from './handlers/get.ts'

@@ -5,11 +5,11 @@ import { type VirtualClock, createVirtualClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
+import { Representation } from './answers/representation.ts'
 import type { Answer } from './call.ts'
-import { allowAll } from './filters.ts'
+import { allowAll } from './filters/access.ts'
 import { ByteMemo } from './registry/byte-memo.ts'
 import { BUILT_IN } from './registry/shapes.ts'
-import { Representation } from './representation.ts'
 import { createApiServer } from './server.ts'
 
 const status = { group: '', version: 'v1', kind: 'Status' } as ConstructorParameters<typeof Representation>[0]['kind']

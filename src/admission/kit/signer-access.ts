@@ -1,7 +1,7 @@
 /** Who may have to do with a signer, asked about whoever makes the request that is to be admitted. */
 import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import { mayUseSigner as mayUse, type SignerQuestion } from '#apiserver/credentials/signer-access.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { mayUseSigner as mayUse, type SignerQuestion } from '#apiserver/signer-access.ts'
 
 export type Ask = Authorizer['authorize']
 

@@ -16,9 +16,9 @@ import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import type { Status } from '#meta/status.ts'
 
+import { gvkOf } from '../answers/representation.ts'
 import type { WholeAnswer } from '../call.ts'
 import { latin1 } from '../registry/latin1.ts'
-import { gvkOf } from '../representation.ts'
 
 export type SchemaFor = (gvk: GroupVersionKind) => StructSchema | undefined
 

@@ -5,8 +5,8 @@ import type { Certificate } from '#lib/x509/certificate.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { createPeerVerifier, type PeerVerifierOptions } from '../credentials/peer-certificate.ts'
+import { EXTRA } from '../credentials/service-account-name.ts'
 import type { User } from '../registry/resource.ts'
-import { EXTRA } from '../service-account-name.ts'
 import { CredentialError, type RequestAuthenticator } from './authenticator.ts'
 
 /** The attribute of a subject that holds the user's uid: Kubernetes' own. */

@@ -6,7 +6,7 @@ import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { aggregatedText } from '../authorizers/authorizer.ts'
 import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
-import { type Authenticate, authenticated } from '../filters.ts'
+import { type Authenticate, authenticated } from '../filters/access.ts'
 import type { User } from '../registry/resource.ts'
 import {
   CredentialError,

@@ -9,8 +9,8 @@ import { type Claims, readUnverified, verifyToken } from '#lib/jwt/token.ts'
 
 import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import { createProviderKeys, type FetchJson, type ProviderKeys } from '../credentials/provider-keys.ts'
+import { EXTRA } from '../credentials/service-account-name.ts'
 import type { User } from '../registry/resource.ts'
-import { EXTRA } from '../service-account-name.ts'
 import { CredentialError, forAudiences, type TokenAuthenticator, tokenKey } from './authenticator.ts'
 
 export interface OidcOptions {

@@ -13,9 +13,9 @@ import { createServerMeters, type ServerMeters } from '#model/metrics/families.t
 
 import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import { createUseNotes, type MarkUse, refuseInvalidated, remarksOn } from '../credentials/legacy-token.ts'
+import { EXTRA, serviceAccountGroups, serviceAccountUser } from '../credentials/service-account-name.ts'
 import { type Bond, LEGACY_ISSUER, type Subject, subjectOf } from '../credentials/token-subject.ts'
 import type { User } from '../registry/resource.ts'
-import { EXTRA, serviceAccountGroups, serviceAccountUser } from '../service-account-name.ts'
 import { CredentialError, intersect, type TokenAuthenticator, type TokenIdentity, tokenKey } from './authenticator.ts'
 import type { LiveObject, LiveObjects } from './live-objects.ts'
 

@@ -6,7 +6,7 @@ import { goQuote } from '#lib/go-text.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
 
-import type { Authorize, Decision } from '../filters.ts'
+import type { Authorize, Decision } from '../filters/access.ts'
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
 

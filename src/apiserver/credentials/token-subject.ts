@@ -7,7 +7,7 @@ import type { Claims } from '#lib/jwt/token.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { CredentialError } from '../authenticators/authenticator.ts'
-import { parseServiceAccountUser } from '../service-account-name.ts'
+import { parseServiceAccountUser } from './service-account-name.ts'
 
 /** Who issued tokens in the days when they were kept in secrets. */
 export const LEGACY_ISSUER = 'kubernetes/serviceaccount'

@@ -9,9 +9,9 @@ import { internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
 
+import { type Form, gvkOf, type Representation } from '../answers/representation.ts'
 import type { Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
-import { type Form, gvkOf, type Representation } from '../representation.ts'
 import { compressed, listAnswer, runsOf } from './list-body.ts'
 import { tableOf, type TableParts, type TableView } from './table.ts'
 

@@ -1,7 +1,7 @@
+/** The body of a write: decoded into canonical form, checked against what the path says, with defaults. */
 import { YamlError } from '#lib/yaml-error.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
 import type { FieldValidation } from '#meta/codec/decode.ts'
-/** The body of a write: decoded into canonical form, checked against what the path says, with defaults. */
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
 import { badRequestText, decodeObject, yamlFailure } from '#meta/codec/object.ts'

@@ -1,5 +1,5 @@
-import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 /** POST: a new object. */
+import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { failure } from '#meta/status-errors.ts'
 

@@ -1,6 +1,6 @@
+/** PUT: the whole object anew, or the part of it that a subresource is. */
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
-/** PUT: the whole object anew, or the part of it that a subresource is. */
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 

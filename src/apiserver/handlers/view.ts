@@ -10,11 +10,11 @@ import {
 } from '#meta/codec/negotiate.ts'
 import { failure } from '#meta/status-errors.ts'
 
+import type { Form, Representation } from '../answers/representation.ts'
 import type { Call } from '../call.ts'
 import type { Resource } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import type { Store } from '../registry/store.ts'
-import type { Form, Representation } from '../representation.ts'
 
 export interface View {
   readonly resource: Resource

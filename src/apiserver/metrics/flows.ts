@@ -2,7 +2,7 @@
 import type { Clock } from '#lib/clock.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import type { FlowClass } from '../flow-classes.ts'
+import type { FlowClass } from '../filters/flow-classes.ts'
 
 /** What is counted of one flow schema. */
 export interface FlowMeter {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
-import { createInflight } from '../inflight.ts'
+import { createInflight } from '../filters/inflight.ts'
 import { requestInfoOf } from '../request-info.ts'
 import type { Observed } from './labels.ts'
 import { createRequestMetrics } from './requests.ts'

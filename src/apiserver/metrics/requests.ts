@@ -7,7 +7,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Counter, Gauge, Histogram } from '#lib/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import { type Inflight, isLongRunning, type RequestKind } from '../inflight.ts'
+import { type Inflight, isLongRunning, type RequestKind } from '../filters/inflight.ts'
 import type { RequestInfo } from '../request-info.ts'
 import { fieldValidationOf, labelsOf, type Labels, type Observed, userLabel } from './labels.ts'
 

@@ -1,7 +1,7 @@
 /** What watchers are sent, by resource. */
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import type { Representation } from '../representation.ts'
+import type { Representation } from '../answers/representation.ts'
 
 export interface WatchMeter {
   /** So many events were sent together. */

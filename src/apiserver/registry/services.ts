@@ -8,7 +8,7 @@ import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import type { Room } from '../room.ts'
+import type { Room } from '../answers/room.ts'
 import type { Admission } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
 import type { ObjectReader, ObjectWriter, User } from './resource.ts'

@@ -1,8 +1,8 @@
-import { uuid } from '#lib/random.ts'
 /**
  * What creating and updating mean for every kind: metadata the server sets, status kept apart from the rest,
  * generation, validation. Pure but for the hooks of the resource.
  */
+import { uuid } from '#lib/random.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'

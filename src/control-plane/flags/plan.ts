@@ -6,7 +6,7 @@ import type { SecureVersion } from 'node:tls'
 
 import { admissionFlagErrors } from '#admission/index.ts'
 import type { EndpointReconciler } from '#apiserver/bootstrap/kubernetes-service.ts'
-import { pinsHost } from '#apiserver/cors.ts'
+import { pinsHost } from '#apiserver/filters/cors.ts'
 import { parseCidr } from '#lib/cidr.ts'
 import { compileRegexp } from '#lib/regexp.ts'
 

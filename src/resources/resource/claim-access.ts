@@ -5,8 +5,8 @@
  */
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'
 import { type Access, type Authorizer, forbiddenAccess, resourceAccess } from '#apiserver/authorizers/authorizer.ts'
+import { EXTRA, extraValue, parseServiceAccountUser } from '#apiserver/credentials/service-account-name.ts'
 import type { User, WriteContext } from '#apiserver/registry/resource.ts'
-import { EXTRA, extraValue, parseServiceAccountUser } from '#apiserver/service-account-name.ts'
 import { compareText } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { type FieldError, forbidden } from '#meta/validation/field-error.ts'

@@ -5,9 +5,9 @@ import {
   type PodCertificateRequestSpec,
 } from '#apis/certificates/v1beta1.ts'
 import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import { mayUseSigner } from '#apiserver/credentials/signer-access.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Finish, type Resource, type WriteContext } from '#apiserver/registry/resource.ts'
-import { mayUseSigner } from '#apiserver/signer-access.ts'
 import { byteLength, compareText, goQuote } from '#lib/go-text.ts'
 import { labelsText } from '#meta/labels.ts'
 import { semanticEqual } from '#meta/object.ts'

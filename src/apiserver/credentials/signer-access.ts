@@ -1,6 +1,6 @@
 /** Who may have to do with a signer of certificates: asked for the signer itself, then for all signers of its domain. */
-import { type Access, type Authorizer, resourceAccess } from './authorizers/authorizer.ts'
-import type { User } from './registry/resource.ts'
+import { type Access, type Authorizer, resourceAccess } from '../authorizers/authorizer.ts'
+import type { User } from '../registry/resource.ts'
 
 export interface SignerQuestion {
   readonly verb: 'approve' | 'sign' | 'attest'

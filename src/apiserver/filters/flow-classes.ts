@@ -16,11 +16,11 @@ import type { Kind } from '#apis/kinds.ts'
 import type { HeaderList } from '#lib/http/exchange.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { follow, type Following, joinFollowings } from './authorizers/follow.ts'
+import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { User } from '../registry/resource.ts'
+import type { RequestInfo } from '../request-info.ts'
 import { isLongRunning } from './inflight.ts'
-import type { Registry } from './registry/registry.ts'
-import type { User } from './registry/resource.ts'
-import type { RequestInfo } from './request-info.ts'
 
 export type Classify = (user: User, info: RequestInfo) => FlowClass | undefined
 

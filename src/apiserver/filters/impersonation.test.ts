@@ -4,11 +4,11 @@ import { describe, it } from 'node:test'
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { StatusError } from '#meta/status.ts'
 
-import { resourceAccess } from './authorizers/authorizer.ts'
-import { RbacIndex } from './authorizers/rbac/rbac.ts'
+import { resourceAccess } from '../authorizers/authorizer.ts'
+import { RbacIndex } from '../authorizers/rbac/rbac.ts'
+import { EXTRA } from '../credentials/service-account-name.ts'
+import type { User } from '../registry/resource.ts'
 import { createImpersonation } from './impersonation.ts'
-import type { User } from './registry/resource.ts'
-import { EXTRA } from './service-account-name.ts'
 
 const AUTH = 'authentication.k8s.io'
 const jane: User = { name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} }

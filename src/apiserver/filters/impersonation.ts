@@ -16,16 +16,16 @@ import {
   forbiddenAccess,
   PRIVILEGED_GROUP,
   resourceAccess,
-} from './authorizers/authorizer.ts'
-import { extrasByPrefix, headerTexts } from './credentials/header-text.ts'
-import type { User } from './registry/resource.ts'
+} from '../authorizers/authorizer.ts'
+import { extrasByPrefix, headerTexts } from '../credentials/header-text.ts'
 import {
   EXTRA,
   extraValue,
   parseNodeUser,
   parseServiceAccountUser,
   serviceAccountGroups,
-} from './service-account-name.ts'
+} from '../credentials/service-account-name.ts'
+import type { User } from '../registry/resource.ts'
 
 /**
  * The user a request counts as: the one who asks, or whom it asks to be. Between authentication and authorization.

@@ -9,9 +9,9 @@ import {
   type StreamAnswer,
   type UpgradeAnswer,
   type WholeAnswer,
-} from './call.ts'
-import type { Deadlines } from './deadlines.ts'
-import type { RequestMeter } from './metrics/requests.ts'
+} from '../call.ts'
+import type { Deadlines } from '../filters/deadlines.ts'
+import type { RequestMeter } from '../metrics/requests.ts'
 import { warningHeaders } from './warnings.ts'
 
 export interface SendContext {

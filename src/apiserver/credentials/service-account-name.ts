@@ -1,7 +1,7 @@
 /** How service accounts and nodes are called as users. */
 import { nameIsLabel, nameIsSubdomain } from '#meta/validation/names.ts'
 
-import type { User } from './registry/resource.ts'
+import type { User } from '../registry/resource.ts'
 
 const SERVICE_ACCOUNT = 'system:serviceaccount:'
 const NODE = 'system:node:'

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 
 import type { FlowSchema, PolicyRulesWithSubjects, PriorityLevelConfiguration, Subject } from '#apis/flowcontrol/v1.ts'
 
+import type { User } from '../registry/resource.ts'
+import { requestInfoOf } from '../request-info.ts'
 import { flowClassesOf } from './flow-classes.ts'
-import type { User } from './registry/resource.ts'
-import { requestInfoOf } from './request-info.ts'
 
 const RESOURCES = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }
 const EVERYBODY: Subject = { kind: 'Group', group: { name: '*' } }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import type { User } from '../registry/resource.ts'
+import { requestInfoOf } from '../request-info.ts'
 import { createInflight, isLongRunning, requestKindOf } from './inflight.ts'
-import type { User } from './registry/resource.ts'
-import { requestInfoOf } from './request-info.ts'
 
 const jane: User = { name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} }
 const root: User = { ...jane, groups: ['system:masters'] }

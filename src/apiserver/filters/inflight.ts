@@ -2,9 +2,9 @@
  * How many requests run at once. Reads and writes are counted apart, so that a flood of one leaves room for the other;
  * requests that go on, such as watches, are not counted, and whoever may do everything always gets an answer.
  */
-import { PRIVILEGED_GROUP } from './authorizers/authorizer.ts'
-import type { User } from './registry/resource.ts'
-import type { RequestInfo } from './request-info.ts'
+import { PRIVILEGED_GROUP } from '../authorizers/authorizer.ts'
+import type { User } from '../registry/resource.ts'
+import type { RequestInfo } from '../request-info.ts'
 
 export interface InflightLimits {
   /** `--max-requests-inflight`; 0: no limit. */

@@ -5,15 +5,15 @@
 import type { Exchange } from '#lib/http/exchange.ts'
 import { unauthorizedError } from '#meta/status-errors.ts'
 
-import type { AuditTrail } from './audit/trail.ts'
-import { forbiddenAccess } from './authorizers/authorizer.ts'
-import { anonymous, type Authenticate, authenticated, type Authorize, type Decision } from './filters.ts'
+import type { AuditTrail } from '../audit/trail.ts'
+import { forbiddenAccess } from '../authorizers/authorizer.ts'
+import type { FlowMeter } from '../metrics/flows.ts'
+import type { RequestMeter } from '../metrics/requests.ts'
+import type { User } from '../registry/resource.ts'
+import type { RequestInfo } from '../request-info.ts'
+import { anonymous, type Authenticate, authenticated, type Authorize, type Decision } from './access.ts'
 import type { Classify, FlowClass } from './flow-classes.ts'
 import type { Inflight } from './inflight.ts'
-import type { FlowMeter } from './metrics/flows.ts'
-import type { RequestMeter } from './metrics/requests.ts'
-import type { User } from './registry/resource.ts'
-import type { RequestInfo } from './request-info.ts'
 
 export interface PassingOptions {
   readonly authenticate: Authenticate

@@ -1,8 +1,8 @@
 /** Issuer discovery: where others learn how to verify service account tokens. */
 import { discoveryDocument, toKeySet, type VerifyingKey } from '#lib/jwt/key.ts'
 
-import type { WholeAnswer } from './call.ts'
-import type { Route } from './server.ts'
+import type { WholeAnswer } from '../call.ts'
+import type { Route } from '../server.ts'
 
 export interface OpenIdOptions {
   /** The first of `--service-account-issuer`. */

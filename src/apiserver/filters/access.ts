@@ -1,8 +1,8 @@
 /** Who is asking and whether they may: the two questions every request is asked before anything else looks at it. */
 import type { Exchange } from '#lib/http/exchange.ts'
 
-import type { User } from './registry/resource.ts'
-import type { RequestInfo } from './request-info.ts'
+import type { User } from '../registry/resource.ts'
+import type { RequestInfo } from '../request-info.ts'
 
 /** Undefined: no credentials of this kind. Throws StatusError 401 for credentials that are wrong. */
 export type Authenticate = (exchange: Exchange) => Promise<User | undefined> | User | undefined

@@ -3,7 +3,7 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { negotiateStatus, prefersPretty } from '#meta/codec/negotiate.ts'
 import type { StatusError } from '#meta/status.ts'
 
-import type { WholeAnswer } from './call.ts'
+import type { WholeAnswer } from '../call.ts'
 import type { Representation } from './representation.ts'
 
 /** Never refuses: a client that accepts nothing we have gets indented JSON. */

@@ -13,9 +13,9 @@ import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Answer, Call, WholeAnswer } from './call.ts'
-import { formOf } from './handlers/view.ts'
-import type { Representation } from './representation.ts'
+import type { Representation } from '../answers/representation.ts'
+import type { Answer, Call, WholeAnswer } from '../call.ts'
+import { formOf } from '../handlers/view.ts'
 
 export interface DiscoveryOptions {
   /** In the order to be shown; versions by preference. */

@@ -6,7 +6,7 @@
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 
-import { createRoom, Queues, type RoomLimits } from './room.ts'
+import { createRoom, Queues, type RoomLimits } from '../answers/room.ts'
 
 export interface LargeBodies {
   /** The body, when there is room for it and its turn has come. Rejects as `Exchange.readBody` does. */

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { verifyingKey } from '#lib/jwt/key.ts'
 import { createKey } from '#lib/x509/key.ts'
 
-import type { Call, WholeAnswer } from './call.ts'
+import type { Call, WholeAnswer } from '../call.ts'
 import { createOpenIdRoutes } from './openid.ts'
 
 const keys = [verifyingKey(createKey())]

@@ -15,12 +15,12 @@ import type { KubeObject, ListMeta } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { failure, notAcceptableError } from '#meta/status-errors.ts'
 
-import type { WholeAnswer } from './call.ts'
-import { mapInSlices } from './handlers/slices.ts'
-import type { ByteMemo } from './registry/byte-memo.ts'
-import type { Entry } from './registry/entry.ts'
-import { latin1 } from './registry/latin1.ts'
-import type { Shapes } from './registry/shapes.ts'
+import type { WholeAnswer } from '../call.ts'
+import { mapInSlices } from '../handlers/slices.ts'
+import type { ByteMemo } from '../registry/byte-memo.ts'
+import type { Entry } from '../registry/entry.ts'
+import { latin1 } from '../registry/latin1.ts'
+import type { Shapes } from '../registry/shapes.ts'
 
 export interface Form {
   readonly negotiated: Negotiated
