@@ -26,6 +26,8 @@ it('certificates are counted when they are issued, and whether they are good for
   const done = { ...asking(DAY_SECONDS, 'example.com/own'), status: { certificate } }
   issued(done, done)
   issued(asking(DAY_SECONDS, 'example.com/own'), asking(DAY_SECONDS, 'example.com/own'))
+  const { status: _none, ...fresh } = asking(DAY_SECONDS, 'example.com/own')
+  issued(fresh as CertificateSigningRequest, undefined)
   const series = meters.registry.render().match(/^apiserver_\S+ \d+$/gm)
   assert.deepEqual(series, [
     'apiserver_certificates_registry_csr_honored_duration_total{signerName="kubernetes.io/kube-apiserver-client"} 1',

@@ -13,14 +13,20 @@ export function createIssueMeter(
 ): (next: CertificateSigningRequest, old: CertificateSigningRequest | undefined) => void {
   const requested = meters.family('apiserver_certificates_registry_csr_requested_duration_total')
   const honored = meters.family('apiserver_certificates_registry_csr_honored_duration_total')
-  return ({ status: { certificate = '' } }, old) => {
+  return (next, old) => {
     const { expirationSeconds, signerName = '' } = old?.spec ?? {}
-    const hadOne = (old?.status.certificate ?? '') !== ''
+    const certificate = certificateOf(next)
+    const hadOne = old !== undefined && certificateOf(old) !== ''
     if (expirationSeconds === undefined || certificate === '' || hadOne) return
     const signer = signerName.startsWith('kubernetes.io/') ? signerName : 'other'
     requested.labels(signer).inc()
     if (isHonored(certificate, expirationSeconds * 1000)) honored.labels(signer).inc()
   }
+}
+
+/** A request that is new has no status at all. */
+function certificateOf({ status }: Partial<CertificateSigningRequest>): string {
+  return status?.certificate ?? ''
 }
 
 function isHonored(certificate: string, wantedMs: number): boolean {
