@@ -35,7 +35,7 @@ import {
 
 import type { Answer, Call } from '../call.ts'
 import type { Services } from '../registry/services.ts'
-import { BUILT_IN } from '../registry/shapes.ts'
+import type { Shapes } from '../registry/shapes.ts'
 import { answerWithObject } from './answers.ts'
 import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
@@ -48,7 +48,7 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   const { representation, services, store, resource } = view
   const { options, isApply, change } = await readPatch(call, services, {
     kind: representation.kind,
-    schema: resource.shapes.schemaFor(representation.kind),
+    schemaFor: resource.shapes.schemaFor,
     resource: { group: resource.kind.group, resource: resource.kind.plural },
     needsVersion: resource.putNeedsVersion === true,
   })
@@ -62,7 +62,8 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
 /** What a patch is for: objects of one kind, as the client sees them. */
 export interface PatchTarget {
   readonly kind: GroupVersionKind & { readonly namespaced: boolean }
-  readonly schema: StructSchema | undefined
+  /** Of the kind, and of all others that there are: a patch may make the object another kind, which is ignored. */
+  readonly schemaFor: Shapes['schemaFor']
   /** Named when somebody else was faster. */
   readonly resource: GroupResource
   /** A patch may not take the version out of the object. */
@@ -126,7 +127,7 @@ function patchMerge(patch: Patch): Merge {
   return (live) => {
     // Read once there is something to patch: what is not there is 404, whatever the patch.
     const document = (known ??= readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
-    const { schema } = target
+    const schema = target.schemaFor(target.kind)
     const next = decodeFor(patch, document, () => patchErrors(() => applyTo(schema, live, document)))
     settleIdentity(next, call, target.kind.namespaced)
     return next
@@ -174,14 +175,14 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
 
 /** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
 function decodeFor({ call, target, options }: Patch, document: PatchDocument, make: () => unknown): KubeObject {
-  const { kind } = target
-  const { schema } = target
+  const { kind, schemaFor } = target
+  const schema = schemaFor(kind)
   if (schema === undefined) return make() as KubeObject
   const { object, offences } = decodePatched(
     {
       schema,
       validation: validationOf(options.fieldValidation),
-      isKnown: (gvk) => BUILT_IN.schemaFor(gvk) !== undefined,
+      isKnown: (gvk) => schemaFor(gvk) !== undefined,
     },
     document,
     make,

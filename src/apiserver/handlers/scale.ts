@@ -64,7 +64,7 @@ async function patchScale(call: Call, view: View): Promise<Answer> {
   const { options, isApply, change } = await readPatch(call, view.services, {
     kind: SCALE,
     resource,
-    schema: BUILT_IN.schemaFor(SCALE),
+    schemaFor: BUILT_IN.schemaFor,
   })
   const tracked = (live: Scale, fields: FieldRequest): Scale => trackUpdate(fields, change(live, fields))
   return writeScale(call, view, { options, terms: {}, change: isApply ? change : tracked })
