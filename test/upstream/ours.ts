@@ -52,7 +52,10 @@ export function ask(
 ): Promise<{ status: number; body: unknown }> {
   const { method = 'GET', path, accept = 'application/json', body } = what
   const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-  const headers = { accept, ...(body === undefined ? {} : { 'content-type': type }) }
+  const sent = body === undefined ? undefined : JSON.stringify(body)
+  // Node would send the body of a DELETE without saying how long it is.
+  const about = sent === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(sent) }
+  const headers = { accept, ...about }
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: unknown }>()
   const asking = request({ host: '127.0.0.1', port, method, path, headers, ...tls }, (answer) => {
     const chunks: Buffer[] = []
@@ -66,6 +69,6 @@ export function ask(
     })
   })
   asking.on('error', reject)
-  asking.end(body === undefined ? undefined : JSON.stringify(body))
+  asking.end(sent)
   return promise
 }

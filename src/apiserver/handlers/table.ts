@@ -32,8 +32,9 @@ export interface TableParts {
 export async function tableOf(
   call: Call,
   view: TableView,
-  { entries, metadata, form }: TableParts,
+  { entries: unordered, metadata, form }: TableParts,
 ): Promise<WholeAnswer> {
+  const entries = inRowOrder(view.resource, unordered)
   const version = form.negotiated.as?.version ?? 'v1'
   const terms = { include: includedObject(call), version, nowMs: view.services.clock.now() }
   const columns = columnsOf(view.resource)
@@ -47,6 +48,10 @@ export async function tableOf(
   }
   const rows = await mapInSlices(entries, (entry) => rowOf(view, entry, terms))
   return view.representation.value(tableObject(columns, rows, metadata, version), form, 200)
+}
+
+function inRowOrder({ rowOrder }: Resource, entries: readonly Entry[]): readonly Entry[] {
+  return rowOrder === undefined ? entries : entries.toSorted((one, other) => rowOrder(one.object, other.object))
 }
 
 const NO_ROWS_END = ']}'

@@ -222,6 +222,8 @@ export interface ResourceSpec<T extends KubeObject> {
   /** Default: Name and Age. */
   readonly columns?: readonly Column<T>[]
   rowConditions?(object: T): TableRowCondition[]
+  /** In which order a Table shows them; by default as lists do. */
+  rowOrder?(one: T, other: T): number
 
   /** A Warning on every answer about this kind: that it is deprecated, and what to use instead. */
   readonly deprecation?: string

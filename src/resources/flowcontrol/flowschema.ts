@@ -11,6 +11,7 @@ import {
 import { mandatoryFlowSchemas } from '#apiserver/bootstrap/flow-control.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { compareText } from '#lib/go-text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import {
   asJson,
@@ -39,6 +40,7 @@ export const flowSchema: Resource<FlowSchema> = defineResource<FlowSchema>({
   },
   validate: validateFlowSchema,
   status: { prepareUpdate: keepUid, validateUpdate: ({ status }) => validateStatusConditions(status) },
+  rowOrder: inOrderOfMatching,
   columns: [
     nameColumn,
     { name: 'PriorityLevel', value: ({ spec }) => spec.priorityLevelConfiguration.name },
@@ -48,6 +50,12 @@ export const flowSchema: Resource<FlowSchema> = defineResource<FlowSchema>({
     { name: 'MissingPL', value: danglingText },
   ],
 })
+
+/** As requests meet them: the first that matches takes a request. */
+function inOrderOfMatching(one: FlowSchema, other: FlowSchema): number {
+  const first = (one.spec.matchingPrecedence ?? 0) - (other.spec.matchingPrecedence ?? 0)
+  return first === 0 ? compareText(one.metadata.name ?? '', other.metadata.name ?? '') : first
+}
 
 function validateFlowSchema({ metadata: { name = '' }, spec, status }: FlowSchema): FieldError[] {
   const fixed = mandatoryFlowSchemas.find(({ metadata }) => metadata.name === name)

@@ -280,4 +280,10 @@ describe('tables', () => {
     assert.deepEqual([whole.rows[0].object.kind, whole.rows[0].object.data], ['ConfigMap', { k: 'v' }])
     await refused(get(`${maps}?includeObject=Nope`, `${TABLE},application/json`), 400, { reason: 'BadRequest' })
   })
+  it('19: FlowSchemas are shown in the order in which requests meet them', async () => {
+    const table = (await get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas', TABLE)).json()
+    const names = table.rows.map(({ cells }: { cells: unknown[] }) => cells[0])
+    assert.deepEqual(names.slice(0, 3), ['exempt', 'probes', 'system-leader-election'])
+    assert.equal(names.at(-1), 'catch-all')
+  })
 })
