@@ -143,9 +143,15 @@ function compare(form: Form, step: Step, value: Json, witness: Json): void {
 
 /** What a dry run cannot know: when it is really done, and the version that makes. */
 function settled({ witness, endpoint }: Step, answer: Json): Json {
-  if (witness !== 'dry' || endpoint !== 'object') return answer
+  if (witness !== 'dry') return answer
+  if (endpoint !== 'object') return answer.metadata?.resourceVersion === undefined ? answer : atAnyVersion(answer)
   const names = new Set(['resourceVersion', 'deletionTimestamp'])
   return JSON.parse(JSON.stringify(answer, (name, value: unknown) => (names.has(name) ? undefined : value)))
+}
+
+/** Others write meanwhile (leases of servers, say), and a list tells how far the whole store has come. */
+function atAnyVersion(list: Json): Json {
+  return { ...list, metadata: { ...list.metadata, resourceVersion: 'any' } }
 }
 
 function subjectOf({ kind, valid }: KindCases): Subject {
