@@ -64,8 +64,7 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   say('Certificates', folder)
   const { port } = await startServer(invocation, { path: dataDir, location: datastore }, pki, closing)
   const apiServer = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
-  say('Storage', datastore)
-  say('API server', apiServer)
+  say('API server', `${apiServer}, objects in ${datastore}`)
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
   say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
   announce(invocation, { apiServer, kubeconfig, dataDir, readyMs: Math.round(clock.elapsed() - startedMs), nodes: 0 })
