@@ -60,6 +60,23 @@ function serverFlags(pki: string, port: number): string[] {
   return Object.entries(flags).map(([name, value]) => `--${name}=${value}`)
 }
 
+export interface OwnServer {
+  readonly port: number
+  readonly tls: AdminTls
+  stop(): Promise<void>
+}
+
+/** Ours, from the sources, with its objects in memory; to be compared by what it answers, not by how fast. */
+export async function startOwn(folder: string): Promise<OwnServer> {
+  const prepared = await prepareServer(folder)
+  const entry = join(import.meta.dirname, '../../src/cmd/entry.ts')
+  const flags = [...prepared.flags, '--datastore=memory']
+  const args = ['--disable-warning=ExperimentalWarning', entry, 'kube-apiserver', ...flags]
+  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
+  await untilReady(prepared, child)
+  return { ...prepared, stop: () => end(child, 'SIGTERM') }
+}
+
 /** What it prints goes to `log`, after what is there. */
 export async function launch(program: string, args: readonly string[], log: string): Promise<ChildProcess> {
   await mkdir(join(log, '..'), { recursive: true })

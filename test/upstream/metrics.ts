@@ -6,9 +6,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
-import { join, resolve as resolvePath } from 'node:path'
+import { join } from 'node:path'
 
-import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
+import { type AdminTls, startOwn } from './kube-apiserver.ts'
 import { startReference } from './reference.ts'
 
 interface Target {
@@ -67,7 +67,7 @@ async function main(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'metrics-'))
   const [oursFolder, theirsFolder] = [join(folder, 'ours'), join(folder, 'theirs')]
   for (const one of [oursFolder, theirsFolder]) await mkdir(one)
-  const ours = await startOurs(oursFolder)
+  const ours = await startOwn(oursFolder)
   const theirs: Target = process.argv.includes('--ours-twice') ? ours : await startReference(theirsFolder)
   try {
     for (const target of new Set([ours, theirs])) await exercise(target)
@@ -84,21 +84,6 @@ async function main(): Promise<number> {
     for (const target of new Set([ours, theirs])) await target.stop()
     await rm(folder, { recursive: true })
   }
-}
-
-async function startOurs(folder: string): Promise<Target> {
-  const prepared = await prepareServer(folder)
-  const entry = resolvePath(import.meta.dirname, '../../src/cmd/entry.ts')
-  const args = [
-    '--disable-warning=ExperimentalWarning',
-    entry,
-    'kube-apiserver',
-    ...prepared.flags,
-    '--datastore=memory',
-  ]
-  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
-  await untilReady(prepared, child)
-  return { ...prepared, stop: () => end(child, 'SIGTERM') }
 }
 
 function compare(mine: ReadonlyMap<string, FamilyShape>, reference: ReadonlyMap<string, FamilyShape>): string[] {

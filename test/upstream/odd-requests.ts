@@ -7,10 +7,10 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
  */
 import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
-import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
+import { type AdminTls, startOwn } from './kube-apiserver.ts'
 import { type Ask, everyStory } from './odd-request-list.ts'
 import { startReference } from './reference.ts'
 
@@ -20,21 +20,6 @@ interface Side {
   readonly port: number
   readonly tls: AdminTls
   stop(): Promise<void>
-}
-
-async function startOurs(folder: string): Promise<Side> {
-  const prepared = await prepareServer(folder)
-  const entry = resolve(import.meta.dirname, '../../src/cmd/entry.ts')
-  const args = [
-    '--disable-warning=ExperimentalWarning',
-    entry,
-    'kube-apiserver',
-    ...prepared.flags,
-    '--datastore=memory',
-  ]
-  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
-  await untilReady(prepared, child)
-  return { ...prepared, stop: () => end(child, 'SIGTERM') }
 }
 
 const PATCH_TYPES = {
@@ -137,8 +122,8 @@ async function main(): Promise<number> {
     await mkdir(join(folder, name))
     return join(folder, name)
   }
-  const upstream = await (options['ours-twice'] === true ? startOurs : startReference)(await sub('upstream'))
-  const ours = await startOurs(await sub('ours'))
+  const upstream = await (options['ours-twice'] === true ? startOwn : startReference)(await sub('upstream'))
+  const ours = await startOwn(await sub('ours'))
   try {
     return (await compare(upstream, ours)) === 0 ? 0 : 1
   } finally {
