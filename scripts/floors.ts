@@ -4,7 +4,7 @@
  */
 import { posix } from 'node:path'
 
-const STATE = ['lib', 'meta', 'apis', 'model'] as const
+const STATE = ['lib', 'meta', 'cel', 'apis', 'model'] as const
 const COMPONENT = [...STATE, 'client'] as const
 const SERVING = [...STATE, 'storage', 'apiserver'] as const
 
@@ -12,14 +12,17 @@ const SERVING = [...STATE, 'storage', 'apiserver'] as const
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   meta: ['lib'],
+  cel: ['lib', 'meta'],
   apis: ['lib', 'meta'],
-  model: ['lib', 'meta', 'apis'],
+  model: ['lib', 'meta', 'cel', 'apis'],
   storage: STATE,
   client: STATE,
   apiserver: [...STATE, 'storage'],
   resources: SERVING,
   admission: SERVING,
-  'control-plane': [...SERVING, 'resources', 'admission'],
+  apiextensions: SERVING,
+  aggregation: SERVING,
+  'control-plane': [...SERVING, 'resources', 'admission', 'apiextensions', 'aggregation'],
   controllers: COMPONENT,
   scheduler: COMPONENT,
   kubelet: COMPONENT,
@@ -36,6 +39,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'apiserver',
     'resources',
     'admission',
+    'apiextensions',
+    'aggregation',
     'control-plane',
     'controllers',
     'scheduler',
@@ -49,6 +54,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'apiserver',
     'resources',
     'admission',
+    'apiextensions',
+    'aggregation',
     'control-plane',
     'controllers',
     'scheduler',
