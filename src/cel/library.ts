@@ -3,7 +3,7 @@
  * signatures, the estimator `estimate`, the planner `evaluate` and `cost`.
  */
 import type { CelType } from './type.ts'
-import type { Value } from './value.ts'
+import type { Result, Value } from './value.ts'
 
 export interface Library {
   readonly name: string
@@ -25,14 +25,41 @@ export interface Overload {
   readonly args: readonly CelType[]
   readonly result: CelType
   /**
-   * Arguments are evaluated and neither errors nor unknown; they fit the overload. Throws CelError. What the planner does
+   * Arguments are evaluated, none has failed, and they fit the overload unless it is `unguarded`. What the planner does
    * itself (`&&`, `?:`, `[]`, comprehensions) is declared without it.
    */
-  readonly evaluate?: (args: readonly Value[]) => Value
-  /** What a call costs at run time; default 1. */
-  readonly cost?: (args: readonly Value[], result: Value) => number
+  evaluate?(a: Value, b: Value, c: Value, d: Value): Result
+  /** One implementation serves all overloads of the function: it looks at its arguments itself, whatever they are. */
+  readonly unguarded?: true
+  /** What a call costs at run time; default 1. Also asked of calls that failed, or whose arguments did. */
+  readonly cost?: Cost
+  /** The same where, before run time, more than one overload fits; default 1. */
+  readonly dynamicCost?: Cost
   /** What it may cost, and how large its result may be; default: 1, and size unknown. */
   readonly estimate?: (args: readonly ArgumentEstimate[]) => CallEstimate
+}
+
+export type Cost = (result: Result, a: Result, b: Result) => number
+
+type Behaviour = Pick<Overload, 'evaluate' | 'unguarded' | 'cost' | 'dynamicCost' | 'estimate'>
+
+/** `f(a, b)`. */
+export function free(id: string, args: readonly CelType[], result: CelType, behaviour: Behaviour = {}): Overload {
+  return { id, isMember: false, args, result, ...behaviour }
+}
+
+/** `a.f(b)`. */
+export function member(id: string, args: readonly CelType[], result: CelType, behaviour: Behaviour = {}): Overload {
+  return { id, isMember: true, args, result, ...behaviour }
+}
+
+/** A library from its overloads by function. */
+export function defineLibrary(
+  name: string,
+  functions: Readonly<Record<string, readonly Overload[]>>,
+  types: Readonly<Record<string, CelType>> = {},
+): Library {
+  return { name, functions: Object.entries(functions).map(([name, overloads]) => ({ name, overloads })), types }
 }
 
 /** Inclusive; max saturates at 2^64 - 1 as upstream's does. */

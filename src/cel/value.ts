@@ -51,6 +51,19 @@ export interface Other {
   readonly typeName: string
 }
 
+/**
+ * A failed part of an evaluation. A value like others while the rest is evaluated, because `||` and `&&` may do without
+ * it and because what it cost to fail counts; only the end of the evaluation throws, as a CelError.
+ */
+export class Failure {
+  readonly message: string
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+export type Result = Value | Failure
+
 /** What an evaluation ends with when it does not end with a value; `message` is upstream's text. */
 export class CelError extends Error {
   override name = 'CelError'

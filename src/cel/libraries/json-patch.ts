@@ -1,0 +1,7 @@
+/** Only where expressions make JSON patches: mutating admission policies. */
+import { defineLibrary, free, type Library } from '../library.ts'
+import { STRING } from '../type.ts'
+
+export const jsonPatch: Library = defineLibrary('kubernetes.jsonpatch', {
+  'jsonpatch.escapeKey': [free('string_jsonpatch_escapeKey_string', [STRING], STRING)],
+})
