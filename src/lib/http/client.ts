@@ -26,16 +26,22 @@ export interface HttpClientOptions {
   /** Connect to this unix socket whatever the URL's host is. */
   readonly socketPath?: string
   /**
-   * Finds the address of a host, for every new connection; the host stays the name that certificates are checked for.
-   * What it throws, the request fails with. Default: the system's resolver.
+   * Finds the address of a host, and another port where that is needed, for every new connection; the host stays the name
+   * that certificates are checked for. What it throws, the request fails with. Default: the system's resolver.
    */
-  readonly resolve?: (host: string) => Promise<string>
+  readonly resolve?: (host: string, port: number) => Promise<string | Address>
   /** How long a connection, TLS included, may take to be made. Default 30 s. */
   readonly connectTimeoutMs?: number
   /** Connections are kept to so many servers, those that were asked last; a client may be made to ask any number. */
   readonly maxOrigins?: number
   /** Speak HTTP/1.1 even to servers that know better. */
   readonly http1Only?: boolean
+}
+
+/** Where to connect to. */
+export interface Address {
+  readonly host: string
+  readonly port: number
 }
 
 export interface HttpRequest {
@@ -68,6 +74,8 @@ export interface HttpClient {
   upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult>
   /** New connections use these credentials; kept ones are no longer used. */
   reloadTls(tls: ClientTls): void
+  /** Takes no more requests and keeps no connections; what is going on goes on. */
+  retire(): void
   /** Ends everything. */
   close(): void
 }
@@ -104,6 +112,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     },
     reloadTls(next) {
       tls = next
+      retireAll((pool) => pool.retire())
+    },
+    retire() {
+      isClosed = true
       retireAll((pool) => pool.retire())
     },
     close() {
@@ -154,11 +166,12 @@ class OriginPool {
 
   async dial(alpn: readonly string[], signal?: AbortSignal): Promise<Socket> {
     const { clock, resolve, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options
-    const { host } = this.origin
-    const address = resolve === undefined ? host : await resolve(host)
+    const { host, port } = this.origin
+    const found = resolve === undefined ? host : await resolve(host, port)
+    const address = typeof found === 'string' ? { host: found } : found
     const tls = { serverName: host, ...this.#options.tls }
     const options = { clock, tls, timeoutMs, alpn, ...(signal === undefined ? {} : { signal }) }
-    return dial({ ...this.origin, host: address }, options)
+    return dial({ ...this.origin, ...address }, options)
   }
 
   /** Room on an HTTP/2 connection, to be released by the caller, or `http1` when the server speaks that. */

@@ -1,7 +1,7 @@
 /** Client connections: how a socket to an origin is made, with the TLS the client was given. */
 import type { Socket } from 'node:net'
 import { connect as connectNet, isIP } from 'node:net'
-import type { ConnectionOptions } from 'node:tls'
+import type { ConnectionOptions, PeerCertificate } from 'node:tls'
 import { checkServerIdentity, connect as connectTls, TLSSocket } from 'node:tls'
 
 import { onAbort } from '../abort.ts'
@@ -96,7 +96,7 @@ export function openSocket(
     minVersion: 'TLSv1.2',
     rejectUnauthorized: tls.insecure !== true,
     // Not the address connected to, which somebody may have found for the name.
-    checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
+    checkServerIdentity: (_host, certificate) => identityFault(serverName, certificate),
     // Addresses may not be asked for by SNI; the certificate is checked against the host all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
@@ -107,6 +107,17 @@ export function openSocket(
   socket.setNoDelay(true)
   socket.setKeepAlive(true)
   return socket
+}
+
+/** As Node, except that a common name alone names nobody: Go has it so. */
+function identityFault(host: string, certificate: PeerCertificate): Error | undefined {
+  if (certificate.subjectaltname !== undefined) return checkServerIdentity(host, certificate)
+  const code = 'ERR_TLS_CERT_ALTNAME_INVALID'
+  return Object.assign(new Error(`The certificate has no alternative names, "${host}" is expected`), {
+    code,
+    host,
+    cert: certificate,
+  })
 }
 
 function describe({ host, port, socketPath }: Origin): string {

@@ -30,6 +30,8 @@ export interface DecodeOptions {
   readonly defaultKind?: GroupVersionKind
   /** What the object must be. */
   readonly expected?: ExpectedKind
+  /** What upstream calls the table of types in which it would look; default: its server's. */
+  readonly scheme?: string
   /** How much work the document may make. The default is fit for the body of a request, not for every list. */
   readonly limits?: JsonLimits
   /** What a body of YAML says, for who has read it (see lib/yaml-reader.ts); else it is read here and now. */
@@ -48,6 +50,8 @@ export interface ExpectedKind extends GroupVersionKind {
 
 export interface Decoded {
   readonly gvk: GroupVersionKind
+  /** What the bytes themselves say that it is, parts of which may be empty. */
+  readonly claimed: GroupVersionKind
   /** In canonical form, kind and apiVersion first. */
   readonly object: JsonObject
   /** Under Warn, what to warn of. */
@@ -62,7 +66,8 @@ export function decodeObject(body: Buffer | string, mediaType: MediaType, option
   if (mediaType === 'application/vnd.kubernetes.protobuf') return decodeProtobufObject(body, options)
   const document =
     options.yaml === undefined ? parseDocument(body, mediaType, options.limits) : yamlDocument(options.yaml)
-  const gvk = withDefaults(interpret(document.value), options.defaultKind)
+  const claimed = interpret(document.value)
+  const gvk = withDefaults(claimed, options.defaultKind)
   const schema = lookUp(gvk, options, () => String(body))
   const sink = { duplicates: document.duplicates, offences: [], maxStructs: maxStructs(options) }
   const validation = options.validation ?? 'Ignore'
@@ -71,7 +76,7 @@ export function decodeObject(body: Buffer | string, mediaType: MediaType, option
   const object = withTypeMeta(value as JsonObject, gvk, schema)
   if (clears && isJsonObject(object['metadata'])) object['metadata']['managedFields'] = []
   const offences = gather(document.offences, sink.offences, validation)
-  return finish({ gvk, object, offences }, schema.goType, options)
+  return finish({ gvk, claimed, object, offences }, schema.goType, options)
 }
 
 /**
@@ -100,7 +105,7 @@ export function decodeUntypedObject(
   const repeated = duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`)
   const found = gather(offences, repeated, validation)
   if (validation === 'Strict' && found.length > 0) throw strictError(found, gvk)
-  return { gvk, object, offences: found }
+  return { gvk, claimed: gvk, object, offences: found }
 }
 
 /** All offences: those of the YAML parser are one under Strict, in its own frame, and one warning each otherwise. */
@@ -130,11 +135,12 @@ export function badRequestText(error: CodecError, kind: string, body: Uint8Array
 
 function decodeProtobufObject(body: Buffer | string, options: DecodeOptions): Decoded {
   const { apiVersion, kind, message } = decodeEnvelope(typeof body === 'string' ? Buffer.from(body) : body)
-  const gvk = withDefaults(kindFrom(apiVersion, kind), options.defaultKind)
+  const claimed = kindFrom(apiVersion, kind)
+  const gvk = withDefaults(claimed, options.defaultKind)
   const typeMeta = `runtime.TypeMeta{APIVersion:${goQuote(apiVersion)}, Kind:${goQuote(kind)}}`
   const schema = lookUp(gvk, options, () => typeMeta)
   const object = guarded(gvk, () => decodeMessage(schema, message, maxStructs(options)))
-  return finish({ gvk, object: withTypeMeta(object, gvk, schema), offences: [] }, schema.goType, options)
+  return finish({ gvk, claimed, object: withTypeMeta(object, gvk, schema), offences: [] }, schema.goType, options)
 }
 
 function maxStructs({ limits = DEFAULT_JSON_LIMITS }: DecodeOptions): number {
@@ -239,11 +245,11 @@ function lookUp(gvk: GroupVersionKind, options: DecodeOptions, describe: () => s
     throw new CodecError('no-version', `Object 'apiVersion' is missing in '${describe()}'`, { gvk })
   const schema = options.schemaFor(gvk)
   if (schema !== undefined) return schema
-  throw new CodecError('unknown-kind', unknownKindText(gvk), { gvk })
+  throw new CodecError('unknown-kind', unknownKindText(gvk, options.scheme), { gvk })
 }
 
-export function unknownKindText(gvk: GroupVersionKind): string {
-  const where = `for version ${goQuote(apiVersionOf(gvk))} in scheme ${goQuote(SCHEME_NAME)}`
+export function unknownKindText(gvk: GroupVersionKind, scheme: string = SCHEME_NAME): string {
+  const where = `for version ${goQuote(apiVersionOf(gvk))} in scheme ${goQuote(scheme)}`
   return `no kind ${goQuote(gvk.kind)} is registered ${where}`
 }
 
