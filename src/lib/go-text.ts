@@ -60,6 +60,11 @@ export function goJson(value: unknown): string {
 /** `%v` of a number: integers in full, fractions and what only a double can hold as `%g`. */
 export function goNumber(value: number | bigint): string {
   if (typeof value === 'bigint' || Number.isSafeInteger(value)) return BigInt(value).toString()
+  return goDouble(value)
+}
+
+/** `%v` of a double, also of a whole one: `1e+06`. */
+export function goDouble(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
   const [mantissa, exponent] = value.toExponential().split('e') as [string, string]

@@ -44,6 +44,9 @@ export interface ListSchema {
   readonly pointerItems: boolean
   /** Go's name when the slice type has one: `v1.ExtraValue`. Otherwise error texts show `[]` and the items' type. */
   readonly goType?: string
+  /** How it merges, where no field says so: lists in lists and maps of custom resources. */
+  readonly listType?: ListType
+  readonly mapKeys?: readonly string[]
 }
 
 /** A Go map with string keys, or an OpenAPI object with additionalProperties. */
@@ -52,6 +55,8 @@ export interface MapSchema {
   readonly values: Schema
   /** Go's name when it is not `map[string]` and the values' type: `v1.ResourceList`, `map[v1.ResourceName]…`. */
   readonly goType?: string
+  /** `atomic`: server-side apply owns it as a whole, where no field says so. */
+  readonly mapType?: 'granular' | 'atomic'
 }
 
 export interface StructSchema {
@@ -108,6 +113,8 @@ export interface FieldSchema {
    * is stored. Nobody owns it all the same.
    */
   readonly emptyCounts?: boolean
+  /** Read as any JSON value, whatever the schema says: custom resources are judged after they are read. */
+  readonly untyped?: boolean
   /** The feature gate that must be on for the field to be kept on create. */
   readonly gate?: string
 }

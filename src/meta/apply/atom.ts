@@ -21,11 +21,10 @@ const LIST_ATOMS: Readonly<Record<ListType, Atom>> = { atomic: 'leaf', set: 'set
 export function atomOf({ schema, field }: Typed, value: unknown): Atom {
   switch (schema.type) {
     case 'struct':
-      return (field?.mapType ?? schema.mapType) === 'atomic' ? 'leaf' : 'map'
     case 'map':
-      return field?.mapType === 'atomic' ? 'leaf' : 'map'
+      return (field?.mapType ?? schema.mapType) === 'atomic' ? 'leaf' : 'map'
     case 'list':
-      return LIST_ATOMS[field?.listType ?? 'atomic']
+      return LIST_ATOMS[field?.listType ?? schema.listType ?? 'atomic']
     case 'any':
     case 'int-or-string':
       return isDeduced(schema) && isObject(value) ? 'map' : 'leaf'
@@ -83,10 +82,14 @@ export class ItemFault extends Error {
   }
 }
 
+function mergeRuleOf({ schema, field }: Typed): Pick<FieldSchema, 'listType' | 'mapKeys'> {
+  return field?.listType === undefined && schema.type === 'list' ? schema : (field ?? {})
+}
+
 /** The path element of an item of a set or keyed list. Throws ItemFault when it has none. */
 export function itemElement(type: Typed, item: unknown): PathElement {
-  if (type.field?.listType !== 'map') return setElement(item)
-  const { mapKeys = [] } = type.field
+  const { listType, mapKeys = [] } = mergeRuleOf(type)
+  if (listType !== 'map') return setElement(item)
   if (item === null) throw new ItemFault('associative list with keys may not have a null element')
   if (!isObject(item)) throw new ItemFault('associative list with keys may not have non-map elements')
   const { schema } = itemType(type)

@@ -1,0 +1,53 @@
+/**
+ * Defaulting of custom resources, on the way in and on the way out of storage: an absent property takes its default, and
+ * so does a null that its schema does not allow; where there is no default such a null goes.
+ */
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+import { deepCopy } from '#meta/object.ts'
+
+import { HAS_DEFAULTS, memberSchema, type Structural } from './structural.ts'
+
+/** Changes `value`. Keys that it adds stand last: whoever needs them in order sorts. Says whether it added any. */
+export function applyDefaults(value: JsonValue, schema: Structural): boolean {
+  if (Array.isArray(value)) return schema.items !== undefined && defaultItems(value, schema.items)
+  return isJsonObject(value) && defaultMembers(value, schema)
+}
+
+function defaultItems(list: JsonValue[], items: Structural): boolean {
+  let added = false
+  for (const [index, item] of list.entries()) {
+    if (item === null && !items.nullable && items.default !== undefined) list[index] = deepCopy(items.default)
+    if (applyDefaults(list[index] as JsonValue, items)) added = true
+  }
+  return added
+}
+
+function defaultMembers(object: JsonObject, schema: Structural): boolean {
+  let added = false
+  for (const name of Object.keys(object)) {
+    const member = memberSchema(schema, name)
+    if (member === undefined) continue
+    const value = object[name] as JsonValue
+    if (value !== null) {
+      if (applyDefaults(value, member)) added = true
+    } else if (!member.nullable && member.default === undefined) {
+      delete object[name]
+    } else if (!member.nullable) {
+      setMember(object, name, defaultOf(member))
+    }
+  }
+  if ((schema.has & HAS_DEFAULTS) === 0) return added
+  for (const [name, property] of schema.properties) {
+    if (property.default === undefined || Object.hasOwn(object, name)) continue
+    setMember(object, name, defaultOf(property))
+    added = true
+  }
+  return added
+}
+
+/** A default may itself leave properties to their defaults. */
+function defaultOf(schema: Structural): JsonValue {
+  const value = deepCopy(schema.default as JsonValue)
+  applyDefaults(value, schema)
+  return value
+}

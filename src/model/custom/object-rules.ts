@@ -1,0 +1,67 @@
+/**
+ * Everything that the schema of a custom resource asks of its objects, in upstream's order: values, embedded objects,
+ * list types, rules. Rules look only at objects that are whole: after faults of shape they are not asked.
+ */
+import type { CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { type FieldError, type FieldErrorType, invalid } from '#meta/validation/field-error.ts'
+
+import { validateEmbedded } from './embedded.ts'
+import { validateListTypes } from './list-types.ts'
+import { validateScale } from './scale-rules.ts'
+import { HAS_RULES, type Structural } from './structural.ts'
+import { NOWHERE, validateValue } from './validate-value.ts'
+
+export interface ObjectChange {
+  readonly next: JsonObject
+  /** Absent on create. */
+  readonly old?: JsonObject | undefined
+  /** Set when only the status is written, and so only the status is judged. */
+  readonly part?: 'status' | undefined
+}
+
+export interface Verdict {
+  readonly errors: FieldError[]
+  /** Faults of rules that were there before. */
+  readonly warnings: string[]
+}
+
+/** Metadata at the root is not looked at: the store does that for all kinds. */
+export function judgeObject(change: ObjectChange, schema: Structural, scale?: CustomResourceSubresourceScale): Verdict {
+  const { next, old, part } = change
+  const errors = [
+    ...(part === 'status' ? validateStatus(change, schema) : validateValue(next, schema, { old })),
+    ...(scale === undefined ? [] : validateScale(next, scale, part)),
+    ...(part === 'status' ? [] : validateEmbedded(next, schema)),
+    ...validateNewListTypes(next, old, schema),
+  ]
+  if ((schema.has & HAS_RULES) === 0) return { errors, warnings: [] }
+  if (errors.some(({ type }) => blocking.has(type))) {
+    return { errors: [...errors, invalid(NOWHERE, null, NOT_CHECKED)], warnings: [] }
+  }
+  return { errors, warnings: [] }
+}
+
+function validateStatus({ next, old }: ObjectChange, schema: Structural): FieldError[] {
+  const property = schema.properties.get('status')
+  if (property === undefined || !Object.hasOwn(next, 'status')) return []
+  const before = isJsonObject(old) && Object.hasOwn(old, 'status') ? (old['status'] as JsonValue) : undefined
+  return validateValue(next['status'] as JsonValue, property, { path: 'status', old: before })
+}
+
+/** Lists that had doubles before may keep them. */
+function validateNewListTypes(next: JsonObject, old: JsonObject | undefined, schema: Structural): FieldError[] {
+  const errors = validateListTypes(next, schema)
+  return errors.length > 0 && old !== undefined && validateListTypes(old, schema).length > 0 ? [] : errors
+}
+
+const blocking: ReadonlySet<FieldErrorType> = new Set<FieldErrorType>([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])
+
+const NOT_CHECKED =
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'

@@ -1,0 +1,330 @@
+/** What becomes of a custom resource on its way in and out: pruning, defaults, embedded objects; and how its lists are judged. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { JSONSchemaProps } from '#apis/apiextensions/v1.ts'
+import type { JsonObject, JsonValue } from '#lib/json-value.ts'
+import { encodeFieldsV1 } from '#meta/apply/fields-v1.ts'
+import { validateTyped } from '#meta/apply/validate.ts'
+import { fieldSetOf } from '#meta/apply/walk.ts'
+import { decodeValue } from '#meta/codec/decode.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+
+import { applyDefaults } from './defaults.ts'
+import { coerceEmbedded, validateEmbedded } from './embedded.ts'
+import { validateListTypes } from './list-types.ts'
+import { judgeObject } from './object-rules.ts'
+import { prune } from './prune.ts'
+import { structuralOf } from './structural.ts'
+import { schemaOf } from './typed-schema.ts'
+
+const object = (properties: Record<string, JSONSchemaProps>, more: JSONSchemaProps = {}): JSONSchemaProps => ({
+  type: 'object',
+  properties,
+  ...more,
+})
+const text: JSONSchemaProps = { type: 'string' }
+const open: JSONSchemaProps = { 'x-kubernetes-preserve-unknown-fields': true }
+
+describe('pruning', () => {
+  const pruned = (value: object, schema: JSONSchemaProps): readonly [object, string[]] => {
+    const copy = structuredClone(value) as JsonObject
+    const unknown = prune(copy, structuralOf(schema))
+    return [copy, unknown]
+  }
+
+  it('takes what the schema does not name, and tells where', () => {
+    const schema = object({ spec: object({ a: text, objs: { type: 'array', items: object({ k: text }) } }) })
+    const value = {
+      apiVersion: 'v1',
+      kind: 'X',
+      metadata: { name: 'x' },
+      spec: { zork: 1, a: 'a', objs: [{ k: 'k', b: 1 }] },
+      more: {},
+    }
+    assert.deepEqual(pruned(value, schema), [
+      { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, spec: { a: 'a', objs: [{ k: 'k' }] } },
+      ['more', 'spec.objs[0].b', 'spec.zork'],
+    ])
+  })
+
+  it('keeps maps, and what is to be preserved but for named parts', () => {
+    const schema = object({
+      map: { type: 'object', additionalProperties: object({ a: text }) },
+      open: { ...object({ named: object({ a: text }) }), ...open },
+      list: { type: 'array', ...open, items: object({ a: object({ b: text }) }) },
+    })
+    const value = {
+      map: { x: { a: '', z: 1 } },
+      open: { any: { thing: 1 }, named: { a: '', z: 1 } },
+      list: [{ any: 1, a: { b: '', c: 1 } }],
+    }
+    assert.deepEqual(pruned(value, schema), [
+      { map: { x: { a: '' } }, open: { any: { thing: 1 }, named: { a: '' } }, list: [{ any: 1, a: { b: '' } }] },
+      ['list[0].a.c', 'map.x.z', 'open.named.z'],
+    ])
+  })
+
+  it('keeps identity and metadata of embedded objects', () => {
+    const schema = object({ e: object({ spec: object({}) }, { 'x-kubernetes-embedded-resource': true }) })
+    const e = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { x: 1 }, y: 1 }
+    assert.deepEqual(pruned({ e }, schema), [
+      { e: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: {} } },
+      ['e.spec.x', 'e.y'],
+    ])
+  })
+
+  it('empties objects in lists that no schema describes, however deep', () => {
+    let deep: JsonValue = [{ z: 1 }]
+    for (let level = 0; level < 9_000; level++) deep = [deep]
+    const value = { s: deep }
+    const unknown = prune(value, structuralOf(object({ s: text })))
+    assert.equal(unknown.length, 1)
+  })
+})
+
+describe('defaults', () => {
+  const defaulted = (value: object, schema: JSONSchemaProps): object => {
+    const copy = structuredClone(value) as JsonObject
+    applyDefaults(copy, structuralOf(schema))
+    return copy
+  }
+
+  it('fill what is absent where its parent is there or has a default', () => {
+    const inner = { x: { type: 'integer', default: 5 } }
+    const schema = object({ d1: object(inner), d2: object(inner, { default: {} }), d3: object(inner) })
+    assert.deepEqual(defaulted({ d1: {} }, schema), { d1: { x: 5 }, d2: { x: 5 } })
+  })
+
+  it('replace nulls that are not allowed, and drop those without a default', () => {
+    const schema = object({
+      a: { type: 'string', default: 'd' },
+      b: text,
+      n: { type: 'string', nullable: true },
+      nd: { type: 'string', nullable: true, default: 'd' },
+      map: { type: 'object', additionalProperties: text },
+      list: { type: 'array', items: text },
+    })
+    const value = { a: null, b: null, n: null, nd: null, map: { k: null, l: 'x' }, list: [null] }
+    assert.deepEqual(defaulted(value, schema), { a: 'd', n: null, nd: null, map: { l: 'x' }, list: [null] })
+  })
+
+  it('are never shared between objects', () => {
+    const schema = structuralOf(object({ a: object({ b: text }, { default: { b: 'x' } }) }))
+    const first: { a: { b: string } } = { a: { b: '' } }
+    const second: JsonObject = {}
+    Reflect.deleteProperty(first, 'a')
+    applyDefaults(first, schema)
+    first.a.b = 'changed'
+    applyDefaults(second, schema)
+    assert.deepEqual(second, { a: { b: 'x' } })
+  })
+})
+
+describe('an embedded object', () => {
+  const schema = structuralOf(
+    object({ spec: object({ emb: { type: 'object', 'x-kubernetes-embedded-resource': true, ...open } }) }),
+  )
+  const faults = (emb: object): string[] =>
+    validateEmbedded({ spec: { emb } } as JsonObject, schema).map(fieldErrorText)
+
+  it('has apiVersion, kind and sound metadata', () => {
+    const dns1035 =
+      "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+    assert.deepEqual(faults({}), ['spec.emb.apiVersion: Required value', 'spec.emb.kind: Required value'])
+    assert.deepEqual(faults({ apiVersion: 'a/b/c', kind: 'Pod_' }), [
+      'spec.emb.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
+      `spec.emb.kind: Invalid value: "Pod_": ${dns1035}`,
+    ])
+    assert.deepEqual(faults({ apiVersion: '', kind: 1 }), [
+      'spec.emb.apiVersion: Invalid value: "": must not be empty',
+      'spec.emb.kind: Invalid value: 1: must be a string',
+    ])
+    assert.match(
+      faults({ apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: '?' } } }).join(),
+      /^spec\.emb\.metadata\.labels: Invalid value: "\?"/,
+    )
+    assert.deepEqual(faults({ apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 'b' } } }), [])
+  })
+
+  it('has metadata as every object has', () => {
+    const value = {
+      spec: { emb: { metadata: { name: 'x', zz: 1, labels: { b: 'b', a: 'a' }, creationTimestamp: null } } },
+    }
+    const unknown: string[] = []
+    assert.equal(coerceEmbedded(value as JsonObject, schema, { unknown }), undefined)
+    assert.equal(JSON.stringify(value), '{"spec":{"emb":{"metadata":{"labels":{"a":"a","b":"b"},"name":"x"}}}}')
+    assert.deepEqual(unknown, ['spec.emb.metadata.zz'])
+  })
+
+  it('is refused when its metadata cannot be read, and loses what cannot be when it is stored', () => {
+    const value = (): JsonObject => ({ spec: { emb: { kind: 1, metadata: { name: 'x', labels: { a: 1 } } } } })
+    const wrongKind = coerceEmbedded(value(), schema)
+    assert.equal(wrongKind && fieldErrorText(wrongKind), 'spec.emb.kind: Invalid value: 1: must be a string')
+    const wrongLabels: JsonObject = { spec: { emb: { metadata: { labels: { a: 1 } } } } }
+    const error = coerceEmbedded(wrongLabels, schema)
+    assert.equal(
+      error && fieldErrorText(error),
+      'spec.emb.metadata: Invalid value: {"labels":{"a":1}}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+    )
+    const stored = value()
+    assert.equal(coerceEmbedded(stored, schema, { dropInvalid: true }), undefined)
+    assert.deepEqual(stored, { spec: { emb: { metadata: { name: 'x' } } } })
+  })
+})
+
+describe('items of sets and keyed lists', () => {
+  const schema = structuralOf(
+    object({
+      st: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+      mp: {
+        type: 'array',
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['k', 'l'],
+        items: object({ k: text, l: { type: 'integer', default: 7 } }),
+      },
+    }),
+  )
+  const faults = (value: object): string[] => validateListTypes(value as JsonObject, schema).map(fieldErrorText)
+
+  it('differ, and are complained about at their second place', () => {
+    assert.deepEqual(faults({ st: ['a', 'b', 'a', 'a'] }), ['st[2]: Duplicate value: "a"'])
+    const twice = { k: 'a', l: 7 }
+    assert.deepEqual(faults({ mp: [twice, { ...twice, v: 1 }, { k: 'a', l: 8 }] }), [
+      'mp[1]: Duplicate value: {"k":"a","l":7}',
+    ])
+    assert.deepEqual(faults({ mp: ['x'] }), [
+      'mp[0]: Invalid value: "x": must be an object for an array of list-type map',
+    ])
+  })
+
+  it('may stay doubled where they were', () => {
+    const doubled: JsonObject = { st: ['a', 'a'] }
+    assert.equal(judgeObject({ next: doubled, old: doubled }, schema).errors.length, 0)
+    assert.equal(judgeObject({ next: doubled, old: {} }, schema).errors.length, 1)
+  })
+})
+
+describe('an object as a whole', () => {
+  const schema = structuralOf(
+    object(
+      {
+        spec: object({ n: { type: 'integer', maximum: 1 } }, { 'x-kubernetes-validations': [{ rule: 'true' }] }),
+        status: object({ ready: text }),
+      },
+      {},
+    ),
+  )
+  const scale = { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' }
+  const errors = (...args: Parameters<typeof judgeObject>): string[] => judgeObject(...args).errors.map(fieldErrorText)
+
+  it('is told that rules were not asked after faults of shape', () => {
+    const skipped =
+      '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
+    assert.deepEqual(errors({ next: { spec: { n: 'x' } } }, schema), [
+      'spec.n: Invalid value: "string": spec.n in body must be of type integer: "string"',
+      skipped,
+    ])
+    assert.deepEqual(errors({ next: { spec: { n: 2 } } }, schema), [
+      'spec.n: Invalid value: 2: spec.n in body should be less than or equal to 1',
+    ])
+  })
+
+  it('is judged by its status alone when that is written', () => {
+    assert.deepEqual(
+      errors({ next: { spec: { n: 'x' }, status: { ready: 1 } }, part: 'status' }, schema)[0],
+      'status.ready: Invalid value: "integer": ready in body must be of type string: "integer"',
+    )
+  })
+
+  it('has replicas that can be counted', () => {
+    assert.deepEqual(errors({ next: { spec: { n: -1 } } }, schema, scale), [
+      '.spec.n: Invalid value: -1: should be a non-negative integer',
+    ])
+    assert.deepEqual(errors({ next: { status: { n: 2 ** 31 } } }, schema, scale), [
+      '.status.n: Invalid value: 2147483648: should be less than or equal to 2147483647',
+    ])
+    assert.deepEqual(errors({ next: { status: { n: 'x' } }, part: 'status' }, schema, scale), [
+      '.status.n: Invalid value: 0: .status.n accessor error: x is of the type string, expected int64',
+    ])
+  })
+})
+
+describe('the schema of a custom resource as of all kinds', () => {
+  const schema = schemaOf(
+    structuralOf(
+      object({
+        spec: object({
+          n: { type: 'integer' },
+          any: open,
+          is: { 'x-kubernetes-int-or-string': true },
+          at: { type: 'array', 'x-kubernetes-list-type': 'atomic', items: text },
+          whole: { type: 'object', 'x-kubernetes-map-type': 'atomic', properties: { a: text } },
+          sets: {
+            type: 'object',
+            additionalProperties: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+          },
+          mp: {
+            type: 'array',
+            'x-kubernetes-list-type': 'map',
+            'x-kubernetes-list-map-keys': ['k'],
+            items: object({ k: { type: 'string', default: 'd' }, v: text }),
+          },
+        }),
+        alpha: text,
+      }),
+    ),
+    'io.ex.v1.Life',
+  )
+
+  it('tells how parts are owned', () => {
+    const value = {
+      spec: {
+        n: 1,
+        any: { x: 1 },
+        is: '1',
+        at: ['a'],
+        whole: { a: '' },
+        sets: { s: ['x'] },
+        mp: [{ k: '1', v: 'v' }, { v: 'w' }],
+      },
+    }
+    assert.deepEqual(encodeFieldsV1(fieldSetOf({ schema }, value)), {
+      'f:spec': {
+        'f:any': { 'f:x': {} },
+        'f:at': {},
+        'f:is': {},
+        'f:mp': {
+          'k:{"k":"1"}': { '.': {}, 'f:k': {}, 'f:v': {} },
+          'k:{"k":"d"}': { '.': {}, 'f:v': {} },
+        },
+        'f:n': {},
+        'f:sets': { 'f:s': { '.': {}, 'v:"x"': {} } },
+        'f:whole': {},
+      },
+    })
+  })
+
+  it('tells what cannot be applied', () => {
+    const value = { spec: { zork: 1, n: 'x', mp: [{ k: '1' }, { k: '1' }] } }
+    assert.deepEqual(validateTyped({ schema }, value), ['.spec.zork: field not declared in schema'])
+    assert.deepEqual(validateTyped({ schema }, { spec: { n: 'x', mp: [{ k: '1' }, { k: '1' }] } }), [
+      '.spec.n: expected numeric (int or float), got string',
+      '.spec.mp: duplicate entries for key [k="1"]',
+    ])
+  })
+
+  it('reads values as they come, and sorts all', () => {
+    const value = {
+      spec: { n: 'not a number', any: null },
+      metadata: { namespace: 'b', name: 'a' },
+      kind: 'Life',
+      apiVersion: 'ex.io/v1',
+      alpha: null,
+    }
+    assert.equal(
+      JSON.stringify(decodeValue(schema, value, 'Strict', { offences: [] })),
+      '{"alpha":null,"apiVersion":"ex.io/v1","kind":"Life","metadata":{"name":"a","namespace":"b"},"spec":{"any":null,"n":"not a number"}}',
+    )
+  })
+})

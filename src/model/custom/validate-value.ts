@@ -1,0 +1,366 @@
+/**
+ * A value against its schema, in the words of upstream: kube-openapi's validators, each text and each oddity. Within one
+ * value: type, conditions (anyOf, oneOf, allOf, not), text, format, number, list, enum, object.
+ */
+import { goQuote } from '#lib/go-text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { compileRegexp, RegexpError } from '#lib/regexp.ts'
+import {
+  child,
+  type FieldError,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from '#meta/validation/field-error.ts'
+
+import { Correlation } from './correlation.ts'
+import { hasFormat, isCheckedFormat, numberFormats } from './formats.ts'
+import { isInt64, numberFaults } from './number-rules.ts'
+import { pathText } from './prune.ts'
+import type { Structural, ValueRules } from './structural.ts'
+
+export interface ValueContext {
+  /** Where the value is; the texts name places from here on. Default: the root. */
+  readonly path?: string
+  /** What it was before: parts that have not changed are not complained about. */
+  readonly old?: JsonValue | undefined
+}
+
+/** Nobody reads more, and a long list of wrong values must not become an answer many times its size. */
+const MAX_FAULTS = 1_000
+
+/** How upstream names the place of what has none. */
+export const NOWHERE = '<nil>'
+
+export function validateValue(value: JsonValue, schema: Structural, context: ValueContext = {}): FieldError[] {
+  const { path = '', old } = context
+  const errors = run(value, schema, undefined, path)
+  if (errors.length === 0 || old === undefined) return errors
+  return run(value, schema, new Correlation(value, old, schema), path)
+}
+
+function run(value: JsonValue, schema: Structural, before: Correlation | undefined, root: string): FieldError[] {
+  const check = new Check([], root)
+  checkRatcheting(check, value, schema, before)
+  return check.errors
+}
+
+/** What is known while one value is judged. Alternatives of a condition are judged in checks of their own. */
+class Check {
+  readonly errors: FieldError[] = []
+  /** How much of the schema held: the alternative with the most is the one whose faults are told. */
+  matches = 0
+  readonly path: (string | number)[]
+  readonly root: string
+  readonly #told = new Set<string>()
+
+  constructor(path: (string | number)[], root: string) {
+    this.path = path
+    this.root = root
+  }
+
+  fork(): Check {
+    return new Check(this.path, this.root)
+  }
+
+  /** The place as the texts name it. */
+  get name(): string {
+    return pathText(this.path)
+  }
+
+  get field(): string {
+    const { name, root } = this
+    return name === '' ? root || NOWHERE : child(root, name)
+  }
+
+  /** Each fault is told once. */
+  add(error: FieldError): void {
+    const text = `${error.field}\0${error.detail}\0${error.type}`
+    if (this.#told.has(text) || this.errors.length >= MAX_FAULTS) return
+    this.#told.add(text)
+    this.errors.push(error)
+  }
+
+  /** `text` is about the place. */
+  fault(shown: unknown, text: string): void {
+    this.add(invalid(this.field, shown, `${this.name} in body ${text}`))
+  }
+
+  /** A fault that upstream does not place. */
+  loose(text: string): void {
+    this.add(invalid(this.root || NOWHERE, '', text))
+  }
+
+  wrongType(expected: string, actual: string): void {
+    const text = `${this.name} in body must be of type ${expected}: ${goQuote(actual)}`
+    this.add(typeInvalid(this.field, actual, text))
+  }
+
+  merge({ errors, matches }: Check): void {
+    for (const error of errors) this.add(error)
+    this.matches += matches
+  }
+}
+
+const typeMeta = new Set<string | number>(['kind', 'apiVersion'])
+
+/** A part that is as it was has no faults that count. */
+function checkRatcheting(check: Check, value: JsonValue, schema: Structural, before: Correlation | undefined): void {
+  if (before === undefined) return checkValue(check, value, schema, undefined)
+  const inner = check.fork()
+  checkValue(inner, value, schema, before)
+  if (inner.errors.length > 0 && before.isUnchanged) inner.errors.length = 0
+  check.merge(inner)
+}
+
+function checkValue(check: Check, value: JsonValue, schema: Structural, before: Correlation | undefined): void {
+  const { values } = schema
+  if (value === null) return checkNull(check, schema)
+  checkType(check, value, schema)
+  checkConditions(check, value, values, before)
+  if (typeof value === 'string') checkText(check, value, schema)
+  else if (typeof value === 'number' || typeof value === 'bigint') checkNumber(check, value, schema)
+  else if (Array.isArray(value)) checkList(check, value, schema, before)
+  if (values?.enum !== undefined) checkEnum(check, value, values.enum)
+  if (isJsonObject(value)) checkObject(check, value, schema, before)
+  check.matches += 2
+}
+
+function checkNull(check: Check, schema: Structural): void {
+  const types = typesOf(schema)
+  if (types.length > 0 && !schema.nullable) check.wrongType(types.join(','), 'null')
+  else check.matches++
+  if (schema.values?.enum !== undefined) checkEnum(check, null, schema.values.enum)
+}
+
+const INT_OR_STRING = ['integer', 'string']
+
+function typesOf({ type, intOrString }: Structural): readonly string[] {
+  if (intOrString) return INT_OR_STRING
+  return type === '' ? [] : [type]
+}
+
+/** The JSON type of a value, and the format that Go's type of it has. */
+function kindOf(value: JsonValue): readonly [type: string, format: string] {
+  if (typeof value === 'string') return ['string', '']
+  if (typeof value === 'boolean') return ['boolean', '']
+  if (Array.isArray(value)) return ['array', '']
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    return isInt64(value) ? ['integer', 'int64'] : ['number', 'float64']
+  }
+  return ['object', '']
+}
+
+function checkType(check: Check, value: JsonValue, schema: Structural): void {
+  const [actual, goFormat] = kindOf(value)
+  // The common case needs no more than a look.
+  if (schema.type === actual && !schema.intOrString) {
+    check.matches += 2
+    return
+  }
+  const types = typesOf(schema)
+  const format = usedFormat(schema)
+  if (types.length === 0 && format === '') return
+  check.matches++
+  const expected = misfit(types, format, [actual, goFormat])
+  if (expected === undefined) check.matches++
+  else check.wrongType(...expected)
+}
+
+/** What was expected instead of what; undefined when the value is of one of the types. */
+function misfit(
+  types: readonly string[],
+  format: string,
+  [actual, goFormat]: readonly [string, string],
+): readonly [expected: string, actual: string] | undefined {
+  if (types.includes(actual) || (actual === 'integer' && types.includes('number'))) return undefined
+  const isText = actual === 'string' || actual === 'array'
+  if (!isText && format !== '' && goFormat !== format) return [format, goFormat]
+  // Whatever is text, and lists too, is left to the format.
+  if (isText && format !== '' && !types.includes('number') && !types.includes('integer')) return undefined
+  return [types.join(','), actual]
+}
+
+/** A format that nothing checks counts as none. */
+function usedFormat({ type, intOrString, values }: Structural): string {
+  const format = values?.format ?? ''
+  return format !== '' && isCheckedFormat(format, intOrString ? '' : type) ? format : ''
+}
+
+function checkConditions(
+  check: Check,
+  value: JsonValue,
+  rules: ValueRules | undefined,
+  before: Correlation | undefined,
+): void {
+  check.matches += 2
+  if (rules === undefined) return
+  const judge = (schema: Structural): Check => {
+    const inner = check.fork()
+    checkValue(inner, value, schema, before)
+    return inner
+  }
+  if (rules.anyOf !== undefined) checkAnyOf(check, rules.anyOf, judge)
+  if (rules.oneOf !== undefined) checkOneOf(check, rules.oneOf, judge)
+  if (rules.allOf !== undefined) checkAllOf(check, rules.allOf, judge)
+  if (rules.not !== undefined && judge(rules.not).errors.length === 0) {
+    check.loose(`${goQuote(check.name)} must not validate the schema (not)`)
+  }
+}
+
+type Judge = (schema: Structural) => Check
+
+/** The attempt that came nearest. */
+function better(best: Check | undefined, next: Check): Check {
+  return best === undefined || next.matches > best.matches ? next : best
+}
+
+function checkAnyOf(check: Check, schemas: readonly Structural[], judge: Judge): void {
+  let best: Check | undefined
+  for (const schema of schemas) {
+    const attempt = judge(schema)
+    if (attempt.errors.length === 0) return check.merge(attempt)
+    best = better(best, attempt)
+  }
+  check.loose(`${goQuote(check.name)} must validate at least one schema (anyOf)`)
+  if (best !== undefined) check.merge(best)
+}
+
+function checkOneOf(check: Check, schemas: readonly Structural[], judge: Judge): void {
+  const attempts = schemas.map(judge)
+  const valid = attempts.filter(({ errors }) => errors.length === 0)
+  if (valid.length === 1) return check.merge(valid[0] as Check)
+  const found = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
+  check.loose(`${goQuote(check.name)} must validate one and only one schema (oneOf). ${found}`)
+  const best = valid.length === 0 ? attempts.reduce<Check | undefined>(better, undefined) : undefined
+  if (best !== undefined) check.merge(best)
+}
+
+function checkAllOf(check: Check, schemas: readonly Structural[], judge: Judge): void {
+  const attempts = schemas.map(judge)
+  for (const attempt of attempts) check.merge(attempt)
+  const failed = attempts.filter(({ errors }) => errors.length > 0).length
+  if (failed === 0) return
+  const none = failed === attempts.length ? '. None validated' : ''
+  check.loose(`${goQuote(check.name)} must validate all the schemas (allOf)${none}`)
+}
+
+function checkText(check: Check, value: string, schema: Structural): void {
+  check.matches++
+  if (schema.values === undefined) return
+  checkLengthAndPattern(check, value, schema.values)
+  const format = usedFormat(schema)
+  if (format === '' || numberFormats.has(format)) return
+  check.matches++
+  if (!hasFormat(format, value)) {
+    check.add(typeInvalid(check.field, value, `${check.name} in body must be of type ${format}: ${goQuote(value)}`))
+  }
+}
+
+/** At most one of them is told. */
+function checkLengthAndPattern(check: Check, value: string, rules: ValueRules): void {
+  const { maxLength, minLength, pattern } = rules
+  const length = maxLength === undefined && minLength === undefined ? 0 : codePoints(value)
+  if (maxLength !== undefined && length > maxLength) return check.add(tooLong(check.field, maxLength))
+  if (minLength !== undefined && length < minLength) {
+    return check.fault(value, `should be at least ${minLength} chars long`)
+  }
+  if (pattern === undefined) return
+  try {
+    if (!compileRegexp(pattern).test(value)) check.fault(value, `should match '${pattern}'`)
+  } catch (error) {
+    if (!(error instanceof RegexpError)) throw error
+    check.fault(value, `should match '${pattern}, but pattern is invalid: ${error.message}'`)
+  }
+}
+
+function codePoints(text: string): number {
+  let count = text.length
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) count--
+  }
+  return count
+}
+
+function checkNumber(check: Check, value: number | bigint, schema: Structural): void {
+  check.matches += 2
+  const type = schema.intOrString ? '' : schema.type
+  // An integer of an unbounded int64 is what almost all are.
+  if (schema.values === undefined && (type !== 'integer' || isInt64(value))) return
+  for (const fault of numberFaults(value, schema.values, { type, name: check.name })) {
+    if ('loose' in fault) check.loose(fault.loose)
+    else if (fault.text.startsWith('factor')) check.add(invalid(check.field, fault.shown, fault.text))
+    else check.fault(fault.shown, fault.text)
+  }
+}
+
+function checkList(
+  check: Check,
+  list: readonly JsonValue[],
+  { items, values }: Structural,
+  before: Correlation | undefined,
+): void {
+  check.matches += 2
+  if (items !== undefined) {
+    const { path } = check
+    for (let index = 0; index < list.length; index++) {
+      path.push(index)
+      checkRatcheting(check, list[index] as JsonValue, items, before?.index(index))
+      path.pop()
+    }
+  }
+  const { minItems, maxItems } = values ?? {}
+  if (minItems !== undefined && list.length < minItems) {
+    check.fault(list.length, `should have at least ${minItems} items`)
+  }
+  if (maxItems !== undefined && list.length > maxItems) check.add(tooMany(check.field, list.length, maxItems))
+}
+
+function checkEnum(check: Check, value: JsonValue, allowed: readonly JsonValue[]): void {
+  if (value !== null && allowed.some((one) => isSame(value, one))) return
+  const shown = allowed.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
+  check.add(notSupported(check.field, value, shown))
+}
+
+/** Go converts numbers to the type of the allowed one, which cuts fractions off. */
+function isSame(value: JsonValue, allowed: JsonValue): boolean {
+  if (value === allowed) return true
+  if (typeof value === 'number' && typeof allowed === 'number') {
+    return Number.isInteger(allowed) && Math.trunc(value) === allowed
+  }
+  return typeof value === 'object' && typeof allowed === 'object' && JSON.stringify(value) === JSON.stringify(allowed)
+}
+
+function checkObject(check: Check, object: JsonObject, schema: Structural, before: Correlation | undefined): void {
+  check.matches++
+  const { values, properties, additional } = schema
+  const names = Object.keys(object)
+  if (values !== undefined) checkSize(check, names.length, values)
+  const { path } = check
+  for (const name of names) {
+    const property = properties.get(name)
+    if (property === undefined && additional === false) {
+      check.add(invalid(check.field, name, `${check.name}.${name} in body is a forbidden property`))
+    }
+    const member = property ?? (typeof additional === 'object' ? additional : undefined)
+    if (member === undefined) continue
+    const isTypeMeta = path.length === 0 && typeMeta.has(name)
+    path.push(name)
+    checkRatcheting(check, object[name] as JsonValue, member, isTypeMeta ? undefined : before?.key(name))
+    path.pop()
+  }
+  for (const name of values?.required ?? []) {
+    if (!Object.hasOwn(object, name)) check.add(required(child(check.root, child(check.name, name))))
+  }
+}
+
+function checkSize(check: Check, size: number, { minProperties, maxProperties }: ValueRules): void {
+  if (minProperties !== undefined && size < minProperties) {
+    check.fault(size, `should have at least ${minProperties} properties`)
+  }
+  if (maxProperties !== undefined && size > maxProperties) check.add(tooMany(check.field, size, maxProperties))
+}
