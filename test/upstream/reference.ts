@@ -41,7 +41,7 @@ export async function startReference(folder: string): Promise<Reference> {
   return { port, tls, pids: [server.pid ?? 0, etcd.pid ?? 0], readyMs: realClock.elapsed() - start, stop }
 }
 
-function etcdFlags(folder: string, port: number, peerPort: number): string[] {
+export function etcdFlags(folder: string, port: number, peerPort: number): string[] {
   const client = `http://127.0.0.1:${port}`
   const peer = `http://127.0.0.1:${peerPort}`
   const urls = ['--listen-client-urls', client, '--advertise-client-urls', client, '--listen-peer-urls', peer]
