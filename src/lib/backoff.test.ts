@@ -117,6 +117,14 @@ describe('token bucket', () => {
       [0, 0, 100],
     )
   })
+
+  it('lends nothing to those who only try', async () => {
+    const clock = createVirtualClock()
+    const bucket = createTokenBucket<string>(clock, { qps: 10, burst: 2 })
+    assert.deepEqual(Array.from({ length: 9 }, () => bucket.tryTake()).filter(Boolean), [true, true])
+    await clock.advance(100)
+    assert.equal(bucket.tryTake(), true)
+  })
 })
 
 describe('the controller rate limiter', () => {

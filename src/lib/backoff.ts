@@ -84,16 +84,31 @@ export interface BucketOptions {
   readonly burst: number
 }
 
-/** All items together: `burst` at once, then `qps` a second. Each call takes a token, if need be one of the future. */
-export function createTokenBucket<K>(clock: Clock, { qps, burst }: BucketOptions): RateLimiter<K> {
+export interface TokenBucket<K> extends RateLimiter<K> {
+  /** Takes a token if there is one; whether there was. */
+  tryTake(): boolean
+}
+
+/** All items together: `burst` at once, then `qps` a second. Each `when` takes a token, if need be one of the future. */
+export function createTokenBucket<K>(clock: Clock, { qps, burst }: BucketOptions): TokenBucket<K> {
   let tokens = burst
   let filledAt = clock.elapsed()
+  const fill = (): void => {
+    const now = clock.elapsed()
+    tokens = Math.min(burst, tokens + ((now - filledAt) / 1000) * qps)
+    filledAt = now
+  }
   return {
     when() {
-      const now = clock.elapsed()
-      tokens = Math.min(burst, tokens + ((now - filledAt) / 1000) * qps) - 1
-      filledAt = now
+      fill()
+      tokens--
       return tokens < 0 ? (-tokens / qps) * 1000 : 0
+    },
+    tryTake() {
+      fill()
+      if (tokens < 1) return false
+      tokens--
+      return true
     },
     forget: () => undefined,
     numRequeues: () => 0,

@@ -1,0 +1,185 @@
+/**
+ * Events for people: what a component did about an object, and why. The same event again counts up the one that is there;
+ * many alike about one object become one; who talks too much about one object is not heard for a while. The rules and
+ * numbers are client-go's. Recording never fails and nobody waits for it.
+ */
+import { type Event, Events, type EventSource, type ObjectReference } from '#apis/core/v1.ts'
+import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
+import type { Clock } from '#lib/clock.ts'
+import { apiVersionOf, kindOf } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+import { timeOf } from '#meta/time.ts'
+
+import type { ApiClient } from './api-client.ts'
+
+export interface EventRecorderOptions {
+  readonly client: ApiClient
+  readonly source: EventSource
+  readonly onError?: (error: unknown) => void
+}
+
+/** What is said, in the words of `kubectl get events`. */
+export interface EventNote {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+/** How many objects and events are remembered. */
+const MEMORY = 4096
+/** More than this many alike within the interval are told as one. */
+const SIMILAR_LIMIT = 10
+const SIMILAR_INTERVAL_MS = 600_000
+/** About one object: so many at once, then one in five minutes. */
+const SPAM = { qps: 1 / 300, burst: 25 }
+/** Waiting to be written; what comes on top is lost. */
+const MAX_WAITING = 1000
+
+interface Similar {
+  readonly messages: Set<string>
+  lastMs: number
+}
+
+/** The event as it was last written. */
+interface Written {
+  readonly name: string
+  count: number
+  firstTimestamp: string
+  resourceVersion: string
+}
+
+export class EventRecorder {
+  readonly #options: EventRecorderOptions
+  readonly #clock: Clock
+  readonly #similar = new Map<string, Similar>()
+  readonly #spam = new Map<string, TokenBucket<string>>()
+  readonly #written = new Map<string, Written>()
+  #waiting = 0
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options
+    this.#clock = options.client.clock
+  }
+
+  record(about: KubeObject | ObjectReference, note: EventNote): void {
+    const reference = referenceTo(about)
+    const { message, key } = this.#aggregate(reference, note)
+    if (this.#isSpam(reference) || this.#waiting >= MAX_WAITING) return
+    this.#waiting++
+    this.#last = this.#last
+      .then(() => this.#write(reference, { ...note, message }, key))
+      .catch((error: unknown) => this.#options.onError?.(error))
+      .finally(() => this.#waiting--)
+  }
+
+  /** Resolves when everything recorded so far has been written, or given up. */
+  flush(): Promise<void> {
+    return this.#last
+  }
+
+  /** When there were too many that differ in their message only, they are one with a message that says so. */
+  #aggregate(reference: ObjectReference, { type, reason, message }: EventNote): { message: string; key: string } {
+    const about = `${sourceKey(this.#options.source)}|${referenceKey(reference)}|${type}|${reason}`
+    const nowMs = this.#clock.elapsed()
+    const known = this.#similar.get(about)
+    const similar = known !== undefined && nowMs - known.lastMs <= SIMILAR_INTERVAL_MS ? known : startSimilar(nowMs)
+    similar.messages.add(message)
+    similar.lastMs = nowMs
+    remember(this.#similar, about, similar)
+    if (similar.messages.size < SIMILAR_LIMIT) return { message, key: `${about}|${message}` }
+    similar.messages.delete(similar.messages.values().next().value ?? '')
+    return { message: `(combined from similar events): ${message}`, key: about }
+  }
+
+  #isSpam(reference: ObjectReference): boolean {
+    const about = `${sourceKey(this.#options.source)}|${referenceKey(reference)}`
+    const bucket = this.#spam.get(about) ?? createTokenBucket<string>(this.#clock, SPAM)
+    remember(this.#spam, about, bucket)
+    return !bucket.tryTake()
+  }
+
+  async #write(reference: ObjectReference, note: EventNote, key: string): Promise<void> {
+    const before = this.#written.get(key)
+    if (before !== undefined && (await this.#countUp(reference, note, before))) return
+    const event = await this.#options.client.create(Events, this.#eventOf(reference, note))
+    const { name = '', resourceVersion = '' } = event.metadata
+    remember(this.#written, key, { name, count: 1, firstTimestamp: event.firstTimestamp ?? '', resourceVersion })
+  }
+
+  /** False when the event has gone meanwhile: then there is a new one. */
+  async #countUp(reference: ObjectReference, note: EventNote, before: Written): Promise<boolean> {
+    const value = { message: note.message, count: before.count + 1, lastTimestamp: timeOf(this.#clock.now()) }
+    const where = { namespace: namespaceOf(reference), name: before.name }
+    try {
+      await this.#options.client.patch(Events, where, { type: 'strategic', value })
+      before.count++
+      return true
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
+    }
+  }
+
+  #eventOf(reference: ObjectReference, { type, reason, message, annotations }: EventNote): Omit<Event, 'kind'> {
+    const { source } = this.#options
+    const nowMs = this.#clock.now()
+    const now = timeOf(nowMs)
+    // Nanoseconds in hexadecimal, as upstream names them; several in one millisecond differ by how many there were.
+    const stamp = (BigInt(Math.trunc(nowMs)) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000)).toString(16)
+    return {
+      metadata: {
+        name: `${reference.name ?? ''}.${stamp}`,
+        namespace: namespaceOf(reference),
+        ...(annotations !== undefined && { annotations: { ...annotations } }),
+      },
+      involvedObject: reference,
+      reason,
+      message,
+      source,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+      type,
+      eventTime: null,
+      reportingComponent: source.component ?? '',
+      reportingInstance: source.host ?? '',
+    }
+  }
+
+  #sequence = 0
+}
+
+const startSimilar = (nowMs: number): Similar => ({ messages: new Set(), lastMs: nowMs })
+
+/** Events about what is in no namespace are in `default`. */
+const namespaceOf = ({ namespace }: ObjectReference): string =>
+  namespace === undefined || namespace === '' ? 'default' : namespace
+
+function referenceTo(about: KubeObject | ObjectReference): ObjectReference {
+  if (!('metadata' in about)) return about
+  const { name, namespace, uid, resourceVersion } = about.metadata
+  const { kind, ...version } = kindOf(about)
+  return {
+    kind,
+    ...(namespace !== undefined && { namespace }),
+    ...(name !== undefined && { name }),
+    ...(uid !== undefined && { uid }),
+    apiVersion: apiVersionOf(version),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  }
+}
+
+const sourceKey = ({ component = '', host = '' }: EventSource): string => `${component}|${host}`
+
+const referenceKey = ({ kind = '', namespace = '', name = '', uid = '', apiVersion = '' }: ObjectReference): string =>
+  `${kind}|${namespace}|${name}|${uid}|${apiVersion}`
+
+/** The one used last is the last; the first goes when there are too many. */
+function remember<V>(memory: Map<string, V>, key: string, value: V): void {
+  memory.delete(key)
+  memory.set(key, value)
+  if (memory.size > MEMORY) memory.delete(memory.keys().next().value ?? '')
+}

@@ -1,0 +1,141 @@
+/**
+ * Follows a collection: everything that is there, then every change of it, over any number of lost connections, until the
+ * signal is aborted. What changed while nobody listened shows as another `replace`.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import { createBackoff } from '#lib/backoff.ts'
+import { sleep } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { isGone, isInvalid, isResourceExpired, StatusError } from '#meta/status.ts'
+import { isInitialEventsEnd, type ObjectEvent } from '#meta/watch.ts'
+
+import type { ApiClient, Selection } from './api-client.ts'
+
+export interface Follower<T extends KubeObject> {
+  /** All that is there at this moment. */
+  replace(objects: readonly T[], resourceVersion: string): void
+  /** One change; never a bookmark. */
+  change(event: ObjectEvent<T>): void
+  /** What went wrong; it is tried again in a moment. */
+  failed(error: unknown): void
+}
+
+export interface FollowOptions<T extends KubeObject> {
+  readonly client: ApiClient
+  readonly kind: Kind<T>
+  readonly selection?: Selection
+  readonly random: Random
+  readonly signal: AbortSignal
+}
+
+const PAGE = 500
+/** Servers end watches after a while, so that clients spread over the servers that are there: between once and twice this. */
+const MIN_WATCH_SECONDS = 300
+/** As upstream's reflector. */
+const BACKOFF = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1 }
+/** After this long without a failure the next one is the first again. */
+const CALM_MS = 120_000
+
+export async function follow<T extends KubeObject>(options: FollowOptions<T>, follower: Follower<T>): Promise<void> {
+  const { client, random, signal } = options
+  const { clock } = client
+  const backoff = createBackoff(random, BACKOFF)
+  const place: Place = { resourceVersion: undefined, streamsLists: true }
+  while (!signal.aborted) {
+    const startedMs = clock.elapsed()
+    try {
+      await turn(options, follower, place)
+    } catch (error) {
+      if (signal.aborted) return
+      if (isGone(error) || isResourceExpired(error)) place.resourceVersion = undefined
+      else follower.failed(error)
+    }
+    const lastedMs = clock.elapsed() - startedMs
+    if (lastedMs > CALM_MS) backoff.reset()
+    if (lastedMs < BACKOFF.baseMs) await sleep(clock, backoff.next(), signal).catch(() => undefined)
+  }
+}
+
+interface Place {
+  /** What has been seen; undefined when everything has to be read. */
+  resourceVersion: string | undefined
+  /** Whether the server can send what is there as events. */
+  streamsLists: boolean
+}
+
+/** One watch, and before it what is there, when that is not known. */
+async function turn<T extends KubeObject>(
+  options: FollowOptions<T>,
+  follower: Follower<T>,
+  place: Place,
+): Promise<void> {
+  const { client, kind, selection = {}, random, signal } = options
+  const isStreamed = place.resourceVersion === undefined && place.streamsLists
+  if (place.resourceVersion === undefined && !isStreamed) place.resourceVersion = await readAll(options, follower)
+  const initial: T[] | undefined = isStreamed ? [] : undefined
+  const asked = {
+    ...selection,
+    allowWatchBookmarks: true,
+    timeoutSeconds: Math.floor(MIN_WATCH_SECONDS * (1 + random.float())),
+    ...(isStreamed
+      ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
+      : { resourceVersion: place.resourceVersion ?? '' }),
+    signal,
+  }
+  const taker = new EventTaker(follower, place, initial)
+  try {
+    for await (const event of client.watch(kind, asked)) {
+      if (event.type === 'ERROR') throw new StatusError(event.object)
+      taker.take(event)
+    }
+  } catch (error) {
+    // A server that does not know how says that the parameter is invalid.
+    if (isStreamed && isInvalid(error)) place.streamsLists = false
+    else throw error
+  }
+}
+
+class EventTaker<T extends KubeObject> {
+  readonly #follower: Follower<T>
+  readonly #place: Place
+  #initial: T[] | undefined
+
+  constructor(follower: Follower<T>, place: Place, initial: T[] | undefined) {
+    this.#follower = follower
+    this.#place = place
+    this.#initial = initial
+  }
+
+  take(event: ObjectEvent<T>): void {
+    const { resourceVersion = '' } = event.object.metadata
+    if (this.#initial !== undefined) {
+      if (event.type === 'ADDED') this.#initial.push(event.object)
+      if (!isInitialEventsEnd(event)) return
+      this.#follower.replace(this.#initial, resourceVersion)
+      this.#initial = undefined
+    } else if (event.type !== 'BOOKMARK') this.#follower.change(event)
+    this.#place.resourceVersion = resourceVersion
+  }
+}
+
+async function readAll<T extends KubeObject>(options: FollowOptions<T>, follower: Follower<T>): Promise<string> {
+  const { client, kind, selection = {}, signal } = options
+  const objects: T[] = []
+  let from: string | undefined
+  for (;;) {
+    const page = await client.list(kind, {
+      ...selection,
+      limit: PAGE,
+      ...(from !== undefined && { continue: from }),
+      signal,
+    })
+    for (const object of page.items) objects.push(object)
+    from = page.metadata.continue
+    if (from === undefined || from === '') {
+      const { resourceVersion = '' } = page.metadata
+      follower.replace(objects, resourceVersion)
+      return resourceVersion
+    }
+  }
+}

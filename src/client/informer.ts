@@ -1,0 +1,176 @@
+/**
+ * Informer: a collection kept in memory, indexed, with news for any number of listeners. It holds each object once,
+ * however many listen; objects are shared and must not be changed. An object goes through a strict sequence of states:
+ * added, updated any number of times, deleted; a listener that comes later hears of everything as added.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import { every, type Timer } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import { type KubeObject, objectKey } from '#meta/object.ts'
+import type { ObjectEvent } from '#meta/watch.ts'
+
+import type { ApiClient, Selection } from './api-client.ts'
+import { follow } from './follow.ts'
+
+export interface Listener<T extends KubeObject> {
+  added?(object: T): void
+  /** Also on a resync, with the same object twice. */
+  updated?(object: T, old: T): void
+  /** The last state that was seen. */
+  deleted?(object: T): void
+}
+
+/** The values under which an object is found. */
+export type Index<T extends KubeObject> = (object: T) => readonly string[]
+
+export interface InformerOptions<T extends KubeObject> {
+  readonly client: ApiClient
+  readonly kind: Kind<T>
+  readonly random: Random
+  readonly selection?: Selection
+  readonly indexes?: Readonly<Record<string, Index<T>>>
+  /** What is kept of an object: to drop what nobody here reads. */
+  readonly transform?: (object: T) => T
+  readonly onError: (error: unknown) => void
+}
+
+export class Informer<T extends KubeObject> {
+  readonly kind: Kind<T>
+  readonly #options: InformerOptions<T>
+  readonly #objects = new Map<string, T>()
+  readonly #indexes = new Map<string, { readonly of: Index<T>; readonly keys: Map<string, Set<string>> }>()
+  readonly #listeners = new Set<Listener<T>>()
+  readonly #synced = Promise.withResolvers<void>()
+  #isSynced = false
+
+  constructor(options: InformerOptions<T>) {
+    this.kind = options.kind
+    this.#options = options
+    for (const [name, of] of Object.entries(options.indexes ?? {})) this.addIndex(name, of)
+  }
+
+  /** Begins to follow; ends with the signal. Never throws. */
+  run(signal: AbortSignal): Promise<void> {
+    const { client, kind, random, selection = {}, onError } = this.#options
+    return follow(
+      { client, kind, random, selection, signal },
+      {
+        replace: (objects) => this.#replace(objects),
+        change: (event) => this.#change(event),
+        failed: onError,
+      },
+    )
+  }
+
+  /** Whether everything that was there when it began has been seen. */
+  get isSynced(): boolean {
+    return this.#isSynced
+  }
+
+  get synced(): Promise<void> {
+    return this.#synced.promise
+  }
+
+  get size(): number {
+    return this.#objects.size
+  }
+
+  /** By `namespace/name`, or the name alone. */
+  get(key: string): T | undefined {
+    return this.#objects.get(key)
+  }
+
+  list(): IterableIterator<T> {
+    return this.#objects.values()
+  }
+
+  /** The objects whose index has the value, in no order. */
+  by(index: string, value: string): T[] {
+    const found = this.#indexes.get(index)
+    if (found === undefined) throw new Error(`${this.kind.kind} has no index "${index}"`)
+    const keys = found.keys.get(value)
+    return keys === undefined ? [] : Array.from(keys, (key) => this.#objects.get(key) as T)
+  }
+
+  /** Harmless when there is one of that name: it is then kept. */
+  addIndex(name: string, of: Index<T>): void {
+    if (this.#indexes.has(name)) return
+    this.#indexes.set(name, { of, keys: new Map() })
+    for (const [key, object] of this.#objects) this.#indexOne(name, key, object)
+  }
+
+  /** Returns what ends it. `resyncMs`: everything is told again that often. */
+  listen(listener: Listener<T>, resyncMs = 0): () => void {
+    this.#listeners.add(listener)
+    for (const object of this.#objects.values()) listener.added?.(object)
+    const resync = (): void => {
+      for (const object of this.#objects.values()) listener.updated?.(object, object)
+    }
+    const timer: Timer | undefined = resyncMs > 0 ? every(this.#options.client.clock, resyncMs, resync) : undefined
+    return () => {
+      timer?.cancel()
+      this.#listeners.delete(listener)
+    }
+  }
+
+  #replace(objects: readonly T[]): void {
+    const gone = new Set(this.#objects.keys())
+    for (const object of objects) {
+      gone.delete(objectKey(object))
+      this.#put(object)
+    }
+    for (const key of gone) this.#remove(key)
+    this.#isSynced = true
+    this.#synced.resolve()
+  }
+
+  #change({ type, object }: ObjectEvent<T>): void {
+    if (type === 'DELETED') this.#remove(objectKey(object), object)
+    else this.#put(object)
+  }
+
+  #put(received: T): void {
+    const object = this.#options.transform?.(received) ?? received
+    const key = objectKey(object)
+    const old = this.#objects.get(key)
+    // What was read again after a pause may not have changed.
+    if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return
+    // Another object under the same name: whoever listens must hear that the first one has gone.
+    if (old !== undefined && old.metadata.uid !== object.metadata.uid) this.#remove(key)
+    const isNew = !this.#objects.has(key)
+    if (old !== undefined && !isNew) this.#unindex(key, old)
+    this.#objects.set(key, object)
+    for (const name of this.#indexes.keys()) this.#indexOne(name, key, object)
+    for (const listener of this.#listeners) {
+      if (isNew || old === undefined) listener.added?.(object)
+      else listener.updated?.(object, old)
+    }
+  }
+
+  #remove(key: string, last: T | undefined = this.#objects.get(key)): void {
+    const held = this.#objects.get(key)
+    if (held === undefined || last === undefined) return
+    this.#objects.delete(key)
+    this.#unindex(key, held)
+    for (const listener of this.#listeners) listener.deleted?.(last)
+  }
+
+  #indexOne(name: string, key: string, object: T): void {
+    const index = this.#indexes.get(name)
+    for (const value of index?.of(object) ?? []) {
+      const keys = index?.keys.get(value)
+      if (keys === undefined) index?.keys.set(value, new Set([key]))
+      else keys.add(key)
+    }
+  }
+
+  #unindex(key: string, object: T): void {
+    for (const { of, keys } of this.#indexes.values()) {
+      for (const value of of(object)) {
+        const found = keys.get(value)
+        found?.delete(key)
+        if (found?.size === 0) keys.delete(value)
+      }
+    }
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Leader election on a Lease, as client-go's: of several candidates at most one leads, as long as no clock runs away by
+ * more than the difference of lease duration and renew deadline. Nobody's clock is compared with another's: what counts
+ * is how long a candidate has seen the record unchanged. A record is written only as it was read.
+ */
+import { type Lease, Leases, type LeaseSpec } from '#apis/coordination/v1.ts'
+import { jitteredMs } from '#lib/backoff.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import { isNotFound } from '#meta/status.ts'
+import { microTimeOf } from '#meta/time.ts'
+
+import type { ApiClient } from './api-client.ts'
+
+export interface LeaderElectionOptions {
+  readonly client: ApiClient
+  readonly random: Random
+  readonly namespace: string
+  readonly name: string
+  /** Unlike every other candidate's. */
+  readonly identity: string
+  /** For how long others keep away from a record that does not change. Default 15 s. */
+  readonly leaseDurationMs?: number
+  /** For how long a leader that cannot renew goes on. Default 10 s; less than the duration. */
+  readonly renewDeadlineMs?: number
+  /** Between two attempts. Default 2 s. */
+  readonly retryPeriodMs?: number
+  /** Whether the record is given back when the work ends, so that another need not wait. Default: yes. */
+  readonly releases?: boolean
+  /** Somebody else leads, or we do. */
+  readonly onLeader?: (identity: string) => void
+  readonly onError?: (error: unknown) => void
+}
+
+/** Why the work of a leader was ended though nobody asked for it. */
+export class LeadershipLost extends Error {
+  override readonly name = 'LeadershipLost'
+}
+
+/**
+ * Waits until it leads, then does the work, whose signal is aborted when it leads no more. Resolves when the work is done
+ * or `signal` is aborted; rejects with LeadershipLost.
+ */
+export async function lead(
+  options: LeaderElectionOptions,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const candidate = new Candidate(options)
+  await candidate.acquire(signal)
+  if (signal.aborted) return
+  const leading = new AbortController()
+  const working = AbortSignal.any([signal, leading.signal])
+  const done = work(working)
+  const renewing = candidate.renew(AbortSignal.any([signal, leading.signal]))
+  try {
+    const isLost = await Promise.race([done.then(() => false), renewing])
+    if (isLost && !signal.aborted) throw new LeadershipLost('leader election lost')
+  } finally {
+    leading.abort()
+    await Promise.allSettled([done, renewing])
+    if (options.releases !== false) await candidate.release()
+  }
+}
+
+const RETRY_JITTER = 1.2
+
+class Candidate {
+  readonly #options: LeaderElectionOptions
+  readonly #clock: Clock
+  readonly #leaseMs: number
+  readonly #deadlineMs: number
+  readonly #retryMs: number
+  #seen: Lease | undefined
+  #seenAtMs = 0
+  #told = ''
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options
+    this.#clock = options.client.clock
+    this.#leaseMs = options.leaseDurationMs ?? 15_000
+    this.#deadlineMs = options.renewDeadlineMs ?? 10_000
+    this.#retryMs = options.retryPeriodMs ?? 2000
+  }
+
+  async acquire(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !(await this.#tryOnce(signal))) {
+      const pauseMs = jitteredMs(this.#options.random, this.#retryMs, RETRY_JITTER)
+      await sleep(this.#clock, pauseMs, signal).catch(() => undefined)
+    }
+  }
+
+  /** Resolves to true when the deadline passed without a renewal, to false when it was ended. */
+  async renew(signal: AbortSignal): Promise<boolean> {
+    let renewedMs = this.#clock.elapsed()
+    while (!signal.aborted) {
+      await sleep(this.#clock, this.#retryMs, signal).catch(() => undefined)
+      if (signal.aborted) return false
+      const deadline = AbortSignal.any([signal, this.#after(renewedMs + this.#deadlineMs - this.#clock.elapsed())])
+      if (await this.#tryOnce(deadline)) renewedMs = this.#clock.elapsed()
+      else if (this.#clock.elapsed() - renewedMs >= this.#deadlineMs) return true
+    }
+    return false
+  }
+
+  /** Best effort: whoever comes next waits a second instead of the whole duration. */
+  async release(): Promise<void> {
+    const held = this.#seen
+    if (held === undefined || held.spec.holderIdentity !== this.#options.identity) return
+    const now = microTimeOf(this.#clock.now())
+    const spec: LeaseSpec = {
+      ...held.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      renewTime: now,
+      acquireTime: now,
+    }
+    try {
+      this.#seen = await this.#options.client.update(
+        Leases,
+        { ...held, spec },
+        { signal: this.#after(this.#deadlineMs) },
+      )
+    } catch (error) {
+      this.#options.onError?.(error)
+    }
+  }
+
+  #after(delayMs: number): AbortSignal {
+    const control = new AbortController()
+    this.#clock.after(Math.max(0, delayMs), () => control.abort(), { background: true })
+    return control.signal
+  }
+
+  async #tryOnce(signal: AbortSignal): Promise<boolean> {
+    try {
+      const isOurs = await this.#acquireOrRenew(signal)
+      this.#tell()
+      return isOurs
+    } catch (error) {
+      if (!signal.aborted) this.#options.onError?.(error)
+      return false
+    }
+  }
+
+  async #acquireOrRenew(signal: AbortSignal): Promise<boolean> {
+    const { client, namespace, name, identity } = this.#options
+    const now = microTimeOf(this.#clock.now())
+    const mine: LeaseSpec = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.floor(this.#leaseMs / 1000),
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: 0,
+    }
+    const current = await this.#read(signal)
+    if (current === undefined) {
+      this.#saw(await client.create(Leases, { metadata: { namespace, name }, spec: mine }, { signal }))
+      return true
+    }
+    this.#saw(current)
+    const { holderIdentity = '', acquireTime, leaseTransitions = 0 } = current.spec
+    const isOurs = holderIdentity === identity
+    if (!isOurs && holderIdentity !== '' && !this.#hasEnded(current)) return false
+    const kept: LeaseSpec = isOurs
+      ? { leaseTransitions, ...(acquireTime !== undefined && { acquireTime }) }
+      : { leaseTransitions: leaseTransitions + 1 }
+    this.#saw(await client.update(Leases, { ...current, spec: { ...current.spec, ...mine, ...kept } }, { signal }))
+    return true
+  }
+
+  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+    const { client, namespace, name } = this.#options
+    try {
+      return await client.get(Leases, { namespace, name }, { signal })
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  #saw(lease: Lease): void {
+    const isSame = this.#seen !== undefined && sameRecord(this.#seen.spec, lease.spec)
+    this.#seen = lease
+    if (!isSame) this.#seenAtMs = this.#clock.elapsed()
+  }
+
+  #hasEnded({ spec }: Lease): boolean {
+    return this.#clock.elapsed() >= this.#seenAtMs + (spec.leaseDurationSeconds ?? 0) * 1000
+  }
+
+  #tell(): void {
+    const { holderIdentity = '' } = this.#seen?.spec ?? {}
+    if (holderIdentity === this.#told) return
+    this.#told = holderIdentity
+    this.#options.onLeader?.(holderIdentity)
+  }
+}
+
+function sameRecord(one: LeaseSpec, other: LeaseSpec): boolean {
+  return (
+    one.holderIdentity === other.holderIdentity &&
+    one.renewTime === other.renewTime &&
+    one.acquireTime === other.acquireTime &&
+    one.leaseDurationSeconds === other.leaseDurationSeconds &&
+    one.leaseTransitions === other.leaseTransitions
+  )
+}

@@ -1,0 +1,140 @@
+/** Leader election and events, on the whole server in virtual time. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { Leases } from '#apis/coordination/v1.ts'
+import { Events } from '#apis/core/v1.ts'
+import { ApiClient, type Transport } from '#client/api-client.ts'
+import { EventRecorder } from '#client/event-recorder.ts'
+import { lead, LeadershipLost } from '#client/leader-election.ts'
+import { createVirtualClock, sleep, type VirtualClock } from '#lib/clock.ts'
+import { HttpError } from '#lib/http/dial.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+
+const ADMIN = { name: 'tester', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
+const START_MS = Date.UTC(2026, 0, 1)
+
+let clock: VirtualClock
+let plane: ControlPlane
+
+beforeEach(async () => {
+  clock = createVirtualClock(START_MS)
+  plane = await startControlPlane({ clock })
+})
+
+afterEach(() => plane.stop())
+
+const client = (transport: Transport = plane.running.server.clientAs(ADMIN)): ApiClient =>
+  new ApiClient({ transport, clock, userAgent: 'tester/v1' })
+
+interface Leading {
+  /** What was done, with the second at which. */
+  readonly log: string[]
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
+
+function campaign(identity: string, log: string[], transport?: Transport): Leading {
+  const stop = new AbortController()
+  const say = (what: string): void =>
+    void log.push(`${Math.round((clock.now() - START_MS) / 1000)} ${identity} ${what}`)
+  const options = {
+    client: client(transport),
+    random: createSeededRandom(1),
+    namespace: 'kube-system',
+    name: 'boss',
+    identity,
+  }
+  const ended = lead(options, stop.signal, async (signal) => {
+    say('leads')
+    await sleep(clock, 1e9, signal).catch(() => undefined)
+    say('ends')
+  }).catch((error: unknown) => {
+    assert.ok(error instanceof LeadershipLost)
+    say('lost')
+  })
+  return { log, stop, ended }
+}
+
+describe('leader election', () => {
+  it('lets one lead, and the next when that one gives it back', async () => {
+    const log: string[] = []
+    const a = campaign('a', log)
+    await clock.advance(1000)
+    const b = campaign('b', log)
+    await clock.advance(59_000)
+    assert.deepEqual(log, ['0 a leads'])
+    const lease = await client().get(Leases, { namespace: 'kube-system', name: 'boss' })
+    assert.equal(lease.spec.holderIdentity, 'a')
+    assert.equal(lease.spec.leaseDurationSeconds, 15)
+    a.stop.abort()
+    await clock.advance(5000)
+    await a.ended
+    assert.deepEqual(log.slice(1, 2), ['60 a ends'])
+    assert.match(log[2] ?? '', /^6[0-5] b leads$/)
+    const taken = await client().get(Leases, { namespace: 'kube-system', name: 'boss' })
+    assert.deepEqual([taken.spec.holderIdentity, taken.spec.leaseTransitions], ['b', 1])
+    b.stop.abort()
+    await clock.advance(1000)
+    await b.ended
+  })
+
+  it('ends the work of a leader that cannot renew before another one begins', async () => {
+    const log: string[] = []
+    let isCut = false
+    const wire = plane.running.server.clientAs(ADMIN)
+    const cut: Transport = {
+      request: (request) => (isCut ? Promise.reject(new HttpError('connect', 'cut off')) : wire.request(request)),
+    }
+    const a = campaign('a', log, cut)
+    await clock.advance(1000)
+    const b = campaign('b', log)
+    await clock.advance(10_000)
+    isCut = true
+    await clock.advance(60_000)
+    await a.ended
+    const [endedAt, ledAt] = [
+      log.findIndex((line) => line.endsWith('a lost')),
+      log.findIndex((line) => line.endsWith('b leads')),
+    ]
+    assert.ok(endedAt > 0 && endedAt < ledAt, log.join('; '))
+    b.stop.abort()
+    await clock.advance(1000)
+    await b.ended
+  })
+})
+
+describe('an event recorder', () => {
+  const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'web', namespace: 'default', uid: 'u1' } }
+  const events = async (): Promise<string[]> => {
+    const { items } = await client().list(Events, { namespace: 'default' })
+    return items
+      .filter(({ involvedObject }) => involvedObject.name === 'web')
+      .map(({ reason, message, count }) => `${reason} ${count} ${message}`)
+  }
+
+  it('counts up what happens again, and combines many that are alike', async () => {
+    const recorder = new EventRecorder({ client: client(), source: { component: 'tester' } })
+    for (let n = 0; n < 3; n++)
+      recorder.record(pod, { type: 'Normal', reason: 'Pulled', message: 'Container image pulled' })
+    for (let n = 0; n < 12; n++) recorder.record(pod, { type: 'Warning', reason: 'Failed', message: `Error ${n}` })
+    await recorder.flush()
+    const told = await events()
+    assert.ok(told.includes('Pulled 3 Container image pulled'))
+    assert.ok(told.includes('Failed 3 (combined from similar events): Error 11'), told.join('\n'))
+    assert.equal(told.length, 1 + 9 + 1)
+  })
+
+  it('does not hear who talks too much about one object, until five minutes later', async () => {
+    const recorder = new EventRecorder({ client: client(), source: { component: 'tester' } })
+    const say = (reason: string): void => recorder.record(pod, { type: 'Normal', reason, message: 'so' })
+    for (let n = 0; n < 40; n++) say(`R${n}`)
+    await recorder.flush()
+    assert.equal((await events()).length, 25)
+    await clock.advance(301_000)
+    say('Later')
+    await recorder.flush()
+    assert.equal((await events()).length, 26)
+  })
+})
