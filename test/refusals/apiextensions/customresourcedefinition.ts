@@ -1,23 +1,11 @@
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 
-import { printing, type KindCases, type Trial } from '../case.ts'
+import type { KindCases, Trial } from '../case.ts'
+import { defaults, lists, namesAndVersions, parts, structure, taken } from './definition-faults.ts'
+import { list, property, SCHEMA, VERSION } from './definition.ts'
 
-const VERSION = '/spec/versions/0'
-const SCHEMA = `${VERSION}/schema/openAPIV3Schema`
-
-/** A definition whose `spec.a` has this schema. */
-const property = (why: string, schema: unknown): Trial => ({
-  why,
-  set: { [`${SCHEMA}/properties/spec/properties/a`]: schema },
-})
 const rule = (why: string, validation: object): Trial =>
   property(why, { type: 'integer', 'x-kubernetes-validations': [validation] })
-const list = (part: object): object => ({
-  type: 'array',
-  items: { type: 'object', properties: { k: { type: 'string' } } },
-  ...part,
-})
-
 export const customResourceDefinition: KindCases = {
   kind: CustomResourceDefinitions,
   valid: {
@@ -68,9 +56,6 @@ export const customResourceDefinition: KindCases = {
           schema: { openAPIV3Schema: { type: 'object' } },
         },
       },
-      ours: printing(
-        '[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"}}}}}}},{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]',
-      ),
     },
     {
       why: 'two versions are stored',
@@ -82,14 +67,10 @@ export const customResourceDefinition: KindCases = {
           schema: { openAPIV3Schema: { type: 'object' } },
         },
       },
-      ours: printing(
-        '[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"}}}}}}},{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]',
-      ),
     },
     {
       why: 'no version is stored',
       set: { [`${VERSION}/storage`]: false },
-      ours: printing('[{"name":"v1","served":true,"storage":false}]'),
     },
     { why: 'a version has no schema', set: { [`${VERSION}/schema`]: undefined } },
     { why: 'a deprecation warns of nothing deprecated', set: { [`${VERSION}/deprecationWarning`]: 'old' } },
@@ -169,6 +150,11 @@ export const customResourceDefinition: KindCases = {
         '/spec/conversion': { strategy: 'Webhook', webhook: { clientConfig: {}, conversionReviewVersions: ['v1'] } },
       },
     },
+    ...namesAndVersions,
+    ...structure,
+    ...lists,
+    ...defaults,
+    ...parts,
     { why: 'unknown fields are kept everywhere', set: { '/spec/preserveUnknownFields': true } },
     { why: 'the group changes', on: 'update', set: { '/spec/group': 'other.com' } },
     { why: 'the plural changes', on: 'update', set: { '/spec/names/plural': 'gadgets' } },
@@ -176,10 +162,10 @@ export const customResourceDefinition: KindCases = {
       why: 'no version is stored any more',
       on: 'update',
       set: { [`${VERSION}/storage`]: false },
-      ours: printing('[{"name":"v1","served":true,"storage":false}]'),
     },
   ],
   taken: [
+    ...taken,
     {
       why: 'a column has a path that is none',
       set: { [`${VERSION}/additionalPrinterColumns`]: [{ name: 'A', type: 'string', jsonPath: '.spec[' }] },

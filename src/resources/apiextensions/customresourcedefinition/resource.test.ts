@@ -422,6 +422,16 @@ describe('the schema of a definition', () => {
     ])
   })
 
+  it('has defaults that it takes itself, unless it had others before', async () => {
+    const loose = object({ a: object({ b: { type: 'string' } }, { default: { zz: 1 } }) })
+    assert.deepEqual(await complaints(loose), [
+      '~.properties[a].default: Invalid value: {"zz":1}: must not have unknown fields',
+    ])
+    const path = 'spec.versions.0.schema.openAPIV3Schema.properties.a'
+    const stored = changed(established, path, loose.properties?.['a'])
+    assert.deepEqual((await update(changed(stored, 'spec.names.shortNames', ['g']), stored)).errors, [])
+  })
+
   it('is warned of for formats that nobody checks', async () => {
     const odd = changed(
       body,
@@ -457,6 +467,38 @@ describe('a definition in use', () => {
     const bad = changed(established, 'status.acceptedNames.plural', 'Foos')
     assert.deepEqual((await update(bad, established, 'status')).errors, [
       `status.acceptedNames.plural: Invalid value: "Foos": ${dns1035}`,
+    ])
+  })
+
+  it('remembers versions until somebody says that they are no more', async () => {
+    const both = [
+      { ...body.spec.versions[0], storage: false },
+      { ...body.spec.versions[0], name: 'v2' },
+    ]
+    const stored = changed(changed(established, 'spec.versions', both), 'status.storedVersions', ['v1', 'v2'])
+    const migrated = await update(changed(stored, 'status.storedVersions', ['v2']), stored, 'status')
+    assert.deepEqual([migrated.errors, migrated.object.status.storedVersions], [[], ['v2']])
+    const emptied = await update(changed(stored, 'status.storedVersions', []), stored, 'status')
+    assert.deepEqual([emptied.errors, emptied.object.status.storedVersions], [[], ['v2']])
+    const odd = changed(stored, 'status.storedVersions', ['v1'])
+    assert.deepEqual((await update(odd, stored, 'status')).errors, [])
+    const next = await update(changed(odd, 'spec.names.shortNames', ['g']), odd)
+    assert.deepEqual([next.errors, next.object.status.storedVersions], [[], ['v1', 'v2']])
+  })
+
+  it('takes any certificates of its webhook until it is established with good ones', async () => {
+    const [junk, good] = [Buffer.from('junk'), Buffer.from('-----BEGIN CERTIFICATE-----')].map((text) =>
+      text.toString('base64'),
+    )
+    const calling = (caBundle: string | undefined): typeof established =>
+      changed(established, 'spec.conversion', {
+        strategy: 'Webhook',
+        webhook: { clientConfig: { url: 'https://h', caBundle }, conversionReviewVersions: ['v1'] },
+      })
+    assert.deepEqual((await create(calling(junk))).errors, [])
+    assert.deepEqual((await update(calling(junk), calling(junk))).errors, [])
+    assert.deepEqual((await update(calling(junk), calling(good))).errors, [
+      'spec.conversion.webhookClientConfig.caBundle: Invalid value: "anVuaw==": unable to load root certificates: unable to parse bytes as PEM block',
     ])
   })
 

@@ -13,6 +13,8 @@ import { addFinalizer, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
 import { immutable } from '#meta/validation/rules.ts'
+import { validateDefaults } from '#model/custom/default-rules.ts'
+import { structuralOf } from '#model/custom/structural.ts'
 
 import { createdAtColumn } from '../../created-at.ts'
 import { DEFAULT_WEBHOOK_PORT } from '../../webhook-client.ts'
@@ -97,6 +99,7 @@ function validateName({ metadata: { name = '' }, spec }: CustomResourceDefinitio
 const strict: SpecOptions = {
   openApiSchema: true,
   structural: true,
+  prunedDefaults: true,
   reviewVersion: true,
   // A new definition may bring its certificates later.
   soundCaBundle: false,
@@ -110,7 +113,7 @@ const strict: SpecOptions = {
 function validateDefinition(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   const { spec, status } = next
   return [
-    ...validateSpec(spec, old === undefined ? strict : optionsFor(next, old)),
+    ...validateSpecChange(next, old),
     ...(old === undefined ? [] : validateFixed(next, old)),
     ...validateNames('status.acceptedNames', status.acceptedNames),
     ...validateStoredVersions(status.storedVersions ?? [], spec),
@@ -121,6 +124,14 @@ function validateDefinition(next: CustomResourceDefinition, old: CustomResourceD
   ]
 }
 
+/** What an update may keep is found out only when something is wrong: that takes several looks at large schemas. */
+function validateSpecChange(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  if (old === undefined) return validateSpec(next.spec, strict)
+  const soundCaBundle = needsSoundCaBundle(old)
+  const errors = validateSpec(next.spec, { ...strict, soundCaBundle })
+  return errors.length === 0 ? [] : validateSpec(next.spec, { ...optionsFor(next, old), soundCaBundle })
+}
+
 const NO_PRESERVING =
   'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
 
@@ -128,23 +139,32 @@ function isEstablished({ status }: CustomResourceDefinition): boolean {
   return (status?.conditions ?? []).some(({ type, status: value }) => type === 'Established' && value === 'True')
 }
 
-function optionsFor(next: CustomResourceDefinition, old: CustomResourceDefinition): SpecOptions {
+function needsSoundCaBundle(old: CustomResourceDefinition): boolean {
+  const bundle = old.spec.conversion?.webhook?.clientConfig?.caBundle ?? ''
+  return isEstablished(old) && (bundle === '' || hasCertificate(bundle))
+}
+
+function optionsFor(next: CustomResourceDefinition, old: CustomResourceDefinition): Omit<SpecOptions, 'soundCaBundle'> {
   const { spec } = old
   const reviewed = spec.conversion?.webhook?.conversionReviewVersions ?? []
-  const bundle = spec.conversion?.webhook?.clientConfig?.caBundle ?? ''
   const isOdd = (schema: Schema): boolean =>
     structuralObstacle(schema) !== undefined || validateStructural('', schema).length > 0
   return {
     openApiSchema: (spec.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema !== undefined),
     structural: !schemasOf(spec).some(isOdd),
+    prunedDefaults: schemasOf(spec).every(hasPrunedDefaults),
     reviewVersion: reviewed.length === 0 || reviewed.some(isKnownReviewVersion),
-    soundCaBundle: isEstablished(old) && (bundle === '' || hasCertificate(bundle)),
     knownTypes: !anySchema(spec, ({ type = '' }) => type !== '' && !openApiTypes.includes(type)),
     atomicSets: !anySchema(spec, hasLooseItems),
     soundMapKeys: !anySchema(spec, (schema) => validateMapKeys('', schema).length > 0),
     manySelectable: manySelectable(next.spec, spec),
     stored: expressionsOf(spec),
   }
+}
+
+function hasPrunedDefaults(schema: Schema): boolean {
+  const errors = validateDefaults(structuralOf(schema), '', { pruned: true })
+  return errors.every(({ detail }) => detail !== 'must not have unknown fields')
 }
 
 function manySelectable(next: Spec, old: Spec): Set<string> {

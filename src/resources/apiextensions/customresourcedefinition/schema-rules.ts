@@ -14,7 +14,7 @@ import {
 
 import { hasLineBreak, isBlank, validateExpression } from '../../expressions.ts'
 import { findField } from './field-path.ts'
-import { additionalOf, itemsOf, type Schema } from './schema-walk.ts'
+import { additionalOf, isPlainScalar, itemsOf, type Schema } from './schema-walk.ts'
 import { structuralObstacle } from './structural.ts'
 
 const LIST_TYPE = 'x-kubernetes-list-type'
@@ -51,6 +51,7 @@ export function validateSchema(
   options: SchemaOptions,
   around: Surroundings = {},
 ): FieldError[] {
+  if (isPlainScalar(schema)) return []
   return [
     ...validateSupported(path, schema, options, around),
     ...(schema.uniqueItems === true

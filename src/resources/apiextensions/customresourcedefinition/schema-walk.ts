@@ -13,24 +13,41 @@ export function additionalOf({ additionalProperties: additional }: Schema): Sche
   return typeof additional === 'object' ? additional : undefined
 }
 
-/** The schemas directly inside, wherever they stand. */
-function childrenOf(schema: Schema): Schema[] {
-  const { items, not, additionalItems, dependencies = {} } = schema
-  const alone = [not, additionalOf(schema), typeof additionalItems === 'object' ? additionalItems : undefined]
-  return [
-    ...(Array.isArray(items) ? items : items === undefined ? [] : [items]),
-    ...(['allOf', 'anyOf', 'oneOf'] as const).flatMap((name) => schema[name] ?? []),
-    ...(['properties', 'patternProperties', 'definitions'] as const).flatMap((name) =>
-      Object.values(schema[name] ?? {}),
-    ),
-    ...Object.values(dependencies).flatMap((one) => (Array.isArray(one) ? [] : [one])),
-    ...alone.filter((one) => one !== undefined),
-  ]
+/** What a scalar may say without any rule being about it. */
+const harmless: ReadonlySet<string> = new Set(
+  'type description title format example externalDocs enum maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength multipleOf'.split(
+    ' ',
+  ),
+)
+const scalars: ReadonlySet<string> = new Set(['string', 'integer', 'number', 'boolean'])
+
+/** Nine of ten schemas in a definition are such, and there are thousands: nothing can be wrong with one. */
+export function isPlainScalar(schema: Schema): boolean {
+  if (!scalars.has(schema.type ?? '')) return false
+  for (const name in schema) if (!harmless.has(name)) return false
+  return true
 }
 
-/** Whether it holds of a schema or of any inside it. */
+const single = ['not', 'items', 'additionalProperties', 'additionalItems'] as const
+const lists = ['allOf', 'anyOf', 'oneOf', 'items'] as const
+const named = ['properties', 'patternProperties', 'definitions', 'dependencies'] as const
+
+/** Whether it holds of a schema or of any inside it, wherever it stands. */
 export function someSchema(schema: Schema, holds: (schema: Schema) => boolean): boolean {
-  return holds(schema) || childrenOf(schema).some((one) => someSchema(one, holds))
+  if (holds(schema)) return true
+  if (isPlainScalar(schema)) return false
+  const inside = (one: unknown): boolean =>
+    typeof one === 'object' && one !== null && !Array.isArray(one) && someSchema(one, holds)
+  if (single.some((name) => inside(schema[name]))) return true
+  for (const name of lists) {
+    const list = schema[name]
+    if (Array.isArray(list) && list.some(inside)) return true
+  }
+  for (const name of named) {
+    const members: object = schema[name] ?? {}
+    if (Object.values(members).some(inside)) return true
+  }
+  return false
 }
 
 /** The schemas of all versions. */

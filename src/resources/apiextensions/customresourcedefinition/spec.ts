@@ -20,6 +20,7 @@ import { complaining } from '#meta/validation/rules.ts'
 
 import { validateWebhookClient } from '../../webhook-client.ts'
 import { definitionOf, type DefinedVersion, type Definition, hasAnyStatus, hasStatus } from './definition.ts'
+import { internalVersions } from './internal-form.ts'
 import type { SchemaOptions } from './schema-rules.ts'
 import { someSchema } from './schema-walk.ts'
 import {
@@ -33,6 +34,7 @@ import {
 export interface SpecOptions extends SchemaOptions {
   readonly openApiSchema: boolean
   readonly structural: boolean
+  readonly prunedDefaults: boolean
   readonly reviewVersion: boolean
   readonly soundCaBundle: boolean
   /** Versions that may have more selectable fields than is allowed now; empty for those of all. */
@@ -181,9 +183,9 @@ function validateDeprecation(field: string, { deprecated, deprecationWarning: wa
 function validateVersionSet(versions: readonly DefinedVersion[]): FieldError[] {
   const names = new Set(versions.map(({ name }) => name))
   const stored = versions.filter(({ storage }) => storage)
-  const shown = versions.length === 0 ? null : versions
+  const shown = internalVersions(versions)
   return [
-    ...(names.size < versions.length ? [invalid('spec.versions', versions, 'must contain unique version names')] : []),
+    ...(names.size < versions.length ? [invalid('spec.versions', shown, 'must contain unique version names')] : []),
     ...(stored.length === 1
       ? []
       : [invalid('spec.versions', shown, 'must have exactly one version marked as storage version')]),

@@ -17,7 +17,7 @@ import {
   required,
 } from '#meta/validation/field-error.ts'
 
-import { additionalOf, itemsOf, type Schema, someSchema } from './schema-walk.ts'
+import { additionalOf, isPlainScalar, itemsOf, type Schema, someSchema } from './schema-walk.ts'
 
 /** Where in an object a schema stands. */
 type Level = 'root' | 'item' | 'field'
@@ -70,6 +70,7 @@ const emptyTypeTexts: Readonly<Record<Level, string>> = {
 }
 
 function validateInvariants(path: string, schema: Schema, level: Level): FieldError[] {
+  if (level !== 'root' && isPlainScalar(schema)) return []
   const { type = '', properties = {}, additionalProperties } = schema
   const items = itemsOf(schema)
   const additional = additionalOf(schema)

@@ -17,20 +17,22 @@ import {
   required,
   tooMany,
 } from '#meta/validation/field-error.ts'
+import { validateDefaults } from '#model/custom/default-rules.ts'
+import { structuralOf } from '#model/custom/structural.ts'
 
 import { findField } from './field-path.ts'
+import { internalSchema } from './internal-form.ts'
 import { type SchemaOptions, validateSchema } from './schema-rules.ts'
 import type { Schema } from './schema-walk.ts'
 import { structuralObstacle, validateStructural } from './structural.ts'
 
 interface PartOptions extends SchemaOptions {
   readonly structural: boolean
+  /** Defaults hold no fields that are not known. */
+  readonly prunedDefaults: boolean
 }
 
-/**
- * The schema of a version. That defaults are values the schema allows is not checked yet: that needs what checks custom
- * resources.
- */
+/** The schema of a version. Defaults are looked at when it is structural: only then can it be said what they must be. */
 export function validateVersionSchema(
   path: string,
   validation: CustomResourceValidation | undefined,
@@ -44,10 +46,15 @@ export function validateVersionSchema(
   const errors = [
     ...(withStatus ? validateRoot(field, schema) : []),
     ...(schema.nullable === true ? [forbidden(child(field, 'nullable'), 'nullable cannot be true at the root')] : []),
-    ...(options.structural && obstacle === undefined ? validateStructural(field, schema) : []),
+    ...(options.structural && obstacle === undefined ? validateStructure(field, schema, options) : []),
     ...validateSchema(field, schema, options, { isRoot: true }),
   ]
   return errors.length === 0 && obstacle !== undefined ? [invalid(field, '', obstacle)] : errors
+}
+
+function validateStructure(field: string, schema: Schema, { prunedDefaults }: PartOptions): FieldError[] {
+  const errors = validateStructural(field, schema)
+  return errors.length > 0 ? errors : validateDefaults(structuralOf(schema), field, { pruned: prunedDefaults })
 }
 
 /** By the names that upstream shows, which are those of Go. */
@@ -83,7 +90,7 @@ function validateRoot(field: string, schema: Schema): FieldError[] {
   return [
     invalid(
       field,
-      schema,
+      internalSchema(schema),
       `only ${allowed} fields are allowed at the root of the schema if the status subresource is enabled`,
     ),
   ]
