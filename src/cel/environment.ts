@@ -2,9 +2,17 @@
  * Environment: what an expression may use, and the way from text to program. Made once for each place that takes
  * expressions (rules of a schema, match conditions, policies, device selectors, …) and kept.
  */
+import type { Checked } from './checked.ts'
+import { check } from './checker.ts'
+import { type Declarations, declare } from './declarations.ts'
+import { estimateCost } from './estimator.ts'
+import { baseLibraries } from './libraries/index.ts'
 import type { Library, Span } from './library.ts'
+import { parse } from './parser.ts'
+import type { Program } from './program.ts'
+import { type Issue, report } from './source.ts'
 import type { CelType } from './type.ts'
-import type { Value } from './value.ts'
+import { validate } from './validators.ts'
 
 export interface EnvironmentOptions {
   /** Default: everything Kubernetes 1.36 has. */
@@ -26,14 +34,6 @@ export type Compilation =
   | Compiled
   | { readonly issues: readonly Issue[]; /** Upstream's whole report. */ readonly report: string }
 
-export interface Issue {
-  readonly message: string
-  /** From 1; -1 where the whole expression is meant. */
-  readonly line: number
-  /** From 0, in code points. */
-  readonly column: number
-}
-
 export interface Compiled {
   readonly issues?: undefined
   readonly type: CelType
@@ -45,20 +45,30 @@ export interface Compiled {
   program(): Program
 }
 
-export interface Program {
-  /**
-   * Throws CelError, or CelBudgetError. What it cost is in `budget.spent` either way.
-   */
-  evaluate(variables: Variables, budget: Budget): Value
+export function createEnvironment({ libraries = baseLibraries, variables, types }: EnvironmentOptions): Environment {
+  const declarations = declare(libraries, variables, types)
+  return {
+    compile: (source) => compile(source, declarations),
+    extend: (more) => createEnvironment({ libraries, variables: { ...variables, ...more }, ...(types && { types }) }),
+  }
 }
 
-/** Values by variable; a getter may make one when it is first asked for. */
-export type Variables = Readonly<Record<string, Value | undefined>>
+function compile(source: string, declarations: Declarations): Compilation {
+  const { tree, findings } = parse(source)
+  if (tree === undefined) return report(source, findings)
+  const { checked, findings: wrong } = check(tree, declarations)
+  if (wrong.length > 0) return report(source, wrong)
+  const invalid = validate(checked)
+  return invalid.length > 0 ? report(source, invalid) : compiled(checked, declarations)
+}
 
-/** Counts up; evaluation stops when it is strictly over. One may be shared by several evaluations. */
-export interface Budget {
-  /** Of one evaluation; upstream's default is 1,000,000. */
-  readonly limit: number
-  /** Of the last evaluation. */
-  spent: number
+function compiled(checked: Checked, declarations: Declarations): Compiled {
+  return {
+    type: checked.types[checked.tree.root.id] as CelType,
+    uses: (name) => checked.references.some((found) => found?.kind === 'variable' && found.name === name),
+    estimateCost: () => estimateCost(checked, declarations.variables.get('self')),
+    program: () => {
+      throw new Error('Expressions cannot be evaluated yet')
+    },
+  }
 }

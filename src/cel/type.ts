@@ -104,3 +104,94 @@ export const opaque = (name: string, ...parameters: CelType[]): OpaqueType => ({
 export const optionalOf = (type: CelType): OpaqueType => opaque('optional_type', type)
 export const typeOf = (of?: CelType): TypeOfType => ({ kind: 'type', of })
 export const parameter = (name: string): ParameterType => ({ kind: 'parameter', name })
+export const wrapperOf = (of: SimpleType): WrapperType => ({ kind: 'wrapper', of })
+
+/** As compile messages print it: `map(string, duration)`. */
+export function formatType(type: CelType): string {
+  if (type.kind === 'opaque' || type.kind === 'object' || type.kind === 'parameter')
+    return print(type, formatType, type.name)
+  return print(type, formatType, type.kind === 'error' ? '!error!' : type.kind)
+}
+
+/** As upstream prints the type of an expression elsewhere: `map(string, google.protobuf.Duration)`. */
+export function describeType(type: CelType): string {
+  return print(type, describeType, runtimeTypeName(type))
+}
+
+function print(type: CelType, printParameter: (type: CelType) => string, name: string): string {
+  if (type.kind === 'wrapper') return `wrapper(${type.of.kind})`
+  const parameters = parametersOf(type)
+  return parameters.length === 0 ? name : `${name}(${parameters.map(printParameter).join(', ')})`
+}
+
+/** The name that a value has at run time, where parameters are gone. */
+export function runtimeTypeName(type: CelType): string {
+  switch (type.kind) {
+    case 'null':
+      return 'null_type'
+    case 'timestamp':
+      return 'google.protobuf.Timestamp'
+    case 'duration':
+      return 'google.protobuf.Duration'
+    case 'wrapper':
+      return type.of.kind
+    case 'object':
+    case 'opaque':
+    case 'parameter':
+      return type.name
+    default:
+      return type.kind
+  }
+}
+
+export function parametersOf(type: CelType): readonly CelType[] {
+  switch (type.kind) {
+    case 'list':
+      return [type.element]
+    case 'map':
+      return [type.key, type.value]
+    case 'opaque':
+      return type.parameters
+    case 'type':
+      return type.of === undefined ? [] : [type.of]
+    default:
+      return []
+  }
+}
+
+/** The same type with each parameter replaced; itself, with its size, if none changes. */
+export function withParameters(type: CelType, replace: (parameter: CelType) => CelType): CelType {
+  const before = parametersOf(type)
+  const after = before.map(replace)
+  if (after.every((parameter, i) => parameter === before[i])) return type
+  const [first, second] = after as [CelType, CelType]
+  switch (type.kind) {
+    case 'list':
+      return listOf(first)
+    case 'map':
+      return mapOf(first, second)
+    case 'opaque':
+      return { ...type, parameters: after }
+    default:
+      return typeOf(first)
+  }
+}
+
+/** A wrapper is the same as what it wraps: only null tells them apart. Sizes never count. */
+export function isSameType(a: CelType, b: CelType): boolean {
+  if (a === b) return true
+  const [left, right] = [unwrap(a), unwrap(b)]
+  if (left.kind !== right.kind || runtimeTypeName(left) !== runtimeTypeName(right)) return false
+  const others = parametersOf(right)
+  const own = parametersOf(left)
+  return own.length === others.length && own.every((type, i) => isSameType(type, others[i] as CelType))
+}
+
+export function unwrap(type: CelType): Exclude<CelType, WrapperType> {
+  return type.kind === 'wrapper' ? type.of : type
+}
+
+/** What `optional_type(T)` may hold; undefined of every other type. */
+export function optionalValueOf(type: CelType): CelType | undefined {
+  return type.kind === 'opaque' && type.name === 'optional_type' ? type.parameters[0] : undefined
+}

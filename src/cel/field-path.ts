@@ -1,0 +1,52 @@
+/**
+ * How a part of an expression is reached from a variable: `self`, `items`, `@items`, `name`. Bounds of schemas are found by
+ * it. Appending may overwrite what was appended to the same path before, as it does upstream where slices share their
+ * memory: estimates, and with them the rules that a schema may have, depend on it.
+ */
+import { type CelType, optionalValueOf } from './type.ts'
+
+export class FieldPath {
+  readonly #steps: string[]
+  readonly #length: number
+  readonly #capacity: number
+
+  private constructor(steps: string[], length: number, capacity: number) {
+    this.#steps = steps
+    this.#length = length
+    this.#capacity = capacity
+  }
+
+  static of(step: string): FieldPath {
+    return new FieldPath([step], 1, 1)
+  }
+
+  append(step: string): FieldPath {
+    const isFull = this.#length === this.#capacity
+    const steps = isFull ? this.#steps.slice(0, this.#length) : this.#steps
+    steps[this.#length] = step
+    return new FieldPath(steps, this.#length + 1, isFull ? this.#capacity * 2 : this.#capacity)
+  }
+
+  /** The most that can be there, if that is bounded. Upstream takes every path to begin at the one root. */
+  maxSize(root: CelType | undefined): number | undefined {
+    let type = root
+    for (let i = 1; i < this.#length && type !== undefined; i++) type = step(type, this.#steps[i] as string)
+    const found = type && present(type)
+    return found !== undefined && 'maxSize' in found ? found.maxSize : undefined
+  }
+}
+
+function step(from: CelType, name: string): CelType | undefined {
+  const type = present(from)
+  switch (name) {
+    case '@items':
+    case '@values':
+      return type.kind === 'list' ? type.element : type.kind === 'map' ? type.value : undefined
+    case '@keys':
+      return type.kind === 'map' ? type.key : undefined
+    default:
+      return type.kind === 'object' ? type.field(name)?.type : undefined
+  }
+}
+
+const present = (type: CelType): CelType => optionalValueOf(type) ?? type

@@ -1,0 +1,20 @@
+/** An expression that is ready to be evaluated, again and again. */
+import type { Value } from './value.ts'
+
+export interface Program {
+  /**
+   * Throws CelError, or CelBudgetError. What it cost is in `budget.spent` either way.
+   */
+  evaluate(variables: Variables, budget: Budget): Value
+}
+
+/** Values by variable; a getter may make one when it is first asked for. */
+export type Variables = Readonly<Record<string, Value | undefined>>
+
+/** Counts up; evaluation stops when it is strictly over. One may be shared by several evaluations. */
+export interface Budget {
+  /** Of one evaluation; upstream's default is 1,000,000. */
+  readonly limit: number
+  /** Of the last evaluation. */
+  spent: number
+}
