@@ -50,7 +50,8 @@ export interface BackendOptions {
   readonly network?: Network
 }
 
-const systemNetwork: Network = {
+/** The machine's own. */
+export const systemNetwork: Network = {
   async lookup(host) {
     const found = await systemLookup(host, { all: true })
     return found.map(({ address }) => address)

@@ -22,6 +22,14 @@ describe('why a server could not be reached', () => {
     it(`${code} reads "${text}"`, () => assert.equal(dialText(failed(code), '10.0.0.1:10250'), text))
   }
 
+  it('names the address that a name led to', () => {
+    const refused = Object.assign(new Error('theirs'), { code: 'ECONNREFUSED', address: '::1', port: 7 })
+    const reads = (address: string): string => `dial tcp ${address}: connect: connection refused`
+    assert.equal(dialText(refused, 'localhost:7'), reads('[::1]:7'))
+    assert.equal(dialText(refused, '10.0.0.1:7'), reads('10.0.0.1:7'))
+    assert.equal(dialText(refused, '[fd00::1]:7'), reads('[fd00::1]:7'))
+  })
+
   it('is told of one that never answered', () => {
     assert.equal(dialText(new HttpError('timeout', 'x'), 'a:1'), 'dial tcp a:1: i/o timeout')
   })

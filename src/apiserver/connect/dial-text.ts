@@ -56,7 +56,7 @@ interface DialError extends NodeJS.ErrnoException {
   readonly port?: number
 }
 
-/** `address` is host and port; where Node says which one of the host's addresses it was, that is told instead. */
+/** `address` is host and port; which one of a name's addresses it was is told instead, where Node says so. */
 export function dialText(error: unknown, address: string): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof StatusError) return at.message
@@ -64,7 +64,8 @@ export function dialText(error: unknown, address: string): string {
     const { code = '', address: host, port } = found as DialError
     const text = TEXTS.get(code)
     if (text === undefined) continue
-    return text(host === undefined || port === undefined ? address : hostPort(host, port), found)
+    const isKnown = host === undefined || port === undefined || isIP(address.replace(/^\[?(.*?)\]?:\d+$/, '$1')) > 0
+    return text(isKnown ? address : hostPort(host, port), found)
   }
   if (error instanceof HttpError && error.code === 'timeout') return `dial tcp ${address}: i/o timeout`
   return error instanceof Error ? error.message : String(error)

@@ -6,7 +6,6 @@
 import { pipeline } from 'node:stream'
 
 import type { Clock } from '#lib/clock.ts'
-import type { Exchange } from '#lib/http/exchange.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { serviceUnavailableError } from '#meta/status-errors.ts'
 
@@ -15,6 +14,7 @@ import type { Handler } from '../dispatch.ts'
 import { admitConnect, type ConnectContext } from './context.ts'
 import { dialText } from './dial-text.ts'
 import { requestHeaders, responseHeaders } from './forwarded-headers.ts'
+import { bodyOf } from './passed-body.ts'
 import { cleanPath, proxyPath } from './proxy-path.ts'
 import { nodeTarget, podTarget, type ProxyRequest, type ProxyTarget, serviceTarget } from './proxy-target.ts'
 import { relayed } from './relay.ts'
@@ -92,28 +92,19 @@ async function pass(call: Call, { target, path, query, page }: Passage): Promise
   const url = `${target.scheme}://${target.host}`
   const forwarded = cleanPath(`${page.prefix}${path}`) + (path.endsWith('/') ? '/' : '')
   const headers = { ...requestHeaders(exchange), 'x-forwarded-uri': forwarded }
-  const body = hasBody(exchange) ? { body: unowned(exchange.body()) } : {}
   try {
-    const request = { method: exchange.method, url, path: `${path}${query}`, headers, ...body, signal: call.signal }
+    const request = {
+      method: exchange.method,
+      url,
+      path: `${path}${query}`,
+      headers,
+      ...bodyOf(exchange),
+      signal: call.signal,
+    }
     return answerOf(await target.client.request(request), exchange.method, page)
   } catch (cause) {
     throw serviceUnavailableError(`error trying to reach service: ${dialText(cause, target.host)}`)
   }
-}
-
-const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-
-/** HTTP/2 does not say whether a body follows; those who usually have one get an empty one passed on. */
-function hasBody({ headers, version, method }: Exchange): boolean {
-  const length = headers['content-length']
-  if (length !== undefined) return Number(length) > 0
-  return headers['transfer-encoding'] !== undefined || (version === '2' && !BODILESS.has(method))
-}
-
-/** A server that answers before it has read everything must not end the client's connection. */
-async function* unowned(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const iterator = source[Symbol.asyncIterator]()
-  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
 }
 
 function answerOf(response: HttpResponse, method: string, page: PageLocation): Answer {

@@ -21,6 +21,10 @@ export interface UpgradeTarget {
   readonly url: string
   /** Path and query as they are sent. */
   readonly path: string
+  /** Default: those of the client that may be passed on. */
+  readonly headers?: RequestHeaders
+  /** What a connection that could not be made is answered with. Default: 500. */
+  readonly refuse?: (text: string, cause: unknown) => Error
 }
 
 export type Upgraded = Extract<UpgradeResult, { isUpgraded: true }>
@@ -28,7 +32,8 @@ export type Upgraded = Extract<UpgradeResult, { isUpgraded: true }>
 /** Joins the client to the target, byte for byte. */
 export async function passUpgrade(call: Call, target: UpgradeTarget, clock: Clock): Promise<Answer> {
   const { method, exchange } = call
-  const outcome = await askUpgrade(call, target, { method, headers: upgradeHeaders(exchange) })
+  const { headers: sent = upgradeHeaders(exchange) } = target
+  const outcome = await askUpgrade(call, target, { method, headers: sent })
   if (!('isUpgraded' in outcome)) return outcome
   const { socket, headers, head } = outcome
   return {
@@ -47,14 +52,14 @@ export async function passUpgrade(call: Call, target: UpgradeTarget, clock: Cloc
 /** The connection after the other server has agreed, or the answer when it did not. Throws StatusError. */
 export async function askUpgrade(
   call: Call,
-  { client, url, path }: UpgradeTarget,
+  { client, url, path, refuse = dialFailure }: UpgradeTarget,
   { method, headers }: { readonly method: string; readonly headers: RequestHeaders },
 ): Promise<Upgraded | Answer> {
   let result: UpgradeResult
   try {
     result = await client.upgrade({ method, url, path, headers, signal: call.signal })
   } catch (cause) {
-    throw failure({ code: 500, message: `error dialing backend: ${dialText(cause, new URL(url).host)}` }, { cause })
+    throw refuse(dialText(cause, new URL(url).host), cause)
   }
   if (result.isUpgraded) return result
   const { response } = result
@@ -70,6 +75,10 @@ export async function askUpgrade(
     passedOn: responseHeaders(response.headers),
     ...relayed(response),
   }
+}
+
+function dialFailure(text: string, cause: unknown): Error {
+  return failure({ code: 500, message: `error dialing backend: ${text}` }, { cause })
 }
 
 function switching(headers: IncomingHttpHeaders): string {
