@@ -13,6 +13,7 @@ import type { ServerTls } from '#lib/http/tls.ts'
 import { readProcess } from '#lib/metrics-process.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
+import type { Aggregated, AnnouncedGroup } from './aggregated.ts'
 import { Representation } from './answers/representation.ts'
 import type { Answer, Call } from './call.ts'
 import { createDebugPages, type DebugOptions } from './diagnostics/debug-pages.ts'
@@ -42,6 +43,8 @@ export interface ApiServerParts extends Omit<ApiServerOptions, OwnPart> {
   /** With everything in it that is served and that must be there before the first request; its cache is loaded. */
   readonly registry: Registry
   readonly connectors: Connectors
+  /** Servers behind this one; absent: none. */
+  readonly aggregated?: Aggregated
   /** What /version shows. */
   readonly versionInfo: { readonly gitVersion: string; readonly goVersion?: string }
   /** What /flagz shows: flags as text, by name. */
@@ -60,6 +63,7 @@ type OwnPart =
   | 'dispatch'
   | 'knowsGroup'
   | 'encoder'
+  | 'delegate'
   | 'classify'
   | 'meterRequest'
   | 'meterFlow'
@@ -147,6 +151,7 @@ function createServe(
     draining,
     classify: flows.classify,
     ...metering(parts, inflight),
+    ...(parts.aggregated !== undefined && { delegate: parts.aggregated.answer }),
     dispatch: createDispatch(registry, connectors),
     knowsGroup: (group) => registry.hasGroup(group),
     routes: createRoutes(parts, encoder, checks),
@@ -161,7 +166,7 @@ function knowingOurselves(authenticate: Authenticate): Authenticate {
 
 /** Everything that is no resource. */
 function createRoutes(parts: ApiServerParts, encoder: Representation, checks: readonly HealthCheck[]): Route {
-  const { registry, serverAddress } = parts
+  const { registry, serverAddress, aggregated, metrics } = parts
   const { clock } = registry.services
   const served = (): readonly ServedGroup[] => registry.groups()
   const discovery = createDiscovery({
@@ -170,9 +175,12 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: re
     encoder,
     hasStorageVersionHashes: registry.services.isEnabled('StorageVersionHash'),
     serverAddress,
+    aggregated,
+    onAggregated: () => metrics.family('aggregator_discovery_aggregation_count_total').labels().inc(),
   })
   const described: OpenApiOptions = {
     groups: served,
+    aggregated,
     schemaFor: (gvk) => registry.schemaFor(gvk),
     version: minorOf(parts.versionInfo.gitVersion),
     deleteAnswersObject: ({ group, version, plural }) =>
@@ -192,13 +200,14 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: re
 
 /** For those who look after the server: health, metrics, what it is and what there is. */
 function createDiagnostics(
-  { registry, versionInfo, flags = new Map(), metrics: meters, debug }: ApiServerParts,
+  { registry, aggregated, versionInfo, flags = new Map(), metrics: meters, debug }: ApiServerParts,
   served: () => readonly ServedGroup[],
   checks: readonly HealthCheck[],
 ): Route {
   const { clock, random, isEnabled, backend } = registry.services
   const slis = createServerMeters()
-  const paths = (): readonly string[] => listPaths(served(), checks, isEnabled)
+  const groups = (): readonly AnnouncedGroup[] => [...served(), ...(aggregated?.announced() ?? [])]
+  const paths = (): readonly string[] => listPaths(groups(), checks, isEnabled)
   const { gitVersion, goVersion = '' } = versionInfo
   const version = { gitVersion, goVersion, emulated: minorOf(gitVersion) }
   const startedAtMs = readProcess(clock).startTimeSeconds() * 1000

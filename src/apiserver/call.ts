@@ -19,6 +19,8 @@ export interface Call {
   /** The request as it came, for those who pass it on: target, headers, body piece by piece, and the connection. */
   readonly exchange: Exchange
   readonly user: User
+  /** Under which the request is on record, here and with those it is passed on to. */
+  readonly auditId: string
   /** For a request that does the work of another verb as well. Throws StatusError 403 unless the user may that too. */
   demand(verb: string): Promise<void>
   /** Aborted when the client has gone or the time is up. */

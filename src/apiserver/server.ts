@@ -49,6 +49,8 @@ export interface ApiServerOptions extends PassingOptions {
   readonly fixedHeaders?: HeaderList
   /** What is done is put on record. */
   readonly audit?: Audit
+  /** Requests that other servers answer; undefined for all others. */
+  readonly delegate?: (call: Call) => Promise<Answer> | undefined
   /** Resources. */
   readonly dispatch: (call: Call) => Promise<Answer>
   /** Whether the group version is known at all: others are not a Status but plain text. */
@@ -133,9 +135,9 @@ async function answerTo(
     const permitting = permit(options, passing)
     if (permitting !== undefined) await permitting
     meter.routed()
-    const { bodies, warnings } = context
+    const { bodies, warnings, auditId } = context
     const { authorize } = options
-    const call = createCall({ bodies, exchange, request, user, warnings, audit, authorize, meter })
+    const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter })
     return await withDeadline(context, request, limitMs, () => route(options, call))
   } catch (error) {
     return await failed(options, exchange, { request, context }, error)
@@ -210,6 +212,8 @@ function readRequest({ method, path: target }: Exchange): Request {
 
 async function route(options: ApiServerOptions, call: Call): Promise<Answer> {
   const { info } = call
+  const delegated = options.delegate?.(call)
+  if (delegated !== undefined) return delegated
   if (!info.isResource) return (await options.routes(call)) ?? unknownPath(options, info)
   if (!options.knowsGroup(info.group)) return notFoundPage()
   return options.dispatch(call)
@@ -237,12 +241,13 @@ interface CallParts {
   readonly user: User
   readonly warnings: string[]
   readonly audit: AuditTrail | undefined
+  readonly auditId: string
   readonly authorize: Authorize
   readonly meter: RequestMeter
 }
 
 function createCall(parts: CallParts): Call {
-  const { exchange, request, user, warnings, audit } = parts
+  const { exchange, request, user, warnings, audit, auditId } = parts
   let body: Promise<Buffer> | undefined
   return {
     method: exchange.method,
@@ -255,6 +260,7 @@ function createCall(parts: CallParts): Call {
     body: () => (body ??= readBody(parts)),
     exchange,
     user,
+    auditId,
     demand: (verb) => demand(parts, verb),
     get signal() {
       return exchange.signal

@@ -36,6 +36,14 @@ const priorities: readonly (readonly [group: string, priority: number, versions:
     ['storagemigration.k8s.io', 15_800, { v1beta1: 9 }],
   ]
 
+/** Of what clients find in aggregated discovery: the first group is the one by which others are announced. */
+export function priorityOf(group: string, version: string): { readonly group: number; readonly version: number } {
+  if (group === APIServices.group) return { group: 20_001, version: 0 }
+  const [, priority, versions] = priorities.find(([name]) => name === group) ?? []
+  // Custom resources have these.
+  return { group: priority ?? 1000, version: versions?.[version] ?? 100 }
+}
+
 type LocalApiService = Omit<APIService, 'kind' | 'apiVersion'>
 
 /** Those of the group versions that `isServed` lets through. */

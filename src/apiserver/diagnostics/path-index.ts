@@ -1,6 +1,5 @@
 /** `/`: every path that is no resource, for people who look around (`kubectl get --raw /`). */
-import type { ServedGroup } from '#apis/kinds.ts'
-
+import type { AnnouncedGroup } from '../aggregated.ts'
 import type { Answer, Call } from '../call.ts'
 import type { HealthCheck } from './health.ts'
 
@@ -20,7 +19,7 @@ const FIXED = [
 
 /** Sorted. `isEnabled` tells which of the pages behind gates there are. */
 export function listPaths(
-  groups: readonly ServedGroup[],
+  groups: readonly AnnouncedGroup[],
   checks: readonly HealthCheck[],
   isEnabled: (gate: string) => boolean,
 ): readonly string[] {
@@ -39,7 +38,7 @@ export function createPathIndex(paths: () => readonly string[]): (call: Call) =>
   }
 }
 
-function pathsOfGroup({ name, versions }: ServedGroup): string[] {
+function pathsOfGroup({ name, versions }: AnnouncedGroup): string[] {
   const root = name === '' ? '/api' : `/apis/${name}`
   return versions.length === 0 ? [] : [root, ...versions.map(({ version }) => `${root}/${version}`)]
 }

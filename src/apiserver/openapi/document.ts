@@ -2,6 +2,7 @@
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
+import type { Aggregated } from '../aggregated.ts'
 import { type Definition, Definitions, type Dialect, nameOf } from './definitions.ts'
 import { type ApiFacts, DELETE_OPTIONS, WATCH_EVENT } from './operations.ts'
 import { VERSION_INFO } from './root-paths.ts'
@@ -10,6 +11,8 @@ export interface OpenApiOptions extends ApiFacts {
   readonly groups: () => readonly ServedGroup[]
   /** `1.36`. */
   readonly version: string
+  /** What servers behind this one describe. */
+  readonly aggregated?: Pick<Aggregated, 'swaggers' | 'openApiIndex' | 'openApi'> | undefined
 }
 
 /** What definitions and fields are said to be. */

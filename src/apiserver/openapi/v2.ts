@@ -17,6 +17,7 @@ import {
   sameFacts,
   sortedDefinitions,
 } from './document.ts'
+import { mergeSwaggers } from './merge-v2.ts'
 import { type ApiPath, type Operation, type Parameter, pathsOf, sharedParameters } from './operations.ts'
 import { rootPaths } from './root-paths.ts'
 
@@ -40,7 +41,7 @@ export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promis
   const current = async (): Promise<Made> => {
     const { describeDefinition } = await import('./descriptions.ts')
     const kinds = options.groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
-    const of = factsOf(kinds, options)
+    const of = [...factsOf(kinds, options), ...(options.aggregated?.swaggers() ?? [])]
     made = made !== undefined && sameFacts(made.of, of) ? made : make(options, kinds, of, describeDefinition)
     return made
   }
@@ -69,7 +70,7 @@ async function bodyOf(made: Made, protobuf: boolean): Promise<Buffer> {
 }
 
 function make(options: OpenApiOptions, kinds: readonly Kind[], of: Made['of'], describe: Describe): Made {
-  const swagger = buildDocument(kinds, options, describe)
+  const swagger = mergeSwaggers(buildDocument(kinds, options, describe), options.aggregated?.swaggers() ?? [])
   const text = encodeJson(swagger)
   const etag = `"${createHash('sha512').update(text).digest('hex').toUpperCase()}"`
   return { of, swagger, text, etag, protobuf: undefined, packed: new Map() }

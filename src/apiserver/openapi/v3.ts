@@ -48,8 +48,13 @@ export function createOpenApiV3(
   const answer = async (call: Call, path: string): Promise<Answer> => {
     const { describeDefinition } = await import('./descriptions.ts')
     const sources = sourcesOf(options)
-    if (path === '' || path === '/') return indexAnswer(sources, (one) => documentOf(one, describeDefinition))
+    if (path === '' || path === '/') {
+      const others = options.aggregated?.openApiIndex() ?? NO_OTHERS
+      return indexAnswer(sources, (one) => documentOf(one, describeDefinition), others)
+    }
     const source = sources.find(({ name }) => `/${name}` === path)
+    const passedOn = source === undefined ? options.aggregated?.openApi(call, path.slice(1)) : undefined
+    if (passedOn !== undefined) return passedOn
     if (source === undefined) return { status: 404, contentType: 'application/json', body: '' }
     return documentAnswer(call, documentOf(source, describeDefinition), nowMs())
   }
@@ -61,6 +66,7 @@ export function createOpenApiV3(
 }
 
 const ROOT = '/openapi/v3'
+const NO_OTHERS: ReadonlyMap<string, string> = new Map()
 
 /** What one document is made of. */
 interface Source {
@@ -84,13 +90,15 @@ function sourcesOf(options: OpenApiOptions): Source[] {
   ]
 }
 
-function indexAnswer(sources: readonly Source[], documentOf: (source: Source) => Document): Answer {
-  const paths = Object.fromEntries(
-    sources.map((source) => {
-      const { name } = source
-      return [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${documentOf(source).hash}` }]
-    }),
-  )
+/** Our own documents and those of `others`, by name; where both have one, ours. */
+function indexAnswer(
+  sources: readonly Source[],
+  documentOf: (source: Source) => Document,
+  others: ReadonlyMap<string, string>,
+): Answer {
+  const own = sources.map((source) => [source.name, `${ROOT}/${source.name}?hash=${documentOf(source).hash}`] as const)
+  const urls = new Map([...others, ...own])
+  const paths = Object.fromEntries([...urls].map(([name, url]) => [name, { serverRelativeURL: url }]))
   return { status: 200, contentType: 'application/json', body: JSON.stringify({ paths }) }
 }
 

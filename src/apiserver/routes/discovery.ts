@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 
+import type { APIResourceDiscovery } from '#apis/apidiscovery/v2.ts'
+import { APIServices } from '#apis/apiregistration/v1.ts'
 import type { Kind, ServedGroup, ServedVersion, Subresource } from '#apis/kinds.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { contentTypeOf, isRefusal, type Negotiated, negotiateDiscovery } from '#meta/codec/negotiate.ts'
@@ -13,9 +15,13 @@ import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { failure } from '#meta/status-errors.ts'
 
+import type { Aggregated, AggregatedVersion, AnnouncedGroup } from '../aggregated.ts'
 import type { Representation } from '../answers/representation.ts'
+import { priorityOf } from '../bootstrap/apiservices.ts'
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import { formOf } from '../handlers/view.ts'
+import { sameFacts } from '../openapi/document.ts'
+import { orderGroups, type OrderedGroup } from './group-order.ts'
 
 export interface DiscoveryOptions {
   /** In the order to be shown; versions by preference. */
@@ -26,6 +32,10 @@ export interface DiscoveryOptions {
   readonly hasStorageVersionHashes: boolean
   /** `host:port` for clients of old. */
   readonly serverAddress: string
+  /** What APIServices announce and other servers serve; absent: this server stands alone. */
+  readonly aggregated?: Pick<Aggregated, 'announced' | 'versions'> | undefined
+  /** Counts how often the aggregated document was made. */
+  readonly onAggregated?: () => void
 }
 
 interface Document {
@@ -36,37 +46,57 @@ interface Document {
 /** Answers `/api`, `/apis` and below; undefined for paths that are not discovery, or name nothing served. */
 export function createDiscovery(options: DiscoveryOptions): (call: Call) => Answer | undefined {
   const isCore = ({ name }: ServedGroup): boolean => name === ''
+  const documents = createAggregatedDocuments(options)
   return (call) => {
     const parts = call.info.path.split('/').filter((part) => part !== '')
     const [root = '', first, second] = parts
     if (call.method !== 'GET' || (root !== 'api' && root !== 'apis')) return undefined
     const core = root === 'api'
     const groups = options.groups().filter((group) => isCore(group) === core && group.versions.length > 0)
-    if (first === undefined) return rootDocument(call, options, groups, core)
-    const group = core ? groups[0] : groups.find(({ name }) => name === first)
+    if (first === undefined) return rootDocument(call, options, groups, () => documents(core, groups))
     const version = core ? first : second
-    if (group === undefined || parts.length > (core ? 2 : 3)) return undefined
-    if (version === undefined) return plain(call, options, groupDocument(group))
-    const served = group.versions.find((one) => one.version === version)
+    if (parts.length > (core ? 2 : 3)) return undefined
+    if (version === undefined) {
+      const named = [...announcedIn(options), ...groups].find(({ name }) => name === first)
+      return named === undefined ? undefined : plain(call, options, groupDocument(named))
+    }
+    const group = core ? groups[0] : groups.find(({ name }) => name === first)
+    const served = group?.versions.find((one) => one.version === version)
     return served === undefined
       ? undefined
       : plain(call, options, resourceDocument(served, options.hasStorageVersionHashes))
   }
 }
 
-function rootDocument(call: Call, options: DiscoveryOptions, groups: readonly ServedGroup[], core: boolean): Answer {
+function rootDocument(
+  call: Call,
+  options: DiscoveryOptions,
+  groups: readonly ServedGroup[],
+  aggregated: () => AggregatedDocument,
+): Answer {
   const negotiated = negotiateDiscovery(call.header('accept'))
   if (isRefusal(negotiated)) throw failure(negotiated)
-  if (negotiated.as !== undefined) return aggregated(call, options, groups, negotiated)
-  const document = core
-    ? {
+  if (negotiated.as !== undefined) return aggregatedAnswer(call, options, aggregated(), negotiated)
+  const document = call.info.path.startsWith('/apis')
+    ? { kind: 'APIGroupList', apiVersion: 'v1', groups: listedGroups(options, groups).map(describeGroup) }
+    : {
         kind: 'APIVersions',
         versions: groups.flatMap(({ versions }) => versions.map(({ version }) => version)),
         serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: options.serverAddress }],
       }
-    : { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(describeGroup) }
   const answer = plain(call, options, document)
   return { ...answer, headers: { ...answer.headers, Vary: 'Accept' } }
+}
+
+/** Those that APIServices announce, whoever serves them and whether anybody does; core is not among them. */
+function announcedIn({ aggregated }: DiscoveryOptions): readonly AnnouncedGroup[] {
+  return (aggregated?.announced() ?? []).filter(({ name }) => name !== '')
+}
+
+/** The group by which all others are announced is announced by nobody. */
+function listedGroups(options: DiscoveryOptions, served: readonly ServedGroup[]): readonly AnnouncedGroup[] {
+  if (options.aggregated === undefined) return served
+  return [...served.filter(({ name }) => name === APIServices.group), ...announcedIn(options)]
 }
 
 function plain(call: Call, { encoder, schemaFor }: DiscoveryOptions, document: Document): WholeAnswer {
@@ -93,12 +123,12 @@ function stripParameters(accept: string): string {
     .join(',')
 }
 
-function describeGroup({ name, versions }: ServedGroup): object {
+function describeGroup({ name, versions }: AnnouncedGroup): object {
   const described = versions.map((version) => ({ groupVersion: apiVersionOf(version), version: version.version }))
   return { name, versions: described, preferredVersion: described[0] }
 }
 
-function groupDocument(group: ServedGroup): Document {
+function groupDocument(group: AnnouncedGroup): Document {
   return { kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group) }
 }
 
@@ -142,20 +172,42 @@ function describePart(kind: Kind, { name, kind: body, verbs }: Subresource): obj
   }
 }
 
-function aggregated(
+interface AggregatedDocument {
+  /** What it was made of: made anew when that changes. */
+  readonly of: readonly unknown[]
+  readonly document: object
+  readonly text: string
+  readonly etag: string
+}
+
+/** The documents of `/api` and `/apis`, kept until what is served changes. */
+function createAggregatedDocuments({
+  aggregated,
+  onAggregated,
+}: DiscoveryOptions): (isCore: boolean, groups: readonly ServedGroup[]) => AggregatedDocument {
+  const made = new Map<boolean, AggregatedDocument>()
+  return (isCore, groups) => {
+    const remote = (aggregated?.versions() ?? []).filter(({ group }) => (group === '') === isCore)
+    const of = [...groups.flatMap(({ versions }) => versions.flatMap(({ kinds }) => kinds)), ...remote]
+    const known = made.get(isCore)
+    if (known !== undefined && sameFacts(known.of, of)) return known
+    onAggregated?.()
+    const items = orderGroups([...groups.flatMap(versionsOf), ...remote]).map(groupItem)
+    const document = { kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items }
+    const text = encodeJson(document)
+    const etag = `"${createHash('sha512').update(text).digest('hex').toUpperCase()}"`
+    const next = { of, document, text, etag }
+    made.set(isCore, next)
+    return next
+  }
+}
+
+function aggregatedAnswer(
   call: Call,
   { schemaFor }: DiscoveryOptions,
-  groups: readonly ServedGroup[],
+  { document, text, etag }: AggregatedDocument,
   negotiated: Negotiated,
 ): Answer {
-  const document = {
-    kind: 'APIGroupDiscoveryList',
-    apiVersion: 'apidiscovery.k8s.io/v2',
-    metadata: {},
-    items: groups.map(describeAggregated),
-  }
-  const text = encodeJson(document)
-  const etag = `"${createHash('sha512').update(text).digest('hex').toUpperCase()}"`
   const headers = { Vary: 'Accept', 'Cache-Control': 'public', Etag: etag }
   const contentType = contentTypeOf(negotiated)
   if (call.header('if-none-match') === etag) return { status: 304, contentType, body: '', headers }
@@ -165,40 +217,42 @@ function aggregated(
   return { status: 200, contentType, body: protobuf ? encodeProtobuf(schema, gvk, document as never) : text, headers }
 }
 
-function describeAggregated({ name, versions }: ServedGroup): object {
-  return {
-    metadata: name === '' ? {} : { name },
-    versions: versions.map((version) => ({
-      version: version.version,
-      resources: version.kinds.map((kind) => aggregatedResource(kind)),
-      freshness: 'Current',
-    })),
-  }
+/** What we serve ourselves, version by version, each as important as upstream has it. */
+function versionsOf({ name, versions }: ServedGroup): AggregatedVersion[] {
+  return versions.map(({ version, kinds }) => {
+    const priority = priorityOf(name, version)
+    const discovery = { version, resources: kinds.map(aggregatedResource), freshness: 'Current' }
+    return { group: name, groupPriority: priority.group, versionPriority: priority.version, discovery }
+  })
 }
 
-function aggregatedResource(kind: Kind): object {
+function groupItem({ name, versions }: OrderedGroup): object {
+  return { metadata: name === '' ? {} : { name }, versions: versions.map(({ discovery }) => discovery) }
+}
+
+function aggregatedResource(kind: Kind): APIResourceDiscovery {
   const { plural, singular, namespaced, shortNames, categories, verbs, subresources } = kind
   return {
     resource: plural,
     responseKind: responseKind(kind, kind),
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
-    verbs,
-    ...(shortNames.length === 0 ? {} : { shortNames }),
-    ...(categories.length === 0 ? {} : { categories }),
+    verbs: [...verbs],
+    ...(shortNames.length === 0 ? {} : { shortNames: [...shortNames] }),
+    ...(categories.length === 0 ? {} : { categories: [...categories] }),
     ...(subresources.length === 0
       ? {}
       : {
           subresources: subresources.map((part) => ({
             subresource: part.name,
             responseKind: responseKind(kind, part.kind),
-            verbs: part.verbs,
+            verbs: [...part.verbs],
           })),
         }),
   }
 }
 
 /** A kind of the resource's own group version is shown without group and version. */
-function responseKind(home: Kind, { group, version, kind }: GroupVersionKind): object {
+function responseKind(home: Kind, { group, version, kind }: GroupVersionKind): GroupVersionKind {
   return home.group === group && home.version === version ? { group: '', version: '', kind } : { group, version, kind }
 }

@@ -4,6 +4,7 @@ import { createRegistry, type Registry } from '#lib/metrics.ts'
 
 import { ACCESS_FAMILIES } from './access-families.ts'
 import { ADMISSION_FAMILIES } from './admission-families.ts'
+import { AGGREGATOR_FAMILIES } from './aggregator-families.ts'
 import { type BucketName, BUCKETS } from './buckets.ts'
 import { COMPONENT_FAMILIES } from './component-families.ts'
 import { FLOW_FAMILIES } from './flow-families.ts'
@@ -12,6 +13,7 @@ import { STORAGE_FAMILIES } from './storage-families.ts'
 
 type Families = typeof ACCESS_FAMILIES &
   typeof ADMISSION_FAMILIES &
+  typeof AGGREGATOR_FAMILIES &
   typeof COMPONENT_FAMILIES &
   typeof FLOW_FAMILIES &
   typeof REQUEST_FAMILIES &
@@ -20,6 +22,7 @@ type Families = typeof ACCESS_FAMILIES &
 export const FAMILIES: Families & Readonly<Record<string, FamilyRow<BucketName>>> = {
   ...ACCESS_FAMILIES,
   ...ADMISSION_FAMILIES,
+  ...AGGREGATOR_FAMILIES,
   ...COMPONENT_FAMILIES,
   ...FLOW_FAMILIES,
   ...REQUEST_FAMILIES,

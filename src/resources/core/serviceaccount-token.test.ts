@@ -95,6 +95,7 @@ async function createWorld(more: Partial<ServiceAccountTokenOptions> = {}, plugi
       body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
       exchange: undefined as never,
       user: { name: 'kubelet', uid: '', groups: [], extra: {} },
+      auditId: 'a',
       demand: () => Promise.resolve(),
       signal: new AbortController().signal,
       warn: (text) => warnings.push(text),
