@@ -122,6 +122,8 @@ function settingsOf(flags: UpInvocation['flags'], { path, location }: DataDir): 
     'requestheader-uid-headers': ['X-Remote-Uid'],
     'requestheader-group-headers': ['X-Remote-Group'],
     'requestheader-extra-headers-prefix': ['X-Remote-Extra-'],
+    'proxy-client-cert-file': pki('front-proxy-client.crt'),
+    'proxy-client-key-file': pki('front-proxy-client.key'),
     'service-account-signing-key-file': pki('sa.key'),
     'service-account-issuer': ['https://kubernetes.default.svc.cluster.local'],
     'service-cluster-ip-range': SERVICE_CIDR,

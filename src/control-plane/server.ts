@@ -19,6 +19,7 @@ import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import { type Authorization, openAuthenticator, openAuthorization } from './access.ts'
 import { advertisedAddress, bracketed, type BoundPort } from './addresses.ts'
+import { openAggregation } from './aggregation.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
@@ -54,7 +55,8 @@ export async function assembleServer(
   await registry.services.cache.start()
   authorization.follow(registry)
   await bootstrap(site, registry, services, identities)
-  const server = createServer(await openParts(site, registry, access, { identities, port }))
+  const aggregated = await openAggregation(site, registry)
+  const server = createServer({ ...(await openParts(site, registry, access, { identities, port })), aggregated })
   site.closing.defer(() => server.stop(site.graceMs ?? site.settings['request-timeout']))
   await sayThatWeAreHere(site, registry)
   const service = createService(site, registry)

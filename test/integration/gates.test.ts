@@ -15,8 +15,7 @@ describe('a server whose gates and storage are not the default', ofOurs, () => {
         '--datastore=sqlite:store.db',
         '--storage-media-type=application/vnd.kubernetes.protobuf',
         '--feature-gates=APIResponseCompression=false,StorageVersionHash=false,WatchList=false,ShardedListAndWatch=true',
-        '--proxy-client-cert-file=proxy.crt',
-        '--proxy-client-key-file=proxy.key',
+        '--enable-aggregator-routing',
       ],
     })
   })
@@ -27,7 +26,7 @@ describe('a server whose gates and storage are not the default', ofOurs, () => {
       wire.log(),
       /--feature-gates=ShardedListAndWatch=true has no effect: lists and watches are not sharded/,
     )
-    assert.match(wire.log(), /--proxy-client-cert-file has no effect: there are no aggregated servers and webhooks yet/)
+    assert.match(wire.log(), /--enable-aggregator-routing has no effect: .* are always called at the endpoints/)
     assert.doesNotMatch(wire.log(), /StorageVersionHash/)
   })
 

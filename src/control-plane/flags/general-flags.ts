@@ -149,8 +149,8 @@ export const MISC_FLAGS: FlagsOf<MiscValues> & FlagGroup = {
     'Types of node addresses, in the order in which they are tried',
   ),
   'kubelet-timeout': flag(duration, 5_000, 'How long a connection to a kubelet may take to be made'),
-  'proxy-client-cert-file': idle(string, '', 'there are no aggregated servers and webhooks yet'),
-  'proxy-client-key-file': idle(string, '', 'there are no aggregated servers and webhooks yet'),
+  'proxy-client-cert-file': flag(string, '', 'PEM file with our certificate for aggregated servers'),
+  'proxy-client-key-file': flag(string, '', 'PEM file with the key of --proxy-client-cert-file'),
   'service-account-signing-key-file': flag(
     string,
     '',
@@ -178,7 +178,11 @@ export const MISC_FLAGS: FlagsOf<MiscValues> & FlagGroup = {
   'coordinated-leadership-lease-duration': unsupported(duration, 15_000, 'there is no coordinated leader election'),
   'coordinated-leadership-renew-deadline': unsupported(duration, 10_000, 'there is no coordinated leader election'),
   'coordinated-leadership-retry-period': unsupported(duration, 2_000, 'there is no coordinated leader election'),
-  'enable-aggregator-routing': idle(bool, false, 'requests are not passed on to aggregated servers yet'),
+  'enable-aggregator-routing': idle(
+    bool,
+    false,
+    'aggregated servers and webhooks are always called at the endpoints of their Service',
+  ),
   'enable-logs-handler': unsupported(bool, false, 'logs are not served', {
     deprecated: 'Log handler functionality is deprecated',
   }),

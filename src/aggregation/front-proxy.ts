@@ -1,0 +1,159 @@
+/**
+ * How this server speaks to those behind it: over TLS that is checked for the name of their Service, showing the
+ * certificate of the front proxy, and saying in headers on whose behalf. They believe the headers because of the
+ * certificate.
+ */
+import { allowedAddress, isKubeletAddress, type Network } from '#apiserver/connect/address-rule.ts'
+import { dialText } from '#apiserver/connect/dial-text.ts'
+import type { RequestHeaders } from '#apiserver/connect/forwarded-headers.ts'
+import { hostPort } from '#apiserver/connect/kubelet-location.ts'
+import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'
+import type { User } from '#apiserver/registry/resource.ts'
+import type { Clock } from '#lib/clock.ts'
+import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
+import { type ClientTls, HttpError } from '#lib/http/dial.ts'
+import type { ResponseHead } from '#lib/http/response.ts'
+
+import type { Remote } from './roster.ts'
+
+/** PEM. */
+export interface FrontProxyCertificate {
+  readonly certificate: string
+  readonly key: string
+}
+
+export interface FrontProxyOptions {
+  readonly clock: Clock
+  readonly directory: ServiceDirectory
+  readonly network: Network
+  /** The same object until it is renewed; undefined: other servers are shown nothing. */
+  readonly certificate: () => FrontProxyCertificate | undefined
+}
+
+/** What we ask on our own account. */
+export interface Question {
+  readonly path: string
+  readonly accept: string
+  readonly user: string
+  readonly groups?: readonly string[]
+  /** Answered 304 when the answer would still be this one. */
+  readonly etag?: string
+  readonly timeoutMs: number
+  /** Of the answer; 0: its body is not looked at. */
+  readonly limitBytes: number
+}
+
+export interface Reply extends ResponseHead {
+  readonly body: Buffer
+}
+
+export interface FrontProxy {
+  /** `https://host:port` of one of the servers. Throws an Error with upstream's text when there is none. */
+  locate(remote: Remote): string
+  clientOf(remote: Remote): HttpClient
+  /** Rejects with an Error in the words of Go's network library. */
+  ask(remote: Remote, url: string, question: Question): Promise<Reply>
+  /** New connections go by what the APIService says now; those of one that has gone are kept no longer. */
+  forget(name: string): void
+  close(): void
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+export function createFrontProxy(options: FrontProxyOptions): FrontProxy {
+  const { clock, directory, network } = options
+  const clients = new Map<string, Connected>()
+  const clientOf = (remote: Remote): HttpClient => {
+    const certificate = options.certificate()
+    const known = clients.get(remote.name)
+    const terms = termsOf(remote)
+    if (known?.certificate === certificate && known?.terms === terms) return known.client
+    const tls = tlsOf(remote, certificate)
+    known?.client.reloadTls(tls)
+    const resolve = (host: string): Promise<string> => allowedAddress(host, network, isKubeletAddress)
+    const client = known?.client ?? createHttpClient({ clock, tls, resolve, connectTimeoutMs: CONNECT_TIMEOUT_MS })
+    clients.set(remote.name, { client, certificate, terms })
+    return client
+  }
+  return {
+    locate(remote) {
+      const { host, port } = directory.resolve(remote.service)
+      return `https://${hostPort(host, port)}`
+    },
+    clientOf,
+    ask: (remote, url, question) => ask(clientOf(remote), url, question),
+    forget(name) {
+      clients.get(name)?.client.retire()
+      clients.delete(name)
+    },
+    close: () => clients.forEach(({ client }) => client.close()),
+  }
+}
+
+interface Connected {
+  readonly client: HttpClient
+  /** What it was made of. */
+  readonly certificate: FrontProxyCertificate | undefined
+  readonly terms: string
+}
+
+/** Which server is believed to be the one. */
+function termsOf({ spec, service }: Remote): string {
+  return [service.namespace, service.name, spec.insecureSkipTLSVerify === true, spec.caBundle].join('/')
+}
+
+function tlsOf({ spec, service }: Remote, shown: FrontProxyCertificate | undefined): ClientTls {
+  const { caBundle = '', insecureSkipTLSVerify = false } = spec
+  return {
+    serverName: `${service.name}.${service.namespace}.svc`,
+    insecure: insecureSkipTLSVerify,
+    ...(caBundle !== '' && { ca: Buffer.from(caBundle, 'base64').toString('latin1') }),
+    ...shown,
+  }
+}
+
+async function ask(client: HttpClient, url: string, question: Question): Promise<Reply> {
+  const { path, accept, user, groups = [], etag, timeoutMs, limitBytes } = question
+  const headers = {
+    ...(accept !== '' && { accept }),
+    ...(etag !== undefined && { 'if-none-match': etag }),
+    ...userHeaders({ name: user, uid: '', groups, extra: {} }),
+  }
+  try {
+    const response = await client.request({ url, path, headers, timeoutMs })
+    const { status, headers: answered, version } = response
+    if (limitBytes > 0) return { status, headers: answered, version, body: await response.bytes(limitBytes) }
+    response.discard()
+    return { status, headers: answered, version, body: Buffer.alloc(0) }
+  } catch (cause) {
+    throw new Error(`Get "${url}${path}": ${failureText(cause, new URL(url).host)}`, { cause })
+  }
+}
+
+/** `host` is host and port. */
+export function failureText(cause: unknown, host: string): string {
+  const isLate = cause instanceof HttpError && cause.code === 'timeout'
+  return isLate ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)' : dialText(cause, host)
+}
+
+/** Who the user is, for a server that believes us. A header for each value, as upstream sends them. */
+export function userHeaders({ name, uid, groups, extra }: User): RequestHeaders {
+  return {
+    'x-remote-user': name,
+    ...(uid !== '' && { 'x-remote-uid': uid }),
+    ...(groups.length > 0 && { 'x-remote-group': groups }),
+    ...Object.fromEntries(
+      Object.entries(extra).map(([key, values]) => [`x-remote-extra-${escapeKey(key)}`, values] as const),
+    ),
+  }
+}
+
+/** What may not stand in the name of a header, percent-encoded, byte by byte. */
+function escapeKey(key: string): string {
+  return [...Buffer.from(key)]
+    .map((byte) => {
+      const char = String.fromCharCode(byte)
+      return /[A-Za-z0-9!#$&'*+.^_`|~-]/.test(char) ? char : `%${byte.toString(16).padStart(2, '0')}`
+    })
+    .join('')
+}

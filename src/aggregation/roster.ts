@@ -1,0 +1,100 @@
+/**
+ * The roster: every APIService as it is now, and so which group versions other servers answer for and what clients are told
+ * there is. It follows the collection, so a request is never routed by an older state than a GET would show.
+ */
+import { type APIService, APIServices, type APIServiceSpec } from '#apis/apiregistration/v1.ts'
+import type { AnnouncedGroup } from '#apiserver/aggregated.ts'
+import { follow, type Following } from '#apiserver/authorizers/follow.ts'
+import type { ServiceReference } from '#apiserver/connect/service-endpoint.ts'
+import type { Entry } from '#apiserver/registry/entry.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
+import { compareText } from '#lib/go-text.ts'
+import { compareVersions } from '#meta/kind.ts'
+
+/** An APIService whose group version another server answers for. */
+export interface Remote {
+  /** `v1.example.com`. */
+  readonly name: string
+  readonly group: string
+  readonly version: string
+  readonly service: ServiceReference
+  readonly spec: APIServiceSpec
+  readonly isAvailable: boolean
+}
+
+export interface Roster {
+  get(name: string): APIService | undefined
+  all(): Iterable<APIService>
+  remote(name: string): Remote | undefined
+  remotes(): Iterable<Remote>
+  announced(): readonly AnnouncedGroup[]
+  close(): void
+}
+
+const DEFAULT_PORT = 443
+
+/** `changed` is told the name of every APIService that comes, changes or goes. */
+export function followRoster(registry: Pick<Registry, 'storeOf'>, changed: (name: string) => void): Roster {
+  const all = new Map<string, APIService>()
+  const remotes = new Map<string, Remote>()
+  let announced: readonly AnnouncedGroup[] | undefined
+  const note = (name: string, object: APIService | undefined): void => {
+    announced = undefined
+    const remote = object === undefined ? undefined : remoteOf(name, object)
+    if (object === undefined) all.delete(name)
+    else all.set(name, object)
+    if (remote === undefined) remotes.delete(name)
+    else remotes.set(name, remote)
+    changed(name)
+  }
+  const collection = registry.storeOf(APIServices)?.collection
+  const following: Following | undefined =
+    collection &&
+    follow<Entry>(collection, {
+      set: ({ name, object }) => note(name, object as APIService),
+      remove: ({ name }) => note(name, undefined),
+    })
+  return {
+    get: (name) => all.get(name),
+    all: () => all.values(),
+    remote: (name) => remotes.get(name),
+    remotes: () => remotes.values(),
+    announced: () => (announced ??= planAnnouncement([...all.values()])),
+    close: () => following?.close(),
+  }
+}
+
+function remoteOf(name: string, { spec, status }: APIService): Remote | undefined {
+  const { service, group = '', version = '' } = spec
+  if (service === undefined) return undefined
+  const { namespace = '', name: target = '', port = DEFAULT_PORT } = service
+  const available = status?.conditions?.find(({ type }) => type === 'Available')
+  return {
+    name,
+    group,
+    version,
+    service: { namespace, name: target, port },
+    spec,
+    isAvailable: available?.status === 'True',
+  }
+}
+
+/** Groups by the highest priority any of their versions gives them, then by name; versions by theirs, then by age. */
+export function planAnnouncement(services: readonly APIService[]): AnnouncedGroup[] {
+  const byGroup = Map.groupBy(services.toSorted(byGroupPriority), ({ spec }) => spec.group ?? '')
+  return [...byGroup].map(([name, own]) => ({
+    name,
+    versions: own
+      .toSorted(({ spec: a }, { spec: b }) => compareIn(a, b))
+      .map(({ spec }) => ({ group: name, version: spec.version ?? '' })),
+  }))
+}
+
+/** By the name of the APIService, as upstream has it, and so by version before group. */
+function byGroupPriority({ metadata: one, spec: a }: APIService, { metadata: other, spec: b }: APIService): number {
+  return b.groupPriorityMinimum - a.groupPriorityMinimum || compareText(one.name ?? '', other.name ?? '')
+}
+
+function compareIn(a: APIServiceSpec, b: APIServiceSpec): number {
+  return b.versionPriority - a.versionPriority || compareVersions(b.version ?? '', a.version ?? '')
+}

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { filterSwagger } from './swagger.ts'
+
+const ref = (name: string): object => ({ $ref: `#/definitions/${name}` })
+
+test('only the paths of the group version are kept, and what they refer to, directly or not', () => {
+  const definitions = {
+    A: { properties: { b: { items: ref('B') }, self: ref('A'), gone: ref('Gone') } },
+    B: { type: 'object' },
+    C: { type: 'object' },
+  }
+  const mine = { get: { responses: { '200': { schema: ref('A') } } } }
+  const document = { paths: { '/apis/g/v1/x': mine, '/apis/g/v1beta1/x': { schema: ref('C') } }, definitions }
+  assert.deepEqual(filterSwagger(document, '/apis/g/v1/'), {
+    paths: { '/apis/g/v1/x': mine },
+    definitions: { A: definitions.A, B: definitions.B },
+  })
+})
+
+test('a document without such paths is none, and what is no document is refused', () => {
+  assert.equal(filterSwagger({ paths: { '/x': {} } }, '/apis/g/v1/'), undefined)
+  for (const nonsense of [undefined, null, 7, [], {}, { paths: [] }, { paths: {}, definitions: 7 }]) {
+    assert.throws(() => filterSwagger(nonsense, '/'), /has no paths/)
+  }
+})

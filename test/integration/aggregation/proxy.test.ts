@@ -1,0 +1,309 @@
+/** Requests for another server: what arrives there, what comes back, and what happens when it does not behave. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+
+import type { Exchange } from '#lib/http/exchange.ts'
+
+import { fetchFrom } from '../fetch-from.ts'
+import {
+  addApiService,
+  addService,
+  type AggregatedServer,
+  authority,
+  CA_BUNDLE,
+  eventually,
+  type FrontPlane,
+  frontProxy,
+  isSaid,
+  type Seen,
+  startAggregatedServer,
+  startFrontPlane,
+} from './aggregated-server.ts'
+
+const WIDGETS = '/apis/agg.io/v1/namespaces/default/widgets'
+
+let server: AggregatedServer
+let front: FrontPlane
+
+before(async () => {
+  server = await startAggregatedServer()
+  front = await startFrontPlane()
+  await addService(front, server.port)
+  await addApiService(front)
+  await isSaid(front, 'Passed')
+  const apiGroup = 'rbac.authorization.k8s.io'
+  const rbac = `/apis/${apiGroup}/v1`
+  const rules = [
+    { apiGroups: ['agg.io'], resources: ['widgets', 'widgets/exec'], verbs: ['get', 'list', 'create'] },
+    { apiGroups: [''], resources: ['users', 'groups', 'userextras/scopes/a', 'uids'], verbs: ['impersonate'] },
+  ]
+  await front.must('POST', `${rbac}/clusterroles`, { metadata: { name: 'jane' }, rules })
+  await front.must('POST', `${rbac}/clusterrolebindings`, {
+    metadata: { name: 'jane' },
+    roleRef: { apiGroup, kind: 'ClusterRole', name: 'jane' },
+    subjects: [{ apiGroup, kind: 'User', name: 'jane' }],
+  })
+})
+
+after(async () => {
+  await front[Symbol.asyncDispose]()
+  await server.stop()
+})
+
+beforeEach(() => {
+  server.answer = () => undefined
+})
+
+const asJane = { authorization: 'Bearer jane' }
+const lastTo = (path: string): Seen => {
+  const found = server.to(path).at(-1)
+  assert.ok(found, `nothing came to ${path}`)
+  return found
+}
+const valuesOf = ({ raw }: Seen, name: string): string[] =>
+  raw.flatMap((value, at) => (at % 2 === 1 && raw[at - 1]?.toLowerCase() === name ? [value] : []))
+const echo = (exchange: Exchange): void => exchange.respond(200, ['Content-Type', 'text/plain', 'X-Own', 'y'], 'fine')
+const ask = (path: string, init: RequestInit = {}): Promise<Response> => fetchFrom(front.plane, path, init)
+
+describe('a request to an aggregated server', () => {
+  it('arrives as it was sent, with the user in headers and without what proves who that is', async () => {
+    server.answer = echo
+    const path = `${WIDGETS}?limit=5&labelSelector=a%3Db&x=%zz`
+    const headers = {
+      ...asJane,
+      accept: 'application/yaml',
+      'user-agent': 'me',
+      'x-mine': '1',
+      'x-remote-user': 'root',
+      'x-remote-group': 'system:masters',
+      'x-remote-extra-a': 'b',
+      'audit-id': 'my-id',
+    }
+    const answer = await front.plane.request('GET', path, undefined, headers)
+    assert.deepEqual([answer.status, answer.text, answer.headers.get('x-own')], [200, 'fine', 'y'])
+    assert.equal(answer.headers.get('audit-id'), 'my-id')
+    assert.ok(answer.headers.get('x-kubernetes-pf-flowschema-uid'))
+    assert.match(answer.headers.get('cache-control') ?? '', /no-cache, private/)
+    const seen = lastTo(path)
+    assert.equal(seen.caller, 'front-proxy-client')
+    assert.deepEqual(valuesOf(seen, 'x-remote-user'), ['jane'])
+    assert.deepEqual(valuesOf(seen, 'x-remote-uid'), ['jane-uid'])
+    assert.deepEqual(valuesOf(seen, 'x-remote-group'), ['devs', 'ops', 'system:authenticated'])
+    assert.deepEqual(valuesOf(seen, 'x-remote-extra-a'), [])
+    assert.deepEqual(valuesOf(seen, 'audit-id'), ['my-id'])
+    const place = `10.1.2.3:${server.port}`
+    const expected = {
+      accept: 'application/yaml',
+      'user-agent': 'me',
+      'x-mine': '1',
+      authorization: undefined,
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-host': place,
+      'x-forwarded-proto': 'https',
+      'x-forwarded-uri': WIDGETS,
+    }
+    for (const [name, value] of Object.entries(expected)) assert.equal(seen.headers[name], value, name)
+    assert.equal(seen.headers[':authority'] ?? seen.headers['host'], place)
+  })
+
+  it('is the impersonated user’s, with extra keys escaped', async () => {
+    server.answer = echo
+    const headers = {
+      'impersonate-user': 'bob',
+      'impersonate-extra-scopes%2fa': 'one',
+      'impersonate-group': 'system:masters',
+    }
+    assert.equal((await front.plane.request('GET', WIDGETS, undefined, headers)).status, 200)
+    const seen = lastTo(WIDGETS)
+    assert.deepEqual(valuesOf(seen, 'x-remote-user'), ['bob'])
+    assert.deepEqual(valuesOf(seen, 'x-remote-extra-scopes%2fa'), ['one'])
+    assert.deepEqual(
+      Object.keys(seen.headers).filter((name) => name.startsWith('impersonate')),
+      [],
+    )
+  })
+
+  it('must be allowed here first', async () => {
+    const before = server.seen.length
+    const answer = await front.plane.request('DELETE', `${WIDGETS}/w`, undefined, asJane)
+    assert.equal(answer.status, 403)
+    assert.match(answer.text, /cannot delete resource \\"widgets\\" in API group \\"agg\.io\\"/)
+    assert.equal(server.seen.slice(before).filter(({ method }) => method === 'DELETE').length, 0)
+  })
+
+  it('may have any method and a body, whose answer comes back whatever it is', async () => {
+    const got: [string, number][] = []
+    server.answer = async (exchange) => {
+      const body = await exchange.readBody(64 << 20)
+      got.push([exchange.method, body.length])
+      exchange.respond(418, ['Content-Type', 'application/json'], JSON.stringify({ kind: 'Status', code: 418 }))
+    }
+    const body = 'x'.repeat(5_000_000)
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      const answer = await front.plane.request(method, `${WIDGETS}/w`, body, { 'content-type': 'text/plain' })
+      assert.deepEqual([answer.status, answer.json()], [418, { kind: 'Status', code: 418 }])
+    }
+    assert.deepEqual(
+      got.filter(([method]) => method !== 'GET'),
+      ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => [method, body.length]),
+    )
+  })
+
+  it('that is redirected is answered 502, and the client is led nowhere', async () => {
+    server.answer = (exchange) => exchange.respond(307, ['Location', 'https://evil.example/'], '')
+    const answer = await ask(WIDGETS, { redirect: 'manual' })
+    assert.equal(answer.status, 502)
+    assert.equal(answer.headers.get('location'), null)
+    assert.equal(await answer.text(), 'the backend attempted to redirect this request, which is not permitted')
+  })
+
+  it('waits for the server no longer than it may', async () => {
+    server.answer = () => new Promise(() => undefined)
+    const answer = await front.plane.request('GET', `${WIDGETS}?timeout=50ms`)
+    assert.deepEqual([answer.status, answer.json()['reason']], [504, 'Timeout'])
+  })
+})
+
+describe('an answer without end', () => {
+  it('arrives piece by piece, and ends when the client goes', async () => {
+    const gone = Promise.withResolvers<void>()
+    server.answer = (exchange) => {
+      if (!exchange.path.includes('watch=true')) return undefined
+      const writer = exchange.stream(200, ['Content-Type', 'application/json'])
+      writer.write(Buffer.from('{"type":"ADDED"}\n'))
+      writer.onClose(gone.resolve)
+      return Promise.resolve()
+    }
+    const ending = new AbortController()
+    const answer = await ask(`${WIDGETS}?watch=true`, { signal: ending.signal })
+    const reader = answer.body!.getReader()
+    const { value } = await reader.read()
+    assert.equal(Buffer.from(value).toString(), '{"type":"ADDED"}\n')
+    ending.abort()
+    await reader.read().catch(() => undefined)
+    await gone.promise
+  })
+
+  it('breaks off when the server dies, and does not look complete', async () => {
+    await using other = await startAggregatedServer()
+    await addService(front, other.port, 'mortal')
+    const spec = { service: { namespace: 'default', name: 'mortal' }, caBundle: undefined, insecureSkipTLSVerify: true }
+    await addApiService(front, spec, 'v2')
+    await isSaid(front, 'Passed', 'v2.agg.io')
+    other.answer = (exchange) => {
+      if (!exchange.path.endsWith('/widgets')) return undefined
+      exchange.stream(200, ['Content-Type', 'text/plain']).write(Buffer.from('half'))
+      return Promise.resolve()
+    }
+    const answer = await ask('/apis/agg.io/v2/widgets')
+    const reader = answer.body!.getReader()
+    assert.equal(Buffer.from((await reader.read()).value).toString(), 'half')
+    await other.stop()
+    await assert.rejects(async () => {
+      for (;;) if ((await reader.read()).done) return
+    })
+    const after = await front.plane.request('GET', '/apis/agg.io/v2/widgets')
+    assert.equal(after.status, 503)
+    assert.match(after.text, /^(?:service unavailable|error trying to reach service: .*)\n$/)
+  })
+
+  it('comes no faster than the client takes it', async () => {
+    let written = 0
+    server.answer = async (exchange) => {
+      const writer = exchange.stream(200, ['Content-Type', 'text/plain'])
+      const piece = Buffer.alloc(64 << 10)
+      for (let at = 0; at < 1024 && !writer.isClosed; at++) {
+        written += piece.length
+        if (!writer.write(piece)) await writer.drained()
+      }
+      writer.end()
+    }
+    const answer = await ask(WIDGETS)
+    const reader = answer.body!.getReader()
+    await reader.read()
+    const stalled = await eventually(
+      async () => {
+        const before = written
+        await new Promise((resolve) => setImmediate(resolve))
+        return [before, written] as const
+      },
+      ([before, now]) => before === now && now > 0,
+    )
+    assert.ok(stalled[1] < 64 << 20, 'everything was taken at once')
+    let size = 0
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      size += value.length
+    }
+    assert.ok(size > 60 << 20)
+  })
+})
+
+describe('a connection that goes on in another protocol', () => {
+  const upgrade = async (path: string): Promise<{ text: string; seen: Seen | undefined }> => {
+    const socket = connectTls({ host: '127.0.0.1', port: front.plane.running.port, ca: front.plane.ca })
+    await once(socket, 'secureConnect')
+    const head = ['Host: plane', 'Connection: Upgrade', 'Upgrade: SPDY/3.1', 'Authorization: Bearer jane']
+    socket.write([`POST ${path} HTTP/1.1`, ...head, '', ''].join('\r\n'))
+    let text = ''
+    socket.on('data', (piece: Buffer) => {
+      text += piece.toString()
+      if (text.endsWith('ready')) socket.write('hello')
+      if (text.endsWith('hello')) socket.end()
+    })
+    await once(socket, 'close')
+    return { text, seen: server.to(path).at(-1) }
+  }
+
+  it('is handed over, with the user in headers', async () => {
+    server.answer = (exchange) => {
+      if (exchange.upgradeProtocol === undefined) return undefined
+      const { socket } = exchange.upgrade()
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nready')
+      socket.on('data', (piece: Buffer) => socket.write(piece))
+      socket.on('end', () => socket.end())
+      socket.on('error', () => undefined)
+      return Promise.resolve()
+    }
+    const { text, seen } = await upgrade(`${WIDGETS}/w/exec?command=sh`)
+    assert.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\n[^]*readyhello$/)
+    assert.equal(seen?.headers['x-remote-user'], 'jane')
+    assert.equal(seen.headers['authorization'], undefined)
+    assert.equal(seen.caller, 'front-proxy-client')
+  })
+
+  it('that the server refuses is refused with its answer', async () => {
+    server.answer = (exchange) =>
+      exchange.upgradeProtocol === undefined ? undefined : Promise.resolve(exchange.respond(400, [], 'no'))
+    const { text } = await upgrade(`${WIDGETS}/w/exec`)
+    assert.match(text, /^HTTP\/1\.1 400 /)
+  })
+})
+
+describe('the certificate of the front proxy', () => {
+  it('is shown anew when its files change', async () => {
+    server.answer = echo
+    const renewed = frontProxy.issue({ commonName: 'renewed', purpose: 'client' })
+    front.files.set('front-proxy-client.crt', renewed.certificatePem)
+    front.files.set('front-proxy-client.key', renewed.keyPem)
+    await front.plane.running.files.poll()
+    await front.plane.request('GET', WIDGETS)
+    assert.equal(lastTo(WIDGETS).caller, 'renewed')
+    assert.equal(CA_BUNDLE, Buffer.from(authority.certificatePem).toString('base64'))
+  })
+
+  it('is published for other servers, with the headers that name users', async () => {
+    const { data } = await front.must(
+      'GET',
+      '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',
+    )
+    assert.equal(data['requestheader-client-ca-file'].trim(), frontProxy.certificatePem.trim())
+    assert.equal(data['requestheader-allowed-names'], '["front-proxy-client"]')
+    assert.equal(data['requestheader-username-headers'], '["X-Remote-User"]')
+    assert.equal(data['requestheader-group-headers'], '["X-Remote-Group"]')
+    assert.equal(data['requestheader-extra-headers-prefix'], '["X-Remote-Extra-"]')
+  })
+})
