@@ -8,7 +8,7 @@ import { createChain } from './chain.ts'
 import { createDefaultTolerationSeconds } from './default-toleration-seconds.ts'
 import { sampleWrite } from './kit/sample-write.ts'
 import { createNodeDeclaredFeatureValidator } from './node-declared-feature-validator.ts'
-import { defineAdmission } from './plugin.ts'
+import { defineAdmission, Rounds } from './plugin.ts'
 import { createPodTopologyLabels } from './pod-topology-labels.ts'
 import { createPriority } from './priority.ts'
 import { runtimeClass } from './runtime-class.ts'
@@ -23,16 +23,37 @@ describe('plugins with nothing to say', () => {
   it('answer without a promise, so that the chain need not wait', () => {
     const { attributes } = sampleWrite({ resource: 'pods', object: pod(), oldObject: pod() })
     const { attributes: created } = sampleWrite({ resource: 'pods', object: pod() })
-    assert.equal(createPriority({ isEnabled }).mutate!(attributes), undefined)
+    assert.equal(createPriority({ isEnabled }).mutate!(attributes, new Rounds()), undefined)
     assert.equal(createNodeDeclaredFeatureValidator({ isEnabled }).validate!(attributes), undefined)
-    assert.equal(runtimeClass.mutate!(created), undefined)
+    assert.equal(runtimeClass.mutate!(created, new Rounds()), undefined)
     assert.equal(runtimeClass.validate!(created), undefined)
-    assert.equal(createPodTopologyLabels({ isEnabled }).mutate!(created), undefined)
-    assert.equal(createDefaultTolerationSeconds().mutate!(created), undefined)
+    assert.equal(createPodTopologyLabels({ isEnabled }).mutate!(created, new Rounds()), undefined)
+    assert.equal(createDefaultTolerationSeconds().mutate!(created, new Rounds()), undefined)
   })
 })
 
 describe('the chain', () => {
+  it('asks those who change once more, and only once, when one of them wants it', async () => {
+    const asked: string[] = []
+    const quiet = defineAdmission({
+      name: 'Quiet',
+      on: ['CREATE'],
+      mutate: (_, round) => void asked.push(round.isSecond ? 'quiet again' : 'quiet'),
+    })
+    const eager = defineAdmission({
+      name: 'Eager',
+      on: ['CREATE'],
+      mutate(_, round) {
+        const times = round.memory(eager, () => ({ count: 0 }))
+        asked.push(`eager ${++times.count}`)
+        round.askAgain()
+      },
+    })
+    const chain = createChain({ mutating: [quiet, eager], validating: [] })
+    await chain.mutate(sampleWrite({ resource: 'pods', object: pod() }).attributes)
+    assert.deepEqual(asked, ['quiet', 'eager 1', 'quiet again', 'eager 2'])
+  })
+
   it('tells how long plugins took that had something to say, and who refused', async () => {
     const metrics = createServerMeters()
     const clock = createVirtualClock()

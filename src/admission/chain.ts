@@ -3,8 +3,8 @@ import type { Admission, Attributes } from '#apiserver/registry/admission.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
-import { type AdmissionMeter, createAdmissionMetrics } from './metrics.ts'
-import { type AdmissionPlugin, concerns } from './plugin.ts'
+import { type AdmissionMeter, type AdmissionStep, createAdmissionMetrics } from './metrics.ts'
+import { type AdmissionPlugin, concerns, Rounds } from './plugin.ts'
 
 export interface ChainOptions {
   /** In the order they mutate. */
@@ -20,8 +20,19 @@ export function createChain({ mutating, validating, metrics, clock = realClock }
   const admit = createAdmissionMetrics(meters, clock, 'admit')
   const validate = createAdmissionMetrics(meters, clock, 'validate')
   return {
-    mutate: (attributes) => ask(mutating, attributes, admit, (plugin) => plugin.mutate?.(attributes)),
-    validate: (attributes) => ask(validating, attributes, validate, (plugin) => plugin.validate?.(attributes)),
+    mutate: (attributes) =>
+      measured(admit, attributes, async (step) => {
+        const rounds = new Rounds()
+        const question = (plugin: AdmissionPlugin): void | Promise<void> => plugin.mutate?.(attributes, rounds)
+        await ask(mutating, attributes, step, question)
+        if (!rounds.isAsked) return
+        rounds.isSecond = true
+        await ask(mutating, attributes, step, question)
+      }),
+    validate: (attributes) =>
+      measured(validate, attributes, (step) =>
+        ask(validating, attributes, step, (plugin) => plugin.validate?.(attributes)),
+      ),
   }
 }
 
@@ -29,19 +40,26 @@ export function createChain({ mutating, validating, metrics, clock = realClock }
 async function ask(
   plugins: readonly AdmissionPlugin[],
   attributes: Attributes,
-  meter: AdmissionMeter,
+  step: AdmissionStep,
   question: (plugin: AdmissionPlugin) => void | Promise<void>,
 ): Promise<void> {
-  const { operation } = attributes
+  for (const plugin of plugins) {
+    if (!concerns(plugin, attributes)) continue
+    step.asking(plugin)
+    const answer = question(plugin)
+    if (answer !== undefined) await answer
+    step.admitted()
+  }
+}
+
+async function measured(
+  meter: AdmissionMeter,
+  { operation }: Attributes,
+  work: (step: AdmissionStep) => Promise<void>,
+): Promise<void> {
   const step = meter.begin(operation)
   try {
-    for (const plugin of plugins) {
-      if (!concerns(plugin, attributes)) continue
-      step.asking(plugin)
-      const answer = question(plugin)
-      if (answer !== undefined) await answer
-      step.admitted()
-    }
+    await work(step)
     step.end()
   } catch (error) {
     step.rejected()

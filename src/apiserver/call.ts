@@ -5,6 +5,7 @@
 import type { Exchange, HeaderList, SharedFrame } from '#lib/http/exchange.ts'
 import type { KubeObject } from '#meta/object.ts'
 
+import type { Annotate } from './registry/admission.ts'
 import type { User } from './registry/resource.ts'
 import type { RequestInfo } from './request-info.ts'
 
@@ -33,8 +34,7 @@ export interface Call {
 
 /** What handlers and admission tell the audit log. */
 export interface AuditNotes {
-  /** The first value of a key stays. */
-  annotate(key: string, value: string): void
+  readonly annotate: Annotate
   /** The decoded body. What the log keeps of it is copied at once; `complete` is given the copy to add defaults to. */
   body(object: KubeObject, complete?: (copy: KubeObject) => void): void
   /** The body of a patch, whatever its language. */

@@ -1,6 +1,7 @@
 /** What is served: every kind with its rules, what is let in, and the subresources that lead elsewhere. */
 import { createAdmission } from '#admission/index.ts'
 import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-writer.ts'
+import { type AdmissionWebhooks, createAdmissionWebhooks } from '#admission/webhooks/webhooks.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { Authenticator } from '#apiserver/authenticators/index.ts'
 import { createEscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
@@ -9,6 +10,7 @@ import type { Connectors } from '#apiserver/dispatch.ts'
 import type { Admission } from '#apiserver/registry/admission.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
+import { createWebhookCaller } from '#apiserver/webhooks/caller.ts'
 import { algorithmOf } from '#lib/jwt/key.ts'
 import { createSigner, type TokenSigner } from '#lib/jwt/token.ts'
 import { ProgramError } from '#lib/program.ts'
@@ -30,16 +32,23 @@ import { readText } from './live-files.ts'
 import type { ServiceParts } from './service-parts.ts'
 import type { Site } from './site.ts'
 
-/** Throws ProgramError for files that cannot be used. The registry is the one whose writes will be let in. */
-export async function openAdmission(
-  { settings, clock, random, isEnabled, readFile, metrics }: Site,
-  { authorizer }: Authorization,
-): Promise<(registry: Registry) => Admission> {
+export interface OpenAdmission {
+  /** For the registry whose writes will be let in. */
+  readonly for: (registry: Registry) => Admission
+  /** Keeps what is let in in step with what is configured in the registry: once its kinds are served. */
+  follow(): void
+}
+
+/** Throws ProgramError for files that cannot be used. */
+export async function openAdmission(site: Site, { authorizer }: Authorization): Promise<OpenAdmission> {
+  const { settings, clock, random, isEnabled, readFile, metrics, closing } = site
   const chosen = { enable: settings['enable-admission-plugins'], disable: settings['disable-admission-plugins'] }
   const file = settings['admission-control-config-file']
   const configured = await loadAdmissionConfig(file, { ...chosen, readFile })
-  return (registry) =>
-    createAdmission({
+  let webhooks: AdmissionWebhooks | undefined
+  const admissionFor = (registry: Registry): Admission => {
+    webhooks = openWebhooks(site, registry)
+    return createAdmission({
       clock,
       random,
       isEnabled,
@@ -50,9 +59,24 @@ export async function openAdmission(
         notReadySeconds: settings['default-not-ready-toleration-seconds'],
         unreachableSeconds: settings['default-unreachable-toleration-seconds'],
       },
+      more: webhooks.plugins,
       ...chosen,
       ...configured,
     })
+  }
+  return {
+    for: admissionFor,
+    follow() {
+      const following = webhooks?.follow()
+      closing.defer(() => following?.close())
+    },
+  }
+}
+
+function openWebhooks({ clock, random, metrics, network, closing }: Site, registry: Registry): AdmissionWebhooks {
+  const caller = createWebhookCaller({ clock, random, objects: registry, network })
+  closing.defer(() => caller.close())
+  return createAdmissionWebhooks({ registry, caller, clock, random, metrics })
 }
 
 export interface Access extends Authorization {

@@ -17,7 +17,7 @@ import { versionInfo } from '#model/version.ts'
 import type { Backend } from '#storage/backend.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import { type Authorization, openAuthenticator, openAuthorization } from './access.ts'
+import { openAuthenticator, openAuthorization } from './access.ts'
 import { advertisedAddress, bracketed, type BoundPort } from './addresses.ts'
 import { openAggregation } from './aggregation.ts'
 import { openAudit } from './audit.ts'
@@ -25,7 +25,7 @@ import { type LoadedAuthentication, loadAuthentication } from './authentication.
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
-import { type Access, addKinds, openAdmission, openConnectors } from './kinds.ts'
+import { type Access, addKinds, type OpenAdmission, openAdmission, openConnectors } from './kinds.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
@@ -48,12 +48,14 @@ export async function assembleServer(
   const identities = await loadAuthentication(site)
   const serving = await loadServing(site, identities)
   const authorization = await openAuthorization(site)
-  const registry = await openRegistry(site, backend, authorization)
+  const admission = await openAdmission(site, authorization)
+  const registry = await openRegistry(site, backend, admission)
   const access = { ...authorization, authenticator: openAuthenticator(site, registry, identities) }
   const services = createServiceParts(site, registry)
   await addKinds(site, registry, access, services)
   await registry.services.cache.start()
   authorization.follow(registry)
+  admission.follow()
   await bootstrap(site, registry, services, identities)
   const aggregated = await openAggregation(site, registry)
   const server = createServer({ ...(await openParts(site, registry, access, { identities, port })), aggregated })
@@ -69,7 +71,7 @@ export async function assembleServer(
 }
 
 /** With nothing in it yet. */
-async function openRegistry(site: Site, store: Backend, authorization: Authorization): Promise<Registry> {
+async function openRegistry(site: Site, store: Backend, admission: OpenAdmission): Promise<Registry> {
   const { settings, clock, random, isEnabled, closing, metrics } = site
   const { backend: resting, atRest } = await openEncryption(site, store)
   const resourceAt = (prefix: string): ReturnType<ResourceAt> => registry.resourceAt(prefix)
@@ -85,7 +87,7 @@ async function openRegistry(site: Site, store: Backend, authorization: Authoriza
     metrics,
     atRest,
     storesProtobuf: site.plan.storesProtobuf,
-    admission: await openAdmission(site, authorization),
+    admission: admission.for,
     ...(settings['min-request-timeout'] > 0 && { minWatchMs: settings['min-request-timeout'] * 1000 }),
   })
   closing.defer(() => cache.close())

@@ -6,7 +6,7 @@ import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { StatusError } from '#meta/status.ts'
 
 import type { AdmissionPlugin } from '../plugin.ts'
-import { concerns } from '../plugin.ts'
+import { concerns, Rounds } from '../plugin.ts'
 
 /** Objects by resource: `deployments.apps`. */
 export type World = Readonly<Record<string, readonly object[]>>
@@ -45,6 +45,7 @@ export function sampleWrite({ resource, world = {}, ...rest }: SampleWrite): Sam
     kind,
     subresource: '',
     objectKind: kind,
+    addressed: { group: kind.group, version: kind.version, resource: kind.plural },
     namespace: kind.namespaced ? 'ns' : '',
     name: metadata.name ?? '',
     options: {},
@@ -101,6 +102,6 @@ export async function refusalStatus(
 
 export async function run(plugin: AdmissionPlugin, attributes: Attributes): Promise<void> {
   if (!concerns(plugin, attributes)) return
-  await plugin.mutate?.(attributes)
+  await plugin.mutate?.(attributes, new Rounds())
   await plugin.validate?.(attributes)
 }

@@ -14,7 +14,7 @@ export function errorAnswer(
 ): WholeAnswer {
   const negotiated = negotiateStatus(headers.accept ?? '')
   const pretty = negotiated.pretty || prefersPretty(prettyOf(path), headers['user-agent'] ?? '')
-  const answer = encoder.value(status, { negotiated, pretty }, status.code ?? 500)
+  const answer = encoder.value(status, { negotiated, pretty }, httpStatus(status.code))
   const retry = status.details?.retryAfterSeconds
   return {
     ...answer,
@@ -23,6 +23,11 @@ export function errorAnswer(
       ...(status.code === 403 ? { 'X-Content-Type-Options': 'nosniff' } : {}),
     },
   }
+}
+
+/** A webhook may make up any code; HTTP knows up to 599. */
+function httpStatus(code = 500): number {
+  return code >= 200 && code < 600 ? code : 500
 }
 
 function prettyOf(target: string): string {

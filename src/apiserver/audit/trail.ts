@@ -14,6 +14,7 @@ import type { Status } from '#meta/status.ts'
 import { type Answer, type AuditNotes, isWhole, type WholeAnswer } from '../call.ts'
 import type { Authorize, Decision } from '../filters/access.ts'
 import { isLongRunning, requestKindOf } from '../filters/inflight.ts'
+import type { Annotate } from '../registry/admission.ts'
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
 import { type AuditEvent, type EventSubject, type ObjectReference, subjectText } from './event.ts'
@@ -112,8 +113,8 @@ export class AuditTrail implements AuditNotes {
   readonly impersonated = (user: User, constraint: string): void =>
     this.#learn({ impersonatedUser: user, impersonationConstraint: constraint })
 
-  /** The first value of a key stays. */
-  annotate(key: string, value: string): void {
+  readonly annotate: Annotate = (key, value, from) => {
+    if (from !== undefined && !this.#wants(from)) return
     if (!this.#annotations.has(key)) this.#annotations.set(key, value)
   }
 

@@ -1,6 +1,8 @@
 /** Admission of a body that is no stored object: a binding, an eviction, a token request. */
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
+import { createOptionsQuery } from '#meta/options.ts'
+import { decodeQuery } from '#meta/query.ts'
 
 import type { Call } from '../call.ts'
 import { admit } from '../registry/admitting.ts'
@@ -17,12 +19,8 @@ export function admitBody(
   objectKind: GroupVersionKind,
   object: KubeObject,
 ): Promise<() => Promise<void>> {
-  const dryRun = call.query.getAll('dryRun')
   const { kind } = resource
-  const request = writeRequestOf(
-    call,
-    { ...objectKind, namespaced: kind.namespaced },
-    dryRun.length === 0 ? {} : { dryRun },
-  )
+  const options = decodeQuery(createOptionsQuery, call.query)
+  const request = writeRequestOf(call, { ...objectKind, namespaced: kind.namespaced }, options)
   return admit(services, request, { operation: 'CREATE', kind, name: call.info.name, object, oldObject: undefined })
 }

@@ -120,6 +120,7 @@ export interface WriteOptions {
 export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions): WriteRequest {
   return {
     gvk: kind,
+    addressed: { group: call.info.group, version: call.info.version, resource: call.info.resource },
     namespace: kind.namespaced ? call.info.namespace : '',
     subresource: call.info.subresource,
     user: call.user,
@@ -128,7 +129,7 @@ export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions
     manager: managerOf(call, options),
     options: { ...options },
     warn: (text) => call.warn(text),
-    annotate: call.audit && ((key, value) => call.audit?.annotate(key, value)),
+    annotate: call.audit && ((key, value, from) => call.audit?.annotate(key, value, from)),
     signal: call.signal,
   }
 }

@@ -37,7 +37,8 @@ export async function deleteCollection(call: Call, view: View): Promise<Answer> 
   const options = await deleteOptionsOf(call, view)
   const { entries, metadata } = await selectEntries(call, view, listOptions)
   for (const entry of entries) {
-    const request = { ...writeRequestOf(call, view.representation.kind, options), namespace: entry.namespace }
+    const whole = writeRequestOf(call, view.representation.kind, options)
+    const request = { ...whole, namespace: entry.namespace, isOneOfMany: true }
     try {
       await view.store.delete(request, entry.name, options)
     } catch (error) {

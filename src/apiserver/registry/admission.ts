@@ -1,6 +1,6 @@
 /** Admission as the registry sees it: a chain that may change what is written, then one that may refuse it. */
 import type { Kind } from '#apis/kinds.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
+import type { GroupVersionKind, GroupVersionResource } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import type { ObjectReader, User } from './resource.ts'
@@ -19,9 +19,14 @@ export interface Subject {
   readonly oldObject: KubeObject | undefined
 }
 
+/** The first value of a key stays. `from` is the level from which on the event shows it; default: all. */
+export type Annotate = (key: string, value: string, from?: 'Request') => void
+
 /** One write, as plugins look at it. */
 export interface Attributes extends Subject {
   readonly subresource: string
+  /** The resource as the request names it: in the version, and for events in the group, that the client speaks. */
+  readonly addressed: GroupVersionResource
   /** The kind of `object`: another one for subresources with a body of their own. */
   readonly objectKind: GroupVersionKind
   readonly namespace: string
@@ -33,7 +38,7 @@ export interface Attributes extends Subject {
   /** Adds a Warning header to the answer. */
   warn(text: string): void
   /** Adds to the audit event of the request; absent when there is none. Keys are `<domain>/<name>`. */
-  readonly annotate?: ((key: string, value: string) => void) | undefined
+  readonly annotate?: Annotate | undefined
   readonly signal: AbortSignal
 }
 

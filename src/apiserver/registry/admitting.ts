@@ -4,18 +4,17 @@ import type { ObjectReader } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 
 /** What plugins are shown of a request; `request.gvk` is the kind of the object that it brings. */
-export function attributesOf(
-  { gvk, namespace, subresource, options, dryRun, user, warn, annotate, signal }: WriteRequest,
-  objects: ObjectReader,
-  subject: Subject,
-): Attributes {
+export function attributesOf(request: WriteRequest, objects: ObjectReader, subject: Subject): Attributes {
+  const { gvk, namespace, subresource, options, dryRun, user, warn, annotate, signal } = request
+  const { group, version, plural: resource } = subject.kind
   return {
     operation: subject.operation,
     kind: subject.kind,
+    addressed: request.addressed ?? { group, version, resource },
     subresource,
     objectKind: gvk,
     namespace,
-    name: subject.name,
+    name: request.isOneOfMany === true ? '' : subject.name,
     object: subject.object,
     oldObject: subject.oldObject,
     options,

@@ -2,14 +2,14 @@
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import type { YamlReader } from '#lib/yaml-reader.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
+import type { GroupVersionKind, GroupVersionResource } from '#meta/kind.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import type { Room } from '../answers/room.ts'
-import type { Admission } from './admission.ts'
+import type { Admission, Annotate } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
 import type { ObjectReader, ObjectWriter, User } from './resource.ts'
 
@@ -44,6 +44,8 @@ export interface Services {
 export interface WriteRequest {
   /** The version the client speaks: bodies come and go in it. */
   readonly gvk: GroupVersionKind
+  /** The resource as the path names it; default: as it is stored. */
+  readonly addressed?: GroupVersionResource
   readonly namespace: string
   readonly subresource: string
   readonly user: User
@@ -56,11 +58,13 @@ export interface WriteRequest {
   readonly options: Readonly<Record<string, unknown>>
   readonly warn: (text: string) => void
   /** Adds to the audit event; absent when there is none. */
-  readonly annotate?: ((key: string, value: string) => void) | undefined
+  readonly annotate?: Annotate | undefined
   readonly signal: AbortSignal
   /**
    * It was let in as something else, an eviction or a binding: admission is not asked again, and nobody owns what it
    * changes, as upstream has it.
    */
   readonly isAdmitted?: boolean
+  /** It deletes a selection, object by object: admission is not told their names, as upstream has it. */
+  readonly isOneOfMany?: boolean
 }

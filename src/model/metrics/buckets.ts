@@ -11,6 +11,7 @@ export type BucketName =
   | 'answerBytes'
   | 'bodyBytes'
   | 'certificate'
+  | 'condition'
   | 'decision'
   | 'eventBytes'
   | 'filter'
@@ -19,6 +20,7 @@ export type BucketName =
   | 'usual'
   | 'waiting'
   | 'watchList'
+  | 'webhook'
 
 export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
   admission: [0.005, 0.025, 0.1, 0.5, 1, 2.5],
@@ -33,6 +35,7 @@ export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
     43_200,
     ...[1, 2, 4, 7, 30, 90, 180, 360].map((days) => days * DAY_SECONDS),
   ],
+  condition: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
   decision: exponentialBuckets(0.001, 2, 15),
   eventBytes: exponentialBuckets(1024, 2, 8),
   filter: FILTER,
@@ -41,4 +44,5 @@ export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
   usual: DEFAULT_BUCKETS,
   waiting: [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
   watchList: [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60],
+  webhook: [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25],
 }

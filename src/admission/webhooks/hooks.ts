@@ -1,0 +1,60 @@
+/** Every webhook that is configured, in the order in which they are asked: by configuration's name, then as listed. */
+import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistration/v1.ts'
+import { follow, type Following } from '#apiserver/authorizers/follow.ts'
+import type { Store } from '#apiserver/registry/store.ts'
+import { compareText } from '#lib/go-text.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+import { createCriteria, type Criteria } from '../matching/matcher.ts'
+
+export type WebhookSpec = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>
+
+export interface Hook {
+  /** The name of its configuration. */
+  readonly configuration: string
+  /** Tells it from all others, also from those that share its name. */
+  readonly id: string
+  readonly spec: WebhookSpec
+  readonly criteria: Criteria
+}
+
+interface Configuration extends KubeObject {
+  webhooks?: WebhookSpec[]
+}
+
+export class HookList {
+  readonly #byConfiguration = new Map<string, readonly Hook[]>()
+  #hooks: readonly Hook[] = []
+
+  get all(): readonly Hook[] {
+    return this.#hooks
+  }
+
+  /** Keeps the list in step with the configurations in the store: a webhook counts from the moment it can be read. */
+  follow({ collection }: Store): Following {
+    return follow(collection, {
+      set: ({ name, object }) => this.#put(name, hooksOf(name, object as Configuration)),
+      remove: ({ name }) => this.#put(name, []),
+    })
+  }
+
+  #put(name: string, hooks: readonly Hook[]): void {
+    if (hooks.length > 0) this.#byConfiguration.set(name, hooks)
+    else this.#byConfiguration.delete(name)
+    this.#hooks = [...this.#byConfiguration].sort(([a], [b]) => compareText(a, b)).flatMap(([, own]) => own)
+  }
+}
+
+function hooksOf(configuration: string, { webhooks = [] }: Configuration): Hook[] {
+  return webhooks.map((spec, at) => ({
+    configuration,
+    id: `${configuration}/${spec.name}/${at}`,
+    spec,
+    criteria: createCriteria({
+      rules: spec.rules ?? [],
+      matchPolicy: spec.matchPolicy,
+      namespaceSelector: spec.namespaceSelector,
+      objectSelector: spec.objectSelector,
+    }),
+  }))
+}

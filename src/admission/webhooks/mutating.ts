@@ -1,0 +1,171 @@
+/**
+ * MutatingAdmissionWebhook: webhooks that may change what is written. They are asked one after the other, each about what
+ * the one before has made of the object; those that wish it are asked once more when something changed after them.
+ */
+import { dropRepeatedOwners } from '#apiserver/handlers/owner-references.ts'
+import type { Attributes } from '#apiserver/registry/admission.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { applyJsonPatch } from '#lib/json-patch.ts'
+import type { JsonValue } from '#lib/json-value.ts'
+import { decodeManaged } from '#meta/apply/managed-fields.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import { deepCopy, type ManagedFieldsEntry, semanticEqual } from '#meta/object.ts'
+import { internalError, timeoutError } from '#meta/status-errors.ts'
+
+import type { Form } from '../matching/forms.ts'
+import { isAdmissionConfiguration } from '../matching/matcher.ts'
+import type { AdmissionPlugin, Round } from '../plugin.ts'
+import { type Hook, HookList } from './hooks.ts'
+import { formWanted, type WebhookTools } from './relevance.ts'
+import { type Asked, askedOf } from './review.ts'
+import { askWebhook, type Verdict } from './verdict.ts'
+
+export class MutatingWebhooks implements AdmissionPlugin {
+  readonly name = 'MutatingAdmissionWebhook'
+  readonly on = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] as const
+  readonly hooks: HookList = new HookList()
+  readonly #tools: WebhookTools
+
+  constructor(tools: WebhookTools) {
+    this.#tools = tools
+  }
+
+  mutate(attributes: Attributes, round: Round): void | Promise<void> {
+    if (this.hooks.all.length === 0 || isAdmissionConfiguration(attributes.kind)) return undefined
+    return this.#ask(this.hooks.all, attributes, round)
+  }
+
+  async #ask(hooks: readonly Hook[], attributes: Attributes, round: Round): Promise<void> {
+    const memory = round.memory(this, () => new Memory())
+    if (round.isSecond && memory.isOther(attributes)) memory.wakeAll()
+    const managedFields = attributes.object?.metadata?.managedFields
+    for (const [index, hook] of hooks.entries()) {
+      const form = await formWanted(this.#tools, hook, attributes)
+      if (form === undefined || (round.isSecond && !memory.isAwake(hook))) continue
+      const isChanged = await this.#askOne(hook, form, attributes, `round_${round.isSecond ? 1 : 0}_index_${index}`)
+      if (isChanged) {
+        memory.wakeAll()
+        round.askAgain()
+      }
+      if (hook.spec.reinvocationPolicy === 'IfNeeded') memory.add(hook)
+    }
+    checkManagedFields(attributes, managedFields)
+    memory.keep(attributes)
+  }
+
+  /** True when the object is another one afterwards. `place` is the end of the names of audit annotations. */
+  async #askOne(hook: Hook, form: Form, attributes: Attributes, place: string): Promise<boolean> {
+    const { forms, meter } = this.#tools
+    const { name, failurePolicy } = hook.spec
+    const answered = meter.begin(name, attributes.operation)
+    const asked = askedOf(attributes, await forms.show(attributes, form.kind))
+    const verdict = await askWebhook(this.#tools, hook, { form, isMutating: true }, asked)
+    const { outcome, isChanged } = await this.#apply(hook, asked, verdict, place)
+    annotateMutation(hook, attributes, isChanged, place)
+    const isIgnored = outcome.outcome === 'unanswered' && failurePolicy === 'Ignore'
+    answered(outcome, outcome.outcome !== 'allowed' && !isIgnored)
+    if (isIgnored) {
+      if (attributes.signal.aborted) throw timeoutError('request did not complete within requested timeout', 0)
+      meter.failedOpen(name)
+      attributes.annotate?.(`failed-open.mutating.webhook.admission.k8s.io/${place}`, name)
+    } else if (outcome.outcome !== 'allowed') throw refusalOf(outcome)
+    return isChanged
+  }
+
+  /** Does what an answer says to do to the object. */
+  async #apply(
+    hook: Hook,
+    { attributes, shown }: Asked,
+    verdict: Verdict,
+    place: string,
+  ): Promise<{ readonly outcome: Verdict; readonly isChanged: boolean }> {
+    if (verdict.outcome !== 'allowed' || verdict.patch === undefined) return { outcome: verdict, isChanged: false }
+    const { kind, object } = shown
+    const { forms } = this.#tools
+    try {
+      if (object === undefined) {
+        const why = 'attempted to modify the object, which is not supported for this operation'
+        throw new Error(`admission webhook ${goQuote(hook.spec.name)} ${why}`)
+      }
+      const patched = applyJsonPatch(object as unknown as JsonValue, verdict.patch as JsonValue)
+      const next = forms.read(attributes, kind, patched)
+      const isChanged = !semanticEqual(object, next)
+      annotatePatch(hook, attributes, verdict.patch, place)
+      if (next.metadata !== undefined) {
+        dropRepeatedOwners(next.metadata, (text) => attributes.warn(text), 'after mutating admission happens')
+      }
+      await forms.take(attributes, kind, next)
+      return { outcome: verdict, isChanged }
+    } catch (error) {
+      return { outcome: { outcome: 'unusable', error: internalError(error as Error) }, isChanged: false }
+    }
+  }
+}
+
+/** Who has been asked, and what they made of the object: for the second round of one write. */
+class Memory {
+  readonly #asked = new Set<string>()
+  readonly #awake = new Set<string>()
+  #left: string | undefined
+
+  /** May be asked again, when something changes from now on. */
+  add({ id }: Hook): void {
+    this.#asked.add(id)
+  }
+
+  /** Something changed: those asked so far want to see it. */
+  wakeAll(): void {
+    for (const id of this.#asked) this.#awake.add(id)
+    this.#asked.clear()
+  }
+
+  isAwake({ id }: Hook): boolean {
+    return this.#awake.has(id)
+  }
+
+  keep({ object }: Attributes): void {
+    // Nobody would be asked again.
+    this.#left = this.#asked.size === 0 ? undefined : encodeJson(object)
+  }
+
+  /** Whether others have changed the object since it was kept. */
+  isOther({ object }: Attributes): boolean {
+    return this.#left !== undefined && this.#left !== encodeJson(object)
+  }
+}
+
+/** What cannot be read as owners of fields is taken back. */
+function checkManagedFields(attributes: Attributes, before: ManagedFieldsEntry[] | undefined): void {
+  const { metadata } = attributes.object ?? {}
+  if (metadata?.managedFields === undefined || metadata.managedFields === before) return
+  try {
+    decodeManaged(metadata.managedFields)
+  } catch (error) {
+    attributes.warn(
+      '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating ' +
+        `admission controller; please fix your requests: ${(error as Error).message}`,
+    )
+    if (before === undefined) delete metadata.managedFields
+    else metadata.managedFields = deepCopy(before)
+  }
+}
+
+function annotateMutation(
+  { configuration, spec }: Hook,
+  attributes: Attributes,
+  mutated: boolean,
+  place: string,
+): void {
+  const value = encodeJson({ configuration, webhook: spec.name, mutated })
+  attributes.annotate?.(`mutation.webhook.admission.k8s.io/${place}`, value)
+}
+
+function annotatePatch({ configuration, spec }: Hook, { annotate }: Attributes, patch: unknown, place: string): void {
+  const value = (): string => encodeJson({ configuration, webhook: spec.name, patch, patchType: 'JSONPatch' })
+  annotate?.(`patch.webhook.admission.k8s.io/${place}`, value(), 'Request')
+}
+
+/** What the client is told. */
+export function refusalOf(verdict: Exclude<Verdict, { outcome: 'allowed' }>): Error {
+  return verdict.outcome === 'unanswered' ? internalError(verdict.error) : verdict.error
+}

@@ -1,0 +1,80 @@
+/** ValidatingAdmissionWebhook: webhooks that may refuse what is written. All are asked at the same time. */
+import type { Attributes } from '#apiserver/registry/admission.ts'
+import { kindKey } from '#meta/kind.ts'
+import { timeoutError } from '#meta/status-errors.ts'
+
+import type { Form } from '../matching/forms.ts'
+import { isAdmissionConfiguration } from '../matching/matcher.ts'
+import type { AdmissionPlugin } from '../plugin.ts'
+import { type Hook, HookList } from './hooks.ts'
+import { refusalOf } from './mutating.ts'
+import { formWanted, type WebhookTools } from './relevance.ts'
+import { type Asked, askedOf } from './review.ts'
+import { askWebhook } from './verdict.ts'
+
+interface Invocation {
+  readonly hook: Hook
+  readonly form: Form
+  readonly asked: Asked
+}
+
+export class ValidatingWebhooks implements AdmissionPlugin {
+  readonly name = 'ValidatingAdmissionWebhook'
+  readonly on = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] as const
+  readonly hooks: HookList = new HookList()
+  readonly #tools: WebhookTools
+
+  constructor(tools: WebhookTools) {
+    this.#tools = tools
+  }
+
+  validate(attributes: Attributes): void | Promise<void> {
+    if (this.hooks.all.length === 0 || isAdmissionConfiguration(attributes.kind)) return undefined
+    return this.#ask(this.hooks.all, attributes)
+  }
+
+  async #ask(hooks: readonly Hook[], attributes: Attributes): Promise<void> {
+    const invocations = await this.#relevant(hooks, attributes)
+    if (invocations.length === 0) return
+    if (attributes.signal.aborted) throw timeoutError('request did not complete within requested timeout', 0)
+    /** In the order in which they came: the first is the answer. */
+    const refusals: Error[] = []
+    const asking = invocations.map(async (invocation, index) => {
+      const refusal = await this.#askOne(invocation, index)
+      if (refusal !== undefined) refusals.push(refusal)
+    })
+    await Promise.all(asking)
+    if (refusals[0] !== undefined) throw refusals[0]
+  }
+
+  async #relevant(hooks: readonly Hook[], attributes: Attributes): Promise<readonly Invocation[]> {
+    const shown = new Map<string, Asked>()
+    const invocations: Invocation[] = []
+    for (const hook of hooks) {
+      const form = await formWanted(this.#tools, hook, attributes)
+      if (form === undefined) continue
+      const key = kindKey(form.kind)
+      const asked = shown.get(key) ?? askedOf(attributes, await this.#tools.forms.show(attributes, form.kind))
+      shown.set(key, asked)
+      invocations.push({ hook, form, asked })
+    }
+    return invocations
+  }
+
+  /** Why the request is refused; undefined when it is not. */
+  async #askOne({ hook, form, asked }: Invocation, index: number): Promise<Error | undefined> {
+    const { meter } = this.#tools
+    const { attributes } = asked
+    const { name, failurePolicy } = hook.spec
+    const answered = meter.begin(name, attributes.operation)
+    const verdict = await askWebhook(this.#tools, hook, { form, isMutating: false }, asked)
+    const isIgnored = verdict.outcome === 'unanswered' && failurePolicy === 'Ignore'
+    answered(verdict, verdict.outcome !== 'allowed' && !isIgnored)
+    if (verdict.outcome === 'allowed') return undefined
+    if (!isIgnored) return refusalOf(verdict)
+    if (verdict.isGivenUp) return undefined
+    meter.failedOpen(name)
+    attributes.annotate?.(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, name)
+    return undefined
+  }
+}

@@ -1,0 +1,128 @@
+/** What comes of asking one webhook: an answer, or why there is none. */
+import type { Attributes } from '#apiserver/registry/admission.ts'
+import { type WebhookCaller, WebhookError } from '#apiserver/webhooks/caller.ts'
+import { goQuote } from '#lib/go-text.ts'
+import type { JsonValue } from '#lib/json-value.ts'
+import { parseJson } from '#lib/json.ts'
+import { type Random, uuid } from '#lib/random.ts'
+import type { Decoded } from '#meta/codec/object.ts'
+import { badRequestError } from '#meta/status-errors.ts'
+import { type Status, StatusError } from '#meta/status.ts'
+import { qualifiedName } from '#meta/validation/names.ts'
+
+import type { Form } from '../matching/forms.ts'
+import type { Hook } from './hooks.ts'
+import { type Asked, readResponse, type Response, reviewKind, reviewText } from './review.ts'
+
+export type Verdict =
+  | { readonly outcome: 'allowed'; /** Operations. */ readonly patch?: readonly JsonValue[] }
+  /** The webhook said no. */
+  | { readonly outcome: 'denied'; readonly error: StatusError }
+  /** There is no answer, or none that can be read: the failure policy says what to do. `code` is for metrics. */
+  | { readonly outcome: 'unanswered'; readonly error: Error; readonly code: number; readonly isGivenUp: boolean }
+  /** Nothing can be done with the answer, whatever the failure policy. */
+  | { readonly outcome: 'unusable'; readonly error: StatusError }
+
+export interface Asking {
+  readonly caller: WebhookCaller
+  readonly random: Random
+}
+
+/** What a webhook that says nothing of its time has. */
+const TIMEOUT_SECONDS = 10
+
+/** Asks one webhook; passes its warnings and annotations on. */
+export async function askWebhook(
+  { caller, random }: Asking,
+  { spec }: Hook,
+  { form, isMutating }: { readonly form: Form; readonly isMutating: boolean },
+  asked: Asked,
+): Promise<Verdict> {
+  const { attributes } = asked
+  const refusal = dryRunRefusal(spec.name, spec.sideEffects, attributes)
+  if (refusal !== undefined) return { outcome: 'unusable', error: refusal }
+  const review = reviewKind(spec.admissionReviewVersions ?? [])
+  if (review === undefined) {
+    const why = 'webhook does not accept known AdmissionReview versions (v1, v1beta1)'
+    return unanswered(spec.name, `could not create admission objects: ${why}`, 400)
+  }
+  const uid = uuid(random)
+  let answer: Decoded
+  try {
+    const body = reviewText(review, uid, form, asked)
+    const timeoutMs = (spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000
+    answer = await caller.call({ config: spec.clientConfig, body, review, timeoutMs, signal: attributes.signal })
+  } catch (error) {
+    return failedCall(spec.name, error, attributes.signal)
+  }
+  try {
+    return judge(spec.name, readResponse(answer, uid, isMutating), attributes)
+  } catch (error) {
+    return unanswered(spec.name, `received invalid webhook response: ${(error as Error).message}`, 503)
+  }
+}
+
+/** Configurations of old may have webhooks that do something each time they are asked. */
+function dryRunRefusal(name: string, sideEffects: string, { dryRun }: Attributes): StatusError | undefined {
+  if (!dryRun || sideEffects === 'None' || sideEffects === 'NoneOnDryRun') return undefined
+  return badRequestError(`admission webhook ${goQuote(name)} does not support dry run`)
+}
+
+function unanswered(name: string, why: string, code: number, isGivenUp = false): Verdict {
+  const error = new Error(`failed calling webhook ${goQuote(name)}: ${why}`)
+  return { outcome: 'unanswered', error, code, isGivenUp }
+}
+
+function failedCall(name: string, error: unknown, { aborted }: AbortSignal): Verdict {
+  if (!(error instanceof WebhookError)) throw error
+  const what = error.phase === 'client' ? 'could not get REST client' : 'failed to call webhook'
+  return unanswered(name, `${what}: ${error.message}`, error.status, aborted)
+}
+
+function judge(name: string, response: Response, attributes: Attributes): Verdict {
+  for (const [key, value] of Object.entries(response.auditAnnotations)) {
+    const whole = `${name}/${key}`
+    if (qualifiedName(whole).length === 0) attributes.annotate?.(whole, value)
+  }
+  // One with control characters has no place in a header.
+  for (const text of response.warnings) if (text !== '' && !/\p{Cc}/u.test(text)) attributes.warn(text)
+  if (!response.allowed) return { outcome: 'denied', error: denial(name, response.status) }
+  if (response.patch === undefined) return { outcome: 'allowed' }
+  return readPatch(name, response.patch, response.patchType)
+}
+
+function readPatch(name: string, bytes: Buffer, patchType: string): Verdict {
+  const undecodable = (why: string): Verdict =>
+    unanswered(name, `received undecodable patch in webhook response: ${why}`, 503)
+  let patch: JsonValue
+  try {
+    patch = parseJson(bytes)
+  } catch (error) {
+    return undecodable((error as Error).message)
+  }
+  if (patch === null) return { outcome: 'allowed' }
+  if (!Array.isArray(patch)) {
+    const what = typeof patch === 'boolean' ? 'bool' : typeof patch
+    return undecodable(`json: cannot unmarshal ${what} into Go value of type jsonpatch.Patch`)
+  }
+  if (patch.length === 0) return { outcome: 'allowed' }
+  if (patchType !== 'JSONPatch') return unanswered(name, `unsupported patch type ${goQuote(patchType)}`, 400)
+  return { outcome: 'allowed', patch }
+}
+
+/** The status that the webhook gave, made a refusal. */
+function denial(name: string, given: Partial<Status> = {}): StatusError {
+  const denied = `admission webhook ${goQuote(name)} denied the request`
+  const why = given.message || given.reason
+  const { metadata = {}, message: _, reason, details, code = 0 } = given
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata,
+    status: given.status === undefined || given.status === 'Success' ? 'Failure' : given.status,
+    message: why === undefined ? `${denied} without explanation` : `${denied}: ${why}`,
+    ...(reason !== undefined && { reason }),
+    ...(details !== undefined && { details }),
+    code: Math.max(code, 400),
+  })
+}
