@@ -46,6 +46,8 @@ export interface WorkerOptions<K> {
   readonly workers: number
   /** Ends the work: what waits in the queue stays undone, handlers see the same signal. */
   readonly signal: AbortSignal
+  /** How often a key that fails comes back before it is left alone until somebody adds it. Default: for ever. */
+  readonly maxRetries?: number
   /** Works on one key. When it throws, the key comes back rate limited; otherwise its failures are forgotten. */
   handle(key: K, signal: AbortSignal): Promise<Requeue | void>
   /** Hears of every failure of `handle`. What it throws itself ends the workers. */
@@ -239,7 +241,8 @@ export class WorkQueue<K extends string | number | bigint | object> {
       this.forget(key)
       if (requeue) this.addAfter(key, requeue.requeueAfterMs)
     } catch (error) {
-      this.addRateLimited(key)
+      if (this.numRequeues(key) < (options.maxRetries ?? Infinity)) this.addRateLimited(key)
+      else this.forget(key)
       // A handler that gives up because it was told to has not failed.
       if (!(options.signal.aborted && error === options.signal.reason)) options.onError(error, key)
     }

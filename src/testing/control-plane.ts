@@ -146,7 +146,7 @@ function createPki(): Pki {
 }
 
 /** Only what went wrong is worth a line. */
-function errorLog(): Surroundings['log'] {
+export function errorLog(): Surroundings['log'] {
   const nowhere = { write: (_text: string, done: () => void) => done() }
   return createLog({ clock: realClock, stream: nowhere, errorStream: process.stderr }).logger
 }

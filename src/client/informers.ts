@@ -1,0 +1,49 @@
+/** Informers shared by all who watch the same kind, so that each object is held once. */
+import type { Kind } from '#apis/kinds.ts'
+import type { Random } from '#lib/random.ts'
+import { kindKey } from '#meta/kind.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+import type { ApiClient } from './api-client.ts'
+import { Informer } from './informer.ts'
+
+export interface InformersOptions {
+  readonly client: ApiClient
+  readonly random: Random
+  /** Ends all of them. */
+  readonly signal: AbortSignal
+  readonly onError: (error: unknown, kind: Kind) => void
+}
+
+export class Informers {
+  readonly #options: InformersOptions
+  readonly #informers = new Map<string, { readonly informer: Informer<KubeObject>; readonly running: Promise<void> }>()
+
+  constructor(options: InformersOptions) {
+    this.#options = options
+  }
+
+  /** Begins to follow the kind when somebody first asks for it. */
+  of<T extends KubeObject>(kind: Kind<T>): Informer<T> {
+    const key = kindKey(kind)
+    const { client, random, signal, onError } = this.#options
+    let found = this.#informers.get(key)
+    if (found === undefined) {
+      const informer = new Informer<KubeObject>({ client, kind, random, onError: (error) => onError(error, kind) })
+      found = { informer, running: informer.run(signal) }
+      this.#informers.set(key, found)
+    }
+    // Under this key there are only objects of this kind.
+    return found.informer as unknown as Informer<T>
+  }
+
+  /** Resolves when all that were asked for have seen what was there. */
+  async synced(): Promise<void> {
+    await Promise.all(Array.from(this.#informers.values(), ({ informer }) => informer.synced))
+  }
+
+  /** Resolves when all have ended, after the signal. */
+  async ended(): Promise<void> {
+    await Promise.all(Array.from(this.#informers.values(), ({ running }) => running))
+  }
+}

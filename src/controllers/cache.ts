@@ -1,0 +1,47 @@
+/** What controllers read: the collections they asked for, as last seen. Objects are shared: nobody changes them. */
+import type { Kind } from '#apis/kinds.ts'
+import type { Informer } from '#client/informer.ts'
+import type { Informers } from '#client/informers.ts'
+import { controllerOf, isControlledBy, type KubeObject } from '#meta/object.ts'
+
+/** By the uid of the owner that controls an object, and by its namespace. */
+const OWNER = 'controller'
+const NAMESPACE = 'namespace'
+
+export class Cache {
+  readonly #informers: Informers
+
+  constructor(informers: Informers) {
+    this.#informers = informers
+  }
+
+  get<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined {
+    return this.#informers.of(kind).get(key)
+  }
+
+  list<T extends KubeObject>(kind: Kind<T>): Iterable<T> {
+    return this.#informers.of(kind).list()
+  }
+
+  inNamespace<T extends KubeObject>(kind: Kind<T>, namespace: string): T[] {
+    return this.#indexed(kind, NAMESPACE).by(NAMESPACE, namespace)
+  }
+
+  /** What the object controls. */
+  ownedBy<T extends KubeObject>(kind: Kind<T>, owner: KubeObject): T[] {
+    const found = this.#indexed(kind, OWNER).by(OWNER, owner.metadata.uid ?? '')
+    return found.filter((object) => isControlledBy(object, owner))
+  }
+
+  /** What nobody controls in a namespace: what a selector may adopt. */
+  orphansIn<T extends KubeObject>(kind: Kind<T>, namespace: string): T[] {
+    return this.inNamespace(kind, namespace).filter((object) => controllerOf(object) === undefined)
+  }
+
+  #indexed<T extends KubeObject>(kind: Kind<T>, index: string): Informer<T> {
+    const informer = this.#informers.of(kind)
+    if (index === OWNER) informer.addIndex(OWNER, (object) => [controllerOf(object)?.uid ?? ''])
+    else informer.addIndex(NAMESPACE, ({ metadata }) => [metadata.namespace ?? ''])
+    return informer
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Controller: what one watches, what it may do, and how it brings the world a step closer to what an object wants. It is
+ * level-driven: a key says what to look at, never what happened to it. Queues, retries, caches, credentials, events and
+ * metrics are the manager's (`manager.ts`); what is clever is in pure functions beside `reconcile`.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import type { PolicyRule } from '#apis/rbac/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import type { EventNote } from '#client/event-recorder.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+import type { Requeue } from '#lib/work-queue.ts'
+import { parseApiVersion } from '#meta/kind.ts'
+import { controllerOf, keyOf, type KubeObject, objectKey } from '#meta/object.ts'
+
+import type { Cache } from './cache.ts'
+import type { Expectations } from './expectations.ts'
+
+export interface Controller {
+  /** `replicaset-controller`: also whom it acts as, and who its events come from. */
+  readonly name: string
+  /** What older versions call it in `--controllers`. */
+  readonly aliases?: readonly string[]
+  /** Who its events come from, where that differs. */
+  readonly component?: string
+  /** Absent: it runs unless `--controllers` says otherwise. */
+  readonly isOptional?: boolean
+  readonly workers?: number
+  /** How often a key is tried in vain before it is left until it changes. Default: for ever. */
+  readonly maxRetries?: number
+  readonly watches: readonly Watch[]
+  /** Further kinds it reads from the cache, without being woken by them. */
+  readonly reads?: readonly Kind[]
+  /** What it may do, for its ClusterRole `system:controller:<name>`. */
+  readonly rules: readonly PolicyRule[]
+  reconcile(key: string, context: ControllerContext): Promise<Requeue | void>
+  /** Work that is not about a key: rounds, rest of the state. Runs until the context's signal is aborted. */
+  run?(context: ControllerContext): Promise<void>
+}
+
+export interface ControllerContext {
+  readonly cache: Cache
+  /** With the controller's own identity. */
+  readonly client: ApiClient
+  readonly expectations: Expectations
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly event: (about: KubeObject, note: EventNote) => void
+  /** Looks at the key again, now or later. */
+  readonly enqueue: (key: string, delayMs?: number) => void
+}
+
+export interface Watch<T extends KubeObject = KubeObject> {
+  readonly kind: Kind<T>
+  /** The keys to look at because of this object. */
+  keysOf(object: T, cache: Cache): readonly string[]
+  /** Whether a change matters; default: every one does. */
+  concerns?(object: T, old: T): boolean
+  /** Its objects are made by this controller, which waits to see them: see Expectations. */
+  readonly isExpected?: boolean
+}
+
+export function defineController(controller: Controller): Controller {
+  return controller
+}
+
+/** The objects that the controller is about. */
+export function itself<T extends KubeObject>(kind: Kind<T>): Watch {
+  return { kind, keysOf: (object) => [objectKey(object)] }
+}
+
+/** What objects of `owner` control: a change of it is about its owner. */
+export function ownedBy(owner: Kind, kind: Kind): Watch {
+  return {
+    kind,
+    isExpected: true,
+    keysOf(object) {
+      const reference = controllerOf(object)
+      if (reference?.kind !== owner.kind || parseApiVersion(reference.apiVersion).group !== owner.group) return []
+      return [keyOf(owner.namespaced ? object.metadata.namespace : '', reference.name)]
+    },
+  }
+}
+
+/** Anything else that matters to some keys. */
+export function related<T extends KubeObject>(
+  kind: Kind<T>,
+  keysOf: (object: T, cache: Cache) => readonly string[],
+  concerns?: (object: T, old: T) => boolean,
+): Watch {
+  // The manager hands a watch only objects of its kind.
+  const watch: Watch<T> = { kind, keysOf, ...(concerns !== undefined && { concerns }) }
+  return watch
+}
+
+/** `rule('apps', 'replicasets replicasets/status', 'get list watch update')`. */
+export function rule(groups: string, resources: string, verbs: string): PolicyRule {
+  return { verbs: verbs.split(' '), apiGroups: groups.split(' '), resources: resources.split(' ') }
+}

@@ -1,0 +1,152 @@
+/**
+ * The manager: runs controllers. One cache for all of them; a queue, credentials and events of its own for each. A
+ * controller begins when its cache has seen what there is, so that nothing is done for want of knowing.
+ */
+import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
+import { EventRecorder } from '#client/event-recorder.ts'
+import { Informers } from '#client/informers.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+import { WorkQueue, type WorkQueueMetrics } from '#lib/work-queue.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { isConflict } from '#meta/status.ts'
+
+import { Cache } from './cache.ts'
+import type { Controller, ControllerContext, Watch } from './controller.ts'
+import { Expectations } from './expectations.ts'
+
+export interface ManagerOptions {
+  readonly controllers: readonly Controller[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** How `name` reaches the server: with its own credentials, or everybody's. */
+  readonly connect: (name: string) => Pick<ApiClientOptions, 'transport' | 'server' | 'bearerToken' | 'limits'>
+  readonly userAgent: string
+  readonly queueMetrics?: (name: string) => WorkQueueMetrics
+}
+
+const DEFAULT_WORKERS = 5
+
+/** Runs until the signal is aborted; resolves when all have ended. */
+export async function runControllers(options: ManagerOptions, signal: AbortSignal): Promise<void> {
+  const { controllers, clock, random, log } = options
+  const client = clientOf(options, 'shared-informers')
+  const informers = new Informers({
+    client,
+    random,
+    signal,
+    onError: (error, { plural }) => log.error(error, 'Failed to watch', { resource: plural }),
+  })
+  const cache = new Cache(informers)
+  const running = controllers.map((controller) => {
+    const queue = new WorkQueue<string>({
+      clock,
+      ...(options.queueMetrics !== undefined && { metrics: options.queueMetrics(controller.name) }),
+    })
+    const context = contextOf(options, controller, { cache, queue, signal })
+    for (const watch of controller.watches) listen(informers, watch, queue, context)
+    for (const kind of controller.reads ?? []) informers.of(kind)
+    return { controller, queue, context }
+  })
+  await Promise.race([informers.synced(), aborted(signal)])
+  if (!signal.aborted) await Promise.all(running.map(work))
+  await informers.ended()
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function clientOf({ clock, userAgent, connect }: ManagerOptions, name: string): ApiClient {
+  return new ApiClient({ clock, userAgent: `${userAgent}/${name}`, ...connect(name) })
+}
+
+interface Shared {
+  readonly cache: Cache
+  readonly queue: WorkQueue<string>
+  readonly signal: AbortSignal
+}
+
+function contextOf(options: ManagerOptions, controller: Controller, shared: Shared): ControllerContext {
+  const { clock, random, log } = options
+  const { cache, queue, signal } = shared
+  const client = clientOf(options, controller.name)
+  const source = { component: controller.component ?? controller.name }
+  // Of its own, so that events do not hold up what they are about.
+  const recorder = new EventRecorder({ client: clientOf(options, controller.name), source })
+  return {
+    cache,
+    client,
+    expectations: new Expectations(clock),
+    clock,
+    random,
+    log,
+    signal,
+    event: (about, note) => recorder.record(about, note),
+    enqueue: (key, delayMs = 0) => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key)),
+  }
+}
+
+function listen(
+  informers: Informers,
+  watch: Watch,
+  queue: WorkQueue<string>,
+  { cache, expectations }: ControllerContext,
+): void {
+  const wake = (object: KubeObject): readonly string[] => {
+    const keys = watch.keysOf(object, cache)
+    for (const key of keys) queue.add(key)
+    return keys
+  }
+  const isExpected = watch.isExpected === true
+  informers.of(watch.kind).listen({
+    added(object) {
+      for (const key of wake(object)) if (isExpected) expectations.sawCreation(key)
+    },
+    updated(object, old) {
+      if (watch.concerns?.(object, old) === false) return
+      // It may be another's from now on.
+      for (const key of watch.keysOf(old, cache)) {
+        queue.add(key)
+        const isGoing = object.metadata.deletionTimestamp !== undefined && old.metadata.deletionTimestamp === undefined
+        // What has begun to go is gone for whoever made it.
+        if (isExpected && isGoing) expectations.sawDeletion(key, object)
+      }
+      wake(object)
+    },
+    deleted(object) {
+      for (const key of wake(object)) if (isExpected) expectations.sawDeletion(key, object)
+    },
+  })
+}
+
+interface Running {
+  readonly controller: Controller
+  readonly queue: WorkQueue<string>
+  readonly context: ControllerContext
+}
+
+async function work({ controller, queue, context }: Running): Promise<void> {
+  const { name, workers = DEFAULT_WORKERS, maxRetries } = controller
+  const { log, signal } = context
+  log.info('Starting controller', { controller: name })
+  const own = controller.run?.(context).catch((error: unknown) => {
+    if (!signal.aborted) log.error(error, 'Controller failed', { controller: name })
+  })
+  await queue.run({
+    workers,
+    ...(maxRetries !== undefined && { maxRetries }),
+    signal,
+    handle: (key) => controller.reconcile(key, context),
+    onError(error, key) {
+      // Somebody was faster: ordinary, and tried again at once.
+      if (!signal.aborted && !isConflict(error)) log.error(error, 'Sync failed', { controller: name, key })
+    },
+  })
+  await own
+}

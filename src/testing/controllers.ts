@@ -1,0 +1,46 @@
+/** Controllers beside a control plane for tests: in its process, on its clock, each with its own identity. */
+import { ApiClient } from '#client/api-client.ts'
+import type { Controller } from '#controllers/controller.ts'
+import { runControllers } from '#controllers/manager.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import { type ControlPlane, errorLog } from './control-plane.ts'
+
+export interface RunningControllers extends AsyncDisposable {
+  /** May do everything. */
+  readonly client: ApiClient
+  stop(): Promise<void>
+}
+
+export function startControllers(
+  plane: ControlPlane,
+  clock: Clock,
+  controllers: readonly Controller[],
+  log: Logger = errorLog(),
+): RunningControllers {
+  const stop = new AbortController()
+  const masters = { uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
+  const connect = (name: string): { transport: ReturnType<typeof plane.running.server.clientAs> } => ({
+    transport: plane.running.server.clientAs({ name: `system:serviceaccount:kube-system:${name}`, ...masters }),
+  })
+  const options = {
+    controllers,
+    clock,
+    random: createSeededRandom(1),
+    log,
+    connect,
+    userAgent: 'kube-controller-manager',
+  }
+  const ended = runControllers(options, stop.signal)
+  const end = async (): Promise<void> => {
+    stop.abort()
+    await ended
+  }
+  return {
+    client: new ApiClient({ ...connect('tester'), clock, userAgent: 'tester/v1' }),
+    stop: end,
+    [Symbol.asyncDispose]: end,
+  }
+}
