@@ -1,8 +1,9 @@
 /** From a call to the handler of its verb; what the resource does not serve is refused here, in upstream's words. */
 import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { failure, genericError, methodNotSupportedError } from '#meta/status-errors.ts'
+import { failure, genericError, internalError, methodNotSupportedError, notFoundError } from '#meta/status-errors.ts'
 
+import { notFoundPage } from './answers/not-found-page.ts'
 import type { Answer, Call } from './call.ts'
 import { deprecationOf } from './filters/deprecations.ts'
 import { createObject } from './handlers/create.ts'
@@ -16,6 +17,7 @@ import { updateObject } from './handlers/update.ts'
 import type { View } from './handlers/view.ts'
 import { watchObjects } from './handlers/watch.ts'
 import type { Registry } from './registry/registry.ts'
+import { isAddedGroup } from './registry/served-groups.ts'
 import type { Services } from './registry/services.ts'
 import type { VirtualResource } from './registry/virtual.ts'
 import { routingOf } from './routing.ts'
@@ -42,28 +44,56 @@ export function createDispatch(registry: Registry, connectors: Connectors): (cal
     const call = isCompressing ? asked : withoutCompression(asked)
     const { group, version, resource } = call.info
     const view = registry.find({ group, version, resource })
-    if (view === undefined) {
-      if (resource === Bindings.plural && group === Bindings.group) return bindByBody(call, registry, connectors)
-      const virtual = registry.findVirtual({ group, version, resource })
-      if (virtual !== undefined) return answerVirtual(call, virtual, registry.services)
-      const review = registry.findReview({ group, version, resource })
-      if (review === undefined || !isReviewPath(call, review.kind)) throw notServed()
-      if (call.method !== 'POST') throw methodNotAllowed(call)
-      return answerReview(call, review, registry.services)
+    if (view === undefined) return answerUnstored(call, registry, connectors)
+    if (view.resource.custom !== undefined) {
+      if (isElsewhere(call, view.resource.kind)) return notFoundPage()
+      refuseCustom(call, view)
     }
-    if (view.resource.deprecation !== undefined) {
-      call.warn(view.resource.deprecation)
-      call.audit?.annotate('k8s.io/deprecated', 'true')
-    }
-    const deprecation = deprecationOf(view.representation.kind)
-    if (deprecation !== undefined) {
-      call.warn(deprecation.text)
-      call.audit?.annotate('k8s.io/deprecated', 'true')
-      call.audit?.annotate('k8s.io/removed-release', deprecation.removedRelease)
-      countDeprecated(call, view, deprecation.removedRelease)
-    }
+    noteDeprecation(call, view)
     return handlerOf(call, view, connectors)(call, view)
   }
+}
+
+/** Of what is not stored, or not there at all. */
+function answerUnstored(call: Call, registry: Registry, connectors: Connectors): Answer | Promise<Answer> {
+  const { group, version, resource } = call.info
+  if (resource === Bindings.plural && group === Bindings.group) return bindByBody(call, registry, connectors)
+  const virtual = registry.findVirtual({ group, version, resource })
+  if (virtual !== undefined) return answerVirtual(call, virtual, registry.services)
+  const review = registry.findReview({ group, version, resource })
+  if (review === undefined && isAddedGroup(group)) return notFoundPage()
+  if (review === undefined || !isReviewPath(call, review.kind)) throw notServed()
+  if (call.method !== 'POST') throw methodNotAllowed(call)
+  return answerReview(call, review, registry.services)
+}
+
+function noteDeprecation(call: Call, view: View): void {
+  if (view.resource.deprecation !== undefined) {
+    call.warn(view.resource.deprecation)
+    call.audit?.annotate('k8s.io/deprecated', 'true')
+  }
+  const deprecation = deprecationOf(view.representation.kind)
+  if (deprecation === undefined) return
+  call.warn(deprecation.text)
+  call.audit?.annotate('k8s.io/deprecated', 'true')
+  call.audit?.annotate('k8s.io/removed-release', deprecation.removedRelease)
+  countDeprecated(call, view, deprecation.removedRelease)
+}
+
+/** A kind of the cluster under a namespace, or a namespaced one outside where only reads of many span namespaces. */
+function isElsewhere({ info }: Call, { namespaced }: Kind): boolean {
+  if (!namespaced) return info.namespace !== ''
+  return info.namespace === '' && info.verb !== 'list' && info.verb !== 'watch'
+}
+
+/** What becomes of a custom resource depends on its definition. */
+function refuseCustom({ info }: Call, { resource: { custom, kind } }: View): void {
+  const named = { group: kind.group, resource: kind.plural }
+  if (custom?.brokenBecause !== undefined) throw internalError(new Error(custom.brokenBecause))
+  if (info.subresource === '') return
+  const part = kind.subresources.find(({ name }) => name === info.subresource)
+  if (part === undefined) throw notFoundError(named, info.name)
+  if (!part.verbs.includes(info.verb)) throw methodNotSupportedError(named, info.verb)
 }
 
 function countDeprecated({ info }: Call, { services }: View, removedRelease: string): void {
@@ -104,7 +134,7 @@ function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
   if (rest.length > 0 && subresource !== 'proxy') throw notServed()
   const connector = connectors[`${resource}/${subresource}`]?.[verb]
   // What is handed on takes methods that have no verb, and so are not in discovery.
-  const isTaken = part.verbs.includes(verb) || connector !== undefined
+  const isTaken = part.verbs.includes(verb) || connector !== undefined || isHidden(call, view)
   if (routing === 'no-method' || !isTaken) throw methodNotAllowed(call)
   const handler =
     subresource === ''
@@ -112,6 +142,11 @@ function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
       : (connector ?? (subresource === 'scale' ? scaleHandlers[verb] : partHandler(view, subresource, verb)))
   if (handler === undefined) throw methodNotAllowed(call)
   return handler
+}
+
+/** What discovery no longer shows of a custom resource that goes works all the same. */
+function isHidden({ info }: Call, { resource }: View): boolean {
+  return resource.custom !== undefined && info.subresource === ''
 }
 
 /** Questions have neither names nor lists over all namespaces. */

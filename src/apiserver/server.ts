@@ -16,6 +16,7 @@ import {
 import { StatusError } from '#meta/status.ts'
 
 import { errorAnswer } from './answers/error-answer.ts'
+import { notFoundPage } from './answers/not-found-page.ts'
 import type { Representation } from './answers/representation.ts'
 import { createStreams, send, type SendContext } from './answers/sending.ts'
 import type { Audit } from './audit/audit.ts'
@@ -31,6 +32,7 @@ import { createLargeBodies, LARGE_BODY_LIMITS, type LargeBodies } from './filter
 import { identify, type Passing, type PassingOptions, permit, received, takePlace } from './filters/passing.ts'
 import { type MeterRequest, type RequestMeter, UNMETERED } from './metrics/requests.ts'
 import type { User } from './registry/resource.ts'
+import { isAddedGroup } from './registry/served-groups.ts'
 import { type RequestInfo, requestInfoOf } from './request-info.ts'
 
 /** A path that is no resource: health, version, discovery. Undefined: not ours. */
@@ -221,17 +223,9 @@ async function route(options: ApiServerOptions, call: Call): Promise<Answer> {
 
 /** A version that is not served of a group that is, is the API's to refuse. */
 function unknownPath({ knowsGroup }: ApiServerOptions, { path, apiPrefix, group }: RequestInfo): WholeAnswer {
-  if (!/^\/api\/./.test(path) && !(apiPrefix === 'apis' && knowsGroup(group))) return notFoundPage()
+  const isKnown = apiPrefix === 'apis' && knowsGroup(group) && !isAddedGroup(group)
+  if (!/^\/api\/./.test(path) && !isKnown) return notFoundPage()
   throw genericError({ code: 404, method: 'GET' })
-}
-
-function notFoundPage(): WholeAnswer {
-  return {
-    status: 404,
-    contentType: 'text/plain; charset=utf-8',
-    body: '404 page not found\n',
-    headers: { 'X-Content-Type-Options': 'nosniff' },
-  }
 }
 
 interface CallParts {

@@ -20,6 +20,7 @@ import { mapInSlices } from '../handlers/slices.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
 import type { Entry } from '../registry/entry.ts'
 import { latin1 } from '../registry/latin1.ts'
+import type { Lens } from '../registry/lens.ts'
 import type { Shapes } from '../registry/shapes.ts'
 
 export interface Form {
@@ -35,6 +36,8 @@ export interface RepresentationOptions {
   readonly stored: GroupVersionKind
   readonly shapes: Shapes
   readonly memos: ByteMemo
+  /** Of a custom resource: how this version shows what is stored. */
+  readonly lens?: Lens
 }
 
 const PROTOBUF: MediaType = 'application/vnd.kubernetes.protobuf'
@@ -68,15 +71,27 @@ export class Representation {
     this.#storedVersion = apiVersionOf(options.kind) === apiVersionOf(options.stored)
   }
 
+  get lens(): Lens | undefined {
+    return this.#options.lens
+  }
+
+  /** The entry whose body and object are in the version of the request, where a lens makes them so. */
+  look(entry: Entry): Entry {
+    return this.#options.lens?.look(entry) ?? entry
+  }
+
   /** The object in the version of the request, with its kind. Shared: not to be changed. */
   objectOf(entry: Entry): KubeObject {
-    const { shapes, stored, kind } = this.#options
+    const { shapes, stored, kind, lens } = this.#options
+    const own = { kind: kind.kind, apiVersion: apiVersionOf(kind) }
+    if (lens !== undefined) return { ...own, ...lens.look(entry).object, ...own }
     const whole = { kind: stored.kind, apiVersion: apiVersionOf(stored), ...entry.object }
     return this.#storedVersion ? whole : shapes.convert(whole, kind)
   }
 
   /** The JSON of an entry in the version of the request, from its metadata on, as a latin1 string. */
   bodyOf(entry: Entry): string {
+    if (this.#options.lens !== undefined) return this.#options.lens.look(entry).body
     if (this.#storedVersion) return entry.body
     return this.#remembered(entry, `json:${apiVersionOf(this.kind)}`, () =>
       latin1(encodeJson(this.objectOf(entry))).slice(this.prefix.length),
@@ -150,7 +165,7 @@ export class Representation {
     const { mediaType } = negotiated
     if (pretty || mediaType === 'application/yaml') return undefined
     const version = partialVersionOf(negotiated)
-    const name = `${mediaType} ${apiVersionOf(this.kind)} ${version ?? ''}`
+    const name = `${mediaType} ${apiVersionOf(this.kind)} ${version ?? ''} ${this.lens?.name ?? ''}`
     let form = this.#itemForms.get(name)
     if (form === undefined) {
       form = mediaType === PROTOBUF ? this.#protobufItems(name, version) : this.#jsonItems(name, version)

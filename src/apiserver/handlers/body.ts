@@ -1,15 +1,24 @@
 /** The body of a write: decoded into canonical form, checked against what the path says, with defaults. */
+import type { JsonObject } from '#lib/json-value.ts'
 import { YamlError } from '#lib/yaml-error.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
 import type { FieldValidation } from '#meta/codec/decode.ts'
 import { CodecError } from '#meta/codec/error.ts'
-import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
+import { CUSTOM_RESOURCE_MEDIA_TYPES, isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
 import { badRequestText, decodeObject, yamlFailure } from '#meta/codec/object.ts'
 import { type GroupVersionKind, internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { badRequestError, failure, requestEntityTooLargeError, tooManyRequestsError } from '#meta/status-errors.ts'
+import {
+  badRequestError,
+  failure,
+  invalidError,
+  requestEntityTooLargeError,
+  tooManyRequestsError,
+} from '#meta/status-errors.ts'
+import { invalid } from '#meta/validation/field-error.ts'
 
 import type { Call } from '../call.ts'
+import type { CustomRules } from '../registry/resource.ts'
 import type { Services, WriteRequest } from '../registry/services.ts'
 import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
 import { applyDefaults } from '../registry/write-rules.ts'
@@ -23,9 +32,11 @@ export async function decodeBody(
   kind: GroupVersionKind,
   fieldValidation: string | undefined,
 ): Promise<KubeObject> {
-  const wanted = { kind, fieldValidation, shapes: view.resource.shapes }
+  const isOwn = kind === view.representation.kind
+  const custom = isOwn ? view.resource.custom : undefined
+  const wanted = { kind, fieldValidation, shapes: view.resource.shapes, custom }
   const object = await decodeNoting(call, view.services, wanted, (copy) => {
-    if (kind === view.representation.kind) applyDefaults(view.resource, kind, copy, view.services)
+    if (isOwn) applyDefaults(view.resource, kind, copy, view.services)
   })
   dropRepeatedOwners(object.metadata, (text) => call.warn(text))
   return object
@@ -45,15 +56,17 @@ interface Wanted {
   readonly kind: GroupVersionKind
   readonly fieldValidation: string | undefined
   readonly shapes: Shapes
+  readonly custom?: CustomRules | undefined
 }
 
 async function decodeNoting(
   call: Call,
   services: Services,
-  { kind, fieldValidation, shapes }: Wanted,
+  { kind, fieldValidation, shapes, custom }: Wanted,
   complete?: (copy: KubeObject) => void,
 ): Promise<KubeObject> {
-  const mediaType = negotiateContentType(call.header('content-type'), MEDIA_TYPES)
+  const offered = custom === undefined ? MEDIA_TYPES : CUSTOM_RESOURCE_MEDIA_TYPES
+  const mediaType = negotiateContentType(call.header('content-type'), offered)
   if (isRefusal(mediaType)) throw failure(mediaType)
   const bytes = await call.body()
   const validation = validationOf(fieldValidation)
@@ -63,15 +76,23 @@ async function decodeNoting(
       ...(yaml === undefined ? {} : { yaml }),
       schemaFor: shapes.schemaFor,
       validation,
-      defaultKind: kind,
+      ...(custom === undefined
+        ? { defaultKind: kind }
+        : { prune: (found: JsonObject) => custom.prune(found as unknown as KubeObject) }),
       expected: { ...kind, internalType: internalTypeOf(kind) },
     })
+    if (object['kind'] !== kind.kind) throw wrongKind(kind, object as unknown as KubeObject)
     for (const offence of offences) call.warn(offence)
     call.audit?.body(object as unknown as KubeObject, complete)
     return object as unknown as KubeObject
   } catch (cause) {
     throw codecFailure(cause, kind, bytes)
   }
+}
+
+/** Of a custom resource, which is decoded whatever it says it is. */
+function wrongKind({ group, kind: wanted }: GroupVersionKind, { kind = '', metadata }: KubeObject): Error {
+  return invalidError({ group, kind }, metadata.name ?? '', [invalid('kind', kind, `must be ${wanted}`)])
 }
 
 /** Large documents are read elsewhere: nobody else waits for them. Throws CodecError, or 429 when there are too many. */

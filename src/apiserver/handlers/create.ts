@@ -6,10 +6,10 @@ import { failure } from '#meta/status-errors.ts'
 import type { Answer, Call } from '../call.ts'
 import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 export async function createObject(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   const options = decodeQuery(createOptionsQuery, call.query)
   const errors = validateCreateOptions(options)
   if (errors.length > 0) throw invalidOptionsError('CreateOptions', errors)

@@ -13,10 +13,10 @@ import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
 import { answerWithList, answerWithObject } from './answers.ts'
 import { writeRequestOf } from './body.ts'
 import { listOptionsOf, selectEntries } from './list.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 export async function deleteObject(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   const options = await deleteOptionsOf(call, view)
   const { entry, gone } = await view.store.delete(
     writeRequestOf(call, view.representation.kind, options),
@@ -32,7 +32,7 @@ export async function deleteObject(call: Call, view: View): Promise<Answer> {
 
 /** Deletes what the selection finds, one after the other, and answers with the list of it. */
 export async function deleteCollection(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'list')
+  const form = formFor(call, view, 'list')
   const listOptions = listOptionsOf(call, view)
   const options = await deleteOptionsOf(call, view)
   const { entries, metadata } = await selectEntries(call, view, listOptions)

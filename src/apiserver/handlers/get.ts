@@ -7,10 +7,10 @@ import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { answerWithObject } from './answers.ts'
 import { freshen, parseListVersion, parseVersion, reach } from './versions.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 export async function getObject(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   refuseExport(call)
   const entry = await readEntry(call, view)
   return answerWithObject(call, view, entry, { form, status: 200 })
@@ -37,5 +37,6 @@ export async function readEntry(call: Call, { store, services, resource, represe
   const entry = store.collection.get(store.keyOf(resource.kind.namespaced ? namespace : '', name))
   if (entry === undefined)
     throw notFoundError({ group: representation.kind.group, resource: resource.kind.plural }, name)
+  if (representation.lens?.asks === true) await representation.lens.prepare([entry])
   return entry
 }

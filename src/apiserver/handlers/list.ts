@@ -22,10 +22,10 @@ import { listAnswer, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { walkInSlices } from './slices.ts'
 import { freshen, parseListVersion, reach } from './versions.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 export async function listObjects(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'list')
+  const form = formFor(call, view, 'list')
   const options = listOptionsOf(call, view)
   const selection = selectionOf(view, call.info.namespace, options)
   const start = await startOf(call, view, options)

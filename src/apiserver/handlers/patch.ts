@@ -29,11 +29,14 @@ import {
   conflictError,
   failure,
   genericError,
+  invalidError,
   modifiedError,
   requestEntityTooLargeError,
 } from '#meta/status-errors.ts'
+import { invalid } from '#meta/validation/field-error.ts'
 
 import type { Answer, Call } from '../call.ts'
+import type { CustomRules } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import type { Shapes } from '../registry/shapes.ts'
 import { answerWithObject } from './answers.ts'
@@ -41,16 +44,17 @@ import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.
 import { dropRepeatedOwners } from './owner-references.ts'
 import { settleName } from './update.ts'
 import { expectedVersion, versionRequired } from './versions.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 export async function patchObject(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   const { representation, services, store, resource } = view
   const { options, isApply, change } = await readPatch(call, services, {
     kind: representation.kind,
     schemaFor: resource.shapes.schemaFor,
     resource: { group: resource.kind.group, resource: resource.kind.plural },
     needsVersion: resource.putNeedsVersion === true,
+    custom: resource.custom,
   })
   const creates = isApply && call.info.subresource === ''
   const terms = { isTracked: isApply, ...(creates && { mayCreate: () => call.demand('create') }) }
@@ -68,6 +72,7 @@ export interface PatchTarget {
   readonly resource: GroupResource
   /** A patch may not take the version out of the object. */
   readonly needsVersion?: boolean
+  readonly custom?: CustomRules | undefined
 }
 
 /** A patch that was read, whatever its language. */
@@ -80,7 +85,7 @@ export interface ReadPatch {
 
 /** The patch in the body of `call`. Throws StatusError for what can be refused without knowing the object. */
 export async function readPatch(call: Call, services: Services, target: PatchTarget): Promise<ReadPatch> {
-  const type = negotiatePatch(call.header('content-type'), 'builtin')
+  const type = negotiatePatch(call.header('content-type'), target.custom === undefined ? 'builtin' : 'custom')
   if (isRefusal(type)) throw failure(type)
   const options = decodeQuery(patchOptionsQuery, call.query)
   const isApply = type === 'application/apply-patch+yaml'
@@ -175,20 +180,32 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
 
 /** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
 function decodeFor({ call, target, options }: Patch, document: PatchDocument, make: () => unknown): KubeObject {
-  const { kind, schemaFor } = target
+  const { kind, schemaFor, custom } = target
   const schema = schemaFor(kind)
   if (schema === undefined) return make() as KubeObject
   const { object, offences } = decodePatched(
     {
       schema,
       validation: validationOf(options.fieldValidation),
-      isKnown: (gvk) => schemaFor(gvk) !== undefined,
+      isKnown: (gvk) => custom !== undefined || schemaFor(gvk) !== undefined,
+      prune: custom && ((found) => custom.prune(found)),
     },
     document,
     make,
   )
   for (const offence of offences) call.warn(offence)
+  if (custom !== undefined) checkCustomKind(kind, object)
   return { ...object, kind: kind.kind, apiVersion: apiVersionOf(kind) }
+}
+
+/** A patch may not make something else of a custom resource. */
+function checkCustomKind(wanted: GroupVersionKind, { kind = '', apiVersion = '', metadata }: KubeObject): void {
+  const own = apiVersionOf(wanted)
+  const errors = [
+    ...(kind === wanted.kind ? [] : [invalid('kind', kind, `must be ${wanted.kind}`)]),
+    ...(apiVersion === own ? [] : [invalid('apiVersion', apiVersion, `must be ${own}`)]),
+  ]
+  if (errors.length > 0) throw invalidError(wanted, metadata.name ?? '', errors)
 }
 
 type Config = Partial<KubeObject> & { metadata?: KubeObject['metadata'] }

@@ -7,7 +7,7 @@ import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
-import { conflictError, invalidError, notFoundError } from '#meta/status-errors.ts'
+import { conflictError, internalError, invalidError, notFoundError } from '#meta/status-errors.ts'
 import { index } from '#meta/validation/field-error.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { validateFinalizerName, validateObjectMeta } from '#meta/validation/object-meta.ts'
@@ -27,7 +27,7 @@ import { readPatch } from './patch.ts'
 import { columnsOf, includedObject, rowObject, tableObject } from './table.ts'
 import { settleName } from './update.ts'
 import { expectedVersion } from './versions.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 type Handler = (call: Call, view: View) => Promise<Answer>
 
@@ -38,10 +38,13 @@ export const scaleHandlers: Readonly<Record<string, Handler>> = {
 }
 
 async function getScale(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   refuseExport(call)
-  const { object } = await readEntry(call, view)
-  return answer(call, view, scaleOf(rulesOf(view), object), form)
+  const { object } = view.representation.look(await readEntry(call, view))
+  const rules = rulesOf(view)
+  const obstacle = rules.obstacle?.(object)
+  if (obstacle !== undefined) throw internalError(new Error(obstacle))
+  return answer(call, view, scaleOf(rules, object), form)
 }
 
 async function updateScale(call: Call, view: View): Promise<Answer> {
@@ -78,7 +81,7 @@ interface ScaleWrite {
 }
 
 async function writeScale(call: Call, view: View, { options, terms, change }: ScaleWrite): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   const rules = rulesOf(view)
   const { kind } = view.representation
   const { name } = call.info
@@ -90,7 +93,7 @@ async function writeScale(call: Call, view: View, { options, terms, change }: Sc
   }
   const request = writeRequestOf(call, kind, options)
   const { entry } = await storeOf(view).update(request, name, transform, { ...terms, isTracked: true })
-  return answer(call, view, scaleOf(rules, entry.object), form)
+  return answer(call, view, scaleOf(rules, view.representation.look(entry).object), form)
 }
 
 /** The Scale's own rules; those of the workload follow when it is written. */
@@ -99,7 +102,8 @@ function checkScale(view: View, { metadata, spec }: Scale, live: KubeObject): vo
   const errors = [
     ...validateObjectMeta(metadata, { namespaced: true, name: nameIsSubdomain }),
     ...(metadata.finalizers ?? []).flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one)),
-    ...nonNegative('spec.replicas', spec?.replicas),
+    // The rules of a custom resource name the field by its path.
+    ...(view.resource.custom === undefined ? nonNegative('spec.replicas', spec?.replicas) : []),
   ]
   if (errors.length > 0) throw invalidError(SCALE, name, errors)
   const asked = metadata.uid ?? ''

@@ -36,13 +36,15 @@ export function selectionOf(
   const anyLabels = isEverything(labels)
   const anyFields = isEveryField(fields)
   const pin = pinOf(resource, namespace, fields)
+  const { lens } = representation
+  const read = lens === undefined ? fieldOf : (entry: Entry, field: string) => lens.fieldOf(entry, field)
   return {
     id: `${namespace}\n${anyLabels ? '' : selectorText(labels)}\n${anyFields ? '' : fieldSelectorText(fields)}`,
     hasSelectors: !anyLabels || !anyFields,
     matches: (entry) =>
       (namespace === '' || entry.namespace === namespace) &&
-      (anyLabels || matchesLabels(labels, entry.labels)) &&
-      (anyFields || matchesFields(fields, (field) => fieldOf(entry, field))),
+      (anyLabels || matchesLabels(labels, representation.look(entry).labels)) &&
+      (anyFields || matchesFields(fields, (field) => read(entry, field))),
     ...(pin === undefined ? {} : { pin }),
   }
 }

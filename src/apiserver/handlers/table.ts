@@ -100,12 +100,12 @@ export function includedObject(call: Call): IncludedObject {
 const COMMON_COLUMNS: readonly Column<KubeObject>[] = [nameColumn, ageColumn]
 
 export function columnsOf({ columns = COMMON_COLUMNS }: Pick<Resource, 'columns'>): TableColumn[] {
-  return columns.map(({ name, type = 'string', format = '', wide = false }) => ({
+  return columns.map(({ name, type = 'string', format = '', description = '', wide = false, priority }) => ({
     name,
     type,
     format,
-    description: '',
-    priority: wide ? 1 : 0,
+    description,
+    priority: priority ?? (wide ? 1 : 0),
   }))
 }
 
@@ -119,8 +119,9 @@ export interface RowTerms {
 /** `object` is what the row carries, all of it or only metadata; by default the entry's own. */
 export function rowOf(view: TableView, entry: Entry, terms: RowTerms, object?: KubeObject): TableRow {
   const { resource, representation } = view
-  const cells = (resource.columns ?? COMMON_COLUMNS).map((column) => harmless(column.value(entry.object, terms.nowMs)))
-  const conditions = resource.rowConditions?.(entry.object)
+  const { object: shown } = representation.look(entry)
+  const cells = (resource.columns ?? COMMON_COLUMNS).map((column) => harmless(column.value(shown, terms.nowMs)))
+  const conditions = resource.rowConditions?.(shown)
   return {
     cells,
     ...(conditions === undefined || conditions.length === 0 ? {} : { conditions }),

@@ -9,10 +9,10 @@ import type { Transform } from '../registry/store.ts'
 import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
 import { expectedVersion, versionRequired } from './versions.ts'
-import { formOf, type View } from './view.ts'
+import { formFor, type View } from './view.ts'
 
 export async function updateObject(call: Call, view: View): Promise<Answer> {
-  const form = formOf(call, 'object')
+  const form = formFor(call, view, 'object')
   const options = decodeQuery(updateOptionsQuery, call.query)
   const errors = validateUpdateOptions(options)
   if (errors.length > 0) throw invalidOptionsError('UpdateOptions', errors)

@@ -1,5 +1,6 @@
 /** View: a resource as one of its served versions shows it; what every handler is handed. */
 import {
+  CUSTOM_RESOURCE_MEDIA_TYPES,
   isRefusal,
   MEDIA_TYPES,
   type Negotiated,
@@ -25,6 +26,17 @@ export interface View {
   readonly services: Services
 }
 
+/** The form of an answer about the resource, or the refusal as an error. */
+export function formFor(call: Call, { resource }: Pick<View, 'resource'>, endpoint: 'object' | 'list'): Form {
+  return formOf(call, resource.custom === undefined ? endpoint : 'custom')
+}
+
+/** What can be answered about the resource. */
+export function offerOf({ resource }: Pick<View, 'resource'>, endpoint: 'object' | 'list'): Offer {
+  if (resource.custom === undefined) return { endpoint, mediaTypes: MEDIA_TYPES, tables: true }
+  return { endpoint: 'custom', mediaTypes: CUSTOM_RESOURCE_MEDIA_TYPES, tables: true }
+}
+
 /** The form of the answer, or the refusal as an error. */
 export function formOf(call: Call, endpoint: Offer['endpoint'], tables = true): Form {
   const negotiated = accepted(negotiate(call.header('accept'), endpoint, tables))
@@ -41,7 +53,8 @@ function negotiate(accept: string, endpoint: Offer['endpoint'], tables: boolean)
   const question = `${endpoint} ${tables} ${accept}`
   const known = outcomes.get(question)
   if (known !== undefined) return known
-  const outcome = negotiateAccept(accept, { endpoint, mediaTypes: MEDIA_TYPES, tables })
+  const mediaTypes = endpoint === 'custom' ? CUSTOM_RESOURCE_MEDIA_TYPES : MEDIA_TYPES
+  const outcome = negotiateAccept(accept, { endpoint, mediaTypes, tables })
   if (outcomes.size >= MAX_OUTCOMES) outcomes.clear()
   if (accept.length <= MAX_ACCEPT_LENGTH) outcomes.set(question, outcome)
   return outcome

@@ -114,8 +114,10 @@ export class WatchFrames {
     const plain = as === undefined && mediaType === 'application/json'
     const isCurrent = revision === entry.modRevision
     if (plain && isCurrent) return jsonWatchFrame(type, `${representation.prefix}${representation.bodyOf(entry)}`)
-    const isStored = apiVersionOf(representation.kind) === apiVersionOf(resource.kind)
-    if (plain && isStored) return jsonWatchFrame(type, `${representation.prefix}${bodyAt(entry, revision)}`)
+    const isStored =
+      representation.lens !== undefined || apiVersionOf(representation.kind) === apiVersionOf(resource.kind)
+    if (plain && isStored)
+      return jsonWatchFrame(type, `${representation.prefix}${bodyAt(representation.look(entry), revision)}`)
     if (as === undefined && isCurrent) return protobufWatchFrame(type, representation.envelopeOf(entry))
     return this.#encode(type, this.#shape(entry, revision))
   }

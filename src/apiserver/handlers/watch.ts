@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
-import { contentTypeOf, MEDIA_TYPES, negotiateAccept, negotiateWatch } from '#meta/codec/negotiate.ts'
+import { contentTypeOf, negotiateAccept, negotiateWatch } from '#meta/codec/negotiate.ts'
 import { escapeFieldValue } from '#meta/fields.ts'
 import type { ListOptions } from '#meta/options.ts'
 import { resourceExpiredError } from '#meta/status-errors.ts'
@@ -23,7 +23,7 @@ import { type Selection, selectionOf } from './selection.ts'
 import { turn } from './slices.ts'
 import { includedObject } from './table.ts'
 import { freshen, parseVersion, reach } from './versions.ts'
-import { accepted, type View } from './view.ts'
+import { accepted, offerOf, type View } from './view.ts'
 import { asBuffer, bytesOf, WatchFrames } from './watch-frames.ts'
 import { socketAnswer } from './watch-socket.ts'
 
@@ -37,7 +37,7 @@ const LAST_BOOKMARK_MS = 2000
 
 export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const accept = call.header('accept')
-  const offer = { endpoint: 'list', mediaTypes: MEDIA_TYPES, tables: true } as const
+  const offer = offerOf(view, 'list')
   accepted(negotiateAccept(accept, offer))
   const options = withName(listOptionsOf(call, view), call)
   const selection = selectionOf(view, call.info.namespace, options)

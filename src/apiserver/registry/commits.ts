@@ -8,6 +8,7 @@ import type { Resting } from '#storage/encryption/at-rest.ts'
 
 import type { Entry, EntryMaker } from './entry.ts'
 import { storageFailure } from './errors.ts'
+import type { Lens } from './lens.ts'
 import type { Resource } from './resource.ts'
 import type { Services } from './services.ts'
 import type { WritesUnderway } from './underway.ts'
@@ -18,6 +19,8 @@ export interface CommitOptions {
   readonly entries: EntryMaker
   /** For the cache to pick up what is written here. */
   readonly underway: WritesUnderway
+  /** Of a custom resource: how its version shows what is stored. */
+  readonly lens?: Lens
 }
 
 export class Commits {
@@ -31,22 +34,38 @@ export class Commits {
   }
 
   /** The entry that `object`, canonical, would be at `revision`; nothing is stored. */
-  entryOf(key: string, object: KubeObject, revision: Revision): Entry {
-    return this.#options.entries.written(key, encodeJson(object), object, revision)
+  async entryOf(key: string, object: KubeObject, revision: Revision): Promise<Entry> {
+    const { make } = await this.#making(key, object)
+    return make(revision)
   }
 
   /** `object` is canonical and has no resource version. Undefined when another revision than `expected` is there. */
   async put(key: string, object: KubeObject, expected: Revision, signal: AbortSignal): Promise<Entry | undefined> {
-    const { resource, services, entries, underway } = this.#options
-    const text = encodeJson(object)
+    const { resource, services, underway } = this.#options
+    const { text, make } = await this.#making(key, object)
     const value = this.#resting.seal(key, this.#encode(text, object))
     const lease = resource.ttlMs === undefined ? undefined : await services.backend.grantLease(resource.ttlMs)
     const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
-    const make = (revision: Revision): Entry => entries.written(key, text, object, revision)
     return underway.run({ key, value, make }, async () => {
       const result = await this.#write(write, signal)
       return result.ok ? result.revision : undefined
     })
+  }
+
+  /** The text to be stored, and the entry that it will be. */
+  async #making(
+    key: string,
+    object: KubeObject,
+  ): Promise<{ readonly text: string; readonly make: (revision: Revision) => Entry }> {
+    const { entries, lens, resource } = this.#options
+    const stored = resource.custom === undefined ? object : await resource.custom.store(object)
+    const text = encodeJson(stored)
+    const make = (revision: Revision): Entry => {
+      const entry = entries.written(key, text, stored, revision)
+      lens?.wrote(entry, object)
+      return entry
+    }
+    return { text, make }
   }
 
   /** Whether what rests should be written again, unchanged: that is how all is sealed with a new key. */

@@ -27,6 +27,10 @@ export interface Entry {
   readonly object: KubeObject
   /** Answers in other forms (protobuf, other versions, table cells), by a name of the maker's. */
   readonly memo: Map<string, unknown>
+  /** The version its body is in. Absent: the one in which its kind is stored. */
+  readonly apiVersion?: string | undefined
+  /** The first lens that found it to be as it shows it. */
+  seenBy?: object | undefined
 }
 
 /** How entries of one resource are made. */
@@ -49,13 +53,23 @@ export interface EntryMakerOptions {
   /** Stored bytes as they were before they were sealed. */
   readonly open: (stored: KeyValue) => Uint8Array
   /** The JSON text, in canonical form and the storage version, of what is neither. Without a resource version. */
-  readonly decode: (bytes: Uint8Array) => string
+  readonly decode: (bytes: Uint8Array) => string | OtherText
   readonly fields: (object: KubeObject) => Readonly<Record<string, string>>
+  /** Where objects may stay in versions of old: the one they are written in now. */
+  readonly apiVersion?: string
+}
+
+/** The text of an object that stays in another version than the one its kind is written in now. */
+export interface OtherText {
+  readonly apiVersion: string
+  /** From its metadata on. */
+  readonly body: string
 }
 
 const NOTHING: Readonly<Record<string, string>> = Object.freeze({})
 
-export function createEntryMaker({ prefix, keyPrefix, open, decode, fields }: EntryMakerOptions): EntryMaker {
+export function createEntryMaker(options: EntryMakerOptions): EntryMaker {
+  const { prefix, keyPrefix, open, decode, fields } = options
   const head = new HeadReader(prefix)
   /** Equal for so many that they share one string. */
   let namespace = ''
@@ -65,8 +79,9 @@ export function createEntryMaker({ prefix, keyPrefix, open, decode, fields }: En
     if (!key.startsWith(`${namespace}/`, keyPrefix.length)) namespace = key.slice(keyPrefix.length, slash)
     return namespace
   }
-  const make = (key: string, revision: Revision, text: Text): StoredEntry =>
-    new StoredEntry(key, revision, { namespace: namespaceOf(key), text, fields })
+  const home: Home = { fields, apiVersion: options.apiVersion }
+  const make = (key: string, revision: Revision, text: Text, at = home): StoredEntry =>
+    new StoredEntry(key, revision, { namespace: namespaceOf(key), text, home: at })
   const makeText = (text: string, revision: Revision): Text => latin1(withVersion(text.slice(prefix.length), revision))
   return {
     prefix,
@@ -74,7 +89,12 @@ export function createEntryMaker({ prefix, keyPrefix, open, decode, fields }: En
       const { key, value, modRevision } = stored
       const bytes = open(stored)
       const whole = head.read(bytes)
-      if (whole === undefined) return make(key, modRevision, makeText(decode(bytes), modRevision))
+      if (whole === undefined) {
+        const other = decode(bytes)
+        if (typeof other === 'string') return make(key, modRevision, makeText(other, modRevision))
+        const body = latin1(withVersion(other.body, modRevision))
+        return make(key, modRevision, body, { fields, apiVersion: other.apiVersion })
+      }
       // Sealed values were opened into memory of their own.
       return make(key, modRevision, isListed && bytes === value ? whole : textOf(whole, modRevision))
     },
@@ -147,10 +167,16 @@ export function parseBody(body: string): KubeObject {
   return (LONG_NUMBER.test(text) ? parseJson(text, { limits: NO_LIMITS }) : JSON.parse(text)) as KubeObject
 }
 
+/** What entries of one version have in common. */
+interface Home {
+  readonly fields: EntryMakerOptions['fields']
+  readonly apiVersion: string | undefined
+}
+
 interface EntryParts {
   readonly namespace: string
   readonly text: Text
-  readonly fields: EntryMakerOptions['fields']
+  readonly home: Home
 }
 
 class StoredEntry implements Entry {
@@ -158,19 +184,24 @@ class StoredEntry implements Entry {
   readonly modRevision: Revision
   readonly namespace: string
   readonly #text: Text
-  readonly #fieldsOf: EntryMakerOptions['fields']
+  readonly #home: Home
+  seenBy: object | undefined
   #labels: Readonly<Record<string, string>> | undefined
   #fields: Readonly<Record<string, string>> | undefined
   /** Of what was written lately the object itself, else weakly: a hot one stays, a cold one costs only its bytes. */
   #object: KubeObject | WeakRef<KubeObject> | undefined
   #memo: Map<string, unknown> | undefined
 
-  constructor(key: string, revision: Revision, { namespace, text, fields }: EntryParts) {
+  constructor(key: string, revision: Revision, { namespace, text, home }: EntryParts) {
     this.key = key
     this.modRevision = revision
     this.namespace = namespace
     this.#text = text
-    this.#fieldsOf = fields
+    this.#home = home
+  }
+
+  get apiVersion(): string | undefined {
+    return this.#home.apiVersion
   }
 
   get name(): string {
@@ -192,7 +223,7 @@ class StoredEntry implements Entry {
   }
 
   get fields(): Readonly<Record<string, string>> {
-    this.#fields ??= this.#fieldsOf(this.object)
+    this.#fields ??= this.#home.fields(this.object)
     return this.#fields
   }
 

@@ -27,7 +27,7 @@ export function fieldRequestOf(
     kind: {
       ...(filter === undefined ? {} : { filter: () => filter }),
       typeOf(apiVersion) {
-        const schema = shapes.schemaFor(gvkOf(apiVersion))
+        const schema = (shapes.typeFor ?? shapes.schemaFor)(gvkOf(apiVersion))
         return schema === undefined ? undefined : { schema }
       },
       convert: (object, apiVersion) =>

@@ -18,12 +18,13 @@ import { createRoom } from '../answers/room.ts'
 import type { Admission } from './admission.ts'
 import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
+import { Lens } from './lens.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
 import { admitScales } from './scale.ts'
 import { addedGroups, builtInGroups } from './served-groups.ts'
 import type { Services } from './services.ts'
 import { BUILT_IN } from './shapes.ts'
-import { Store } from './store.ts'
+import { Store, type StoreOptions } from './store.ts'
 import { WritesUnderway } from './underway.ts'
 import type { VirtualResource } from './virtual.ts'
 import { SYSTEM_USER, Writer } from './writer.ts'
@@ -55,8 +56,28 @@ export interface RegistryParts extends Omit<
   readonly metrics?: ServerMeters
 }
 
+/** What is stored of a resource, whichever versions show it. */
+interface Stored {
+  readonly collection: StoreOptions['collection']
+  readonly underway: WritesUnderway
+  /** How what is read from now on becomes entries. */
+  entries: EntryMaker
+  /** Aborted when watches are to end. */
+  closing?: AbortController
+}
+
+/** A custom resource: each version that is served with rules of its own, and the one in which objects are written. */
+export interface CustomResource {
+  readonly stored: Resource
+  readonly served: readonly Resource[]
+  /** Objects look as they did before: who watches may go on. */
+  readonly looksTheSame?: boolean
+}
+
 export class Registry implements ObjectReader {
   readonly #services: Services
+  /** Of custom resources, by prefix: it stays while the versions that show it come and go. */
+  readonly #customs = new Map<string, Stored>()
   readonly #stores = new Map<string, Store>()
   /** By group, version and plural. */
   readonly #served = new Map<string, ServedResource>()
@@ -103,6 +124,43 @@ export class Registry implements ObjectReader {
   }
 
   /**
+   * Serves a custom resource; in place of what was served of it before, without a moment in between. What is stored is
+   * not read again; watches end, so that their clients come back to see what changed.
+   */
+  async addCustom({ stored, served, looksTheSame = false }: CustomResource): Promise<void> {
+    const prefix = `${PREFIX}${stored.storagePrefix}/`
+    const known = this.#customs.get(prefix)
+    if (known !== undefined) known.entries = this.#entryMaker(stored, prefix)
+    const source = known ?? (await this.#openStored(stored, prefix))
+    this.#customs.set(prefix, source)
+    const { group, plural } = stored.kind
+    const before = source.closing
+    if (before === undefined || !looksTheSame) source.closing = new AbortController()
+    const views = new Map([stored, ...served].map((resource) => [resource, this.#customView(resource, source)]))
+    const isOurs = (kind: Kind): boolean => kind.group === group && kind.plural === plural
+    const old = [...this.#served].filter(([, { representation }]) => isOurs(representation.kind))
+    for (const resource of served) this.#served.set(keyOf(resource.kind), views.get(resource) as ServedResource)
+    for (const [key, view] of old) if (this.#served.get(key) === view) this.#served.delete(key)
+    if (before !== source.closing) before?.abort()
+    this.#stores.set(`${group}/${plural}`, (views.get(stored) as ServedResource).store)
+    this.#noteGroups()
+  }
+
+  #customView(resource: Resource, source: Stored): ServedResource {
+    const services = this.#services
+    const { custom, kind, shapes, scale } = resource
+    if (custom === undefined) throw new Error(`${kind.plural} is no custom resource`)
+    const lens = new Lens(resource, custom, source.collection.prefix, services.memos)
+    const representation = new Representation({ kind, stored: kind, shapes, memos: services.memos, lens })
+    const parts = { ...source, resource, services, lens }
+    const store = new Store(parts)
+    if (scale === undefined) return { resource, store, representation, services }
+    const admission = admitScales(scale, services.admission)
+    const scaleStore = new Store({ ...parts, services: { ...services, admission } })
+    return { resource, store, scaleStore, representation, services }
+  }
+
+  /**
    * Serves it no longer, in no version: its paths are gone at once, its watches end. What is stored of it stays. False
    * when it was not there.
    */
@@ -110,10 +168,16 @@ export class Registry implements ObjectReader {
     const store = this.#stores.get(`${group}/${plural}`)
     if (store === undefined) return false
     this.#stores.delete(`${group}/${plural}`)
-    for (const [key, served] of this.#served) if (served.store === store) this.#served.delete(key)
+    const { prefix } = store.collection
+    for (const [key, served] of this.#served) {
+      if (served.store.collection !== store.collection) continue
+      this.#served.delete(key)
+      served.store.close()
+    }
     this.#noteGroups()
     store.close()
-    this.#services.cache.drop(store.collection.prefix)
+    this.#customs.delete(prefix)
+    this.#services.cache.drop(prefix)
     return true
   }
 
@@ -212,14 +276,25 @@ export class Registry implements ObjectReader {
   }
 
   async #open(resource: Resource): Promise<{ readonly store: Store; readonly scaleStore: Store | undefined }> {
+    const parts = {
+      resource,
+      services: this.#services,
+      ...(await this.#openStored(resource, `${PREFIX}${resource.storagePrefix}/`)),
+    }
+    const { scale } = resource
+    if (scale === undefined) return { store: new Store(parts), scaleStore: undefined }
+    const services = { ...this.#services, admission: admitScales(scale, this.#services.admission) }
+    return { store: new Store(parts), scaleStore: new Store({ ...parts, services }) }
+  }
+
+  async #openStored(resource: Resource, prefix: string): Promise<Stored> {
     const underway = new WritesUnderway()
-    const prefix = `${PREFIX}${resource.storagePrefix}/`
-    const entries = this.#entryMaker(resource, prefix)
+    const held = { entries: this.#entryMaker(resource, prefix) }
     const { group, plural } = resource.kind
     const collection = await this.#services.cache.open<Entry>({
       prefix,
       meter: createCollectionMeter(this.#services.metrics, { group, resource: plural }),
-      describe: (stored, isListed) => underway.pickUp(stored) ?? entries.read(stored, isListed),
+      describe: (stored, isListed) => underway.pickUp(stored) ?? held.entries.read(stored, isListed),
       indexOf: (entry, index) =>
         index === 'metadata.name'
           ? entry.name
@@ -227,27 +302,28 @@ export class Registry implements ObjectReader {
             ? entry.namespace
             : (entry.fields[index] ?? ''),
     })
-    const parts = { resource, services: this.#services, collection, entries, underway }
-    const { scale } = resource
-    if (scale === undefined) return { store: new Store(parts), scaleStore: undefined }
-    const services = { ...this.#services, admission: admitScales(scale, this.#services.admission) }
-    return { store: new Store(parts), scaleStore: new Store({ ...parts, services }) }
+    return Object.assign(held, { collection, underway })
   }
 
   #entryMaker(resource: Resource, keyPrefix: string): EntryMaker {
     const { atRest } = this.#services
-    const { kind, shapes, fieldSelectors = {} } = resource
+    const { kind, shapes, fieldSelectors = {}, custom } = resource
     const resting = atRest.resting({ group: kind.group, resource: kind.plural })
-    const selectors = Object.entries(fieldSelectors)
+    // The versions of a custom resource each have their own, which are read when asked for.
+    const selectors = custom === undefined ? Object.entries(fieldSelectors) : []
     return createEntryMaker({
       prefix: typeMetaPrefix(kind),
       keyPrefix,
+      ...(custom !== undefined && { apiVersion: apiVersionOf(kind) }),
       open: ({ key, value }) => resting.open(key, value),
       decode(value) {
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
         const mediaType = isEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
         const { object, gvk } = decodeObject(bytes, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
         const found = object as unknown as KubeObject
+        if (custom !== undefined) {
+          return { apiVersion: apiVersionOf(gvk), body: encodeJson(found).slice(typeMetaPrefix(gvk).length) }
+        }
         return encodeJson(sameVersion(gvk, kind) ? found : shapes.convert(found, kind))
       },
       fields: (object) =>

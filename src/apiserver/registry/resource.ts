@@ -98,10 +98,13 @@ export type Finish = (written: boolean) => Promise<void>
 
 export interface Column<T extends KubeObject> {
   readonly name: string
+  readonly description?: string
   readonly type?: TableColumn['type']
   readonly format?: string
   /** Only with `-o wide`. */
   readonly wide?: boolean
+  /** Default: 1 for the wide ones, else 0. */
+  readonly priority?: number
   /** `nowMs` for cells that tell an age; a column that uses it is computed at answer time. */
   value(object: T, nowMs: number): TableCell
 }
@@ -121,6 +124,27 @@ export interface PartRules<T extends KubeObject> {
   warnings?(next: T, old: T): string[]
 }
 
+/**
+ * What sets a custom resource apart from the kinds that the program knows. Each version is a resource of its own, with
+ * rules for objects in that version; they share what is stored.
+ */
+export interface CustomRules {
+  /** The apiVersion in which objects are written. */
+  readonly storedAs: string
+  /** Takes out of `object` what the schema of this version does not know; returns the paths of that, in order. */
+  prune(object: KubeObject): readonly string[]
+  /** What is stored, in whichever version, as this one shows it: pruned, with defaults. The object is given away. */
+  show(object: KubeObject): KubeObject
+  /** Where others convert: the same for objects of other versions, all at once. Throws StatusError. */
+  readonly ask?: (objects: readonly KubeObject[]) => Promise<readonly KubeObject[]>
+  /** The object as it is to be stored. Throws StatusError. */
+  store(object: KubeObject): KubeObject | Promise<KubeObject>
+  /** Why nothing new may be made of it, while its definition goes; for 403. */
+  readonly closedBecause?: string
+  /** Why nothing at all can be done; for 500. */
+  readonly brokenBecause?: string
+}
+
 /** How `scale` reads and writes the kind. */
 export interface ScaleRules<T extends KubeObject> {
   replicas(object: T): number
@@ -128,6 +152,10 @@ export interface ScaleRules<T extends KubeObject> {
   statusReplicas(object: T): number
   /** The selector of its pods as text. */
   selector(object: T): string
+  /** Where they are written; default: where the built-in workloads have them. */
+  readonly replicasPath?: string
+  /** Why the object cannot be shown as a Scale; reading it is 500 then. */
+  obstacle?(object: T): string | undefined
 }
 
 /** Another version under which the same stored objects are served. */
@@ -163,6 +191,8 @@ export interface ResourceSpec<T extends KubeObject> {
   readonly otherVersions?: readonly OtherVersion[]
   /** For kinds that are not built in: the schema of each version, and how objects get from one to another. */
   readonly shapes?: OwnShapes
+  /** Of custom resources. */
+  readonly custom?: CustomRules
   /** Below `/registry/`; the plural unless upstream stores it elsewhere (`minions` for nodes). */
   readonly storagePrefix?: string
   /** Objects go by themselves after this long (events). */

@@ -47,7 +47,7 @@ export function scaleOf(rules: ScaleRules<KubeObject>, workload: KubeObject): Sc
 /** The same for a write: with the owners of its replicas. Throws when those of the workload cannot be read. */
 export function scaleForWrite(rules: ScaleRules<KubeObject>, workload: KubeObject, kind: Kind): Scale {
   const scale = scaleOf(rules, workload)
-  const managedFields = scaleEntries(workload.metadata.managedFields, replicasPaths(kind))
+  const managedFields = scaleEntries(workload.metadata.managedFields, replicasPaths(rules, kind))
   if (managedFields.length > 0) scale.metadata.managedFields = managedFields
   return scale
 }
@@ -60,7 +60,7 @@ export function withScale(rules: ScaleRules<KubeObject>, workload: KubeObject, s
     workload: workload.metadata.managedFields,
     scale: scale.metadata.managedFields,
     apiVersion: apiVersionOf(kind),
-    paths: replicasPaths(kind),
+    paths: replicasPaths(rules, kind),
   })
   if (managedFields.length > 0) next.metadata.managedFields = managedFields
   else delete next.metadata.managedFields
@@ -73,7 +73,9 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   apps: ['apps/v1beta1', 'apps/v1beta2', 'apps/v1'],
 }
 
-function replicasPaths({ group }: Kind): ReplicasPaths {
+function replicasPaths({ replicasPath }: ScaleRules<KubeObject>, kind: Kind): ReplicasPaths {
+  if (replicasPath !== undefined) return new Map([[apiVersionOf(kind), replicasPath]])
+  const { group } = kind
   return new Map((VERSIONS[group] ?? []).map((version) => [version, 'spec.replicas']))
 }
 

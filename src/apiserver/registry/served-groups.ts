@@ -13,7 +13,14 @@ export function builtInGroups(isThere: (kind: Kind) => boolean): ServedGroup[] {
   }))
 }
 
-/** Of the kinds that the catalog does not know: groups by name, versions by age, the stable ones first. */
+/** Whether the catalog knows nothing of the group: what is not served of it is not the API's to refuse. */
+export function isAddedGroup(group: string): boolean {
+  return !CATALOG.has(group)
+}
+
+const CATALOG = new Set(groups.map(({ name }) => name))
+
+/** Of the kinds that the catalog does not know: groups by name, versions by age, the stable ones first, kinds as they came. */
 export function addedGroups(kinds: readonly Kind[]): ServedGroup[] {
   const added = Map.groupBy(
     kinds.filter((kind) => kindFor(kind) === undefined),
@@ -28,7 +35,7 @@ export function addedGroups(kinds: readonly Kind[]): ServedGroup[] {
         group,
         version,
         servedByDefault: true,
-        kinds: own.toSorted((one, other) => compareText(one.plural, other.plural)),
+        kinds: own,
       })),
     }
   })

@@ -13,6 +13,8 @@ export interface Shapes {
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
   /** The same object in another version; it may share parts with the one given, or be it. */
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
+  /** What server-side apply merges by, where objects are decoded by less than that. */
+  readonly typeFor?: (gvk: GroupVersionKind) => StructSchema | undefined
 }
 
 export const BUILT_IN: Shapes = { schemaFor, convert }
@@ -39,6 +41,41 @@ export function createShapes({ kind, listKind }: { kind: string; listKind: strin
       if (object.apiVersion === apiVersion) return object
       return own.convert?.(object, to) ?? { ...object, apiVersion }
     },
+  }
+}
+
+/** The shapes of a custom resource: its objects are decoded as they come, and merged by what its schemas say. */
+export function createCustomShapes(
+  { group, kind, listKind }: { group: string; kind: string; listKind: string },
+  typeFor: (version: string) => StructSchema | undefined,
+): Shapes {
+  const schemaOf = (gvk: GroupVersionKind): StructSchema | undefined => {
+    if (gvk.group !== group) return schemaFor(gvk)
+    return gvk.kind === listKind ? CUSTOM_LIST : CUSTOM_OBJECT
+  }
+  return {
+    schemaFor: schemaOf,
+    typeFor: (gvk) => (gvk.group === group && gvk.kind === kind ? typeFor(gvk.version) : schemaFor(gvk)),
+    convert: (object, to) => ({ ...object, apiVersion: apiVersionOf(to) }),
+  }
+}
+
+/** Whatever has metadata. */
+export const CUSTOM_OBJECT: StructSchema = openSchema()
+const CUSTOM_LIST: StructSchema = listOf(CUSTOM_OBJECT)
+
+function openSchema(): StructSchema {
+  const pattern = schemaFor({ group: '', version: 'v1', kind: 'ConfigMap' })
+  const fields = ['kind', 'apiVersion', 'metadata'].flatMap((name) => {
+    const field = pattern?.fields.get(name)
+    return field === undefined ? [] : ([[name, field]] as const)
+  })
+  return {
+    type: 'struct',
+    goType: 'unstructured.Unstructured',
+    fields: new Map(fields),
+    mapType: 'granular',
+    preserveUnknown: true,
   }
 }
 

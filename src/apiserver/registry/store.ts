@@ -13,6 +13,7 @@ import type { DeleteOptions } from '#meta/options.ts'
 import {
   alreadyExistsError,
   conflictError,
+  forbiddenError,
   generateNameConflictError,
   modifiedError,
   notFoundError,
@@ -27,6 +28,7 @@ import { type CommitOptions, Commits } from './commits.ts'
 import { checkPreconditions, type DeletionPlan, planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
 import { fieldRequestOf } from './field-tracking.ts'
+import type { Lens } from './lens.ts'
 import type { Finish, Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import {
@@ -41,6 +43,8 @@ import {
 
 export interface StoreOptions extends CommitOptions {
   readonly collection: Collection<Entry>
+  /** Aborted when the resource is served no longer; default: by `close` alone. */
+  readonly closing?: AbortController
 }
 
 /** What a write produced: the stored entry, or, for a dry run, an object that was never stored. */
@@ -77,7 +81,8 @@ export class Store {
   readonly #services: Services
   readonly #entries: EntryMaker
   readonly #commits: Commits
-  readonly #closing = new AbortController()
+  readonly #lens: Lens | undefined
+  readonly #closing: AbortController
 
   constructor(options: StoreOptions) {
     this.resource = options.resource
@@ -85,6 +90,8 @@ export class Store {
     this.#services = options.services
     this.#entries = options.entries
     this.#commits = new Commits(options)
+    this.#lens = options.lens
+    this.#closing = options.closing ?? new AbortController()
   }
 
   /** Aborted when the resource is served no longer: whoever watches it stops. */
@@ -168,6 +175,7 @@ export class Store {
     mayCreate?: UpdateTerms['mayCreate'],
   ): Promise<Written | undefined> {
     const context = this.#contextOf(request)
+    this.#refuseNew(request, body)
     fillSystemFields(body.metadata, context)
     const object = this.#toStored(body)
     const admission = this.#admission(request, 'CREATE', { object, oldObject: undefined })
@@ -187,6 +195,12 @@ export class Store {
         return entry === undefined ? undefined : { entry, created: true }
       },
     )
+  }
+
+  /** While the definition of a custom resource goes, no more objects come. */
+  #refuseNew(request: WriteRequest, { metadata: { name = '' } }: KubeObject): void {
+    const { closedBecause } = this.resource.custom ?? {}
+    if (closedBecause !== undefined) throw forbiddenError(this.#addressed(request), name, closedBecause)
   }
 
   /**
@@ -268,6 +282,7 @@ export class Store {
   ): Promise<{ readonly entry: Entry | undefined; readonly now: Entry | undefined }> {
     const { resource } = this
     const context = this.#contextOf(request)
+    await this.#lens?.prepare([current])
     const old = this.#stored(current)
     const live = this.resource.shapes.convert(old, request.gvk)
     const next = await transform(live, this.#fieldRequest(request, live))
@@ -286,7 +301,7 @@ export class Store {
         const finished = this.#canonical(object)
         const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
         const isUnchanged = !isLast && sameButForTimes(finished, withoutVersion(old))
-        if (isUnchanged && !(await this.#commits.restsStale(current))) return { entry: current, now: current }
+        if (isUnchanged && !(await this.#restsStale(current))) return { entry: current, now: current }
         const entry = isLast
           ? await this.#removeFinished(request, current, finished)
           : await this.#commit(request, current.key, finished, current.modRevision)
@@ -316,6 +331,7 @@ export class Store {
     options: DeleteOptions,
   ): Promise<{ readonly entry: Entry; readonly gone: boolean } | undefined> {
     const context = this.#contextOf(request)
+    await this.#lens?.prepare([entry])
     const old = this.#stored(entry)
     const plan = this.#planDeletion(deepCopy(old), options, context)
     const admission = this.#admission(request, 'DELETE', { object: undefined, oldObject: old })
@@ -345,7 +361,7 @@ export class Store {
 
   /** The last finalizer went with this update, so the object does. The answer shows it as it would have been stored. */
   async #removeFinished(request: WriteRequest, current: Entry, finished: KubeObject): Promise<Entry | undefined> {
-    const last = this.#commits.entryOf(current.key, finished, current.modRevision)
+    const last = await this.#commits.entryOf(current.key, finished, current.modRevision)
     return (await this.#remove(request, current)) ? last : undefined
   }
 
@@ -372,8 +388,16 @@ export class Store {
 
   /** The stored object with its kind, which bodies in the cache leave out. */
   #stored(entry: Entry): KubeObject {
-    const { kind } = this.resource
-    return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...entry.object }
+    const { kind, version, group } = this.resource.kind
+    const own = { kind, apiVersion: apiVersionOf({ group, version }) }
+    if (this.#lens === undefined) return { ...own, ...entry.object }
+    // It may have been written in another version.
+    return { ...own, ...this.#lens.look(entry).object, ...own }
+  }
+
+  /** Whether what rests should be written again though nothing about it changed. */
+  async #restsStale(entry: Entry): Promise<boolean> {
+    return this.#lens?.isCurrent(entry) === false || this.#commits.restsStale(entry)
   }
 
   #toStored(object: KubeObject): KubeObject {

@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto'
 
 import type { APIResourceDiscovery } from '#apis/apidiscovery/v2.ts'
 import { APIServices } from '#apis/apiregistration/v1.ts'
-import type { Kind, ServedGroup, ServedVersion, Subresource } from '#apis/kinds.ts'
+import { type Kind, kindFor, type ServedGroup, type ServedVersion, type Subresource } from '#apis/kinds.ts'
+import { compareText } from '#lib/go-text.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { contentTypeOf, isRefusal, type Negotiated, negotiateDiscovery } from '#meta/codec/negotiate.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
@@ -221,13 +222,20 @@ function aggregatedAnswer(
 function versionsOf({ name, versions }: ServedGroup): AggregatedVersion[] {
   return versions.map(({ version, kinds }) => {
     const priority = priorityOf(name, version)
-    const discovery = { version, resources: kinds.map(aggregatedResource), freshness: 'Current' }
+    const discovery = { version, resources: inOrder(kinds).map(aggregatedResource), freshness: 'Current' }
     return { group: name, groupPriority: priority.group, versionPriority: priority.version, discovery }
   })
 }
 
 function groupItem({ name, versions }: OrderedGroup): object {
   return { metadata: name === '' ? {} : { name }, versions: versions.map(({ discovery }) => discovery) }
+}
+
+/** Custom resources stand by name here, and in the plain documents as they came. */
+function inOrder(kinds: readonly Kind[]): readonly Kind[] {
+  const [first] = kinds
+  if (first === undefined || kindFor(first) !== undefined) return kinds
+  return kinds.toSorted((one, other) => compareText(one.plural, other.plural))
 }
 
 function aggregatedResource(kind: Kind): APIResourceDiscovery {
@@ -252,7 +260,8 @@ function aggregatedResource(kind: Kind): APIResourceDiscovery {
   }
 }
 
-/** A kind of the resource's own group version is shown without group and version. */
+/** A built-in kind of the resource's own group version is shown without group and version. */
 function responseKind(home: Kind, { group, version, kind }: GroupVersionKind): GroupVersionKind {
+  if (kindFor(home) === undefined) return { group, version, kind }
   return home.group === group && home.version === version ? { group: '', version: '', kind } : { group, version, kind }
 }

@@ -203,6 +203,8 @@ function decodeOpenStruct(state: DecodeState, input: JsonObject, plan: StructPla
     else setMember(output, key, normalizeUntyped(input[key]) as JsonObject)
   }
   const decoded = decodeStruct(state, known, plan)
+  // A whole object says first what it is, as every other kind does.
+  if (plan.byName.has('metadata') && plan.byName.has('kind')) return { ...decoded, ...sortMembers(output) }
   for (const key of Object.keys(decoded)) setMember(output, key, decoded[key] as JsonObject)
   return sortMembers(output)
 }

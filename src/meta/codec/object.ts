@@ -15,7 +15,7 @@ import { parseYaml } from '#lib/yaml.ts'
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from '../kind.ts'
 import type { StructSchema } from '../schema.ts'
 import { goWord } from './decode-state.ts'
-import { decodeValue, type FieldValidation } from './decode.ts'
+import { decodeValue, type FieldValidation, type Sink } from './decode.ts'
 import { CodecError, strictError } from './error.ts'
 import type { MediaType } from './negotiate.ts'
 import { decodeMessage } from './protobuf-decode.ts'
@@ -34,6 +34,8 @@ export interface DecodeOptions {
   readonly scheme?: string
   /** How much work the document may make. The default is fit for the body of a request, not for every list. */
   readonly limits?: JsonLimits
+  /** Of a custom resource: takes out what its schema does not know, and says what that was. Its kind is judged later. */
+  readonly prune?: (object: JsonObject) => readonly string[]
   /** What a body of YAML says, for who has read it (see lib/yaml-reader.ts); else it is read here and now. */
   readonly yaml?: ReadYaml
 }
@@ -69,14 +71,32 @@ export function decodeObject(body: Buffer | string, mediaType: MediaType, option
   const claimed = interpret(document.value)
   const gvk = withDefaults(claimed, options.defaultKind)
   const schema = lookUp(gvk, options, () => String(body))
-  const sink = { duplicates: document.duplicates, offences: [], maxStructs: maxStructs(options) }
+  const sink: Sink = {
+    duplicates: options.prune === undefined ? document.duplicates : [],
+    offences: options.prune === undefined ? [] : repeatedFields(document, options),
+    maxStructs: maxStructs(options),
+  }
   const validation = options.validation ?? 'Ignore'
   const clears = clearsManagedFields(document.value)
-  const value = guarded(gvk, () => decodeValue(schema, document.value, validation, sink))
+  const value = guarded(gvk, () => decodeValue(schema, document.value, validation, sink), options)
   const object = withTypeMeta(value as JsonObject, gvk, schema)
   if (clears && isJsonObject(object['metadata'])) object['metadata']['managedFields'] = []
-  const offences = gather(document.offences, sink.offences, validation)
+  const unknown = guarded(gvk, () => options.prune?.(object)) ?? []
+  const offences = gather(document.offences, withUnknown(sink.offences, unknown, validation), validation)
   return finish({ gvk, claimed, object, offences }, schema.goType, options)
+}
+
+/** Those of metadata and those of the rest are one list, in order; what is repeated comes before. */
+function withUnknown(offences: string[], paths: readonly string[], validation: FieldValidation): readonly string[] {
+  if (paths.length === 0 || validation === 'Ignore') return offences
+  const isUnknown = (text: string): boolean => text.startsWith('unknown field')
+  const unknown = [...offences.filter(isUnknown), ...paths.map((path) => `unknown field ${goQuote(path)}`)]
+  return [...offences.filter((text) => !isUnknown(text)), ...unknown.sort()]
+}
+
+/** Of what no schema describes, wherever they are. */
+function repeatedFields({ duplicates }: Document, { validation = 'Ignore' }: DecodeOptions): string[] {
+  return validation === 'Ignore' ? [] : duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`)
 }
 
 /**
@@ -241,7 +261,7 @@ function withDefaults(actual: GroupVersionKind, defaults: GroupVersionKind | und
 
 function lookUp(gvk: GroupVersionKind, options: DecodeOptions, describe: () => string): StructSchema {
   if (gvk.kind === '') throw new CodecError('no-kind', `Object 'Kind' is missing in '${describe()}'`, { gvk })
-  if (gvk.version === '')
+  if (gvk.version === '' && options.prune === undefined)
     throw new CodecError('no-version', `Object 'apiVersion' is missing in '${describe()}'`, { gvk })
   const schema = options.schemaFor(gvk)
   if (schema !== undefined) return schema
@@ -254,12 +274,15 @@ export function unknownKindText(gvk: GroupVersionKind, scheme: string = SCHEME_N
 }
 
 /** Tells every error what the object claimed to be. */
-function guarded<Value>(gvk: GroupVersionKind, run: () => Value): Value {
+function guarded<Value>(gvk: GroupVersionKind, run: () => Value, { prune }: Partial<DecodeOptions> = {}): Value {
   try {
     return run()
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause
-    throw new CodecError(cause.code, cause.message, { cause, gvk })
+    // Of a custom resource, upstream reads metadata by itself.
+    const own = 'Go struct field ObjectMeta.'
+    const message = prune === undefined ? cause.message : cause.message.replace(`${own}metadata.`, own)
+    throw new CodecError(cause.code, message, { cause, gvk })
   }
 }
 
@@ -272,14 +295,16 @@ function withTypeMeta(object: JsonObject, gvk: GroupVersionKind, schema: StructS
 }
 
 /** What was asked of the object, once it is known to be one. */
-function finish(decoded: Decoded, goType: string, { expected, validation }: DecodeOptions): Decoded {
+function finish(decoded: Decoded, goType: string, { expected, validation, prune }: DecodeOptions): Decoded {
   const { gvk, offences } = decoded
-  if (expected !== undefined && (gvk.kind !== expected.kind || gvk.group !== expected.group)) {
+  const isOther = expected !== undefined && (gvk.kind !== expected.kind || gvk.group !== expected.group)
+  if (isOther && prune === undefined) {
     const message = `converting (${goType}) to (${expected.internalType}): unknown conversion`
     throw new CodecError('wrong-kind', message, { gvk })
   }
   if (validation === 'Strict' && offences.length > 0) throw strictError(offences, gvk)
-  if (expected !== undefined && gvk.version !== expected.version && expected.acceptsVersion?.(gvk.version) !== true) {
+  const isOtherVersion = gvk.version !== expected?.version || gvk.group !== expected.group
+  if (expected !== undefined && isOtherVersion && expected.acceptsVersion?.(gvk.version) !== true) {
     const [given, wanted] = [apiVersionOf(gvk), apiVersionOf(expected)]
     const message = `the API version in the data (${given}) does not match the expected API version (${wanted})`
     throw new CodecError('wrong-version', message, { gvk })

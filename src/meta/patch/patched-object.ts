@@ -2,6 +2,7 @@
  * What a patch has made of an object, back in canonical form. What does not belong is refused or told in the order in
  * which upstream comes upon it; a patch that brings nothing of the kind is decoded once and that is all.
  */
+import { goQuote } from '#lib/go-text.ts'
 import { stringifyJson } from '#lib/json.ts'
 
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
@@ -28,6 +29,8 @@ export interface PatchedRules {
   readonly validation: FieldValidation
   /** Whether there are objects of that kind. */
   readonly isKnown: (gvk: GroupVersionKind) => boolean
+  /** Of a custom resource: takes out what its schema does not know, and says what that was. */
+  readonly prune?: ((object: KubeObject) => readonly string[]) | undefined
 }
 
 /**
@@ -35,7 +38,7 @@ export interface PatchedRules {
  * fit the schema or, under Strict, offends.
  */
 export function decodePatched(
-  { schema, validation, isKnown }: PatchedRules,
+  { schema, validation, isKnown, prune }: PatchedRules,
   document: PatchDocument,
   make: () => unknown,
 ): PatchedObject {
@@ -45,7 +48,8 @@ export function decodePatched(
   const { value, offences } = decodeOnce(schema, patched, validation) ?? look(schema, document, make, validation)
   const object = value as KubeObject
   if (clears) object.metadata.managedFields = []
-  const all = [...document.offences, ...offences]
+  const unknown = prune?.(object).map((path) => `unknown field ${goQuote(path)}`) ?? []
+  const all = [...document.offences, ...offences, ...(validation === 'Ignore' ? [] : unknown)]
   if (validation === 'Strict' && all.length > 0) {
     throw invalidPatch(shownIn(document, make()), `strict decoding error: ${all.join(', ')}`)
   }
