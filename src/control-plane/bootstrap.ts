@@ -1,9 +1,9 @@
 /** What must be there before the first request, and what keeps it there. */
 import { hostname } from 'node:os'
 
+import { startCustomResources } from '#apiextensions/start.ts'
 import { ensureApiServices } from '#apiserver/bootstrap/apiservices.ts'
 import { ensureAuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
-import { startDefinitionCleanup } from '#apiserver/bootstrap/definition-cleanup.ts'
 import { ensureFlowControl } from '#apiserver/bootstrap/flow-control.ts'
 import { startFlowStatus } from '#apiserver/bootstrap/flow-status.ts'
 import { identityOf, startIdentityCleanup, startIdentityLease } from '#apiserver/bootstrap/identity-lease.ts'
@@ -30,8 +30,13 @@ export async function bootstrap(
   await Promise.all([ensurePolicy(registry, isEnabled), ensureFlowControl(registry), ensureApiServices(registry)])
   const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
   closing.defer(() => flows?.close())
-  const cleanup = startDefinitionCleanup(registry, (error) => log.error(error, 'Cleaning up a definition failed'))
-  closing.defer(() => cleanup?.close())
+  const custom = startCustomResources({
+    registry,
+    converterOf: () => undefined,
+    onError: (error) => log.error(error, 'Looking after a definition failed'),
+  })
+  closing.defer(() => custom.close())
+  await custom.ready
   const repair = await services.startRepair()
   closing.defer(() => repair.stop())
   await ensureAuthenticationConfig(registry, published)

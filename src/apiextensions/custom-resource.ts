@@ -1,0 +1,216 @@
+/**
+ * From a definition to what the registry serves: one resource for each version, with the rules of that version. Only what
+ * every request needs is made at once; schemas, columns and paths wait until somebody asks.
+ */
+import { createHash } from 'node:crypto'
+
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '#apis/apiextensions/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import type { Entry } from '#apiserver/registry/entry.ts'
+import type { CustomResource } from '#apiserver/registry/registry.ts'
+import type { CustomRules, FieldText, Resource } from '#apiserver/registry/resource.ts'
+import { createCustomShapes } from '#apiserver/registry/shapes.ts'
+import { apiVersionOf, compareVersions } from '#meta/kind.ts'
+import { type KubeObject, semanticEqual } from '#meta/object.ts'
+import { nameIsSubdomain } from '#meta/validation/names.ts'
+import { judgeObject, type Verdict } from '#model/custom/object-rules.ts'
+
+import { columnsOf } from './columns.ts'
+import { isTrue, storageVersionOf } from './definition.ts'
+import { fieldText, readField, segmentsOf } from './field-path.ts'
+import { finalizerWarnings } from './finalizer-warnings.ts'
+import { scaleRules } from './scale.ts'
+import { hasSoundBundle } from './status-plan.ts'
+import { canonical, json, VersionSchema } from './version-schema.ts'
+
+const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
+/** While the definition goes. */
+const LAST_VERBS = ['delete', 'deletecollection', 'get', 'list', 'watch']
+const PART_VERBS = ['get', 'patch', 'update']
+
+/** How objects get from one version to another, where more than the name of the version changes. */
+export interface Converter {
+  /** All of one version. Throws StatusError. */
+  convert(objects: readonly KubeObject[], apiVersion: string): Promise<readonly KubeObject[]>
+}
+
+/** `entry` is the definition's, which is established. */
+export function customResourceOf(entry: Entry, converter: Converter | undefined): CustomResource {
+  const definition = entry.object as CustomResourceDefinition
+  const stored = storageVersionOf(definition)
+  if (stored === undefined) throw new Error(`${entry.name} has no storage version`)
+  const schemas = new Map(definition.spec.versions.map(({ name }) => [name, new VersionSchema(entry, name)]))
+  const makeOne = (version: CustomResourceDefinitionVersion): Resource =>
+    new VersionMaker(definition, { schemas, stored: stored.name, converter }).make(version)
+  const made = new Map(definition.spec.versions.map((version) => [version.name, makeOne(version)]))
+  return {
+    stored: made.get(stored.name) as Resource,
+    served: definition.spec.versions.filter(({ served }) => served).map(({ name }) => made.get(name) as Resource),
+  }
+}
+
+interface Versions {
+  readonly schemas: ReadonlyMap<string, VersionSchema>
+  /** The version in which objects are written. */
+  readonly stored: string
+  readonly converter: Converter | undefined
+}
+
+class VersionMaker {
+  readonly #definition: CustomResourceDefinition
+  readonly #versions: Versions
+
+  constructor(definition: CustomResourceDefinition, versions: Versions) {
+    this.#definition = definition
+    this.#versions = versions
+  }
+
+  make(version: CustomResourceDefinitionVersion): Resource {
+    const { schemas } = this.#versions
+    const schema = schemas.get(version.name) as VersionSchema
+    const kind = this.#kindOf(version)
+    const { scale } = version.subresources ?? {}
+    const judge = judging(schema)
+    const deprecation = this.#deprecationOf(version)
+    const hasStatus = version.subresources?.status !== undefined
+    let selectors: Resource['fieldSelectors']
+    let columns: Resource['columns']
+    return {
+      kind,
+      shapes: createCustomShapes(kind, (name) => schemas.get(name)?.typed),
+      storagePrefix: `${kind.group}/${kind.plural}`,
+      nameRule: nameIsSubdomain,
+      metadataRules: { plainFinalizers: true },
+      putNeedsVersion: true,
+      custom: this.#customOf(schema, kind),
+      generation: hasStatus ? 'spec' : isChangedBesideMetadata,
+      applyDefaults: (object) => void schema.applyDefaults(object),
+      // What admission has added is judged as what clients send.
+      prepareCreate: (object) => schema.settle(object),
+      prepareUpdate: (next) => schema.settle(next),
+      validate: (object) => judge(object).errors,
+      validateUpdate: (next, old) => judge(next, old).errors,
+      warnings: (next, old) => [...judge(next, old).warnings, ...finalizerWarnings(next, old)],
+      status: {
+        prepareUpdate: (next) => schema.settle(next),
+        validateUpdate: (next, old) => judge(next, old, 'status').errors,
+        warnings: (next, old) => judge(next, old, 'status').warnings,
+      },
+      ...(scale !== undefined && { scale: scaleRules(scale) }),
+      ...(deprecation !== undefined && { deprecation }),
+      get fieldSelectors() {
+        return (selectors ??= selectorsOf(schema.declared))
+      },
+      get columns() {
+        return (columns ??= columnsOf(schema.declared.additionalPrinterColumns))
+      },
+    }
+  }
+
+  #kindOf({ name: version, subresources }: CustomResourceDefinitionVersion): Kind {
+    const { spec, status } = this.#definition
+    const { plural, singular = '', kind, listKind = '', shortNames = [], categories = [] } = status.acceptedNames
+    const { group } = spec
+    const own = { group, version, kind }
+    const scale = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
+    return {
+      ...own,
+      plural,
+      singular,
+      listKind,
+      namespaced: spec.scope === 'Namespaced',
+      shortNames,
+      categories,
+      verbs: isTrue(this.#definition, 'Terminating') ? LAST_VERBS : VERBS,
+      subresources: [
+        ...(subresources?.status === undefined ? [] : [{ name: 'status', kind: own, verbs: PART_VERBS }]),
+        ...(subresources?.scale === undefined ? [] : [{ name: 'scale', kind: scale, verbs: PART_VERBS }]),
+      ],
+      storage: { group, version: this.#versions.stored },
+      storageVersionHash: storageHash(`${group}/${this.#versions.stored}/${kind}`),
+    }
+  }
+
+  #customOf(schema: VersionSchema, kind: Kind): CustomRules {
+    const { stored, converter } = this.#versions
+    const { group } = kind
+    const own = apiVersionOf(kind)
+    const storedAs = apiVersionOf({ group, version: stored })
+    const { schemas } = this.#versions
+    // What is stored is read by the schema of its own version, defaults too, and then only pruned to this one's.
+    const show = (object: KubeObject): KubeObject => {
+      const { apiVersion = own } = object
+      const home = schemas.get(apiVersion.slice(group.length + 1)) ?? schema
+      home.settle(object)
+      if (home !== schema) schema.trim(object)
+      return canonical({ ...object, apiVersion: own })
+    }
+    const isTerminating = isTrue(this.#definition, 'Terminating')
+    return {
+      storedAs,
+      prune: (object) => schema.prune(object),
+      show,
+      ...(converter !== undefined && {
+        ask: async (objects: readonly KubeObject[]) => (await converter.convert(objects, own)).map(show),
+      }),
+      async store(object) {
+        if (own === storedAs) return object
+        if (converter === undefined) return { ...object, apiVersion: storedAs }
+        return (await converter.convert([object], storedAs))[0] as KubeObject
+      },
+      ...(isTerminating && { closedBecause: 'create not allowed while custom resource definition is terminating' }),
+      ...(hasSoundBundle(this.#definition) ? {} : { brokenBecause: 'error resolving resource' }),
+    }
+  }
+
+  /** The Warning of a version that is to go. */
+  #deprecationOf({ name, deprecated, deprecationWarning }: CustomResourceDefinitionVersion): string | undefined {
+    if (deprecated !== true) return undefined
+    if (deprecationWarning !== undefined) return deprecationWarning
+    const { group, names, versions } = this.#definition.spec
+    const better = versions
+      .filter((one) => one.served && one.deprecated !== true && compareVersions(name, one.name) < 0)
+      .map((one) => one.name)
+      .sort((one, other) => compareVersions(other, one))
+    const instead = better[0] === undefined ? '' : `; use ${group}/${better[0]} ${names.kind}`
+    return `${group}/${name} ${names.kind} is deprecated${instead}`
+  }
+}
+
+function isChangedBesideMetadata(next: KubeObject, old: KubeObject): boolean {
+  const { metadata: _, ...now } = next
+  const { metadata: __, ...before } = old
+  return !semanticEqual(now, before)
+}
+
+/** Errors and warnings come of one look at the object, and are asked for one after the other. */
+function judging(schema: VersionSchema): (next: KubeObject, old?: KubeObject, part?: 'status') => Verdict {
+  let last: { readonly next: KubeObject; readonly old: KubeObject | undefined; readonly verdict: Verdict } | undefined
+  return (next, old, part) => {
+    if (last?.next === next && last.old === old && last.verdict.errors.length === 0) {
+      const { verdict } = last
+      last = undefined
+      return verdict
+    }
+    const change = { next: json(next), old: old && json(old), part }
+    const verdict = judgeObject(change, schema.structural, schema.declared.subresources?.scale)
+    last = { next, old, verdict }
+    return verdict
+  }
+}
+
+function selectorsOf({
+  selectableFields = [],
+}: CustomResourceDefinitionVersion): Record<string, FieldText<KubeObject>> {
+  return Object.fromEntries(
+    selectableFields.map(({ jsonPath }) => {
+      const segments = segmentsOf(jsonPath)
+      return [segments.join('.'), (object: KubeObject) => fieldText(readField(object, segments))]
+    }),
+  )
+}
+
+/** Tells clients when the version in which objects are stored has changed. */
+function storageHash(text: string): string {
+  return createHash('sha256').update(text).digest().subarray(0, 8).toString('base64')
+}

@@ -1,0 +1,53 @@
+/** What the parts of this room ask of a definition: its versions, its names, what is said of it in conditions. */
+import { isDeepStrictEqual } from 'node:util'
+
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionCondition,
+  CustomResourceDefinitionVersion,
+} from '#apis/apiextensions/v1.ts'
+import { timeOf } from '#meta/time.ts'
+
+export type Condition = Pick<CustomResourceDefinitionCondition, 'type' | 'status' | 'reason' | 'message'>
+
+export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
+
+export function isTrue({ status }: CustomResourceDefinition, type: string): boolean {
+  return (status?.conditions ?? []).some((condition) => condition.type === type && condition.status === 'True')
+}
+
+/** Those before it with this one, in its place. The time is that at which its status changed last. */
+export function withCondition(
+  conditions: readonly CustomResourceDefinitionCondition[],
+  { type, status, reason, message }: Condition,
+  nowMs: number,
+): CustomResourceDefinitionCondition[] {
+  const before = conditions.find((one) => one.type === type)
+  const isSame = before?.status === status && before.lastTransitionTime !== null
+  const condition: CustomResourceDefinitionCondition = {
+    type,
+    status,
+    lastTransitionTime: isSame ? before.lastTransitionTime : timeOf(nowMs),
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message }),
+  }
+  return before === undefined
+    ? [...conditions, condition]
+    : conditions.map((one) => (one.type === type ? condition : one))
+}
+
+/** Requests are answered from the moment its names are its own. */
+export function isServed(definition: CustomResourceDefinition): boolean {
+  return isTrue(definition, 'NamesAccepted') || isTrue(definition, 'Established')
+}
+
+export function storageVersionOf({ spec }: CustomResourceDefinition): CustomResourceDefinitionVersion | undefined {
+  return spec.versions.find(({ storage }) => storage)
+}
+
+/** Whether both make objects look the same. A deletion counts as a new generation, and changes nothing about them. */
+export function looksAs(next: CustomResourceDefinition, before: CustomResourceDefinition): boolean {
+  if (next.metadata.uid !== before.metadata.uid) return false
+  if (!isDeepStrictEqual(next.status.acceptedNames, before.status.acceptedNames)) return false
+  return next.metadata.generation === before.metadata.generation || isDeepStrictEqual(next.spec, before.spec)
+}

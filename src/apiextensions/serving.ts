@@ -1,0 +1,92 @@
+/**
+ * Serving: keeps what the registry serves in step with the definitions that are established. A definition is looked at
+ * within the commit that changed it; what others wrote is followed like what was written here.
+ */
+import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
+import { follow, type Following } from '#apiserver/authorizers/follow.ts'
+import type { Entry } from '#apiserver/registry/entry.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
+
+import { type Converter, customResourceOf } from './custom-resource.ts'
+import { isServed, isTrue, looksAs } from './definition.ts'
+
+export interface ServingOptions {
+  readonly registry: Registry
+  /** How objects of a definition are converted; undefined where only the name of the version changes. */
+  readonly converterOf: (definition: CustomResourceDefinition) => Converter | undefined
+  readonly onError: (error: unknown) => void
+}
+
+/** What is served of a definition. */
+interface Served {
+  readonly group: string
+  readonly plural: string
+  /** The definition by which it is served. */
+  readonly entry: Entry
+  readonly isTerminating: boolean
+}
+
+/** Undefined when definitions are not served. Ready when what is there is served. */
+export function startServing(options: ServingOptions): Following | undefined {
+  const store = options.registry.storeOf(CustomResourceDefinitions)
+  if (store === undefined) return undefined
+  const serving = new Serving(options)
+  const following = follow<Entry>(store.collection, {
+    set: (entry) => serving.set(entry),
+    remove: ({ name }) => serving.remove(name),
+  })
+  return { ready: following.ready.then(() => serving.settled()), close: () => following.close() }
+}
+
+class Serving {
+  readonly #options: ServingOptions
+  readonly #served = new Map<string, Served>()
+  /** One change of the registry after the other, for each definition. */
+  readonly #running = new Map<string, Promise<void>>()
+
+  constructor(options: ServingOptions) {
+    this.#options = options
+  }
+
+  set(entry: Entry): void {
+    const definition = entry.object as CustomResourceDefinition
+    if (!isServed(definition)) return this.remove(entry.name)
+    const { spec, status } = definition
+    const next: Served = {
+      group: spec.group,
+      plural: status.acceptedNames.plural,
+      entry,
+      isTerminating: isTrue(definition, 'Terminating'),
+    }
+    const before = this.#served.get(entry.name)
+    const looksTheSame = before !== undefined && looksAs(definition, before.entry.object as CustomResourceDefinition)
+    if (looksTheSame && before.isTerminating === next.isTerminating) return
+    this.#served.set(entry.name, next)
+    const resource = customResourceOf(entry, this.#options.converterOf(definition))
+    this.#run(entry.name, () => this.#options.registry.addCustom({ ...resource, looksTheSame }))
+  }
+
+  remove(name: string): void {
+    const served = this.#served.get(name)
+    if (served === undefined) return
+    this.#served.delete(name)
+    this.#run(name, () => void this.#options.registry.remove(served))
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#running.values())
+  }
+
+  #run(name: string, work: () => Promise<void> | void): void {
+    const before = this.#running.get(name)
+    // What waits for nobody is done at once, in the same commit.
+    const running = (before === undefined ? Promise.resolve(work()) : before.then(work)).catch((error: unknown) => {
+      this.#served.delete(name)
+      this.#options.onError(error)
+    })
+    this.#running.set(name, running)
+    void running.finally(() => {
+      if (this.#running.get(name) === running) this.#running.delete(name)
+    })
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * What the server says of a definition in its status, step by step: that its API was approved, which names it got, that
+ * it is being installed, and at last that it is established. Pure: definition and taken names in, the next status out.
+ */
+import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from '#apis/apiextensions/v1.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { semanticEqual } from '#meta/object.ts'
+
+import { type Condition, isTrue, withCondition } from './definition.ts'
+import { planNames, type TakenNames } from './names.ts'
+
+const APPROVAL = 'api-approved.kubernetes.io'
+const LINK = 'https://github.com/kubernetes/enhancements/pull/1111'
+
+/** The next status; undefined when nothing more is to be said. */
+export function planStatus(
+  definition: CustomResourceDefinition,
+  taken: TakenNames,
+  nowMs: number,
+): CustomResourceDefinitionStatus | undefined {
+  const { status } = definition
+  const { accepted, condition } = planNames(definition, taken)
+  const named = [approvalOf(definition), condition, installing(definition, condition)]
+  let conditions = status.conditions ?? []
+  for (const one of named) if (one !== undefined) conditions = withCondition(conditions, one, nowMs)
+  const first = { ...status, conditions, acceptedNames: accepted }
+  if (!semanticEqual(first, status)) return first
+  const established = establishing(definition)
+  if (established === undefined) return undefined
+  const second = { ...status, conditions: withCondition(conditions, established, nowMs) }
+  return semanticEqual(second, status) ? undefined : second
+}
+
+const ACCEPTED = 'the initial names have been accepted'
+
+/** What it is until it is established, for the first time or again. */
+function installing(definition: CustomResourceDefinition, { status }: Condition): Condition | undefined {
+  const type = 'Established'
+  const before = definition.status.conditions?.find((one) => one.type === type)
+  if (before?.status === 'True') return undefined
+  if (status === 'True') {
+    // Why it cannot be established stays until that has changed.
+    if (before?.reason === INVALID_BUNDLE.reason) return undefined
+    return { type, status: 'False', reason: 'Installing', message: ACCEPTED }
+  }
+  if (before !== undefined && before.reason !== 'Installing') return undefined
+  return { type, status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' }
+}
+
+const INVALID_BUNDLE: Condition = {
+  type: 'Established',
+  status: 'False',
+  reason: 'InvalidCABundle',
+  message: 'The conversion webhook CABundle is invalid',
+}
+
+function establishing(definition: CustomResourceDefinition): Condition | undefined {
+  if (!isTrue(definition, 'NamesAccepted') || isTrue(definition, 'Established')) return undefined
+  if (!hasSoundBundle(definition)) return INVALID_BUNDLE
+  return { type: 'Established', status: 'True', reason: 'InitialNamesAccepted', message: ACCEPTED }
+}
+
+/** Whether whom to trust about conversions can be read, where it is said. */
+export function hasSoundBundle({ spec }: CustomResourceDefinition): boolean {
+  const { caBundle = '' } = spec.conversion?.webhook?.clientConfig ?? {}
+  return caBundle === '' || Buffer.from(caBundle, 'base64').includes('-----BEGIN CERTIFICATE-----')
+}
+
+/** Groups of the project itself say where their API was reviewed. */
+function approvalOf({ spec, metadata: { annotations = {} } }: CustomResourceDefinition): Condition | undefined {
+  if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(spec.group)) return undefined
+  const text = annotations[APPROVAL] ?? ''
+  const type = 'KubernetesAPIApprovalPolicyConformant'
+  const rule = `protected groups must have approval annotation ${goQuote(APPROVAL)}`
+  if (text === '') {
+    return { type, status: 'False', reason: 'MissingAnnotation', message: `${rule}, see ${LINK}` }
+  }
+  if (text.startsWith('unapproved')) {
+    return { type, status: 'False', reason: 'UnapprovedAnnotation', message: `not approved: ${goQuote(text)}` }
+  }
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+/i.test(text)) {
+    return { type, status: 'True', reason: 'ApprovedAnnotation', message: `approved in ${text}` }
+  }
+  const detail = `${rule} with either a URL or a reason starting with "unapproved", see ${LINK}`
+  return { type, status: 'False', reason: 'InvalidAnnotation', message: detail }
+}
