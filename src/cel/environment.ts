@@ -66,7 +66,7 @@ function compiled(checked: Checked, declarations: Declarations): Compiled {
   return {
     type: checked.types[checked.tree.root.id] as CelType,
     uses: (name) => checked.references.some((found) => found?.kind === 'variable' && found.name === name),
-    estimateCost: () => estimateCost(checked, declarations.variables.get('self')),
+    estimateCost: () => estimateCost(checked, declarations.variables),
     program: () => {
       throw new Error('Expressions cannot be evaluated yet')
     },

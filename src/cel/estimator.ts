@@ -20,10 +20,16 @@ const MESSAGE_COST = fixed(40)
 /** Covers nothing yet. */
 const NOTHING: Span = { min: MAX_UINT64, max: 0n }
 
-/** `root` is where paths begin: what bounds sizes, usually the type of `self`. */
-export function estimateCost(checked: Checked, root: CelType | undefined): Span {
-  return new Estimator(checked, root).cost(checked.tree.root)
+/**
+ * Sizes are bounded by the types of variables. What is not reached from a variable, like the elements of a list that is
+ * written out, upstream takes to be as large as `self` itself.
+ */
+export function estimateCost(checked: Checked, variables: ReadonlyMap<string, CelType>): Span {
+  const rootOf = (name: string): CelType | undefined => variables.get(name) ?? variables.get('self')
+  return new Estimator(checked, rootOf).cost(checked.tree.root)
 }
+
+type RootOf = (variable: string) => CelType | undefined
 
 /** Of the entries of a list or map. */
 interface EntrySize {
@@ -41,15 +47,15 @@ interface Local {
 
 class Estimator {
   readonly #checked: Checked
-  readonly #root: CelType | undefined
+  readonly #rootOf: RootOf
   readonly #paths: (FieldPath | undefined)[] = []
   readonly #sizes: (Span | undefined)[] = []
   readonly #entrySizes: (EntrySize | undefined)[] = []
   readonly #locals = new Map<string, Local[]>()
 
-  constructor(checked: Checked, root: CelType | undefined) {
+  constructor(checked: Checked, rootOf: RootOf) {
     this.#checked = checked
-    this.#root = root
+    this.#rootOf = rootOf
   }
 
   cost(node: Expression): Span {
@@ -156,7 +162,7 @@ class Estimator {
     return {
       type,
       size: this.#size(node),
-      elementSize: items && bound(items.maxSize(this.#root)),
+      elementSize: items && bound(items.maxSize(this.#rootOf)),
       literal: node.kind === 'literal' ? valueOf(node.value) : undefined,
     }
   }
@@ -251,7 +257,7 @@ class Estimator {
   #size(node: Expression): Span | undefined {
     const known = this.#sizes[node.id] ?? literalSize(node)
     if (known !== undefined) return known
-    const declared = bound(this.#path(node)?.maxSize(this.#root))
+    const declared = bound(this.#path(node)?.maxSize(this.#rootOf))
     if (declared !== undefined) {
       this.#sizes[node.id] = declared
       return declared

@@ -27,9 +27,9 @@ export class FieldPath {
     return new FieldPath(steps, this.#length + 1, isFull ? this.#capacity * 2 : this.#capacity)
   }
 
-  /** The most that can be there, if that is bounded. Upstream takes every path to begin at the one root. */
-  maxSize(root: CelType | undefined): number | undefined {
-    let type = root
+  /** The most that can be there, if the type of the variable that the path begins with bounds it. */
+  maxSize(rootOf: (variable: string) => CelType | undefined): number | undefined {
+    let type = rootOf(this.#steps[0] as string)
     for (let i = 1; i < this.#length && type !== undefined; i++) type = step(type, this.#steps[i] as string)
     const found = type && present(type)
     return found !== undefined && 'maxSize' in found ? found.maxSize : undefined
