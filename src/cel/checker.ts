@@ -94,16 +94,12 @@ class Checker {
 
   /** The type of what a name stands for, noted as the meaning of the node; undefined if it stands for nothing. */
   #resolve(node: Expression, written: string): CelType | undefined {
-    const name = written.startsWith('.') ? written.slice(1) : written
+    const name = withoutDot(written)
     const variable = this.#variable(name)
-    if (variable !== undefined) {
-      this.references[node.id] = { kind: 'variable', name }
-      return variable
-    }
-    const type = this.#declarations.types.get(name)
-    if (type === undefined) return undefined
-    this.references[node.id] = { kind: 'type', type }
-    return typeOf(type)
+    const type = variable === undefined ? this.#declarations.types.get(name) : undefined
+    if (variable !== undefined) this.references[node.id] = { kind: 'variable', name }
+    if (type !== undefined) this.references[node.id] = { kind: 'type', type }
+    return variable ?? (type && typeOf(type))
   }
 
   #variable(name: string): CelType | undefined {
@@ -131,7 +127,7 @@ class Checker {
       fields.push(head.field)
       head = head.operand
     }
-    if (head.kind !== 'identifier' || !this.#declarations.namespaces.has(head.name.replace(/^\./, ''))) return undefined
+    if (head.kind !== 'identifier' || !this.#declarations.namespaces.has(withoutDot(head.name))) return undefined
     return [head.name, ...fields.reverse()].join('.')
   }
 
@@ -180,7 +176,7 @@ class Checker {
   }
 
   #function(name: string): DeclaredFunction | undefined {
-    return this.#declarations.functions.get(name.startsWith('.') ? name.slice(1) : name)
+    return this.#declarations.functions.get(withoutDot(name))
   }
 
   #callFunction(node: Call, name: string, args: readonly Expression[]): CelType {
@@ -272,18 +268,13 @@ class Checker {
   }
 
   #message(node: MessageLiteral): CelType {
-    const named = this.#resolve(node, node.typeName)
-    if (named === undefined) return this.#undeclared(node, node.typeName)
-    const name = node.typeName.replace(/^\./, '')
-    let type: CelType = ERROR
-    let fields: ReturnType<typeof messageFields>
-    if (named.kind !== 'type') {
-      this.#fail(node, `'${describeType(named)}' is not a type`)
-    } else {
-      type = named.of ?? ERROR
-      fields = messageFields(name, type)
-      if (fields === undefined) type = this.#fail(node, `'${describeType(type)}' is not a message type`)
-    }
+    const name = withoutDot(node.typeName)
+    const variable = this.#variable(name)
+    const type = variable === undefined ? this.#declarations.types.get(name) : ERROR
+    if (type === undefined) return this.#undeclared(node, node.typeName)
+    const fields = messageFields(name, type)
+    if (variable !== undefined) this.#fail(node, `'${describeType(variable)}' is not a type`)
+    else if (fields === undefined) this.#fail(node, `'${describeType(type)}' is not a message type`)
     for (const field of node.fields) {
       const problem = fields ? `undefined field '${field.field}'` : `unexpected failed resolution of '${name}'`
       const expected = fields?.(field.field) ?? this.#fail(field, problem)
@@ -294,7 +285,7 @@ class Checker {
         this.#fail(field, `expected type of field '${field.field}' is '${wanted}' but provided type is '${found}'`)
       }
     }
-    return type
+    return fields === undefined ? ERROR : type
   }
 
   #comprehension(node: Comprehension): CelType {
@@ -361,4 +352,9 @@ class Checker {
 function join(substitution: Substitution, previous: CelType | undefined, current: CelType): CelType {
   if (previous === undefined) return current
   return substitution.isAssignable(previous, current) ? moreGeneral(previous, current) : DYN
+}
+
+/** A leading dot says that the name is whole; there are no containers here that would complete it. */
+function withoutDot(name: string): string {
+  return name.startsWith('.') ? name.slice(1) : name
 }

@@ -77,12 +77,12 @@ describe('an estimate', () => {
       name: 'Item',
       field: (name) => ({ type: sizedList(INT, name === 'a' ? 100 : 1), jsonName: name }),
     }
-    const { compile } = createEnvironment({
+    const items = createEnvironment({
       variables: {
         self: { kind: 'object', name: 'S', field: (name) => ({ type: sizedList(item, 1), jsonName: name }) },
       },
     })
-    const compiled = compile('self.items.all(s, s.a.all(x, x in s.b))')
+    const compiled = items.compile('self.items.all(s, s.a.all(x, x in s.b))')
     assert.ok(compiled.issues === undefined)
     assert.equal(compiled.estimateCost().max < 100n, true)
   })
