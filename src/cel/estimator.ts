@@ -87,8 +87,7 @@ class Estimator {
 
   #costSelect(node: Select): Span {
     const reference = this.#checked.references[node.id]
-    if (reference?.kind === 'variable') return this.#costName(node, reference.name)
-    if (reference?.kind === 'type') return ONE
+    if (reference !== undefined) return this.#costName(node, reference.kind === 'variable' ? reference.name : '')
     const cost = this.cost(node.operand)
     if (node.isTest) return cost
     this.#paths[node.id] = this.#below(node.operand, node.field)

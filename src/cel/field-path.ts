@@ -3,6 +3,7 @@
  * it. Appending may overwrite what was appended to the same path before, as it does upstream where slices share their
  * memory: estimates, and with them the rules that a schema may have, depend on it.
  */
+import { RESERVED_WORDS } from './parser.ts'
 import { type CelType, optionalValueOf } from './type.ts'
 
 export class FieldPath {
@@ -45,7 +46,8 @@ function step(from: CelType, name: string): CelType | undefined {
     case '@keys':
       return type.kind === 'map' ? type.key : undefined
     default:
-      return type.kind === 'object' ? type.field(name)?.type : undefined
+      // Upstream does not find what is written plainly although its name is reserved.
+      return type.kind === 'object' && !RESERVED_WORDS.has(name) ? type.field(name)?.type : undefined
   }
 }
 

@@ -48,7 +48,7 @@ class LimitError extends Error {}
 class Deviation extends Error {}
 
 /** Names that no variable or function has. */
-const RESERVED: ReadonlySet<string> = new Set(
+export const RESERVED_WORDS: ReadonlySet<string> = new Set(
   'as break const continue else false for function if import in let loop package namespace null return true var void while'.split(
     ' ',
   ),
@@ -280,7 +280,7 @@ class Parser {
     const text = this.#text(token)
     const open = this.#peek()
     const args = this.#accept('(') ? this.#arguments() : undefined
-    if (RESERVED.has(text)) return this.#invalid(start.at, `reserved identifier: ${text}`)
+    if (RESERVED_WORDS.has(text)) return this.#invalid(start.at, `reserved identifier: ${text}`)
     if (args !== undefined) return this.#callOrMacro(dot + text, open.at, undefined, args)
     return { ...this.#node(token.at), kind: 'identifier', name: dot + text }
   }
