@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { ConfigMaps, Namespaces, Pods } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import { discover, KindMap } from '#client/discovery.ts'
 import { Informer } from '#client/informer.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
@@ -132,5 +133,20 @@ describe('a client inside the process', () => {
       )
       return isForbidden(error)
     })
+  })
+})
+
+describe('discovery', () => {
+  it('finds kinds by what people and objects call them', async () => {
+    const { kinds, unknown } = await discover(inProcess())
+    const map = new KindMap(kinds)
+    assert.deepEqual(unknown, [])
+    for (const name of ['po', 'pods', 'Pod', 'pods.v1']) assert.equal(map.named(name)?.kind, 'Pod', name)
+    assert.equal(map.named('deploy.apps')?.version, 'v1')
+    assert.equal(map.named('hpa')?.version, 'v2')
+    assert.equal(map.named('hpa.v1.autoscaling')?.version, 'v1')
+    assert.equal(map.ofObject({ apiVersion: 'apps/v1', kind: 'ReplicaSet' })?.plural, 'replicasets')
+    assert.equal(map.ofKind({ group: 'batch', kind: 'Job' })?.namespaced, true)
+    assert.equal(map.named('nonsense'), undefined)
   })
 })
