@@ -9,6 +9,7 @@ import { estimateCost } from './estimator.ts'
 import { baseLibraries } from './libraries/index.ts'
 import type { Library, Span } from './library.ts'
 import { parse } from './parser.ts'
+import { plan } from './plan.ts'
 import type { Program } from './program.ts'
 import { type Issue, report } from './source.ts'
 import type { CelType } from './type.ts'
@@ -67,8 +68,6 @@ function compiled(checked: Checked, declarations: Declarations): Compiled {
     type: checked.types[checked.tree.root.id] as CelType,
     uses: (name) => checked.references.some((found) => found?.kind === 'variable' && found.name === name),
     estimateCost: () => estimateCost(checked, declarations.variables),
-    program: () => {
-      throw new Error('Expressions cannot be evaluated yet')
-    },
+    program: () => plan(checked),
   }
 }

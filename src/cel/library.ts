@@ -28,10 +28,15 @@ export interface Overload {
    * Arguments are evaluated, none has failed, and they fit the overload unless it is `unguarded`. What the planner does
    * itself (`&&`, `?:`, `[]`, comprehensions) is declared without it.
    */
-  evaluate?(a: Value, b: Value, c: Value, d: Value): Result
+  evaluate?(this: void, a: Value, b: Value, c: Value, d: Value): Result
   /** One implementation serves all overloads of the function: it looks at its arguments itself, whatever they are. */
   readonly unguarded?: true
-  /** What a call costs at run time; default 1. Also asked of calls that failed, or whose arguments did. */
+  /** Bound by upstream with any number of arguments: one that fails stops the rest from being evaluated. */
+  readonly variadic?: true
+  /**
+   * What a call costs at run time; default 1. Also asked of calls that failed, or whose arguments did. Without a parameter
+   * for the result it is charged before the work is done.
+   */
   readonly cost?: Cost
   /** The same where, before run time, more than one overload fits; default 1. */
   readonly dynamicCost?: Cost
@@ -39,9 +44,9 @@ export interface Overload {
   readonly estimate?: (args: readonly ArgumentEstimate[]) => CallEstimate
 }
 
-export type Cost = (result: Result, a: Result, b: Result) => number
+export type Cost = (a: Result, b: Result, result: Result) => number
 
-type Behaviour = Pick<Overload, 'evaluate' | 'unguarded' | 'cost' | 'dynamicCost' | 'estimate'>
+type Behaviour = Pick<Overload, 'evaluate' | 'unguarded' | 'variadic' | 'cost' | 'dynamicCost' | 'estimate'>
 
 /** `f(a, b)`. */
 export function free(id: string, args: readonly CelType[], result: CelType, behaviour: Behaviour = {}): Overload {

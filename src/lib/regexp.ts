@@ -6,6 +6,8 @@ import { RE2JS, RE2JSException } from 're2js'
 
 export interface Regexp {
   readonly source: string
+  /** Of the compiled program, in instructions: what searching may take for each character. `x{1000}` is short and large. */
+  readonly size: number
   /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean
   /** The first match, its groups behind it (undefined where a group took no part); undefined when there is none. */
@@ -42,6 +44,7 @@ function create(source: string): Regexp {
   const compiled = compile(source)
   return {
     source,
+    size: compiled.programSize(),
     test: (text) => compiled.test(text),
     find(text) {
       const matcher = compiled.matcher(text)

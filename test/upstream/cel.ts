@@ -23,20 +23,25 @@ import {
   UINT,
 } from '#cel/type.ts'
 
+import { evaluateCase, type Evaluated, type Variable } from './cel-values.ts'
+
 interface Case {
   readonly id: string
   readonly kind: 'expr' | 'rule'
   readonly group: string
   readonly expr: string
-  readonly vars?: Readonly<Record<string, { readonly type: string; readonly value?: unknown }>>
+  readonly vars?: Readonly<Record<string, Variable>>
+  readonly compileOnly?: boolean
   readonly result: Expected
 }
 
-interface Expected {
+interface Expected extends Evaluated {
   readonly type?: string
   readonly estimatedCost?: { readonly min: string; readonly max: string }
   readonly compileError?: string
   readonly compileIssues?: readonly unknown[]
+  /** What differed from run to run upstream, and is not compared. */
+  readonly varies?: readonly string[]
 }
 
 const SIMPLE: Readonly<Record<string, CelType>> = {
@@ -69,12 +74,13 @@ function compileCase({ expr, vars = {} }: Case): Compilation {
 }
 
 /** What of ours corresponds to what was recorded. */
-function compileResult(compilation: Compilation): Expected {
+function resultOf(compilation: Compilation, { compileOnly, vars = {} }: Case): Expected {
   if (compilation.issues !== undefined) {
     return { compileError: compilation.report, compileIssues: compilation.issues }
   }
   const { min, max } = compilation.estimateCost()
-  return { type: describeType(compilation.type), estimatedCost: { min: `${min}`, max: `${max}` } }
+  const evaluated = compileOnly === true ? {} : evaluateCase(compilation, vars)
+  return { type: describeType(compilation.type), estimatedCost: { min: `${min}`, max: `${max}` }, ...evaluated }
 }
 
 /** With keys in order. */
@@ -86,15 +92,19 @@ function canonical(value: unknown): string {
   )
 }
 
+const FIELDS = [
+  ...(['compileError', 'compileIssues', 'type', 'estimatedCost'] as const),
+  ...(['programError', 'evalError', 'value', 'actualCost'] as const),
+]
+
 function differences(test: Case): readonly string[] {
   let ours: Expected
   try {
-    ours = compileResult(compileCase(test))
+    ours = resultOf(compileCase(test), test)
   } catch (error) {
     return [`threw ${error instanceof Error ? error.stack : String(error)}`]
   }
-  const fields = ['compileError', 'compileIssues', 'type', 'estimatedCost'] as const
-  return fields
+  return FIELDS.filter((field) => test.result.varies?.includes(field) !== true)
     .filter((field) => canonical(ours[field]) !== canonical(test.result[field]))
     .map((field) => `${field}\n    ours     ${canonical(ours[field])}\n    upstream ${canonical(test.result[field])}`)
 }
