@@ -60,6 +60,21 @@ function serverFlags(pki: string, port: number): string[] {
   return Object.entries(flags).map(([name, value]) => `--${name}=${value}`)
 }
 
+/** What aggregated servers need to be told and shown, of the certificates that `prepareServer` made in `folder`. */
+export function frontProxyFlags(folder: string): string[] {
+  const file = (name: string): string => join(folder, 'pki', name)
+  const flags = {
+    'requestheader-client-ca-file': file('front-proxy-ca.crt'),
+    'requestheader-allowed-names': 'front-proxy-client',
+    'requestheader-username-headers': 'X-Remote-User',
+    'requestheader-group-headers': 'X-Remote-Group',
+    'requestheader-extra-headers-prefix': 'X-Remote-Extra-',
+    'proxy-client-cert-file': file('front-proxy-client.crt'),
+    'proxy-client-key-file': file('front-proxy-client.key'),
+  }
+  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`)
+}
+
 export interface OwnServer {
   readonly port: number
   readonly tls: AdminTls

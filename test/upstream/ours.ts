@@ -15,11 +15,11 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** Its files and its log are in `folder`, which is its own; what it stores is gone with it. */
-export async function startOurs(folder: string): Promise<Server> {
+/** Its files and its log are in `folder`, which is its own; what it stores is gone with it. `flags`: besides the usual. */
+export async function startOurs(folder: string, flags: readonly string[] = []): Promise<Server> {
   const prepared = await prepareServer(folder)
   const log = join(folder, 'hyperkube.log')
-  const child = await launch(HYPERKUBE, ['kube-apiserver', ...prepared.flags, '--datastore=memory'], log)
+  const child = await launch(HYPERKUBE, ['kube-apiserver', ...prepared.flags, ...flags, '--datastore=memory'], log)
   try {
     await untilReady(prepared, child)
   } catch (cause) {
