@@ -28,8 +28,8 @@ type Tools = Pick<Site, 'clock' | 'readFile' | 'files'>
 
 export interface LoadedAuthentication {
   readonly authentication: Authentication
-  /** What aggregated servers are told of it. */
-  readonly published: AuthenticationConfig
+  /** What aggregated servers are told of it, as it is now. */
+  readonly published: () => AuthenticationConfig
   /** PEM of all authorities that may have signed what clients show, as it is now; asked for in the handshake. */
   readonly clientAuthorities: () => readonly string[]
   /** What ServiceAccount tokens are verified with. */
@@ -78,10 +78,10 @@ export async function loadAuthentication(tools: Site): Promise<LoadedAuthenticat
       ...(await loadOidc(flags, tools)),
       ...(await loadWebhook(flags, tools)),
     },
-    published: {
+    published: () => ({
       clientAuthorities: clients?.().pem ?? '',
       ...(proxies !== undefined && { requestHeader: { ...headers, authorities: proxies().pem } }),
-    },
+    }),
     clientAuthorities: () => [clients, proxies].flatMap((open) => (open === undefined ? [] : [open().pem])),
     tokenKeys,
   }

@@ -12,6 +12,7 @@ import { ensurePolicy } from '#apiserver/bootstrap/policy.ts'
 import { publishStorageVersions } from '#apiserver/bootstrap/storage-versions.ts'
 import { ensureSystemObjects } from '#apiserver/bootstrap/system-objects.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
+import { startRounds } from '#lib/rounds.ts'
 
 import { advertisedAddress, isLoopback } from './addresses.ts'
 import type { LoadedAuthentication } from './authentication.ts'
@@ -20,7 +21,7 @@ import type { Site } from './site.ts'
 
 /** In the order in which the ones need the others. */
 export async function bootstrap(
-  { isEnabled, log, closing }: Site,
+  { clock, isEnabled, log, closing }: Site,
   registry: Registry,
   services: ServiceParts,
   { published }: LoadedAuthentication,
@@ -39,8 +40,17 @@ export async function bootstrap(
   await custom.ready
   const repair = await services.startRepair()
   closing.defer(() => repair.stop())
-  await ensureAuthenticationConfig(registry, published)
+  await ensureAuthenticationConfig(registry, published())
+  // Authorities change, and so do ConfigMaps that people edit.
+  const onError = (error: unknown): void => log.error(error, 'Telling aggregated servers whom to believe failed')
+  const publishing = startRounds({ clock, periodMs: PUBLISH_MS, onError }, () =>
+    ensureAuthenticationConfig(registry, published()),
+  )
+  closing.defer(() => publishing.stop())
 }
+
+/** As often as upstream. */
+const PUBLISH_MS = 60_000
 
 /** The Lease of this server, and the leases of those that have gone. */
 export async function sayThatWeAreHere({ isEnabled, closing, log }: Site, registry: Registry): Promise<void> {

@@ -5,6 +5,7 @@
  */
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
+import { semanticEqual } from '#meta/object.ts'
 
 import type { Registry } from '../registry/registry.ts'
 
@@ -35,9 +36,15 @@ export async function ensureAuthenticationConfig(registry: Registry, config: Aut
   await writer.ensure(ConfigMaps, { metadata: { name: TRACKING, namespace: NAMESPACE }, data: { since } })
   const data = mergeData({}, config, nowMs)
   if (await writer.ensure(ConfigMaps, { metadata: { name: NAME, namespace: NAMESPACE }, data })) return
+  const planned = (there: Data): Data | undefined => {
+    const next = mergeData(there, config, nowMs)
+    return semanticEqual(there, next) ? undefined : next
+  }
+  const current = await registry.get(ConfigMaps, NAMESPACE, NAME)
+  if (planned(current?.data ?? {}) === undefined) return
   await writer.update(ConfigMaps, { namespace: NAMESPACE, name: NAME }, (live) => ({
     ...live,
-    data: mergeData(live.data ?? {}, config, nowMs),
+    data: { ...(planned(live.data ?? {}) ?? live.data) },
   }))
 }
 
