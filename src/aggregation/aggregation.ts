@@ -12,6 +12,7 @@ import type { Call } from '#apiserver/call.ts'
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'
 import { SERVICE_NAME } from '#apiserver/connect/service-endpoint.ts'
+import { documentAnswer } from '#apiserver/openapi/v3.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 
@@ -60,6 +61,7 @@ export function startAggregation(registry: Registry, options: AggregationOptions
     tellsUid: isEnabled('RemoteRequestHeaderUID'),
   }
   return {
+    hooks: options.certificate() === undefined ? [] : ['aggregator-reload-proxy-client-cert'],
     answer(call) {
       const remote = remoteFor(call, roster)
       return remote && passOn(call, remote, passing)
@@ -69,7 +71,9 @@ export function startAggregation(registry: Registry, options: AggregationOptions
     swaggers: () => openApi.swaggers(),
     openApiIndex: () => new Map([...openApi.index()].map(([name, { url }]) => [name, url])),
     openApi(call, name) {
-      const remote = roster.remote(openApi.index().get(name)?.apiService ?? '')
+      const { document, apiService = '' } = openApi.index().get(name) ?? {}
+      if (document !== undefined) return Promise.resolve(documentAnswer(call, document, clock.now()))
+      const remote = roster.remote(apiService)
       return remote && passOn(call, remote, passing)
     },
     async close() {

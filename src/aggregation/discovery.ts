@@ -67,8 +67,8 @@ export function startRemoteDiscovery(options: RemoteDiscoveryOptions): RemoteDis
   return {
     look(name) {
       const remote = roster.remote(name)
-      if (remote === undefined) note(name, undefined)
-      else if (!known.has(name)) note(name, versionOf(remote, undefined, 'Stale'))
+      if (remote === undefined) return note(name, undefined)
+      if (!known.has(name)) note(name, versionOf(remote, undefined, 'Stale'))
       queue.add(name)
     },
     versions: () => all,

@@ -126,14 +126,18 @@ async function ask(client: HttpClient, url: string, question: Question): Promise
     response.discard()
     return { status, headers: answered, version, body: Buffer.alloc(0) }
   } catch (cause) {
-    throw new Error(`Get "${url}${path}": ${failureText(cause, new URL(url).host)}`, { cause })
+    const text = failureText(cause, new URL(url).host)
+    const when = text === LATE ? ' (Client.Timeout exceeded while awaiting headers)' : ''
+    throw new Error(`Get "${url}${path}": ${text}${when}`, { cause })
   }
 }
+
+const LATE = 'context deadline exceeded'
 
 /** `host` is host and port. */
 export function failureText(cause: unknown, host: string): string {
   const isLate = cause instanceof HttpError && cause.code === 'timeout'
-  return isLate ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)' : dialText(cause, host)
+  return isLate ? LATE : dialText(cause, host)
 }
 
 /** Who the user is, for a server that believes us. A header for each value, as upstream sends them. */

@@ -1,19 +1,22 @@
 /**
  * How other servers describe what they serve. Of OpenAPI v2 we keep what belongs to their group versions, to be merged
- * into our own document; of v3 only where the documents are, because those are passed on as they are. Asked when an
- * APIService becomes available and every minute; what was known stays until there is something newer. Follows upstream's
- * kube-aggregator/pkg/controllers/openapi and openapiv3, v1.36.
+ * into our own document; of v3 only where the documents are, because those are passed on as they are. A server that has
+ * only v2 gets that converted. Asked when an APIService becomes available and every minute; what was known stays until
+ * there is something newer. Follows upstream's kube-aggregator/pkg/controllers/openapi and openapiv3, v1.36.
  */
 import type { Swagger } from '#apiserver/aggregated.ts'
+import { type OpenApiDocument, openApiDocument } from '#apiserver/openapi/v3.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import { isJsonObject } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { WorkQueue } from '#lib/work-queue.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
 
 import type { FrontProxy, Question } from './front-proxy.ts'
 import type { Remote, Roster } from './roster.ts'
 import { filterSwagger } from './swagger.ts'
+import { convertToV3 } from './v2-to-v3.ts'
 
 export interface RemoteOpenApiOptions {
   readonly clock: Clock
@@ -34,12 +37,14 @@ export interface RemoteOpenApi {
 export interface Indexed {
   readonly url: string
   readonly apiService: string
+  /** Made here; absent: to be had from the other server. */
+  readonly document?: OpenApiDocument
 }
 
 interface Described {
   readonly swagger: Swagger | undefined
   readonly etag: string | undefined
-  readonly index: ReadonlyMap<string, string>
+  readonly index: ReadonlyMap<string, Omit<Indexed, 'apiService'>>
 }
 
 const REFRESH_MS = 60_000
@@ -76,8 +81,8 @@ export function startRemoteOpenApi(options: RemoteOpenApiOptions): RemoteOpenApi
   })
   return {
     look(name) {
-      if (roster.remote(name) === undefined) note(name, undefined)
-      queue.add(name)
+      if (roster.remote(name) !== undefined) queue.add(name)
+      else if (known.has(name)) note(name, undefined)
     },
     swaggers: () =>
       (swaggers ??= [...known.values()].flatMap(({ swagger }) => (swagger === undefined ? [] : [swagger]))),
@@ -91,7 +96,7 @@ export function startRemoteOpenApi(options: RemoteOpenApiOptions): RemoteOpenApi
 
 function mergeIndexes(known: ReadonlyMap<string, Described>): ReadonlyMap<string, Indexed> {
   const entries = [...known].flatMap(([apiService, described]) =>
-    [...described.index].map(([name, url]) => [name, { url, apiService }] as const),
+    [...described.index].map(([name, indexed]) => [name, { ...indexed, apiService }] as const),
   )
   return new Map(entries)
 }
@@ -100,30 +105,33 @@ async function describe(frontProxy: FrontProxy, remote: Remote, before: Describe
   const url = frontProxy.locate(remote)
   const asked: Omit<Question, 'path' | 'accept'> = { user: USER, timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES }
   const v3 = await frontProxy.ask(remote, url, { ...asked, path: '/openapi/v3', accept: '' })
-  const index = v3.status === 200 ? readIndex(v3.body) : new Map<string, string>()
+  if (v3.status !== 200 && v3.status !== 404) throw new Error(`no index of OpenAPI v3, http error: ${v3.status}`)
+  const index = v3.status === 200 ? readIndex(v3.body) : undefined
   const { etag } = before ?? {}
-  const ifChanged = etag === undefined ? {} : { etag }
-  const v2 = await frontProxy.ask(remote, url, {
-    ...asked,
-    path: '/openapi/v2',
-    accept: 'application/json',
-    ...ifChanged,
-  })
-  if (v2.status === 304 && before !== undefined) return { ...before, index }
-  if (v2.status === 404) return { swagger: undefined, etag: undefined, index }
+  const wanted = { ...asked, path: '/openapi/v2', accept: 'application/json', ...(etag !== undefined && { etag }) }
+  const v2 = await frontProxy.ask(remote, url, wanted)
+  if (v2.status === 304 && before !== undefined) return { ...before, index: index ?? before.index }
+  if (v2.status === 404) return { swagger: undefined, etag: undefined, index: index ?? new Map() }
   if (v2.status !== 200) throw new Error(`failed to retrieve openAPI spec, http error: ${v2.status}`)
   const swagger = filterSwagger(parseJson(v2.body), `/apis/${remote.group}/${remote.version}/`)
-  return { swagger, etag: v2.headers.etag, index }
+  return { swagger, etag: v2.headers.etag, index: index ?? converted(remote, swagger) }
+}
+
+function converted({ group, version }: Remote, swagger: Swagger | undefined): Described['index'] {
+  if (swagger === undefined) return new Map()
+  const name = `apis/${group}/${version}`
+  const document = openApiDocument(encodeJson(convertToV3(swagger)))
+  return new Map([[name, { url: `/openapi/v3/${name}?hash=${document.hash}`, document }]])
 }
 
 /** Only what is where such documents are: anything else is no place to send clients to. */
-export function readIndex(body: Buffer): Map<string, string> {
+export function readIndex(body: Buffer): Described['index'] {
   const document: unknown = parseJson(body)
   const paths = isJsonObject(document) ? document['paths'] : undefined
   if (!isJsonObject(paths)) throw new Error('the index of OpenAPI v3 has no paths')
   const found = Object.entries(paths).flatMap(([name, entry]) => {
     const url = isJsonObject(entry) ? entry['serverRelativeURL'] : undefined
-    return typeof url === 'string' && url.startsWith('/openapi/v3/') ? [[name, url] as const] : []
+    return typeof url === 'string' && url.startsWith('/openapi/v3/') ? [[name, { url }] as const] : []
   })
   return new Map(found)
 }

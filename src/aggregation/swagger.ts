@@ -6,11 +6,15 @@ const PREFIX = '#/definitions/'
 
 /** Undefined when the document has none of these paths. Throws for what is no such document. */
 export function filterSwagger(document: unknown, under: string): Swagger | undefined {
-  const { paths, definitions = {} } = isJsonObject(document) ? document : {}
+  const { info, paths, definitions = {} }: JsonObject = isJsonObject(document) ? document : {}
   if (!isJsonObject(paths) || !isJsonObject(definitions)) throw new Error('the document of OpenAPI v2 has no paths')
   const kept = Object.entries(paths).filter(([path]) => path.startsWith(under))
   if (kept.length === 0) return undefined
-  return { paths: Object.fromEntries(kept), definitions: reachable(kept, definitions) }
+  return {
+    ...(info !== undefined && { info }),
+    paths: Object.fromEntries(kept),
+    definitions: reachable(kept, definitions),
+  }
 }
 
 /** The definitions that something refers to, directly or through others. */

@@ -5,6 +5,8 @@ import type { GroupVersion } from '#meta/kind.ts'
 import type { Answer, Call } from './call.ts'
 
 export interface Aggregated {
+  /** Health checks, as upstream names those of its parts that run because of this. */
+  readonly hooks: readonly string[]
   /** Passes the request on to the server it is for; undefined when that is this one. */
   readonly answer: (call: Call) => Promise<Answer> | undefined
   /** The groups that APIServices announce, whoever serves them, in the order clients are told of them. Core is one. */

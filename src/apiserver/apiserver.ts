@@ -94,7 +94,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
   const draining = new AbortController()
   const flows = followFlowClasses(registry)
   const serve = createServe(parts, {
-    checks: healthChecks(registry, readiness),
+    checks: healthChecks(registry, readiness, parts.aggregated?.hooks),
     draining: draining.signal,
     flows,
   })

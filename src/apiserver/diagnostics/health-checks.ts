@@ -31,6 +31,9 @@ const HOOKS = [
   'priority-and-fairness-config-producer',
   'bootstrap-controller',
   'start-kubernetes-service-cidr-controller',
+]
+
+const AGGREGATION_HOOKS = [
   'start-kube-aggregator-informers',
   'apiservice-status-local-available-controller',
   'apiservice-status-remote-available-controller',
@@ -44,7 +47,12 @@ const LAST_HOOKS = ['apiservice-openapi-controller', 'apiservice-openapiv3-contr
 
 const ALL = ['healthz', 'livez', 'readyz'] as const
 
-export function healthChecks(registry: Registry, readiness: Readiness): readonly HealthCheck[] {
+/** `further` are hooks that only some servers have, by name. */
+export function healthChecks(
+  registry: Registry,
+  readiness: Readiness,
+  further: readonly string[] = [],
+): readonly HealthCheck[] {
   const { backend, atRest } = registry.services
   const storage = async (): Promise<void> => {
     const { ok, message } = await backend.health()
@@ -69,7 +77,7 @@ export function healthChecks(registry: Registry, readiness: Readiness): readonly
     { name: 'etcd-readiness', on: ['readyz'], check: storage },
     { name: 'informer-sync', on: ['readyz'], check: loaded },
     ...kmsChecks(atRest.check),
-    ...HOOKS.map(hook),
+    ...[...HOOKS, ...further, ...AGGREGATION_HOOKS].map(hook),
     { name: 'autoregister-completion', on: ALL, check: nothing },
     ...LAST_HOOKS.map(hook),
     { name: 'shutdown', on: ['readyz'], check: notDraining },

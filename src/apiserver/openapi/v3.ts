@@ -19,12 +19,19 @@ import {
 import { type ApiPath, type Operation, type Parameter, pathsOf, rootOf, sharedParameters } from './operations.ts'
 import { rootPaths } from './root-paths.ts'
 
-interface Document {
-  /** What it was made of: made anew when that changes. */
-  readonly facts: readonly unknown[]
+export interface OpenApiDocument {
   readonly text: string
   /** Upper-case hexadecimal SHA-512. */
   readonly hash: string
+}
+
+interface Document extends OpenApiDocument {
+  /** What it was made of: made anew when that changes. */
+  readonly facts: readonly unknown[]
+}
+
+export function openApiDocument(text: string): OpenApiDocument {
+  return { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }
 }
 
 /** A year, which is how long a document that is named by its hash may be kept. */
@@ -40,8 +47,7 @@ export function createOpenApiV3(
     const facts = factsOf(source.kinds, options)
     const known = documents.get(source.name)
     if (known !== undefined && sameFacts(known.facts, facts)) return known
-    const text = encodeJson(buildDocument(source, options, describe))
-    const made = { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase(), facts }
+    const made = { ...openApiDocument(encodeJson(buildDocument(source, options, describe))), facts }
     documents.set(source.name, made)
     return made
   }
@@ -102,7 +108,7 @@ function indexAnswer(
   return { status: 200, contentType: 'application/json', body: JSON.stringify({ paths }) }
 }
 
-function documentAnswer(call: Call, { text, hash }: Document, nowMs: number): Answer {
+export function documentAnswer(call: Call, { text, hash }: OpenApiDocument, nowMs: number): Answer {
   const asked = call.query.get('hash')
   const contentType = 'application/json'
   if (asked !== null && asked !== hash) {

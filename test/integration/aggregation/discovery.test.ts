@@ -200,6 +200,11 @@ describe('OpenAPI of another server', () => {
     const passed = server.to('/openapi/v3/apis/agg.io/v1?hash=ABC').at(-1)
     assert.equal(passed?.headers['x-remote-user'], 'admin')
     assert.notEqual((await front.must('GET', '/openapi/v3/apis/apps/v1')).info.title, 'agg')
+    const { text } = await front.plane.request('GET', '/readyz?verbose')
+    assert.match(
+      text,
+      /\[\+\]poststarthook\/aggregator-reload-proxy-client-cert ok\n\[\+\]poststarthook\/start-kube-agg/,
+    )
   })
 
   it('v2 becomes part of ours, with what it shares with us under names of its own', async () => {
@@ -224,11 +229,26 @@ describe('OpenAPI of another server', () => {
     assert.match(text, /io\.agg\.v1\.Widget/)
   })
 
+  it('v3 is made of v2 where a server has only that', async () => {
+    server.documents.delete('/openapi/v3')
+    server.documents.set('/openapi/v2', { body: server.documents.get('/openapi/v2')?.body })
+    await front.must('PATCH', `${API_SERVICES}/v1.agg.io`, { spec: { versionPriority: 40 } })
+    const made = /^\/openapi\/v3\/apis\/agg\.io\/v1\?hash=[0-9A-F]{128}$/
+    const paths = await eventually(index, (one) => made.test(one['apis/agg.io/v1']?.serverRelativeURL ?? ''))
+    const document = await front.must('GET', paths['apis/agg.io/v1'].serverRelativeURL)
+    assert.equal(document.openapi, '3.0.0')
+    const { content } = document.paths['/apis/agg.io/v1/widgets'].get.responses['200']
+    assert.deepEqual(content, { '*/*': { schema: { $ref: '#/components/schemas/io.agg.v1.Widget' } } })
+    assert.deepEqual(Object.keys(document.components.schemas).sort(), [
+      'io.agg.v1.Widget',
+      'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+    ])
+  })
+
   it('stays while the server is away, and goes with the APIService', async () => {
     await front.must('DELETE', `${SLICES}/agg`)
     await isSaid(front, 'EndpointsNotFound')
     assert.ok((await index())['apis/agg.io/v1'])
-    assert.equal((await front.plane.request('GET', '/openapi/v3/apis/agg.io/v1')).status, 503)
     await front.must('DELETE', `${API_SERVICES}/v1.agg.io`)
     assert.equal((await index())['apis/agg.io/v1'], undefined)
     const { paths } = await front.must('GET', '/openapi/v2')

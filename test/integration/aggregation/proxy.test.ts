@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 
+import { realClock } from '#lib/clock.ts'
+import { createHttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 
 import { fetchFrom } from '../fetch-from.ts'
@@ -17,6 +19,7 @@ import {
   type FrontPlane,
   frontProxy,
   isSaid,
+  type Json,
   type Seen,
   startAggregatedServer,
   startFrontPlane,
@@ -209,6 +212,28 @@ describe('an answer without end', () => {
     assert.match(after.text, /^(?:service unavailable|error trying to reach service: .*)\n$/)
   })
 
+  it('leaves nothing behind, however many there are and whoever ends them', async () => {
+    const open = new Set<object>()
+    server.answer = (exchange) => {
+      if (!exchange.path.includes('watch=true')) return undefined
+      const writer = exchange.stream(200, ['Content-Type', 'application/json'])
+      writer.write(Buffer.from('{}\n'))
+      open.add(writer)
+      writer.onClose(() => open.delete(writer))
+      return Promise.resolve()
+    }
+    const ending = new AbortController()
+    const watches = await Promise.all(
+      Array.from({ length: 40 }, () => ask(`${WIDGETS}?watch=true`, { signal: ending.signal })),
+    )
+    assert.equal(open.size, watches.length)
+    ending.abort()
+    await eventually(
+      () => open.size,
+      (size) => size === 0,
+    )
+  })
+
   it('comes no faster than the client takes it', async () => {
     let written = 0
     server.answer = async (exchange) => {
@@ -293,6 +318,30 @@ describe('the certificate of the front proxy', () => {
     await front.plane.request('GET', WIDGETS)
     assert.equal(lastTo(WIDGETS).caller, 'renewed')
     assert.equal(CA_BUNDLE, Buffer.from(authority.certificatePem).toString('base64'))
+  })
+
+  it('of somebody else in front of us is believed in the same way, its uid only where we are told to', async () => {
+    const shown = frontProxy.issue({ commonName: 'front-proxy-client', purpose: 'client' })
+    const who = async (plane: FrontPlane): Promise<Json> => {
+      const tls = { ca: plane.plane.ca, certificate: shown.certificatePem, key: shown.keyPem }
+      const client = createHttpClient({ clock: realClock, tls })
+      const headers = {
+        'x-remote-user': 'ada',
+        'x-remote-group': ['g1', 'g2'],
+        'x-remote-uid': 'u-1',
+        'x-remote-extra-scopes%2fa': 'one',
+        'content-type': 'application/json',
+      }
+      const url = `${plane.plane.url}/apis/authentication.k8s.io/v1/selfsubjectreviews`
+      const answer = await client.request({ method: 'POST', url, headers, body: '{}' })
+      const { status }: Json = JSON.parse(await answer.text(1 << 20))
+      client.close()
+      return status.userInfo
+    }
+    const known = { username: 'ada', groups: ['g1', 'g2', 'system:authenticated'], extra: { 'scopes/a': ['one'] } }
+    assert.deepEqual(await who(front), known)
+    await using other = await startFrontPlane({ 'requestheader-uid-headers': ['X-Remote-Uid'] })
+    assert.deepEqual(await who(other), { ...known, uid: 'u-1' })
   })
 
   it('is published for other servers, with the headers that name users', async () => {

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { HttpError } from '#lib/http/dial.ts'
+
+import { failureText, userHeaders } from './front-proxy.ts'
+
+test('a user is said in headers, one for each value, with keys that fit', () => {
+  const extra = { 'scopes/a': ['one', 'two'], 'ü%': ['x'], Mixed: ['y'] }
+  assert.deepEqual(userHeaders({ name: 'jane', uid: 'u', groups: ['a', 'b'], extra }), {
+    'x-remote-user': 'jane',
+    'x-remote-uid': 'u',
+    'x-remote-group': ['a', 'b'],
+    'x-remote-extra-scopes%2fa': ['one', 'two'],
+    'x-remote-extra-%c3%bc%25': ['x'],
+    'x-remote-extra-Mixed': ['y'],
+  })
+  assert.deepEqual(userHeaders({ name: 'x', uid: '', groups: [], extra: {} }), { 'x-remote-user': 'x' })
+})
+
+test('a server that takes too long exceeds a deadline', () => {
+  assert.equal(failureText(new HttpError('timeout', 'late'), 'a:1'), 'context deadline exceeded')
+  assert.equal(failureText(new Error('other'), 'a:1'), 'other')
+})
