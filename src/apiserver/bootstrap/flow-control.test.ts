@@ -15,6 +15,7 @@ import { createServers } from '../registry/servers.fixture.ts'
 import { ensureApiServices, localApiServices } from './apiservices.ts'
 import {
   ensureFlowControl,
+  keepFlowControl,
   mandatoryFlowSchemas,
   mandatoryPriorityLevels,
   planRefresh,
@@ -98,6 +99,35 @@ describe('flow control that a server begins with', () => {
     const levels = await registry.list(PriorityLevelConfigurations, '')
     assert.equal(levels.length, 8)
     assert.ok(levels.every(({ metadata }) => metadata.generation === 1))
+  })
+})
+
+describe('keeping flow control', () => {
+  it('puts back what was deleted soon, and what was changed within a minute, unless people say otherwise', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([], { own })
+    await ensureFlowControl(registry)
+    const kept = keepFlowControl(registry, (error) => assert.fail(error as Error))
+    const precedence = async (name: string): Promise<number | undefined> =>
+      (await registry.get(FlowSchemas, '', name))?.spec.matchingPrecedence
+    await registry.writer.delete(FlowSchemas, { name: 'catch-all' })
+    await registry.writer.delete(PriorityLevelConfigurations, { name: 'system' })
+    assert.equal(await precedence('catch-all'), undefined)
+    await servers.clock.advance(1000)
+    assert.equal(await precedence('catch-all'), 10_000)
+    assert.ok(await registry.get(PriorityLevelConfigurations, '', 'system'))
+    const change = (live: FlowSchema): FlowSchema => ({ ...live, spec: { ...live.spec, matchingPrecedence: 77 } })
+    await registry.writer.update(FlowSchemas, { name: 'probes' }, change)
+    await registry.writer.update(FlowSchemas, { name: 'system-nodes' }, (live) => ({
+      ...change(live),
+      metadata: { ...live.metadata, annotations: { 'apf.kubernetes.io/autoupdate-spec': 'false' } },
+    }))
+    await servers.clock.advance(60_000)
+    assert.deepEqual([await precedence('probes'), await precedence('system-nodes')], [2, 77])
+    const { metadata } = (await registry.get(FlowSchemas, '', 'probes')) ?? {}
+    const managers = metadata?.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`)
+    assert.deepEqual(managers, ['api-priority-and-fairness-config-producer-v1 Update'])
+    await kept.stop()
   })
 })
 

@@ -14,8 +14,12 @@ import {
   type Subject,
 } from '#apis/flowcontrol/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import type { Timer } from '#lib/clock.ts'
+import { type Rounds, startRounds } from '#lib/rounds.ts'
 import { deepCopy, type KubeObject, semanticEqual } from '#meta/object.ts'
 
+import { follow, joinFollowings } from '../authorizers/follow.ts'
+import type { Entry } from '../registry/entry.ts'
 import type { Registry } from '../registry/registry.ts'
 
 const AUTO_UPDATE = 'apf.kubernetes.io/autoupdate-spec'
@@ -170,11 +174,48 @@ export const suggestedFlowSchemas: readonly Schema[] = [
   flow('global-default', { level: 'global-default', precedence: 9900, by: 'ByUser' }, everything(everybody)),
 ]
 
+/** Who owns them; upstream's name. */
+const MANAGER = 'api-priority-and-fairness-config-producer-v1'
+/** What people have changed is put back this often; what they have deleted, soon. */
+const PERIOD_MS = 60_000
+const SOON_MS = 1000
+
+/** After `ensureFlowControl`: keeps it so. */
+export function keepFlowControl(registry: Registry, onError: (error: unknown) => void): Rounds {
+  const { clock } = registry.services
+  const ensure = (): Promise<void> => ensureFlowControl(registry)
+  const rounds = startRounds({ clock, periodMs: PERIOD_MS, onError }, ensure)
+  const wanted = new Set(ALL.map(({ metadata }) => metadata.name))
+  let soon: Timer | undefined
+  const gone = ({ name }: Entry): void => {
+    if (!wanted.has(name)) return
+    soon ??= clock.after(SOON_MS, () => ((soon = undefined), void ensure().catch(onError)), { background: true })
+  }
+  const followings = [FlowSchemas, PriorityLevelConfigurations].flatMap((kind) => {
+    const store = registry.storeOf(kind)
+    return store === undefined ? [] : [follow<Entry>(store.collection, { set: () => undefined, remove: gone })]
+  })
+  return {
+    async stop() {
+      soon?.cancel()
+      joinFollowings(followings).close()
+      await rounds.stop()
+    },
+  }
+}
+
 /** Creates what is missing, brings the rest up to date, removes what an older release put there and this one has not. */
 export async function ensureFlowControl(registry: Registry): Promise<void> {
   await ensureKind(registry, PriorityLevelConfigurations, mandatoryPriorityLevels, suggestedPriorityLevels)
   await ensureKind(registry, FlowSchemas, mandatoryFlowSchemas, suggestedFlowSchemas)
 }
+
+const ALL: readonly Named<KubeObject>[] = [
+  ...mandatoryPriorityLevels,
+  ...suggestedPriorityLevels,
+  ...mandatoryFlowSchemas,
+  ...suggestedFlowSchemas,
+]
 
 type Configured = FlowSchema | PriorityLevelConfiguration
 
@@ -185,7 +226,8 @@ async function ensureKind<T extends Configured>(
   suggested: readonly Named<T>[],
 ): Promise<void> {
   const place = async (object: Named<T>): Promise<void> => {
-    if (!(await registry.writer.ensure(kind, object))) await refresh(registry, kind, object, mandatory.includes(object))
+    if (!(await registry.writer.managing(MANAGER).ensure(kind, object)))
+      await refresh(registry, kind, object, mandatory.includes(object))
   }
   await Promise.all([...mandatory, ...suggested].map(place))
   const wanted = new Set([...mandatory, ...suggested].map(({ metadata }) => metadata.name))
@@ -205,7 +247,7 @@ async function refresh<T extends Configured>(
   const name = wanted.metadata.name ?? ''
   const current = await registry.get(kind, '', name)
   if (current === undefined || planRefresh(current, wanted, always) === undefined) return
-  await registry.writer.update(kind, { name }, (live) => planRefresh(live, wanted, always) ?? live)
+  await registry.writer.managing(MANAGER).update(kind, { name }, (live) => planRefresh(live, wanted, always) ?? live)
 }
 
 /** What `current` becomes; undefined when it stays. Not changed itself. */

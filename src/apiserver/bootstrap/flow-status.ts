@@ -8,7 +8,7 @@ import {
   FlowSchemas,
   PriorityLevelConfigurations,
 } from '#apis/flowcontrol/v1.ts'
-import { deepCopy } from '#meta/object.ts'
+import type { Clock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -16,6 +16,8 @@ import { follow, type Following, joinFollowings } from '../authorizers/follow.ts
 import type { Entry } from '../registry/entry.ts'
 import type { Registry } from '../registry/registry.ts'
 
+/** Who owns what is said; upstream's name. */
+const MANAGER = 'api-priority-and-fairness-config-consumer-v1'
 const DANGLING = 'Dangling'
 
 /** Starts at once; undefined where flow control is not served. */
@@ -23,13 +25,20 @@ export function startFlowStatus(registry: Registry, onError: (error: unknown) =>
   const schemas = registry.storeOf(FlowSchemas)
   const levels = registry.storeOf(PriorityLevelConfigurations)
   if (schemas === undefined || levels === undefined) return undefined
+  const { clock } = registry.services
+  const writer = registry.writer.managing(MANAGER)
   const isThere = (level: string): boolean => levels.collection.get(levels.keyOf('', level)) !== undefined
-  const plan = (schema: FlowSchema): FlowSchema | undefined =>
-    planFlowStatus(schema, isThere(levelOf(schema)), registry.services.clock.now())
-  const look = ({ name, object }: Entry): void => {
-    if (plan(object as FlowSchema) === undefined) return
-    const write = registry.writer.updateStatus(FlowSchemas, { name }, (live) => plan(live) ?? live)
-    void write.catch((error: unknown) => {
+  const pace = createPace(clock)
+  const look = ({ key, name, object }: Entry): void => {
+    const schema = object as FlowSchema
+    const condition = planDangling(schema, isThere(levelOf(schema)), clock.now())
+    if (condition === undefined) return
+    const mayWrite = pace(name, () => {
+      const entry = schemas.collection.get(key)
+      if (entry !== undefined) look(entry)
+    })
+    if (!mayWrite) return
+    void writer.applyStatus(FlowSchemas, { name }, { conditions: [condition] }).catch((error: unknown) => {
       if (!isNotFound(error)) onError(error)
     })
   }
@@ -43,25 +52,33 @@ export function startFlowStatus(registry: Registry, onError: (error: unknown) =>
   ])
 }
 
+/** Servers that see things differently must not overwrite each other without end: so often a minute, then later. */
+const WRITES_PER_MINUTE = 6
+const LATER_MS = 45_000
+
+/** Whether to write now; if not, `again` runs later. */
+function createPace(clock: Clock): (name: string, again: () => void) => boolean {
+  const written = new Map<string, readonly number[]>()
+  return (name, again) => {
+    const nowMs = clock.elapsed()
+    const recent = (written.get(name) ?? []).filter((atMs) => nowMs - atMs < 60_000)
+    const mayWrite = recent.length < WRITES_PER_MINUTE
+    written.set(name, mayWrite ? [...recent, nowMs] : recent)
+    if (!mayWrite) clock.after(LATER_MS, again, { background: true })
+    return mayWrite
+  }
+}
+
 function levelOf({ spec }: FlowSchema): string {
   return spec.priorityLevelConfiguration.name
 }
 
-/** What the schema becomes; undefined when it says so already. Not changed itself. */
-export function planFlowStatus(schema: FlowSchema, hasLevel: boolean, nowMs: number): FlowSchema | undefined {
-  const conditions = schema.status.conditions ?? []
-  const said = conditions.find(({ type }) => type === DANGLING)
-  const wanted = conditionOf(levelOf(schema), hasLevel)
-  if (said?.status === wanted.status && said.reason === wanted.reason && said.message === wanted.message)
-    return undefined
-  const isNews = said?.status !== wanted.status
-  const lastTransitionTime = isNews ? timeOf(nowMs) : (said.lastTransitionTime ?? timeOf(nowMs))
-  const next = deepCopy(schema)
-  next.status.conditions = [
-    ...conditions.filter(({ type }) => type !== DANGLING),
-    { type: DANGLING, status: wanted.status, lastTransitionTime, reason: wanted.reason, message: wanted.message },
-  ]
-  return next
+/** What is to be said; undefined when the schema says so already. */
+export function planDangling(schema: FlowSchema, hasLevel: boolean, nowMs: number): FlowSchemaCondition | undefined {
+  const said = schema.status.conditions?.find(({ type }) => type === DANGLING)
+  const { status, reason, message } = conditionOf(levelOf(schema), hasLevel)
+  if (said?.status === status && said.reason === reason && said.message === message) return undefined
+  return { type: DANGLING, status, lastTransitionTime: timeOf(nowMs), reason, message }
 }
 
 function conditionOf(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { type ConfigMap, ConfigMaps, Secrets } from '#apis/core/v1.ts'
+import { type ConfigMap, ConfigMaps, type Node, Nodes, Secrets } from '#apis/core/v1.ts'
 import { failure } from '#meta/status-errors.ts'
 
 import { admitAll, type Attributes } from './admission.ts'
@@ -69,6 +69,26 @@ describe('what the server writes', () => {
     const [entry] = seen[2]?.oldObject?.metadata.managedFields ?? []
     assert.deepEqual([entry?.manager, entry?.operation], ['kube-apiserver', 'Update'])
     assert.deepEqual(entry?.fieldsV1, { 'f:data': { '.': {}, 'f:a': {} } })
+  })
+
+  it('belongs to whom it is done for, by update and by apply', async () => {
+    await using servers = createServers()
+    const { writer } = await servers.open([Nodes])
+    await writer.managing('maker').create(Nodes, { metadata: { name: 'n' } } as Node)
+    const condition = { type: 'Ready', status: 'True', reason: 'a' }
+    const owner = writer.managing('owner')
+    await owner.applyStatus(Nodes, { name: 'n' }, { conditions: [condition] })
+    await writer.updateStatus(Nodes, { name: 'n' }, (live) => ({
+      ...live,
+      status: { ...live.status, phase: 'Running' },
+    }))
+    await owner.applyStatus(Nodes, { name: 'n' }, { conditions: [{ type: 'Other', status: 'False' }] })
+    const node = await writer.get(Nodes, '', 'n')
+    const types = node?.status?.conditions?.map(({ type }) => type)
+    assert.deepEqual([node?.status?.phase, types], ['Running', ['Other']])
+    const managers = node?.metadata.managedFields?.map((one) => `${one.manager} ${one.operation} ${one.subresource}`)
+    assert.deepEqual(managers?.sort(), ['kube-apiserver Update status', 'owner Apply status'])
+    await assert.rejects(owner.applyStatus(Nodes, { name: 'none' }, {}), /nodes "none" not found/)
   })
 
   it('says whether there was something to delete, and makes what is missing only when told to', async () => {

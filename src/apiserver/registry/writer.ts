@@ -1,8 +1,11 @@
 /** Writer: what the server itself writes, as a client of its own registry. */
 import type { Kind } from '#apis/kinds.ts'
+import { applyConfig } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
+import { decodePatched } from '#meta/patch/patched-object.ts'
+import { applyConflictError } from '#meta/status-errors.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
 import type {
@@ -16,7 +19,7 @@ import type {
   User,
 } from './resource.ts'
 import type { WriteRequest } from './services.ts'
-import type { Store } from './store.ts'
+import type { Store, Transform } from './store.ts'
 
 /** Who the server is to itself. */
 export const SYSTEM_USER: User = {
@@ -26,18 +29,30 @@ export const SYSTEM_USER: User = {
   extra: {},
 }
 
-/** Who owns the fields that the server sets. */
+/** Who owns the fields that the server sets, unless it is done for somebody else. */
 const MANAGER = 'kube-apiserver'
 
 export class Writer implements ObjectWriter {
   readonly #storeOf: (kind: Kind) => Store | undefined
   readonly #objects: ObjectReader
   readonly #user: User
+  readonly #manager: string
 
-  constructor(storeOf: (kind: Kind) => Store | undefined, objects: ObjectReader, user: User) {
+  constructor(
+    storeOf: (kind: Kind) => Store | undefined,
+    objects: ObjectReader,
+    user: User,
+    manager: string = MANAGER,
+  ) {
     this.#storeOf = storeOf
     this.#objects = objects
     this.#user = user
+    this.#manager = manager
+  }
+
+  /** The same, but for who owns the fields. */
+  managing(manager: string): Writer {
+    return new Writer(this.#storeOf, this.#objects, this.#user, manager)
   }
 
   get<T extends KubeObject>(kind: Kind<T>, namespace: string, name: string): Promise<T | undefined> {
@@ -72,6 +87,28 @@ export class Writer implements ObjectWriter {
   readonly updateStatus: UpdateObject = (kind, { namespace, name }, change, terms) =>
     this.#update(kind, { ...this.#request(kind, namespace), name, subresource: 'status' }, change, terms)
 
+  /** The manager has these fields of the status from now on, and no others. Throws StatusError 404. */
+  async applyStatus<T extends KubeObject>(
+    kind: Kind<T>,
+    { namespace, name }: ObjectName,
+    status: unknown,
+  ): Promise<void> {
+    const store = this.#storeOf(kind)
+    const schema = store?.resource.shapes.schemaFor(kind)
+    if (store === undefined || schema === undefined) return
+    const type = { kind: kind.kind, apiVersion: apiVersionOf(kind) }
+    const config = { ...type, metadata: { name }, status }
+    const document = { type: 'application/apply-patch+yaml', value: config, offences: [] } as const
+    const decoding = { schema, validation: 'Ignore', isKnown: () => true } as const
+    const apply: Transform = (_live, fields) => {
+      const result = applyConfig(fields, config, true)
+      if (!result.ok) throw applyConflictError(result.causes, result.message)
+      return { ...decodePatched(decoding, document, () => result.object).object, ...type }
+    }
+    const request = { ...this.#request(kind, namespace), subresource: 'status' }
+    await store.update(request, name, apply, { isTracked: true })
+  }
+
   async delete(kind: Kind, { namespace, name }: ObjectName, options: DeleteOptions = {}): Promise<boolean> {
     const store = this.#storeOf(kind)
     if (store === undefined) return false
@@ -102,7 +139,7 @@ export class Writer implements ObjectWriter {
       subresource: '',
       user: this.#user,
       dryRun: false,
-      manager: MANAGER,
+      manager: this.#manager,
       options: {},
       warn: () => undefined,
       signal: new AbortController().signal,
