@@ -23,11 +23,11 @@ import { createMetricsPages } from './diagnostics/metrics-pages.ts'
 import { createPathIndex, listPaths } from './diagnostics/path-index.ts'
 import { createZPages } from './diagnostics/zpages.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
+import { createDumps } from './fairness/dumps.ts'
+import { createFairness, type Fairness } from './fairness/fairness.ts'
 import type { Authenticate } from './filters/access.ts'
-import { type FlowClasses, followFlowClasses } from './filters/flow-classes.ts'
-import { createInflight, type Inflight } from './filters/inflight.ts'
-import { createFlowMetrics } from './metrics/flows.ts'
-import { createRequestMetrics } from './metrics/requests.ts'
+import { createInflight, type Load } from './filters/inflight.ts'
+import { createRequestMetrics, type MeterRequest } from './metrics/requests.ts'
 import type { OpenApiOptions } from './openapi/document.ts'
 import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
@@ -53,6 +53,8 @@ export interface ApiServerParts extends Omit<ApiServerOptions, OwnPart> {
   /** What /metrics shows; everything that is done is counted in it. */
   readonly metrics: ServerMeters
   readonly httpLimits?: Partial<HttpLimits>
+  /** How many seats the requests of all priority levels have; absent: `inflight` limits them. */
+  readonly seats?: number
   /** Host and port under which the cluster reaches this server, for discovery. */
   readonly serverAddress: string
 }
@@ -64,9 +66,8 @@ type OwnPart =
   | 'knowsGroup'
   | 'encoder'
   | 'delegate'
-  | 'classify'
+  | 'fairness'
   | 'meterRequest'
-  | 'meterFlow'
   | 'draining'
 
 export interface ApiServer {
@@ -92,11 +93,13 @@ export function createServer(parts: ApiServerParts): ApiServer {
   let http: HttpServer | undefined
   const readiness = { stopping: false }
   const draining = new AbortController()
-  const flows = followFlowClasses(registry)
+  const { isEnabled } = registry.services
+  const { metrics: meters, seats } = parts
+  const fairness = seats === undefined ? undefined : createFairness({ registry, clock, meters, isEnabled, seats })
   const serve = createServe(parts, {
     checks: healthChecks(registry, readiness, parts.aggregated?.hooks),
     draining: draining.signal,
-    flows,
+    fairness,
   })
   return {
     registry,
@@ -122,7 +125,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
       readiness.stopping = true
       draining.abort()
       await http?.drain(graceMs)
-      flows.close()
+      fairness?.close()
     },
   }
 }
@@ -130,12 +133,12 @@ export function createServer(parts: ApiServerParts): ApiServer {
 interface ServeParts {
   readonly checks: readonly HealthCheck[]
   readonly draining: AbortSignal
-  readonly flows: FlowClasses
+  readonly fairness: Fairness | undefined
 }
 
 function createServe(
   parts: ApiServerParts,
-  { checks, draining, flows }: ServeParts,
+  { checks, draining, fairness }: ServeParts,
 ): (exchange: Exchange) => Promise<void> {
   const { registry, connectors } = parts
   const { clock, random, memos } = registry.services
@@ -149,12 +152,12 @@ function createServe(
     random,
     inflight,
     draining,
-    classify: flows.classify,
-    ...metering(parts, inflight),
+    ...(fairness !== undefined && { fairness }),
+    meterRequest: metering(parts, fairness ?? inflight),
     ...(parts.aggregated !== undefined && { delegate: parts.aggregated.answer }),
     dispatch: createDispatch(registry, connectors),
     knowsGroup: (group) => registry.hasGroup(group),
-    routes: createRoutes(parts, encoder, checks),
+    routes: createRoutes(parts, encoder, { checks, fairness }),
     encoder,
   })
 }
@@ -164,8 +167,11 @@ function knowingOurselves(authenticate: Authenticate): Authenticate {
   return (exchange) => (exchange instanceof LoopbackExchange ? (exchange.identity as User) : authenticate(exchange))
 }
 
+/** What of the inside of the server is shown. */
+type Shown = Pick<ServeParts, 'checks' | 'fairness'>
+
 /** Everything that is no resource. */
-function createRoutes(parts: ApiServerParts, encoder: Representation, checks: readonly HealthCheck[]): Route {
+function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Shown): Route {
   const { registry, serverAddress, aggregated, metrics } = parts
   const { clock } = registry.services
   const served = (): readonly ServedGroup[] => registry.groups()
@@ -188,7 +194,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: re
   }
   const openApi = createOpenApiV3(described, () => clock.now())
   const openApiV2 = createOpenApiV2(described)
-  const diagnostics = createDiagnostics(parts, served, checks)
+  const diagnostics = createDiagnostics(parts, served, shown)
   return (call) =>
     diagnostics(call) ??
     discovery(call) ??
@@ -202,7 +208,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, checks: re
 function createDiagnostics(
   { registry, aggregated, versionInfo, flags = new Map(), metrics: meters, debug }: ApiServerParts,
   served: () => readonly ServedGroup[],
-  checks: readonly HealthCheck[],
+  { checks, fairness }: Shown,
 ): Route {
   const { clock, random, isEnabled, backend } = registry.services
   const slis = createServerMeters()
@@ -216,7 +222,8 @@ function createDiagnostics(
   const metrics = createMetricsPages({ meters, slis, backend })
   const zpages = createZPages({ clock, random, isEnabled, startedAtMs, version, paths, flags })
   const debugging = createDebugPages(debug ?? { isProfiled: true })
-  return (call) => health(call) ?? index(call) ?? metrics(call) ?? zpages(call) ?? debugging(call)
+  const dumps = fairness && createDumps({ clock, levels: () => fairness.levels() })
+  return (call) => health(call) ?? index(call) ?? metrics(call) ?? zpages(call) ?? debugging(call) ?? dumps?.(call)
 }
 
 /** `v1.36.4` as `1.36`. */
@@ -229,10 +236,7 @@ function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | und
   return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo, undefined, 2) }
 }
 
-function metering(
-  { metrics: meters, registry }: ApiServerParts,
-  inflight: Inflight,
-): Pick<ApiServerOptions, 'meterRequest' | 'meterFlow'> {
+function metering({ metrics: meters, registry }: ApiServerParts, load: Load): MeterRequest {
   const { clock } = registry.services
   const isServed = ({ group, version, resource, subresource }: RequestInfo): boolean => {
     const found = registry.find({ group, version, resource })
@@ -243,8 +247,5 @@ function metering(
     const { subresources } = found.representation.kind
     return subresource === '' || subresources.some(({ name }) => name === subresource)
   }
-  return {
-    meterRequest: createRequestMetrics({ meters, clock, inflight, isServed }),
-    meterFlow: createFlowMetrics(meters, clock),
-  }
+  return createRequestMetrics({ meters, clock, load, isServed })
 }

@@ -77,6 +77,8 @@ export interface StreamAnswer {
   /** Headers of another server, names and values in turn. */
   readonly passedOn?: HeaderList
   readonly headers?: Readonly<Record<string, string>>
+  /** Of a watch: resolves when it has sent what there was, or waits for its client. Absent: it has. */
+  readonly begun?: Promise<void>
   /** Writes until it is done; resolves then. */
   stream(out: AnswerStream): Promise<void>
   /** Called instead when the answer is not sent after all: lets go of what it comes from. */

@@ -23,6 +23,7 @@ import type { Audit } from './audit/audit.ts'
 import type { AuditTrail } from './audit/trail.ts'
 import { forbiddenAccess } from './authorizers/authorizer.ts'
 import { type Answer, type Call, isStream, isUpgrade, letGo, type WholeAnswer } from './call.ts'
+import type { Place } from './fairness/fairness.ts'
 import type { Authorize } from './filters/access.ts'
 import type { Cors } from './filters/cors.ts'
 import { createDeadlines } from './filters/deadlines.ts'
@@ -90,6 +91,8 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
       deadlines,
       bodies,
       limitMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+      arrivedMs: options.clock.elapsed(),
+      place: undefined,
     }
     let code = 500
     let bytes: number | undefined
@@ -102,6 +105,7 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
         ? send(exchange, answer, context)
         : audit.following(answer, send(exchange, answer, context)))
     } finally {
+      context.place?.end?.()
       meter.end(code, bytes)
     }
   }
@@ -118,9 +122,9 @@ async function answerTo(
   exchange: Exchange,
   { request, context }: Progress,
 ): Promise<Answer> {
-  const { info } = request
+  const { info, query } = request
   const { meter } = context
-  let leave: (() => void) | undefined
+  let answer: Answer | undefined
   try {
     const limitMs = timeLimitOf(context, request)
     const known = identify(options, exchange, { path: request.path, meter })
@@ -132,20 +136,41 @@ async function answerTo(
       meter.passed('impersonation')
     }
     const passing: Passing = { user, info, audit, meter, headers: context.headers }
-    leave = takePlace(options, passing)
-    if (leave === undefined) return tooManyRequests()
+    const waitMs = waitLimitOf(limitMs) - (options.clock.elapsed() - context.arrivedMs)
+    const taken = takePlace(options, passing, { query, waitMs, signal: () => exchange.signal })
+    const place = taken instanceof Promise ? await taken : taken
+    if ('retryAfterSeconds' in place) return tooManyRequests(place.retryAfterSeconds)
+    context.place = place
     const permitting = permit(options, passing)
     if (permitting !== undefined) await permitting
     meter.routed()
     const { bodies, warnings, auditId } = context
     const { authorize } = options
     const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter })
-    return await withDeadline(context, request, limitMs, () => route(options, call))
+    const leftMs = taken === place ? limitMs : limitMs - (options.clock.elapsed() - context.arrivedMs)
+    answer = await withDeadline(context, request, leftMs, () => route(options, call))
+    return answer
   } catch (error) {
     return await failed(options, exchange, { request, context }, error)
   } finally {
-    leave?.()
+    leavePlace(context.place, answer)
   }
+}
+
+/** Sending an answer takes no place: whoever reads slowly keeps nobody else waiting. */
+function leavePlace(place: Place | undefined, answer: Answer | undefined): void {
+  if (place === undefined) return
+  const begun = answer !== undefined && isStream(answer) ? answer.begun : undefined
+  if (begun === undefined) place.leave()
+  else void begun.then(() => place.leave())
+}
+
+/** Nobody waits longer for their turn, however much time they have. */
+const MAX_WAIT_MS = 60_000
+
+/** A quarter of the time a request has. */
+function waitLimitOf(limitMs: number): number {
+  return Math.min(limitMs / 4, MAX_WAIT_MS)
 }
 
 async function failed(
@@ -177,12 +202,12 @@ async function recorded(
 }
 
 /** Upstream's own words, as plain text: no Status is made when there is no time for anything. */
-function tooManyRequests(): WholeAnswer {
+function tooManyRequests(retryAfterSeconds: number): WholeAnswer {
   return {
     status: 429,
     contentType: 'text/plain; charset=utf-8',
     body: 'Too many requests, please try again later.\n',
-    headers: { 'Retry-After': '1', 'X-Content-Type-Options': 'nosniff' },
+    headers: { 'Retry-After': String(retryAfterSeconds), 'X-Content-Type-Options': 'nosniff' },
   }
 }
 
@@ -346,6 +371,10 @@ interface AnswerContext extends SendContext {
   readonly audit: AuditTrail | undefined
   readonly meter: RequestMeter
   readonly bodies: LargeBodies
+  /** When the request came, by the clock's `elapsed`. */
+  readonly arrivedMs: number
+  /** Among the running requests, once it has one. */
+  place: Place | undefined
 }
 
 /** The client's own id is kept, so that its logs and ours can be laid side by side. */

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { startCustomResources } from '#apiextensions/start.ts'
 import { ensureApiServices } from '#apiserver/bootstrap/apiservices.ts'
 import { ensureAuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
-import { ensureFlowControl } from '#apiserver/bootstrap/flow-control.ts'
+import { ensureFlowControl, keepFlowControl } from '#apiserver/bootstrap/flow-control.ts'
 import { startFlowStatus } from '#apiserver/bootstrap/flow-status.ts'
 import { identityOf, startIdentityCleanup, startIdentityLease } from '#apiserver/bootstrap/identity-lease.ts'
 import { createKubernetesService, type KubernetesService } from '#apiserver/bootstrap/kubernetes-service.ts'
@@ -21,7 +21,7 @@ import type { Site } from './site.ts'
 
 /** In the order in which the ones need the others. */
 export async function bootstrap(
-  { clock, isEnabled, log, closing }: Site,
+  { settings, clock, isEnabled, log, closing }: Site,
   registry: Registry,
   services: ServiceParts,
   { published }: LoadedAuthentication,
@@ -29,8 +29,12 @@ export async function bootstrap(
   await ensureSystemObjects(registry)
   // What comes together is written together.
   await Promise.all([ensurePolicy(registry, isEnabled), ensureFlowControl(registry), ensureApiServices(registry)])
-  const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
-  closing.defer(() => flows?.close())
+  const kept = keepFlowControl(registry, (error) => log.error(error, 'Keeping flow schemas and priority levels failed'))
+  closing.defer(() => kept.stop())
+  if (settings['enable-priority-and-fairness']) {
+    const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
+    closing.defer(() => flows?.close())
+  }
   const custom = startCustomResources({
     registry,
     converterOf: () => undefined,

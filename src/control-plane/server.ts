@@ -135,11 +135,11 @@ function printedFlags(settings: Settings): ReadonlyMap<string, string> {
 
 function createFilters({ settings, plan }: Site): Partial<ApiServerParts> {
   const origins = settings['cors-allowed-origins']
+  const [maxReading, maxMutating] = [settings['max-requests-inflight'], settings['max-mutating-requests-inflight']]
   return {
-    inflight: createInflight({
-      maxReading: settings['max-requests-inflight'],
-      maxMutating: settings['max-mutating-requests-inflight'],
-    }),
+    ...(settings['enable-priority-and-fairness']
+      ? { seats: maxReading + maxMutating }
+      : { inflight: createInflight({ maxReading, maxMutating }) }),
     requestTimeoutMs: settings['request-timeout'],
     allowsAnonymous: plan.allowsAnonymous,
     ...(origins.length > 0 && { cors: createCors(origins) }),

@@ -17,7 +17,8 @@ export interface Gauge {
 export interface Histogram {
   readonly count: number
   readonly sum: number
-  observe(value: number): void
+  /** `times`: as often as this at once. */
+  observe(value: number, times?: number): void
 }
 
 /** Where a series stands in the exposition. */
@@ -123,15 +124,15 @@ export class HistogramSeries implements Histogram, Series {
     return this.#counts.at(-1) as number
   }
 
-  observe(value: number): void {
+  observe(value: number, times: number = 1): void {
     const bounds = this.#bounds
     const counts = this.#counts
     const last = bounds.length
     let at = 0
     // Not `value > bound`: what is not a number belongs above all bounds.
     while (at < last && !(value <= (bounds[at] as number))) at++
-    counts[at] = (counts[at] as number) + 1
-    counts[last + 1] = (counts[last + 1] as number) + value
+    counts[at] = (counts[at] as number) + times
+    counts[last + 1] = (counts[last + 1] as number) + value * times
     this.isShown = true
   }
 

@@ -69,6 +69,8 @@ export interface Registry {
   histogram<const L extends readonly string[] = []>(options: HistogramOptions<L>): Family<Histogram, L>
   /** A metric without state of its own, asked for at each scrape. */
   callback<const L extends readonly string[] = []>(options: CallbackOptions<L>): void
+  /** `task` runs before each exposition: what is counted over time is brought up to now. */
+  beforeRender(task: () => void): void
   /** The whole exposition, families by name and series by label values. Throws what a callback throws. */
   render(): string
   /** The same, family by family, for writing a large one without holding up the loop. */
@@ -127,7 +129,9 @@ export function createRegistry(rules: RegistryRules = {}): Registry {
     if (rules.isHidden?.(options) !== true) exposed.set(options.name, made)
     return made
   }
+  const preparing: (() => void)[] = []
   const chunks = function* (): Generator<string, void, undefined> {
+    for (const task of preparing) task()
     for (const name of [...exposed.keys()].sort()) {
       const text = exposed.get(name)?.render()
       if (text) yield text
@@ -145,6 +149,7 @@ export function createRegistry(rules: RegistryRules = {}): Registry {
       )
     },
     callback: (options) => void declare(options, () => ({ render: () => renderCallback(options), reset: nothing })),
+    beforeRender: (task) => void preparing.push(task),
     chunks,
     render: () => [...chunks()].join(''),
     reset: () => exposed.forEach((family) => family.reset()),

@@ -37,7 +37,7 @@ export function encodeRequest({ method = 'GET', path, headers = {}, body = '' }:
 }
 
 export async function openConnection(
-  { port, tls }: ServerUnderTest,
+  { port, tls }: Pick<ServerUnderTest, 'port' | 'tls'>,
   { keepText = false }: { readonly keepText?: boolean } = {},
 ): Promise<Connection> {
   const socket = connect({ host: '127.0.0.1', port, ...tls, servername: 'localhost', ALPNProtocols: ['http/1.1'] })

@@ -17,6 +17,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['start', () => import('./start.bench.ts')],
   ['apiserver', () => import('./apiserver.bench.ts')],
   ['custom', () => import('./custom.bench.ts')],
+  ['flood', () => import('./flood.bench.ts')],
 ]
 
 async function main(args: readonly string[]): Promise<number> {

@@ -15,6 +15,20 @@ const JANE: User = { name: 'jane', uid: '', groups: [], extra: {} }
 
 type Client = Pick<HttpClient, 'request'>
 
+/** ConfigMaps, in the namespace default. */
+async function letJaneCreate(plane: ControlPlane): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io'
+  const metadata = { name: 'jane' }
+  const path = `/apis/${apiGroup}/v1/namespaces/default`
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['create'] }]
+  await plane.request('POST', `${path}/roles`, { metadata, rules })
+  await plane.request('POST', `${path}/rolebindings`, {
+    metadata,
+    roleRef: { apiGroup, kind: 'Role', name: 'jane' },
+    subjects: [{ apiGroup, kind: 'User', name: 'jane' }],
+  })
+}
+
 describe('a client in the process of the server', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-loopback-'))
   const log = join(dir, 'audit.log')
@@ -25,21 +39,12 @@ describe('a client in the process of the server', () => {
   before(async () => {
     const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }
     plane = await startControlPlane({
-      settings: { 'audit-policy-file': 'policy', 'audit-log-path': log, 'max-mutating-requests-inflight': 1 },
+      settings: { 'audit-policy-file': 'policy', 'audit-log-path': log },
       files: new Map([['policy', JSON.stringify(policy)]]),
     })
     manager = plane.running.server.clientAs(MANAGER)
     jane = plane.running.server.clientAs(JANE)
-    const apiGroup = 'rbac.authorization.k8s.io'
-    const metadata = { name: 'jane' }
-    const path = `/apis/${apiGroup}/v1/namespaces/default`
-    const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['create'] }]
-    await plane.request('POST', `${path}/roles`, { metadata, rules })
-    await plane.request('POST', `${path}/rolebindings`, {
-      metadata,
-      roleRef: { apiGroup, kind: 'Role', name: 'jane' },
-      subjects: [{ apiGroup, kind: 'User', name: 'jane' }],
-    })
+    await letJaneCreate(plane)
   })
   after(async () => {
     await plane.stop()
@@ -80,15 +85,20 @@ describe('a client in the process of the server', () => {
   })
 
   it('is limited in number as others are', async () => {
+    const limits = { 'enable-priority-and-fairness': false, 'max-mutating-requests-inflight': 1 }
+    await using small = await startControlPlane({ settings: limits })
+    await letJaneCreate(small)
+    const other = small.running.server.clientAs(JANE)
     const held = Promise.withResolvers<void>()
     async function* slow(): AsyncGenerator<Buffer> {
       await held.promise
       yield Buffer.from('{}')
     }
-    const first = jane.request({ method: 'POST', url: MAPS, body: slow() })
-    const second = await post(jane, 'too-many')
-    assert.deepEqual([second.status, second.headers['retry-after']], [429, '1'])
+    const first = other.request({ method: 'POST', url: MAPS, body: slow() })
+    await new Promise(setImmediate)
+    const second = await post(other, 'too-many')
     held.resolve()
+    assert.deepEqual([second.status, second.headers['retry-after']], [429, '1'])
     assert.notEqual((await first).status, 429)
   })
 

@@ -1,5 +1,5 @@
 /**
- * How many requests run at once. Reads and writes are counted apart, so that a flood of one leaves room for the other;
+ * How many requests run at once, without priority and fairness. Reads and writes are counted apart, so that a flood of one leaves room for the other;
  * requests that go on, such as watches, are not counted, and whoever may do everything always gets an answer.
  */
 import { PRIVILEGED_GROUP } from '../authorizers/authorizer.ts'
@@ -15,11 +15,15 @@ export interface InflightLimits {
 
 export type RequestKind = 'readOnly' | 'mutating'
 
-export interface Inflight {
+/** How many requests of a kind there are now. */
+export interface Load {
+  running(kind: RequestKind): number
+  waiting(kind: RequestKind): number
+}
+
+export interface Inflight extends Load {
   /** Takes a place. Returns what gives it back, to be called once; undefined when there is no room. */
   enter(user: User, info: RequestInfo): (() => void) | undefined
-  /** How many places are taken now. */
-  running(kind: RequestKind): number
   /** How many requests were turned away so far. */
   dropped(kind: RequestKind): number
 }
@@ -42,6 +46,8 @@ export function createInflight({ maxReading, maxMutating }: InflightLimits): Inf
       return () => void count.running--
     },
     running: (kind) => counts[kind].running,
+    // Whoever finds no room is turned away at once.
+    waiting: () => 0,
     dropped: (kind) => counts[kind].dropped,
   }
 }

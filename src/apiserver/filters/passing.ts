@@ -7,12 +7,11 @@ import { unauthorizedError } from '#meta/status-errors.ts'
 
 import type { AuditTrail } from '../audit/trail.ts'
 import { forbiddenAccess } from '../authorizers/authorizer.ts'
-import type { FlowMeter } from '../metrics/flows.ts'
+import type { Entering, Fairness, Place, Refusal } from '../fairness/fairness.ts'
 import type { RequestMeter } from '../metrics/requests.ts'
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
 import { anonymous, type Authenticate, authenticated, type Authorize, type Decision } from './access.ts'
-import type { Classify, FlowClass } from './flow-classes.ts'
 import type { Inflight } from './inflight.ts'
 
 export interface PassingOptions {
@@ -22,10 +21,10 @@ export interface PassingOptions {
   readonly allowsAnonymous?: boolean
   /** Where they are allowed; absent: everywhere. */
   readonly anonymousPaths?: readonly string[]
+  /** Who is next. */
+  readonly fairness?: Pick<Fairness, 'enter'>
+  /** How many run at once, without it. */
   readonly inflight?: Inflight
-  /** To which flow schema and priority level a request belongs. */
-  readonly classify?: Classify
-  readonly meterFlow?: (flow: FlowClass) => FlowMeter
 }
 
 /** A request on its way through. */
@@ -73,30 +72,28 @@ export async function received(audit: AuditTrail, user: User, meter: RequestMete
   return trail
 }
 
-/** Returns what gives the place among the running requests back; undefined when there is none. */
+/** A place among the running requests; a promise of one only when there is none now and there may be. */
 export function takePlace(
-  { inflight, classify, meterFlow }: PassingOptions,
+  { inflight, fairness }: PassingOptions,
   { user, info, meter, headers }: Passing,
-): (() => void) | undefined {
-  const flow = classify?.(user, info)
-  if (flow !== undefined) headers.push(...flow.headers)
-  const flowMeter = flow && meterFlow?.(flow)
+  asking: Pick<Entering, 'query' | 'waitMs' | 'signal'>,
+): Place | Refusal | Promise<Place | Refusal> {
+  const settle = (place: Place | Refusal): Place | Refusal => {
+    if ('retryAfterSeconds' in place) meter.terminated(429)
+    else meter.passed('priorityandfairness')
+    return place
+  }
+  if (fairness !== undefined) {
+    const place = fairness.enter({ user, info, headers, ...asking }) ?? NOWHERE
+    return place instanceof Promise ? place.then(settle) : settle(place)
+  }
   const leave = inflight === undefined ? nothing : inflight.enter(user, info)
-  if (leave === undefined) {
-    flowMeter?.reject()
-    meter.terminated(429)
-    return undefined
-  }
-  const answered = flowMeter?.enter(info.verb === 'watch')
-  meter.passed('priorityandfairness')
-  if (answered === undefined) return leave
-  return () => {
-    leave()
-    answered()
-  }
+  return settle(leave === undefined ? { retryAfterSeconds: 1 } : { leave })
 }
 
 function nothing(): void {}
+
+const NOWHERE: Place = { leave: nothing }
 
 /** Throws, or rejects with, StatusError 403. */
 export function permit({ authorize }: PassingOptions, { user, info, audit, meter }: Passing): void | Promise<void> {

@@ -9,13 +9,13 @@ import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOp
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
-import type { Run } from '#storage/ordered-tree.ts'
 import { boundsOf } from '#storage/watch-cache/collection.ts'
 
 import type { Form } from '../answers/representation.ts'
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { storageFailure } from '../registry/errors.ts'
+import { bytesOfEntries, bytesOfRun } from '../registry/sizes.ts'
 import { answerWithList, isTable, refuseOneObject } from './answers.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
 import { listAnswer, selectedRuns } from './list-body.ts'
@@ -61,23 +61,10 @@ const USUAL_LIMIT = 1000
 function bytesOf({ store }: View, selection: Selection, prefix: string, { limit }: Start): number {
   if (limit > 0 && limit <= USUAL_LIMIT) return 0
   const runs = [...store.collection.state.runs(prefix, prefixEnd(prefix))]
-  const atMost = runs.reduce((sum, run) => sum + runBytes(run), 0)
+  const atMost = runs.reduce((sum, run) => sum + bytesOfRun(run), 0)
   if (atMost <= SMALL_BYTES || !selection.hasSelectors || isHeavySelection(selection)) return atMost
-  const selected = runs.map(({ values }) => bodyBytes(values.filter((entry) => selection.matches(entry))))
+  const selected = runs.map(({ values }) => bytesOfEntries(values.filter((entry) => selection.matches(entry))))
   return selected.reduce((sum, bytes) => sum + bytes, 0)
-}
-
-/** Remembered with the run. */
-function runBytes({ values, memo }: Run<Entry>): number {
-  const known = memo.get('bytes')
-  if (typeof known === 'number') return known
-  const bytes = bodyBytes(values)
-  memo.set('bytes', bytes)
-  return bytes
-}
-
-function bodyBytes(entries: readonly Entry[]): number {
-  return entries.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
 /** Thousands of terms: matching everything takes so long that it is done once, and in slices. */

@@ -49,12 +49,13 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const { clock, random } = view.services
   const scope = scopeOf(call.info)
   const bounds = boundsOf({ prefix: prefixOf(call, view) })
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const run = (out: AnswerStream): Promise<void> =>
-    new Watch({ view, options, selection, bounds, frames, from, clock, random, scope }, out).run()
+    new Watch({ view, options, selection, bounds, frames, from, clock, random, scope, begin }, out).run()
   if (call.exchange.upgradeProtocol === 'websocket') {
     return socketAnswer(call.exchange, { clock, run, isText: negotiated.mediaType === 'application/json' })
   }
-  return { status: 200, contentType: contentTypeOf(negotiated, { watch: true }), stream: run }
+  return { status: 200, contentType: contentTypeOf(negotiated, { watch: true }), stream: run, begun }
 }
 
 /** `/api/v1/watch/…/name` is about that object alone: whoever may watch one must not see the others. */
@@ -89,6 +90,8 @@ interface WatchParts {
   readonly random: Random
   /** For metrics. */
   readonly scope: string
+  /** Called when it has begun. */
+  readonly begin: () => void
 }
 
 /** One watch while it lasts. */
@@ -119,6 +122,7 @@ class Watch {
     try {
       this.#setTimers()
       const from = this.#parts.from ?? (await this.#sendState())
+      this.#parts.begin()
       if (!signal.aborted) this.#follow(from)
       await this.#ended.promise
     } finally {
@@ -168,6 +172,8 @@ class Watch {
         this.#count.sent(frame.length, 1)
         initial++
         if (size < portionBytes || flush()) continue
+        // Waiting for a client is no work: others may begin.
+        this.#parts.begin()
         await this.#out.drained()
         if (this.#out.signal.aborted) return
       }

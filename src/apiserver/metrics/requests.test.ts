@@ -22,8 +22,8 @@ function setUp(): {
 } {
   const meters = createServerMeters()
   const clock = createVirtualClock()
-  const inflight = createInflight({ maxReading: 1, maxMutating: 1 })
-  const meter = createRequestMetrics({ meters, clock, inflight, isServed: ({ resource }) => resource === 'pods' })
+  const load = createInflight({ maxReading: 1, maxMutating: 1 })
+  const meter = createRequestMetrics({ meters, clock, load, isServed: ({ resource }) => resource === 'pods' })
   return { render: () => meters.registry.render(), meter, clock }
 }
 

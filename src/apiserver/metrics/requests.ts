@@ -7,14 +7,14 @@ import type { Clock } from '#lib/clock.ts'
 import type { Counter, Gauge, Histogram } from '#lib/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import { type Inflight, isLongRunning, type RequestKind } from '../filters/inflight.ts'
+import { isLongRunning, type Load, type RequestKind } from '../filters/inflight.ts'
 import type { RequestInfo } from '../request-info.ts'
 import { fieldValidationOf, labelsOf, type Labels, type Observed, userLabel } from './labels.ts'
 
 export interface RequestMetricsOptions {
   readonly meters: ServerMeters
   readonly clock: Clock
-  readonly inflight: Inflight
+  readonly load: Load
   /** Whether the request is about something that is served. */
   readonly isServed: (info: RequestInfo) => boolean
 }
@@ -241,12 +241,13 @@ function seriesOf(meters: ServerMeters, labels: Labels): Series {
 
 const KINDS: readonly RequestKind[] = ['readOnly', 'mutating']
 
-function registerInflight({ meters, inflight }: RequestMetricsOptions): void {
+function registerInflight({ meters, load }: RequestMetricsOptions): void {
   meters.collect('apiserver_current_inflight_requests', (emit) =>
-    KINDS.forEach((kind) => emit(inflight.running(kind), kind)),
+    KINDS.forEach((kind) => emit(load.running(kind), kind)),
   )
-  // Whoever finds no room is turned away at once.
-  meters.collect('apiserver_current_inqueue_requests', (emit) => KINDS.forEach((kind) => emit(0, kind)))
+  meters.collect('apiserver_current_inqueue_requests', (emit) =>
+    KINDS.forEach((kind) => emit(load.waiting(kind), kind)),
+  )
 }
 
 function nothing(): void {}

@@ -26,7 +26,7 @@ export const WORKING: readonly string[] = words(`
   MutatingAdmissionPolicy NodeDeclaredFeatures PodCertificateRequest PodDeletionCost PodLevelResources
   PodLogsQuerySplitStreams PodTopologyLabelsAdmission RelaxedServiceNameValidation RemoteRequestHeaderUID
   ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
-  ServiceAccountNodeAudienceRestriction StorageVersionAPI StorageVersionHash StorageVersionMigrator
+  ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate StorageVersionAPI StorageVersionHash StorageVersionMigrator
   StrictIPCIDRValidation TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
   UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList WorkloadAwarePreemption WorkloadWithJob`)
 
@@ -70,7 +70,6 @@ export const FIXED: Readonly<Record<string, string>> = {
   PortForwardWebsockets: 'port forwarding is always there over WebSocket',
   ServiceCIDRStatusFieldWiping: 'the status of a new ServiceCIDR is always wiped',
   ShardedListAndWatch: 'lists and watches are not sharded',
-  SizeBasedListCostEstimate: 'requests are limited by number',
   StorageNamespaceIndex: 'namespaces are always an index',
   StructuredAuthenticationConfigurationEgressSelector: 'there are no egress selectors',
   StructuredAuthenticationConfigurationJWKSMetrics: 'these metrics are as by default',

@@ -51,9 +51,13 @@ export const GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = {
   'max-mutating-requests-inflight': flag(
     int,
     200,
-    'Writes running at once; further ones are answered 429. 0: no limit',
+    'With --max-requests-inflight, how many seats requests have; without priority and fairness, how many writes run at once (0: no limit)',
   ),
-  'max-requests-inflight': flag(int, 400, 'Reads running at once; further ones are answered 429. 0: no limit'),
+  'max-requests-inflight': flag(
+    int,
+    400,
+    'With --max-mutating-requests-inflight, how many seats requests have; without priority and fairness, how many reads run at once (0: no limit)',
+  ),
   'min-request-timeout': flag(int, 1800, 'Seconds a watch lasts that does not say, and up to twice as long by chance'),
   'request-timeout': flag(duration, 60_000, 'How long a request may take, watches excepted'),
   'shutdown-delay-duration': flag(duration, 0, 'How long to go on serving, with /readyz failing, before stopping'),
@@ -74,13 +78,18 @@ export const GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = {
 }
 
 export interface FeatureValues {
+  readonly 'enable-priority-and-fairness': boolean
   readonly profiling: boolean
 }
 
 export const FEATURE_FLAGS: FlagsOf<FeatureValues> & FlagGroup = {
   'contention-profiling': unsupported(bool, false, 'there are no locks to profile'),
   'debug-socket-path': unsupported(string, '', 'profile with "node --inspect"'),
-  'enable-priority-and-fairness': idle(bool, true, 'the two --max-…-inflight flags limit requests either way'),
+  'enable-priority-and-fairness': flag(
+    bool,
+    true,
+    'Whether flow schemas and priority levels decide whose turn it is; otherwise the two --max-…-inflight flags limit requests',
+  ),
   profiling: flag(
     bool,
     true,

@@ -208,6 +208,11 @@ const NOT_NEGATIVE = [
 
 function genericErrors(flags: Settings): string[] {
   const errors = NOT_NEGATIVE.filter((name) => flags[name] < 0).map((name) => `--${name} can not be negative value`)
+  const [reads, writes] = [flags['max-requests-inflight'], flags['max-mutating-requests-inflight']]
+  if (flags['enable-priority-and-fairness'] && reads + writes <= 0) {
+    const what = `MaxRequestsInFlight=${reads} and MaxMutatingRequestsInFlight=${writes}`
+    errors.push(`invalid configuration: ${what}; they must add up to something positive`)
+  }
   for (const version of flags['emulated-version'].filter((text) => text !== '')) {
     if (!/^(?:kube=)?v?1\.36(?:\.\d+)?$/.test(version)) {
       errors.push(`--emulated-version=${version} is not supported: this is version 1.36 and emulates no other`)

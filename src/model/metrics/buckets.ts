@@ -13,12 +13,19 @@ export type BucketName =
   | 'certificate'
   | 'condition'
   | 'decision'
+  | 'demand'
   | 'eventBytes'
   | 'filter'
+  | 'load'
+  | 'queueLength'
   | 'request'
+  | 'requestUse'
+  | 'seats'
+  | 'seatUse'
   | 'sli'
   | 'usual'
   | 'waiting'
+  | 'watches'
   | 'watchList'
   | 'webhook'
 
@@ -37,12 +44,19 @@ export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
   ],
   condition: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
   decision: exponentialBuckets(0.001, 2, 15),
+  demand: [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],
   eventBytes: exponentialBuckets(1024, 2, 8),
   filter: FILTER,
+  load: [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
+  queueLength: [0, 10, 25, 50, 100, 250, 500, 1000],
   request: REQUEST,
+  requestUse: [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1],
+  seats: [1, 2, 4, 8, 16, 32, 64, 100],
+  seatUse: [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
   sli: SLI,
   usual: DEFAULT_BUCKETS,
   waiting: [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
+  watches: [0, 1, 10, 100, 1000, 10_000],
   watchList: [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60],
   webhook: [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25],
 }

@@ -1,7 +1,4 @@
-/**
- * Families about whose turn it is. Requests are limited by two numbers and none waits in a queue: every seat belongs to
- * whichever level takes it, so what upstream says about lending, queues and fair shares is not said here.
- */
+/** Families about whose turn it is. A level is a PriorityLevelConfiguration; seats are what its requests take. */
 export const FLOW_FAMILIES = {
   apiserver_flowcontrol_current_executing_requests: [
     'gauge',
@@ -13,7 +10,7 @@ export const FLOW_FAMILIES = {
     'gauge',
     'BETA',
     'priority_level flow_schema',
-    'Seats taken now: one for each request.',
+    'Seats that requests of a flow schema have taken; of a watch, until it has begun.',
   ],
   apiserver_flowcontrol_current_inqueue_requests: [
     'gauge',
@@ -21,11 +18,117 @@ export const FLOW_FAMILIES = {
     'priority_level flow_schema',
     'Requests of a flow schema that wait for their turn.',
   ],
+  apiserver_flowcontrol_current_inqueue_seats: [
+    'gauge',
+    'ALPHA',
+    'priority_level flow_schema',
+    'Seats that the requests of a flow schema which wait will take.',
+  ],
+  apiserver_flowcontrol_current_limit_seats: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level has now, with what it borrows and without what it lends.',
+  ],
+  apiserver_flowcontrol_current_r: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'How far the virtual world of a priority level had come at its last change, in seat-seconds a queue.',
+  ],
+  apiserver_flowcontrol_demand_seats: [
+    'histogram',
+    'ALPHA',
+    'priority_level',
+    'How long a priority level could have used how many of its seats, as a ratio, in nanoseconds.',
+    { buckets: 'demand' },
+  ],
+  apiserver_flowcontrol_demand_seats_average: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level could have used in the last period, on average over time.',
+  ],
+  apiserver_flowcontrol_demand_seats_high_watermark: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level could have used in the last period, at most.',
+  ],
+  apiserver_flowcontrol_demand_seats_smoothed: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level could use, smoothed over all periods.',
+  ],
+  apiserver_flowcontrol_demand_seats_stdev: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level could have used in the last period, standard deviation over time.',
+  ],
+  apiserver_flowcontrol_dispatch_r: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'How far the virtual world of a priority level had come when a request was last let through.',
+  ],
   apiserver_flowcontrol_dispatched_requests_total: [
     'counter',
     'BETA',
     'priority_level flow_schema',
     'Requests of a flow schema that were let through.',
+  ],
+  apiserver_flowcontrol_latest_s: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'When the request that was let through last begins in the virtual world.',
+  ],
+  apiserver_flowcontrol_lower_limit_seats: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level keeps whatever it lends.',
+  ],
+  apiserver_flowcontrol_next_discounted_s_bounds: [
+    'gauge',
+    'ALPHA',
+    'priority_level bound',
+    'Of all queues, first and last beginning of the oldest request in the virtual world, less the work in progress.',
+  ],
+  apiserver_flowcontrol_next_s_bounds: [
+    'gauge',
+    'ALPHA',
+    'priority_level bound',
+    'Of all queues, first and last beginning of the oldest request in the virtual world.',
+  ],
+  apiserver_flowcontrol_nominal_limit_seats: [
+    'gauge',
+    'BETA',
+    'priority_level',
+    'Seats a priority level is entitled to by its shares.',
+  ],
+  apiserver_flowcontrol_priority_level_request_utilization: [
+    'histogram',
+    'ALPHA',
+    'phase priority_level',
+    'How long how much of what a priority level can queue or run was used, as a ratio, in nanoseconds.',
+    { buckets: 'requestUse' },
+  ],
+  apiserver_flowcontrol_priority_level_seat_utilization: [
+    'histogram',
+    'ALPHA',
+    'phase priority_level',
+    'How long how many of the seats of a priority level were taken, as a ratio, in nanoseconds.',
+    { buckets: 'seatUse' },
+  ],
+  apiserver_flowcontrol_read_vs_write_current_requests: [
+    'histogram',
+    'ALPHA',
+    'phase request_kind',
+    'How long how many reads and writes ran or waited, as a ratio of the limits, in nanoseconds.',
+    { buckets: 'load' },
   ],
   apiserver_flowcontrol_rejected_requests_total: [
     'counter',
@@ -33,12 +136,25 @@ export const FLOW_FAMILIES = {
     'priority_level flow_schema reason',
     'Requests of a flow schema that were turned away.',
   ],
+  apiserver_flowcontrol_request_dispatch_no_accommodation_total: [
+    'counter',
+    'ALPHA',
+    'priority_level flow_schema',
+    'How often the next request was wider than the seats that were free.',
+  ],
   apiserver_flowcontrol_request_execution_seconds: [
     'histogram',
     'ALPHA',
     'priority_level flow_schema type',
-    'How long requests of a flow schema took once it was their turn, in seconds.',
+    'How long requests of a flow schema took once it was their turn, in seconds; of a watch, until it has begun.',
     { buckets: 'waiting' },
+  ],
+  apiserver_flowcontrol_request_queue_length_after_enqueue: [
+    'histogram',
+    'ALPHA',
+    'priority_level flow_schema',
+    'How long the queue was after a request of a flow schema was put into it.',
+    { buckets: 'queueLength' },
   ],
   apiserver_flowcontrol_request_wait_duration_seconds: [
     'histogram',
@@ -46,5 +162,37 @@ export const FLOW_FAMILIES = {
     'priority_level flow_schema execute',
     'How long requests of a flow schema waited for their turn, in seconds.',
     { buckets: 'waiting' },
+  ],
+  apiserver_flowcontrol_seat_fair_frac: [
+    'gauge',
+    'ALPHA',
+    '',
+    'The fraction of what it could use that each priority level has of the seats.',
+  ],
+  apiserver_flowcontrol_target_seats: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level should have, if there were enough.',
+  ],
+  apiserver_flowcontrol_upper_limit_seats: [
+    'gauge',
+    'ALPHA',
+    'priority_level',
+    'Seats a priority level may have with all it can borrow.',
+  ],
+  apiserver_flowcontrol_watch_count_samples: [
+    'histogram',
+    'ALPHA',
+    'priority_level flow_schema',
+    'How many watches were open that may be told of a write.',
+    { buckets: 'watches' },
+  ],
+  apiserver_flowcontrol_work_estimated_seats: [
+    'histogram',
+    'ALPHA',
+    'priority_level flow_schema',
+    'How many seats requests of a flow schema were estimated to take.',
+    { buckets: 'seats' },
   ],
 } as const

@@ -148,7 +148,7 @@ describe('methods and times', () => {
   })
 
   it('55: too many at once are told to come back, in plain text', ofOurs, async () => {
-    await using own = await startWire({ flags: ['--max-requests-inflight=1'] })
+    await using own = await startWire({ flags: ['--enable-priority-and-fairness=false', '--max-requests-inflight=1'] })
     const path = '/api/v1/namespaces/default/configmaps'
     const holding = own.request('GET', `${path}?resourceVersion=99999999&timeout=2s`)
     let got = await own.request('GET', path, { as: 'jane' })

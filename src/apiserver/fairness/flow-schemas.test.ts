@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { FlowSchema, PolicyRulesWithSubjects, PriorityLevelConfiguration, Subject } from '#apis/flowcontrol/v1.ts'
+import type { FlowSchema, PolicyRulesWithSubjects, Subject } from '#apis/flowcontrol/v1.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 
 import type { User } from '../registry/resource.ts'
 import { requestInfoOf } from '../request-info.ts'
-import { flowClassesOf } from './flow-classes.ts'
+import { type Flow, flowsOf } from './flow-schemas.ts'
+import { PriorityLevel } from './level.ts'
+import { createFlowMeter } from './meters.ts'
 
 const RESOURCES = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }
 const EVERYBODY: Subject = { kind: 'Group', group: { name: '*' } }
@@ -25,9 +29,18 @@ function schema(name: string, precedence: number, ...rules: readonly Partial<Pol
   }
 }
 
-const levels = new Map([
-  ['level', { metadata: { name: 'level', uid: 'uid-level' }, spec: { type: 'Exempt' } } as PriorityLevelConfiguration],
-])
+const meters = createServerMeters()
+const level = new PriorityLevel(
+  { metadata: { name: 'level', uid: 'uid-level' }, spec: { type: 'Exempt' } },
+  { clock: createVirtualClock(), meters },
+)
+
+function flowClassesOf(schemas: readonly FlowSchema[]): Flow[] {
+  return flowsOf(schemas, {
+    levelNamed: (name) => (name === 'level' ? level : undefined),
+    meterOf: (...names) => createFlowMeter(meters, ...names),
+  })
+}
 
 function classOf(
   schemas: readonly FlowSchema[],
@@ -36,19 +49,18 @@ function classOf(
   path: string,
 ): string | undefined {
   const who = { name: 'jane', uid: '', groups: ['users'], extra: {}, ...user }
-  return flowClassesOf(schemas, levels).find(({ matches }) => matches(who, requestInfoOf(method, path, undefined)))
-    ?.name
+  return flowClassesOf(schemas).find(({ matches }) => matches(who, requestInfoOf(method, path, undefined)))?.name
 }
 
-describe('flow classes', () => {
+describe('flow schemas', () => {
   it('are asked by precedence, then by name; one without a level is none', () => {
     const all = { resourceRules: [RESOURCES] }
     const schemas = [schema('b', 5, all), schema('orphan', 1, all), schema('a', 5, all), schema('z', 3, all)]
     assert.deepEqual(
-      flowClassesOf(schemas, levels).map(({ name }) => name),
+      flowClassesOf(schemas).map(({ name }) => name),
       ['z', 'a', 'b'],
     )
-    assert.deepEqual(flowClassesOf(schemas, levels)[0]?.headers, [
+    assert.deepEqual(flowClassesOf(schemas)[0]?.headers, [
       'X-Kubernetes-Pf-Flowschema-Uid',
       'uid-z',
       'X-Kubernetes-Pf-Prioritylevel-Uid',
@@ -110,7 +122,8 @@ describe('flow classes', () => {
     for (const [request, expected] of [
       ['GET /healthz', 's'],
       ['POST /healthz', undefined],
-      ['GET /healthz/ping', undefined],
+      ['GET /healthz/ping', 's'],
+      ['GET /healthzz', undefined],
       ['GET /logs/a/b', 's'],
       ['GET /log', undefined],
       ['GET /api/v1/pods', undefined],

@@ -1,0 +1,102 @@
+/** The stored flow schemas and priority levels, made ready for requests; anew when one of their specs has changed. */
+import { FlowSchemas, PriorityLevelConfigurations } from '#apis/flowcontrol/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
+import { mandatoryFlowSchemas, mandatoryPriorityLevels } from '../bootstrap/flow-control.ts'
+import type { Entry } from '../registry/entry.ts'
+import type { User } from '../registry/resource.ts'
+import type { RequestInfo } from '../request-info.ts'
+import type { FairnessParts } from './fairness.ts'
+import { type Flow, flowsOf, type SchemaConfig } from './flow-schemas.ts'
+import type { LevelConfig } from './level.ts'
+import { Levels, sumOf } from './levels.ts'
+import { createFlowMeter, type KindMeter } from './meters.ts'
+
+export interface Configuration {
+  flowOf(user: User, info: RequestInfo): Flow
+  levels(): Levels
+  close(): void
+}
+
+export function followConfiguration(parts: FairnessParts, kinds: KindMeter): Configuration {
+  const { clock, meters, seats } = parts
+  const schemas = new Map<string, SchemaConfig>()
+  const configs = new Map<string, LevelConfig>()
+  const levels = new Levels({ clock, meters, seats })
+  /** Undefined when something has changed since. */
+  let flows: readonly Flow[] | undefined
+  const changed = (): void => void (flows = undefined)
+  const following = joinFollowings([
+    ...followSpecs(parts, FlowSchemas, schemas, changed),
+    ...followSpecs(parts, PriorityLevelConfigurations, configs, changed),
+  ])
+  const current = (): readonly Flow[] => {
+    if (flows !== undefined) return flows
+    levels.configure(withMandatory(configs, mandatoryPriorityLevels))
+    kinds.capacity = {
+      queued: Math.max(
+        1,
+        sumOf(levels.all(), ({ queueCapacity }) => queueCapacity),
+      ),
+      seats: Math.max(
+        1,
+        sumOf(levels.all(), ({ nominal }) => nominal),
+      ),
+    }
+    flows = flowsOf(withMandatory(schemas, mandatoryFlowSchemas), {
+      levelNamed: (name) => levels.get(name),
+      meterOf: (level, schema) => createFlowMeter(meters, level, schema),
+    })
+    return flows
+  }
+  return {
+    flowOf(user, info) {
+      const known = current()
+      for (const flow of known) if (flow.matches(user, info)) return flow
+      // Everybody is authenticated or not, and so in the last of them.
+      return known.find(({ name }) => name === CATCH_ALL) as Flow
+    },
+    levels() {
+      current()
+      return levels
+    },
+    close: () => following.close(),
+  }
+}
+
+const CATCH_ALL = 'catch-all'
+
+/** What is stored, and what must be there. */
+function withMandatory<T extends { readonly metadata: { readonly name?: string } }>(
+  stored: ReadonlyMap<string, T>,
+  mandatory: readonly T[],
+): T[] {
+  return [...stored.values(), ...mandatory.filter(({ metadata }) => !stored.has(metadata.name ?? ''))]
+}
+
+/** Nothing where the kind is not served. */
+function followSpecs<T extends KubeObject>(
+  { registry }: FairnessParts,
+  kind: Kind<T>,
+  known: Map<string, Pick<T, 'metadata'>>,
+  changed: () => void,
+): Following[] {
+  const store = registry.storeOf(kind)
+  if (store === undefined) return []
+  return [
+    follow<Entry>(store.collection, {
+      set({ name, object }) {
+        const { uid, generation } = known.get(name)?.metadata ?? {}
+        known.set(name, object)
+        // Another status is of no concern.
+        if (uid !== object.metadata.uid || generation !== object.metadata.generation) changed()
+      },
+      remove({ name }) {
+        known.delete(name)
+        changed()
+      },
+    }),
+  ]
+}
