@@ -6,12 +6,12 @@ import type { KubeObject } from '#meta/object.ts'
 import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
 import { mandatoryFlowSchemas, mandatoryPriorityLevels } from '../bootstrap/flow-control.ts'
 import type { Entry } from '../registry/entry.ts'
+import type { Registry } from '../registry/registry.ts'
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
-import type { FairnessParts } from './fairness.ts'
 import { type Flow, flowsOf, type SchemaConfig } from './flow-schemas.ts'
 import type { LevelConfig } from './level.ts'
-import { Levels, sumOf } from './levels.ts'
+import { Levels, type LevelsParts, sumOf } from './levels.ts'
 import { createFlowMeter, type KindMeter } from './meters.ts'
 
 export interface Configuration {
@@ -20,11 +20,15 @@ export interface Configuration {
   close(): void
 }
 
-export function followConfiguration(parts: FairnessParts, kinds: KindMeter): Configuration {
-  const { clock, meters, seats } = parts
+/** What is followed, and what the levels are made of. */
+export interface ConfigurationParts extends LevelsParts {
+  readonly registry: Pick<Registry, 'storeOf'>
+}
+
+export function followConfiguration(parts: ConfigurationParts, kinds: KindMeter): Configuration {
   const schemas = new Map<string, SchemaConfig>()
   const configs = new Map<string, LevelConfig>()
-  const levels = new Levels({ clock, meters, seats })
+  const levels = new Levels(parts)
   /** Undefined when something has changed since. */
   let flows: readonly Flow[] | undefined
   const changed = (): void => void (flows = undefined)
@@ -47,7 +51,7 @@ export function followConfiguration(parts: FairnessParts, kinds: KindMeter): Con
     }
     flows = flowsOf(withMandatory(schemas, mandatoryFlowSchemas), {
       levelNamed: (name) => levels.get(name),
-      meterOf: (level, schema) => createFlowMeter(meters, level, schema),
+      meterOf: (level, schema) => createFlowMeter(parts.meters, level, schema),
     })
     return flows
   }
@@ -78,7 +82,7 @@ function withMandatory<T extends { readonly metadata: { readonly name?: string }
 
 /** Nothing where the kind is not served. */
 function followSpecs<T extends KubeObject>(
-  { registry }: FairnessParts,
+  { registry }: ConfigurationParts,
   kind: Kind<T>,
   known: Map<string, Pick<T, 'metadata'>>,
   changed: () => void,

@@ -4,14 +4,13 @@
  * Follows what is stored, in step; what must be there and is not is imagined. Where nobody has to wait, nothing waits.
  */
 import { type Clock, every } from '#lib/clock.ts'
-import type { ServerMeters } from '#model/metrics/families.ts'
 
 import { isLongRunning, type Load, requestKindOf } from '../filters/inflight.ts'
 import { turn } from '../handlers/slices.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
-import { type Configuration, followConfiguration } from './configuration.ts'
+import { type Configuration, type ConfigurationParts, followConfiguration } from './configuration.ts'
 import { registerLevelMetrics } from './level-metrics.ts'
 import type { PriorityLevel } from './level.ts'
 import { BORROWING_PERIOD_MS } from './levels.ts'
@@ -54,13 +53,9 @@ export interface Fairness extends Load {
   close(): void
 }
 
-export interface FairnessParts {
+export interface FairnessParts extends ConfigurationParts {
   readonly registry: Pick<Registry, 'storeOf' | 'find'>
-  readonly clock: Clock
-  readonly meters: ServerMeters
   readonly isEnabled: (gate: string) => boolean
-  /** How many seats all levels have together. */
-  readonly seats: number
 }
 
 export function createFairness(parts: FairnessParts): Fairness {
