@@ -113,8 +113,6 @@ export interface FieldSchema {
    * is stored. Nobody owns it all the same.
    */
   readonly emptyCounts?: boolean
-  /** Read as any JSON value, whatever the schema says: custom resources are judged after they are read. */
-  readonly untyped?: boolean
   /** The feature gate that must be on for the field to be kept on create. */
   readonly gate?: string
 }

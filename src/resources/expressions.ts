@@ -20,9 +20,6 @@ export type ExpressionPurpose =
   | 'json-patch'
   /** True or false, about a `device`. */
   | 'device-selector'
-  /** True or false, or text, about a part of a custom resource. */
-  | 'schema-rule'
-  | 'schema-message'
 
 export interface ExpressionUse {
   readonly purpose: ExpressionPurpose
@@ -30,8 +27,6 @@ export interface ExpressionUse {
   readonly hasParams?: boolean
   /** Whether the old object had this very expression: then what newer releases no longer take is still taken. */
   readonly stored?: boolean
-  /** Of a custom resource: the schema of the part that it is about. */
-  readonly schema?: object
   /** Variables defined before it, by which it may be composed. */
   readonly variables?: readonly { readonly name: string; readonly expression: string }[]
 }

@@ -1,7 +1,8 @@
 /** Sends cases to a server, ours or the reference, and says what it answered. Nothing stays behind. */
+import type { CustomResourceDefinitionSpec } from '#apis/apiextensions/v1.ts'
 import { ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import type { Clock } from '#lib/clock.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 
 import { type Given, type Json, type KindCases, type Refused, type Trial, withChanges } from './case.ts'
@@ -46,9 +47,9 @@ export function createAsker({ url, token, clock }: AskerOptions): Asker {
       headers: { authorization: `Bearer ${token}`, 'content-type': type },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    return { code: answer.status, body: JSON.parse(await answer.text(ANSWER_LIMIT_BYTES)) as Json }
+    return { code: answer.status, body: bodyOf(await answer.text(ANSWER_LIMIT_BYTES)) }
   }
-  const prepare = createPreparation(send)
+  const prepare = createPreparation(send, clock)
   const stage = createStage(send)
   return {
     async askValid({ kind, valid, given }) {
@@ -75,16 +76,35 @@ export function createAsker({ url, token, clock }: AskerOptions): Asker {
 }
 
 /** Stores what cases need, once. */
-function createPreparation(send: Send): (given?: readonly Given[]) => Promise<void> {
+function createPreparation(send: Send, clock: Clock): (given?: readonly Given[]) => Promise<void> {
   const done = new Set<Given>()
   return async (given = []) => {
     for (const one of [account, ...given]) {
       if (done.has(one)) continue
       const { code, body } = await send('POST', collectionOf(one.kind, one.object), complete(one.kind, one.object))
       if (code !== 201 && code !== 409) throw new Error(`Not stored: ${JSON.stringify(body)}`)
+      if (one.kind.kind === 'CustomResourceDefinition') await untilServed(send, one.object, clock)
       done.add(one)
     }
   }
+}
+
+const SERVED_POLL_MS = 50
+
+/** A definition is served some moments after it is there. */
+async function untilServed(send: Send, definition: Json, clock: Clock): Promise<void> {
+  const { group, names, versions } = definition['spec'] as CustomResourceDefinitionSpec
+  const path = `/apis/${group}/${versions[0]?.name}/${names.plural}`
+  for (let turns = 0; turns < 20 * MAX_TURNS; turns++) {
+    if ((await send('GET', path)).code === 200) return
+    await sleep(clock, SERVED_POLL_MS)
+  }
+  throw new Error(`${path} is not served`)
+}
+
+/** What is not served is refused in plain text. */
+function bodyOf(text: string): Json {
+  return (text.startsWith('{') ? JSON.parse(text) : { message: text }) as Json
 }
 
 interface Stage {

@@ -41,6 +41,7 @@ import { resourceQuota } from './core/resourcequota.ts'
 import { secret } from './core/secret.ts'
 import { service } from './core/service.ts'
 import { serviceAccount } from './core/serviceaccount.ts'
+import { value } from './custom/value.ts'
 import { endpointSlice } from './discovery/endpointslice.ts'
 import { event as regardingEvent } from './events/event.ts'
 import { flowSchema } from './flowcontrol/flowschema.ts'
@@ -136,4 +137,5 @@ export const everyCase: readonly KindCases[] = [
   storageClass,
   volumeAttachment,
   volumeAttributesClass,
+  value,
 ]

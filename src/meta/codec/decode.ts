@@ -130,7 +130,6 @@ function planStruct(schema: StructSchema): StructPlan {
 
 function planField(field: FieldSchema, index: number, frame: FieldFrame): FieldPlan {
   const { pointer, emptyCounts = false } = field
-  if (field.untyped === true) return { ...frame, index, always: false, zero: () => null, decode: keepUntyped }
   const step = stepFor(field.schema)
   const always = isAlwaysWritten(field)
   const zero = pointer ? (): null => null : step.zero
@@ -291,12 +290,8 @@ function decodeMap(state: DecodeState, input: JsonObject, { decode, zero }: Step
 function anyStep({ goType, alternatives }: AnySchema): Step {
   const never = (): boolean => false
   if (alternatives !== undefined) return { decode: alternativesOf(alternatives), zero: () => null, isEmpty: never }
-  const decode: Step['decode'] = goType === 'interface {}' ? keepUntyped : keep
+  const decode: Step['decode'] = goType === 'interface {}' ? (_state, value) => normalizeUntyped(value) : keep
   return { decode, zero: () => null, isEmpty: never }
-}
-
-function keepUntyped(_state: DecodeState, value: unknown): unknown {
-  return normalizeUntyped(value)
 }
 
 function keep(_state: DecodeState, value: unknown): unknown {

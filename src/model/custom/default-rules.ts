@@ -5,19 +5,18 @@ import { aggregateText, child, type FieldError, fieldErrorText, invalid, key } f
 
 import { coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { metaFields, prune } from './prune.ts'
+import { runRules } from './rule-run.ts'
 import { HAS_DEFAULTS, HAS_EMBEDDED, type Structural } from './structural.ts'
 import { validateValue } from './validate-value.ts'
 
 export interface DefaultRules {
   /** Whether a default may hold fields that its schema does not know; only what was stored before may. */
   readonly pruned: boolean
-  /** Judges a default by the rules of its schema. */
-  readonly judge?: (value: JsonValue, schema: Structural, path: string) => FieldError[]
 }
 
 /** Of the schema of a whole object, at `path`. */
 export function validateDefaults(schema: Structural, path: string, rules: DefaultRules): FieldError[] {
-  if ((schema.has & HAS_DEFAULTS) === 0) return []
+  if (!hasDefaults(schema)) return []
   const root: Structural = { ...schema, embedded: true, has: schema.has | HAS_EMBEDDED }
   return validateNode(root, path, { root, steps: [], inMeta: false, rules })
 }
@@ -34,22 +33,25 @@ interface Place {
 const ITEM: unique symbol = Symbol('item')
 
 function validateNode(schema: Structural, path: string, outer: Place): FieldError[] {
-  if ((schema.has & HAS_DEFAULTS) === 0) return []
   const place: Place = schema.embedded ? { ...outer, root: schema, steps: [], inMeta: false } : outer
   const { steps } = place
-  return [
-    ...(schema.default === undefined ? [] : validateDefault(schema.default, schema, child(path, 'default'), place)),
-    ...(schema.items === undefined
-      ? []
-      : validateNode(schema.items, child(path, 'items'), { ...place, steps: [...steps, ITEM] })),
-    ...[...schema.properties].flatMap(([name, property]) =>
-      validateNode(property, key(child(path, 'properties'), name), {
-        ...place,
-        steps: [...steps, name],
-        inMeta: place.inMeta || (schema.embedded && metaFields.has(name)),
-      }),
-    ),
-  ]
+  const errors =
+    schema.default === undefined ? [] : validateDefault(schema.default, schema, child(path, 'default'), place)
+  const into = (inner: Structural, at: string, more: Pick<Place, 'steps'> & Partial<Place>): void => {
+    errors.push(...validateNode(inner, at, { ...place, ...more }))
+  }
+  const { items, properties } = schema
+  if (items !== undefined && hasDefaults(items)) into(items, child(path, 'items'), { steps: [...steps, ITEM] })
+  for (const [name, property] of properties) {
+    if (!hasDefaults(property)) continue
+    const inMeta = place.inMeta || (schema.embedded && metaFields.has(name))
+    into(property, key(child(path, 'properties'), name), { steps: [...steps, name], inMeta })
+  }
+  return errors
+}
+
+function hasDefaults({ has }: Structural): boolean {
+  return (has & HAS_DEFAULTS) !== 0
 }
 
 function validateDefault(given: JsonValue, schema: Structural, path: string, place: Place): FieldError[] {
@@ -58,7 +60,15 @@ function validateDefault(given: JsonValue, schema: Structural, path: string, pla
   const before = place.inMeta ? validateInMeta(value, path, place) : validateShape(value, schema, path, rules.pruned)
   if (before.stop) return before.errors
   const faults = validateValue(value, schema, { path })
-  return [...before.errors, ...(faults.length > 0 ? faults : (rules.judge?.(value, schema, path) ?? []))]
+  return [...before.errors, ...(faults.length > 0 ? faults : validateByRules(value, schema, path))]
+}
+
+/** As a value that stays, and as one that is new: some rules tell the two apart. */
+function validateByRules(value: JsonValue, schema: Structural, path: string): FieldError[] {
+  const run = (old: JsonValue | undefined): FieldError[] =>
+    runRules(value, schema, { old, path, isResource: schema.embedded, ratchets: false }).errors
+  const errors = run(value)
+  return errors.length > 0 ? errors : run(undefined)
 }
 
 interface Outcome {

@@ -133,7 +133,7 @@ export function validateEmbedded(value: JsonValue, schema: Structural, path = ''
 }
 
 /** The rules that every object has to keep, for one that is not stored by itself. */
-export function validateObject(object: JsonObject, path: string): FieldError[] {
+function validateObject(object: JsonObject, path: string): FieldError[] {
   return [
     ...['apiVersion', 'kind'].filter((name) => !Object.hasOwn(object, name)).map((name) => required(child(path, name))),
     ...Object.keys(object).flatMap((name) => members.get(name)?.(object[name] as JsonValue, child(path, name)) ?? []),

@@ -4,12 +4,12 @@
  */
 import { parseCidr, parseIp } from '#lib/cidr.ts'
 import { byteLength } from '#lib/go-text.ts'
+import { parseRequestUri } from '#lib/go-url.ts'
 import { parseDuration } from '#meta/duration.ts'
 import { parseTime } from '#meta/time.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
 
 import { isEmailAddress } from './email-address.ts'
-import { isRequestUri } from './request-uri.ts'
 
 type Check = (text: string) => boolean
 
@@ -20,7 +20,7 @@ const pattern =
 
 const checks = new Map<string, Check>([
   ['bsonobjectid', pattern(/^[0-9a-f]{24}$/i)],
-  ['uri', isRequestUri],
+  ['uri', (text) => typeof parseRequestUri(text) !== 'string'],
   ['email', isEmailAddress],
   ['hostname', isHostname],
   ['ipv4', (text) => text.includes('.') && parseIp(text, { sloppy: true }) !== undefined],

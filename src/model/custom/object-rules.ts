@@ -8,6 +8,7 @@ import { type FieldError, type FieldErrorType, invalid } from '#meta/validation/
 
 import { validateEmbedded } from './embedded.ts'
 import { validateListTypes } from './list-types.ts'
+import { runRules } from './rule-run.ts'
 import { validateScale } from './scale-rules.ts'
 import { HAS_RULES, type Structural } from './structural.ts'
 import { NOWHERE, validateValue } from './validate-value.ts'
@@ -39,7 +40,8 @@ export function judgeObject(change: ObjectChange, schema: Structural, scale?: Cu
   if (errors.some(({ type }) => blocking.has(type))) {
     return { errors: [...errors, invalid(NOWHERE, null, NOT_CHECKED)], warnings: [] }
   }
-  return { errors, warnings: [] }
+  const run = runRules(next, schema, { old })
+  return { errors: [...errors, ...run.errors], warnings: run.warnings }
 }
 
 function validateStatus({ next, old }: ObjectChange, schema: Structural): FieldError[] {

@@ -34,7 +34,7 @@ function validateSelector(object: JsonObject, path: string): FieldError[] {
 }
 
 /** The value at `.spec.replicas`, or why there can be none; undefined inside when there is nothing. */
-export function valueAt(
+function valueAt(
   object: JsonObject,
   path: string,
   expected: 'int64' | 'string',

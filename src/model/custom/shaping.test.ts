@@ -7,7 +7,6 @@ import type { JsonObject, JsonValue } from '#lib/json-value.ts'
 import { encodeFieldsV1 } from '#meta/apply/fields-v1.ts'
 import { validateTyped } from '#meta/apply/validate.ts'
 import { fieldSetOf } from '#meta/apply/walk.ts'
-import { decodeValue } from '#meta/codec/decode.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
 
 import { applyDefaults } from './defaults.ts'
@@ -271,7 +270,6 @@ describe('the schema of a custom resource as of all kinds', () => {
             items: object({ k: { type: 'string', default: 'd' }, v: text }),
           },
         }),
-        alpha: text,
       }),
     ),
     'io.ex.v1.Life',
@@ -312,19 +310,5 @@ describe('the schema of a custom resource as of all kinds', () => {
       '.spec.n: expected numeric (int or float), got string',
       '.spec.mp: duplicate entries for key [k="1"]',
     ])
-  })
-
-  it('reads values as they come, and sorts all', () => {
-    const value = {
-      spec: { n: 'not a number', any: null },
-      metadata: { namespace: 'b', name: 'a' },
-      kind: 'Life',
-      apiVersion: 'ex.io/v1',
-      alpha: null,
-    }
-    assert.equal(
-      JSON.stringify(decodeValue(schema, value, 'Strict', { offences: [] })),
-      '{"alpha":null,"apiVersion":"ex.io/v1","kind":"Life","metadata":{"name":"a","namespace":"b"},"spec":{"any":null,"n":"not a number"}}',
-    )
   })
 })

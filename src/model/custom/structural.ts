@@ -91,19 +91,15 @@ function isPlainSchema(schema: JSONSchemaProps): boolean {
 
 function createNode(schema: JSONSchemaProps, type: string): Structural {
   const { items, additionalProperties } = schema
-  const properties = propertiesOf(schema)
-  const additional =
-    typeof additionalProperties === 'object' ? structuralOf(additionalProperties) : additionalProperties
-  const item = items === undefined || Array.isArray(items) ? undefined : structuralOf(items)
-  const node: Structural = {
+  const node: { -readonly [Name in keyof Structural]: Structural[Name] } = {
     type,
     nullable: schema.nullable ?? false,
     preserveUnknown: schema['x-kubernetes-preserve-unknown-fields'] ?? false,
     embedded: schema['x-kubernetes-embedded-resource'] ?? false,
     intOrString: schema['x-kubernetes-int-or-string'] ?? false,
-    properties,
-    additional,
-    items: item,
+    properties: propertiesOf(schema),
+    additional: typeof additionalProperties === 'object' ? structuralOf(additionalProperties) : additionalProperties,
+    items: items === undefined || Array.isArray(items) ? undefined : structuralOf(items),
     default: (schema.default ?? undefined) as JsonValue | undefined,
     listType: schema['x-kubernetes-list-type'] as ListType | undefined,
     mapKeys: schema['x-kubernetes-list-map-keys'] ?? NO_KEYS,
@@ -112,7 +108,8 @@ function createNode(schema: JSONSchemaProps, type: string): Structural {
     values: valueRulesOf(schema),
     has: 0,
   }
-  return { ...node, has: contentsOf(node) }
+  node.has = contentsOf(node)
+  return node
 }
 
 function propertiesOf({ properties }: JSONSchemaProps): ReadonlyMap<string, Structural> {

@@ -1,10 +1,9 @@
 /**
- * The schema of a custom resource in the form that all kinds have (`meta/schema.ts`), for server-side apply and for the
- * fields that every object has. The rest of an object is read as it comes: what is wrong with it is said by validation.
- * Fields are made when they are first asked for: most definitions of a cluster are never written to.
+ * The schema of a custom resource in the form that all kinds have (`meta/schema.ts`), for server-side apply: objects
+ * themselves are read as they come, and what is wrong with them is said by validation. Fields are made when they are
+ * first asked for: most definitions of a cluster are never written to.
  */
 import { structFor } from '#apis/schemas.ts'
-import { compareText } from '#lib/go-text.ts'
 import type { FieldSchema, ScalarType, Schema, StructSchema } from '#meta/schema.ts'
 
 import type { Structural } from './structural.ts'
@@ -24,39 +23,18 @@ function scalar(type: ScalarType, goType: string): Schema {
   return { type, goType }
 }
 
-/** Of whole objects; `goType` is the name that errors show. All fields stand in order, as in the maps they are upstream. */
+/** Of whole objects; `goType` is the name that errors show. */
 export function schemaOf(schema: Structural, goType: string): StructSchema {
-  return lazyStruct(goType, schema, () => {
-    const own = [...schema.properties].map(([name, property]) => ({ ...fieldOf(name, property), untyped: true }))
-    return sortedFields([...own, ...metaFields()])
-  })
+  return lazyStruct(goType, schema, () => fieldsOf(schema, true))
 }
 
-/** What every object has, as the built-in kinds have it. They come last, so that nothing else counts. */
-function metaFields(): FieldSchema[] {
-  const { fields } = structFor('core.v1', 'ConfigMap')
-  const named = ['apiVersion', 'kind', 'metadata'].map((name) => fields.get(name) as FieldSchema)
-  return named.map((field) => ({ ...field, schema: sortedSchema(field.schema) }))
-}
-
-function sortedFields(fields: readonly FieldSchema[]): Map<string, FieldSchema> {
-  const byName = new Map(fields.map((field) => [field.name, field]))
-  return new Map([...byName].sort(([a], [b]) => compareText(a, b)))
-}
-
-/** Metadata holds no structs that hold themselves. */
-const sorted = new WeakMap<Schema, Schema>()
-
-function sortedSchema(schema: Schema): Schema {
-  if (schema.type === 'list') return { ...schema, items: sortedSchema(schema.items) }
-  if (schema.type !== 'struct') return schema
-  const known = sorted.get(schema)
-  if (known !== undefined) return known
-  const { protobuf: _, ...struct } = schema
-  const inner = [...schema.fields.values()].map((field) => ({ ...field, schema: sortedSchema(field.schema) }))
-  const made: Schema = { ...struct, fields: sortedFields(inner) }
-  sorted.set(schema, made)
-  return made
+/** What every object has comes last, so that nothing else counts. */
+function fieldsOf({ properties }: Structural, isResource: boolean): Map<string, FieldSchema> {
+  const fields = new Map([...properties].map(([name, property]) => [name, fieldOf(name, property)]))
+  if (!isResource) return fields
+  const any = structFor('core.v1', 'ConfigMap').fields
+  for (const name of ['apiVersion', 'kind', 'metadata']) fields.set(name, any.get(name) as FieldSchema)
+  return fields
 }
 
 function fieldOf(name: string, schema: Structural): FieldSchema {
@@ -90,10 +68,7 @@ function objectOf(schema: Structural): Schema {
   if (additional !== undefined) {
     return { type: 'map', values: typeof additional === 'object' ? typeOf(additional) : UNTYPED, mapType }
   }
-  return lazyStruct('object', schema, () => {
-    const own = [...schema.properties].map(([name, property]) => fieldOf(name, property))
-    return sortedFields(schema.embedded ? [...own, ...metaFields()] : own)
-  })
+  return lazyStruct('object', schema, () => fieldsOf(schema, schema.embedded))
 }
 
 function lazyStruct(

@@ -2,6 +2,7 @@ import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 
 import type { KindCases, Trial } from '../case.ts'
 import { defaults, lists, namesAndVersions, parts, structure, taken } from './definition-faults.ts'
+import { rules, takenRules } from './definition-rules.ts'
 import { list, property, SCHEMA, VERSION } from './definition.ts'
 
 const rule = (why: string, validation: object): Trial =>
@@ -155,6 +156,7 @@ export const customResourceDefinition: KindCases = {
     ...lists,
     ...defaults,
     ...parts,
+    ...rules,
     { why: 'unknown fields are kept everywhere', set: { '/spec/preserveUnknownFields': true } },
     { why: 'the group changes', on: 'update', set: { '/spec/group': 'other.com' } },
     { why: 'the plural changes', on: 'update', set: { '/spec/names/plural': 'gadgets' } },
@@ -166,6 +168,7 @@ export const customResourceDefinition: KindCases = {
   ],
   taken: [
     ...taken,
+    ...takenRules,
     {
       why: 'a column has a path that is none',
       set: { [`${VERSION}/additionalPrinterColumns`]: [{ name: 'A', type: 'string', jsonPath: '.spec[' }] },

@@ -133,6 +133,10 @@ function isLarge(schema: JSONSchemaProps | undefined): boolean {
   return schema !== undefined && someSchema(schema, () => ++count > MAX_SCHEMAS)
 }
 
+export function internalRule(rule: ValidationRule): Verbatim {
+  return verbatim(goJson(ruleForm(rule)))
+}
+
 export function internalSchema(schema: JSONSchemaProps): Verbatim {
   return verbatim(goJson(isLarge(schema) ? schema : schemaForm(schema)))
 }

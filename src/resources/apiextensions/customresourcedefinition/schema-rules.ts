@@ -11,9 +11,10 @@ import {
   notSupported,
   required,
 } from '#meta/validation/field-error.ts'
+import { findField } from '#model/custom/field-path.ts'
+import { structuralOf } from '#model/custom/structural.ts'
 
-import { hasLineBreak, isBlank, validateExpression } from '../../expressions.ts'
-import { findField } from './field-path.ts'
+import { hasLineBreak, isBlank } from '../../expressions.ts'
 import { additionalOf, isPlainScalar, itemsOf, type Schema } from './schema-walk.ts'
 import { structuralObstacle } from './structural.ts'
 
@@ -29,8 +30,6 @@ export interface SchemaOptions {
   readonly knownTypes: boolean
   readonly atomicSets: boolean
   readonly soundMapKeys: boolean
-  /** Expressions of the old object. */
-  readonly stored: ReadonlySet<string>
 }
 
 /** What a schema must know of those around it. */
@@ -68,7 +67,7 @@ export function validateSchema(
     ...(schema[PRESERVE] === false ? [invalid(child(path, PRESERVE), false, 'must be true or undefined')] : []),
     ...validateMapType(path, schema),
     ...validateListType(path, schema, options),
-    ...validateRules(path, schema, options),
+    ...validateRules(path, schema),
   ]
 }
 
@@ -273,19 +272,9 @@ export function validateMapKeys(path: string, schema: Schema): FieldError[] {
   }, errors)
 }
 
-function validateRules(path: string, schema: Schema, options: SchemaOptions): FieldError[] {
-  const rules = schema[RULES] ?? []
-  const errors = rules.flatMap((rule, at) => validateRule(index(child(path, RULES), at), rule, schema))
-  if (errors.length > 0) return errors
-  return rules.flatMap(({ rule, messageExpression = '' }, at) => {
-    const place = index(child(path, RULES), at)
-    const check = (name: string, expression: string, purpose: 'schema-rule' | 'schema-message'): FieldError[] =>
-      validateExpression(child(place, name), expression, { purpose, stored: options.stored.has(expression), schema })
-    return [
-      ...check('rule', rule, 'schema-rule'),
-      ...(messageExpression === '' ? [] : check('messageExpression', messageExpression, 'schema-message')),
-    ]
-  })
+/** What they are made of; whether they compile is looked at when nothing else is wrong. */
+function validateRules(path: string, schema: Schema): FieldError[] {
+  return (schema[RULES] ?? []).flatMap((rule, at) => validateRule(index(child(path, RULES), at), rule, schema))
 }
 
 const reasons = ['FieldValueRequired', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueDuplicate']
@@ -320,5 +309,5 @@ function validateMessage(path: string, { rule, message = '' }: ValidationRule): 
 }
 
 function isFieldPath(text: string, schema: Schema): boolean {
-  return structuralObstacle(schema) !== undefined || typeof findField(text, schema) !== 'string'
+  return structuralObstacle(schema) !== undefined || typeof findField(text, structuralOf(schema)) !== 'string'
 }

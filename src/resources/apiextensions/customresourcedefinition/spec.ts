@@ -39,6 +39,8 @@ export interface SpecOptions extends SchemaOptions {
   readonly soundCaBundle: boolean
   /** Versions that may have more selectable fields than is allowed now; empty for those of all. */
   readonly manySelectable: ReadonlySet<string>
+  /** Versions whose schemas are what they were. */
+  readonly unchanged: ReadonlySet<string>
 }
 
 /** All complaints in one, as upstream does here. */
@@ -65,7 +67,10 @@ export function validateSpec(spec: CustomResourceDefinitionSpec, given: SpecOpti
       .filter((name) => (spec.names[name] ?? '') === '')
       .map((name) => required(`spec.names.${name}`)),
     ...validateNames('spec.names', spec.names),
-    ...validateVersionSchema('spec.validation', common.schema, hasAnyStatus(definition), options),
+    ...validateVersionSchema('spec.validation', common.schema, hasAnyStatus(definition), {
+      ...options,
+      costsAnything: options.unchanged.has(firstName),
+    }),
     ...validateSubresources('spec.subresources', common.subresources),
     ...(common.additionalPrinterColumns ?? []).flatMap((column, at) =>
       validateColumn(index('spec.additionalPrinterColumns', at), column),
@@ -151,7 +156,10 @@ function validateVersion(
   return [
     ...joined(child(path, 'name'), name, dns1035Label(name)),
     ...validateDeprecation(child(path, 'deprecationWarning'), version),
-    ...validateVersionSchema(child(path, 'schema'), schema, hasStatus(definition, version), options),
+    ...validateVersionSchema(child(path, 'schema'), schema, hasStatus(definition, version), {
+      ...options,
+      costsAnything: options.unchanged.has(name),
+    }),
     ...validateSubresources(child(path, 'subresources'), version.subresources),
     ...(version.additionalPrinterColumns ?? []).flatMap((column, at) =>
       validateColumn(index(child(path, 'additionalPrinterColumns'), at), column),
@@ -183,12 +191,10 @@ function validateDeprecation(field: string, { deprecated, deprecationWarning: wa
 function validateVersionSet(versions: readonly DefinedVersion[]): FieldError[] {
   const names = new Set(versions.map(({ name }) => name))
   const stored = versions.filter(({ storage }) => storage)
-  const shown = internalVersions(versions)
+  const wrong = (detail: string): FieldError => invalid('spec.versions', internalVersions(versions), detail)
   return [
-    ...(names.size < versions.length ? [invalid('spec.versions', shown, 'must contain unique version names')] : []),
-    ...(stored.length === 1
-      ? []
-      : [invalid('spec.versions', shown, 'must have exactly one version marked as storage version')]),
+    ...(names.size < versions.length ? [wrong('must contain unique version names')] : []),
+    ...(stored.length === 1 ? [] : [wrong('must have exactly one version marked as storage version')]),
   ]
 }
 

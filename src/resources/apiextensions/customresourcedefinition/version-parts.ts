@@ -18,10 +18,11 @@ import {
   tooMany,
 } from '#meta/validation/field-error.ts'
 import { validateDefaults } from '#model/custom/default-rules.ts'
-import { structuralOf } from '#model/custom/structural.ts'
+import { findField } from '#model/custom/field-path.ts'
+import { checkRules } from '#model/custom/rule-check.ts'
+import { type Structural, structuralOf } from '#model/custom/structural.ts'
 
-import { findField } from './field-path.ts'
-import { internalSchema } from './internal-form.ts'
+import { internalRule, internalSchema } from './internal-form.ts'
 import { type SchemaOptions, validateSchema } from './schema-rules.ts'
 import type { Schema } from './schema-walk.ts'
 import { structuralObstacle, validateStructural } from './structural.ts'
@@ -30,6 +31,8 @@ interface PartOptions extends SchemaOptions {
   readonly structural: boolean
   /** Defaults hold no fields that are not known. */
   readonly prunedDefaults: boolean
+  /** Its rules may cost what they cost. */
+  readonly costsAnything: boolean
 }
 
 /** The schema of a version. Defaults are looked at when it is structural: only then can it be said what they must be. */
@@ -43,18 +46,41 @@ export function validateVersionSchema(
   if (schema === undefined) return []
   const field = child(path, 'openAPIV3Schema')
   const obstacle = options.structural ? structuralObstacle(schema) : undefined
+  const structural = options.structural && obstacle === undefined ? structuralOf(schema) : undefined
+  const structure = structural === undefined ? [] : validateStructure(field, schema, structural, options)
+  const shape = validateSchema(field, schema, options, { isRoot: true })
   const errors = [
     ...(withStatus ? validateRoot(field, schema) : []),
     ...(schema.nullable === true ? [forbidden(child(field, 'nullable'), 'nullable cannot be true at the root')] : []),
-    ...(options.structural && obstacle === undefined ? validateStructure(field, schema, options) : []),
-    ...validateSchema(field, schema, options, { isRoot: true }),
+    ...structure,
+    ...shape,
+    ...(structural === undefined || structure.length > 0 ? [] : validateRules(field, structural, shape, options)),
   ]
   return errors.length === 0 && obstacle !== undefined ? [invalid(field, '', obstacle)] : errors
 }
 
-function validateStructure(field: string, schema: Schema, { prunedDefaults }: PartOptions): FieldError[] {
+function validateStructure(
+  field: string,
+  schema: Schema,
+  structural: Structural,
+  { prunedDefaults }: PartOptions,
+): FieldError[] {
   const errors = validateStructural(field, schema)
-  return errors.length > 0 ? errors : validateDefaults(structuralOf(schema), field, { pruned: prunedDefaults })
+  return errors.length > 0 ? errors : validateDefaults(structural, field, { pruned: prunedDefaults })
+}
+
+/** Rules of a part that has other faults are not looked at. */
+function validateRules(
+  field: string,
+  structural: Structural,
+  faults: readonly FieldError[],
+  { costsAnything }: PartOptions,
+): FieldError[] {
+  return checkRules(structural, field, {
+    isFaulty: (path) => faults.some((fault) => fault.field === path || fault.field.startsWith(`${path}.`)),
+    show: internalRule,
+    costsAnything,
+  })
 }
 
 /** By the names that upstream shows, which are those of Go. */
@@ -162,10 +188,11 @@ export function validateSelectableFields(
   mayBeMany: boolean,
 ): FieldError[] {
   const seen = new Set<string>()
+  const structural = structuralOf(schema)
   const errors = fields.flatMap(({ jsonPath }, at) => {
     const place = child(index(field, at), 'jsonPath')
     if (jsonPath === '') return [required(place)]
-    const found = findField(jsonPath, schema, false)
+    const found = findField(jsonPath, structural, false)
     if (typeof found === 'string') return [invalid(place, jsonPath, `is an invalid path: ${found}`)]
     const repeated = seen.has(found.path)
     seen.add(found.path)

@@ -1,5 +1,5 @@
 /** Paths to fields of custom resources, `.spec.replicas` or `.spec['a.b']`, looked up in the schema. */
-import { additionalOf, type Schema } from './schema-walk.ts'
+import type { Structural } from './structural.ts'
 
 export interface FoundField {
   /** As in errors: `spec.replicas`. */
@@ -7,11 +7,11 @@ export interface FoundField {
   /** The first step. */
   readonly root: string
   /** Absent for an additional property of any sort. */
-  readonly schema: Schema | undefined
+  readonly schema: Structural | undefined
 }
 
 /** What is there, or why the text is no path to anything. */
-export function findField(text: string, schema: Schema, allowBrackets = true): FoundField | string {
+export function findField(text: string, schema: Structural, allowBrackets = true): FoundField | string {
   const tokens = text.match(/'(?:\\[^]|[^'\\])*'|[.[\]]|[^.[\]']+|'/g) ?? []
   let found: FoundField = { path: '', root: '', schema }
   for (let at = 0; at < tokens.length; at++) {
@@ -34,13 +34,15 @@ export function findField(text: string, schema: Schema, allowBrackets = true): F
 }
 
 function step({ path, root, schema }: FoundField, name: string): FoundField | string {
-  const { properties, additionalProperties } = schema ?? {}
-  if (properties !== undefined) {
-    if (!Object.hasOwn(properties, name)) return 'does not refer to a valid field'
-    return { path: path === '' ? name : `${path}.${name}`, root: root || name, schema: properties[name] }
+  if (schema === undefined) return 'does not refer to a valid field'
+  const { properties, additional } = schema
+  if (properties.size > 0) {
+    if (!properties.has(name)) return 'does not refer to a valid field'
+    return { path: path === '' ? name : `${path}.${name}`, root: root || name, schema: properties.get(name) }
   }
-  if (schema === undefined || additionalProperties === undefined) return 'does not refer to a valid field'
-  return { path: `${path}[${name}]`, root: root || name, schema: additionalOf(schema) }
+  if (additional === undefined) return 'does not refer to a valid field'
+  const values = typeof additional === 'object' ? additional : undefined
+  return { path: `${path}[${name}]`, root: root || name, schema: values }
 }
 
 const escapes = new Map([

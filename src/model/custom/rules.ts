@@ -1,0 +1,85 @@
+/**
+ * The rules of one schema node (`x-kubernetes-validations`), compiled: what is wrong with each, what it may cost, the
+ * program that judges values and the one that words the complaint.
+ */
+import type { ValidationRule } from '#apis/apiextensions/v1.ts'
+import { type Compiled, createEnvironment, type Environment } from '#cel/environment.ts'
+import type { Program } from '#cel/program.ts'
+import { type CelType, optionalOf } from '#cel/type.ts'
+import { CelError } from '#cel/value.ts'
+
+import { celTypeOf } from './cel-type.ts'
+import type { Structural } from './structural.ts'
+
+export interface NodeRules {
+  /** Of `self`, and of `oldSelf`. */
+  readonly type: CelType
+  readonly rules: readonly NodeRule[]
+}
+
+export interface NodeRule {
+  readonly rule: ValidationRule
+  readonly usesOldSelf: boolean
+  /** Absent when the rule is empty, or `error` says why there is none. */
+  readonly judge?: Expression
+  /** What upstream says of a rule that does not compile. */
+  readonly error?: string
+  readonly message?: Expression
+  readonly messageError?: string
+}
+
+export interface Expression {
+  readonly program: Program
+  /** The static estimate, at most; computed when it is asked for. */
+  maxCost(): bigint
+}
+
+/** Undefined when expressions cannot see values of the schema. */
+export function compileRules(schema: Structural, isResource: boolean): NodeRules | undefined {
+  const type = celTypeOf(schema, isResource)
+  if (type === undefined) return undefined
+  const environments = new Map<boolean, Environment>()
+  const environmentFor = ({ optionalOldSelf = false }: ValidationRule): Environment => {
+    const oldSelf = optionalOldSelf ? optionalOf(type) : type
+    const known = environments.get(optionalOldSelf) ?? createEnvironment({ variables: { self: type, oldSelf } })
+    environments.set(optionalOldSelf, known)
+    return known
+  }
+  return { type, rules: schema.rules.map((rule) => compileRule(rule, environmentFor(rule))) }
+}
+
+function compileRule(rule: ValidationRule, environment: Environment): NodeRule {
+  if (rule.rule.trim() === '') return { rule, usesOldSelf: false }
+  const compiled = environment.compile(rule.rule)
+  if (compiled.issues !== undefined) {
+    return { rule, usesOldSelf: false, error: `compilation failed: ${compiled.report}` }
+  }
+  if (compiled.type.kind !== 'bool') {
+    return { rule, usesOldSelf: false, error: 'cel expression must evaluate to a bool' }
+  }
+  const usesOldSelf = compiled.uses('oldSelf')
+  const judge = expressionOf(compiled)
+  if (typeof judge === 'string') return { rule, usesOldSelf, error: `program instantiation failed: ${judge}` }
+  return { rule, usesOldSelf, judge, ...compileMessage(rule.messageExpression ?? '', environment) }
+}
+
+function compileMessage(source: string, environment: Environment): Pick<NodeRule, 'message' | 'messageError'> {
+  if (source === '') return {}
+  const compiled = environment.compile(source)
+  if (compiled.issues !== undefined) return { messageError: `messageExpression compilation failed: ${compiled.report}` }
+  if (compiled.type.kind !== 'string') return { messageError: 'messageExpression must evaluate to a string' }
+  const message = expressionOf(compiled)
+  return typeof message === 'string'
+    ? { messageError: `messageExpression instantiation failed: ${message}` }
+    : { message }
+}
+
+/** Or why there is no program. */
+function expressionOf(compiled: Compiled): Expression | string {
+  try {
+    return { program: compiled.program(), maxCost: () => compiled.estimateCost().max }
+  } catch (error) {
+    if (error instanceof CelError) return error.message
+    throw error
+  }
+}
