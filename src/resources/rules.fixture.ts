@@ -2,6 +2,7 @@
 import { schemaFor } from '#apis/schemas.ts'
 import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
 import {
+  clearSystemFields,
   fillSystemFields,
   prepareCreate,
   prepareUpdate,
@@ -75,6 +76,7 @@ export function judge<T extends KubeObject>(resource: Resource<T>, options: Judg
     read,
     async create(body) {
       const object = read(body)
+      clearSystemFields(object.metadata)
       fillSystemFields(object.metadata, context)
       const errors = await complaints(async () => {
         prepareCreate(anyKind, object, context)

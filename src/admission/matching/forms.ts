@@ -1,14 +1,16 @@
 /**
  * Forms: the object of a write in each version in which it is served. Webhooks and policies look at it in the version
- * that their rules name, and what they make of it goes back into the version in which it is stored.
+ * that their rules name, and what they make of it goes back into the version that is written.
  */
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import type { Registry } from '#apiserver/registry/registry.ts'
+import type { Registry, ServedResource } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
-import { BUILT_IN, type Shapes } from '#apiserver/registry/shapes.ts'
+import { BUILT_IN } from '#apiserver/registry/shapes.ts'
 import { applyDefaults } from '#apiserver/registry/write-rules.ts'
-import { decodeValue } from '#meta/codec/decode.ts'
-import { apiVersionOf, type GroupVersionKind, type GroupVersionResource } from '#meta/kind.ts'
+import type { JsonObject } from '#lib/json-value.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import { decodeObject } from '#meta/codec/object.ts'
+import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, internalTypeOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 
 /** A resource and the kind of its objects, or of the bodies of one of its parts. */
@@ -27,6 +29,7 @@ export interface Shown {
 export interface Forms {
   /** Other resources under which the same objects are served, with the same part. */
   equivalents(attributes: Attributes): readonly Form[]
+  /** Throws StatusError when those who convert fail. */
   show(attributes: Attributes, kind: GroupVersionKind): Promise<Shown>
   /**
    * `value`, any JSON, as an object of the kind in canonical form: unknown fields dropped. Throws CodecError when it is
@@ -37,52 +40,86 @@ export interface Forms {
   take(attributes: Attributes, kind: GroupVersionKind, object: KubeObject): Promise<void>
 }
 
+/** What upstream calls the table of types by which it reads patched objects. */
+const SCHEME = 'pkg/runtime/scheme.go:111'
+
 export function createForms(registry: Registry): Forms {
-  const resourceOf = ({ addressed }: Attributes): Resource | undefined => registry.find(addressed)?.resource
-  /** The resource whose objects are written; undefined for a body of another kind, which has one form only. */
-  const writtenOf = (attributes: Attributes): Resource | undefined =>
-    attributes.objectKind.kind === attributes.kind.kind ? resourceOf(attributes) : undefined
-  const shapesOf = (attributes: Attributes): Shapes => writtenOf(attributes)?.shapes ?? BUILT_IN
+  const siblingsOf = remembered(registry)
+  /** The version of the resource whose objects are of that kind; undefined for bodies that are never stored. */
+  const versionOf = ({ addressed, kind: stored }: Attributes, kind: GroupVersionKind): Resource | undefined => {
+    const served = kind.kind === stored.kind ? registry.find(addressed) : undefined
+    if (served === undefined) return undefined
+    const isWanted = (one: GroupVersionKind): boolean => apiVersionOf(one) === apiVersionOf(kind)
+    return (siblingsOf(served).find((one) => isWanted(one.representation.kind)) ?? served).resource
+  }
+  const read: Forms['read'] = (attributes, kind, value) => {
+    const { shapes, custom } = versionOf(attributes, kind) ?? { shapes: BUILT_IN }
+    const { object } = decodeObject(encodeJson(value), 'application/json', {
+      schemaFor: shapes.schemaFor,
+      defaultKind: kind,
+      expected: { ...kind, internalType: internalTypeOf(kind) },
+      scheme: SCHEME,
+      ...(custom && { prune: (found: JsonObject) => custom.prune(found as unknown as KubeObject) }),
+    })
+    return object as unknown as KubeObject
+  }
   return {
+    read,
     equivalents(attributes) {
-      const resource = resourceOf(attributes)
-      return resource?.otherVersions === undefined ? [] : othersOf(registry, resource, attributes)
+      const served = registry.find(attributes.addressed)
+      return served === undefined ? [] : siblingsOf(served).flatMap((one) => formOf(one, attributes))
     },
     async show(attributes, kind) {
-      const shapes = shapesOf(attributes)
-      const isOwn = writtenOf(attributes) === undefined
+      const version = versionOf(attributes, kind)
       const as = async (object: KubeObject | undefined): Promise<KubeObject | undefined> =>
-        object && canonical(shapes, kind, isOwn ? object : shapes.convert(object, kind))
+        object && read(attributes, kind, version === undefined ? object : await converted(object, version, kind))
       return { kind, object: await as(attributes.object), oldObject: await as(attributes.oldObject) }
     },
-    read: (attributes, kind, value) => canonical(shapesOf(attributes), kind, value),
     async take(attributes, kind, object) {
-      const resource = writtenOf(attributes)
-      if (resource === undefined) return replace(attributes.object, object)
-      applyDefaults(resource, kind, object, registry.services)
-      replace(attributes.object, resource.shapes.convert(object, resource.kind))
+      const version = versionOf(attributes, kind)
+      const written = versionOf(attributes, attributes.kind)
+      if (version === undefined || written === undefined) return replace(attributes.object, object)
+      applyDefaults(version, kind, object, registry.services)
+      replace(attributes.object, await converted(object, written, attributes.kind))
     },
   }
 }
 
-/** A copy of any JSON as an object of the kind. */
-function canonical({ schemaFor }: Shapes, kind: GroupVersionKind, value: unknown): KubeObject {
-  const schema = schemaFor(kind)
-  const copy = deepCopy(value)
-  const object = schema === undefined ? copy : decodeValue(schema, copy, 'Ignore', { offences: [] })
-  const { kind: _, apiVersion: __, ...rest } = object as KubeObject
-  return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...rest }
+/** The object as that version of its resource has it. */
+async function converted(
+  object: KubeObject,
+  { custom, shapes }: Resource,
+  kind: GroupVersionKind,
+): Promise<KubeObject> {
+  if (object.apiVersion === apiVersionOf(kind)) return object
+  if (custom === undefined) return shapes.convert(object, kind)
+  if (custom.ask === undefined) return custom.show(deepCopy(object))
+  return (await custom.ask([object]))[0] as KubeObject
 }
 
-function othersOf(registry: Registry, resource: Resource, { addressed, subresource }: Attributes): Form[] {
-  const store = registry.find(addressed)?.store
-  const kinds = [resource.kind, ...(resource.otherVersions ?? []).map(({ kind }) => kind)]
-  return kinds.flatMap((kind) => {
-    const form = { group: kind.group, version: kind.version, resource: kind.plural }
-    if (apiVersionOf(form) === apiVersionOf(addressed) || registry.find(form)?.store !== store) return []
-    const body = subresource === '' ? kind : kind.subresources.find(({ name }) => name === subresource)?.kind
-    return body === undefined ? [] : [{ resource: form, kind: body }]
-  })
+type Siblings = (served: ServedResource) => readonly ServedResource[]
+
+/** What else shows the same stored objects. Whatever changes about that, all of it is served anew. */
+function remembered(registry: Registry): Siblings {
+  const known = new WeakMap<ServedResource, readonly ServedResource[]>()
+  return (served) => {
+    let siblings = known.get(served)
+    if (siblings === undefined) {
+      const { collection } = served.store
+      siblings = [...registry.served()].filter((one) => one.store.collection === collection)
+      known.set(served, siblings)
+    }
+    return siblings
+  }
+}
+
+/** Empty for the one that the request names, and for those without the part that it is about. */
+function formOf({ representation: { kind } }: ServedResource, { addressed, subresource }: Attributes): Form[] {
+  if (apiVersionOf(kind) === apiVersionOf(addressed)) return []
+  const body = subresource === '' ? kind : kind.subresources.find(({ name }) => name === subresource)?.kind
+  if (body === undefined) return []
+  const resource = { group: kind.group, version: kind.version, resource: kind.plural }
+  return [{ resource, kind: { group: body.group, version: body.version, kind: body.kind } }]
 }
 
 /** Plugins change what they are handed in place. */

@@ -27,7 +27,7 @@ export function reviewText(kind: GroupVersionKind, uid: string, form: Form, aske
   const head = encodeJson({ uid, ...requestHead(form, asked.attributes) }).slice(0, -1)
   const { object, oldObject, options } = asked.texts
   const tail = `"object":${object},"oldObject":${oldObject},"dryRun":${asked.attributes.dryRun},"options":${options}`
-  return `{"kind":"${KIND}","apiVersion":"${apiVersionOf(kind)}","request":${head},${tail}}}`
+  return `{"kind":"${KIND}","apiVersion":"${apiVersionOf(kind)}","request":${head},${tail}}}\n`
 }
 
 /** A request in one of its forms. Its parts are made text once, for all webhooks that are asked about it. */

@@ -2,9 +2,10 @@
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type WebhookCaller, WebhookError } from '#apiserver/webhooks/caller.ts'
 import { goQuote } from '#lib/go-text.ts'
-import type { JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { type Random, uuid } from '#lib/random.ts'
+import { goWord } from '#meta/codec/decode-state.ts'
 import type { Decoded } from '#meta/codec/object.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 import { type Status, StatusError } from '#meta/status.ts'
@@ -101,10 +102,11 @@ function readPatch(name: string, bytes: Buffer, patchType: string): Verdict {
     return undecodable((error as Error).message)
   }
   if (patch === null) return { outcome: 'allowed' }
-  if (!Array.isArray(patch)) {
-    const what = typeof patch === 'boolean' ? 'bool' : typeof patch
-    return undecodable(`json: cannot unmarshal ${what} into Go value of type jsonpatch.Patch`)
-  }
+  const wrong = (what: JsonValue, type: string): Verdict =>
+    undecodable(`json: cannot unmarshal ${goWord(what, false)} into Go value of type jsonpatch.${type}`)
+  if (!Array.isArray(patch)) return wrong(patch, 'Patch')
+  const odd = patch.find((operation) => operation !== null && !isJsonObject(operation))
+  if (odd !== undefined) return wrong(odd, 'Operation')
   if (patch.length === 0) return { outcome: 'allowed' }
   if (patchType !== 'JSONPatch') return unanswered(name, `unsupported patch type ${goQuote(patchType)}`, 400)
   return { outcome: 'allowed', patch }

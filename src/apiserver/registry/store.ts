@@ -33,9 +33,11 @@ import type { Finish, Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import {
   applyDefaults,
+  clearSystemFields,
   fillSystemFields,
   prepareCreate,
   prepareUpdate,
+  settleNew,
   validateCreate,
   validateUpdate,
   warningsFor,
@@ -132,7 +134,7 @@ export class Store {
 
   /** `body` is the store's from now on. */
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
-    const object = this.#settle(request, nothingOf(request), body)
+    const object = await this.#admitNew(request, this.#settle(request, nothingOf(request), body))
     const { name = '', generateName: prefix = '' } = object.metadata
     if (name === '' && prefix !== '') return this.#createNamed(request, object, prefix)
     const outcome = await this.#createOnce(request, object)
@@ -168,18 +170,26 @@ export class Store {
     return new StatusError({ ...taken.status, message: `object is being deleted: ${taken.message}` })
   }
 
-  /** Undefined when the name is taken. */
-  async #createOnce(
-    request: WriteRequest,
-    body: KubeObject,
-    mayCreate?: UpdateTerms['mayCreate'],
-  ): Promise<Written | undefined> {
-    const context = this.#contextOf(request)
+  /** What those who may change a new object make of it: once, and before it has a name that is drawn. */
+  async #admitNew(request: WriteRequest, body: KubeObject): Promise<KubeObject> {
     this.#refuseNew(request, body)
-    fillSystemFields(body.metadata, context)
+    clearSystemFields(body.metadata)
     const object = this.#toStored(body)
     const admission = this.#admission(request, 'CREATE', { object, oldObject: undefined })
     await admission?.mutate()
+    if (admission !== undefined) settleNew(object.metadata, this.resource.kind.namespaced ? request.namespace : '')
+    return object
+  }
+
+  /** Undefined when the name is taken. */
+  async #createOnce(
+    request: WriteRequest,
+    object: KubeObject,
+    mayCreate?: UpdateTerms['mayCreate'],
+  ): Promise<Written | undefined> {
+    const context = this.#contextOf(request)
+    fillSystemFields(object.metadata, context)
+    const admission = this.#admission(request, 'CREATE', { object, oldObject: undefined })
     prepareCreate(this.resource, object, context)
     const finish = await this.resource.allocate?.(object, undefined, context)
     return finishing(
@@ -242,7 +252,8 @@ export class Store {
     const nothing = nothingOf(request)
     const body = await transform(nothing, this.#fieldRequest(request, nothing))
     delete body.metadata.resourceVersion
-    return this.#createOnce(request, this.#settle(request, nothing, body, isTracked), mayCreate)
+    const object = await this.#admitNew(request, this.#settle(request, nothing, body, isTracked))
+    return this.#createOnce(request, object, mayCreate)
   }
 
   /** The entry the request may go on with; what looks missing or stale in the cache is looked at again, fresh. */

@@ -5,7 +5,7 @@
 import { uuid } from '#lib/random.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
-import { invalidError } from '#meta/status-errors.ts'
+import { badRequestError, failure, invalidError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
 import { type FieldError, index } from '#meta/validation/field-error.ts'
 import { type NameRule, nameIsPathSegment } from '#meta/validation/names.ts'
@@ -41,13 +41,31 @@ function otherVersionOf({ otherVersions }: Resource, gvk: GroupVersionKind): Oth
   return otherVersions.find(({ kind }) => apiVersionOf(kind) === wanted)
 }
 
-/** Fields of a new object that only the server sets. Before admission, so that plugins see them. */
+/** Fields of a new object that only the server sets: after those who may change it, and before those who only look. */
 export function fillSystemFields(metadata: ObjectMeta, { clock, random }: RuleContext): void {
   metadata.creationTimestamp = timeOf(clock.now())
   metadata.uid = uuid(random)
+}
+
+/** What of these a client sends is not looked at. */
+export function clearSystemFields(metadata: ObjectMeta): void {
+  delete metadata.creationTimestamp
+  delete metadata.uid
   delete metadata.deletionTimestamp
   delete metadata.deletionGracePeriodSeconds
   delete metadata.selfLink
+}
+
+/** Where a new object is to be, after those who may change it: it has no version yet, and is where the request is. */
+export function settleNew(metadata: ObjectMeta, namespace: string): void {
+  const own = metadata.namespace ?? ''
+  if (namespace === '') delete metadata.namespace
+  else if (own === '') metadata.namespace = namespace
+  else if (own !== namespace) {
+    throw badRequestError('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  if ((metadata.resourceVersion ?? '') === '') return
+  throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
 }
 
 export function prepareCreate(resource: Resource, object: KubeObject, context: WriteContext): void {

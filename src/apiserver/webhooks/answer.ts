@@ -23,13 +23,17 @@ export function readReview({ status, headers }: HttpResponse, text: string, revi
   }
   const isJson = /^\s*\{/.test(text) || text.length > MAX_YAML_CHARACTERS
   const decoded = decodeObject(text, isJson ? 'application/json' : 'application/yaml', {
-    schemaFor: (gvk) => (gvk.group === review.group && gvk.kind === review.kind ? BUILT_IN.schemaFor(gvk) : undefined),
+    schemaFor: (gvk) => (isKnown(gvk, review) ? BUILT_IN.schemaFor(gvk) : undefined),
     defaultKind: review,
     scheme: SCHEME,
   })
-  const { version } = decoded.gvk
-  if (version === review.version) return decoded
-  throw new Error(`converting (${version}.${review.kind}) to (${review.version}.${review.kind}): unknown conversion`)
+  const { version, kind } = decoded.gvk
+  if (version === review.version && kind === review.kind) return decoded
+  throw new Error(`converting (${version}.${kind}) to (${review.version}.${review.kind}): unknown conversion`)
+}
+
+function isKnown({ group, version, kind }: GroupVersionKind, review: GroupVersionKind): boolean {
+  return group === '' ? version === 'v1' && kind === 'Status' : group === review.group && kind === review.kind
 }
 
 type Words = readonly [reason: StatusReason, message: string]
@@ -86,7 +90,7 @@ function statusIn(text: string): Status | undefined {
       schemaFor: BUILT_IN.schemaFor,
       defaultKind: { group: '', version: 'v1', kind: 'Status' },
     })
-    const isFailure = gvk.kind === 'Status' && isJsonObject(object) && object['status'] !== 'Success'
+    const isFailure = gvk.kind === 'Status' && isJsonObject(object) && object['status'] === 'Failure'
     return isFailure ? (object as unknown as Status) : undefined
   } catch {
     return undefined

@@ -171,10 +171,7 @@ describe('a webhook', () => {
     assert.equal(failed.message, `Post "${server.url('/hangs')}?timeout=1s": context deadline exceeded`)
     assert.equal(failed.status, 503)
     server.on('/half', (_, response) => void response.writeHead(200).write('{"kind":'))
-    assert.equal(
-      (await failing(at('/half'), { timeoutMs: 50 })).message,
-      'unexpected error when reading response body. Please retry. Original error: context deadline exceeded',
-    )
+    assert.match((await failing(at('/half'), { timeoutMs: 50 })).message, /: context deadline exceeded$/)
     await idle(server)
   })
 

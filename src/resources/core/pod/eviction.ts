@@ -6,7 +6,7 @@ import type { Pod, PodCondition } from '#apis/core/v1.ts'
 import { type Eviction, type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import type { Answer, Call } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
-import { decodeBody, writeRequestOf } from '#apiserver/handlers/body.ts'
+import { decodeBody, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import { checkPreconditions } from '#apiserver/registry/deletion.ts'
@@ -41,6 +41,7 @@ export async function evictPod(call: Call, view: View): Promise<Answer> {
   const eviction = (await decodeBody(call, readingOld(view), KIND, fieldValidation)) as Eviction
   const own = eviction.metadata.name ?? ''
   if (own !== call.info.name) throw badRequestError('name in URL does not match name in Eviction object')
+  settleNamespace(eviction, call, true)
   const options = optionsOf(eviction, call)
   const validate = await admitBody(call, view, KIND, eviction)
   await validate()
