@@ -38,7 +38,7 @@ const environment = createEnvironment({
     t: TIMESTAMP,
     'a.b': BOOL,
   },
-  types: [POD],
+  typeNamed: (name) => (/^Pod(\.\w+)*$/.test(name) ? POD : undefined),
 })
 
 function typeOf(source: string): string {
@@ -92,6 +92,8 @@ describe('the type of an expression', () => {
     ['l.all(i, i > 0)', 'bool'],
     ["Pod{name: 'a', owner: Pod{}}", 'Pod'],
     ["Pod{?name: optional.of('a')}", 'Pod'],
+    ['Pod{owner: Pod.owner.owner{}}', 'Pod'],
+    ['type(pod) == Pod.owner', 'bool'],
     ['google.protobuf.Int64Value{value: 1}', 'wrapper(int)'],
     ['google.protobuf.Int64Value{value: 1} == null', 'bool'],
     ['google.protobuf.Value{}', 'dyn'],

@@ -96,7 +96,7 @@ class Checker {
   #resolve(node: Expression, written: string): CelType | undefined {
     const name = withoutDot(written)
     const variable = this.#variable(name)
-    const type = variable === undefined ? this.#declarations.types.get(name) : undefined
+    const type = variable === undefined ? this.#declarations.typeNamed(name) : undefined
     if (variable !== undefined) this.references[node.id] = { kind: 'variable', name }
     if (type !== undefined) this.references[node.id] = { kind: 'type', type }
     return variable ?? (type && typeOf(type))
@@ -127,7 +127,7 @@ class Checker {
       fields.push(head.field)
       head = head.operand
     }
-    if (head.kind !== 'identifier' || !this.#declarations.namespaces.has(withoutDot(head.name))) return undefined
+    if (head.kind !== 'identifier' || !this.#declarations.isNamespace(withoutDot(head.name))) return undefined
     return [head.name, ...fields.reverse()].join('.')
   }
 
@@ -270,7 +270,7 @@ class Checker {
   #message(node: MessageLiteral): CelType {
     const name = withoutDot(node.typeName)
     const variable = this.#variable(name)
-    const type = variable === undefined ? this.#declarations.types.get(name) : ERROR
+    const type = variable === undefined ? this.#declarations.typeNamed(name) : ERROR
     if (type === undefined) return this.#undeclared(node, node.typeName)
     const fields = messageFields(name, type)
     if (variable !== undefined) this.#fail(node, `'${describeType(variable)}' is not a type`)

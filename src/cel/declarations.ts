@@ -42,24 +42,27 @@ interface Names {
 
 const namesOfLibraries = new WeakMap<readonly Library[], Names>()
 
-export interface Declarations extends Names {
+export interface Declarations {
+  readonly functions: ReadonlyMap<string, DeclaredFunction>
   readonly variables: ReadonlyMap<string, CelType>
+  readonly typeNamed: (name: string) => CelType | undefined
+  /** Whether a name that begins so may be one with dots. */
+  readonly isNamespace: (name: string) => boolean
 }
 
 export function declare(
   libraries: readonly Library[],
   variables: Readonly<Record<string, CelType>>,
-  types: readonly CelType[] = [],
+  typeNamed?: Declarations['typeNamed'],
 ): Declarations {
   const names = namesOfLibraries.get(libraries) ?? gather(libraries)
   namesOfLibraries.set(libraries, names)
-  const objects = types.flatMap((type) => (type.kind === 'object' ? [[type.name, type] as const] : []))
-  const dotted = [...Object.keys(variables), ...objects.map(([name]) => name)].flatMap((name) => namespaceOf(name))
+  const dotted = new Set(Object.keys(variables).flatMap((name) => namespaceOf(name)))
   return {
     functions: names.functions,
-    types: objects.length === 0 ? names.types : new Map([...names.types, ...objects]),
-    namespaces: dotted.length === 0 ? names.namespaces : new Set([...names.namespaces, ...dotted]),
     variables: new Map(Object.entries(variables)),
+    typeNamed: (name) => names.types.get(name) ?? typeNamed?.(name),
+    isNamespace: (name) => names.namespaces.has(name) || dotted.has(name) || typeNamed?.(name) !== undefined,
   }
 }
 

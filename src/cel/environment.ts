@@ -20,8 +20,11 @@ export interface EnvironmentOptions {
   readonly libraries?: readonly Library[]
   /** Variables by name. */
   readonly variables: Readonly<Record<string, CelType>>
-  /** Declared types that literals may name (`Object{…}`, `JSONPatch{…}`) besides those reached through variables. */
-  readonly types?: readonly CelType[]
+  /**
+   * Declared types that literals may name (`JSONPatch{…}`), besides those of libraries: found when a name is looked for, so
+   * that there may be any number of them (`Object.spec.template{…}`).
+   */
+  readonly typeNamed?: (name: string) => CelType | undefined
 }
 
 export interface Environment {
@@ -46,11 +49,12 @@ export interface Compiled {
   program(): Program
 }
 
-export function createEnvironment({ libraries = baseLibraries, variables, types }: EnvironmentOptions): Environment {
-  const declarations = declare(libraries, variables, types)
+export function createEnvironment(options: EnvironmentOptions): Environment {
+  const { libraries = baseLibraries, variables, typeNamed } = options
+  const declarations = declare(libraries, variables, typeNamed)
   return {
     compile: (source) => compile(source, declarations),
-    extend: (more) => createEnvironment({ libraries, variables: { ...variables, ...more }, ...(types && { types }) }),
+    extend: (more) => createEnvironment({ ...options, variables: { ...variables, ...more } }),
   }
 }
 
