@@ -3,7 +3,7 @@
  * it. Appending may overwrite what was appended to the same path before, as it does upstream where slices share their
  * memory: estimates, and with them the rules that a schema may have, depend on it.
  */
-import { RESERVED_WORDS } from './parser.ts'
+import { RESERVED_WORDS } from './lexer.ts'
 import { type CelType, optionalValueOf } from './type.ts'
 
 export class FieldPath {

@@ -46,6 +46,13 @@ export const TOKEN_KINDS = [
 
 export type TokenKind = (typeof TOKEN_KINDS)[number]
 
+/** Names that no variable or function has. */
+export const RESERVED_WORDS: ReadonlySet<string> = new Set(
+  'as break const continue else false for function if import in let loop package namespace null return true var void while'.split(
+    ' ',
+  ),
+)
+
 export interface Token {
   readonly kind: TokenKind
   /** In units of the string. */

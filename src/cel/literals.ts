@@ -1,31 +1,55 @@
 /** What the text of a literal stands for; the lexer has seen to its form. */
 import type { LiteralValue } from './ast.ts'
+import type { TokenKind } from './lexer.ts'
 
 /** Or what is wrong with it. */
-export type LiteralResult = LiteralValue | { readonly type: 'invalid'; readonly message: string }
+type LiteralResult = LiteralValue | { readonly type: 'invalid'; readonly message: string }
 
 const MAX_INT = 2n ** 63n - 1n
 const MAX_UINT = 2n ** 64n - 1n
 
-export function intLiteral(digits: string, isNegative: boolean): LiteralResult {
+/** Of a token; undefined if it is no literal. */
+export function literalOf(kind: TokenKind, text: string, isNegative: boolean): LiteralResult | undefined {
+  switch (kind) {
+    case 'NUM_INT':
+      return intLiteral(text, isNegative)
+    case 'NUM_UINT':
+      return uintLiteral(text)
+    case 'NUM_FLOAT':
+      return doubleLiteral(text, isNegative)
+    case 'STRING':
+      return stringLiteral(text)
+    case 'BYTES':
+      return bytesLiteral(text)
+    case 'true':
+    case 'false':
+      return { type: 'bool', value: kind === 'true' }
+    case 'null':
+      return { type: 'null' }
+    default:
+      return undefined
+  }
+}
+
+function intLiteral(digits: string, isNegative: boolean): LiteralResult {
   const magnitude = BigInt(digits)
   const value = isNegative ? -magnitude : magnitude
   return value > MAX_INT || value < -MAX_INT - 1n ? invalid('invalid int literal') : { type: 'int', value }
 }
 
 /** With its `u`. */
-export function uintLiteral(text: string): LiteralResult {
+function uintLiteral(text: string): LiteralResult {
   const value = BigInt(text.slice(0, -1))
   return value > MAX_UINT ? invalid('invalid uint literal') : { type: 'uint', value }
 }
 
-export function doubleLiteral(text: string, isNegative: boolean): LiteralResult {
+function doubleLiteral(text: string, isNegative: boolean): LiteralResult {
   const magnitude = Number(text)
   if (!Number.isFinite(magnitude)) return invalid('invalid double literal')
   return { type: 'double', value: isNegative ? -magnitude : magnitude }
 }
 
-export function stringLiteral(text: string): LiteralResult {
+function stringLiteral(text: string): LiteralResult {
   const { body, isRaw } = unquote(text)
   if (isRaw || !body.includes('\\')) return { type: 'string', value: body }
   const points = unescape(body)
@@ -35,7 +59,7 @@ export function stringLiteral(text: string): LiteralResult {
 }
 
 /** With its `b`. Escapes stand for bytes, other characters for their UTF-8. */
-export function bytesLiteral(text: string): LiteralResult {
+function bytesLiteral(text: string): LiteralResult {
   const { body, isRaw } = unquote(text.slice(1))
   if (isRaw) return { type: 'bytes', value: Buffer.from(body) }
   const pieces = body.split(ESCAPE)

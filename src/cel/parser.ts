@@ -3,8 +3,8 @@
  * not, the first deviation ends it and syntax-errors.ts says what upstream's parser says.
  */
 import type { Expression, Literal, MapEntry, MessageField, Offset, Tree } from './ast.ts'
-import { type Token, type TokenKind, type Tokens, tokenize } from './lexer.ts'
-import { bytesLiteral, doubleLiteral, intLiteral, type LiteralResult, stringLiteral, uintLiteral } from './literals.ts'
+import { RESERVED_WORDS, type Token, type TokenKind, type Tokens, tokenize } from './lexer.ts'
+import { literalOf } from './literals.ts'
 import { expandMacro, MacroError } from './macros.ts'
 import { codePoints, type Finding } from './source.ts'
 import { syntaxErrors } from './syntax-errors.ts'
@@ -46,13 +46,6 @@ class LimitError extends Error {}
 
 /** The text is not of the grammar. */
 class Deviation extends Error {}
-
-/** Names that no variable or function has. */
-export const RESERVED_WORDS: ReadonlySet<string> = new Set(
-  'as break const continue else false for function if import in let loop package namespace null return true var void while'.split(
-    ' ',
-  ),
-)
 
 const RELATIONS: Partial<Record<TokenKind, string>> = {
   '<': '_<_',
@@ -427,27 +420,5 @@ class Parser {
 
   #text(token: Token): string {
     return this.#source.slice(token.start, token.end)
-  }
-}
-
-function literalOf(kind: TokenKind, text: string, isNegative: boolean): LiteralResult | undefined {
-  switch (kind) {
-    case 'NUM_INT':
-      return intLiteral(text, isNegative)
-    case 'NUM_UINT':
-      return uintLiteral(text)
-    case 'NUM_FLOAT':
-      return doubleLiteral(text, isNegative)
-    case 'STRING':
-      return stringLiteral(text)
-    case 'BYTES':
-      return bytesLiteral(text)
-    case 'true':
-    case 'false':
-      return { type: 'bool', value: kind === 'true' }
-    case 'null':
-      return { type: 'null' }
-    default:
-      return undefined
   }
 }

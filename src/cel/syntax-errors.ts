@@ -5,6 +5,7 @@
  */
 import { type Element, RULES, type RuleName } from './grammar.ts'
 import { recognizedText, type Token, TOKEN_KINDS, type TokenKind } from './lexer.ts'
+import { findInRecovered, type Part } from './recovered.ts'
 import type { Finding } from './source.ts'
 
 const MAX_RECOVERIES = 30
@@ -16,12 +17,12 @@ const MAX_DEPTH = 250
 export function syntaxErrors(source: string, tokens: readonly Token[]): readonly Finding[] {
   const walker = new Walker(source, tokens)
   try {
-    walker.invoke('start', 0, undefined)
+    const start = walker.invoke('start', 0, undefined)
+    return [...walker.findings, ...findInRecovered(source, start)]
   } catch (error) {
     if (!(error instanceof GiveUp)) throw error
-    if (error.message !== '') walker.findings.push({ at: undefined, message: error.message })
+    return error.message === '' ? walker.findings : [...walker.findings, { at: undefined, message: error.message }]
   }
-  return walker.findings
 }
 
 /** A list of what follows within a rule. */
@@ -63,18 +64,22 @@ class Walker {
   #lastErrorIndex = -1
   readonly #lastErrorElements = new Set<Element>()
   #current: Element = RULES.start
+  /** What is being walked. */
+  #part: Part | undefined
 
   constructor(source: string, tokens: readonly Token[]) {
     this.#source = source
     this.#tokens = tokens
   }
 
-  invoke(rule: RuleName, precedence: number, follow: Rest | undefined): void {
+  invoke(rule: RuleName, precedence: number, follow: Rest | undefined): Part {
     const depth = (this.#depths.get(rule) ?? 0) + 1
     if (depth > MAX_DEPTH) throw new GiveUp(`expression recursion limit exceeded: ${MAX_DEPTH}`)
     this.#depths.set(rule, depth)
     const outer = this.#precedence
+    const around = this.#part
     this.#precedence = precedence
+    const part = this.#begin(rule, undefined)
     if (rule !== 'start') this.#follows.push(follow)
     try {
       this.#walk(RULES[rule], undefined)
@@ -84,8 +89,17 @@ class Walker {
       this.#recover()
     }
     if (rule !== 'start') this.#follows.pop()
+    this.#part = around
     this.#precedence = outer
     this.#depths.set(rule, depth - 1)
+    return part
+  }
+
+  #begin(rule: RuleName | undefined, alternative: number | undefined): Part {
+    const part: Part = { rule, alternative, start: this.#next(), parts: [] }
+    this.#part?.parts.push(part)
+    this.#part = part
+    return part
   }
 
   #walk(element: Element, rest: Rest | undefined): void {
@@ -94,7 +108,8 @@ class Walker {
       case 'token':
         return this.#match(element, rest)
       case 'rule':
-        return this.invoke(element.rule, element.precedence, rest)
+        this.invoke(element.rule, element.precedence, rest)
+        return
       case 'sequence':
         return this.#walkSequence(element.parts, rest)
       case 'optional':
@@ -105,7 +120,11 @@ class Walker {
         this.#sync(element, rest)
         const chosen = element.choose((n) => this.#look(n))
         if (chosen < 0) throw this.#noViable(-chosen)
-        return this.#walk(element.parts[chosen] as Element, rest)
+        const around = this.#part
+        this.#begin(undefined, chosen)
+        this.#walk(element.parts[chosen] as Element, rest)
+        this.#part = around
+        return
       }
       case 'star':
       case 'plus':
@@ -147,7 +166,9 @@ class Walker {
       this.#consume()
       this.#matched()
     } else if (this.#expected(rest).has(this.#look(1))) {
+      const { at } = this.#next()
       this.#report(`missing ${display(expected)} at ${this.#text(this.#next())}`, this.#next())
+      this.#part?.parts.push({ kind: element.tokens[0] as TokenKind, start: 0, end: 0, at })
     } else {
       throw this.#mismatch(expected)
     }
@@ -157,6 +178,7 @@ class Walker {
     this.#isRecovering = false
     this.#lastErrorIndex = -1
     this.#lastErrorElements.clear()
+    this.#part?.parts.push(this.#next())
     this.#consume()
   }
 
