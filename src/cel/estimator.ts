@@ -6,10 +6,10 @@ import type { Call, Comprehension, Expression, ListLiteral, MapLiteral, Select }
 import type { CallReference, Checked } from './checked.ts'
 import { FieldPath } from './field-path.ts'
 import type { ArgumentEstimate, CallEstimate, Overload, Span } from './library.ts'
+import { literalValue } from './literals.ts'
 import { codePoints } from './source.ts'
 import { addSpans, fixed, MAX_UINT64, multiplySpans, unionSpans, UNKNOWN_SIZE } from './span.ts'
 import { type CelType, DYN, optionalValueOf, parametersOf, unwrap } from './type.ts'
-import { valueOf } from './validators.ts'
 
 const FREE = fixed(0)
 const ONE = fixed(1)
@@ -162,7 +162,7 @@ class Estimator {
       type,
       size: this.#size(node),
       elementSize: items && bound(items.maxSize(this.#rootOf)),
-      literal: node.kind === 'literal' ? valueOf(node.value) : undefined,
+      literal: node.kind === 'literal' ? literalValue(node.value) : undefined,
     }
   }
 

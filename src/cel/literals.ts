@@ -1,6 +1,7 @@
 /** What the text of a literal stands for; the lexer has seen to its form. */
 import type { LiteralValue } from './ast.ts'
 import type { TokenKind } from './lexer.ts'
+import { Double, intOf, Uint, type Value } from './value.ts'
 
 /** Or what is wrong with it. */
 type LiteralResult = LiteralValue | { readonly type: 'invalid'; readonly message: string }
@@ -101,4 +102,20 @@ function escaped(piece: string): number {
 
 function isScalarValue(point: number): boolean {
   return point <= 0x10ffff && (point < 0xd800 || point > 0xdfff)
+}
+
+/** As expressions evaluate it. */
+export function literalValue(literal: LiteralValue): Value {
+  switch (literal.type) {
+    case 'null':
+      return null
+    case 'int':
+      return intOf(literal.value)
+    case 'uint':
+      return new Uint(literal.value)
+    case 'double':
+      return new Double(literal.value)
+    default:
+      return literal.value
+  }
 }

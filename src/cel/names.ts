@@ -1,10 +1,5 @@
 /** Names of properties as expressions write them: what is no identifier is escaped. */
-
-const reserved: ReadonlySet<string> = new Set(
-  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
-    ' ',
-  ),
-)
+import { RESERVED_WORDS } from './lexer.ts'
 
 const escapes: Readonly<Record<string, string>> = {
   __: '__underscores__',
@@ -16,5 +11,5 @@ const escapes: Readonly<Record<string, string>> = {
 /** The identifier for a property; undefined when expressions cannot reach it. */
 export function escapeName(name: string): string | undefined {
   if (!/^[a-zA-Z_./-][a-zA-Z0-9_./-]*$/.test(name)) return undefined
-  return reserved.has(name) ? `__${name}__` : name.replaceAll(/__|[./-]/g, (found) => escapes[found] as string)
+  return RESERVED_WORDS.has(name) ? `__${name}__` : name.replaceAll(/__|[./-]/g, (found) => escapes[found] as string)
 }

@@ -245,6 +245,27 @@ describe('what is wrong with a text', () => {
       `1:2 Syntax error: no viable alternative at input '.in'`,
       `1:5 Syntax error: extraneous input '==' expecting ${EXPRESSION}`,
     ],
+    [
+      'has(a?b) + 1e400 +',
+      '1:5 invalid argument to has() macro',
+      `1:7 Syntax error: mismatched input ')' expecting ':'`,
+      '1:11 invalid double literal',
+      `1:18 Syntax error: mismatched input '<EOF>' expecting ${EXPRESSION}`,
+    ],
+    [
+      'a.?1',
+      `1:3 Syntax error: mismatched input '1' expecting {IDENTIFIER, ESC_IDENTIFIER}`,
+      '1:3 unsupported ident kind',
+    ],
+    ['l.all(1, x) )', '1:6 argument must be a simple name', `1:12 Syntax error: extraneous input ')' expecting <EOF>`],
+    [
+      'if(1) + [while, 1e400] + F{a: 99999999999999999999} (',
+      '1:0 reserved identifier: if',
+      '1:9 reserved identifier: while',
+      '1:16 invalid double literal',
+      '1:30 invalid int literal',
+      `1:52 Syntax error: extraneous input '(' expecting <EOF>`,
+    ],
     ['if + while', '1:0 reserved identifier: if', '1:5 reserved identifier: while'],
     ['.for(1)', '1:0 reserved identifier: for'],
   ]

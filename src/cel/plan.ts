@@ -2,9 +2,10 @@
  * From a checked tree to a program: each node becomes a closure that was chosen for what is known of it. What is constant
  * is evaluated now, as upstream does, and costs nothing later; where that fails there is no program.
  */
-import type { Comprehension, Expression, LiteralValue, Select } from './ast.ts'
+import type { Comprehension, Expression, Select } from './ast.ts'
 import type { CallReference, Checked, Reference } from './checked.ts'
 import { beginEffort } from './effort.ts'
+import { literalValue } from './literals.ts'
 import { attributeOf } from './planner/attribute.ts'
 import { planBuiltIn } from './planner/built-in.ts'
 import {
@@ -21,7 +22,7 @@ import { foldPlan, quantifierOf, quantifierPlan, readAccumulator } from './plann
 import { typeValueOf } from './planner/type-value.ts'
 import type { Budget, Program, Variables } from './program.ts'
 import type { CelType } from './type.ts'
-import { CelError, Double, Failure, Uint, intOf, type Result, type Value } from './value.ts'
+import { CelError, Failure, type Result, type Value } from './value.ts'
 import { adapterOf } from './values/typed.ts'
 
 /** Throws CelError with upstream's text where constant parts already fail. */
@@ -167,21 +168,6 @@ function readVariable(name: string, scope: Scope): Evaluate {
   if (local !== undefined) return local
   const absent = new Failure(`no such attribute(s): ${plain}`)
   return (frame) => frame.variables[plain] ?? (frame.variables[plain] === null ? null : absent)
-}
-
-function literalValue(literal: LiteralValue): Value {
-  switch (literal.type) {
-    case 'null':
-      return null
-    case 'int':
-      return intOf(literal.value)
-    case 'uint':
-      return new Uint(literal.value)
-    case 'double':
-      return new Double(literal.value)
-    default:
-      return literal.value
-  }
 }
 
 /** The attribute a plan is, or one that begins with its value. */

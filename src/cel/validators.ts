@@ -2,12 +2,13 @@
  * What is asked of an expression that is well typed: elements of one type in literals, and arguments that can be seen to be
  * wrong before anything is evaluated.
  */
-import type { Call, Expression, LiteralValue } from './ast.ts'
+import type { Call, Expression } from './ast.ts'
 import type { Checked } from './checked.ts'
 import { checkFormat } from './format-check.ts'
+import { literalValue } from './literals.ts'
 import type { Finding } from './source.ts'
 import { type CelType, DYN, formatType, isSameType, optionalValueOf } from './type.ts'
-import { Double, Failure, Uint, type Value } from './value.ts'
+import { Failure, type Value } from './value.ts'
 import { walk } from './walk.ts'
 
 export function validate(checked: Checked): readonly Finding[] {
@@ -39,27 +40,9 @@ function literalArgument(checked: Checked, node: Call, args: (value: Value) => V
   const [arg] = node.args
   const reference = checked.references[node.id]
   if (arg?.kind !== 'literal' || reference?.kind !== 'call') return []
-  const [a = null, b = null] = args(valueOf(arg.value))
+  const [a = null, b = null] = args(literalValue(arg.value))
   const isValid = reference.overloads.every((overload) => !(overload.evaluate?.(a, b, null, null) instanceof Failure))
   return isValid ? [] : [{ at: arg.at, message: `invalid ${node.function} argument` }]
-}
-
-/** As the evaluator has it. */
-export function valueOf(literal: LiteralValue): Value {
-  switch (literal.type) {
-    case 'null':
-      return null
-    case 'int': {
-      const number = Number(literal.value)
-      return Number.isSafeInteger(number) ? number : literal.value
-    }
-    case 'uint':
-      return new Uint(literal.value)
-    case 'double':
-      return new Double(literal.value)
-    default:
-      return literal.value
-  }
 }
 
 /** Of a list, the first that differs; of a map, every key and value that does. */

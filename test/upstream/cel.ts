@@ -1,11 +1,14 @@
 /**
- * Runs a corpus of CEL cases, recorded from upstream's libraries, through our engine and prints what differs, by group.
+ * Runs a corpus of CEL cases, recorded from upstream's libraries, through our engine and prints what differs, by group:
+ * what compiling says, the type, the static estimate, the value or the error, and what the evaluation cost.
  *
  *     node test/upstream/cel.ts <cases.jsonl> [group or id …]
+ *
+ * Each line of the file is one case; expressions only, rules of schemas are not run here.
  */
 import { readFileSync } from 'node:fs'
 
-import { type Compilation, createEnvironment } from '#cel/environment.ts'
+import { type Compilation, type Compiled, createEnvironment } from '#cel/environment.ts'
 import {
   BOOL,
   BYTES,
@@ -22,8 +25,31 @@ import {
   TIMESTAMP,
   UINT,
 } from '#cel/type.ts'
-
-import { evaluateCase, type Evaluated, type Variable } from './cel-values.ts'
+import {
+  CelError,
+  Double,
+  Failure,
+  intOf,
+  ListValue,
+  MapValue,
+  Optional,
+  type Result,
+  TypeValue,
+  Uint,
+  type Value,
+} from '#cel/value.ts'
+import { doubleText } from '#cel/values/conversion.ts'
+import { listValue } from '#cel/values/list.ts'
+import { mapOfEntries } from '#cel/values/map.ts'
+import { showValue } from '#cel/values/show.ts'
+import {
+  Duration,
+  durationSecondsText,
+  parseGoDuration,
+  parseTimestamp,
+  Timestamp,
+  timestampText,
+} from '#cel/values/time.ts'
 
 interface Case {
   readonly id: string
@@ -31,18 +57,40 @@ interface Case {
   readonly group: string
   readonly expr: string
   readonly vars?: Readonly<Record<string, Variable>>
+  /** Not evaluated. */
   readonly compileOnly?: boolean
-  readonly result: Expected
+  readonly result: Outcome & { readonly varies?: readonly (keyof Outcome)[] }
 }
 
-interface Expected extends Evaluated {
+/** Without a value it is declared, but not set. */
+interface Variable {
+  readonly type: string
+  readonly value?: unknown
+}
+
+interface Outcome {
   readonly type?: string
   readonly estimatedCost?: { readonly min: string; readonly max: string }
   readonly compileError?: string
   readonly compileIssues?: readonly unknown[]
-  /** What differed from run to run upstream, and is not compared. */
-  readonly varies?: readonly string[]
+  readonly programError?: string
+  readonly evalError?: string
+  readonly value?: unknown
+  readonly actualCost?: number
 }
+
+const FIELDS: readonly (keyof Outcome)[] = [
+  'compileError',
+  'compileIssues',
+  'type',
+  'estimatedCost',
+  'programError',
+  'evalError',
+  'value',
+  'actualCost',
+]
+
+const COST_LIMIT = 1_000_000
 
 const SIMPLE: Readonly<Record<string, CelType>> = {
   int: INT,
@@ -68,19 +116,101 @@ function parseType(text: string): CelType {
   return simple
 }
 
-function compileCase({ expr, vars = {} }: Case): Compilation {
+/** A recorded value, by its type where the form does not say it. */
+function decode(json: unknown, type: CelType): Value {
+  if (json === null || typeof json === 'boolean') return json
+  if (Array.isArray(json)) return listValue(json.map((one) => decode(one, type.kind === 'list' ? type.element : DYN)))
+  if (typeof json === 'object') return decodeObject(json, type)
+  switch (type.kind) {
+    case 'int':
+      return intOf(BigInt(json as string | number))
+    case 'uint':
+      return new Uint(BigInt(json as string | number))
+    case 'double':
+      return new Double(Number(json))
+    case 'bytes':
+      return new Uint8Array(Buffer.from(json as string, 'base64'))
+    case 'timestamp':
+      return parseTimestamp(json as string) as Timestamp
+    case 'duration':
+      return parseGoDuration(json as string) as Duration
+    default:
+      return typeof json === 'number' && !Number.isInteger(json) ? new Double(json) : (json as string | number)
+  }
+}
+
+function decodeObject(json: object, type: CelType): Value {
+  if ('$double' in json) return new Double(Number(json.$double))
+  const [key, value] = type.kind === 'map' ? [type.key, type.value] : [STRING, DYN]
+  return mapOfEntries(Object.entries(json).map(([name, one]) => [decode(name, key), decode(one, value)]))
+}
+
+/** In the form of the corpus. */
+function encode(value: Result): unknown {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'bigint') return { int: `${value}` }
+  if (value instanceof Failure) throw new CelError(value.message)
+  if (value instanceof Double) return { double: Number.isFinite(value.value) ? doubleText(value) : `${value.value}` }
+  if (value instanceof Uint) return { uint: `${value.value}` }
+  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('base64') }
+  if (value instanceof ListValue) return Array.from({ length: value.size }, (_, at) => encode(value.at(at)))
+  return value instanceof MapValue ? encodeMap(value) : encodeOther(value)
+}
+
+function encodeMap(map: MapValue): unknown {
+  const entries = Array.from(map.keys(), (key) => [encode(key), encode(map.get(key) as Result)])
+  return { map: entries.sort(([a], [b]) => (canonical(a) < canonical(b) ? -1 : 1)) }
+}
+
+const OTHERS: Readonly<Record<string, string>> = {
+  'kubernetes.Quantity': 'quantity',
+  'kubernetes.URL': 'url',
+  'kubernetes.Semver': 'semver',
+  'kubernetes.NamedFormat': 'format',
+  'net.IP': 'ip',
+  'net.CIDR': 'cidr',
+}
+
+function encodeOther(value: Exclude<Value, null | boolean | string | number | bigint>): unknown {
+  if (value instanceof Timestamp) return { timestamp: timestampText(value) }
+  if (value instanceof Duration) return { duration: durationSecondsText(value) }
+  if (value instanceof TypeValue) return { type: value.name }
+  if (value instanceof Optional) return { optional: value.value === undefined ? [] : [encode(value.value)] }
+  const name = 'typeName' in value ? value.typeName : ''
+  return { [OTHERS[name] ?? name]: showValue(value) }
+}
+
+function compile({ expr, vars = {} }: Case): Compilation {
   const variables = Object.fromEntries(Object.entries(vars).map(([name, { type }]) => [name, parseType(type)]))
   return createEnvironment({ variables }).compile(expr)
 }
 
-/** What of ours corresponds to what was recorded. */
-function resultOf(compilation: Compilation, { compileOnly, vars = {} }: Case): Expected {
-  if (compilation.issues !== undefined) {
-    return { compileError: compilation.report, compileIssues: compilation.issues }
+function run(test: Case): Outcome {
+  const compiled = compile(test)
+  if (compiled.issues !== undefined) return { compileError: compiled.report, compileIssues: compiled.issues }
+  const { min, max } = compiled.estimateCost()
+  const known = { type: describeType(compiled.type), estimatedCost: { min: `${min}`, max: `${max}` } }
+  return test.compileOnly ? known : { ...known, ...evaluate(compiled, test) }
+}
+
+function evaluate(compiled: Compiled, { vars = {} }: Case): Outcome {
+  const budget = { limit: COST_LIMIT, spent: 0 }
+  const program = attempt(() => compiled.program())
+  if (typeof program === 'string') return { programError: program }
+  const set = Object.entries(vars).filter(([, { value }]) => value !== undefined)
+  const variables = Object.fromEntries(set.map(([name, { type, value }]) => [name, decode(value, parseType(type))]))
+  const value = attempt(() => ({ encoded: encode(program.evaluate(variables, budget)) }))
+  return { ...(typeof value === 'string' ? { evalError: value } : { value: value.encoded }), actualCost: budget.spent }
+}
+
+/** What it gives, or the message of the error it ends with. */
+function attempt<T extends object>(action: () => T): T | string {
+  try {
+    return action()
+  } catch (error) {
+    if (error instanceof CelError) return error.message
+    throw error
   }
-  const { min, max } = compilation.estimateCost()
-  const evaluated = compileOnly === true ? {} : evaluateCase(compilation, vars)
-  return { type: describeType(compilation.type), estimatedCost: { min: `${min}`, max: `${max}` }, ...evaluated }
 }
 
 /** With keys in order. */
@@ -92,19 +222,14 @@ function canonical(value: unknown): string {
   )
 }
 
-const FIELDS = [
-  ...(['compileError', 'compileIssues', 'type', 'estimatedCost'] as const),
-  ...(['programError', 'evalError', 'value', 'actualCost'] as const),
-]
-
 function differences(test: Case): readonly string[] {
-  let ours: Expected
+  let ours: Outcome
   try {
-    ours = resultOf(compileCase(test), test)
+    ours = run(test)
   } catch (error) {
     return [`threw ${error instanceof Error ? error.stack : String(error)}`]
   }
-  return FIELDS.filter((field) => test.result.varies?.includes(field) !== true)
+  return FIELDS.filter((field) => !test.result.varies?.includes(field))
     .filter((field) => canonical(ours[field]) !== canonical(test.result[field]))
     .map((field) => `${field}\n    ours     ${canonical(ours[field])}\n    upstream ${canonical(test.result[field])}`)
 }
