@@ -89,6 +89,8 @@ const LEGACY_NAME = 'v1.'
 
 /** Of requests without a group only those of the core group are anybody's, all of them together. */
 function remoteFor({ info }: Call, roster: Roster): Remote | undefined {
+  // Every request passes here, and most clusters have no other server.
+  if (!roster.hasRemotes) return undefined
   const { apiPrefix, group, version, path } = info
   if (apiPrefix === 'apis') return roster.remote(`${version}.${group}`)
   return /^\/api(?:\/|$)/.test(path) ? roster.remote(LEGACY_NAME) : undefined

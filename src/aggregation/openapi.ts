@@ -9,7 +9,6 @@ import { type OpenApiDocument, openApiDocument } from '#apiserver/openapi/v3.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import { isJsonObject } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
 import { WorkQueue } from '#lib/work-queue.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 
@@ -47,11 +46,13 @@ interface Described {
   readonly index: ReadonlyMap<string, Omit<Indexed, 'apiService'>>
 }
 
+const NOTHING: Described = { swagger: undefined, etag: undefined, index: new Map() }
+
 const REFRESH_MS = 60_000
 const BACKOFF = { baseMs: 1000, capMs: REFRESH_MS }
 const TIMEOUT_MS = 60_000
-/** About twice what the API server itself says of all its kinds: parsing more would hold everybody up. */
-const LIMIT_BYTES = 8 << 20
+/** Several times what the API server itself says of all its kinds; parsing more would hold everybody up. */
+const LIMIT_BYTES = 4 << 20
 const USER = 'system:aggregator'
 
 export function startRemoteOpenApi(options: RemoteOpenApiOptions): RemoteOpenApi {
@@ -74,7 +75,12 @@ export function startRemoteOpenApi(options: RemoteOpenApiOptions): RemoteOpenApi
       const remote = roster.remote(name)
       // Looked at again when it becomes available.
       if (remote?.isAvailable !== true) return
-      note(name, await describe(options.frontProxy, remote, known.get(name)))
+      const { frontProxy } = options
+      const url = frontProxy.locate(remote)
+      const index = await fetchIndex(frontProxy, remote, url)
+      if (index !== undefined) note(name, { ...NOTHING, ...known.get(name), index })
+      const described = await fetchSwagger(frontProxy, remote, url, known.get(name))
+      note(name, index === undefined ? { ...described, index: converted(remote, described.swagger) } : described)
       return { requeueAfterMs: REFRESH_MS }
     },
     onError: (error, name) => (ended.signal.aborted ? undefined : options.onError(error, name)),
@@ -101,20 +107,34 @@ function mergeIndexes(known: ReadonlyMap<string, Described>): ReadonlyMap<string
   return new Map(entries)
 }
 
-async function describe(frontProxy: FrontProxy, remote: Remote, before: Described | undefined): Promise<Described> {
-  const url = frontProxy.locate(remote)
-  const asked: Omit<Question, 'path' | 'accept'> = { user: USER, timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES }
-  const v3 = await frontProxy.ask(remote, url, { ...asked, path: '/openapi/v3', accept: '' })
-  if (v3.status !== 200 && v3.status !== 404) throw new Error(`no index of OpenAPI v3, http error: ${v3.status}`)
-  const index = v3.status === 200 ? readIndex(v3.body) : undefined
-  const { etag } = before ?? {}
-  const wanted = { ...asked, path: '/openapi/v2', accept: 'application/json', ...(etag !== undefined && { etag }) }
-  const v2 = await frontProxy.ask(remote, url, wanted)
-  if (v2.status === 304 && before !== undefined) return { ...before, index: index ?? before.index }
-  if (v2.status === 404) return { swagger: undefined, etag: undefined, index: index ?? new Map() }
-  if (v2.status !== 200) throw new Error(`failed to retrieve openAPI spec, http error: ${v2.status}`)
-  const swagger = filterSwagger(parseJson(v2.body), `/apis/${remote.group}/${remote.version}/`)
-  return { swagger, etag: v2.headers.etag, index: index ?? converted(remote, swagger) }
+const ASKED: Omit<Question, 'path' | 'accept'> = { user: USER, timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES }
+
+/** Where the documents of v3 are; undefined when the server does not know v3. */
+async function fetchIndex(
+  frontProxy: FrontProxy,
+  remote: Remote,
+  url: string,
+): Promise<Described['index'] | undefined> {
+  const { status, body } = await frontProxy.ask(remote, url, { ...ASKED, path: '/openapi/v3', accept: '' })
+  if (status === 404) return undefined
+  if (status !== 200) throw new Error(`no index of OpenAPI v3, http error: ${status}`)
+  return readIndex(body)
+}
+
+async function fetchSwagger(
+  frontProxy: FrontProxy,
+  remote: Remote,
+  url: string,
+  before: Described = NOTHING,
+): Promise<Described> {
+  const { etag, index } = before
+  const wanted = { ...ASKED, path: '/openapi/v2', accept: 'application/json', ...(etag !== undefined && { etag }) }
+  const { status, body, headers } = await frontProxy.ask(remote, url, wanted)
+  if (status === 304 && etag !== undefined) return before
+  if (status === 404) return { ...NOTHING, index }
+  if (status !== 200) throw new Error(`failed to retrieve openAPI spec, http error: ${status}`)
+  const swagger = filterSwagger(JSON.parse(body.toString()), `/apis/${remote.group}/${remote.version}/`)
+  return { swagger, etag: headers.etag, index }
 }
 
 function converted({ group, version }: Remote, swagger: Swagger | undefined): Described['index'] {
@@ -126,7 +146,7 @@ function converted({ group, version }: Remote, swagger: Swagger | undefined): De
 
 /** Only what is where such documents are: anything else is no place to send clients to. */
 export function readIndex(body: Buffer): Described['index'] {
-  const document: unknown = parseJson(body)
+  const document: unknown = JSON.parse(body.toString())
   const paths = isJsonObject(document) ? document['paths'] : undefined
   if (!isJsonObject(paths)) throw new Error('the index of OpenAPI v3 has no paths')
   const found = Object.entries(paths).flatMap(([name, entry]) => {

@@ -27,6 +27,7 @@ export interface Roster {
   all(): Iterable<APIService>
   remote(name: string): Remote | undefined
   remotes(): Iterable<Remote>
+  readonly hasRemotes: boolean
   announced(): readonly AnnouncedGroup[]
   close(): void
 }
@@ -59,6 +60,9 @@ export function followRoster(registry: Pick<Registry, 'storeOf'>, changed: (name
     all: () => all.values(),
     remote: (name) => remotes.get(name),
     remotes: () => remotes.values(),
+    get hasRemotes() {
+      return remotes.size > 0
+    },
     announced: () => (announced ??= planAnnouncement([...all.values()])),
     close: () => following?.close(),
   }

@@ -25,3 +25,8 @@ test('a document without such paths is none, and what is no document is refused'
     assert.throws(() => filterSwagger(nonsense, '/'), /has no paths/)
   }
 })
+
+test('a document that is nested without end is refused', () => {
+  const deep: unknown = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`)
+  assert.throws(() => filterSwagger({ paths: { '/x': deep } }, '/'), /nested too deeply/)
+})

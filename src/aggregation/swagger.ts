@@ -17,15 +17,19 @@ export function filterSwagger(document: unknown, under: string): Swagger | undef
   }
 }
 
+/** Deeper than any schema that people write, and far from what a stack holds. */
+const MAX_DEPTH = 200
+
 /** The definitions that something refers to, directly or through others. */
 function reachable(from: unknown, definitions: JsonObject): JsonObject {
   const found: JsonObject = {}
-  const open: unknown[] = [from]
-  while (open.length > 0) {
-    const value = open.pop()
+  const open: (readonly [value: unknown, depth: number])[] = [[from, 0]]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, depth] = next
     if (typeof value !== 'object' || value === null) continue
-    for (const part of Object.values(value)) open.push(part)
-    if (isJsonObject(value)) open.push(definitionAt(value, definitions, found))
+    if (depth > MAX_DEPTH) throw new Error('the document of OpenAPI v2 is nested too deeply')
+    for (const part of Object.values(value)) open.push([part, depth + 1])
+    if (isJsonObject(value)) open.push([definitionAt(value, definitions, found), 0])
   }
   return Object.fromEntries(Object.entries(definitions).filter(([name]) => Object.hasOwn(found, name)))
 }
