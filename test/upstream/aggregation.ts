@@ -4,25 +4,22 @@
  * ours. Needs etcd, and Go to build the server once. Told at the end: what worked; its log stays where something did not.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
 
-import { end, freePort, frontProxyFlags, launch } from './kube-apiserver.ts'
+import { end, freePort, frontProxyFlags } from './kube-apiserver.ts'
 import { ask, type Server, startOurs, writeKubeconfig } from './ours.ts'
 import { missingGo, upstreamPrograms } from './programs.ts'
-import { etcdFlags } from './reference.ts'
+import { changeAddress, launchSample, OWN_ADDRESS, startEtcd, writeAccount } from './sample-apiserver.ts'
 
 const NEEDED = ['sample-apiserver', 'kubectl'] as const
 const GROUP = 'wardle.example.com'
 const VERSIONS = ['v1alpha1', 'v1beta1']
-/** An address of this machine that no other can reach, yet no loopback address, which endpoints may not have. */
-const OWN_ADDRESS = '10.213.0.1'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into, not relied upon
 type Json = any
@@ -61,26 +58,6 @@ async function giveRights(server: Server): Promise<void> {
   await must(server, 'POST', `${rbac}/namespaces/kube-system/rolebindings`, reader)
 }
 
-/** The kubeconfig of the sample's ServiceAccount. */
-async function writeAccount(server: Server, file: string): Promise<string> {
-  const path = '/api/v1/namespaces/wardle/serviceaccounts/apiserver/token'
-  const { status } = await must(server, 'POST', path, { spec: {} })
-  const cluster = {
-    server: `https://127.0.0.1:${server.port}`,
-    'certificate-authority-data': Buffer.from(server.tls.ca).toString('base64'),
-  }
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster }],
-    users: [{ name: 'u', user: { token: status.token } }],
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'c',
-  }
-  await writeFile(file, stringifyYaml(config), { mode: 0o600 })
-  return file
-}
-
 interface Sample {
   readonly port: number
   readonly caBundle: string
@@ -88,25 +65,14 @@ interface Sample {
 }
 
 async function startSample(program: string, folder: string, kubeconfig: string, host: string): Promise<Sample> {
-  const tools = { clock: realClock, random: secureRandom }
-  const authority = createAuthority({ commonName: 'wardle-ca' }, tools)
+  const authority = createAuthority({ commonName: 'wardle-ca' }, { clock: realClock, random: secureRandom })
   const names = { dns: ['api.wardle.svc'] }
-  const { certificatePem, keyPem } = authority.issue({ commonName: 'api.wardle.svc', names, purpose: 'server' })
-  const file = (name: string): string => join(folder, name)
-  await Promise.all([writeFile(file('tls.crt'), certificatePem), writeFile(file('tls.key'), keyPem, { mode: 0o600 })])
-  await mkdir(file('etcd'), { mode: 0o700 })
-  const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
-  const etcd = await launch('etcd', etcdFlags(file('etcd'), etcdPort, peerPort), file('etcd.log'))
-  const flags = [
-    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-    `--tls-cert-file=${file('tls.crt')}`,
-    `--tls-private-key-file=${file('tls.key')}`,
-    `--bind-address=${host}`,
-    `--secure-port=${port}`,
-    ...['', 'authentication-', 'authorization-'].map((part) => `--${part}kubeconfig=${kubeconfig}`),
-  ]
-  const sample = await launch(program, flags, file('sample-apiserver.log'))
-  return { port, caBundle: Buffer.from(authority.certificatePem).toString('base64'), programs: [sample, etcd] }
+  const shown = authority.issue({ commonName: 'api.wardle.svc', names, purpose: 'server' })
+  const serving = { certificate: shown.certificatePem, key: shown.keyPem }
+  const port = await freePort()
+  const etcd = await startEtcd(folder)
+  const sample = await launchSample(program, { folder, kubeconfig, serving, host, port, etcd: etcd.url })
+  return { port, caBundle: Buffer.from(authority.certificatePem).toString('base64'), programs: [sample, etcd.program] }
 }
 
 /** A Service without selector that leads there; where that cannot be had, one that is the name of this machine. */
@@ -243,10 +209,6 @@ async function tryAll(path: string, kubeconfig: string): Promise<number> {
   return failures
 }
 
-function changeAddress(verb: 'add' | 'del'): boolean {
-  return spawnSync('ip', ['addr', verb, `${OWN_ADDRESS}/32`, 'dev', 'lo']).status === 0
-}
-
 async function main(): Promise<number> {
   const missing = missingGo(NEEDED) ?? (spawnSync('etcd', ['--version']).status === 0 ? undefined : 'there is no etcd')
   if (missing !== undefined) {
@@ -263,7 +225,7 @@ async function main(): Promise<number> {
   const server = await startOurs(folder, frontProxyFlags(folder))
   closing.defer(() => server.stop())
   await giveRights(server)
-  const account = await writeAccount(server, join(folder, 'account.yaml'))
+  const account = await writeAccount(server, 'wardle', 'apiserver', join(folder, 'account.yaml'))
   const sample = await startSample(programs['sample-apiserver'], folder, account, host)
   for (const program of sample.programs) closing.defer(() => end(program, 'SIGKILL'))
   await announce(server, sample, host)

@@ -3,7 +3,6 @@
  * [--seconds N] [--rounds N]`. Each round makes a namespace with one of most things in it, a stand-in for a kubelet says
  * that pods run, and everything is taken away again. Told at the end: what came of it, and what the two complained about.
  */
-import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,9 +10,9 @@ import { parseArgs } from 'node:util'
 
 import { realClock, sleep } from '#lib/clock.ts'
 
-import { end, launch } from './kube-apiserver.ts'
+import { startComponents } from './components.ts'
+import { end } from './kube-apiserver.ts'
 import { ask, type Server, startOurs, writeKubeconfig } from './ours.ts'
-import { upstreamPrograms } from './programs.ts'
 
 const { values: options } = parseArgs({
   options: { seconds: { type: 'string', default: '120' }, rounds: { type: 'string', default: '3' } },
@@ -127,32 +126,10 @@ async function complaints(log: string): Promise<Map<string, number>> {
   return counts
 }
 
-async function startPrograms(folder: string, kubeconfig: string): Promise<Map<string, ChildProcess>> {
-  const say = (line: string): boolean => process.stderr.write(`${line}\n`)
-  const programs = await upstreamPrograms(['kube-controller-manager', 'kube-scheduler'], say)
-  const pki = (name: string): string => join(folder, 'pki', name)
-  const both = [`--kubeconfig=${kubeconfig}`, '--secure-port=0', '--leader-elect=false']
-  const manager = [
-    '--use-service-account-credentials=true',
-    `--service-account-private-key-file=${pki('sa.key')}`,
-    `--root-ca-file=${pki('ca.crt')}`,
-    `--cluster-signing-cert-file=${pki('ca.crt')}`,
-    `--cluster-signing-key-file=${pki('ca.key')}`,
-  ]
-  const started = new Map<string, ChildProcess>()
-  for (const [name, more] of [
-    ['kube-controller-manager', manager],
-    ['kube-scheduler', []],
-  ] as const) {
-    started.set(name, await launch(programs[name], [...both, ...more], join(folder, `${name}.log`)))
-  }
-  return started
-}
-
 async function churn(server: Server, folder: string): Promise<number> {
   const call: Call = async (method, path, body) => (await ask(server, { method, path, body })).body
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
-  const programs = await startPrograms(folder, kubeconfig)
+  const programs = await startComponents(folder, kubeconfig)
   const over = new AbortController()
   const kubelet = standIn(call, over.signal)
   try {

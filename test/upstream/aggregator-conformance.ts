@@ -1,0 +1,164 @@
+/**
+ * Upstream's conformance test of the aggregator on our server, without containers: `node test/upstream/aggregator-conformance.ts`.
+ * The controller manager and the scheduler are upstream's; a stand-in for a kubelet says that pods run, and for the pod of
+ * the sample-apiserver it runs that program on this machine, with the certificate of the pod's Secret, and again when it
+ * ends. Needs Go, etcd, and the right to give this machine an address.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { realClock, sleep } from '#lib/clock.ts'
+
+import { startComponents } from './components.ts'
+import { end, frontProxyFlags } from './kube-apiserver.ts'
+import { ask, type Server, startOurs, writeKubeconfig } from './ours.ts'
+import { missingGo, upstreamPath, upstreamPrograms } from './programs.ts'
+import { changeAddress, launchSample, OWN_ADDRESS, startEtcd, writeAccount } from './sample-apiserver.ts'
+
+const NEEDED = ['sample-apiserver', 'e2e.test', 'kube-controller-manager', 'kube-scheduler'] as const
+const NODE = 'stand-in'
+const LOOK_EVERY_MS = 300
+const RESTART_MS = 1000
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into, not relied upon
+type Json = any
+
+/** A cluster whose only pod that does anything is the sample's. */
+class StandIn {
+  readonly #server: Server
+  readonly #folder: string
+  readonly #over = new AbortController()
+  #programs: ChildProcess[] = []
+
+  constructor(server: Server, folder: string) {
+    this.#server = server
+    this.#folder = folder
+  }
+
+  async #call(method: string, path: string, body?: object): Promise<Json> {
+    return (await ask(this.#server, { method, path, body })).body
+  }
+
+  async run(): Promise<void> {
+    const capacity = { cpu: '64', memory: '256Gi', pods: '500' }
+    await this.#call('POST', '/api/v1/nodes', { metadata: { name: NODE } })
+    while (!this.#over.signal.aborted) {
+      const now = new Date(realClock.now()).toISOString()
+      const ready = { type: 'Ready', status: 'True', reason: 'StandIn', lastHeartbeatTime: now }
+      const status = { capacity, allocatable: capacity, conditions: [ready] }
+      await this.#call('PATCH', `/api/v1/nodes/${NODE}/status`, { status })
+      const { items } = await this.#call('GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${NODE}`)
+      for (const pod of items) await this.#tend(pod)
+      await sleep(realClock, LOOK_EVERY_MS)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort()
+    await Promise.all(this.#programs.map((program) => end(program, 'SIGKILL')))
+  }
+
+  async #tend({ metadata, spec, status }: Json): Promise<void> {
+    const path = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`
+    if (metadata.deletionTimestamp !== undefined) return this.#call('DELETE', path, { gracePeriodSeconds: 0 })
+    if (status.phase !== 'Pending') return
+    if (metadata.labels?.apiserver === 'true') await this.#runSample(metadata.namespace)
+    const types = ['Ready', 'ContainersReady', 'Initialized', 'PodScheduled']
+    const containers = (spec.containers as Json[]).map(({ name, image }) => ({
+      name,
+      image,
+      imageID: image,
+      ready: true,
+    }))
+    const running = {
+      phase: 'Running',
+      conditions: types.map((type) => ({ type, status: 'True' })),
+      podIP: OWN_ADDRESS,
+      podIPs: [{ ip: OWN_ADDRESS }],
+      containerStatuses: containers.map((one) => ({ ...one, restartCount: 0, state: { running: {} } })),
+    }
+    await this.#call('PATCH', `${path}/status`, { status: running })
+  }
+
+  async #runSample(namespace: string): Promise<void> {
+    const { data } = await this.#call('GET', `/api/v1/namespaces/${namespace}/secrets/sample-apiserver-secret`)
+    const text = (name: string): string => Buffer.from(data[name], 'base64').toString()
+    const folder = this.#folder
+    const kubeconfig = await writeAccount(this.#server, namespace, 'default', join(folder, 'account.yaml'))
+    const etcd = await startEtcd(folder)
+    this.#programs.push(etcd.program)
+    const serving = { certificate: text('tls.crt'), key: text('tls.key') }
+    const plan = { folder, kubeconfig, serving, host: OWN_ADDRESS, port: 443, etcd: etcd.url }
+    void this.#keepRunning(plan)
+  }
+
+  /** It ends while it may not yet read what it needs. */
+  async #keepRunning(plan: Parameters<typeof launchSample>[1]): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      const program = await launchSample(upstreamPath('sample-apiserver'), plan)
+      this.#programs = [...this.#programs, program]
+      await once(program, 'exit')
+      await sleep(realClock, RESTART_MS)
+    }
+  }
+}
+
+/** What the suite ended with. */
+async function judge(folder: string, kubeconfig: string): Promise<number> {
+  const flags = [
+    '--provider=skeleton',
+    `--kubeconfig=${kubeconfig}`,
+    '--allowed-not-ready-nodes=-1',
+    '--minStartupPods=-1',
+    '--num-nodes=1',
+    '--disable-log-dump',
+    '--ginkgo.no-color',
+    '--ginkgo.timeout=6m',
+    '--ginkgo.focus=Aggregator Should be able to support',
+  ]
+  const suite = spawn(upstreamPath('e2e.test'), flags, { stdio: 'inherit', cwd: folder })
+  const [code] = (await once(suite, 'exit')) as [number | null]
+  return code ?? 1
+}
+
+function findObstacle(): string | undefined {
+  const missing = missingGo(NEEDED)
+  if (missing !== undefined) return missing
+  if (spawnSync('etcd', ['--version']).status !== 0) return 'there is no etcd'
+  return changeAddress('add')
+    ? undefined
+    : 'this machine cannot be given an address (root and the program "ip" are needed)'
+}
+
+async function main(): Promise<number> {
+  const obstacle = findObstacle()
+  if (obstacle !== undefined) {
+    process.stdout.write(`skipped: ${obstacle}\n`)
+    return 0
+  }
+  let code = 1
+  await using closing = new AsyncDisposableStack()
+  closing.defer(() => void changeAddress('del'))
+  await upstreamPrograms(NEEDED, (line) => process.stderr.write(`${line}\n`))
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-aggregator-'))
+  closing.defer(() => (code === 0 ? rm(folder, { recursive: true, force: true }) : undefined))
+  const server = await startOurs(folder, frontProxyFlags(folder))
+  closing.defer(() => server.stop())
+  const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
+  for (const program of (await startComponents(folder, kubeconfig)).values())
+    closing.defer(() => end(program, 'SIGKILL'))
+  const standIn = new StandIn(server, folder)
+  const running = standIn.run()
+  closing.defer(async () => {
+    await standIn.stop()
+    await running
+  })
+  code = await judge(folder, kubeconfig)
+  if (code !== 0) process.stdout.write(`logs are in ${folder}\n`)
+  return code
+}
+
+process.exitCode = await main()
