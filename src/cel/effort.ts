@@ -9,14 +9,22 @@ import { CelBudgetError } from './value.ts'
 const LIMIT = 30_000_000
 
 let left = LIMIT
+/** Evaluations that run within others: of variables that are expressions themselves. */
+let depth = 0
 
-/** A new evaluation begins. */
+/** A new evaluation begins; one within another shares its budget. */
 export function beginEffort(): void {
-  left = LIMIT
+  if (depth === 0) left = LIMIT
+  depth++
 }
 
-/** Throws what running over the cost limit throws. */
+export function endEffort(): void {
+  depth--
+}
+
+/** Throws what running over the cost limit throws. Outside of evaluations, where texts are short, nothing is counted. */
 export function spendEffort(steps: number): void {
+  if (depth === 0) return
   left -= steps
   if (left < 0) throw new CelBudgetError('operation cancelled: actual cost limit exceeded')
 }

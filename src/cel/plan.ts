@@ -4,7 +4,7 @@
  */
 import type { Comprehension, Expression, Select } from './ast.ts'
 import type { CallReference, Checked, Reference } from './checked.ts'
-import { beginEffort } from './effort.ts'
+import { beginEffort, endEffort } from './effort.ts'
 import { literalValue } from './literals.ts'
 import { attributeOf } from './planner/attribute.ts'
 import { planBuiltIn } from './planner/built-in.ts'
@@ -39,6 +39,7 @@ export function plan(checked: Checked): Program {
         if (result instanceof Failure) throw new CelError(result.message)
         return result
       } finally {
+        endEffort()
         budget.spent = frame.cost
       }
     },
@@ -167,7 +168,10 @@ function readVariable(name: string, scope: Scope): Evaluate {
   const local = scope.get(name)
   if (local !== undefined) return local
   const absent = new Failure(`no such attribute(s): ${plain}`)
-  return (frame) => frame.variables[plain] ?? (frame.variables[plain] === null ? null : absent)
+  return (frame) => {
+    const value = frame.variables[plain]
+    return value === undefined ? absent : value
+  }
 }
 
 /** The attribute a plan is, or one that begins with its value. */

@@ -194,7 +194,10 @@ function parseQuery(query: string): Map<string, string[]> {
     const equals = pair.indexOf('=')
     const [key, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
     const name = decode(key.replaceAll('+', ' '))
-    values.set(name, [...(values.get(name) ?? []), decode(value.replaceAll('+', ' '))])
+    const known = values.get(name)
+    const found = decode(value.replaceAll('+', ' '))
+    if (known === undefined) values.set(name, [found])
+    else known.push(found)
   }
   return values
 }

@@ -18,6 +18,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['apiserver', () => import('./apiserver.bench.ts')],
   ['custom', () => import('./custom.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
+  ['cel', () => import('./cel.bench.ts')],
 ]
 
 async function main(args: readonly string[]): Promise<number> {

@@ -1,5 +1,6 @@
 /** cel-go's list functions, version 3. */
 import { sizeAt } from '../costs.ts'
+import { spendEffort } from '../effort.ts'
 import {
   defineLibrary,
   free,
@@ -63,6 +64,7 @@ function flatten(list: ListValue, depth: Int): Result {
 }
 
 function append(list: ListValue, depth: number, flat: Value[]): Failure | undefined {
+  spendEffort(list.size)
   for (let at = 0; at < list.size; at++) {
     const value = list.at(at)
     if (value instanceof Failure) return value

@@ -2,6 +2,7 @@
 import { parseGoUrl, parseRequestUri, type GoUrl } from '#lib/go-url.ts'
 
 import { estimateReadKept, readFirst } from '../costs.ts'
+import { spendEffort } from '../effort.ts'
 import { defineLibrary, free, member, type Library, type Overload } from '../library.ts'
 import { BOOL, STRING, listOf, mapOf, opaque } from '../type.ts'
 import { Failure, OpaqueValue, type Result } from '../value.ts'
@@ -37,8 +38,10 @@ const getter = (id: string, get: (url: GoUrl) => string): Overload[] => [
   member(id, [URL_TYPE], STRING, { evaluate: ({ url }: UrlValue) => get(url) }),
 ]
 
-const query = ({ url }: UrlValue): Result =>
-  mapOfEntries([...url.query()].map(([key, values]) => [key, listValue(values)]))
+function query({ url }: UrlValue): Result {
+  spendEffort(url.text.length)
+  return mapOfEntries([...url.query()].map(([key, values]) => [key, listValue(values)]))
+}
 
 export const urls: Library = defineLibrary('kubernetes.urls', {
   url: [free('string_to_url', [STRING], URL_TYPE, { evaluate: toUrl, cost: readFirst, estimate: estimateReadKept })],

@@ -27,33 +27,39 @@ export function intOperator(id: string, slow: (a: Value, b: Value) => Result): B
 
 const intOperators: Readonly<Record<string, (slow: (a: Result, b: Result) => Result) => Binary>> = {
   less_int64: (slow) => (left, right) => (frame) => {
-    const [a, b] = [left(frame), right(frame)]
+    const a = left(frame)
+    const b = right(frame)
     charge(frame, 1)
     return typeof a === 'number' && typeof b === 'number' ? a < b : slow(a, b)
   },
   less_equals_int64: (slow) => (left, right) => (frame) => {
-    const [a, b] = [left(frame), right(frame)]
+    const a = left(frame)
+    const b = right(frame)
     charge(frame, 1)
     return typeof a === 'number' && typeof b === 'number' ? a <= b : slow(a, b)
   },
   greater_int64: (slow) => (left, right) => (frame) => {
-    const [a, b] = [left(frame), right(frame)]
+    const a = left(frame)
+    const b = right(frame)
     charge(frame, 1)
     return typeof a === 'number' && typeof b === 'number' ? a > b : slow(a, b)
   },
   greater_equals_int64: (slow) => (left, right) => (frame) => {
-    const [a, b] = [left(frame), right(frame)]
+    const a = left(frame)
+    const b = right(frame)
     charge(frame, 1)
     return typeof a === 'number' && typeof b === 'number' ? a >= b : slow(a, b)
   },
   add_int64: () => (left, right) => (frame) => {
-    const [a, b] = [left(frame), right(frame)]
+    const a = left(frame)
+    const b = right(frame)
     charge(frame, 1)
     const sum = typeof a === 'number' && typeof b === 'number' ? a + b : Infinity
     return Number.isSafeInteger(sum) ? sum : slowAdd(a, b)
   },
   subtract_int64: () => (left, right) => (frame) => {
-    const [a, b] = [left(frame), right(frame)]
+    const a = left(frame)
+    const b = right(frame)
     charge(frame, 1)
     const difference = typeof a === 'number' && typeof b === 'number' ? a - b : Infinity
     return Number.isSafeInteger(difference) ? difference : slowSubtract(a, b)

@@ -1,6 +1,7 @@
 /** `int('1')`, `string(1.5)`, …: from one type to another, and the text of each value. */
 import { goNumber } from '#lib/go-text.ts'
 
+import { spendEffort } from '../effort.ts'
 import {
   Double,
   Failure,
@@ -27,6 +28,7 @@ function unconvertible(value: Value, to: string): Failure {
 const decimal = /^([+-]?)0*([0-9]{1,20})$/
 
 export function stringToInt(text: string): Result {
+  spendEffort(text.length)
   const match = decimal.exec(text)
   if (match === null) return unconvertible(text, 'int')
   const value = match[1] === '-' ? -BigInt(match[2] as string) : BigInt(match[2] as string)
@@ -34,6 +36,7 @@ export function stringToInt(text: string): Result {
 }
 
 export function stringToUint(text: string): Result {
+  spendEffort(text.length)
   const match = /^0*([0-9]{1,20})$/.exec(text)
   const value = match === null ? MAX_UINT64 + 1n : BigInt(match[1] as string)
   return value > MAX_UINT64 ? unconvertible(text, 'uint') : new Uint(value)
@@ -64,6 +67,7 @@ const special = /^([+-]?)(?:(inf|infinity)|nan)$/i
 
 /** As Go's strconv.ParseFloat, which refuses what is too large. */
 export function stringToDouble(text: string): Result {
+  spendEffort(text.length)
   if (float.test(text)) {
     const value = Number(text)
     return Number.isFinite(value) ? new Double(value) : unconvertible(text, 'double')

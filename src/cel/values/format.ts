@@ -167,7 +167,7 @@ const isScalar = (value: Value): boolean =>
 
 /** Inside of lists and maps values are written as literals. */
 function literal(value: Value): string {
-  if (typeof value === 'string') return goQuote(value)
+  if (typeof value === 'string') return quoted(value)
   if (value instanceof Double) {
     if (Number.isFinite(value.value)) return fixedText(value.value, 6)
     return goQuote(Number.isNaN(value.value) ? 'NaN' : value.value > 0 ? '+Inf' : '-Inf')
@@ -179,6 +179,11 @@ function literal(value: Value): string {
   if (value instanceof MapValue) return mapText(value)
   if (isScalar(value)) return scalarText(value)
   throw new Refusal(`error during formatting: no formatting function for ${typeNameOf(value)}`)
+}
+
+function quoted(text: string): string {
+  spendEffort(text.length)
+  return goQuote(text)
 }
 
 function listText(list: ListValue): string {

@@ -2,6 +2,7 @@
  * JSON seen as CEL values, without copying: dyn where no schema says more. A number that is whole and fits is an int, every
  * other a double.
  */
+import { spendEffort } from '../effort.ts'
 import {
   Double,
   Failure,
@@ -40,6 +41,13 @@ function numberValue(number: number): Value {
   return whole > MAX_INT64 || whole < MIN_INT64 ? new Double(number) : whole
 }
 
+/** Counting keys takes time that the size of a map does not cost. */
+export function keyCount(json: JsonObject): number {
+  const count = Object.keys(json).length
+  if (count > 64) spendEffort(count)
+  return count
+}
+
 export class JsonMap extends MapValue {
   readonly json: JsonObject
   constructor(json: JsonObject) {
@@ -47,7 +55,7 @@ export class JsonMap extends MapValue {
     this.json = json
   }
   get size(): number {
-    return Object.keys(this.json).length
+    return keyCount(this.json)
   }
   get(key: Value): Result | undefined {
     if (typeof key !== 'string' || !Object.hasOwn(this.json, key)) return undefined
@@ -88,7 +96,7 @@ export class TypedMap extends MapValue {
     return true
   }
   get size(): number {
-    return Object.keys(this.json).length
+    return keyCount(this.json)
   }
   get(key: Value): Result | undefined {
     if (typeof key !== 'string') return NO_SUCH_OVERLOAD

@@ -6,16 +6,30 @@ import { Failure } from '../value.ts'
 
 /** Programs up to this size are fast enough for what cost allows them. */
 const SMALL = 200
+/** Compiling takes far longer than a match of the same cost. */
+const COMPILE_EFFORT = 3000
+
+/** What was compiled already, good or bad. */
+const known = new Map<string, Regexp | Failure>()
+const MAX_KNOWN = 512
 
 /** A failure with Go's text when it is no pattern. Throws where a large one has searched too much already. */
 export function searcher(pattern: string, text: string): Regexp | Failure {
-  const regexp = regexpOf(pattern)
+  const regexp = known.get(pattern) ?? compile(pattern)
   if (regexp instanceof Failure || regexp.size <= SMALL) return regexp
   spendEffort((regexp.size * (text.length + 1)) / 10)
   return regexp
 }
 
-function regexpOf(pattern: string): Regexp | Failure {
+function compile(pattern: string): Regexp | Failure {
+  spendEffort(COMPILE_EFFORT + 10 * pattern.length)
+  const regexp = attempt(pattern)
+  if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string)
+  known.set(pattern, regexp)
+  return regexp
+}
+
+function attempt(pattern: string): Regexp | Failure {
   try {
     return compileRegexp(pattern)
   } catch (error) {

@@ -1,27 +1,26 @@
 /** Strings by code point, which is how CEL counts; JavaScript counts UTF-16 units. */
 import { spendEffort } from '../effort.ts'
 
-/** Sizes of long strings, which expressions tend to ask for again. */
-const known = new Map<string, number>()
-const MAX_KNOWN = 64
 const LONG = 256
+
+/** The long string that was last measured: expressions tend to ask for the same again. */
+let last = { text: '', size: 0 }
 
 /** The number of code points. */
 export function textSize(text: string): number {
   if (text.length <= LONG) return countCodePoints(text)
-  const size = known.get(text) ?? remember(text)
-  return size
+  if (text !== last.text) {
+    spendEffort(text.length / 8)
+    last = { text, size: countCodePoints(text) }
+  }
+  return last.size
 }
 
-function remember(text: string): number {
-  spendEffort(text.length)
-  const size = countCodePoints(text)
-  if (known.size >= MAX_KNOWN) known.clear()
-  known.set(text, size)
-  return size
-}
+/** Strings without any, which nearly all are, the engine tells apart without looking at each character. */
+const HIGH_SURROGATE = /[\ud800-\udbff]/
 
 function countCodePoints(text: string): number {
+  if (!HIGH_SURROGATE.test(text)) return text.length
   let pairs = 0
   for (let at = 0; at < text.length - 1; at++) {
     if (isPair(text, at)) {
@@ -42,6 +41,7 @@ function isPair(text: string, at: number): boolean {
 /** Where the `index`-th code point begins, in UTF-16 units; `index` is at most the size. */
 export function unitOffset(text: string, index: number): number {
   if (textSize(text) === text.length) return index
+  spendEffort(index)
   let at = 0
   for (let count = 0; count < index; count++) at += isPair(text, at) ? 2 : 1
   return at

@@ -4,6 +4,7 @@ import { isTimeZone, offsetAt } from '#lib/time-zone.ts'
 import { parseDuration } from '#meta/duration.ts'
 import { parseTime } from '#meta/time.ts'
 
+import { spendEffort } from '../effort.ts'
 import { Failure, MAX_INT64, MIN_INT64, type Other, type Result } from '../value.ts'
 
 const SECOND = 1_000_000_000n
@@ -39,6 +40,7 @@ const INTEGER_OVERFLOW = new Failure('integer overflow')
 
 /** Reads RFC 3339 as Go does; undefined when it is none. */
 export function parseTimestamp(text: string): Timestamp | Failure | undefined {
+  spendEffort(text.length)
   try {
     const { seconds, nanos } = parseTime(text)
     return withinRange(seconds) ? new Timestamp(seconds, nanos, offsetOf(text)) : TIMESTAMP_OVERFLOW
@@ -62,6 +64,7 @@ export function timestampOfSeconds(seconds: number | bigint): Timestamp | Failur
 
 /** Go's syntax; undefined when it is none. */
 export function parseGoDuration(text: string): Duration | undefined {
+  spendEffort(text.length)
   try {
     return new Duration(parseDuration(text))
   } catch {
@@ -133,6 +136,8 @@ export function inZone(timestamp: Timestamp, zone: string): Date | Failure {
 
 function namedOffset({ seconds }: Timestamp, zone: string): number | Failure {
   if (zone === '' || zone === 'UTC') return 0
+  // Asking for the rules of a zone is slow.
+  spendEffort(500)
   return isTimeZone(zone) ? Math.round(offsetAt(zone, seconds * 1000) / 1000) : new Failure(`unknown time zone ${zone}`)
 }
 

@@ -11,7 +11,16 @@ import type { ListValue } from '../value.ts'
 import { Double, Failure, MapValue, NO_SUCH_OVERLOAD, type Result, type Value } from '../value.ts'
 import { equal } from './equality.ts'
 import { bytesOf, durationOf, timestampOf } from './json-text.ts'
-import { fromJson, invalidData, isJsonObject, TypedList, TypedMap, type Adapter, type JsonObject } from './json.ts'
+import {
+  fromJson,
+  invalidData,
+  isJsonObject,
+  keyCount,
+  TypedList,
+  TypedMap,
+  type Adapter,
+  type JsonObject,
+} from './json.ts'
 import { toJson } from './to-json.ts'
 
 /** The value of JSON by a declared type. */
@@ -145,7 +154,7 @@ export class ObjectView extends MapValue {
     this.type = type
   }
   get size(): number {
-    return Object.keys(this.json).length
+    return keyCount(this.json)
   }
   get(key: Value): Result | undefined {
     if (typeof key !== 'string') return NO_SUCH_OVERLOAD

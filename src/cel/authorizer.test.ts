@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { AuthorizerValue, evaluateAsync, ResourceCheckValue, type Authorize, type Check } from './authorizer.ts'
+import { createEnvironment } from './environment.ts'
+import { opaque } from './type.ts'
+
+const environment = createEnvironment({
+  variables: {
+    authorizer: opaque('kubernetes.authorization.Authorizer'),
+    'authorizer.requestResource': opaque('kubernetes.authorization.ResourceCheck'),
+  },
+})
+
+async function run(source: string, authorize: Authorize): Promise<{ value: unknown; spent: number }> {
+  const compiled = environment.compile(source)
+  assert.ok(compiled.issues === undefined, JSON.stringify(compiled.issues))
+  const authorizer = new AuthorizerValue(authorize)
+  const resource = new ResourceCheckValue(authorizer, { group: 'apps', resource: 'deployments', namespace: 'x' })
+  const budget = { limit: 1_000_000, spent: 0 }
+  const variables = { authorizer, 'authorizer.requestResource': resource }
+  return { value: await evaluateAsync(compiled.program(), variables, budget), spent: budget.spent }
+}
+
+const checks =
+  "authorizer.group('apps').resource('deployments').subresource('scale').namespace('ns').name('n')" +
+  ".fieldSelector('a=b').check('update').allowed() && authorizer.path('/healthz').check('get').allowed()"
+
+describe('an authorizer in an expression', () => {
+  it('is asked what the expression says', async () => {
+    const asked: Check[] = []
+    const authorize: Authorize = (check) => (asked.push(check), { allowed: true, reason: '' })
+    assert.equal((await run(checks, authorize)).value, true)
+    const subject = { kind: 'requester' }
+    assert.deepEqual(asked, [
+      {
+        kind: 'resource',
+        subject,
+        verb: 'update',
+        group: 'apps',
+        resource: 'deployments',
+        subresource: 'scale',
+        namespace: 'ns',
+        name: 'n',
+        fieldSelector: 'a=b',
+        labelSelector: '',
+      },
+      { kind: 'path', subject, verb: 'get', path: '/healthz' },
+    ])
+  })
+
+  it('may take its time, is asked once, and the expression is charged once', async () => {
+    const now = await run(checks, () => ({ allowed: true, reason: '' }))
+    let asked = 0
+    const later = await run(checks, async () => {
+      asked++
+      return { allowed: true, reason: '' }
+    })
+    assert.deepEqual(later, now)
+    assert.equal(asked, 2)
+    assert.ok(now.spent > 700_000)
+  })
+
+  it('is asked about a service account, and about the request itself', async () => {
+    const asked: Check[] = []
+    const authorize: Authorize = (check) => (asked.push(check), { allowed: false, reason: 'no', error: 'broken' })
+    const source =
+      "authorizer.serviceAccount('ns', 'sa').path('/x').check('get').reason() + authorizer.requestResource.check('get').error()"
+    assert.equal((await run(source, authorize)).value, 'nobroken')
+    assert.deepEqual(asked[0]?.subject, { kind: 'serviceAccount', namespace: 'ns', name: 'sa' })
+    assert.equal(asked[1]?.kind, 'resource')
+  })
+
+  it('refuses names that no service account has', async () => {
+    await assert.rejects(
+      run("authorizer.serviceAccount('N', 'sa').path('/x').check('get').allowed()", () => assert.fail()),
+      {
+        message: 'Invalid service account namespace',
+      },
+    )
+  })
+
+  it('lets no third check happen', async () => {
+    const third = ["'a'", "'b'", "'c'"].map((verb) => `authorizer.path('/').check(${verb}).allowed()`).join(' && ')
+    await assert.rejects(
+      run(third, () => ({ allowed: true, reason: '' })),
+      {
+        message: 'operation cancelled: actual cost limit exceeded',
+      },
+    )
+  })
+})
