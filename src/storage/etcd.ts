@@ -1,10 +1,10 @@
 /** The etcd backend, for high availability: any number of API servers on one etcd cluster, 3.4 or newer. */
-import type { Clock } from '#lib/clock.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
 import type { GrpcTarget } from '#lib/grpc/connection.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
 import type { Random } from '#lib/random.ts'
 
-import type { Backend } from './backend.ts'
+import { type Backend, StorageError } from './backend.ts'
 import { EtcdBackend } from './etcd/backend.ts'
 
 export interface EtcdOptions {
@@ -24,6 +24,12 @@ export interface EtcdOptions {
 }
 
 const TIMEOUT_MS = 10_000
+/**
+ * Opening may take twice as long as a call, by default 20 s as upstream's: etcd and the servers on it are often started
+ * together, and etcd is not always the faster.
+ */
+const OPENING_CALLS = 2
+const OPENING_PAUSE_MS = 100
 const DEFAULT_PORT = 2379
 
 /**
@@ -35,11 +41,25 @@ export async function openEtcdBackend(urls: readonly string[], options: EtcdOpti
   const targets = urls.map((url) => parseUrl(url.trim(), options.tls))
   const backend = new EtcdBackend({ ...options, log, timeoutMs, targets })
   try {
-    await backend.currentRevision()
+    await untilAnswered(backend, options.clock, OPENING_CALLS * timeoutMs)
     return backend
   } catch (error) {
     await backend.close()
     throw error
+  }
+}
+
+async function untilAnswered(backend: Backend, clock: Clock, limitMs: number): Promise<void> {
+  const deadlineMs = clock.elapsed() + limitMs
+  for (;;) {
+    try {
+      await backend.currentRevision()
+      return
+    } catch (error) {
+      const isPassing = error instanceof StorageError && (error.code === 'unavailable' || error.code === 'timeout')
+      if (!isPassing || clock.elapsed() >= deadlineMs) throw error
+      await sleep(clock, OPENING_PAUSE_MS)
+    }
   }
 }
 
