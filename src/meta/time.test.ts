@@ -11,6 +11,7 @@ import {
   isZeroTime,
   microTimeOf,
   microTimeText,
+  parseLocalTime,
   parseMicroTime,
   parseTime,
   timeOf,
@@ -81,6 +82,17 @@ describe('micro times', () => {
     })
     assert.throws(() => parseMicroTime('2026-01-02T03:04:05.1234567Z'), {
       message: `parsing time "2026-01-02T03:04:05.1234567Z" as ${layout}: cannot parse "7Z" as "Z07:00"`,
+    })
+  })
+})
+
+describe('parseLocalTime()', () => {
+  it('takes no zone, and says what it misses', () => {
+    assert.equal(timeText(parseLocalTime('2026-01-02T03:04:05.5')), '2026-01-02T03:04:05Z')
+    const layout = '"2006-01-02T15:04:05"'
+    assert.throws(() => parseLocalTime('x'), { message: `parsing time "x" as ${layout}: cannot parse "x" as "2006"` })
+    assert.throws(() => parseLocalTime('2026-01-02T03:04:05Z'), {
+      message: 'parsing time "2026-01-02T03:04:05Z": extra text: "Z"',
     })
   })
 })

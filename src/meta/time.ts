@@ -27,6 +27,11 @@ export function parseMicroTime(text: string): Instant {
   return parse(text, microLayout, microSteps)
 }
 
+/** Reads a time without a zone, which counts as UTC. Throws Go's text. */
+export function parseLocalTime(text: string): Instant {
+  return parse(text, '2006-01-02T15:04:05', localSteps)
+}
+
 export function isZeroTime({ seconds, nanos }: Instant): boolean {
   return seconds === zeroSeconds && nanos === 0
 }
@@ -170,7 +175,8 @@ const untilMinute: readonly Step[] = [
   number('04', 'minute', twoDigits, { low: 0, high: 59 }),
   literal(':'),
 ]
-const timeSteps: readonly Step[] = [...untilMinute, secondWithFraction, zone]
+const localSteps: readonly Step[] = [...untilMinute, secondWithFraction]
+const timeSteps: readonly Step[] = [...localSteps, zone]
 const microSteps: readonly Step[] = [...untilMinute, second, sixDigits, zone]
 
 function parse(text: string, layout: string, steps: readonly Step[]): Instant {

@@ -1,4 +1,6 @@
 /** What schemas keep in strings: times, dates, durations and bytes, as upstream's strfmt reads them. */
+import { parseLocalTime } from '#meta/time.ts'
+
 import { Failure, type Result } from '../value.ts'
 import { Duration, Timestamp, parseGoDuration, parseTimestamp } from './time.ts'
 
@@ -9,8 +11,17 @@ export function timestampOf(text: string): Result {
     const day = parseTimestamp(`${text}T00:00:00Z`)
     return day ?? new Failure(`Invalid date formatted string ${text}: parsing time "${text}": day out of range`)
   }
-  const found = parseTimestamp(text) ?? parseTimestamp(`${text}Z`)
-  return found ?? new Failure(`Invalid date-time formatted string ${text}: parsing time "${text}"`)
+  return parseTimestamp(text) ?? localTimeOf(text)
+}
+
+/** Upstream tries this form last, and so it is the one that it complains by. */
+function localTimeOf(text: string): Result {
+  try {
+    const { seconds, nanos } = parseLocalTime(text)
+    return new Timestamp(seconds, nanos)
+  } catch (error) {
+    return new Failure(`Invalid date-time formatted string ${text}: ${(error as Error).message}`)
+  }
 }
 
 const units: readonly (readonly [nanos: bigint, names: readonly string[]])[] = [
