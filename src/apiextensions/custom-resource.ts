@@ -11,7 +11,7 @@ import type { CustomResource } from '#apiserver/registry/registry.ts'
 import type { CustomRules, FieldText, Resource } from '#apiserver/registry/resource.ts'
 import { createCustomShapes } from '#apiserver/registry/shapes.ts'
 import { apiVersionOf, compareVersions } from '#meta/kind.ts'
-import { type KubeObject, semanticEqual } from '#meta/object.ts'
+import { deepCopy, type KubeObject, semanticEqual } from '#meta/object.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { judgeObject, type Verdict } from '#model/custom/object-rules.ts'
 
@@ -19,6 +19,7 @@ import { columnsOf } from './columns.ts'
 import { isTrue, storageVersionOf } from './definition.ts'
 import { fieldText, readField, segmentsOf } from './field-path.ts'
 import { finalizerWarnings } from './finalizer-warnings.ts'
+import { describeCustom } from './openapi-schema.ts'
 import { scaleRules } from './scale.ts'
 import { hasSoundBundle } from './status-plan.ts'
 import { canonical, json, VersionSchema } from './version-schema.ts'
@@ -137,26 +138,36 @@ class VersionMaker {
     const own = apiVersionOf(kind)
     const storedAs = apiVersionOf({ group, version: stored })
     const { schemas } = this.#versions
+    const { uid, generation } = this.#definition.metadata
     // What is stored is read by the schema of its own version, defaults too, and then only pruned to this one's.
     const show = (object: KubeObject): KubeObject => {
-      const { apiVersion = own } = object
-      const home = schemas.get(apiVersion.slice(group.length + 1)) ?? schema
+      const home = homeOf(object)
       home.settle(object)
       if (home !== schema) schema.trim(object)
       return canonical({ ...object, apiVersion: own })
     }
+    const homeOf = ({ apiVersion = own }: KubeObject): VersionSchema =>
+      schemas.get(apiVersion.slice(group.length + 1)) ?? schema
+    const ask = async (objects: readonly KubeObject[], to: string): Promise<readonly KubeObject[]> => {
+      for (const object of objects) homeOf(object).settle(object)
+      const converted = (await converter?.convert(objects.map(canonical), to)) ?? []
+      return converted.map((object) => {
+        homeOf(object).trim(object)
+        return canonical(object)
+      })
+    }
     const isTerminating = isTrue(this.#definition, 'Terminating')
     return {
       storedAs,
+      identity: `${uid} ${generation}`,
+      describe: (dialect) => describeCustom(kind, schema.declared, dialect),
       prune: (object) => schema.prune(object),
       show,
-      ...(converter !== undefined && {
-        ask: async (objects: readonly KubeObject[]) => (await converter.convert(objects, own)).map(show),
-      }),
+      ...(converter !== undefined && { ask: (objects: readonly KubeObject[]) => ask(objects, own) }),
       async store(object) {
         if (own === storedAs) return object
         if (converter === undefined) return { ...object, apiVersion: storedAs }
-        return (await converter.convert([object], storedAs))[0] as KubeObject
+        return (await ask([deepCopy(object)], storedAs))[0] as KubeObject
       },
       ...(isTerminating && { closedBecause: 'create not allowed while custom resource definition is terminating' }),
       ...(hasSoundBundle(this.#definition) ? {} : { brokenBecause: 'error resolving resource' }),

@@ -189,6 +189,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Sho
     aggregated,
     schemaFor: (gvk) => registry.schemaFor(gvk),
     version: minorOf(parts.versionInfo.gitVersion),
+    customOf: ({ group, version, plural }) => registry.find({ group, version, resource: plural })?.resource.custom,
     deleteAnswersObject: ({ group, version, plural }) =>
       registry.find({ group, version, resource: plural })?.resource.deleteAnswersObject === true,
   }

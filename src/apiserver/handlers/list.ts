@@ -15,6 +15,7 @@ import type { Form } from '../answers/representation.ts'
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { storageFailure } from '../registry/errors.ts'
+import type { Lens } from '../registry/lens.ts'
 import { bytesOfEntries, bytesOfRun } from '../registry/sizes.ts'
 import { answerWithList, isTable, refuseOneObject } from './answers.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
@@ -31,6 +32,8 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
   const start = await startOf(call, view, options)
   refuseOneObject(view, form)
   countList(view)
+  // What others have to convert is asked for slice by slice, and never remembered as a whole.
+  if (view.representation.lens?.asks === true) return makeList(call, view, form, { selection, start, isGiant: true })
   const bytes = bytesOf(view, selection, prefixOf(call, view), start)
   const isGiant = bytes > GIANT_BYTES || isHeavySelection(selection)
   if (bytes <= SMALL_BYTES) return makeList(call, view, form, { selection, start, isGiant })
@@ -137,7 +140,19 @@ async function selectFrom(
       ? new BackendSource(view, { ...bounds, revision }, { ...start, selection })
       : { slices: state.slices(bounds.start, bounds.end), countAfter: (key) => state.count(`${key}\0`, bounds.end) }
   const { clock } = view.services
-  return page(source, selection, { limit: start.limit, revision, prefix: collection.prefix, clock })
+  const { lens } = view.representation
+  const shown =
+    lens?.asks === true
+      ? { slices: prepared(source.slices, lens), countAfter: (key: string) => source.countAfter(key) }
+      : source
+  return page(shown, selection, { limit: start.limit, revision, prefix: collection.prefix, clock })
+}
+
+async function* prepared(slices: Source['slices'], lens: Lens): AsyncGenerator<readonly Entry[], void, undefined> {
+  for await (const entries of slices) {
+    await lens.prepare(entries)
+    yield entries
+  }
 }
 
 interface Start {

@@ -39,7 +39,8 @@ export function selectionOf(
   const { lens } = representation
   const read = lens === undefined ? fieldOf : (entry: Entry, field: string) => lens.fieldOf(entry, field)
   return {
-    id: `${namespace}\n${anyLabels ? '' : selectorText(labels)}\n${anyFields ? '' : fieldSelectorText(fields)}`,
+    // Versions of a custom resource may not agree on what an object has.
+    id: `${namespace}\n${anyLabels ? '' : selectorText(labels)}\n${anyFields ? '' : fieldSelectorText(fields)}${lens === undefined ? '' : `\n${lens.name}`}`,
     hasSelectors: !anyLabels || !anyFields,
     matches: (entry) =>
       (namespace === '' || entry.namespace === namespace) &&

@@ -7,8 +7,10 @@ import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { contentTypeOf, negotiateAccept, negotiateWatch } from '#meta/codec/negotiate.ts'
 import { escapeFieldValue } from '#meta/fields.ts'
+import { apiVersionOf } from '#meta/kind.ts'
 import type { ListOptions } from '#meta/options.ts'
-import { resourceExpiredError } from '#meta/status-errors.ts'
+import { internalError, resourceExpiredError, tooManyRequestsError } from '#meta/status-errors.ts'
+import { StatusError } from '#meta/status.ts'
 import type { Revision } from '#storage/backend.ts'
 import { boundsOf } from '#storage/watch-cache/collection.ts'
 import type { Reader, Seen } from '#storage/watch-cache/readers.ts'
@@ -18,6 +20,8 @@ import type { Answer, AnswerStream, Call } from '../call.ts'
 import { scopeOf } from '../metrics/labels.ts'
 import { type WatchMeter, watchMeterOf } from '../metrics/watches.ts'
 import type { Entry } from '../registry/entry.ts'
+import type { Lens } from '../registry/lens.ts'
+import { createConvertedSink } from './converted-changes.ts'
 import { listOptionsOf, prefixOf } from './list.ts'
 import { type Selection, selectionOf } from './selection.ts'
 import { turn } from './slices.ts'
@@ -46,6 +50,7 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   const include = negotiated.as?.kind === 'Table' ? includedObject(call) : 'None'
   const frames = new WatchFrames(view, negotiated, include)
   const from = await startOf(call, view, options)
+  await prepareAll(view)
   const { clock, random } = view.services
   const scope = scopeOf(call.info)
   const bounds = boundsOf({ prefix: prefixOf(call, view) })
@@ -56,6 +61,23 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
     return socketAnswer(call.exchange, { clock, run, isText: negotiated.mediaType === 'application/json' })
   }
   return { status: 200, contentType: contentTypeOf(negotiated, { watch: true }), stream: run, begun }
+}
+
+/** Upstream has a cache for each version, which begins with a list: where that cannot be converted, nobody watches. */
+async function prepareAll({ representation: { lens, kind }, store }: View): Promise<void> {
+  if (lens?.asks !== true) return
+  try {
+    for (const entries of store.collection.state.slices(...wholeOf(store.collection.prefix)))
+      await lens.prepare(entries)
+  } catch (cause) {
+    const what = `failed to list ${apiVersionOf(kind)}, Kind=${kind.kind}: ${(cause as Error).message}`
+    throw tooManyRequestsError(`storage is (re)initializing: ${what}`, 1)
+  }
+}
+
+function wholeOf(prefix: string): [start: string, end: string] {
+  const { start, end } = boundsOf({ prefix })
+  return [start, end]
 }
 
 /** `/api/v1/watch/…/name` is about that object alone: whoever may watch one must not see the others. */
@@ -165,6 +187,8 @@ class Watch {
     let slices = 0
     for (const entries of view.store.collection.state.slices(bounds.start, bounds.end)) {
       if (slices++ > 0) await turn()
+      // What came since the watch began.
+      if (view.representation.lens?.asks === true) await view.representation.lens.prepare(entries)
       for (const entry of entries.filter((each) => selection.matches(each))) {
         const frame = asBuffer(frames.initial(entry))
         portion.push(frame)
@@ -184,6 +208,8 @@ class Watch {
 
   #follow(from: Revision): void {
     const { view, selection, frames } = this.#parts
+    const { lens } = view.representation
+    if (lens?.asks === true) return this.#followConverted(from, lens)
     const write = (frame: Parameters<AnswerStream['write']>[0], events: number): boolean => {
       this.#count.sent(bytesOf(frame), events)
       const room = this.#out.write(frame)
@@ -195,10 +221,35 @@ class Watch {
       ...(this.#out.isMessages !== true && {
         changes: (seen: readonly Seen<Entry>[]) => write(frames.changes(seen), seen.length),
       }),
-      expired: () => this.#expire(`too old resource version: ${from} (${view.store.collection.floor})`),
+      expired: () => this.#expire(tooOld(from, view)),
     }
     this.#reader = view.store.collection.watch(selection, from, sink)
     if (this.#reader === undefined) sink.expired()
+  }
+
+  #followConverted(from: Revision, lens: Lens): void {
+    const { view, selection, frames } = this.#parts
+    const expired = (): void => this.#expire(tooOld(from, view))
+    const everything = { id: 'everything', matches: () => true }
+    const sink = createConvertedSink({
+      lens,
+      selection,
+      send: async ({ type, change }) => {
+        const frame = frames.change(type, change)
+        this.#count.sent(bytesOf(frame), 1)
+        if (!this.#out.write(frame)) await this.#out.drained()
+      },
+      failed: (error) => {
+        const status = error instanceof StatusError ? error.status : internalError(error as Error).status
+        this.#out.write(frames.error(status))
+        this.#ended.resolve()
+      },
+      expired,
+      reader: () => this.#reader,
+      isOver: () => this.#out.signal.aborted,
+    })
+    this.#reader = view.store.collection.watch(everything, from, sink)
+    if (this.#reader === undefined) expired()
   }
 
   async #resumeLater(): Promise<void> {
@@ -246,4 +297,8 @@ class Watch {
     this.#bookmarked = revision
     this.#out.write(this.#parts.frames.bookmark(revision, false))
   }
+}
+
+function tooOld(from: Revision, { store }: View): string {
+  return `too old resource version: ${from} (${store.collection.floor})`
 }

@@ -1,8 +1,10 @@
 /** What documents of both versions of OpenAPI are made with: their settings, and definitions found by kind. */
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
+import { type GroupVersionKind, kindKey } from '#meta/kind.ts'
+import type { StructSchema } from '#meta/schema.ts'
 
 import type { Aggregated } from '../aggregated.ts'
+import type { CustomRules } from '../registry/resource.ts'
 import { type Definition, Definitions, type Dialect, nameOf } from './definitions.ts'
 import { type ApiFacts, DELETE_OPTIONS, WATCH_EVENT } from './operations.ts'
 import { VERSION_INFO } from './root-paths.ts'
@@ -32,12 +34,15 @@ export function createReferences(
   dialect: Dialect,
   describe: Describe,
   kinds: readonly Kind[],
-  { schemaFor, groups }: OpenApiOptions,
+  { schemaFor, groups, customOf }: OpenApiOptions,
 ): References {
-  const served = groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
-  const named = groupVersionKinds(kinds, served, schemaFor)
+  const isCustom = kinds.length > 0 && kinds.every((kind) => customOf(kind) !== undefined)
+  const all = groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
+  const served = isCustom ? kinds : all.filter((kind) => customOf(kind) === undefined)
+  const named = groupVersionKinds(isCustom ? [] : kinds, served, schemaFor)
   const definitions = new Definitions(dialect, describe, (name) => named.get(name) ?? [])
   const { found } = definitions
+  const customs = customDefinitions(kinds, customOf, dialect)
   return {
     found,
     refOf(answer) {
@@ -45,6 +50,13 @@ export function createReferences(
       if (answer === VERSION_INFO) {
         found.set(VERSION_NAME, versionDefinition(dialect))
         return { $ref: dialect.refPrefix + VERSION_NAME }
+      }
+      const custom = customs(answer)
+      if (custom !== undefined) {
+        const [name, definition] = custom
+        found.set(name, definition)
+        for (const field of metadataSchemas(schemaFor)) definitions.ref(field)
+        return { $ref: dialect.refPrefix + name }
       }
       const schema = schemaFor(answer)
       return schema === undefined ? { type: 'object' } : definitions.ref(schema)
@@ -54,6 +66,38 @@ export function createReferences(
       return { $ref: dialect.refPrefix + PATCH_NAME }
     },
   }
+}
+
+type FindCustom = (gvk: GroupVersionKind) => readonly [name: string, definition: Definition] | undefined
+
+/** Objects and lists of the custom resources of a document, described when they are first referred to. */
+function customDefinitions(kinds: readonly Kind[], customOf: ApiFacts['customOf'], dialect: Dialect): FindCustom {
+  const makers = new Map<string, { readonly kind: Kind; readonly part: 'object' | 'list' }>()
+  for (const kind of kinds.filter((one) => customOf(one) !== undefined)) {
+    makers.set(kindKey(kind), { kind, part: 'object' })
+    makers.set(kindKey({ ...kind, kind: kind.listKind }), { kind, part: 'list' })
+  }
+  const known = new Map<Kind, ReturnType<CustomRules['describe']> | undefined>()
+  return (gvk) => {
+    const { kind, part } = makers.get(kindKey(gvk)) ?? {}
+    if (kind === undefined || part === undefined) return undefined
+    const described = known.get(kind) ?? customOf(kind)?.describe(dialect)
+    known.set(kind, described)
+    return [customName(gvk), described?.[part] ?? {}]
+  }
+}
+
+/** `io.ex.v1.Life`. */
+function customName({ group, version, kind }: GroupVersionKind): string {
+  return `${group.split('.').reverse().join('.')}.${version}.${kind}`
+}
+
+/** What every object and every list has. */
+function metadataSchemas(schemaFor: ApiFacts['schemaFor']): StructSchema[] {
+  return ['ConfigMap', 'ConfigMapList'].flatMap((kind) => {
+    const schema = schemaFor({ group: '', version: 'v1', kind })?.fields.get('metadata')?.schema
+    return schema?.type === 'struct' ? [schema] : []
+  })
 }
 
 export function sortedDefinitions({ found }: References): Record<string, Definition> {

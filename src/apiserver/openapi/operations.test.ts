@@ -7,7 +7,7 @@ import { isStable } from '#meta/kind.ts'
 
 import { type ApiFacts, type ApiPath, type Operation, pathsOf, rootOf, sharedParameters } from './operations.ts'
 
-const facts: ApiFacts = { schemaFor, deleteAnswersObject: ({ kind }) => kind === 'Pod' }
+const facts: ApiFacts = { schemaFor, customOf: () => undefined, deleteAnswersObject: ({ kind }) => kind === 'Pod' }
 const versions = groups.flatMap((group) => group.versions).filter(({ version }) => isStable(version))
 const isServed = ({ gate }: Kind): boolean => gate === undefined
 

@@ -6,6 +6,8 @@ import type { Kind, Subresource } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { Schema, StructSchema } from '#meta/schema.ts'
 
+import type { CustomRules } from '../registry/resource.ts'
+
 export type Method = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch'
 
 export interface Parameter {
@@ -28,6 +30,8 @@ export interface Operation {
   /** How it may end well. */
   readonly statuses: readonly number[]
   readonly produces: readonly string[]
+  /** Of a custom resource, which is neither protobuf nor merged strategically. */
+  readonly isCustom?: boolean
 }
 
 export interface ApiPath {
@@ -41,6 +45,8 @@ export interface ApiFacts {
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
   /** Whether DELETE answers with the object. */
   readonly deleteAnswersObject: (kind: Kind) => boolean
+  /** What describes a custom resource; undefined for all others. */
+  readonly customOf: (kind: Kind) => Pick<CustomRules, 'describe' | 'identity'> | undefined
 }
 
 export const MEDIA_TYPES: readonly string[] = [
@@ -83,6 +89,42 @@ export function pathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
   const id = `get${upperFirst(groupId(first.group))}${upperFirst(first.version)}APIResources`
   const own = { path: `${rootOf(first)}/`, tag, operations: [discoveryOperation(id, RESOURCE_LIST)] }
   return [own, ...kinds.flatMap((kind) => kindPaths(kind, facts).map((path) => ({ ...path, tag })))]
+}
+
+/** The same, custom resources as upstream has them. */
+export function versionPaths(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
+  const customs = kinds.filter((kind) => facts.customOf(kind) !== undefined)
+  if (customs.length === 0) return pathsOf(kinds, facts)
+  return [
+    ...pathsOf(
+      kinds.filter((kind) => !customs.includes(kind)),
+      facts,
+    ),
+    ...customPathsOf(customs, facts),
+  ]
+}
+
+/** Of custom resources upstream describes less: neither discovery nor watches by path. */
+function customPathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
+  const drawn = kinds.flatMap((kind) => {
+    const tag = `${groupId(kind.group)}_${kind.version}`
+    return kindPaths({ ...kind, verbs: CUSTOM_VERBS }, facts).map((path) => ({ ...path, tag }))
+  })
+  return drawn.map((path) => ({ ...path, operations: path.operations.map(asCustom) }))
+}
+
+/** Those of the documents, whatever the definition's state. */
+const CUSTOM_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update']
+export const CUSTOM_MEDIA_TYPES: readonly string[] = ['application/json', 'application/yaml']
+
+function asCustom(operation: Operation): Operation {
+  const { body: _, ...rest } = operation
+  const common = { ...rest, produces: CUSTOM_MEDIA_TYPES, isCustom: true }
+  const inPaths = operation.parameters.filter((parameter) => parameter.in === 'path')
+  if (operation.action === 'deletecollection') return { ...common, parameters: [...inPaths, ...LIST] }
+  const body = operation.body === undefined ? {} : { body: operation.body }
+  if (operation.action !== 'get') return { ...common, ...body }
+  return { ...common, ...body, parameters: [...operation.parameters, ...query('resourceVersion')] }
 }
 
 /** Reading a document of discovery. */

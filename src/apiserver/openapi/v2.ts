@@ -7,6 +7,7 @@ import type { GroupVersionKind } from '#meta/kind.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { acceptsGzip, compressed } from '../handlers/list-body.ts'
+import { turn } from '../handlers/slices.ts'
 import { type Definition, V2 } from './definitions.ts'
 import {
   createReferences,
@@ -18,15 +19,21 @@ import {
   sortedDefinitions,
 } from './document.ts'
 import { mergeSwaggers } from './merge-v2.ts'
-import { type ApiPath, type Operation, type Parameter, pathsOf, sharedParameters } from './operations.ts'
+import {
+  type ApiPath,
+  CUSTOM_MEDIA_TYPES,
+  type Operation,
+  type Parameter,
+  pathsOf,
+  sharedParameters,
+  versionPaths,
+} from './operations.ts'
 import { rootPaths } from './root-paths.ts'
 
 const PROTOBUF_ASKED = /application\/com\.github\.proto-openapi\.spec\.v2@v1\.0\+protobuf/
 const PROTOBUF_ANSWERED = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
 interface Made {
-  /** Which kinds it was made of: made anew when they change. */
-  readonly of: readonly unknown[]
   readonly swagger: Definition
   readonly text: string
   readonly etag: string
@@ -37,13 +44,19 @@ interface Made {
 
 /** Answers `/openapi/v2`; undefined for all other paths. */
 export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promise<Answer> | undefined {
-  let made: Made | undefined
+  const maker = new Maker(options)
+  let last: { readonly of: readonly unknown[]; readonly made: Promise<Made> } | undefined
   const current = async (): Promise<Made> => {
-    const { describeDefinition } = await import('./descriptions.ts')
     const kinds = options.groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
-    const of = [...factsOf(kinds, options), ...(options.aggregated?.swaggers() ?? [])]
-    made = made !== undefined && sameFacts(made.of, of) ? made : make(options, kinds, of, describeDefinition)
-    return made
+    const others = options.aggregated?.swaggers() ?? []
+    const of = [...factsOf(kinds, options), ...others]
+    if (last === undefined || !sameFacts(last.of, of)) {
+      const made = maker.make(kinds, others)
+      // What failed is tried again by the next who asks.
+      made.catch(() => (last = undefined))
+      last = { of, made }
+    }
+    return last.made
   }
   return (call) => (call.info.path === '/openapi/v2' ? current().then((document) => answer(call, document)) : undefined)
 }
@@ -69,28 +82,130 @@ async function bodyOf(made: Made, protobuf: boolean): Promise<Buffer> {
   return made.protobuf
 }
 
-function make(options: OpenApiOptions, kinds: readonly Kind[], of: Made['of'], describe: Describe): Made {
-  const swagger = mergeSwaggers(buildDocument(kinds, options, describe), options.aggregated?.swaggers() ?? [])
-  const text = encodeJson(swagger)
-  const etag = `"${createHash('sha512').update(text).digest('hex').toUpperCase()}"`
-  return { of, swagger, text, etag, protobuf: undefined, packed: new Map() }
+type Members = Record<string, Definition>
+
+/** What some kinds add to the document. */
+interface Part {
+  readonly paths: Members
+  readonly definitions: Members
 }
 
-function buildDocument(kinds: readonly Kind[], options: OpenApiOptions, describe: Describe): Definition {
-  const references = createReferences(V2, describe, kinds, options)
-  const groups = options.groups()
-  const versions = groups.flatMap(({ versions: served }) => served)
-  const paths = [...rootPaths(groups), ...versions.flatMap((version) => pathsOf(version.kinds, options))]
-  return {
-    swagger: '2.0',
-    info: { title: 'Kubernetes', version: options.version },
-    paths: Object.fromEntries(paths.map((path) => [path.path, pathItem(path, references)])),
-    definitions: sortedDefinitions(references),
-    securityDefinitions: {
-      BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
-    },
-    security: [{ BearerToken: [] }],
+/** A few milliseconds of text. */
+const SLICE_CHARACTERS = 256 << 10
+
+/**
+ * Makes the document, a slice at a time: it is large, and made anew whenever any definition of a custom resource changes.
+ * What did not change is neither described nor written again.
+ */
+class Maker {
+  readonly #options: OpenApiOptions
+  #builtIn: { readonly of: readonly unknown[]; readonly part: Part } | undefined
+  /** Of custom resources; a changed one is another. */
+  readonly #customs = new WeakMap<Kind, Part>()
+  /** The JSON of paths and definitions. */
+  readonly #texts = new WeakMap<Definition, string>()
+
+  constructor(options: OpenApiOptions) {
+    this.#options = options
   }
+
+  async make(kinds: readonly Kind[], others: Parameters<typeof mergeSwaggers>[1]): Promise<Made> {
+    const { customOf, version } = this.#options
+    const { describeDefinition } = await import('./descriptions.ts')
+    const customs = kinds.filter((kind) => customOf(kind) !== undefined)
+    const parts = [
+      await this.#builtInPart(
+        kinds.filter((kind) => !customs.includes(kind)),
+        describeDefinition,
+      ),
+    ]
+    for (const kind of customs) {
+      parts.push(this.#customPart(kind, describeDefinition))
+      await turn()
+    }
+    const definitions = parts.flatMap((part) => Object.entries(part.definitions)).toReversed()
+    const own = {
+      swagger: '2.0',
+      info: { title: 'Kubernetes', version },
+      paths: Object.assign({}, ...parts.map(({ paths }) => paths)) as Members,
+      definitions: Object.fromEntries(definitions.sort(([one], [other]) => (one < other ? -1 : 1))),
+      securityDefinitions: SECURITY,
+      security: [{ BearerToken: [] }],
+    }
+    const swagger = mergeSwaggers(own, others)
+    const text = await this.#write(swagger)
+    const etag = `"${await sha512(text)}"`
+    return { swagger, text, etag, protobuf: undefined, packed: new Map() }
+  }
+
+  async #builtInPart(kinds: readonly Kind[], describe: Describe): Promise<Part> {
+    const options = this.#options
+    const groups = options.groups()
+    const of = [...factsOf(kinds, options), ...rootPaths(groups).map(({ path }) => path)]
+    if (this.#builtIn !== undefined && sameFacts(this.#builtIn.of, of)) return this.#builtIn.part
+    const references = createReferences(V2, describe, kinds, options)
+    const paths: Members = {}
+    const add = (path: ApiPath): void => void (paths[path.path] = pathItem(path, references))
+    rootPaths(groups).forEach(add)
+    for (const version of groups.flatMap(({ versions }) => versions)) {
+      pathsOf(
+        version.kinds.filter((kind) => options.customOf(kind) === undefined),
+        options,
+      ).forEach(add)
+      await turn()
+    }
+    const part = { paths, definitions: sortedDefinitions(references) }
+    this.#builtIn = { of, part }
+    return part
+  }
+
+  #customPart(kind: Kind, describe: Describe): Part {
+    const known = this.#customs.get(kind)
+    if (known !== undefined) return known
+    const references = createReferences(V2, describe, [kind], this.#options)
+    const paths = versionPaths([kind], this.#options).map((path) => [path.path, pathItem(path, references)] as const)
+    const part = { paths: Object.fromEntries(paths), definitions: sortedDefinitions(references) }
+    this.#customs.set(kind, part)
+    return part
+  }
+
+  async #write(swagger: Definition): Promise<string> {
+    const pieces: string[] = []
+    let size = 0
+    for (const [name, value] of Object.entries(swagger)) {
+      pieces.push(`${pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`)
+      if (name !== 'paths' && name !== 'definitions') {
+        pieces.push(encodeJson(value))
+        continue
+      }
+      let before = '{'
+      for (const [member, definition] of Object.entries(value as Members)) {
+        const text = this.#texts.get(definition) ?? encodeJson(definition)
+        this.#texts.set(definition, text)
+        pieces.push(`${before}${JSON.stringify(member)}:${text}`)
+        before = ','
+        size += text.length
+        if (size < SLICE_CHARACTERS) continue
+        size = 0
+        await turn()
+      }
+      pieces.push(before === '{' ? '{}' : '}')
+    }
+    return `${pieces.join('')}}`
+  }
+}
+
+const SECURITY = {
+  BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
+}
+
+async function sha512(text: string): Promise<string> {
+  const hash = createHash('sha512')
+  for (let at = 0; at < text.length; at += SLICE_CHARACTERS) {
+    hash.update(text.slice(at, at + SLICE_CHARACTERS))
+    await turn()
+  }
+  return hash.digest('hex').toUpperCase()
 }
 
 function pathItem(path: ApiPath, references: References): Definition {
@@ -131,8 +246,9 @@ function operationItem(operation: Operation, own: readonly Parameter[], referenc
 }
 
 /** Discovery says what it speaks even where nothing is sent. */
-function consumed({ action, body, answer: answered, produces }: Operation): Definition {
-  if (body === 'patch') return { consumes: PATCHES }
+function consumed({ action, body, answer: answered, produces, isCustom = false }: Operation): Definition {
+  if (body === 'patch') return { consumes: PATCHES.filter((type) => !isCustom || !type.includes('strategic')) }
+  if (isCustom) return { consumes: CUSTOM_MEDIA_TYPES }
   if (action !== undefined) return { consumes: ['*/*'] }
   return answered === 'text' ? {} : { consumes: produces }
 }

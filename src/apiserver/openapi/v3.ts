@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 
 import type { Kind } from '#apis/kinds.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
-import type { GroupVersionKind } from '#meta/kind.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { type Definition, V3 } from './definitions.ts'
@@ -16,10 +15,19 @@ import {
   sameFacts,
   sortedDefinitions,
 } from './document.ts'
-import { type ApiPath, type Operation, type Parameter, pathsOf, rootOf, sharedParameters } from './operations.ts'
+import {
+  type ApiPath,
+  CUSTOM_MEDIA_TYPES,
+  type Operation,
+  type Parameter,
+  rootOf,
+  sharedParameters,
+  versionPaths,
+} from './operations.ts'
 import { rootPaths } from './root-paths.ts'
 
 export interface OpenApiDocument {
+  /** Made when first asked for, where that can wait. */
   readonly text: string
   /** Upper-case hexadecimal SHA-512. */
   readonly hash: string
@@ -31,7 +39,7 @@ interface Document extends OpenApiDocument {
 }
 
 export function openApiDocument(text: string): OpenApiDocument {
-  return { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }
+  return { text, hash: sha512(text) }
 }
 
 /** A year, which is how long a document that is named by its hash may be kept. */
@@ -47,7 +55,16 @@ export function createOpenApiV3(
     const facts = factsOf(source.kinds, options)
     const known = documents.get(source.name)
     if (known !== undefined && sameFacts(known.facts, facts)) return known
-    const made = { ...openApiDocument(encodeJson(buildDocument(source, options, describe))), facts }
+    let written: string | undefined
+    const write = (): string => (written ??= encodeJson(buildDocument(source, options, describe)))
+    const hash = sha512(identityOf(source, options) ?? write())
+    const made: Document = {
+      get text() {
+        return write()
+      },
+      hash,
+      facts,
+    }
     documents.set(source.name, made)
     return made
   }
@@ -71,6 +88,17 @@ export function createOpenApiV3(
   }
 }
 
+/** Of custom resources alone: whoever asks only whether anything has changed need not wait until all is described. */
+function identityOf({ kinds, name }: Source, { customOf }: OpenApiOptions): string | undefined {
+  const customs = kinds.map((kind) => customOf(kind)?.identity)
+  if (kinds.length === 0 || customs.includes(undefined)) return undefined
+  return JSON.stringify([name, customs])
+}
+
+function sha512(text: string): string {
+  return createHash('sha512').update(text).digest('hex').toUpperCase()
+}
+
 const ROOT = '/openapi/v3'
 const NO_OTHERS: ReadonlyMap<string, string> = new Map()
 
@@ -91,7 +119,7 @@ function sourcesOf(options: OpenApiOptions): Source[] {
     ...versions.map((version) => ({
       name: rootOf(version).slice(1),
       kinds: version.kinds,
-      paths: () => pathsOf(version.kinds, options),
+      paths: () => versionPaths(version.kinds, options),
     })),
   ]
 }
@@ -108,7 +136,8 @@ function indexAnswer(
   return { status: 200, contentType: 'application/json', body: JSON.stringify({ paths }) }
 }
 
-export function documentAnswer(call: Call, { text, hash }: OpenApiDocument, nowMs: number): Answer {
+export function documentAnswer(call: Call, document: OpenApiDocument, nowMs: number): Answer {
+  const { hash } = document
   const asked = call.query.get('hash')
   const contentType = 'application/json'
   if (asked !== null && asked !== hash) {
@@ -119,15 +148,19 @@ export function documentAnswer(call: Call, { text, hash }: OpenApiDocument, nowM
     asked === null ? {} : { 'Cache-Control': 'public, immutable', Expires: new Date(nowMs + FOREVER_MS).toUTCString() }
   const headers = { Etag: etag, Vary: 'Accept-Encoding, Accept', ...lasting }
   if (call.header('if-none-match') === etag) return { status: 304, contentType, body: '', headers }
-  return { status: 200, contentType, body: Buffer.from(text), headers }
+  return { status: 200, contentType, body: Buffer.from(document.text), headers }
 }
 
-function buildDocument({ kinds, paths }: Source, options: OpenApiOptions, describe: Describe): Definition {
+function buildDocument(source: Source, options: OpenApiOptions, describe: Describe): Definition {
+  const { kinds, paths } = source
   const references = createReferences(V3, describe, kinds, options)
   const items = Object.fromEntries(paths().map((path) => [path.path, pathItem(path, references)]))
   const schemas = sortedDefinitions(references)
   const securitySchemes = {
     BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
+  }
+  if (identityOf(source, options) !== undefined) {
+    return { openapi: '3.0.0', info: CUSTOM_INFO, paths: items, components: { schemas } }
   }
   return {
     openapi: '3.0.0',
@@ -136,6 +169,8 @@ function buildDocument({ kinds, paths }: Source, options: OpenApiOptions, descri
     components: { ...(Object.keys(schemas).length === 0 ? {} : { schemas }), securitySchemes },
   }
 }
+
+const CUSTOM_INFO = { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' }
 
 const PATCH_TYPES = [
   'application/apply-patch+yaml',
@@ -155,17 +190,14 @@ function pathItem(path: ApiPath, references: References): Definition {
 
 const OUTCOMES: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' }
 
-function operationItem(
-  { id, action, kind, body, answer, statuses, produces }: Operation,
-  parameters: readonly Parameter[],
-  references: References,
-): Definition {
+function operationItem(operation: Operation, parameters: readonly Parameter[], references: References): Definition {
+  const { id, action, kind, answer, statuses, produces } = operation
   const content = contentOf(produces.toSorted(), references.refOf(answer))
   const responses = statuses.map((status) => [status, { description: OUTCOMES[status], content }])
   return {
     operationId: id,
     ...(parameters.length === 0 ? {} : { parameters: parameters.map(parameterItem) }),
-    ...(body === undefined ? {} : { requestBody: bodyItem(body, references) }),
+    ...bodyItem(operation, references),
     responses: { ...Object.fromEntries(responses), '401': { description: 'Unauthorized' } },
     ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
     ...(kind === undefined
@@ -174,10 +206,15 @@ function operationItem(
   }
 }
 
-function bodyItem(body: GroupVersionKind | 'patch', { refOf, patch }: References): Definition {
-  if (body === 'patch') return { content: contentOf(PATCH_TYPES, patch()), required: true }
+function bodyItem({ body, isCustom = false }: Operation, { refOf, patch }: References): Definition {
+  if (body === undefined) return {}
+  if (body === 'patch') {
+    const types = PATCH_TYPES.filter((type) => !isCustom || !type.includes('strategic'))
+    return { requestBody: { content: contentOf(types, patch()), required: true } }
+  }
   // A DELETE may come without one.
-  return { content: contentOf(['*/*'], refOf(body)), ...(body.kind === 'DeleteOptions' ? {} : { required: true }) }
+  const needed = body.kind === 'DeleteOptions' ? {} : { required: true }
+  return { requestBody: { content: contentOf(isCustom ? CUSTOM_MEDIA_TYPES : ['*/*'], refOf(body)), ...needed } }
 }
 
 function contentOf(types: readonly string[], schema: Definition): Definition {

@@ -23,6 +23,7 @@ export class Lens {
   readonly #memos: ByteMemo
   readonly #maker: EntryMaker
   readonly #apiVersion: string
+  readonly #asking = new Map<Entry, Promise<void>>()
 
   constructor(resource: Resource, custom: CustomRules, keyPrefix: string, memos: ByteMemo) {
     this.#resource = resource
@@ -59,12 +60,27 @@ export class Lens {
   async prepare(entries: readonly Entry[]): Promise<void> {
     const { ask } = this.#custom
     if (ask === undefined) return
-    const unknown = entries.filter(
-      (entry) => entry.seenBy !== this && this.#known(entry) === undefined && this.#needsAsking(entry),
-    )
-    if (unknown.length === 0) return
-    const shown = await ask(unknown.map((entry) => this.#wholeOf(entry)))
-    for (const [at, entry] of unknown.entries()) this.#keep(entry, shown[at] as KubeObject)
+    const isUnknown = (entry: Entry): boolean =>
+      entry.seenBy !== this && this.#known(entry) === undefined && this.#needsAsking(entry)
+    const unknown = entries.filter(isUnknown)
+    // Who watches the same asks for the same at the same moment.
+    const waiting = new Set(unknown.flatMap((entry) => this.#asking.get(entry) ?? []))
+    const rest = unknown.filter((entry) => !this.#asking.has(entry))
+    if (rest.length > 0) waiting.add(this.#ask(rest, ask))
+    await Promise.all(waiting)
+  }
+
+  #ask(entries: readonly Entry[], ask: NonNullable<CustomRules['ask']>): Promise<void> {
+    const asking = (async () => {
+      try {
+        const shown = await ask(entries.map((entry) => this.#wholeOf(entry)))
+        for (const [at, entry] of entries.entries()) this.#keep(entry, shown[at] as KubeObject)
+      } finally {
+        for (const entry of entries) this.#asking.delete(entry)
+      }
+    })()
+    for (const entry of entries) this.#asking.set(entry, asking)
+    return asking
   }
 
   /** `field selectors` of the version, as text. */

@@ -7,7 +7,7 @@ import type { Kind, ServedGroup } from '#apis/kinds.ts'
 import { createYamlReader } from '#lib/yaml-reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
-import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, resourceKey } from '#meta/kind.ts'
+import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, kindKey, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
@@ -83,6 +83,8 @@ export class Registry implements ObjectReader {
   readonly #served = new Map<string, ServedResource>()
   readonly #reviews = new Map<string, Review>()
   readonly #virtuals = new Map<string, VirtualResource>()
+  /** Of objects and lists in their versions; made when first asked for. */
+  #byKind: ReadonlyMap<string, Resource> | undefined
   /** Those of everything that is served. */
   #groups: ReadonlySet<string> = new Set()
   /** What the server itself writes, as itself. */
@@ -204,6 +206,7 @@ export class Registry implements ObjectReader {
   }
 
   #noteGroups(): void {
+    this.#byKind = undefined
     const served = [...this.#served.values()].map(({ representation }) => representation)
     const all = [...served, ...this.#reviews.values(), ...this.#virtuals.values()]
     this.#groups = new Set(all.map(({ kind }) => kind.group))
@@ -248,13 +251,13 @@ export class Registry implements ObjectReader {
 
   /** The schema of any kind that is served, or of a body that all kinds share. */
   schemaFor(gvk: GroupVersionKind): StructSchema | undefined {
-    const { group, version, kind } = gvk
-    for (const { representation, resource } of this.#served.values()) {
-      const own = representation.kind
-      if (own.group === group && own.version === version && (own.kind === kind || own.listKind === kind))
-        return resource.shapes.schemaFor(gvk)
-    }
-    return BUILT_IN.schemaFor(gvk)
+    this.#byKind ??= new Map(
+      [...this.#served.values()].flatMap(({ representation: { kind }, resource }) => [
+        [kindKey(kind), resource] as const,
+        [kindKey({ ...kind, kind: kind.listKind }), resource] as const,
+      ]),
+    )
+    return (this.#byKind.get(kindKey(gvk))?.shapes ?? BUILT_IN).schemaFor(gvk)
   }
 
   storeOf(kind: Pick<Kind, 'group' | 'plural'>): Store | undefined {

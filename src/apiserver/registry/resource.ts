@@ -14,6 +14,7 @@ import type { TableCell, TableColumn, TableRowCondition } from '#meta/table.ts'
 import type { FieldError } from '#meta/validation/field-error.ts'
 import { type NameRule, nameIsSubdomain } from '#meta/validation/names.ts'
 
+import type { Definition, Dialect } from '../openapi/definitions.ts'
 import { BUILT_IN, createShapes, type OwnShapes, type Shapes } from './shapes.ts'
 
 /** Who is asking. */
@@ -143,6 +144,10 @@ export interface CustomRules {
   readonly closedBecause?: string
   /** Why nothing at all can be done; for 500. */
   readonly brokenBecause?: string
+  /** How OpenAPI documents show the objects and their lists. */
+  describe(dialect: Dialect): { readonly object: Definition; readonly list: Definition }
+  /** Tells definitions of the same kind apart by what they say. */
+  readonly identity: string
 }
 
 /** How `scale` reads and writes the kind. */
