@@ -2,6 +2,7 @@
 import { hostname } from 'node:os'
 
 import { startCustomResources } from '#apiextensions/start.ts'
+import { converterOf } from '#apiextensions/webhook-converter.ts'
 import { ensureApiServices } from '#apiserver/bootstrap/apiservices.ts'
 import { ensureAuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
 import { ensureFlowControl, keepFlowControl } from '#apiserver/bootstrap/flow-control.ts'
@@ -12,6 +13,7 @@ import { ensurePolicy } from '#apiserver/bootstrap/policy.ts'
 import { publishStorageVersions } from '#apiserver/bootstrap/storage-versions.ts'
 import { ensureSystemObjects } from '#apiserver/bootstrap/system-objects.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
+import { createWebhookCaller } from '#apiserver/webhooks/caller.ts'
 import { startRounds } from '#lib/rounds.ts'
 
 import { advertisedAddress, isLoopback } from './addresses.ts'
@@ -21,7 +23,7 @@ import type { Site } from './site.ts'
 
 /** In the order in which the ones need the others. */
 export async function bootstrap(
-  { settings, clock, isEnabled, log, closing }: Site,
+  { settings, clock, isEnabled, log, closing, network }: Site,
   registry: Registry,
   services: ServiceParts,
   { published }: LoadedAuthentication,
@@ -35,9 +37,12 @@ export async function bootstrap(
     const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
     closing.defer(() => flows?.close())
   }
+  const { random } = registry.services
+  const caller = createWebhookCaller({ clock, random, objects: registry, network })
+  closing.defer(() => caller.close())
   const custom = startCustomResources({
     registry,
-    converterOf: () => undefined,
+    converterOf: (definition) => converterOf(definition, { caller, random }),
     onError: (error) => log.error(error, 'Looking after a definition failed'),
   })
   closing.defer(() => custom.close())

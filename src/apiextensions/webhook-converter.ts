@@ -1,0 +1,165 @@
+/**
+ * Conversion by webhook: objects of one version go out in a review and come back in another. The webhook may change
+ * everything but what makes an object itself; what it may not change is put back. Every failure is told in upstream's words.
+ */
+import type { CustomResourceDefinition } from '#apis/apiextensions/v1.ts'
+import type { WebhookCaller, WebhookClientConfig } from '#apiserver/webhooks/caller.ts'
+import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
+import { type Random, uuid } from '#lib/random.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
+import type { KubeObject, ObjectMeta } from '#meta/object.ts'
+import { failure } from '#meta/status-errors.ts'
+import type { StatusError } from '#meta/status.ts'
+
+import type { Converter } from './custom-resource.ts'
+
+export interface ConversionParts {
+  readonly caller: WebhookCaller
+  readonly random: Random
+}
+
+const TIMEOUT_MS = 30_000
+/** A review of so much is answered within its time by webhooks that upstream asks about one object after the other. */
+const REVIEW_OBJECTS = 100
+const REVIEW_BYTES = 1 << 20
+/** An answer may be larger than the question, by labels and renamed fields. */
+const ANSWER_FACTOR = 4
+
+/** Undefined where versions differ in their name only. */
+export function converterOf({ spec }: CustomResourceDefinition, parts: ConversionParts): Converter | undefined {
+  const { strategy, webhook } = spec.conversion ?? {}
+  if (strategy !== 'Webhook' || webhook?.clientConfig === undefined) return undefined
+  const version = (webhook.conversionReviewVersions ?? []).find((one) => one === 'v1' || one === 'v1beta1') ?? 'v1'
+  const review = { group: 'apiextensions.k8s.io', version, kind: 'ConversionReview' }
+  const exchange = new Exchange(webhook.clientConfig, review, parts)
+  return {
+    async convert(objects, apiVersion) {
+      const converted: KubeObject[] = []
+      for (const some of reviewsOf(objects)) converted.push(...(await exchange.ask(some, apiVersion)))
+      return converted
+    },
+  }
+}
+
+/** In a row, those of one version together, as many as fit into a review. */
+function* reviewsOf(objects: readonly KubeObject[]): Generator<readonly KubeObject[]> {
+  let some: KubeObject[] = []
+  let size = 0
+  for (const object of objects) {
+    const isOther = some[0] !== undefined && some[0].apiVersion !== object.apiVersion
+    if (isOther || some.length >= REVIEW_OBJECTS || size >= REVIEW_BYTES) {
+      yield some
+      some = []
+      size = 0
+    }
+    some.push(object)
+    size += encodeJson(object).length
+  }
+  if (some.length > 0) yield some
+}
+
+class Exchange {
+  readonly #config: WebhookClientConfig
+  readonly #review: GroupVersionKind
+  readonly #parts: ConversionParts
+
+  constructor(config: WebhookClientConfig, review: GroupVersionKind, parts: ConversionParts) {
+    this.#config = config
+    this.#review = review
+    this.#parts = parts
+  }
+
+  /** All of one version. */
+  async ask(objects: readonly KubeObject[], apiVersion: string): Promise<KubeObject[]> {
+    const { kind = '', apiVersion: from = '' } = objects[0] ?? {}
+    const fail = (what: string): StatusError =>
+      failure({ code: 500, message: `conversion webhook for ${from}, Kind=${kind} ${what}` })
+    const uid = uuid(this.#parts.random)
+    const response = await this.#call({ uid, desiredAPIVersion: apiVersion, objects }, fail)
+    const converted = convertedIn(response, this.#review.version === 'v1' ? uid : undefined)
+    if (typeof converted === 'string') throw fail(`failed: ${converted}`)
+    if (converted.length !== objects.length) {
+      throw fail(`returned ${converted.length} objects, expected ${objects.length}`)
+    }
+    return objects.map((object, at) => {
+      const outcome = settled(object, converted[at], { apiVersion, at, isAlone: objects.length === 1 })
+      if (typeof outcome === 'string') throw fail(outcome)
+      return outcome
+    })
+  }
+
+  async #call(request: object, fail: (what: string) => StatusError): Promise<JsonObject> {
+    const { kind } = this.#review
+    const body = encodeJson({ kind, apiVersion: apiVersionOf(this.#review), request, response: NO_RESPONSE })
+    try {
+      const { object } = await this.#parts.caller.call({
+        config: this.#config,
+        body,
+        review: this.#review,
+        timeoutMs: TIMEOUT_MS,
+        limitBytes: Math.max(8 << 20, body.length * ANSWER_FACTOR),
+      })
+      return object
+    } catch (cause) {
+      throw fail(`failed: ${(cause as Error).message}`)
+    }
+  }
+}
+
+/** Upstream sends an empty one along. */
+const NO_RESPONSE = { uid: '', convertedObjects: null, result: { metadata: {} } }
+
+/** The objects of a response, or why there are none. `uid` is what it must repeat. */
+function convertedIn({ response }: JsonObject, uid: string | undefined): readonly unknown[] | string {
+  if (!isJsonObject(response)) return 'no response provided'
+  const { uid: said = '', result, convertedObjects } = response
+  if (uid !== undefined && said !== uid) return `expected response.uid="${uid}", got ${JSON.stringify(said)}`
+  const { status = '', message = '' } = isJsonObject(result) ? result : {}
+  if (status === 'Success') return Array.isArray(convertedObjects) ? convertedObjects : []
+  return typeof message === 'string' && message !== ''
+    ? message
+    : `response.result.status was '${typeof status === 'string' ? status : ''}', not 'Success'`
+}
+
+interface Place {
+  readonly apiVersion: string
+  readonly at: number
+  readonly isAlone: boolean
+}
+
+/** The converted object, with everything that a conversion may not change; or what is wrong with it. */
+function settled(object: KubeObject, converted: unknown, { apiVersion, at, isAlone }: Place): KubeObject | string {
+  const what = isAlone ? 'object' : 'converted object'
+  if (!isJsonObject(converted)) return `returned invalid ${what} at index ${at}: no object`
+  const { apiVersion: version = '', kind = '', metadata, ...rest } = converted as Partial<KubeObject>
+  if (version !== apiVersion) {
+    return `returned invalid ${what} at index ${at}: invalid groupVersion (expected ${apiVersion}, received ${version})`
+  }
+  if (kind !== object.kind) {
+    return `returned invalid ${what} at index ${at}: invalid kind (expected ${object.kind}, received ${kind})`
+  }
+  const where = isAlone ? '' : ` at index ${at}`
+  const changed = changedIdentity(object.metadata, metadata ?? {})
+  if (changed !== undefined) return `returned invalid ${what}${where}: ${changed}`
+  if (metadata === undefined) {
+    return `returned invalid metadata${isAlone ? '' : ` in object${where}`}: missing metadata in converted object`
+  }
+  return { kind, apiVersion, metadata: restored(object.metadata, metadata), ...rest }
+}
+
+function changedIdentity(before: ObjectMeta, after: ObjectMeta): string | undefined {
+  const same = [
+    ['name', before.name, after.name],
+    ['namespace', before.namespace, after.namespace],
+    ['UID', before.uid, after.uid],
+  ] as const
+  const other = same.find(([, one = '', now = '']) => one !== now)
+  return other && `must have the same ${other[0]}: ${other[1] ?? ''} != ${other[2] ?? ''}`
+}
+
+/** Only labels and annotations are the webhook's to change. */
+function restored(before: ObjectMeta, { labels, annotations }: ObjectMeta): ObjectMeta {
+  const { labels: _, annotations: __, ...rest } = before
+  return { ...rest, ...(labels !== undefined && { labels }), ...(annotations !== undefined && { annotations }) }
+}

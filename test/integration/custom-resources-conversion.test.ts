@@ -1,0 +1,247 @@
+/** Custom resources whose versions a webhook converts. wire-extension.md, 67 to 71. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import { Custom, definition, type Json, MERGE, object, specSchema, TABLE } from './custom-kit.ts'
+import { startWebhookServer, type WebhookServer } from './webhooks/webhook-server.ts'
+
+let custom: Custom
+let hook: WebhookServer
+/** What the webhook makes of a review; by default what a good one does. */
+let answering: (review: Json) => unknown
+before(async () => {
+  custom = await Custom.start()
+  hook = await startWebhookServer()
+  hook.on('/convert', ({ review }) => answering(review))
+  const columns = (path: string): object[] => [{ name: 'Host', type: 'string', jsonPath: path }]
+  await custom.define(
+    definition('Conv', {
+      versions: [
+        {
+          name: 'v1',
+          schema: specSchema({ hostPort: { type: 'string' } }),
+          additionalPrinterColumns: columns('.spec.hostPort'),
+          selectableFields: [{ jsonPath: '.spec.hostPort' }],
+        },
+        {
+          name: 'v2',
+          schema: specSchema({ host: { type: 'string' }, port: { type: 'string' } }),
+          additionalPrinterColumns: columns('.spec.host'),
+          selectableFields: [{ jsonPath: '.spec.host' }],
+        },
+      ],
+      spec: {
+        conversion: {
+          strategy: 'Webhook',
+          webhook: {
+            clientConfig: { url: hook.url('/convert'), caBundle: hook.caBundle },
+            conversionReviewVersions: ['v3', 'v1', 'v1beta1'],
+          },
+        },
+      },
+    }),
+  )
+})
+after(async () => {
+  await custom.plane.stop()
+  await hook.close()
+})
+
+const V1 = '/apis/ex.io/v1/namespaces/default/convs'
+const V2 = '/apis/ex.io/v2/namespaces/default/convs'
+
+function converted({ spec, ...rest }: Json, apiVersion: string): Json {
+  if (apiVersion === 'ex.io/v2') {
+    const [host, port] = (spec.hostPort ?? '').split(':')
+    return { ...rest, apiVersion, spec: { host, port } }
+  }
+  return { ...rest, apiVersion, spec: { hostPort: `${spec.host}:${spec.port}` } }
+}
+
+const respond = (
+  { request, ...review }: Json,
+  change: (objects: Json[], response: Json) => unknown = () => {},
+): Json => {
+  const objects = request.objects.map((one: Json) => converted(one, request.desiredAPIVersion))
+  const response: Json = { uid: request.uid, result: { status: 'Success' }, convertedObjects: objects }
+  change(objects, response)
+  return { kind: review.kind, apiVersion: review.apiVersion, response }
+}
+
+describe('a webhook that converts', () => {
+  before(async () => {
+    answering = (review) => respond(review)
+    await custom.must('POST', V1, object('Conv', 'x', { spec: { hostPort: 'h:1' } }))
+    await custom.must('POST', V2, object('Conv', 'y', { spec: { host: 'g', port: '2' } }, 'ex.io/v2'))
+  })
+
+  it('is asked about what is read, written and listed in the other version', async () => {
+    assert.deepEqual((await custom.must('GET', `${V1}/y`)).spec, { hostPort: 'g:2' })
+    hook.asked.length = 0
+    const shown = await custom.must('GET', `${V2}/x`)
+    assert.deepEqual([shown.apiVersion, shown.spec], ['ex.io/v2', { host: 'h', port: '1' }])
+    const [asked] = hook.asked
+    assert.match(asked?.url ?? '', /^\/convert\?timeout=30s$/)
+    assert.deepEqual(
+      [asked?.headers['user-agent'], asked?.headers.accept],
+      ['kube-apiserver-admission', 'application/json, */*'],
+    )
+    const { request, response, ...review } = (asked as NonNullable<typeof asked>).review as Json
+    assert.deepEqual(review, { kind: 'ConversionReview', apiVersion: 'apiextensions.k8s.io/v1' })
+    assert.deepEqual(response, { uid: '', convertedObjects: null, result: { metadata: {} } })
+    assert.equal(request.desiredAPIVersion, 'ex.io/v2')
+    assert.deepEqual([request.objects.length, request.objects[0].spec], [1, { hostPort: 'h:1' }])
+    await custom.must('GET', `${V2}/x`)
+    assert.equal(hook.asked.length, 1, 'what was converted once is remembered')
+    const list = await custom.must('GET', V2)
+    assert.deepEqual(
+      list.items.map(({ spec }: Json) => spec),
+      [
+        { host: 'h', port: '1' },
+        { host: 'g', port: '2' },
+      ],
+    )
+    const table = await custom.must('GET', V2, undefined, TABLE)
+    assert.deepEqual(
+      table.rows.map(({ cells }: Json) => cells),
+      [
+        ['x', 'h'],
+        ['y', 'g'],
+      ],
+    )
+    const { items } = await custom.must('GET', `${V2}?fieldSelector=spec.host%3Dg`)
+    assert.deepEqual(
+      items.map(({ metadata }: Json) => metadata.name),
+      ['y'],
+    )
+    const patched = await custom.must('PATCH', `${V2}/x`, { spec: { port: '9' } }, MERGE)
+    assert.deepEqual(patched.spec, { host: 'h', port: '9' })
+    assert.deepEqual((await custom.must('GET', `${V1}/x`)).spec, { hostPort: 'h:9' })
+  })
+
+  it('is asked about what is watched', async () => {
+    const watching = await custom.watch(`${V2}?watch=true&fieldSelector=spec.host%3Dw`)
+    const events = watching.setEncoding('utf8')[Symbol.asyncIterator]()
+    const next = async (): Promise<Json> => JSON.parse((await events.next()).value as string)
+    await custom.must('POST', V1, object('Conv', 'w', { spec: { hostPort: 'w:1' } }))
+    const added = await next()
+    assert.deepEqual(
+      [added.type, added.object.apiVersion, added.object.spec],
+      ['ADDED', 'ex.io/v2', { host: 'w', port: '1' }],
+    )
+    await custom.must('PATCH', `${V1}/w`, { spec: { hostPort: 'w:2' } }, MERGE)
+    assert.deepEqual([(await next()).type], ['MODIFIED'])
+    await custom.must('PATCH', `${V1}/w`, { spec: { hostPort: 'z:2' } }, MERGE)
+    const gone = await next()
+    assert.deepEqual([gone.type, gone.object.spec], ['DELETED', { host: 'w', port: '2' }])
+    watching.destroy()
+  })
+
+  it('may change labels and annotations, and nothing else of the metadata', async () => {
+    answering = (review) =>
+      respond(review, ([one]) => {
+        one.metadata = { ...one.metadata, labels: { by: 'hook' }, finalizers: ['a/b'], generation: 77 }
+        one.spec.zork = 1
+      })
+    await custom.must('POST', V1, object('Conv', 'meta', { spec: { hostPort: 'm:1' } }))
+    const { metadata, spec } = await custom.must('GET', `${V2}/meta`)
+    assert.deepEqual([metadata.labels, metadata.finalizers, metadata.generation], [{ by: 'hook' }, undefined, 1])
+    assert.deepEqual(spec, { host: 'm', port: '1' })
+    answering = (review) => respond(review)
+  })
+})
+
+describe('a webhook that does not convert', () => {
+  const prefix = '500 conversion webhook for ex.io/v1, Kind=Conv '
+  const faults: readonly (readonly [what: string, answer: (review: Json) => unknown, message: string | RegExp])[] = [
+    [
+      'answers another question',
+      (review) => respond(review, (_, response) => (response.uid = 'zzz')),
+      /^500 conversion webhook for ex.io\/v1, Kind=Conv failed: expected response.uid="[0-9a-f-]{36}", got "zzz"$/,
+    ],
+    [
+      'says why not',
+      (review) =>
+        respond(review, (_, response) => (response.result = { status: 'Failed', message: 'cannot convert this' })),
+      `${prefix}failed: cannot convert this`,
+    ],
+    [
+      'says that it failed',
+      (review) => respond(review, (_, response) => (response.result = { status: 'Failed' })),
+      `${prefix}failed: response.result.status was 'Failed', not 'Success'`,
+    ],
+    ['says nothing', ({ kind, apiVersion }) => ({ kind, apiVersion }), `${prefix}failed: no response provided`],
+    [
+      'loses objects',
+      (review) => respond(review, (_, response) => (response.convertedObjects = [])),
+      `${prefix}returned 0 objects, expected 1`,
+    ],
+    [
+      'leaves them as they are',
+      (review) => respond(review, ([one]) => (one.apiVersion = 'ex.io/v1')),
+      `${prefix}returned invalid object at index 0: invalid groupVersion (expected ex.io/v2, received ex.io/v1)`,
+    ],
+    [
+      'makes others of them',
+      (review) => respond(review, ([one]) => (one.kind = 'Foo')),
+      `${prefix}returned invalid object at index 0: invalid kind (expected Conv, received Foo)`,
+    ],
+    [
+      'renames them',
+      (review) => respond(review, ([one]) => (one.metadata.name = 'zzz')),
+      `${prefix}returned invalid object: must have the same name: bad != zzz`,
+    ],
+    [
+      'moves them',
+      (review) => respond(review, ([one]) => (one.metadata.namespace = 'zzz')),
+      `${prefix}returned invalid object: must have the same namespace: default != zzz`,
+    ],
+    [
+      'speaks another version',
+      (review) => ({ ...respond(review), apiVersion: 'apiextensions.k8s.io/v1beta1' }),
+      `${prefix}failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion`,
+    ],
+    [
+      'speaks of something else',
+      (review) => ({ ...respond(review), kind: 'Foo' }),
+      `${prefix}failed: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"`,
+    ],
+    [
+      'speaks no JSON',
+      () => '{nope',
+      `${prefix}failed: couldn't get version/kind; json parse error: invalid character 'n' looking for beginning of object key string`,
+    ],
+  ]
+
+  before(() => custom.must('POST', V1, object('Conv', 'bad', { spec: { hostPort: 'b:1' } })))
+  after(() => {
+    answering = (review) => respond(review)
+  })
+
+  for (const [what, answer, message] of faults) {
+    it(`because it ${what}, is quoted`, async () => {
+      answering = answer
+      const refusal = await custom.refused('GET', `${V2}/bad`)
+      if (typeof message === 'string') assert.equal(refusal, message)
+      else assert.match(refusal, message)
+    })
+  }
+
+  it('stands in the way of its version alone', async () => {
+    answering = (review) => respond(review, (_, response) => (response.result = { message: 'no' }))
+    const path = `${V2}/bad`
+    const failed = `${prefix}failed: no`
+    assert.equal(await custom.refused('GET', V2), failed)
+    assert.equal(await custom.refused('DELETE', path), failed)
+    assert.equal(
+      await custom.refused('POST', V2, object('Conv', 'new', { spec: { host: 'n', port: '1' } }, 'ex.io/v2')),
+      '500 conversion webhook for ex.io/v2, Kind=Conv failed: no',
+    )
+    assert.equal(
+      await custom.refused('GET', `${V2}?watch=true`),
+      `429 storage is (re)initializing: failed to list ex.io/v2, Kind=Conv: conversion webhook for ex.io/v1, Kind=Conv failed: no`,
+    )
+    assert.match(await custom.refused('DELETE', `${V2}/none`), /^404 /)
+    assert.equal((await custom.must('GET', `${V1}/bad`)).spec.hostPort, 'b:1')
+  })
+})
