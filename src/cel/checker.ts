@@ -37,7 +37,7 @@ export interface CheckResult {
 }
 
 export function check(tree: Tree, declarations: Declarations): CheckResult {
-  const checker = new Checker(declarations)
+  const checker = new Checker(tree, declarations)
   checker.check(tree.root)
   const types = checker.types.map((type) => type && checker.substitution.apply(type, 'dyn'))
   return { checked: { tree, types, references: checker.references }, findings: checker.findings }
@@ -53,15 +53,17 @@ interface Scope {
 }
 
 class Checker {
-  readonly types: (CelType | undefined)[] = []
-  readonly references: (Reference | undefined)[] = []
+  readonly types: (CelType | undefined)[]
+  readonly references: (Reference | undefined)[]
   readonly findings: Finding[] = []
   readonly substitution = new Substitution()
   readonly #declarations: Declarations
   #scope: Scope | undefined
   #freshParameters = 0
 
-  constructor(declarations: Declarations) {
+  constructor({ nextId }: Tree, declarations: Declarations) {
+    this.types = Array<CelType | undefined>(nextId).fill(undefined)
+    this.references = Array<Reference | undefined>(nextId).fill(undefined)
     this.#declarations = declarations
   }
 

@@ -10,6 +10,7 @@ import { literalValue } from './literals.ts'
 import { codePoints } from './source.ts'
 import { addSpans, fixed, MAX_UINT64, multiplySpans, unionSpans, UNKNOWN_SIZE } from './span.ts'
 import { type CelType, DYN, optionalValueOf, parametersOf, unwrap } from './type.ts'
+import { childrenOf } from './walk.ts'
 
 const FREE = fixed(0)
 const ONE = fixed(1)
@@ -73,7 +74,7 @@ class Estimator {
       case 'map':
         return this.#costMap(node)
       case 'message':
-        return addSpans(MESSAGE_COST, ...node.fields.map(({ value }) => this.cost(value)))
+        return this.#sum(MESSAGE_COST, childrenOf(node))
       case 'comprehension':
         return isBind(node) ? this.#costBind(node) : this.#costFold(node)
     }
@@ -167,7 +168,7 @@ class Estimator {
   }
 
   #costList(node: ListLiteral): Span {
-    const cost = addSpans(LIST_COST, ...node.elements.map((element) => this.cost(element)))
+    const cost = this.#sum(LIST_COST, node.elements)
     this.#setEntrySize(node, { container: 'list', key: ONE, value: this.#cover(node.elements) })
     return cost
   }
@@ -175,9 +176,14 @@ class Estimator {
   #costMap(node: MapLiteral): Span {
     const keys = node.entries.map(({ key }) => key)
     const values = node.entries.map(({ value }) => value)
-    const costs = node.entries.flatMap(({ key, value }) => [this.cost(key), this.cost(value)])
+    const cost = this.#sum(MAP_COST, childrenOf(node))
     this.#setEntrySize(node, { container: 'map', key: this.#cover(keys), value: this.#cover(values) })
-    return addSpans(MAP_COST, ...costs)
+    return cost
+  }
+
+  /** One by one: a literal may have more parts than a call has room for arguments. */
+  #sum(base: Span, nodes: readonly Expression[]): Span {
+    return nodes.reduce((sum, node) => addSpans(sum, this.cost(node)), base)
   }
 
   #cover(nodes: readonly Expression[]): Span {
