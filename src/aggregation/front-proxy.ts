@@ -81,7 +81,18 @@ export function createFrontProxy(options: FrontProxyOptions): FrontProxy {
       return `https://${hostPort(host, port)}`
     },
     clientOf,
-    ask: (remote, url, question) => ask(clientOf(remote), url, question),
+    async ask(remote, url, question) {
+      const client = clientOf(remote)
+      try {
+        return await ask(client, url, question)
+      } catch (cause) {
+        // Behind a connection that is still open there may be nobody any more: the next question makes a new one.
+        if (isLate(cause)) client.reloadTls(tlsOf(remote, options.certificate()))
+        const when = isLate(cause) ? ' (Client.Timeout exceeded while awaiting headers)' : ''
+        const text = failureText(cause, new URL(url).host)
+        throw new Error(`Get "${url}${question.path}": ${text}${when}`, { cause })
+      }
+    },
     forget(name) {
       clients.get(name)?.client.retire()
       clients.delete(name)
@@ -119,25 +130,20 @@ async function ask(client: HttpClient, url: string, question: Question): Promise
     ...(etag !== undefined && { 'if-none-match': etag }),
     ...userHeaders({ name: user, uid: '', groups, extra: {} }),
   }
-  try {
-    const response = await client.request({ url, path, headers, timeoutMs })
-    const { status, headers: answered, version } = response
-    if (limitBytes > 0) return { status, headers: answered, version, body: await response.bytes(limitBytes) }
-    response.discard()
-    return { status, headers: answered, version, body: Buffer.alloc(0) }
-  } catch (cause) {
-    const text = failureText(cause, new URL(url).host)
-    const when = text === LATE ? ' (Client.Timeout exceeded while awaiting headers)' : ''
-    throw new Error(`Get "${url}${path}": ${text}${when}`, { cause })
-  }
+  const response = await client.request({ url, path, headers, timeoutMs })
+  const { status, headers: answered, version } = response
+  if (limitBytes > 0) return { status, headers: answered, version, body: await response.bytes(limitBytes) }
+  response.discard()
+  return { status, headers: answered, version, body: Buffer.alloc(0) }
 }
 
-const LATE = 'context deadline exceeded'
+function isLate(cause: unknown): boolean {
+  return cause instanceof HttpError && cause.code === 'timeout'
+}
 
 /** `host` is host and port. */
 export function failureText(cause: unknown, host: string): string {
-  const isLate = cause instanceof HttpError && cause.code === 'timeout'
-  return isLate ? LATE : dialText(cause, host)
+  return isLate(cause) ? 'context deadline exceeded' : dialText(cause, host)
 }
 
 /** Who the user is, for a server that believes us. A header for each value, as upstream sends them. */

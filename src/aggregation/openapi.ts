@@ -134,6 +134,9 @@ async function fetchSwagger(
   if (status === 404) return { ...NOTHING, index }
   if (status !== 200) throw new Error(`failed to retrieve openAPI spec, http error: ${status}`)
   const swagger = filterSwagger(JSON.parse(body.toString()), `/apis/${remote.group}/${remote.version}/`)
+  // What cannot be said in both forms would spoil the document for all.
+  const { encodeOpenApiV2 } = await import('#apiserver/openapi/v2-protobuf.ts')
+  if (swagger !== undefined) encodeOpenApiV2(swagger)
   return { swagger, etag: headers.etag, index }
 }
 

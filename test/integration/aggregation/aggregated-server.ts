@@ -274,7 +274,7 @@ export async function eventually<T>(ask: () => Promise<T> | T, isSo: (value: T) 
   for (let attempt = 0; ; attempt++) {
     const value = await ask()
     if (isSo(value)) return value
-    if (attempt === 500) assert.fail(`still not so: ${JSON.stringify(value)}`)
+    if (attempt === 2000) assert.fail(`still not so: ${JSON.stringify(value)}`)
     await sleep(realClock, 20)
   }
 }

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
+import { createFrontProxy } from '#aggregation/front-proxy.ts'
+import { realClock } from '#lib/clock.ts'
+
 import {
   addApiService,
   addService,
@@ -12,6 +15,7 @@ import {
   eventually,
   type FrontPlane,
   isSaid,
+  network,
   SERVICES,
   SLICES,
   startAggregatedServer,
@@ -114,6 +118,35 @@ describe('the condition of an APIService', () => {
       async () => (await front.plane.request('GET', '/metrics')).text,
       (text) => !text.includes('aggregator_unavailable_apiservice{name="v1.agg.io"}'),
     )
+  })
+})
+
+describe('a server that does not answer', () => {
+  it('is given up, and asked over a new connection', async () => {
+    await using server = await startAggregatedServer()
+    const service = { namespace: 'default', name: 'agg', port: 443 }
+    const spec = { groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true }
+    const remote = { name: 'v1.agg.io', group: 'agg.io', version: 'v1', service, spec, isAvailable: true }
+    const frontProxy = createFrontProxy({
+      clock: realClock,
+      network,
+      certificate: () => undefined,
+      directory: {
+        service: () => undefined,
+        slices: () => [],
+        resolve: () => ({ host: '10.1.2.3', port: server.port }),
+      },
+    })
+    const url = frontProxy.locate(remote)
+    const question = { path: '/apis/agg.io/v1', accept: '', user: 'x', timeoutMs: 50, limitBytes: 0 }
+    server.answer = () => new Promise(() => undefined)
+    await assert.rejects(frontProxy.ask(remote, url, question), {
+      message: `Get "${url}/apis/agg.io/v1": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+    })
+    server.answer = () => undefined
+    const { status } = await frontProxy.ask(remote, url, { ...question, timeoutMs: 60_000 })
+    assert.equal(status, 200)
+    frontProxy.close()
   })
 })
 

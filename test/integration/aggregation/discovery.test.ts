@@ -229,6 +229,26 @@ describe('OpenAPI of another server', () => {
     assert.match(text, /io\.agg\.v1\.Widget/)
   })
 
+  it('is left as it was while it is nonsense, and ours is served as ever', async () => {
+    const sane = server.documents.get('/openapi/v2')
+    const path = { get: { parameters: [null], responses: 7 } }
+    const nonsense: unknown[] = ['{', '[]', { paths: 7 }, { paths: { '/apis/agg.io/v1/widgets': path } }]
+    for (const [at, body] of nonsense.entries()) {
+      server.documents.set('/openapi/v2', { body })
+      const before = server.to('/openapi/v2').length
+      await front.must('PATCH', `${API_SERVICES}/v1.agg.io`, { spec: { versionPriority: 50 + at } })
+      await eventually(
+        () => server.to('/openapi/v2').length,
+        (count) => count > before,
+      )
+      const protobuf = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+      const { status, text } = await front.plane.request('GET', '/openapi/v2', undefined, { accept: protobuf })
+      assert.equal(status, 200)
+      assert.match(text, /io\.agg\.v1\.Widget/)
+    }
+    if (sane !== undefined) server.documents.set('/openapi/v2', sane)
+  })
+
   it('v3 is made of v2 where a server has only that', async () => {
     server.documents.delete('/openapi/v3')
     server.documents.set('/openapi/v2', { body: server.documents.get('/openapi/v2')?.body })
