@@ -15,7 +15,7 @@ import { registerLevelMetrics } from './level-metrics.ts'
 import type { PriorityLevel } from './level.ts'
 import { BORROWING_PERIOD_MS } from './levels.ts'
 import { KindMeter } from './meters.ts'
-import type { Ticket } from './queue.ts'
+import { NARROW_SEATS, type Ticket } from './queue.ts'
 import { createWatchCounts, type WatchCounts } from './watch-counts.ts'
 import { createEstimate, type Estimate, maxSeatsOf } from './work-estimate.ts'
 
@@ -92,6 +92,11 @@ interface EntranceParts {
   readonly watches: WatchCounts
 }
 
+/** On one thread a long list holds up everybody: it begins when it has a turn, of which there are few at a time. */
+function isLong({ info, work }: Ticket): boolean {
+  return info.verb === 'list' && work.initialSeats > NARROW_SEATS
+}
+
 class Entrance {
   readonly #parts: EntranceParts
 
@@ -110,7 +115,9 @@ class Entrance {
     const distinguisher = set.queuing === undefined ? '' : flow.distinguish(user, info)
     const ticket = set.enter({ flow, distinguisher, work, user, info })
     if (typeof ticket === 'string') return this.#refuse(flow.level)
-    return ticket.isWaiting ? this.#wait(ticket, flow.level, request) : this.#begin(ticket, flow.level)
+    if (ticket.isWaiting) return this.#wait(ticket, flow.level, request)
+    const place = this.#begin(ticket, flow.level)
+    return isLong(ticket) ? turn().then(() => place) : place
   }
 
   #begin(ticket: Ticket, { set }: PriorityLevel): Place {
@@ -130,7 +137,7 @@ class Entrance {
     }
     // On one thread a list is done before the next request is looked at: seats that were free again at once would limit
     // nothing. Who came meanwhile has a turn before the next list of the level begins.
-    return { leave: info.verb === 'list' ? () => void turn().then(leave) : leave }
+    return { leave: info.verb === 'list' ? () => void setImmediate(leave) : leave }
   }
 
   async #wait(ticket: Ticket, level: PriorityLevel, { waitMs, signal }: Entering): Promise<Place | Refusal> {
@@ -151,7 +158,10 @@ class Entrance {
     gone.removeEventListener('abort', giveUp)
     kinds.add(kind, 'waiting', -1, clock.elapsed())
     // It began, unless it was taken out of its queue.
-    return level.set.running.has(ticket) ? this.#begin(ticket, level) : this.#refuse(level)
+    if (!level.set.running.has(ticket)) return this.#refuse(level)
+    const place = this.#begin(ticket, level)
+    if (isLong(ticket)) await turn()
+    return place
   }
 
   #refuse({ retryAfter }: PriorityLevel): Refusal {

@@ -10,7 +10,7 @@
 import type { Clock } from '#lib/clock.ts'
 
 import { deal, flowHash } from './dealer.ts'
-import { type Arrival, Queue, type Refused, Ticket } from './queue.ts'
+import { type Arrival, NARROW_SEATS, Queue, type Refused, Ticket } from './queue.ts'
 import { maxSeatsOf } from './work-estimate.ts'
 
 /** How long a request is taken to last until it is known, in seconds. */
@@ -55,7 +55,7 @@ export class QueueSet implements SetTotals {
   #mode: LimitMode
   #limit: number
   /**
-   * Seats for narrow requests, those that take no more than this. Upstream lets nobody past a wide request that waits for
+   * Seats for narrow requests. Upstream lets nobody past a wide request that waits for
    * seats to come free; whoever fills a level with long lists holds up everybody in it. Here narrow ones pass, into seats
    * that the wide one could not have had, so that it waits no longer for them.
    */
@@ -274,7 +274,7 @@ export class QueueSet implements SetTotals {
     if (this.#hasRoomFor(oldest?.seats ?? 0)) return first
     oldest?.flow.meter.notAccommodated()
     if (this.#pending.size === 1 || this.#narrowInUse >= this.#reserve) return undefined
-    const room = Math.min(this.#reserve - this.#narrowInUse, this.#limit - this.seatsInUse)
+    const room = Math.min(NARROW_SEATS, this.#reserve - this.#narrowInUse, this.#limit - this.seatsInUse)
     const narrow = [...this.#pending].filter((queue) => (queue.oldest?.seats ?? Infinity) <= room)
     return narrow.length === 0 ? undefined : this.#firstOf(narrow)
   }
@@ -296,8 +296,12 @@ export class QueueSet implements SetTotals {
     return best as Queue
   }
 
+  #isNarrow(seats: number): boolean {
+    return seats <= Math.min(NARROW_SEATS, this.#reserve)
+  }
+
   #hasRoomFor(seats: number): boolean {
-    const most = seats > this.#reserve ? this.#limit - this.#reserve : this.#limit
+    const most = this.#isNarrow(seats) ? this.#limit : this.#limit - this.#reserve
     // Wider than everything there is: it runs alone.
     return seats > most ? this.running.size === 0 : this.seatsInUse + seats <= most
   }
@@ -307,7 +311,7 @@ export class QueueSet implements SetTotals {
     this.running.add(ticket)
     this.dispatched++
     this.seatsInUse += ticket.seats
-    ticket.isNarrow = ticket.seats <= this.#reserve
+    ticket.isNarrow = this.#isNarrow(ticket.seats)
     if (ticket.isNarrow) this.#narrowInUse += ticket.seats
     ticket.flow.meter.seatsGiven(ticket.seats)
     ticket.flow.meter.started(ticket, this.#mode !== 'exempt')

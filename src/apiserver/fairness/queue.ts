@@ -3,6 +3,9 @@ import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
 import { maxSeatsOf, type WorkEstimate } from './work-estimate.ts'
 
+/** What takes no more is narrow: reads and writes of one object, pages. */
+export const NARROW_SEATS = 2
+
 /** Why somebody is turned away, as metrics name it. */
 export type Refused = 'concurrency-limit' | 'queue-full'
 

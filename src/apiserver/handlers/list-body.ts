@@ -13,7 +13,7 @@ import type { Call, WholeAnswer } from '../call.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
 import type { Entry } from '../registry/entry.ts'
 import type { Selection } from './selection.ts'
-import { turn } from './slices.ts'
+import { SLICE_MS, turn } from './slices.ts'
 import type { View } from './view.ts'
 
 /** Items in a row, each with what separates it from the next. */
@@ -29,14 +29,19 @@ const GZIP_FROM_BYTES = 128 << 10
 const WHOLE_UP_TO_BYTES = 32 << 10
 /** Where a run ends: the pieces that were measured as best. */
 const RUN_BYTES = 256 << 10
-/** Half a megabyte: a few milliseconds. */
-const RUNS_AT_A_TIME = 2
+/** A quarter of a megabyte: a few milliseconds, even where it is made anew. */
+const RUNS_AT_A_TIME = 1
 /** A list that is larger does not push all others out: what goes beyond is made anew each time. */
 const KEPT_OF_LIST_BYTES = 8 << 20
 
-/** The runs of everything selected, as it is now. `prefix` is that of all keys that can be. */
-export function selectedRuns(view: View, selection: Selection, form: ItemForm, prefix: string): Run[] {
+/**
+ * The runs of everything selected, as it is when this is called. `prefix` is that of all keys that can be. What was made
+ * before takes no time; others have their turn while the rest is made.
+ */
+export async function selectedRuns(view: View, selection: Selection, form: ItemForm, prefix: string): Promise<Run[]> {
   const { services, store } = view
+  const { clock } = services
+  let begunMs = clock.elapsed()
   const isRepeated = services.memos.isRepeated(`${prefix} ${form.name} ${selection.id}`)
   const runs: Run[] = []
   let size = 0
@@ -47,6 +52,9 @@ export function selectedRuns(view: View, selection: Selection, form: ItemForm, p
     const own = runsOfNeighbours(neighbours, form, isWhole ? undefined : selection, memos)
     size += bytesOf(own)
     runs.push(...own)
+    if (clock.elapsed() - begunMs < SLICE_MS) continue
+    await turn()
+    begunMs = clock.elapsed()
   }
   return runs
 }

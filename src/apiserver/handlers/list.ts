@@ -83,8 +83,8 @@ async function makeList(
 ): Promise<WholeAnswer> {
   const items = isTable(form) ? undefined : view.representation.itemForm(form)
   if (items !== undefined && !isGiant && isWhole(start, view)) {
-    const runs = selectedRuns(view, selection, items, prefixOf(call, view))
     const metadata = { resourceVersion: String(view.services.cache.revision) }
+    const runs = await selectedRuns(view, selection, items, prefixOf(call, view))
     return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
   }
   return answerWithList(call, view, { ...(await selectFrom(call, view, { selection, start })), form })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
 
-import { mapInSlices, walkInSlices } from './slices.ts'
+import { mapInSlices, turn, walkInSlices } from './slices.ts'
 
 const MANY = Array.from({ length: 1000 }, (_, at) => at)
 const SLICES = [MANY.slice(0, 400), MANY.slice(400)]
@@ -26,6 +26,22 @@ describe('work in slices', () => {
     assert.deepEqual(
       await work,
       MANY.map((at) => at * 2),
+    )
+  })
+
+  it('is done by a few at once, in order, however many there are', async () => {
+    const done: number[] = []
+    const all = Promise.all(Array.from({ length: 10 }, (_, at) => turn().then(() => done.push(at))))
+    const counts: number[] = []
+    while (done.length < 10) {
+      await new Promise(setImmediate)
+      counts.push(done.length)
+    }
+    await all
+    assert.deepEqual(done, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    assert.ok(
+      counts.every((count, at) => count - (counts[at - 1] ?? 0) <= 2),
+      counts.join(),
     )
   })
 

@@ -1,11 +1,12 @@
 /** Work on many things a few at a time: whoever lists fifty thousand objects must not hold up everybody else. */
 
 import type { Clock } from '#lib/clock.ts'
+import { Fifo } from '#lib/fifo.ts'
 
 /** A few milliseconds' work, whatever it is, even as YAML. */
 const SLICE_ITEMS = 25
 /** How long a slice may take of which nobody knows what one item costs. */
-const SLICE_MS = 5
+export const SLICE_MS = 5
 /** How often that is looked at: looking costs as well. */
 const LOOK_EVERY_ITEMS = 16
 
@@ -37,9 +38,26 @@ export async function walkInSlices<T>(
   return undefined
 }
 
-/** Resolves when everybody else has had their turn. */
+/** So many go on in one turn of the event loop, each with a few milliseconds' work, however many there are. */
+const AT_ONCE = 2
+
+const waiting = new Fifo<() => void>()
+let isCalled = false
+
+/** Resolves when everybody else has had their turn: who came with other work, and who began to wait for this before. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => {
-    setImmediate(resolve)
+    waiting.push(resolve)
+    callLater()
+  })
+}
+
+function callLater(): void {
+  if (isCalled || waiting.size === 0) return
+  isCalled = true
+  setImmediate(() => {
+    isCalled = false
+    for (let count = 0; count < AT_ONCE; count++) waiting.shift()?.()
+    callLater()
   })
 }
