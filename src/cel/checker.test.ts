@@ -127,6 +127,12 @@ describe('an expression is refused', () => {
     ['Pod{nme: 1}', "7 undefined field 'nme'"],
     ['Pod{name: 1}', "8 expected type of field 'name' is 'string' but provided type is 'int'"],
     ['int{}', "3 'int' is not a message type"],
+    ['google.protobuf.Value{constructor: 1}', "33 undefined field 'constructor'"],
+    [
+      'constructor(1) || toString()',
+      "11 undeclared reference to 'constructor' (in container '')",
+      "26 undeclared reference to 'toString' (in container '')",
+    ],
     ['i{}', "1 'int' is not a type"],
     ['Nope{a: b}', "4 undeclared reference to 'Nope' (in container '')"],
     ["quantity('1').x", "13 unexpected failed resolution of 'kubernetes.Quantity'"],

@@ -135,7 +135,7 @@ const WELL_KNOWN_TYPES: Readonly<Record<string, WellKnownType>> = {
 
 /** The fields of a literal of the type; undefined of what is not a message. */
 export function messageFields(name: string, type: CelType): ((field: string) => CelType | undefined) | undefined {
-  const known = WELL_KNOWN_TYPES[name]
-  if (known !== undefined) return (field) => known.fields[field]
+  const known = WELL_KNOWN_TYPES[name]?.fields
+  if (known !== undefined) return (field) => (Object.hasOwn(known, field) ? known[field] : undefined)
   return type.kind === 'object' ? (field) => type.field(field)?.type : undefined
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import fc from 'fast-check'
+
 import type { Expression, LiteralValue } from './ast.ts'
+import { TOKEN_KINDS } from './lexer.ts'
 import { parse } from './parser.ts'
 import { report } from './source.ts'
 
@@ -281,6 +284,39 @@ describe('what is wrong with a text', () => {
       `ERROR: <input>:2:10: Syntax error: mismatched input '<EOF>' expecting ${EXPRESSION}\n |  '日本😀' + \n | ..．．．....^`,
     )
     assert.equal(parsed('1 é'), `ERROR: <input>:1:3: Syntax error: token recognition error at: 'é'\n | 1 é\n | ..＾`)
+  })
+})
+
+describe('any text', () => {
+  const pieces = fc.constantFrom(
+    ...TOKEN_KINDS.filter((kind) => kind !== 'EOF'),
+    ' ',
+    '\n',
+    "'a'",
+    '1',
+    '"""',
+    '\\',
+    'é',
+    '😀',
+  )
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.array(pieces, { maxLength: 40 }).map((list) => list.join('')),
+  )
+
+  it('is parsed or found to be wrong, at a place within it', () => {
+    fc.assert(
+      fc.property(texts, (source) => {
+        const { tree, findings } = parse(source)
+        if (tree !== undefined) return
+        assert.notEqual(findings.length, 0)
+        const lines = source.split('\n')
+        for (const { line, column } of report(source, findings).issues) {
+          assert.ok(column <= Array.from(lines[line - 1] ?? '').length)
+        }
+      }),
+      { numRuns: 500 },
+    )
   })
 })
 
