@@ -59,7 +59,7 @@ function validateDefault(given: JsonValue, schema: Structural, path: string, pla
   const value = deepCopy(given)
   const before = place.inMeta ? validateInMeta(value, path, place) : validateShape(value, schema, path, rules.pruned)
   if (before.stop) return before.errors
-  const faults = validateValue(value, schema, { path })
+  const faults = validateValue(value, schema, { path, anyFormat: true })
   return [...before.errors, ...(faults.length > 0 ? faults : validateByRules(value, schema, path))]
 }
 

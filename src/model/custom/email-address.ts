@@ -1,4 +1,4 @@
-/** What Go's mail.ParseAddress takes: an address, with a name in front (`Jane <jane@ex.io>`) or not. */
+/** What Go's mail.ParseAddress takes: one address, with a name in front (`Jane <jane@ex.io>`) or not, alone or in a group. */
 
 const ATOM = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+/u
 const QUOTED = /^"(?:[^"\\\r\n]|\\[^\r\n])*"/
@@ -6,13 +6,11 @@ const LITERAL = /^\[[^[\]\\\r\n]*\]/
 
 export function isEmailAddress(text: string): boolean {
   const reader = new Reader(text)
-  reader.skip()
-  const start = reader.rest
-  if (reader.address() && reader.atEnd()) return true
-  reader.rest = start
+  if (reader.mailbox() && reader.atEnd()) return true
+  // A group of one: `people: jane@ex.io;`.
+  reader.rest = text
   reader.phrase()
-  if (!reader.take('<')) return false
-  return reader.address() && reader.take('>') && reader.atEnd()
+  return reader.take(':') && reader.mailbox() && reader.take(';') && reader.atEnd()
 }
 
 class Reader {
@@ -46,14 +44,24 @@ class Reader {
 
   /** The words of a name; there may be none. */
   phrase(): void {
+    this.skip()
     for (let found = true; found; this.skip()) found = this.#eat(QUOTED) || this.#eat(ATOM) || this.#eat(/^\./)
   }
 
+  /** An address, or a name and an address in angle brackets. */
+  mailbox(): boolean {
+    const start = this.rest
+    if (this.#address()) return true
+    this.rest = start
+    this.phrase()
+    return this.take('<') && this.#address() && this.take('>')
+  }
+
   /** `local@domain`. */
-  address(): boolean {
+  #address(): boolean {
     this.skip()
     const local = this.rest.startsWith('"') ? this.#eat(QUOTED) : this.#dotAtom()
-    if (!local || !this.take('@')) return false
+    if (!local || !this.#eat(/^@/)) return false
     this.skip()
     return this.rest.startsWith('[') ? this.#eat(LITERAL) : this.#dotAtom()
   }

@@ -53,8 +53,6 @@ const numeric: Readonly<Record<string, readonly string[]>> = {
   number: ['float', 'double'],
 }
 
-export const numberFormats: ReadonlySet<string> = new Set(Object.values(numeric).flat())
-
 /** Whether a schema of this type and format says something by it. */
 export function isCheckedFormat(format: string, type: string): boolean {
   if (type === '' || type === 'string') return checks.has(plainName(format))
@@ -77,11 +75,11 @@ function isHostname(text: string): boolean {
   return byteLength(text) <= 255 && hostname.test(text) && text.split('.').every((part) => byteLength(part) <= 63)
 }
 
-/** Six, eight or twenty bytes, in pairs with colons or dashes, or in fours with dots. */
+/** Six, eight or twenty bytes, in pairs with colons or dashes, in fours with dots, or in one piece. */
 function isMac(text: string): boolean {
   const pairs = /^[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2})*$/i.test(text) && [17, 23, 59].includes(text.length)
   const fours = /^[0-9a-f]{4}(?:\.[0-9a-f]{4})+$/i.test(text) && [14, 19, 49].includes(text.length)
-  return pairs || fours
+  return pairs || fours || /^(?:[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40})$/i.test(text)
 }
 
 function digitsOf(text: string): number[] {
@@ -157,8 +155,19 @@ function isDuration(text: string): boolean {
     parseDuration(text)
     return true
   } catch {
-    return [...text.matchAll(/\d+[\t\n\f\r ]*([A-Za-zµ]+)/g)].some(([, unit = '']) => isScalaUnit(unit.toLowerCase()))
+    const terms = [...text.matchAll(/(\d+)[\t\n\f\r ]*([A-Za-zµ]+)/g)]
+    return (
+      terms.every(([, factor = '']) => isInt64(factor)) &&
+      terms.some(([, , unit = '']) => isScalaUnit(unit.toLowerCase()))
+    )
   }
+}
+
+const MAX_INT64 = '9223372036854775807'
+
+function isInt64(digits: string): boolean {
+  const plain = digits.replace(/^0+/, '')
+  return plain.length < MAX_INT64.length || (plain.length === MAX_INT64.length && plain <= MAX_INT64)
 }
 
 function isScalaUnit(unit: string): boolean {

@@ -17,7 +17,7 @@ import {
 } from '#meta/validation/field-error.ts'
 
 import { Correlation } from './correlation.ts'
-import { hasFormat, isCheckedFormat, numberFormats } from './formats.ts'
+import { hasFormat, isCheckedFormat } from './formats.ts'
 import { isInt64, numberFaults } from './number-rules.ts'
 import { pathText } from './prune.ts'
 import type { Structural, ValueRules } from './structural.ts'
@@ -27,6 +27,8 @@ export interface ValueContext {
   readonly path?: string
   /** What it was before: parts that have not changed are not complained about. */
   readonly old?: JsonValue | undefined
+  /** Formats count as they stand, also those that are not checked: so upstream looks at defaults. */
+  readonly anyFormat?: boolean
 }
 
 /** Nobody reads more, and a long list of wrong values must not become an answer many times its size. */
@@ -36,14 +38,19 @@ const MAX_FAULTS = 1_000
 export const NOWHERE = '<nil>'
 
 export function validateValue(value: JsonValue, schema: Structural, context: ValueContext = {}): FieldError[] {
-  const { path = '', old } = context
-  const errors = run(value, schema, undefined, path)
+  const { old } = context
+  const errors = run(value, schema, undefined, context)
   if (errors.length === 0 || old === undefined) return errors
-  return run(value, schema, new Correlation(value, old, schema), path)
+  return run(value, schema, new Correlation(value, old, schema), context)
 }
 
-function run(value: JsonValue, schema: Structural, before: Correlation | undefined, root: string): FieldError[] {
-  const check = new Check([], root)
+function run(
+  value: JsonValue,
+  schema: Structural,
+  before: Correlation | undefined,
+  { path = '', anyFormat = false }: ValueContext,
+): FieldError[] {
+  const check = new Check([], path, anyFormat)
   checkRatcheting(check, value, schema, before)
   return check.errors
 }
@@ -55,15 +62,17 @@ class Check {
   matches = 0
   readonly path: (string | number)[]
   readonly root: string
+  readonly anyFormat: boolean
   readonly #told = new Set<string>()
 
-  constructor(path: (string | number)[], root: string) {
+  constructor(path: (string | number)[], root: string, anyFormat: boolean) {
     this.path = path
     this.root = root
+    this.anyFormat = anyFormat
   }
 
   fork(): Check {
-    return new Check(this.path, this.root)
+    return new Check(this.path, this.root, this.anyFormat)
   }
 
   /** The place as the texts name it. */
@@ -162,7 +171,7 @@ function checkType(check: Check, value: JsonValue, schema: Structural): void {
     return
   }
   const types = typesOf(schema)
-  const format = usedFormat(schema)
+  const format = usedFormat(check, schema)
   if (types.length === 0 && format === '') return
   check.matches++
   const expected = misfit(types, format, [actual, goFormat])
@@ -185,9 +194,9 @@ function misfit(
 }
 
 /** A format that nothing checks counts as none. */
-function usedFormat({ type, intOrString, values }: Structural): string {
+function usedFormat({ anyFormat }: Check, { type, intOrString, values }: Structural): string {
   const format = values?.format ?? ''
-  return format !== '' && isCheckedFormat(format, intOrString ? '' : type) ? format : ''
+  return format !== '' && (anyFormat || isCheckedFormat(format, intOrString ? '' : type)) ? format : ''
 }
 
 function checkConditions(
@@ -252,8 +261,8 @@ function checkText(check: Check, value: string, schema: Structural): void {
   check.matches++
   if (schema.values === undefined) return
   checkLengthAndPattern(check, value, schema.values)
-  const format = usedFormat(schema)
-  if (format === '' || numberFormats.has(format)) return
+  const format = usedFormat(check, schema)
+  if (format === '' || !isCheckedFormat(format, '')) return
   check.matches++
   if (!hasFormat(format, value)) {
     check.add(typeInvalid(check.field, value, `${check.name} in body must be of type ${format}: ${goQuote(value)}`))

@@ -160,6 +160,12 @@ export const lists: readonly Trial[] = [
     'x-kubernetes-list-type': 'set',
     items: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
   }),
+  property('a map has several items', {
+    type: 'array',
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['k'],
+    items: [text],
+  }),
   property('a map has no items', {
     type: 'array',
     'x-kubernetes-list-type': 'map',
@@ -196,6 +202,7 @@ export const defaults: readonly Trial[] = [
     ),
   ),
   schema('the whole has a default', object({ spec: { type: 'object' } }, { default: { spec: {} } })),
+  property('a default is of another type than its format', { type: 'object', format: 'date', default: 'x' }),
   property('a default of items is of another type', { type: 'array', items: { type: 'string', default: 1 } }),
 ]
 

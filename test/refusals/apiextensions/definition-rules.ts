@@ -74,6 +74,11 @@ export const rules: readonly Trial[] = [
     'a rule and its schema are wrong',
     ruled({ type: 'object', properties: { b: { type: 'array', uniqueItems: true, items: text } } }, { rule: 'foo' }),
   ),
+  property('a rule is wrong in items of a list that is wrong', {
+    type: 'array',
+    'x-kubernetes-list-type': 'map',
+    items: ruled({ type: 'integer' }, { rule: 'self.size() > 0' }),
+  }),
   property('a rule is wrong in a value of a map', {
     type: 'object',
     additionalProperties: ruled(text, { rule: 'self > 1' }),

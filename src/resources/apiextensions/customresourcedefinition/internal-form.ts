@@ -141,6 +141,10 @@ export function internalSchema(schema: JSONSchemaProps): Verbatim {
   return verbatim(goJson(isLarge(schema) ? schema : schemaForm(schema)))
 }
 
+export function internalItems(items: readonly JSONSchemaProps[]): Verbatim {
+  return verbatim(goJson(items.some(isLarge) ? items : orList(items)))
+}
+
 /** Null for none. */
 export function internalVersions(versions: readonly DefinedVersion[]): Verbatim {
   if (versions.some(({ schema }) => isLarge(schema?.openAPIV3Schema))) return verbatim(goJson(versions))

@@ -15,6 +15,7 @@ import { findField } from '#model/custom/field-path.ts'
 import { structuralOf } from '#model/custom/structural.ts'
 
 import { hasLineBreak, isBlank } from '../../expressions.ts'
+import { internalItems } from './internal-form.ts'
 import { additionalOf, isPlainScalar, itemsOf, type Schema } from './schema-walk.ts'
 import { structuralObstacle } from './structural.ts'
 
@@ -30,6 +31,8 @@ export interface SchemaOptions {
   readonly knownTypes: boolean
   readonly atomicSets: boolean
   readonly soundMapKeys: boolean
+  /** Gets the paths of schemas in which something is wrong, or in those inside them. */
+  readonly faulty?: Set<string>
 }
 
 /** What a schema must know of those around it. */
@@ -51,7 +54,7 @@ export function validateSchema(
   around: Surroundings = {},
 ): FieldError[] {
   if (isPlainScalar(schema)) return []
-  return [
+  const errors = [
     ...validateSupported(path, schema, options, around),
     ...(schema.uniqueItems === true
       ? [
@@ -69,6 +72,8 @@ export function validateSchema(
     ...validateListType(path, schema, options),
     ...validateRules(path, schema),
   ]
+  if (errors.length > 0) options.faulty?.add(path)
+  return errors
 }
 
 /** Fields of JSON schema that are not served, in the order in which upstream looks for them. */
@@ -219,7 +224,7 @@ function validateMapList(path: string, schema: Schema, keys: readonly string[]):
     ...(keys.length === 0 ? [required(child(path, MAP_KEYS), `must not be empty if ${LIST_TYPE} is map`)] : []),
     ...(schema.items === undefined ? [required(at, `must have a schema if ${LIST_TYPE} is map`)] : []),
     ...(Array.isArray(schema.items)
-      ? [invalid(at, schema.items, `must only have a single schema if ${LIST_TYPE} is map`)]
+      ? [invalid(at, internalItems(schema.items), `must only have a single schema if ${LIST_TYPE} is map`)]
       : []),
     ...(items !== undefined && items.type !== 'object'
       ? [invalid(child(at, 'type'), items.type ?? '', `must be object if parent array's ${LIST_TYPE} is map`)]

@@ -48,13 +48,14 @@ export function validateVersionSchema(
   const obstacle = options.structural ? structuralObstacle(schema) : undefined
   const structural = options.structural && obstacle === undefined ? structuralOf(schema) : undefined
   const structure = structural === undefined ? [] : validateStructure(field, schema, structural, options)
-  const shape = validateSchema(field, schema, options, { isRoot: true })
+  const faulty = new Set<string>()
+  const shape = validateSchema(field, schema, { ...options, faulty }, { isRoot: true })
   const errors = [
     ...(withStatus ? validateRoot(field, schema) : []),
     ...(schema.nullable === true ? [forbidden(child(field, 'nullable'), 'nullable cannot be true at the root')] : []),
     ...structure,
     ...shape,
-    ...(structural === undefined || structure.length > 0 ? [] : validateRules(field, structural, shape, options)),
+    ...(structural === undefined || structure.length > 0 ? [] : validateRules(field, structural, faulty, options)),
   ]
   return errors.length === 0 && obstacle !== undefined ? [invalid(field, '', obstacle)] : errors
 }
@@ -73,11 +74,11 @@ function validateStructure(
 function validateRules(
   field: string,
   structural: Structural,
-  faults: readonly FieldError[],
+  faulty: ReadonlySet<string>,
   { costsAnything }: PartOptions,
 ): FieldError[] {
   return checkRules(structural, field, {
-    isFaulty: (path) => faults.some((fault) => fault.field === path || fault.field.startsWith(`${path}.`)),
+    isFaulty: (path) => faulty.has(path),
     show: internalRule,
     costsAnything,
   })
