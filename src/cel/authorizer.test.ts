@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { AuthorizerValue, evaluateAsync, ResourceCheckValue, type Authorize, type Check } from './authorizer.ts'
+import { AuthorizerValue, whenAnswered, ResourceCheckValue, type Authorize, type Check } from './authorizer.ts'
 import { createEnvironment } from './environment.ts'
 import { opaque } from './type.ts'
 
@@ -19,7 +19,7 @@ async function run(source: string, authorize: Authorize): Promise<{ value: unkno
   const resource = new ResourceCheckValue(authorizer, { group: 'apps', resource: 'deployments', namespace: 'x' })
   const budget = { limit: 1_000_000, spent: 0 }
   const variables = { authorizer, 'authorizer.requestResource': resource }
-  return { value: await evaluateAsync(compiled.program(), variables, budget), spent: budget.spent }
+  return { value: await whenAnswered(() => compiled.program().evaluate(variables, budget)), spent: budget.spent }
 }
 
 const checks =

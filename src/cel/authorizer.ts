@@ -2,8 +2,7 @@
  * What expressions ask of an authorizer. Evaluation does not wait; an authorizer whose answer is not there at once has the
  * evaluation broken off, and done again when the answer has come.
  */
-import type { Budget, Program, Variables } from './program.ts'
-import { OpaqueValue, type Value } from './value.ts'
+import { OpaqueValue } from './value.ts'
 
 /** Whom a check is about: who made the request, or a service account that an expression names. */
 export type Subject =
@@ -52,7 +51,7 @@ class Suspension extends Error {
   readonly answer: Promise<Answer>
   readonly answers: Answers
   constructor(key: string, answer: Promise<Answer>, answers: Answers) {
-    super('Evaluation waits for an authorizer: use evaluateAsync')
+    super('Evaluation waits for an authorizer: use whenAnswered')
     this.key = key
     this.answer = answer
     this.answers = answers
@@ -110,11 +109,11 @@ export class ResourceCheckValue extends OpaqueValue {
   }
 }
 
-/** As `program.evaluate`, waiting for what authorizers have to say. Costs are those of the last run. */
-export async function evaluateAsync(program: Program, variables: Variables, budget: Budget): Promise<Value> {
+/** Work that evaluates, done again each time that an answer it needs has come. */
+export async function whenAnswered<T>(work: () => T): Promise<T> {
   for (;;) {
     try {
-      return program.evaluate(variables, budget)
+      return work()
     } catch (error) {
       if (!(error instanceof Suspension)) throw error
       error.answers.set(error.key, await error.answer)

@@ -2,6 +2,7 @@
  * Environment: what an expression may use, and the way from text to program. Made once for each place that takes
  * expressions (rules of a schema, match conditions, policies, device selectors, …) and kept.
  */
+import type { Expression } from './ast.ts'
 import type { Checked } from './checked.ts'
 import { check } from './checker.ts'
 import { type Declarations, declare } from './declarations.ts'
@@ -14,6 +15,7 @@ import type { Program } from './program.ts'
 import { type Issue, report } from './source.ts'
 import type { CelType } from './type.ts'
 import { validate } from './validators.ts'
+import { walk } from './walk.ts'
 
 export interface EnvironmentOptions {
   /** Default: everything Kubernetes 1.36 has. */
@@ -25,6 +27,8 @@ export interface EnvironmentOptions {
    * that there may be any number of them (`Object.spec.template{…}`).
    */
   readonly typeNamed?: (name: string) => CelType | undefined
+  /** Whether there is `cel.bind(name, value, result)`. */
+  readonly hasBind?: boolean
 }
 
 export interface Environment {
@@ -43,6 +47,8 @@ export interface Compiled {
   readonly type: CelType
   /** Of `oldSelf` and the like: whether the expression, with macros expanded, uses the variable. */
   uses(variable: string): boolean
+  /** Whether it selects the field of the variable anywhere: `x.f`, `x.?f`, `has(x.f)`. */
+  selects(variable: string, field: string): boolean
   /** The static estimate; sizes of variables are in their types. */
   estimateCost(): Span
   /** Plans it; throws CelError with upstream's text when constant parts already fail (`programError`). */
@@ -53,13 +59,13 @@ export function createEnvironment(options: EnvironmentOptions): Environment {
   const { libraries = baseLibraries, variables, typeNamed } = options
   const declarations = declare(libraries, variables, typeNamed)
   return {
-    compile: (source) => compile(source, declarations),
+    compile: (source) => compile(source, declarations, options.hasBind),
     extend: (more) => createEnvironment({ ...options, variables: { ...variables, ...more } }),
   }
 }
 
-function compile(source: string, declarations: Declarations): Compilation {
-  const { tree, findings } = parse(source)
+function compile(source: string, declarations: Declarations, hasBind?: boolean): Compilation {
+  const { tree, findings } = parse(source, hasBind)
   if (tree === undefined) return report(source, findings)
   const { checked, findings: wrong } = check(tree, declarations)
   if (wrong.length > 0) return report(source, wrong)
@@ -71,7 +77,21 @@ function compiled(checked: Checked, declarations: Declarations): Compiled {
   return {
     type: checked.types[checked.tree.root.id] as CelType,
     uses: (name) => checked.references.some((found) => found?.kind === 'variable' && found.name === name),
+    selects: (variable, field) => selects(checked.tree.root, variable, field),
     estimateCost: () => estimateCost(checked, declarations.variables),
     program: () => plan(checked),
   }
+}
+
+function selects(root: Expression, variable: string, field: string): boolean {
+  let isFound = false
+  const isVariable = (node: Expression | undefined): boolean => node?.kind === 'identifier' && node.name === variable
+  walk(root, (node) => {
+    if (node.kind === 'select') isFound ||= node.field === field && isVariable(node.operand)
+    if (node.kind !== 'call' || node.function !== '_?._') return
+    const [operand, name] = node.args
+    isFound ||=
+      isVariable(operand) && name?.kind === 'literal' && name.value.type === 'string' && name.value.value === field
+  })
+  return isFound
 }

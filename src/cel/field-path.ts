@@ -46,6 +46,7 @@ function step(from: CelType, name: string): CelType | undefined {
     case '@keys':
       return type.kind === 'map' ? type.key : undefined
     default:
+      if (type.kind === 'map') return type.boundsFields === true ? type.value : undefined
       // Upstream does not find what is written plainly although its name is reserved.
       return type.kind === 'object' && !RESERVED_WORDS.has(name) ? type.field(name)?.type : undefined
   }

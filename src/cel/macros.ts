@@ -19,6 +19,8 @@ export interface MacroCall {
   readonly args: readonly Expression[]
   /** The next free id. */
   readonly newId: () => number
+  /** Whether `cel.bind` is one. */
+  readonly hasBind?: boolean
 }
 
 /** Of macro arguments that have not the right form. */
@@ -35,7 +37,9 @@ type Expand = (build: Builder, args: readonly Expression[], target: Expression) 
 /** The macro that a call is, if it is one; throws MacroError. */
 export function expandMacro(name: string, call: MacroCall): Expression | undefined {
   const table = call.target === undefined ? GLOBAL_MACROS : MEMBER_MACROS
-  const expand = table[`${name}/${call.args.length}`]
+  const isBind =
+    call.hasBind === true && name === 'bind' && call.target?.kind === 'identifier' && call.target.name === 'cel'
+  const expand = isBind && call.args.length === 3 ? bind : table[`${name}/${call.args.length}`]
   if (expand === undefined) return undefined
   // Global macros never look at the target.
   return expand(new Builder(call), call.args, call.target as Expression)
@@ -70,6 +74,12 @@ const MEMBER_MACROS: Readonly<Record<string, Expand>> = {
     ifPresent(build, target, build.call('optional.of', bindValue(build, 'optMap', args, target))),
   'optFlatMap/2': (build, args, target) => ifPresent(build, target, bindValue(build, 'optFlatMap', args, target)),
   'sortBy/2': sortBy,
+}
+
+/** `cel.bind(name, value, result)`. */
+function bind(build: Builder, args: readonly Expression[]): Expression {
+  const [variable, value, result] = args as [Expression, Expression, Expression]
+  return build.bind(nameOf(variable, 'cel.bind() variable names must be simple identifiers'), value, result)
 }
 
 /** What a macro says of its fold; the range and the variables are common to all. */

@@ -19,14 +19,14 @@ export type Parsed =
   | { readonly tree: Tree; readonly findings?: undefined }
   | { readonly findings: readonly Finding[]; readonly tree?: undefined }
 
-/** Never throws. */
-export function parse(source: string): Parsed {
+/** Never throws. `hasBind`: whether `cel.bind` is a macro. */
+export function parse(source: string, hasBind = false): Parsed {
   const size = source.length > MAX_CODE_POINTS ? codePoints(source) : 0
   if (size > MAX_CODE_POINTS) {
     return whole(`expression code point size exceeds limit: size: ${size}, limit ${MAX_CODE_POINTS}`)
   }
   const tokens = tokenize(source)
-  const parser = new Parser(source, tokens)
+  const parser = new Parser(source, tokens, hasBind)
   try {
     const root = parser.start()
     const findings = [...tokens.findings, ...parser.findings]
@@ -70,15 +70,17 @@ class Parser {
   nextId = 1
   readonly #source: string
   readonly #tokens: readonly Token[]
+  readonly #hasBind: boolean
   #index = 0
   #relationDepth = 0
   #calculationDepth = 0
   /** Of the expression parsed last: how deep upstream recurses for it when it visits what it parsed. */
   #height = 0
 
-  constructor(source: string, { tokens }: Tokens) {
+  constructor(source: string, { tokens }: Tokens, hasBind: boolean) {
     this.#source = source
     this.#tokens = tokens
+    this.#hasBind = hasBind
   }
 
   start(): Expression {
@@ -372,7 +374,7 @@ class Parser {
 
   #callOrMacro(name: string, at: Offset, target: Expression | undefined, args: readonly Expression[]): Expression {
     try {
-      const expanded = expandMacro(name, { at, target, args, newId: () => this.#newId() })
+      const expanded = expandMacro(name, { at, target, args, newId: () => this.#newId(), hasBind: this.#hasBind })
       return expanded ?? { ...this.#node(at), kind: 'call', function: name, target, args }
     } catch (error) {
       if (!(error instanceof MacroError)) throw error

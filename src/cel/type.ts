@@ -43,6 +43,8 @@ export interface MapType {
   readonly key: CelType
   readonly value: CelType
   readonly maxSize?: number
+  /** Whether the bounds of values count for `m.key` too: of the attributes of devices. */
+  readonly boundsFields?: boolean
 }
 
 export interface ObjectType {

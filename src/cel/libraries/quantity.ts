@@ -40,7 +40,8 @@ class QuantityValue extends OpaqueValue {
   }
 }
 
-function toQuantity(text: string): Result {
+/** Fails for text that is none. */
+export function toQuantity(text: string): Result {
   try {
     return new QuantityValue(parseQuantity(text), scaleOf(text))
   } catch (error) {

@@ -107,7 +107,8 @@ function normalize(text: string): string {
   return parts.join('.')
 }
 
-function toSemver(text: string, isLenient: Value): SemverValue | Failure {
+/** Fails for text that is none. */
+export function toSemver(text: string, isLenient: Value): SemverValue | Failure {
   try {
     return parse(isLenient === true ? normalize(text) : text)
   } catch (error) {
