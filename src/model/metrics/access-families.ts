@@ -25,6 +25,25 @@ export const ACCESS_FAMILIES = {
     'type name decision',
     'Final answers, allowed or denied, by the authorizer that gave them.',
   ],
+  apiserver_authorization_match_condition_evaluation_errors_total: [
+    'counter',
+    'ALPHA',
+    'type name',
+    'Questions for which the match conditions of an authorization webhook could not be evaluated.',
+  ],
+  apiserver_authorization_match_condition_evaluation_seconds: [
+    'histogram',
+    'ALPHA',
+    'type name',
+    'How long the match conditions of authorization webhooks took, in seconds.',
+    { buckets: 'condition' },
+  ],
+  apiserver_authorization_match_condition_exclusions_total: [
+    'counter',
+    'ALPHA',
+    'type name',
+    'Questions that match conditions kept from an authorization webhook.',
+  ],
   apiserver_authorization_webhook_duration_seconds: [
     'histogram',
     'ALPHA',

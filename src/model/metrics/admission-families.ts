@@ -58,6 +58,20 @@ export const ADMISSION_FAMILIES = {
     'name type operation code rejected',
     'Questions put to admission webhooks, by how they went.',
   ],
+  apiserver_cel_compilation_duration_seconds: [
+    'histogram',
+    'BETA',
+    '',
+    'How long it took to compile the expressions of a policy, in seconds.',
+    { buckets: 'usual' },
+  ],
+  apiserver_cel_evaluation_duration_seconds: [
+    'histogram',
+    'BETA',
+    '',
+    'How long it took to evaluate the expressions of a policy for one request, in seconds.',
+    { buckets: 'usual' },
+  ],
   apiserver_certificates_registry_csr_honored_duration_total: [
     'counter',
     'ALPHA',
@@ -87,5 +101,31 @@ export const ADMISSION_FAMILIES = {
     'ALPHA',
     'request_operation resource subresource',
     'Requests that pod security did not look at because they are exempt.',
+  ],
+  apiserver_mutating_admission_policy_check_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    'policy policy_binding error_type',
+    'How long each mutation of a mutating policy took, in seconds.',
+    { buckets: 'expression' },
+  ],
+  apiserver_mutating_admission_policy_check_total: [
+    'counter',
+    'ALPHA',
+    'policy policy_binding error_type',
+    'Mutations of mutating policies, by how they went.',
+  ],
+  apiserver_validating_admission_policy_check_duration_seconds: [
+    'histogram',
+    'BETA',
+    'policy policy_binding error_type enforcement_action',
+    'How long each validation of a validating policy took, in seconds.',
+    { buckets: 'expression' },
+  ],
+  apiserver_validating_admission_policy_check_total: [
+    'counter',
+    'BETA',
+    'policy policy_binding error_type enforcement_action',
+    'Validations of validating policies that did not hold, by what was done about it.',
   ],
 } as const

@@ -15,6 +15,7 @@ export type BucketName =
   | 'decision'
   | 'demand'
   | 'eventBytes'
+  | 'expression'
   | 'filter'
   | 'load'
   | 'queueLength'
@@ -46,6 +47,7 @@ export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
   decision: exponentialBuckets(0.001, 2, 15),
   demand: [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],
   eventBytes: exponentialBuckets(1024, 2, 8),
+  expression: [0.0000005, 0.001, 0.01, 0.1, 1],
   filter: FILTER,
   load: [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
   queueLength: [0, 10, 25, 50, 100, 250, 500, 1000],

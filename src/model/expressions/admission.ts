@@ -1,0 +1,227 @@
+/**
+ * Expressions about requests: match conditions of webhooks, and everything in admission policies. They see the object and
+ * what it was, the request, the namespace, and, depending on the place, parameters, the authorizer and variables that the
+ * policy composes.
+ */
+import { createEnvironment, type Environment } from '#cel/environment.ts'
+import { baseLibraries, jsonPatch } from '#cel/libraries/index.ts'
+import type { Library } from '#cel/library.ts'
+import {
+  BOOL,
+  type CelType,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  NULL,
+  type ObjectType,
+  opaque,
+  STRING,
+  TIMESTAMP,
+} from '#cel/type.ts'
+
+import {
+  ANYTHING,
+  type CompiledExpression,
+  compileExpression,
+  type Demand,
+  exactly,
+  type UnfitExpression,
+} from './compile.ts'
+import { declareObject, declareTexts } from './declared-type.ts'
+import { jsonPatchType, objectType, patchTypeNamed } from './patch-types.ts'
+
+const GROUP_VERSION_KIND = declareTexts('kubernetes.GroupVersionKind', ['group', 'version', 'kind'])
+const GROUP_VERSION_RESOURCE = declareTexts('kubernetes.GroupVersionResource', ['group', 'version', 'resource'])
+
+export const USER_INFO: ObjectType = declareObject('kubernetes.UserInfo', {
+  username: STRING,
+  uid: STRING,
+  groups: listOf(STRING),
+  extra: mapOf(STRING, listOf(STRING)),
+})
+
+const REQUEST = declareObject('kubernetes.AdmissionRequest', {
+  kind: GROUP_VERSION_KIND,
+  resource: GROUP_VERSION_RESOURCE,
+  subResource: STRING,
+  requestKind: GROUP_VERSION_KIND,
+  requestResource: GROUP_VERSION_RESOURCE,
+  requestSubResource: STRING,
+  name: STRING,
+  namespace: STRING,
+  operation: STRING,
+  userInfo: USER_INFO,
+  dryRun: BOOL,
+  options: DYN,
+})
+
+/** Upstream declares `UID` and times, but hands over the JSON, in which there is `uid`, and times are text. */
+const NAMESPACE = declareObject('kubernetes.Namespace', {
+  metadata: declareObject('kubernetes.NamespaceMetadata', {
+    name: STRING,
+    generateName: STRING,
+    namespace: STRING,
+    labels: mapOf(STRING, STRING),
+    annotations: mapOf(STRING, STRING),
+    UID: STRING,
+    creationTimestamp: TIMESTAMP,
+    deletionGracePeriodSeconds: INT,
+    deletionTimestamp: TIMESTAMP,
+    generation: INT,
+    resourceVersion: STRING,
+    finalizers: listOf(STRING),
+  }),
+  spec: declareObject('kubernetes.NamespaceSpec', { finalizers: listOf(STRING) }),
+  status: declareObject('kubernetes.NamespaceStatus', {
+    conditions: listOf(
+      declareObject('kubernetes.NamespaceCondition', {
+        status: STRING,
+        type: STRING,
+        lastTransitionTime: TIMESTAMP,
+        message: STRING,
+        reason: STRING,
+      }),
+    ),
+    phase: STRING,
+  }),
+})
+
+const AUTHORIZER = opaque('kubernetes.authorization.Authorizer')
+const RESOURCE_CHECK = opaque('kubernetes.authorization.ResourceCheck')
+
+/** What an expression is for, which settles what it must yield and what it may refer to. */
+export type AdmissionPurpose =
+  /** True or false, about a request. */
+  | 'match-condition'
+  | 'validation'
+  /** Text, or for an audit annotation null. */
+  | 'message'
+  | 'audit-annotation'
+  /** Anything. */
+  | 'variable'
+  /** An `Object` to be applied, or a list of `JSONPatch`. */
+  | 'apply-configuration'
+  | 'json-patch'
+
+interface PurposeRules {
+  readonly demand: Demand
+  readonly hasAuthorizer: boolean
+  readonly hasPatchTypes: boolean
+}
+
+const rules = (demand: Demand, more: Partial<PurposeRules> = {}): PurposeRules => ({
+  demand,
+  hasAuthorizer: true,
+  hasPatchTypes: false,
+  ...more,
+})
+
+const PURPOSES: Readonly<Record<AdmissionPurpose, PurposeRules>> = {
+  'match-condition': rules(exactly(BOOL)),
+  validation: rules(exactly(BOOL)),
+  message: rules(exactly(STRING), { hasAuthorizer: false }),
+  'audit-annotation': rules(exactly(STRING, NULL)),
+  variable: rules(ANYTHING),
+  'apply-configuration': rules(exactly(objectType('Object')), { hasPatchTypes: true }),
+  'json-patch': rules(exactly(listOf(jsonPatchType)), { hasPatchTypes: true }),
+}
+
+/** The types of what a schema says; default: nothing is known of them. */
+export interface KnownTypes {
+  readonly object?: CelType | undefined
+  readonly params?: CelType | undefined
+}
+
+export interface AdmissionCompilerOptions {
+  /** Whether `params` is there. */
+  readonly hasParams: boolean
+  /** Whether `variables` is: of policies, always when they run, and at validation when they have any. */
+  readonly hasVariables: boolean
+  readonly types?: KnownTypes
+}
+
+/** Compiles the expressions of one policy or webhook. Variables are declared one by one, each for those that follow. */
+export interface AdmissionCompiler {
+  compile(source: string, purpose: AdmissionPurpose): CompiledExpression | UnfitExpression
+  /** Compiles it too. What does not compile is there all the same, of unknown type. */
+  declareVariable(name: string, source: string): CompiledExpression | UnfitExpression
+}
+
+const PATCH_LIBRARIES: readonly Library[] = [...baseLibraries, jsonPatch]
+
+export function createAdmissionCompiler({
+  hasParams,
+  hasVariables,
+  types = {},
+}: AdmissionCompilerOptions): AdmissionCompiler {
+  const known = new Map<string, CelType>()
+  const composed: ObjectType = {
+    kind: 'object',
+    name: 'kubernetes.variables',
+    field(jsonName) {
+      const type = known.get(jsonName)
+      return type && { type, jsonName }
+    },
+  }
+  const { object = DYN, params = DYN } = types
+  const variables = {
+    object,
+    oldObject: object,
+    namespaceObject: NAMESPACE,
+    request: REQUEST,
+    ...(hasParams && { params }),
+    ...(hasVariables && { variables: composed }),
+  }
+  const environmentFor = remembered(variables)
+  const compile: AdmissionCompiler['compile'] = (source, purpose) =>
+    compileExpression(environmentFor(PURPOSES[purpose]), source, PURPOSES[purpose].demand)
+  return {
+    compile,
+    declareVariable(name, source) {
+      const compiled = compile(source, 'variable')
+      known.set(name, compiled.fault === undefined ? widened(compiled.type) : DYN)
+      return compiled
+    },
+  }
+}
+
+/** One environment for each set of what depends on the purpose, made when first asked for. */
+function remembered(variables: Readonly<Record<string, CelType>>): (rules: PurposeRules) => Environment {
+  const environments = new Map<string, Environment>()
+  return ({ hasAuthorizer, hasPatchTypes }) => {
+    const key = `${hasAuthorizer} ${hasPatchTypes}`
+    let environment = environments.get(key)
+    if (environment === undefined) {
+      environment = createEnvironment({
+        libraries: hasPatchTypes ? PATCH_LIBRARIES : baseLibraries,
+        variables: {
+          ...variables,
+          ...(hasAuthorizer && { authorizer: AUTHORIZER, 'authorizer.requestResource': RESOURCE_CHECK }),
+        },
+        ...(hasPatchTypes && { typeNamed: patchTypeNamed }),
+      })
+      environments.set(key, environment)
+    }
+    return environment
+  }
+}
+
+/** What upstream remembers of the type of a variable: scalars, and lists and maps of them; the rest may be anything. */
+function widened(type: CelType): CelType {
+  switch (type.kind) {
+    case 'list':
+      return listOf(widened(type.element))
+    case 'map':
+      return mapOf(widened(type.key), widened(type.value))
+    case 'object':
+    case 'opaque':
+    case 'type':
+    case 'wrapper':
+    case 'parameter':
+    case 'error':
+      return DYN
+    default:
+      return type
+  }
+}
