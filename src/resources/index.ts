@@ -2,13 +2,14 @@
 import type { Access, Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import type { Resource, User } from '#apiserver/registry/resource.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import { mutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
-import { mutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
+import { defineMutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
+import { defineMutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
 import { mutatingWebhookConfiguration } from './admissionregistration/mutatingwebhookconfiguration.ts'
-import { validatingAdmissionPolicy } from './admissionregistration/validatingadmissionpolicy.ts'
-import { validatingAdmissionPolicyBinding } from './admissionregistration/validatingadmissionpolicybinding.ts'
+import { defineValidatingAdmissionPolicy } from './admissionregistration/validatingadmissionpolicy.ts'
+import { defineValidatingAdmissionPolicyBinding } from './admissionregistration/validatingadmissionpolicybinding.ts'
 import { validatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
 import { customResourceDefinition } from './apiextensions/customresourcedefinition/resource.ts'
 import { apiService } from './apiregistration/apiservice.ts'
@@ -80,6 +81,8 @@ export interface ResourceParts {
   readonly escalation?: EscalationChecks | undefined
   /** Who may sign certificates and give devices away; absent where authorization is off. */
   readonly authorizer?: Authorizer
+  /** The resource that serves a kind; undefined when none does. */
+  readonly resourceOf?: (kind: GroupVersionKind) => string | undefined
   /** `--event-ttl`; default: an hour. */
   readonly eventTtlMs?: number
   readonly metrics?: ServerMeters
@@ -111,8 +114,6 @@ const PLAIN: readonly Resource[] = [
   lease,
   leaseCandidate,
   limitRange,
-  mutatingAdmissionPolicy,
-  mutatingAdmissionPolicyBinding,
   mutatingWebhookConfiguration,
   namespace,
   networkPolicy,
@@ -139,8 +140,6 @@ const PLAIN: readonly Resource[] = [
   storageClass,
   storageVersion,
   storageVersionMigration,
-  validatingAdmissionPolicy,
-  validatingAdmissionPolicyBinding,
   validatingWebhookConfiguration,
   volumeAttachment,
   volumeAttributesClass,
@@ -148,8 +147,9 @@ const PLAIN: readonly Resource[] = [
 ]
 
 export function createResources(parts: ResourceParts): readonly Resource[] {
-  const { services, escalation, authorizer, eventTtlMs, metrics } = parts
+  const { services, escalation, authorizer, eventTtlMs, metrics, resourceOf = () => undefined } = parts
   const ask = authorizer && ((user: User, access: Access) => authorizer.authorize(user, access))
+  const params = ask && { ask, resourceOf }
   return [
     ...PLAIN,
     defineCertificateSigningRequest(metrics),
@@ -160,6 +160,10 @@ export function createResources(parts: ResourceParts): readonly Resource[] {
     defineRoleBinding(escalation),
     definePodCertificateRequest(ask),
     defineResourceClaim(ask),
+    defineMutatingAdmissionPolicy(params),
+    defineMutatingAdmissionPolicyBinding(params),
+    defineValidatingAdmissionPolicy(params),
+    defineValidatingAdmissionPolicyBinding(params),
     eventTtlMs === undefined ? event : createEventResource(eventTtlMs),
   ]
 }

@@ -260,6 +260,15 @@ export class Registry implements ObjectReader {
     return (this.#byKind.get(kindKey(gvk))?.shapes ?? BUILT_IN).schemaFor(gvk)
   }
 
+  /** The resource that serves objects of a kind, in that version. */
+  findKind({ group, version, kind }: GroupVersionKind): ServedResource | undefined {
+    for (const served of this.#served.values()) {
+      const own = served.representation.kind
+      if (own.kind === kind && own.group === group && own.version === version) return served
+    }
+    return undefined
+  }
+
   storeOf(kind: Pick<Kind, 'group' | 'plural'>): Store | undefined {
     return this.#stores.get(`${kind.group}/${kind.plural}`)
   }

@@ -11,9 +11,11 @@ import {
   required,
   tooMany,
 } from '#meta/validation/field-error.ts'
+import { type AdmissionCompiler, createAdmissionCompiler } from '#model/expressions/admission.ts'
+import { expressionErrors } from '#model/expressions/compile.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
 
-import { isBlank, validateExpression } from '../expressions.ts'
+import { isBlank } from '../expressions.ts'
 
 const operations = ['*', 'CREATE', 'UPDATE', 'DELETE', 'CONNECT']
 const scopes = ['Cluster', 'Namespaced', '*']
@@ -89,17 +91,15 @@ function validateResources(field: string, resources: readonly string[]): FieldEr
 
 const MAX_CONDITIONS = 64
 
-export interface ConditionOptions {
-  readonly hasParams?: boolean
-  /** Expressions that the old object had. */
-  readonly stored?: ReadonlySet<string>
-}
+/** Conditions of policies are judged without the variables of the policy, although they may use them when they run. */
+const conditionCompilers = [false, true].map((hasParams) => createAdmissionCompiler({ hasParams, hasVariables: false }))
 
 export function validateMatchConditions(
   field: string,
   conditions: readonly MatchCondition[] = [],
-  { hasParams = false, stored }: ConditionOptions = {},
+  hasParams = false,
 ): FieldError[] {
+  const compiler = conditionCompilers[hasParams ? 1 : 0] as AdmissionCompiler
   const seen = new Set<string>()
   return [
     ...(conditions.length > MAX_CONDITIONS ? [tooMany(field, conditions.length, MAX_CONDITIONS)] : []),
@@ -110,11 +110,7 @@ export function validateMatchConditions(
       return [
         ...(isBlank(expression)
           ? [required(child(path, 'expression'))]
-          : validateExpression(child(path, 'expression'), expression.trim(), {
-              purpose: 'match-condition',
-              hasParams,
-              stored: stored?.has(expression) ?? false,
-            })),
+          : expressionErrors(child(path, 'expression'), compiler.compile(expression.trim(), 'match-condition'))),
         ...(name === '' ? [required(child(path, 'name'))] : validateQualifiedName(child(path, 'name'), name)),
         ...(repeated ? [duplicate(child(path, 'name'), name)] : []),
       ]

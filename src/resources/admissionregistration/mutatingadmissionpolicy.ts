@@ -2,7 +2,6 @@
 import {
   MutatingAdmissionPolicies,
   type MutatingAdmissionPolicy,
-  type MutatingAdmissionPolicySpec,
   type Mutation,
 } from '#apis/admissionregistration/v1.ts'
 import { MutatingAdmissionPolicies as AlphaPolicies } from '#apis/admissionregistration/v1alpha1.ts'
@@ -11,9 +10,12 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { asJson, child, type FieldError, index, invalid, notInSet, required } from '#meta/validation/field-error.ts'
+import { type AdmissionCompiler, createAdmissionCompiler } from '#model/expressions/admission.ts'
+import { expressionErrors } from '#model/expressions/compile.ts'
 
-import { type ExpressionUse, isBlank, validateExpression } from '../expressions.ts'
+import { isBlank } from '../expressions.ts'
 import { failurePolicies, oneOfSet, reinvocationPolicies, validateMatchConditions } from './match-rules.ts'
+import { guardParamKind, type ParamAccess } from './param-access.ts'
 import {
   defaultMatchResources,
   paramKindText,
@@ -62,38 +64,20 @@ function validatePolicy({ spec }: MutatingAdmissionPolicy, old?: MutatingAdmissi
     old !== undefined &&
     semanticEqual(paramKind, old.spec.paramKind) &&
     semanticEqual(matchConditions, old.spec.matchConditions)
-  const stored = expressionsOf(old?.spec)
+  const compiler = createAdmissionCompiler({ hasParams, hasVariables: true })
   return [
     ...requiredOneOfSet('spec.failurePolicy', spec.failurePolicy, failurePolicies),
     ...(paramKind === undefined ? [] : validateParamKind('spec.paramKind', paramKind)),
     ...validateMatchConstraints('spec.matchConstraints', matchConstraints),
     ...validateMutatingOperations('spec.matchConstraints', matchConstraints),
-    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, { hasParams, stored })),
-    ...validateVariables('spec.variables', variables, { hasParams, stored }),
+    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, hasParams)),
+    ...validateVariables('spec.variables', variables, compiler),
     ...(mutations.length === 0 ? [required('spec.mutations', 'mutations must contain at least one item')] : []),
-    ...mutations.flatMap((one, at) =>
-      validateMutation(index('spec.mutations', at), one, (expression) => ({
-        purpose: 'apply-configuration',
-        hasParams,
-        stored: stored.has(expression),
-        variables,
-      })),
-    ),
+    ...mutations.flatMap((one, at) => validateMutation(index('spec.mutations', at), one, compiler)),
     ...(reinvocationPolicy === ''
       ? [required('spec.reinvocationPolicy')]
       : oneOfSet('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)),
   ]
-}
-
-function expressionsOf(spec: MutatingAdmissionPolicySpec | undefined): ReadonlySet<string> {
-  const { matchConditions = [], mutations = [] } = spec ?? {}
-  return new Set([
-    ...matchConditions.map(({ expression }) => expression),
-    ...mutations.flatMap(({ applyConfiguration, jsonPatch }) => [
-      applyConfiguration?.expression ?? '',
-      jsonPatch?.expression ?? '',
-    ]),
-  ])
 }
 
 /** Of each type of patch: the field that holds it, and what its expression is for. */
@@ -102,11 +86,7 @@ const patches = [
   { type: 'JSONPatch', field: 'jsonPatch', purpose: 'json-patch' },
 ] as const
 
-function validateMutation(
-  path: string,
-  mutation: Mutation,
-  useOf: (expression: string) => ExpressionUse,
-): FieldError[] {
+function validateMutation(path: string, mutation: Mutation, compiler: AdmissionCompiler): FieldError[] {
   const { patchType } = mutation
   if (patchType === '') return [required(child(path, 'patchType'))]
   const patch = patches.find(({ type }) => type === patchType)
@@ -120,14 +100,16 @@ function validateMutation(
   const others = patches.filter((one) => one !== patch && mutation[one.field] !== undefined)
   const checked = isBlank(expression)
     ? [required(child(field, 'expression'))]
-    : validateExpression(child(field, 'expression'), expression.trim(), {
-        ...useOf(expression),
-        purpose: patch.purpose,
-      })
+    : expressionErrors(child(field, 'expression'), compiler.compile(expression.trim(), patch.purpose))
   return [
     ...(own === undefined ? [required(field, `must be specified when patchType is ${patchType}`)] : checked),
     ...others.map((one) =>
       invalid(child(path, one.field), `{${one.field}}`, `must not be specified when patchType is ${patchType}`),
     ),
   ]
+}
+
+/** Without somebody to ask, whoever may write policies may name every kind of parameters. */
+export function defineMutatingAdmissionPolicy(access: ParamAccess | undefined): Resource<MutatingAdmissionPolicy> {
+  return guardParamKind(mutatingAdmissionPolicy, access)
 }

@@ -21,8 +21,10 @@ import {
 } from '#meta/validation/field-error.ts'
 import { dns1035Label, dns1123Subdomain, pathSegmentName } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'
+import type { AdmissionCompiler } from '#model/expressions/admission.ts'
+import { expressionErrors } from '#model/expressions/compile.ts'
 
-import { isBlank, validateExpression } from '../expressions.ts'
+import { isBlank } from '../expressions.ts'
 import { defaultRule, matchPolicies, oneOfSet, validateRuleWithOperations } from './match-rules.ts'
 
 export function defaultMatchResources(match: MatchResources | undefined): void {
@@ -116,10 +118,11 @@ const reservedWords = new Set(
   ),
 )
 
+/** Each is declared for those that follow it. */
 export function validateVariables(
   field: string,
   variables: readonly Variable[] = [],
-  use: { readonly hasParams: boolean; readonly stored: ReadonlySet<string> },
+  compiler: AdmissionCompiler,
 ): FieldError[] {
   return variables.flatMap(({ name, expression }, at) => {
     const path = index(field, at)
@@ -132,13 +135,8 @@ export function validateVariables(
     if (isBlank(expression)) {
       return [...nameErrors, required(child(path, 'expression'), 'expression is not specified')]
     }
-    const checked = validateExpression(child(path, 'expression'), expression, {
-      purpose: 'variable',
-      hasParams: use.hasParams,
-      stored: use.stored.has(expression),
-      variables: variables.slice(0, at),
-    })
-    return [...nameErrors, ...checked]
+    const compiled = compiler.declareVariable(name, expression)
+    return [...nameErrors, ...expressionErrors(child(path, 'expression'), compiled)]
   })
 }
 

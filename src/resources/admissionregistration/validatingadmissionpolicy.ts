@@ -4,7 +4,6 @@ import {
   type ExpressionWarning,
   ValidatingAdmissionPolicies,
   type ValidatingAdmissionPolicy,
-  type ValidatingAdmissionPolicySpec,
   type Validation,
 } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
@@ -13,10 +12,13 @@ import { byteLength } from '#lib/go-text.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { type AdmissionPurpose, createAdmissionCompiler } from '#model/expressions/admission.ts'
+import { expressionErrors } from '#model/expressions/compile.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
 
-import { type ExpressionPurpose, hasLineBreak, isBlank, validateExpression } from '../expressions.ts'
+import { hasLineBreak, isBlank } from '../expressions.ts'
 import { failurePolicies, oneOfSet, validateMatchConditions } from './match-rules.ts'
+import { guardParamKind, type ParamAccess } from './param-access.ts'
 import {
   defaultMatchResources,
   paramKindText,
@@ -53,20 +55,21 @@ export const validatingAdmissionPolicy: Resource<ValidatingAdmissionPolicy> = de
 const EMPTY = 'validations or auditAnnotations must contain at least one item'
 
 function validatePolicy({ metadata, spec }: ValidatingAdmissionPolicy, old?: ValidatingAdmissionPolicy): FieldError[] {
-  const { paramKind, matchConditions, validations = [], auditAnnotations = [] } = spec
+  const { paramKind, matchConditions, variables = [], validations = [], auditAnnotations = [] } = spec
   const hasParams = paramKind !== undefined
   const sameConditions =
     old !== undefined &&
     semanticEqual(paramKind, old.spec.paramKind) &&
     semanticEqual(matchConditions, old.spec.matchConditions)
-  const stored = expressionsOf(old?.spec)
-  const check = expressionCheck(spec, stored)
+  const compiler = createAdmissionCompiler({ hasParams, hasVariables: variables.length > 0 })
+  const check: ExpressionCheck = (field, expression, purpose) =>
+    expressionErrors(field, compiler.compile(expression, purpose))
   return [
     ...requiredOneOfSet('spec.failurePolicy', spec.failurePolicy, failurePolicies),
     ...(paramKind === undefined ? [] : validateParamKind('spec.paramKind', paramKind)),
     ...validateMatchConstraints('spec.matchConstraints', spec.matchConstraints),
-    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, { hasParams, stored })),
-    ...validateVariables('spec.variables', spec.variables, { hasParams, stored }),
+    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, hasParams)),
+    ...validateVariables('spec.variables', variables, compiler),
     ...(validations.length + auditAnnotations.length === 0
       ? [required('spec.validations', EMPTY), required('spec.auditAnnotations', EMPTY)]
       : []),
@@ -75,25 +78,7 @@ function validatePolicy({ metadata, spec }: ValidatingAdmissionPolicy, old?: Val
   ]
 }
 
-function expressionsOf(spec: ValidatingAdmissionPolicySpec | undefined): ReadonlySet<string> {
-  const { matchConditions = [], validations = [], auditAnnotations = [] } = spec ?? {}
-  return new Set([
-    ...matchConditions.map(({ expression }) => expression),
-    ...validations.flatMap(({ expression, messageExpression = '' }) => [expression, messageExpression]),
-    ...auditAnnotations.map(({ valueExpression }) => valueExpression),
-  ])
-}
-
-type ExpressionCheck = (field: string, expression: string, purpose: ExpressionPurpose) => FieldError[]
-
-function expressionCheck(
-  { paramKind, variables = [] }: ValidatingAdmissionPolicySpec,
-  stored: ReadonlySet<string>,
-): ExpressionCheck {
-  const hasParams = paramKind !== undefined
-  return (field, expression, purpose) =>
-    validateExpression(field, expression, { purpose, hasParams, stored: stored.has(expression), variables })
-}
+type ExpressionCheck = (field: string, expression: string, purpose: AdmissionPurpose) => FieldError[]
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 
@@ -163,4 +148,9 @@ function validateWarning({ fieldRef, warning }: ExpressionWarning, at: number): 
     ...(warning === '' ? [required(child(path, 'warning'))] : []),
     ...(isBlank(fieldRef) ? [required(child(path, 'fieldRef'))] : []),
   ]
+}
+
+/** Without somebody to ask, whoever may write policies may name every kind of parameters. */
+export function defineValidatingAdmissionPolicy(access: ParamAccess | undefined): Resource<ValidatingAdmissionPolicy> {
+  return guardParamKind(validatingAdmissionPolicy, access)
 }

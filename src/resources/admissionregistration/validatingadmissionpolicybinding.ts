@@ -1,5 +1,6 @@
 /** ValidatingAdmissionPolicyBinding: where a policy applies, with which parameters, and what a violation does. */
 import {
+  ValidatingAdmissionPolicies,
   ValidatingAdmissionPolicyBindings,
   type ValidatingAdmissionPolicyBinding,
 } from '#apis/admissionregistration/v1.ts'
@@ -7,6 +8,7 @@ import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { asJson, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
 
 import { oneOfSet } from './match-rules.ts'
+import { guardParamRef, type ParamAccess } from './param-access.ts'
 import { bindingRules } from './policy-binding.ts'
 
 export const validatingAdmissionPolicyBinding: Resource<ValidatingAdmissionPolicyBinding> =
@@ -30,4 +32,14 @@ function validateActions(field: string, list: readonly string[]): FieldError[] {
     ...(list.includes('Deny') && list.includes('Warn') ? [invalid(field, list, TWICE)] : []),
     ...(list.length === 0 ? [required(field, 'at least one validation action is required')] : []),
   ]
+}
+
+/** Without somebody to ask, whoever may write bindings may name all parameters. */
+export function defineValidatingAdmissionPolicyBinding(
+  access: ParamAccess | undefined,
+): Resource<ValidatingAdmissionPolicyBinding> {
+  return guardParamRef(validatingAdmissionPolicyBinding, access, {
+    policies: ValidatingAdmissionPolicies,
+    refusal: (user, verb) => `user ${user} does not have "${verb}" permission on the object referenced by paramRef`,
+  })
 }

@@ -38,7 +38,6 @@ interface Tolerance {
   readonly invalidValues: boolean
   /** Conditions are not looked at: they are as they were. */
   readonly sameConditions: boolean
-  readonly stored: ReadonlySet<string>
 }
 
 const strict: Tolerance = {
@@ -47,7 +46,6 @@ const strict: Tolerance = {
   repeatedNames: false,
   invalidValues: false,
   sameConditions: false,
-  stored: new Set(),
 }
 
 /** Everything but the kind. `mutating` webhooks may be called again after others have changed the object. */
@@ -103,7 +101,6 @@ function toleranceOf({ webhooks: next = [] }: Configuration, { webhooks: old = [
     sameConditions:
       next.length === old.length &&
       next.every((one, at) => semanticEqual(one.matchConditions, old[at]?.matchConditions)),
-    stored: new Set(old.flatMap(({ matchConditions = [] }) => matchConditions.map(({ expression }) => expression))),
   }
 }
 
@@ -138,9 +135,7 @@ function validateWebhook(path: string, webhook: Webhook, tolerance: Tolerance): 
     ...validateLabelSelector(at('objectSelector'), webhook.objectSelector, tolerance),
     ...oneOfSet(at('reinvocationPolicy'), webhook.reinvocationPolicy, reinvocationPolicies),
     ...validateWebhookClient(at('clientConfig'), webhook.clientConfig),
-    ...(tolerance.sameConditions
-      ? []
-      : validateMatchConditions(at('matchConditions'), webhook.matchConditions, { stored: tolerance.stored })),
+    ...(tolerance.sameConditions ? [] : validateMatchConditions(at('matchConditions'), webhook.matchConditions)),
   ]
 }
 

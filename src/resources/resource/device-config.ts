@@ -6,6 +6,7 @@ import {
   child,
   duplicate,
   type FieldError,
+  forbidden,
   index,
   invalid,
   notInSet,
@@ -15,9 +16,10 @@ import {
 } from '#meta/validation/field-error.ts'
 import { labelValue } from '#meta/validation/names.ts'
 import { complaining, validateLabelName } from '#meta/validation/rules.ts'
+import { compileSelector, MAX_SELECTOR_COST } from '#model/dra/selector.ts'
+import { expressionErrors } from '#model/expressions/compile.ts'
 import { validateDriverName } from '#model/pod-spec/volume-sources.ts'
 
-import { validateExpression } from '../expressions.ts'
 import { validateList } from './lists.ts'
 
 const MAX_PARAMETERS_BYTES = 10 * 1024
@@ -46,16 +48,14 @@ export function validateRawObject(field: string, value: unknown, stored = false)
   return [invalid(field, '<value omitted>', 'must be a valid JSON object')]
 }
 
-export function validateSelectors(
-  field: string,
-  selectors: readonly DeviceSelector[] | undefined,
-  stored = false,
-): FieldError[] {
+export function validateSelectors(field: string, selectors: readonly DeviceSelector[] | undefined): FieldError[] {
   return validateList(field, selectors, MAX_SELECTORS, (path, { cel }) => {
     if (cel === undefined) return [required(child(path, 'cel'))]
     const place = child(path, 'cel.expression')
     if (byteLength(cel.expression) > MAX_EXPRESSION_BYTES) return [tooLong(place, MAX_EXPRESSION_BYTES)]
-    return validateExpression(place, cel.expression, { purpose: 'device-selector', stored })
+    const selector = compileSelector(cel.expression)
+    if (selector.fault !== undefined) return expressionErrors(place, selector)
+    return selector.maxCost() > MAX_SELECTOR_COST ? [forbidden(place, 'too complex, exceeds cost limit')] : []
   })
 }
 

@@ -39,7 +39,7 @@ function validateClass({ spec }: DeviceClass, old?: DeviceClass): FieldError[] {
   const isStored = (name: 'selectors' | 'config'): boolean =>
     old !== undefined && semanticEqual(spec[name], old.spec[name])
   return [
-    ...validateSelectors('spec.selectors', selectors, isStored('selectors')),
+    ...validateSelectors('spec.selectors', selectors),
     ...validateList('spec.config', config, MAX_CONFIGS, (path, one) =>
       validateDeviceConfiguration(path, one, isStored('config')),
     ),
