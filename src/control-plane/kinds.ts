@@ -1,9 +1,12 @@
 /** What is served: every kind with its rules, what is let in, and the subresources that lead elsewhere. */
 import { createAdmission } from '#admission/index.ts'
+import { type AdmissionPolicies, createAdmissionPolicies } from '#admission/policies/policies.ts'
 import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-writer.ts'
 import { type AdmissionWebhooks, createAdmissionWebhooks } from '#admission/webhooks/webhooks.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { Authenticator } from '#apiserver/authenticators/index.ts'
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import { joinFollowings } from '#apiserver/authorizers/follow.ts'
 import { createEscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { createConnectSubresources } from '#apiserver/connect/connector.ts'
 import type { Connectors } from '#apiserver/dispatch.ts'
@@ -45,21 +48,22 @@ export async function openAdmission(site: Site, { authorizer }: Authorization): 
   const chosen = { enable: settings['enable-admission-plugins'], disable: settings['disable-admission-plugins'] }
   const file = settings['admission-control-config-file']
   const configured = await loadAdmissionConfig(file, { ...chosen, readFile })
-  let webhooks: AdmissionWebhooks | undefined
+  const authorize: Authorizer['authorize'] = (user, question) => authorizer.authorize(user, question)
+  let configurable: readonly (AdmissionPolicies | AdmissionWebhooks)[] = []
   const admissionFor = (registry: Registry): Admission => {
-    webhooks = openWebhooks(site, registry)
+    configurable = [createAdmissionPolicies({ registry, ask: authorize, clock, metrics }), openWebhooks(site, registry)]
     return createAdmission({
       clock,
       random,
       isEnabled,
       metrics,
-      authorize: (user, question) => authorizer.authorize(user, question),
+      authorize,
       quotas: createRegistryQuotaWriter(registry),
       tolerationSeconds: {
         notReadySeconds: settings['default-not-ready-toleration-seconds'],
         unreachableSeconds: settings['default-unreachable-toleration-seconds'],
       },
-      more: webhooks.plugins,
+      more: configurable.flatMap(({ plugins }) => plugins),
       ...chosen,
       ...configured,
     })
@@ -67,8 +71,8 @@ export async function openAdmission(site: Site, { authorizer }: Authorization): 
   return {
     for: admissionFor,
     follow() {
-      const following = webhooks?.follow()
-      closing.defer(() => following?.close())
+      const following = joinFollowings(configurable.map((one) => one.follow()))
+      closing.defer(() => following.close())
     },
   }
 }
@@ -96,6 +100,7 @@ export async function addKinds(
     escalation: createEscalationChecks({ authorizer, index: roles }),
     authorizer,
     metrics,
+    resourceOf: (kind) => registry.findKind(kind)?.resource.kind.plural,
     eventTtlMs: settings['event-ttl'],
   })
   for (const resource of storedResources(resources, isServed)) await registry.add(resource, isServed)

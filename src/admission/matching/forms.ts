@@ -12,6 +12,7 @@ import { encodeJson } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, internalTypeOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
+import type { StructSchema } from '#meta/schema.ts'
 
 /** A resource and the kind of its objects, or of the bodies of one of its parts. */
 export interface Form {
@@ -31,6 +32,8 @@ export interface Forms {
   equivalents(attributes: Attributes): readonly Form[]
   /** Throws StatusError when those who convert fail. */
   show(attributes: Attributes, kind: GroupVersionKind): Promise<Shown>
+  /** The schema of the kind; undefined when nothing is known of it. */
+  schemaOf(attributes: Attributes, kind: GroupVersionKind): StructSchema | undefined
   /**
    * `value`, any JSON, as an object of the kind in canonical form: unknown fields dropped. Throws CodecError when it is
    * none.
@@ -75,6 +78,7 @@ export function createForms(registry: Registry): Forms {
         object && read(attributes, kind, version === undefined ? object : await converted(object, version, kind))
       return { kind, object: await as(attributes.object), oldObject: await as(attributes.oldObject) }
     },
+    schemaOf: (attributes, kind) => (versionOf(attributes, kind)?.shapes ?? BUILT_IN).schemaFor(kind),
     async take(attributes, kind, object) {
       const version = versionOf(attributes, kind)
       const written = versionOf(attributes, attributes.kind)

@@ -14,6 +14,7 @@ import { internalError, timeoutError } from '#meta/status-errors.ts'
 
 import type { Form } from '../matching/forms.ts'
 import { isAdmissionConfiguration } from '../matching/matcher.ts'
+import { Reinvocations } from '../matching/reinvocations.ts'
 import type { AdmissionPlugin, Round } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
 import { formWanted, type WebhookTools } from './relevance.ts'
@@ -36,18 +37,18 @@ export class MutatingWebhooks implements AdmissionPlugin {
   }
 
   async #ask(hooks: readonly Hook[], attributes: Attributes, round: Round): Promise<void> {
-    const memory = round.memory(this, () => new Memory())
+    const memory = round.memory(this, () => new Reinvocations())
     if (round.isSecond && memory.isOther(attributes)) memory.wakeAll()
     const managedFields = attributes.object?.metadata?.managedFields
     for (const [index, hook] of hooks.entries()) {
       const form = await formWanted(this.#tools, hook, attributes)
-      if (form === undefined || (round.isSecond && !memory.isAwake(hook))) continue
+      if (form === undefined || (round.isSecond && !memory.isAwake(hook.id))) continue
       const isChanged = await this.#askOne(hook, form, attributes, `round_${round.isSecond ? 1 : 0}_index_${index}`)
       if (isChanged) {
         memory.wakeAll()
         round.askAgain()
       }
-      if (hook.spec.reinvocationPolicy === 'IfNeeded') memory.add(hook)
+      if (hook.spec.reinvocationPolicy === 'IfNeeded') memory.add(hook.id)
     }
     checkManagedFields(attributes, managedFields)
     memory.keep(attributes)
@@ -99,38 +100,6 @@ export class MutatingWebhooks implements AdmissionPlugin {
     } catch (error) {
       return { outcome: { outcome: 'unusable', error: internalError(error as Error) }, isChanged: false }
     }
-  }
-}
-
-/** Who has been asked, and what they made of the object: for the second round of one write. */
-class Memory {
-  readonly #asked = new Set<string>()
-  readonly #awake = new Set<string>()
-  #left: string | undefined
-
-  /** May be asked again, when something changes from now on. */
-  add({ id }: Hook): void {
-    this.#asked.add(id)
-  }
-
-  /** Something changed: those asked so far want to see it. */
-  wakeAll(): void {
-    for (const id of this.#asked) this.#awake.add(id)
-    this.#asked.clear()
-  }
-
-  isAwake({ id }: Hook): boolean {
-    return this.#awake.has(id)
-  }
-
-  keep({ object }: Attributes): void {
-    // Nobody would be asked again.
-    this.#left = this.#asked.size === 0 ? undefined : encodeJson(object)
-  }
-
-  /** Whether others have changed the object since it was kept. */
-  isOther({ object }: Attributes): boolean {
-    return this.#left !== undefined && this.#left !== encodeJson(object)
   }
 }
 

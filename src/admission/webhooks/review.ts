@@ -1,17 +1,14 @@
 /** AdmissionReview: what a webhook is asked, and what its answer says. */
 import type { AdmissionResponse } from '#apis/admission/v1.ts'
-import { Namespaces } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { BUILT_IN } from '#apiserver/registry/shapes.ts'
 import { goQuote } from '#lib/go-text.ts'
-import { decodeValue } from '#meta/codec/decode.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { Decoded } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import type { Status } from '#meta/status.ts'
 
 import type { Form, Shown } from '../matching/forms.ts'
-import { namespaceOf, requestedForm } from '../matching/matcher.ts'
+import { optionsOf, requestHead } from '../matching/request.ts'
 
 const GROUP = 'admission.k8s.io'
 const KIND = 'AdmissionReview'
@@ -45,50 +42,6 @@ export function askedOf(attributes: Attributes, shown: Shown): Asked {
     options: encodeJson(optionsOf(attributes)),
   }
   return { attributes, shown, texts }
-}
-
-function requestHead({ resource, kind }: Form, attributes: Attributes): object {
-  const { subresource, name, operation, user } = attributes
-  const requested = requestedForm(attributes)
-  const namespace = namespaceOf(attributes)
-  const { group, version } = kind
-  return {
-    kind: { group, version, kind: kind.kind },
-    resource: { group: resource.group, version: resource.version, resource: resource.resource },
-    ...(subresource !== '' && { subResource: subresource }),
-    requestKind: requested.kind,
-    requestResource: requested.resource,
-    ...(subresource !== '' && { requestSubResource: subresource }),
-    ...(name !== '' && { name }),
-    ...(namespace !== '' && { namespace }),
-    operation,
-    userInfo: {
-      ...(user.name !== '' && { username: user.name }),
-      ...(user.uid !== '' && { uid: user.uid }),
-      ...(user.groups.length > 0 && { groups: user.groups }),
-      ...(Object.keys(user.extra).length > 0 && { extra: user.extra }),
-    },
-  }
-}
-
-const OPTIONS = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' } as const
-
-/** As upstream shows them, whatever the verb: a patch is an update. */
-export function optionsOf({ operation, options, kind, oldObject }: Attributes): object | null {
-  if (operation === 'CONNECT') return null
-  const gvk = { group: 'meta.k8s.io', version: 'v1', kind: OPTIONS[operation] }
-  const schema = BUILT_IN.schemaFor(gvk)
-  // Upstream's rules for Namespaces make sure of which one they delete.
-  const uid =
-    operation === 'DELETE' && kind.group === '' && kind.plural === Namespaces.plural && oldObject?.metadata.uid
-  const own = uid ? { ...options, preconditions: { uid, ...(options['preconditions'] as object) } } : { ...options }
-  const known = schema === undefined ? own : (decodeValue(schema, own, 'Ignore', { offences: [] }) as object)
-  return { kind: gvk.kind, apiVersion: 'meta.k8s.io/v1', ...withoutKind(known) }
-}
-
-function withoutKind(options: object): object {
-  const { kind: _, apiVersion: __, ...rest } = options as Record<string, unknown>
-  return rest
 }
 
 /** What an answer says. */

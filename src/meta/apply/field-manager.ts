@@ -25,7 +25,7 @@ import {
   NOT_MANAGED,
 } from './managed-fields.ts'
 import { applyOwnership, type OwnershipResult, updateOwnership } from './ownership.ts'
-import { type ValidateOptions, validateTyped } from './validate.ts'
+import { faultsText, type ValidateOptions, validateTyped } from './validate.ts'
 
 /** Who owned what was there before the first apply to an object that has no entries. */
 const BEFORE_FIRST_APPLY = 'before-first-apply'
@@ -167,9 +167,8 @@ function checkTyped(
   const gvk = `${group}/${version}, Kind=${kind}`
   const faults = type === undefined ? [`no corresponding type for ${gvk}`] : validateTyped(type, object, options)
   if (faults.length === 0) return
-  const text = faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`
   const { namespace = '', name = '' } = metadata
-  throw new TypedPatchError(`${doing(`${namespace}/${name}; ${gvk}`)}: ${text}`)
+  throw new TypedPatchError(`${doing(`${namespace}/${name}; ${gvk}`)}: ${faultsText(faults)}`)
 }
 
 /** Ownership after the step from live to `next`, with the time of whoever took something. */

@@ -18,6 +18,11 @@ export function validateTyped(type: Typed, value: unknown, options: ValidateOpti
   return faults
 }
 
+/** Several faults as upstream prints them. */
+export function faultsText(faults: readonly string[]): string {
+  return faults.length === 1 ? (faults[0] as string) : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`
+}
+
 interface Walk {
   readonly path: readonly PathElement[]
   readonly faults: string[]

@@ -1,0 +1,34 @@
+/** How long match conditions take and how often they fail. */
+import type { Operation } from '#apiserver/registry/admission.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
+
+import type { ConditionOutcome } from './conditions.ts'
+
+export interface ConditionMeter {
+  /** The conditions of the webhook or policy are about to be evaluated; told what came of it. */
+  begin(name: string, operation: Operation): (outcome: ConditionOutcome) => void
+}
+
+export interface ConditionMeterOptions {
+  readonly kind: 'webhook' | 'policy'
+  readonly type: string
+}
+
+export function createConditionMeter(
+  meters: ServerMeters,
+  clock: Clock,
+  { kind, type }: ConditionMeterOptions,
+): ConditionMeter {
+  const errors = meters.family('apiserver_admission_match_condition_evaluation_errors_total')
+  const seconds = meters.family('apiserver_admission_match_condition_evaluation_seconds')
+  return {
+    begin(name, operation) {
+      const startMs = clock.elapsed()
+      return ({ failures }) => {
+        if (failures > 0) errors.labels(name, kind, type, operation).inc(failures)
+        seconds.labels(name, kind, type, operation).observe((clock.elapsed() - startMs) / 1000)
+      }
+    },
+  }
+}

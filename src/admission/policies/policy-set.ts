@@ -1,0 +1,150 @@
+/** Policies with the bindings that put them to use, kept in step with what is stored. A policy is compiled once, when it is first needed. */
+import type { MatchResources, ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import { follow, joinFollowings, type Following } from '#apiserver/authorizers/follow.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
+import { compareText } from '#lib/go-text.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+import { createCriteria, type Criteria } from '../matching/matcher.ts'
+
+/** What both kinds of policies have. */
+export interface Policy extends KubeObject {
+  readonly spec: {
+    readonly failurePolicy?: string
+    readonly paramKind?: ParamKind
+    readonly matchConstraints?: MatchResources
+  }
+}
+
+/** What both kinds of bindings have. */
+export interface Binding extends KubeObject {
+  readonly spec: {
+    readonly policyName?: string
+    readonly paramRef?: ParamRef
+    readonly matchResources?: MatchResources
+  }
+}
+
+export interface BoundPolicy<P extends Policy, B extends Binding, C> {
+  readonly policy: P
+  readonly name: string
+  readonly criteria: Criteria
+  readonly compiled: () => C
+  /** By name; at least one. */
+  readonly bindings: readonly BindingInUse<B>[]
+}
+
+export interface BindingInUse<B extends Binding> {
+  readonly binding: B
+  readonly name: string
+  readonly criteria: Criteria
+}
+
+interface KnownPolicy<P, C> {
+  readonly policy: P
+  readonly criteria: Criteria
+  readonly compiled: () => C
+}
+
+export class PolicySet<P extends Policy, B extends Binding, C> {
+  readonly #compile: (policy: P) => C
+  readonly #policies = new Map<string, KnownPolicy<P, C>>()
+  readonly #bindings = new Map<string, BindingInUse<B>>()
+  #bound: readonly BoundPolicy<P, B, C>[] | undefined
+
+  constructor(compile: (policy: P) => C) {
+    this.#compile = compile
+  }
+
+  /** Those that have bindings, by name. A binding whose policy is not there means nothing. */
+  get bound(): readonly BoundPolicy<P, B, C>[] {
+    return (this.#bound ??= this.#bind())
+  }
+
+  setPolicy(policy: P): void {
+    this.#change(() =>
+      this.#policies.set(nameOf(policy), {
+        policy,
+        criteria: criteriaOf(policy.spec.matchConstraints),
+        compiled: once(() => this.#compile(policy)),
+      }),
+    )
+  }
+
+  setBinding(binding: B): void {
+    const name = nameOf(binding)
+    this.#change(() => this.#bindings.set(name, { binding, name, criteria: criteriaOf(binding.spec.matchResources) }))
+  }
+
+  removePolicy(name: string): void {
+    this.#change(() => this.#policies.delete(name))
+  }
+
+  removeBinding(name: string): void {
+    this.#change(() => this.#bindings.delete(name))
+  }
+
+  #change(make: () => unknown): void {
+    make()
+    this.#bound = undefined
+  }
+
+  #bind(): BoundPolicy<P, B, C>[] {
+    const byPolicy = Map.groupBy(
+      [...this.#bindings.values()].sort((one, other) => compareText(one.name, other.name)),
+      ({ binding }) => binding.spec.policyName ?? '',
+    )
+    return [...this.#policies]
+      .map(([name, known]) => ({ name, ...known, bindings: byPolicy.get(name) ?? [] }))
+      .filter(({ bindings }) => bindings.length > 0)
+      .sort((one, other) => compareText(one.name, other.name))
+  }
+}
+
+/** A policy must say what it is about; a binding that does not is about all that its policy is about. */
+function criteriaOf(match: MatchResources | undefined): Criteria {
+  const { resourceRules = [], excludeResourceRules = [], ...rest } = match ?? {}
+  return createCriteria({
+    rules: resourceRules.length === 0 ? undefined : resourceRules,
+    excludeRules: excludeResourceRules,
+    matchPolicy: rest.matchPolicy,
+    namespaceSelector: rest.namespaceSelector ?? {},
+    objectSelector: rest.objectSelector ?? {},
+  })
+}
+
+/** Keeps the set in step with the collections of the two kinds, which must be served. */
+export function followPolicies<P extends Policy, B extends Binding, C>(
+  registry: Pick<Registry, 'storeOf'>,
+  set: PolicySet<P, B, C>,
+  kinds: { readonly policies: Kind; readonly bindings: Kind },
+): Following {
+  const part = (kind: Kind, put: (object: KubeObject) => void, drop: (name: string) => void): readonly Following[] => {
+    const store = registry.storeOf(kind)
+    // Not served: then there are none.
+    if (store === undefined) return []
+    return [follow(store.collection, { set: ({ object }) => put(object), remove: ({ name }) => drop(name) })]
+  }
+  return joinFollowings([
+    ...part(
+      kinds.policies,
+      (object) => set.setPolicy(object as P),
+      (name) => set.removePolicy(name),
+    ),
+    ...part(
+      kinds.bindings,
+      (object) => set.setBinding(object as B),
+      (name) => set.removeBinding(name),
+    ),
+  ])
+}
+
+function nameOf({ metadata }: KubeObject): string {
+  return metadata.name ?? ''
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}

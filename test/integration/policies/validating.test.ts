@@ -1,0 +1,289 @@
+/** Validating policies over HTTP: what is refused, with which code and in which words. Captured from v1.36.4. */
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, it } from 'node:test'
+
+import type { ControlPlaneResponse } from '#testing/control-plane.ts'
+
+import { about, CONFIG_MAPS, GROUP, type Json, PolicyPlane } from './policy-plane.ts'
+
+const DENIED = "ValidatingAdmissionPolicy 'p1' with binding 'b1' denied request: "
+
+describe('a validating policy', () => {
+  let plane: PolicyPlane
+  before(async () => {
+    plane = await PolicyPlane.start()
+  })
+  after(() => plane.stop())
+  afterEach(() => plane.reset())
+
+  const message = (answer: ControlPlaneResponse): string => (answer.json() as { message: string }).message
+  /** What comes after the words that all refusals begin with. */
+  const why = async (data?: Json, metadata?: Json): Promise<string> => {
+    const answer = await plane.create(data, metadata)
+    assert.notEqual(answer.status, 201, answer.text)
+    return message(answer)
+      .replace(/^configmaps "[^"]*" is forbidden: /, '')
+      .replace(DENIED, '')
+  }
+  const passes = async (data?: Json, metadata?: Json): Promise<void> => {
+    const { status, text } = await plane.create(data, metadata)
+    assert.equal(status, 201, text)
+  }
+
+  it('refuses with 422, the expression that failed and one cause', async () => {
+    await plane.validate("object.data.a == 'x'")
+    const answer = await plane.create({ a: '1' }, { name: 't1' })
+    const text = `${DENIED}failed expression: object.data.a == 'x'`
+    assert.deepEqual(answer.json(), {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: `configmaps "t1" is forbidden: ${text}`,
+      reason: 'Invalid',
+      details: { name: 't1', kind: 'configmaps', causes: [{ message: text }] },
+      code: 422,
+    })
+    await passes({ a: 'x' })
+  })
+
+  it('takes code and reason from the validation, but always says that it is forbidden', async () => {
+    for (const [reason, code] of [
+      ['Forbidden', 403],
+      ['Invalid', 422],
+      ['RequestEntityTooLarge', 413],
+    ] as const) {
+      await plane.validate('false', { validation: { reason, message: ' no ' } })
+      const answer = await plane.create({}, { name: 't1' })
+      assert.equal(answer.status, code)
+      const status = answer.json() as { reason: string; message: string }
+      assert.equal(status.reason, reason)
+      assert.equal(status.message, `configmaps "t1" is forbidden: ${DENIED}no`)
+      await plane.reset()
+    }
+  })
+
+  it('says what its messageExpression says, unless that fails or is no single line', async () => {
+    const table: readonly (readonly [expression: string, said: string])[] = [
+      ["'a is ' + object.data.a", 'a is 1'],
+      ['string(object.data.zz)', 'fixed'],
+      ["'  '", 'fixed'],
+      ["'two\\nlines'", 'fixed'],
+    ]
+    for (const [messageExpression, said] of table) {
+      await plane.validate('false', { validation: { messageExpression, message: 'fixed' } })
+      assert.equal(await why({ a: '1' }), said, messageExpression)
+      await plane.reset()
+    }
+    await plane.validate('1 == 2', { validation: { messageExpression: "string(object.data.zz) + 'x'" } })
+    assert.equal(await why({ a: '1' }), 'failed expression: 1 == 2')
+  })
+
+  it('refuses for the first failure only, by name of policy and then by order', async () => {
+    for (const name of ['p2', 'p1']) {
+      await plane.policy('validating', name, {
+        validations: [
+          { expression: 'false', message: `${name} first` },
+          { expression: 'false', reason: 'Forbidden' },
+        ],
+      })
+      await plane.binding('validating', name.replace('p', 'b'), name)
+    }
+    const answer = await plane.create()
+    assert.equal(answer.status, 422)
+    assert.match(message(answer), /'p1' with binding 'b1' denied request: p1 first$/)
+  })
+
+  it('warns of every failure where the binding says so', async () => {
+    await plane.use(
+      'validating',
+      { validations: [{ expression: 'false', message: 'first' }, { expression: 'object.data.zz == "1"' }] },
+      { validationActions: ['Warn', 'Audit'] },
+    )
+    const { status, headers } = await plane.create()
+    assert.equal(status, 201)
+    const head = "Validation failed for ValidatingAdmissionPolicy 'p1' with binding 'b1': "
+    assert.deepEqual(headers.get('warning')?.split(', '), [
+      `299 - "${head}first"`,
+      `299 - "${head}expression 'object.data.zz == \\"1\\"' resulted in error: no such key: zz"`,
+    ])
+  })
+
+  it('fails closed or open when an expression fails', async () => {
+    const expression = "object.data.zz == 'x'"
+    await plane.validate(expression)
+    assert.equal(await why(), `expression '${expression}' resulted in error: no such key: zz`)
+    await plane.reset()
+    await plane.validate(expression, { failurePolicy: 'Ignore' })
+    await passes()
+  })
+
+  it('evaluates variables when they are used, and once', async () => {
+    const variables = [
+      { name: 'bad', expression: 'object.data.zz' },
+      { name: 'n', expression: 'size(object.data)' },
+      { name: 'twice', expression: 'variables.n * 2' },
+    ]
+    await plane.validate('variables.twice == 4', { variables })
+    await passes({ a: '1', b: '2' })
+    assert.equal(await why({ a: '1' }), 'failed expression: variables.twice == 4')
+    await plane.reset()
+    await plane.validate("variables.bad == 'x'", { variables })
+    assert.equal(
+      await why(),
+      `expression 'variables.bad == 'x'' resulted in error: composited variable "bad" fails to evaluate: no such key: zz`,
+    )
+  })
+
+  it('is asked only when all its conditions are met', async () => {
+    const conditions = (...expressions: readonly string[]): Json => ({
+      matchConditions: expressions.map((expression, at) => ({ name: `c${at}`, expression })),
+    })
+    await plane.validate('false', conditions("request.operation == 'UPDATE'"))
+    await passes()
+    await plane.reset()
+    await plane.validate('false', conditions('object.data.zz == "1"', 'false'))
+    await passes()
+    await plane.reset()
+    await plane.validate('true', conditions("object.data.zz == 'x'", 'true', "object.data.yy == 'x'"))
+    assert.equal(
+      await why(),
+      "[expression 'object.data.zz == 'x'' resulted in error: no such key: zz, expression 'object.data.yy == 'x'' resulted in error: no such key: yy]",
+    )
+  })
+
+  it('stops what costs too much', async () => {
+    await plane.validate('object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != "")))')
+    const data = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`k${at}`, 'v']))
+    assert.match(await why(data), /resulted in error: operation cancelled: actual cost limit exceeded$/)
+  })
+
+  it('sees the request, the namespace and what the object was', async () => {
+    const seen = async (expression: string): Promise<void> => {
+      await plane.validate(expression, { matchConstraints: about('configmaps', { operations: ['*'] }) })
+      await passes()
+      await plane.reset()
+    }
+    await seen('oldObject == null && object.metadata.namespace == "default"')
+    await seen("request.kind == request.requestKind && request.resource.resource == 'configmaps'")
+    await seen("request.operation == 'CREATE' && !request.dryRun && request.options.kind == 'CreateOptions'")
+    await seen("request.userInfo.username != '' && 'system:masters' in request.userInfo.groups")
+    await seen("namespaceObject.metadata.name == 'default' && namespaceObject.status.phase == 'Active'")
+    await seen("authorizer.group('').resource('configmaps').namespace('default').check('create').allowed()")
+    await seen("authorizer.requestResource.check('create').allowed()")
+    await seen("!authorizer.serviceAccount('default', 'default').path('/x').check('get').allowed()")
+  })
+
+  it('is asked about deletions, of many without their names', async () => {
+    await passes({ a: '1' }, { name: 'd1' })
+    await plane.validate('object == null && oldObject.data.a != "1"', {
+      matchConstraints: about('configmaps', { operations: ['DELETE'] }),
+    })
+    const one = await plane.request('DELETE', `${CONFIG_MAPS}/d1`)
+    assert.match(message(one), /^configmaps "d1" is forbidden: /)
+    const many = await plane.request('DELETE', CONFIG_MAPS)
+    assert.match(message(many), /^configmaps "Unknown" is forbidden: /)
+  })
+
+  it('has nothing to say about policies and reviews', async () => {
+    await plane.validate('false', {
+      matchConstraints: about('*/*', { apiGroups: ['*'], apiVersions: ['*'], operations: ['*'] }),
+    })
+    const bound = await plane.binding('validating', 'b2', 'p1')
+    assert.equal(bound.status, 201, bound.text)
+    const review = await plane.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {})
+    assert.equal(review.status, 201, review.text)
+    const hooks = await plane.request('POST', `${GROUP}/validatingwebhookconfigurations`, { metadata: { name: 'w' } })
+    assert.match(message(hooks), /^validatingwebhookconfigurations.admissionregistration.k8s.io "w" is forbidden: /)
+    const token = await plane.request('POST', '/api/v1/namespaces/default/serviceaccounts/default/token', { spec: {} })
+    assert.match(message(token), /^serviceaccounts "default" is forbidden: /)
+  })
+
+  it('means nothing without a binding, and a binding nothing without a policy', async () => {
+    await plane.binding('validating', 'b1', 'nowhere')
+    await plane.policy('validating', 'p1', { validations: [{ expression: 'false' }] })
+    await passes()
+  })
+
+  it('applies where the selectors of policy and binding both do', async () => {
+    const selector = (value: string): Json => ({ objectSelector: { matchLabels: { x: value } } })
+    await plane.validate(
+      'false',
+      { matchConstraints: { ...about(), ...selector('1') } },
+      {
+        matchResources: {
+          ...selector('1'),
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
+        },
+      },
+    )
+    await passes()
+    assert.equal(await why({}, { labels: { x: '1' } }), 'failed expression: false')
+  })
+
+  describe('with parameters', () => {
+    const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' }
+    const ref = (more: Json): Json => ({ paramRef: { parameterNotFoundAction: 'Deny', ...more } })
+
+    it('is asked once for each', async () => {
+      await passes({ max: '1' }, { name: 'limits', labels: { limits: 'yes' } })
+      await passes({ max: '2' }, { name: 'more', labels: { limits: 'yes' } })
+      await plane.validate(
+        'int(object.data.n) <= int(params.data.max)',
+        { paramKind, validation: { messageExpression: "'over ' + params.data.max" } },
+        ref({ selector: { matchLabels: { limits: 'yes' } } }),
+      )
+      await passes({ n: '1' })
+      assert.equal(await why({ n: '2' }), 'over 1')
+    })
+
+    it('finds one by name in the namespace of the object, or in another', async () => {
+      await passes({ max: '1' }, { name: 'limits' })
+      await plane.validate(
+        'params.kind == "ConfigMap" && params.data.max == "1"',
+        { paramKind },
+        ref({ name: 'limits' }),
+      )
+      await passes()
+      await plane.did('DELETE', `${GROUP}/validatingadmissionpolicybindings/b1`)
+      await plane.binding('validating', 'b1', 'p1', ref({ name: 'limits', namespace: 'kube-system' }))
+      assert.equal(
+        await why(),
+        'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction',
+      )
+    })
+
+    it('does without those that are missing where it is allowed', async () => {
+      await plane.validate('false', { paramKind }, ref({ name: 'none', parameterNotFoundAction: 'Allow' }))
+      await passes()
+      await plane.reset()
+      await plane.validate('false', { paramKind, failurePolicy: 'Ignore' }, ref({ name: 'none' }))
+      await passes()
+    })
+
+    it('has none when the binding names none, and ignores those of a binding when it takes none', async () => {
+      await plane.validate('params.data.a == "1"', { paramKind })
+      assert.equal(await why(), `expression 'params.data.a == "1"' resulted in error: no such key: data`)
+      await plane.reset()
+      await plane.validate('true', {}, ref({ name: 'none' }))
+      await passes()
+    })
+
+    it('cannot be put to use when nothing serves their kind', async () => {
+      await plane.validate('true', { paramKind: { apiVersion: 'zz.io/v1', kind: 'Nope' } }, ref({ name: 'none' }))
+      assert.equal(
+        await why(),
+        "ValidatingAdmissionPolicy 'p1' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'zz.io/v1, Kind=Nope'",
+      )
+    })
+
+    it('needs a namespace for them when the object has none', async () => {
+      await plane.validate('true', { paramKind, matchConstraints: about('nodes') }, ref({ name: 'limits' }))
+      const answer = await plane.request('POST', '/api/v1/nodes', { metadata: { name: 'n' } })
+      assert.match(
+        message(answer),
+        /: failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources$/,
+      )
+    })
+  })
+})
