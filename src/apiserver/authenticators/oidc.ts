@@ -7,6 +7,15 @@ import type { Clock } from '#lib/clock.ts'
 import { JwtError } from '#lib/jwt/error.ts'
 import { type Claims, readUnverified, verifyToken } from '#lib/jwt/token.ts'
 
+import {
+  checkClaimRules,
+  checkUserRules,
+  type ClaimExpressions,
+  expressedExtra,
+  expressedGroups,
+  expressedText,
+  expressedUsername,
+} from '../credentials/claim-expressions.ts'
 import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import { createProviderKeys, type FetchJson, type ProviderKeys } from '../credentials/provider-keys.ts'
 import { EXTRA } from '../credentials/service-account-name.ts'
@@ -36,6 +45,8 @@ export interface OidcOptions {
   /** Whose value is the uid of the user; none: it has no uid. */
   readonly uidClaim?: string
   readonly requiredClaims?: Readonly<Record<string, string>>
+  /** In place of the claims, and what must hold besides. */
+  readonly expressions?: ClaimExpressions
   /** `--oidc-signing-algs`. */
   readonly signingAlgs?: readonly string[]
   readonly apiAudiences: readonly string[]
@@ -104,18 +115,31 @@ async function verify(options: OidcOptions, keys: ProviderKeys, token: string): 
 }
 
 function userOf(options: OidcOptions, claims: Claims): User {
-  checkRequired(options, claims)
+  const { expressions = {} } = options
   const tokenId = claims['jti']
-  return {
-    name: `${usernamePrefix(options)}${usernameOf(options, claims)}`,
-    uid: uidOf(options, claims),
+  const user = {
+    name: nameOf(options, claims),
     groups: groupsOf(options, claims),
-    extra: typeof tokenId === 'string' && tokenId !== '' ? { [EXTRA.credentialId]: [`JTI=${tokenId}`] } : {},
+    uid: uidOf(options, claims),
+    extra: {
+      ...(typeof tokenId === 'string' && tokenId !== '' && { [EXTRA.credentialId]: [`JTI=${tokenId}`] }),
+      ...expressedExtra(expressions.extra, claims),
+    },
   }
+  checkRequired(options, claims)
+  checkClaimRules(expressions.claimRules, claims)
+  checkUserRules(expressions.userRules, user)
+  return user
 }
 
-function uidOf({ uidClaim = '' }: OidcOptions, claims: Claims): string {
-  if (uidClaim === '') return ''
+function nameOf(options: OidcOptions, claims: Claims): string {
+  const { username } = options.expressions ?? {}
+  if (username !== undefined) return expressedUsername(username, claims)
+  return `${usernamePrefix(options)}${usernameOf(options, claims)}`
+}
+
+function uidOf({ uidClaim = '', expressions }: OidcOptions, claims: Claims): string {
+  if (uidClaim === '') return expressions?.uid === undefined ? '' : expressedText('uid', expressions.uid, claims)
   if (!Object.hasOwn(claims, uidClaim))
     throw new CredentialError(`oidc: parse uid claim "${uidClaim}": claim not present`)
   const uid = claims[uidClaim]
@@ -143,8 +167,10 @@ function usernameOf({ usernameClaim = 'sub' }: OidcOptions, claims: Claims): str
 }
 
 /** One group may stand there without a list around it. */
-function groupsOf({ groupsClaim = '', groupsPrefix = '' }: OidcOptions, claims: Claims): string[] {
-  if (groupsClaim === '' || !Object.hasOwn(claims, groupsClaim)) return []
+function groupsOf({ groupsClaim = '', groupsPrefix = '', expressions }: OidcOptions, claims: Claims): string[] {
+  if (groupsClaim === '' || !Object.hasOwn(claims, groupsClaim)) {
+    return expressions?.groups === undefined ? [] : expressedGroups(expressions.groups, claims)
+  }
   const value = claims[groupsClaim]
   const list: unknown[] = Array.isArray(value) ? value : [value]
   if (!list.every((one) => typeof one === 'string')) {

@@ -9,6 +9,8 @@ import { createSigner } from '#lib/jwt/token.ts'
 import { createKey } from '#lib/x509/key.ts'
 import { StatusError } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
+import { compileClaimMapping, compileClaimRule, compileUserRule } from '#model/expressions/claims.ts'
+import type { CompiledExpression } from '#model/expressions/compile.ts'
 
 import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import { CredentialError, type TokenAuthenticator, type TokenIdentity } from './authenticator.ts'
@@ -173,6 +175,75 @@ describe('OpenID tokens', () => {
     assert.equal((await mail.user(signer.sign(mail.claims)))?.name, 'j@x')
     const bare = createWorld({ usernamePrefix: '-', groupsClaim: 'groups' })
     assert.deepEqual((await bare.user(signer.sign({ ...bare.claims, groups: 'solo' })))?.groups, ['solo'])
+  })
+
+  const compiled = (expression: ReturnType<typeof compileClaimRule>): CompiledExpression => {
+    if (expression.fault !== undefined) assert.fail(expression.fault.detail)
+    return expression
+  }
+  const mapping = (source: string): CompiledExpression => compiled(compileClaimMapping(source))
+
+  it('say who they are by expressions over their claims', async () => {
+    const { user, claims } = createWorld({
+      expressions: {
+        username: mapping("claims.sub + '@' + claims.tenant__dot__id.name"),
+        groups: mapping("claims.groups.map(g, 'x:' + g)"),
+        uid: mapping('string(claims.n)'),
+        extra: [
+          { key: 'example.com/level', expression: mapping("claims.n > 1.5 ? 'high' : ''") },
+          { key: 'example.com/none', expression: mapping("claims.?zork.orValue('')") },
+        ],
+        claimRules: [{ expression: compiled(compileClaimRule('claims.n < 10.0')), message: 'too many' }],
+        userRules: [
+          { expression: compiled(compileUserRule("!user.username.startsWith('system:')")), message: 'not yours' },
+        ],
+      },
+    })
+    const more = { 'tenant.id': { name: 't' }, n: 2 }
+    const found = await user(signer.sign({ ...claims, ...more }))
+    assert.deepEqual(found, { name: 'joe@t', groups: ['x:dev'], uid: '2', extra: { 'example.com/level': ['high'] } })
+    await assert.rejects(user(signer.sign({ ...claims, ...more, n: 20 })), {
+      message:
+        "oidc: error evaluating claim validation expression: validation expression 'claims.n < 10.0' failed: too many",
+    })
+    await assert.rejects(user(signer.sign({ ...claims, ...more, sub: 'system:x' })), {
+      message:
+        "oidc: error evaluating user info validation rule: validation expression '!user.username.startsWith('system:')' failed: not yours",
+    })
+    await assert.rejects(user(signer.sign(claims)), {
+      message:
+        "oidc: error evaluating username claim expression: expression 'claims.sub + '@' + claims.tenant__dot__id.name' resulted in error: no such key: tenant__dot__id",
+    })
+  })
+
+  it('are refused when an expression yields no text', async () => {
+    const table: readonly (readonly [string, Partial<OidcOptions>['expressions'], string])[] = [
+      [
+        'a number',
+        { username: mapping('1') },
+        'oidc: error evaluating username claim expression: username claim expression must return a string',
+      ],
+      ['nothing', { username: mapping("''") }, 'oidc: empty username via CEL expression is not allowed'],
+      [
+        'a list of numbers',
+        { groups: mapping('[1]') },
+        'oidc: error evaluating group claim expression: expression must return a string or a list of strings',
+      ],
+      [
+        'a boolean',
+        { uid: mapping('true') },
+        'oidc: error evaluating uid claim expression: uid claim expression must return a string',
+      ],
+      [
+        'a map',
+        { extra: [{ key: 'k', expression: mapping('{}') }] },
+        'oidc: error evaluating extra claim expression: {}: expression must return a string or a list of strings',
+      ],
+    ]
+    for (const [what, expressions, message] of table) {
+      const { user, claims } = createWorld({ expressions: expressions ?? {} })
+      await assert.rejects(user(signer.sign(claims)), { message }, what)
+    }
   })
 
   const refused: [string, Partial<OidcOptions>, object, RegExp][] = [

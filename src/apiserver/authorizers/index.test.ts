@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
 import type { StatusError } from '#meta/status.ts'
+import { compileAccessCondition } from '#model/expressions/access.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
 import type { User } from '../registry/resource.ts'
@@ -10,6 +11,7 @@ import {
   asAuthorize,
   type Authorizer,
   forbiddenAccess,
+  NO_OPINION,
   NO_RULES,
   pathAccess,
   resourceAccess,
@@ -165,6 +167,33 @@ describe('webhook authorizer', () => {
       user: 'jane',
       group: ['dev'],
     })
+  })
+
+  it('is asked only about what meets its conditions', async () => {
+    const asked: object[] = []
+    const authorizer = (failurePolicy: 'NoOpinion' | 'Deny', ...sources: readonly string[]): Authorizer =>
+      createWebhookAuthorizer({
+        clock: createVirtualClock(),
+        failurePolicy,
+        send: (review) => (asked.push(review), Promise.resolve({ allowed: true })),
+        conditions: sources.map((source) => {
+          const compiled = compileAccessCondition(source)
+          return compiled.fault === undefined ? compiled : assert.fail(compiled.fault.detail)
+        }),
+      })
+    const met = [
+      "request.resourceAttributes.namespace == 'n1'",
+      "'dev' in request.groups",
+      "request.extra['a'] == ['b']",
+    ]
+    assert.equal((await authorizer('Deny', ...met).authorize(jane, get)).allowed, true)
+    const failing = "request.nonResourceAttributes.path == '/x'"
+    const unmet = ["request.resourceAttributes.subresource != ''", failing]
+    assert.deepEqual(await authorizer('Deny', failing, ...unmet).authorize(jane, get), NO_OPINION)
+    const error = `cel evaluation error: expression '${failing}' resulted in error: no such key: nonResourceAttributes`
+    assert.deepEqual(await authorizer('NoOpinion', failing).authorize(jane, get), { ...NO_OPINION, error })
+    assert.deepEqual(await authorizer('Deny', failing).authorize(jane, get), { ...NO_OPINION, denied: true, error })
+    assert.equal(asked.length, 1)
   })
 
   it('takes silence, contradiction and nonsense for no', async () => {

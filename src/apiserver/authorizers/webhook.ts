@@ -5,12 +5,14 @@
 import type { Clock } from '#lib/clock.ts'
 import { type FieldSelector, parseFieldSelector } from '#meta/fields.ts'
 import { parseSelector, type Selector } from '#meta/labels.ts'
+import { type AccessSpec, evaluateAccess } from '#model/expressions/access.ts'
+import type { CompiledExpression } from '#model/expressions/compile.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { ExpiringCache } from '../credentials/expiring-cache.ts'
 import type { SendReview } from '../credentials/review-webhook.ts'
 import type { User } from '../registry/resource.ts'
-import { type Access, type Authorizer, NO_RULES, type Verdict } from './authorizer.ts'
+import { type Access, aggregatedText, type Authorizer, NO_OPINION, NO_RULES, type Verdict } from './authorizer.ts'
 
 export interface WebhookAuthorizerOptions {
   /** For metrics. */
@@ -26,6 +28,8 @@ export interface WebhookAuthorizerOptions {
   readonly unauthorizedTtlMs?: number
   /** What counts when nobody answers: `Deny` lets nobody asked later allow it. Default: they are asked. */
   readonly failurePolicy?: 'NoOpinion' | 'Deny'
+  /** Of what is asked at all; nothing is sent about the rest, and there is no opinion of it. */
+  readonly conditions?: readonly CompiledExpression[]
 }
 
 const AUTHORIZED_TTL_MS = 5 * 60_000
@@ -40,6 +44,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
   const { authorizedTtlMs = AUTHORIZED_TTL_MS, unauthorizedTtlMs = UNAUTHORIZED_TTL_MS } = options
   const answers = new ExpiringCache<Verdict>(clock, MAX_ANSWERS)
   const meter = createWebhookMeter(options)
+  const condition = createConditions(options)
   const ask = async (spec: object, key: string): Promise<Verdict> => {
     const done = meter()
     let verdict: Verdict
@@ -63,6 +68,8 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
   }
   return {
     authorize(user, access) {
+      const skipped = condition(() => specOf(user, access, 'v1'))
+      if (skipped !== undefined) return skipped
       const spec = specOf(user, access, version)
       const key = JSON.stringify(spec)
       return answers.get(key) ?? ask(spec, key)
@@ -72,6 +79,27 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
       incomplete: true,
       error: 'webhook authorizer does not support user rule resolution',
     }),
+  }
+}
+
+/** The verdict when the conditions keep the webhook from being asked. */
+function createConditions(options: WebhookAuthorizerOptions): (spec: () => AccessSpec) => Verdict | undefined {
+  const { clock, conditions = [], name = 'webhook', failurePolicy, metrics = createServerMeters() } = options
+  if (conditions.length === 0) return () => undefined
+  const seconds = metrics.family('apiserver_authorization_match_condition_evaluation_seconds').labels('Webhook', name)
+  const errors = metrics.family('apiserver_authorization_match_condition_evaluation_errors_total')
+  const exclusions = metrics.family('apiserver_authorization_match_condition_exclusions_total')
+  return (spec) => {
+    const startMs = clock.elapsed()
+    const outcome = evaluateAccess(conditions, spec())
+    seconds.observe((clock.elapsed() - startMs) / 1000)
+    if (outcome.matches) return undefined
+    if (outcome.errors.length === 0) {
+      exclusions.labels('Webhook', name).inc()
+      return NO_OPINION
+    }
+    errors.labels('Webhook', name).inc()
+    return { ...NO_OPINION, denied: failurePolicy === 'Deny', error: aggregatedText(outcome.errors) }
   }
 }
 
@@ -100,7 +128,7 @@ function verdictOf(status: Readonly<Record<string, unknown>>): Verdict {
 }
 
 /** `groups` is called `group` in v1beta1. */
-function specOf({ name, uid, groups, extra }: User, access: Access, version: 'v1' | 'v1beta1'): object {
+function specOf({ name, uid, groups, extra }: User, access: Access, version: 'v1' | 'v1beta1'): AccessSpec {
   const { isResource, verb, path } = access
   return {
     ...(isResource ? { resourceAttributes: attributesOf(access) } : { nonResourceAttributes: present({ path, verb }) }),

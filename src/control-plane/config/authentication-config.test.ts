@@ -80,7 +80,6 @@ describe('the configuration of authentication', () => {
 
   const url = 'jwt[0].issuer.url'
   const mappings = 'jwt[0].claimMappings'
-  const cel = 'Forbidden: CEL expressions are not supported by this server yet'
   const wrong: readonly (readonly [string, object, string])[] = [
     ['no address', jwt({ url: '' }), `${url}: Required value`],
     [
@@ -134,21 +133,34 @@ describe('the configuration of authentication', () => {
       `${mappings}.username.prefix: Required value: prefix is required when claim is set. It can be set to an empty string to disable prefixing`,
     ],
     [
-      'expressions, which need CEL',
+      'expressions that do not compile or are no conditions',
       jwt(
         {},
         {
           claimMappings: {
-            username: { expression: 'claims.sub' },
+            username: { expression: 'sub' },
             groups: { expression: 'claims.groups' },
-            uid: { expression: 'claims.oid' },
-            extra: [{ key: 'example.com/x', valueExpression: 'claims.x' }],
+            uid: { expression: '1 +' },
+            extra: [{ key: 'example.com/x', valueExpression: 'user.name' }],
           },
-          claimValidationRules: [{ expression: 'claims.x == 1' }],
-          userValidationRules: [{ expression: 'true' }],
+          claimValidationRules: [{ expression: 'claims.x' }, { expression: 'true' }, { expression: 'true' }],
+          userValidationRules: [{ expression: 'user.zork == 1' }, { expression: 'user.username' }],
         },
       ),
-      `[jwt[0].claimValidationRules[0].expression: ${cel}, ${mappings}.username.expression: ${cel}, ${mappings}.groups.expression: ${cel}, ${mappings}.uid.expression: ${cel}, ${mappings}.extra[0].valueExpression: ${cel}, jwt[0].userValidationRules[0].expression: ${cel}]`,
+      `[${[
+        'jwt[0].claimValidationRules[0].expression: Invalid value: "claims.x": must evaluate to bool',
+        'jwt[0].claimValidationRules[2].expression: Duplicate value: "true"',
+        `${mappings}.username.expression: Invalid value: "sub": compilation failed: ERROR: <input>:1:1: undeclared reference to 'sub' (in container '')\n | sub\n | ^`,
+        `${mappings}.uid.expression: Invalid value: "1 +": compilation failed: ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^`,
+        `${mappings}.extra[0].valueExpression: Invalid value: "user.name": compilation failed: ERROR: <input>:1:1: undeclared reference to 'user' (in container '')\n | user.name\n | ^`,
+        `jwt[0].userValidationRules[0].expression: Invalid value: "user.zork == 1": compilation failed: ERROR: <input>:1:5: undefined field 'zork'\n | user.zork == 1\n | ....^`,
+        'jwt[0].userValidationRules[1].expression: Invalid value: "user.username": must evaluate to bool',
+      ].join(', ')}]`,
+    ],
+    [
+      'an address that nobody says is verified',
+      jwt({}, { claimMappings: { username: { expression: 'claims.email' } } }),
+      `${mappings}.username.expression: Invalid value: "claims.email": claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression`,
     ],
     [
       'extra keys that are not ours to give',

@@ -3,6 +3,7 @@
  * where one may go without any. Read again when it changes; what cannot be used then changes nothing.
  */
 import type { JwtIssuer } from '#apiserver/authenticators/index.ts'
+import type { ClaimExpressions, ExpressionRule } from '#apiserver/credentials/claim-expressions.ts'
 import { createJsonFetcher } from '#apiserver/credentials/provider-keys.ts'
 import type { Clock } from '#lib/clock.ts'
 import { compareText } from '#lib/go-text.ts'
@@ -19,8 +20,9 @@ import {
   verbatim,
 } from '#meta/validation/field-error.ts'
 import { validateDomainPrefixedPath } from '#meta/validation/rules.ts'
+import { compileClaimMapping, compileClaimRule, compileUserRule } from '#model/expressions/claims.ts'
+import { type CompiledExpression, expressionErrors, fit } from '#model/expressions/compile.ts'
 
-import { expressionErrors } from './cel.ts'
 import { defineConfig, flag, listOf, optional, readConfig, struct, text, texts } from './config-kind.ts'
 
 const PREFIXED = struct('v1.PrefixedClaimOrExpression', { claim: text, prefix: optional(text), expression: text })
@@ -94,7 +96,7 @@ interface JwtSettings {
   readonly issuer?: IssuerSettings
   readonly claimValidationRules?: readonly ClaimRule[]
   readonly claimMappings?: Mappings
-  readonly userValidationRules?: readonly { readonly expression?: string }[]
+  readonly userValidationRules?: readonly { readonly expression?: string; readonly message?: string }[]
 }
 
 export interface AuthenticationSettings {
@@ -146,6 +148,7 @@ function issuersErrors(jwt: readonly JwtSettings[], disallowed: readonly string[
       ...issuerErrors(`${path}.issuer`, one.issuer ?? {}, disallowed),
       ...claimRuleErrors(`${path}.claimValidationRules`, one.claimValidationRules ?? []),
       ...mappingErrors(`${path}.claimMappings`, one.claimMappings ?? {}),
+      ...emailErrors(`${path}.claimMappings.username.expression`, one),
       ...userRuleErrors(`${path}.userValidationRules`, one.userValidationRules ?? []),
       ...(isRepeated ? [duplicate(`${path}.issuer.url`, url)] : []),
       ...(isFoundTwice ? [duplicate(`${path}.issuer.discoveryURL`, discoveryURL)] : []),
@@ -231,9 +234,12 @@ function claimRuleErrors(path: string, rules: readonly ClaimRule[]): FieldError[
       ]
     }
     const value = `${field}.requiredValue`
+    const place = `${field}.expression`
     return [
       ...(requiredValue === '' ? [] : [invalid(value, requiredValue, 'may not be specified when expression is set')]),
-      ...expressionErrors(`${field}.expression`, expression),
+      ...(earlier.some((one) => one.expression === expression)
+        ? [duplicate(place, expression)]
+        : expressionErrors(place, compileClaimRule(expression))),
     ]
   })
 }
@@ -250,11 +256,31 @@ function mappingErrors(path: string, { username = {}, groups = {}, uid = {}, ext
       ? [invalid(uidField, '', BOTH)]
       : (uid.expression ?? '') === ''
         ? []
-        : expressionErrors(`${uidField}.expression`, uid.expression ?? '')),
+        : expressionErrors(`${uidField}.expression`, compileClaimMapping(uid.expression ?? ''))),
     ...extra.flatMap(({ key = '', valueExpression = '' }, at) =>
       extraErrors(index(`${path}.extra`, at), { key, valueExpression }, extra.slice(0, at)),
     ),
   ]
+}
+
+const UNVERIFIED =
+  'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression'
+
+/** An address that the provider has not seen to be the user's may be anybody's. */
+function emailErrors(field: string, { claimMappings = {}, claimValidationRules = [] }: JwtSettings): FieldError[] {
+  const { username = {}, extra = [] } = claimMappings
+  const { expression = '' } = username
+  const selects = (source: string | undefined, claim: string): boolean =>
+    source !== undefined &&
+    source !== '' &&
+    fit(compileClaimMapping(source)).some((one) => one.selects('claims', claim))
+  if (!selects(expression, 'email')) return []
+  const sources = [
+    expression,
+    ...extra.map((one) => one.valueExpression),
+    ...claimValidationRules.map((one) => one.expression),
+  ]
+  return sources.some((source) => selects(source, 'email_verified')) ? [] : [invalid(field, expression, UNVERIFIED)]
 }
 
 function prefixedErrors(
@@ -269,7 +295,7 @@ function prefixedErrors(
       ...(prefix === undefined
         ? []
         : [invalid(`${field}.prefix`, prefix, 'may not be specified when expression is set')]),
-      ...expressionErrors(`${field}.expression`, expression),
+      ...expressionErrors(`${field}.expression`, compileClaimMapping(expression)),
     ]
   }
   const needed = 'prefix is required when claim is set. It can be set to an empty string to disable prefixing'
@@ -290,7 +316,7 @@ function extraErrors(
   ]
   if (earlier.some((one) => one.key === key)) return [...errors, duplicate(field, key)]
   if (valueExpression === '') return [...errors, required(`${path}.valueExpression`)]
-  return [...errors, ...expressionErrors(`${path}.valueExpression`, valueExpression)]
+  return [...errors, ...expressionErrors(`${path}.valueExpression`, compileClaimMapping(valueExpression))]
 }
 
 function userRuleErrors(path: string, rules: readonly { readonly expression?: string }[]): FieldError[] {
@@ -298,7 +324,7 @@ function userRuleErrors(path: string, rules: readonly { readonly expression?: st
     const field = `${index(path, at)}.expression`
     if (expression === '') return [required(field)]
     if (rules.slice(0, at).some((one) => one.expression === expression)) return [duplicate(field, expression)]
-    return expressionErrors(field, expression)
+    return expressionErrors(field, compileUserRule(expression))
   })
 }
 
@@ -307,7 +333,8 @@ const ALL_ALGORITHMS = ['RS', 'ES', 'PS'].flatMap((kind) => ['256', '384', '512'
 
 /** The issuers of settings that `parseAuthenticationConfig` let pass. */
 export function jwtIssuers({ jwt }: AuthenticationSettings, clock: Clock): readonly JwtIssuer[] {
-  return jwt.map(({ issuer = {}, claimMappings = {}, claimValidationRules = [] }) => {
+  return jwt.map((settings) => {
+    const { issuer = {}, claimMappings = {}, claimValidationRules = [] } = settings
     const { url = '', discoveryURL = '', certificateAuthority: ca = '', audiences = [] } = issuer
     const client = createHttpClient({ clock, ...(ca !== '' && { tls: { ca } }) })
     return {
@@ -318,8 +345,11 @@ export function jwtIssuers({ jwt }: AuthenticationSettings, clock: Clock): reado
       audiences,
       ...mappedClaims(claimMappings),
       requiredClaims: Object.fromEntries(
-        claimValidationRules.map(({ claim = '', requiredValue = '' }) => [claim, requiredValue]),
+        claimValidationRules.flatMap(({ claim = '', requiredValue = '' }) =>
+          claim === '' ? [] : [[claim, requiredValue]],
+        ),
       ),
+      ...claimExpressions(settings),
       signingAlgs: ALL_ALGORITHMS,
     }
   })
@@ -333,4 +363,30 @@ function mappedClaims({ username = {}, groups = {}, uid = {} }: Mappings): Parti
     groupsPrefix: groups.prefix ?? '',
     uidClaim: uid.claim ?? '',
   }
+}
+
+/** Of settings that have passed; nothing when there are none. */
+function claimExpressions(settings: JwtSettings): Pick<JwtIssuer, 'expressions'> {
+  const { claimMappings = {}, claimValidationRules, userValidationRules } = settings
+  const { username, groups, uid, extra = [] } = claimMappings
+  const mapping = (source = ''): CompiledExpression[] => (source === '' ? [] : fit(compileClaimMapping(source)))
+  const rules = (list: readonly ClaimRule[] = [], compile: typeof compileUserRule): readonly ExpressionRule[] =>
+    list.flatMap(({ expression = '', message = '' }) =>
+      expression === '' ? [] : fit(compile(expression)).map((one) => ({ expression: one, message })),
+    )
+  const expressions: ClaimExpressions = {
+    username: mapping(username?.expression)[0],
+    groups: mapping(groups?.expression)[0],
+    uid: mapping(uid?.expression)[0],
+    extra: extra.flatMap(({ key = '', valueExpression }) =>
+      mapping(valueExpression).map((expression) => ({ key, expression })),
+    ),
+    claimRules: rules(claimValidationRules, compileClaimRule),
+    userRules: rules(userValidationRules, compileUserRule),
+  }
+  return Object.values(expressions)
+    .flat()
+    .every((one) => one === undefined)
+    ? {}
+    : { expressions }
 }

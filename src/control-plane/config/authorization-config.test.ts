@@ -45,8 +45,14 @@ describe('the configuration of authorization', () => {
     )
     const shown = loaded.flatMap((one) => one.webhook ?? []).map(({ send: _send, clock: _clock, ...rest }) => rest)
     assert.deepEqual(shown, [
-      { version: 'v1', authorizedTtlMs: 60_000, unauthorizedTtlMs: 0, failurePolicy: 'Deny' },
-      { version: 'v1beta1', authorizedTtlMs: 300_000, unauthorizedTtlMs: 30_000, failurePolicy: 'NoOpinion' },
+      { version: 'v1', authorizedTtlMs: 60_000, unauthorizedTtlMs: 0, failurePolicy: 'Deny', conditions: [] },
+      {
+        version: 'v1beta1',
+        authorizedTtlMs: 300_000,
+        unauthorizedTtlMs: 30_000,
+        failurePolicy: 'NoOpinion',
+        conditions: [],
+      },
     ])
   })
 
@@ -119,14 +125,14 @@ describe('the configuration of authorization', () => {
       `${one}.connectionInfo.type: Unsupported value: {"Type":"Y","KubeConfigFile":null}: supported values: "InClusterConfig", "KubeConfigFile"`,
     ],
     [
-      'conditions, which need CEL',
+      'conditions that do not compile, are missing, repeated or no conditions',
       source(
         webhook({
           matchConditionSubjectAccessReviewVersion: 'v1',
-          matchConditions: [{ expression: 'a' }, { expression: ' ' }, { expression: 'a' }],
+          matchConditions: ['a', ' ', 'a', 'request.user'].map((expression) => ({ expression })),
         }),
       ),
-      `[${one}.matchConditions[0].expression: Forbidden: CEL expressions are not supported by this server yet, ${one}.matchConditions[1].expression: Required value, ${one}.matchConditions[2].expression: Duplicate value: "a"]`,
+      `[${one}.matchConditions[0].expression: Invalid value: "a": compilation failed: ERROR: <input>:1:1: undeclared reference to 'a' (in container '')\n | a\n | ^, ${one}.matchConditions[1].expression: Required value, ${one}.matchConditions[2].expression: Duplicate value: "a", ${one}.matchConditions[3].expression: Invalid value: "request.user": must evaluate to bool but got string]`,
     ],
   ]
   for (const [what, text, message] of wrong) {

@@ -18,9 +18,10 @@ import {
   verbatim,
 } from '#meta/validation/field-error.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
+import { compileAccessCondition } from '#model/expressions/access.ts'
+import { expressionErrors, fit } from '#model/expressions/compile.ts'
 
 import { createReviewClient, type ReviewClientTools } from '../review-client.ts'
-import { expressionErrors } from './cel.ts'
 import { defineConfig, fileErrorText, flag, listOf, optional, readConfig, scalar, struct, text } from './config-kind.ts'
 
 const WEBHOOK = struct('v1.WebhookConfiguration', {
@@ -185,7 +186,7 @@ function conditionErrors(path: string, conditions: readonly { readonly expressio
     const field = `${index(path, at)}.expression`
     if (expression.trim() === '') return [required(field)]
     if (expressions.indexOf(expression) < at) return [duplicate(field, expression)]
-    return expressionErrors(field, expression)
+    return expressionErrors(field, compileAccessCondition(expression))
   })
 }
 
@@ -230,5 +231,8 @@ async function loadWebhook(
       ? millis(settings.unauthorizedTTL || UNAUTHORIZED_TTL) || millis(UNAUTHORIZED_TTL)
       : 0,
     failurePolicy: settings.failurePolicy === 'Deny' ? 'Deny' : 'NoOpinion',
+    conditions: (settings.matchConditions ?? []).flatMap(({ expression = '' }) =>
+      fit(compileAccessCondition(expression)),
+    ),
   }
 }
