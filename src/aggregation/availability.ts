@@ -68,12 +68,12 @@ export function startAvailability(options: AvailabilityOptions): Availability {
 async function sync(options: AvailabilityOptions, name: string): Promise<Requeue | void> {
   const { roster, directory, frontProxy, registry } = options
   const object = roster.get(name)
+  const remote = roster.remote(name)
+  if (remote === undefined) frontProxy.forget(name)
   if (object === undefined) {
     registry.services.metrics.family('aggregator_unavailable_apiservice').remove(name)
-    frontProxy.forget(name)
     return
   }
-  const remote = roster.remote(name)
   if (remote === undefined) return say(options, object, LOCAL)
   const obstacle = findObstacle(remote, directory)
   if (obstacle !== undefined) return say(options, object, obstacle)
