@@ -14,6 +14,8 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged'
 const GROUP_PRIORITY = 1000
 const VERSION_PRIORITY = 100
+/** After a failure of the store. */
+const RETRY_MS = 1000
 
 /** Starts at once; undefined when definitions or APIServices are not served. */
 export function startApiServices(registry: Registry, onError: (error: unknown) => void): Following | undefined {
@@ -100,7 +102,9 @@ class Announcing {
     this.#busy.set(name, 'once')
     void this.#write(name)
       .catch((error: unknown) => {
-        if (!isNotFound(error) && !isConflict(error)) this.#onError(error)
+        if (isNotFound(error) || isConflict(error)) return
+        this.#onError(error)
+        this.#registry.services.clock.after(RETRY_MS, () => this.#look(name), { background: true })
       })
       .finally(() => {
         const isAgain = this.#busy.get(name) === 'again'

@@ -17,6 +17,9 @@ export interface ServingOptions {
   readonly onError: (error: unknown) => void
 }
 
+/** After a failure of the store. */
+const RETRY_MS = 1000
+
 /** What is served of a definition. */
 interface Served {
   readonly group: string
@@ -63,26 +66,37 @@ class Serving {
     if (looksTheSame && before.isTerminating === next.isTerminating) return
     this.#served.set(entry.name, next)
     const resource = customResourceOf(entry, this.#options.converterOf(definition))
-    this.#run(entry.name, () => this.#options.registry.addCustom({ ...resource, looksTheSame }))
+    this.#run(entry.name, next, () => this.#options.registry.addCustom({ ...resource, looksTheSame }))
   }
 
   remove(name: string): void {
     const served = this.#served.get(name)
     if (served === undefined) return
     this.#served.delete(name)
-    this.#run(name, () => void this.#options.registry.remove(served))
+    this.#run(name, undefined, () => void this.#options.registry.remove(served))
+  }
+
+  /** Unless it has changed meanwhile. */
+  #retry(name: string, failed: Served): void {
+    const { clock } = this.#options.registry.services
+    const again = (): void => {
+      if (this.#served.get(name) !== failed) return
+      this.#served.delete(name)
+      this.set(failed.entry)
+    }
+    clock.after(RETRY_MS, again, { background: true })
   }
 
   async settled(): Promise<void> {
     await Promise.all(this.#running.values())
   }
 
-  #run(name: string, work: () => Promise<void> | void): void {
+  #run(name: string, next: Served | undefined, work: () => Promise<void> | void): void {
     const before = this.#running.get(name)
     // What waits for nobody is done at once, in the same commit.
     const running = (before === undefined ? Promise.resolve(work()) : before.then(work)).catch((error: unknown) => {
-      this.#served.delete(name)
       this.#options.onError(error)
+      if (next !== undefined) this.#retry(name, next)
     })
     this.#running.set(name, running)
     void running.finally(() => {

@@ -27,6 +27,9 @@ export function startStatusWriter(registry: Registry, onError: (error: unknown) 
   })
 }
 
+/** After a failure of the store. */
+const RETRY_MS = 1000
+
 interface Known {
   readonly entry: Entry
   readonly given: CustomResourceDefinitionNames
@@ -76,16 +79,23 @@ class StatusWriter {
     group.set(entry.name, { entry, given: status.acceptedNames })
     void this.#write(group, entry).catch((error: unknown) => {
       // Somebody was faster: what they wrote is looked at when it comes.
-      if (!isNotFound(error) && !isConflict(error)) this.#onError(error)
+      if (isNotFound(error) || isConflict(error)) return
+      this.#onError(error)
+      clock.after(RETRY_MS, () => this.#lookAgain(group, entry), { background: true })
     })
+  }
+
+  #lookAgain(group: Map<string, Known>, { name, modRevision }: Entry): void {
+    const now = group.get(name)?.entry
+    if (now?.modRevision === modRevision) this.#look(group, now)
   }
 
   async #write(group: ReadonlyMap<string, Known>, { name, modRevision }: Entry): Promise<void> {
     const { writer, services } = this.#registry
-    const terms = { resourceVersion: String(modRevision) }
+    const terms = { resourceVersion: String(modRevision), shares: true }
     const change = (live: CustomResourceDefinition): CustomResourceDefinition => {
       const status = planStatus(live, takenFor(group, name, live), services.clock.now())
-      return status === undefined ? live : { ...live, status }
+      return { ...live, metadata: { ...live.metadata }, ...(status !== undefined && { status }) }
     }
     await writer.updateStatus(CustomResourceDefinitions, { name }, change, terms)
   }

@@ -69,6 +69,8 @@ export interface ChangeTerms {
   readonly resourceVersion?: string | undefined
   /** What is not there is made, from an object of nothing but its kind; else 404. */
   readonly creates?: boolean
+  /** The change leaves what it is handed as it is, and shares parts of it: nothing is copied, and little compared. */
+  readonly shares?: boolean
 }
 
 export type NewObject<T extends KubeObject> = Omit<T, 'kind' | 'apiVersion'>

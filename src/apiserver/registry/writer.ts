@@ -125,9 +125,10 @@ export class Writer implements ObjectWriter {
     kind: Kind<T>,
     { name, ...request }: WriteRequest & ObjectName,
     change: ObjectChange<T>,
-    { resourceVersion, creates = false }: ChangeTerms = {},
+    { resourceVersion, creates = false, shares = false }: ChangeTerms = {},
   ): Promise<void> {
-    const transform = (live: KubeObject): KubeObject | Promise<KubeObject> => change(deepCopy(live) as T)
+    const transform = (live: KubeObject): KubeObject | Promise<KubeObject> =>
+      change((shares ? live : deepCopy(live)) as T)
     const terms = { resourceVersion, ...(creates && { mayCreate: () => undefined }) }
     await this.#storeOf(kind)?.update(request, name, transform, terms)
   }
