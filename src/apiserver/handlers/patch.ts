@@ -58,7 +58,7 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   })
   const creates = isApply && call.info.subresource === ''
   const terms = { isTracked: isApply, ...(creates && { mayCreate: () => call.demand('create') }) }
-  const request = writeRequestOf(call, representation.kind, options)
+  const request = { ...writeRequestOf(call, representation.kind, options), isApply }
   const { entry, created } = await store.update(request, call.info.name, change, terms)
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }

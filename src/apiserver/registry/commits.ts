@@ -7,10 +7,10 @@ import type { CommitResult, Revision } from '#storage/backend.ts'
 import type { Resting } from '#storage/encryption/at-rest.ts'
 
 import type { Entry, EntryMaker } from './entry.ts'
-import { storageFailure } from './errors.ts'
+import { isTooLarge, storageFailure } from './errors.ts'
 import type { Lens } from './lens.ts'
 import type { Resource } from './resource.ts'
-import type { Services } from './services.ts'
+import type { Services, WriteRequest } from './services.ts'
 import type { WritesUnderway } from './underway.ts'
 
 export interface CommitOptions {
@@ -39,8 +39,26 @@ export class Commits {
     return make(revision)
   }
 
-  /** `object` is canonical and has no resource version. Undefined when another revision than `expected` is there. */
-  async put(key: string, object: KubeObject, expected: Revision, signal: AbortSignal): Promise<Entry | undefined> {
+  /**
+   * `object` is canonical and has no resource version. Undefined when another revision than `expected` is there. What is too
+   * large for the store is tried without who owns its fields, unless that is what the request is about.
+   */
+  async put(
+    key: string,
+    object: KubeObject,
+    expected: Revision,
+    { signal, isApply = false }: Pick<WriteRequest, 'signal' | 'isApply'>,
+  ): Promise<Entry | undefined> {
+    try {
+      return await this.#put(key, object, expected, signal)
+    } catch (error) {
+      const { managedFields, ...metadata } = object.metadata
+      if (managedFields === undefined || isApply || !isTooLarge(error)) throw error
+      return this.#put(key, { ...object, metadata }, expected, signal)
+    }
+  }
+
+  async #put(key: string, object: KubeObject, expected: Revision, signal: AbortSignal): Promise<Entry | undefined> {
     const { resource, services, underway } = this.#options
     const { text, make } = await this.#making(key, object)
     const value = this.#resting.seal(key, this.#encode(text, object))

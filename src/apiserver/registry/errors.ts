@@ -4,6 +4,11 @@ import { failure, internalError, serverTimeoutError } from '#meta/status-errors.
 import { StatusError } from '#meta/status.ts'
 import { StorageError } from '#storage/backend.ts'
 
+/** Whether a write was refused, as `storageFailure` tells it, because the store takes no such large values. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof StorageError && error.cause.code === 'too-large'
+}
+
 export function storageFailure(cause: unknown, resource: GroupResource): Error {
   if (cause instanceof StatusError || !(cause instanceof StorageError)) return cause as Error
   switch (cause.code) {

@@ -54,6 +54,8 @@ export interface WriteRequest {
   readonly dryRun: boolean
   /** Who will own the fields. */
   readonly manager: string
+  /** Who owns which field is what it is about. */
+  readonly isApply?: boolean
   /** The request's own options, for admission. */
   readonly options: Readonly<Record<string, unknown>>
   readonly warn: (text: string) => void

@@ -391,7 +391,7 @@ export class Store {
     object: KubeObject,
     expected: Revision,
   ): Promise<Entry | undefined> {
-    if (!request.dryRun) return this.#commits.put(key, object, expected, request.signal)
+    if (!request.dryRun) return this.#commits.put(key, object, expected, request)
     const { namespace = '', name = '' } = object.metadata
     const there = (await this.get(namespace, name, request.signal))?.modRevision ?? 0
     return there === expected ? this.#commits.entryOf(key, object, expected) : undefined

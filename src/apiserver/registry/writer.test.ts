@@ -91,6 +91,22 @@ describe('what the server writes', () => {
     await assert.rejects(owner.applyStatus(Nodes, { name: 'none' }, {}), /nodes "none" not found/)
   })
 
+  it('loses the owners of its fields when it is too large with them', async () => {
+    await using servers = createServers()
+    const { writer } = await servers.open([ConfigMaps])
+    const keys = (count: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`${at}-`.padEnd(1000, 'k'), '']))
+    await writer.create(ConfigMaps, { ...wanted, data: keys(100) })
+    assert.equal((await writer.get(ConfigMaps, 'ns', 'x'))?.metadata.managedFields?.length, 1)
+    await writer.update(ConfigMaps, wanted.metadata, (live) => ({ ...live, data: keys(1000) }))
+    const large = await writer.get(ConfigMaps, 'ns', 'x')
+    assert.deepEqual([Object.keys(large?.data ?? {}).length, large?.metadata.managedFields], [1000, undefined])
+    const other = { metadata: { name: 'y', namespace: 'ns' }, data: keys(1000) }
+    assert.equal((await writer.create(ConfigMaps, other))?.metadata.managedFields, undefined)
+    const tooLarge = { ...other, metadata: { name: 'z', namespace: 'ns' }, data: keys(1600) }
+    await assert.rejects(writer.create(ConfigMaps, tooLarge), /etcdserver: request is too large/)
+  })
+
   it('says whether there was something to delete, and makes what is missing only when told to', async () => {
     await using servers = createServers()
     const { writer } = await servers.open([ConfigMaps])
