@@ -51,7 +51,10 @@ export async function openAdmission(site: Site, { authorizer }: Authorization): 
   const authorize: Authorizer['authorize'] = (user, question) => authorizer.authorize(user, question)
   let configurable: readonly (AdmissionPolicies | AdmissionWebhooks)[] = []
   const admissionFor = (registry: Registry): Admission => {
-    configurable = [createAdmissionPolicies({ registry, ask: authorize, clock, metrics }), openWebhooks(site, registry)]
+    configurable = [
+      createAdmissionPolicies({ registry, ask: authorize, clock, metrics }),
+      openWebhooks(site, registry, authorize),
+    ]
     return createAdmission({
       clock,
       random,
@@ -77,10 +80,14 @@ export async function openAdmission(site: Site, { authorizer }: Authorization): 
   }
 }
 
-function openWebhooks({ clock, random, metrics, network, closing }: Site, registry: Registry): AdmissionWebhooks {
+function openWebhooks(
+  { clock, random, metrics, network, closing }: Site,
+  registry: Registry,
+  authorize: Authorizer['authorize'],
+): AdmissionWebhooks {
   const caller = createWebhookCaller({ clock, random, objects: registry, network })
   closing.defer(() => caller.close())
-  return createAdmissionWebhooks({ registry, caller, clock, random, metrics })
+  return createAdmissionWebhooks({ registry, caller, clock, random, metrics, authorize })
 }
 
 export interface Access extends Authorization {

@@ -35,7 +35,8 @@ export function createCriteria({ namespaceSelector, objectSelector, ...terms }: 
   }
 }
 
-function once<T>(make: () => T): () => T {
+/** Made when it is first asked for, and kept. */
+export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => (made ??= { value: make() }).value
 }

@@ -4,8 +4,10 @@ import { follow, type Following } from '#apiserver/authorizers/follow.ts'
 import type { Store } from '#apiserver/registry/store.ts'
 import { compareText } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
+import { createAdmissionCompiler } from '#model/expressions/admission.ts'
 
-import { createCriteria, type Criteria } from '../matching/matcher.ts'
+import type { CompiledCondition } from '../matching/conditions.ts'
+import { createCriteria, type Criteria, once } from '../matching/matcher.ts'
 
 export type WebhookSpec = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>
 
@@ -16,6 +18,8 @@ export interface Hook {
   readonly id: string
   readonly spec: WebhookSpec
   readonly criteria: Criteria
+  /** Compiled when the first request needs them. */
+  readonly conditions: () => readonly CompiledCondition[]
 }
 
 interface Configuration extends KubeObject {
@@ -56,5 +60,14 @@ function hooksOf(configuration: string, { webhooks = [] }: Configuration): Hook[
       namespaceSelector: spec.namespaceSelector,
       objectSelector: spec.objectSelector,
     }),
+    conditions: once(() => conditionsOf(spec)),
+  }))
+}
+
+function conditionsOf({ matchConditions = [] }: WebhookSpec): CompiledCondition[] {
+  const compiler = createAdmissionCompiler({ hasParams: false, hasVariables: false })
+  return matchConditions.map(({ name, expression }) => ({
+    name,
+    expression: compiler.compile(expression, 'match-condition'),
   }))
 }

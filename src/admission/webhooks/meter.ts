@@ -9,15 +9,21 @@ export interface WebhookMeter {
   begin(name: string, operation: string): (verdict: Verdict, isRejected: boolean) => void
   /** A webhook did not answer, and the request goes on. */
   failedOpen(name: string): void
+  /** A webhook was not asked because of its match conditions. */
+  excluded(name: string, operation: string): void
 }
 
 /** Others are counted together: whoever runs a webhook could make up any. */
 const MAX_CODE = 600
 
+/** How conditions call the two types. */
+export const CONDITION_TYPES = { admit: 'admit', validating: 'validate' } as const
+
 export function createWebhookMeter(meters: ServerMeters, clock: Clock, type: 'admit' | 'validating'): WebhookMeter {
   const requests = meters.family('apiserver_admission_webhook_request_total')
   const durations = meters.family('apiserver_admission_webhook_admission_duration_seconds')
   const rejections = meters.family('apiserver_admission_webhook_rejection_count')
+  const exclusions = meters.family('apiserver_admission_match_condition_exclusions_total')
   const failOpens = meters.family('apiserver_admission_webhook_fail_open_count')
   return {
     begin(name, operation) {
@@ -32,6 +38,7 @@ export function createWebhookMeter(meters: ServerMeters, clock: Clock, type: 'ad
       }
     },
     failedOpen: (name) => failOpens.labels(name, type).inc(),
+    excluded: (name, operation) => exclusions.labels(name, 'webhook', CONDITION_TYPES[type], operation).inc(),
   }
 }
 

@@ -1,6 +1,7 @@
 /** The two plugins that ask webhooks, and what keeps them in step with the configurations. */
 import { MutatingWebhookConfigurations, ValidatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import { type Following, joinFollowings } from '#apiserver/authorizers/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { WebhookCaller } from '#apiserver/webhooks/caller.ts'
@@ -8,11 +9,13 @@ import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import { createForms } from '../matching/forms.ts'
+import { createConditionMeter } from '../matching/condition-meter.ts'
+import { createForms, type Forms } from '../matching/forms.ts'
 import type { AdmissionPlugin } from '../plugin.ts'
 import type { HookList } from './hooks.ts'
-import { createWebhookMeter } from './meter.ts'
+import { CONDITION_TYPES, createWebhookMeter } from './meter.ts'
 import { MutatingWebhooks } from './mutating.ts'
+import type { WebhookTools } from './relevance.ts'
 import { ValidatingWebhooks } from './validating.ts'
 
 export interface AdmissionWebhooksParts {
@@ -21,6 +24,7 @@ export interface AdmissionWebhooksParts {
   readonly clock: Clock
   readonly random: Random
   readonly metrics: ServerMeters
+  readonly authorize: Authorizer['authorize']
 }
 
 export interface AdmissionWebhooks {
@@ -30,10 +34,10 @@ export interface AdmissionWebhooks {
 }
 
 export function createAdmissionWebhooks(parts: AdmissionWebhooksParts): AdmissionWebhooks {
-  const { registry, caller, clock, random, metrics } = parts
-  const tools = { caller, random, forms: createForms(registry) }
-  const mutating = new MutatingWebhooks({ ...tools, meter: createWebhookMeter(metrics, clock, 'admit') })
-  const validating = new ValidatingWebhooks({ ...tools, meter: createWebhookMeter(metrics, clock, 'validating') })
+  const { registry } = parts
+  const forms = createForms(registry)
+  const mutating = new MutatingWebhooks(toolsFor(parts, forms, 'admit'))
+  const validating = new ValidatingWebhooks(toolsFor(parts, forms, 'validating'))
   const following = (hooks: HookList, kind: Kind): Following[] => {
     const store = registry.storeOf(kind)
     return store === undefined ? [] : [hooks.follow(store)]
@@ -46,4 +50,11 @@ export function createAdmissionWebhooks(parts: AdmissionWebhooksParts): Admissio
         ...following(validating.hooks, ValidatingWebhookConfigurations),
       ]),
   }
+}
+
+function toolsFor(parts: AdmissionWebhooksParts, forms: Forms, type: 'admit' | 'validating'): WebhookTools {
+  const { caller, random, authorize, metrics, clock } = parts
+  const meter = createWebhookMeter(metrics, clock, type)
+  const conditions = createConditionMeter(metrics, clock, { kind: 'webhook', type: CONDITION_TYPES[type] })
+  return { caller, random, authorize, forms, meter, conditions }
 }
