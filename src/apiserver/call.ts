@@ -24,8 +24,10 @@ export interface Call {
   readonly auditId: string
   /** For a request that does the work of another verb as well. Throws StatusError 403 unless the user may that too. */
   demand(verb: string): Promise<void>
-  /** Aborted when the client has gone or the time is up. */
+  /** Aborted when the client has gone. */
   readonly signal: AbortSignal
+  /** When the client is told that it took too long, by `clock.elapsed()`; undefined for what may go on. */
+  readonly deadlineMs?: number | undefined
   /** Adds a Warning header; the same text only once. */
   warn(text: string): void
   /** What the audit log wants to know of the call; absent when it wants nothing. */

@@ -146,8 +146,9 @@ async function answerTo(
     meter.routed()
     const { bodies, warnings, auditId } = context
     const { authorize } = options
-    const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter })
     const leftMs = taken === place ? limitMs : limitMs - (options.clock.elapsed() - context.arrivedMs)
+    const deadlineMs = isLongRunning(info) ? undefined : options.clock.elapsed() + leftMs
+    const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter, deadlineMs })
     answer = await withDeadline(context, request, leftMs, () => route(options, call))
     return answer
   } catch (error) {
@@ -263,10 +264,11 @@ interface CallParts {
   readonly auditId: string
   readonly authorize: Authorize
   readonly meter: RequestMeter
+  readonly deadlineMs: number | undefined
 }
 
 function createCall(parts: CallParts): Call {
-  const { exchange, request, user, warnings, audit, auditId } = parts
+  const { exchange, request, user, warnings, audit, auditId, deadlineMs } = parts
   let body: Promise<Buffer> | undefined
   return {
     method: exchange.method,
@@ -280,6 +282,7 @@ function createCall(parts: CallParts): Call {
     exchange,
     user,
     auditId,
+    deadlineMs,
     demand: (verb) => demand(parts, verb),
     get signal() {
       return exchange.signal

@@ -19,7 +19,7 @@ import type { AdmissionPlugin, Round } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
 import { formWanted, type WebhookTools } from './relevance.ts'
 import { type Asked, askedOf } from './review.ts'
-import { askWebhook, type Verdict } from './verdict.ts'
+import { askWebhook, isOver, type Verdict } from './verdict.ts'
 
 export class MutatingWebhooks implements AdmissionPlugin {
   readonly name = 'MutatingAdmissionWebhook'
@@ -66,7 +66,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const isIgnored = outcome.outcome === 'unanswered' && failurePolicy === 'Ignore'
     answered(outcome, outcome.outcome !== 'allowed' && !isIgnored)
     if (isIgnored) {
-      if (attributes.signal.aborted) throw timeoutError('request did not complete within requested timeout', 0)
+      if (isOver(this.#tools, attributes)) throw timeoutError('request did not complete within requested timeout', 0)
       meter.failedOpen(name)
       attributes.annotate?.(`failed-open.mutating.webhook.admission.k8s.io/${place}`, name)
     } else if (outcome.outcome !== 'allowed') throw refusalOf(outcome)

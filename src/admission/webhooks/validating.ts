@@ -10,7 +10,7 @@ import { type Hook, HookList } from './hooks.ts'
 import { refusalOf } from './mutating.ts'
 import { formWanted, type WebhookTools } from './relevance.ts'
 import { type Asked, askedOf } from './review.ts'
-import { askWebhook } from './verdict.ts'
+import { askWebhook, isOver } from './verdict.ts'
 
 interface Invocation {
   readonly hook: Hook
@@ -36,7 +36,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   async #ask(hooks: readonly Hook[], attributes: Attributes): Promise<void> {
     const invocations = await this.#relevant(hooks, attributes)
     if (invocations.length === 0) return
-    if (attributes.signal.aborted) throw timeoutError('request did not complete within requested timeout', 0)
+    if (isOver(this.#tools, attributes)) throw timeoutError('request did not complete within requested timeout', 0)
     /** In the order in which they came: the first is the answer. */
     const refusals: Error[] = []
     const asking = invocations.map(async (invocation, index) => {

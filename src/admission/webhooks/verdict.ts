@@ -1,6 +1,7 @@
 /** What comes of asking one webhook: an answer, or why there is none. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type WebhookCaller, WebhookError } from '#apiserver/webhooks/caller.ts'
+import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
@@ -27,6 +28,12 @@ export type Verdict =
 export interface Asking {
   readonly caller: WebhookCaller
   readonly random: Random
+  readonly clock: Clock
+}
+
+/** Whether nobody waits for the outcome any more: then nothing is written. */
+export function isOver({ clock }: Asking, { signal, deadlineMs = Infinity }: Attributes): boolean {
+  return signal.aborted || clock.elapsed() >= deadlineMs
 }
 
 /** What a webhook that says nothing of its time has. */
@@ -34,7 +41,7 @@ const TIMEOUT_SECONDS = 10
 
 /** Asks one webhook; passes its warnings and annotations on. */
 export async function askWebhook(
-  { caller, random }: Asking,
+  { caller, random, clock }: Asking,
   { spec }: Hook,
   { form, isMutating }: { readonly form: Form; readonly isMutating: boolean },
   asked: Asked,
@@ -51,7 +58,8 @@ export async function askWebhook(
   let answer: Decoded
   try {
     const body = reviewText(review, uid, form, asked)
-    const timeoutMs = (spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000
+    const leftMs = (attributes.deadlineMs ?? Infinity) - clock.elapsed()
+    const timeoutMs = Math.max(Math.min((spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000, leftMs), 0)
     answer = await caller.call({ config: spec.clientConfig, body, review, timeoutMs, signal: attributes.signal })
   } catch (error) {
     return failedCall(spec.name, error, attributes.signal)

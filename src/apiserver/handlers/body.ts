@@ -152,6 +152,7 @@ export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions
     warn: (text) => call.warn(text),
     annotate: call.audit && ((key, value, from) => call.audit?.annotate(key, value, from)),
     signal: call.signal,
+    deadlineMs: call.deadlineMs,
   }
 }
 

@@ -40,6 +40,8 @@ export interface Attributes extends Subject {
   /** Adds to the audit event of the request; absent when there is none. Keys are `<domain>/<name>`. */
   readonly annotate?: Annotate | undefined
   readonly signal: AbortSignal
+  /** After this, by `clock.elapsed()`, nobody waits for the outcome; absent: somebody always does. */
+  readonly deadlineMs?: number | undefined
 }
 
 /** Throws StatusError to refuse. */

@@ -5,7 +5,7 @@ import type { Services, WriteRequest } from './services.ts'
 
 /** What plugins are shown of a request; `request.gvk` is the kind of the object that it brings. */
 export function attributesOf(request: WriteRequest, objects: ObjectReader, subject: Subject): Attributes {
-  const { gvk, namespace, subresource, options, dryRun, user, warn, annotate, signal } = request
+  const { gvk, namespace, subresource, options, dryRun, user, warn, annotate, signal, deadlineMs } = request
   const { group, version, plural: resource } = subject.kind
   return {
     operation: subject.operation,
@@ -24,6 +24,7 @@ export function attributesOf(request: WriteRequest, objects: ObjectReader, subje
     warn,
     annotate,
     signal,
+    deadlineMs,
   }
 }
 

@@ -62,6 +62,8 @@ export interface WriteRequest {
   /** Adds to the audit event; absent when there is none. */
   readonly annotate?: Annotate | undefined
   readonly signal: AbortSignal
+  /** After this, by `clock.elapsed()`, nobody waits for the outcome; absent: somebody always does. */
+  readonly deadlineMs?: number | undefined
   /**
    * It was let in as something else, an eviction or a binding: admission is not asked again, and nobody owns what it
    * changes, as upstream has it.
