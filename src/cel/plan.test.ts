@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createEnvironment } from './environment.ts'
 import { BOOL, DYN, INT, STRING, listOf, mapOf, type CelType, type ObjectType } from './type.ts'
-import { CelBudgetError, CelError, type Value } from './value.ts'
+import { CelBudgetError, CelError, Failure, type Value } from './value.ts'
 import { fromJson } from './values/json.ts'
 import { toJson } from './values/to-json.ts'
 import { fromTyped } from './values/typed.ts'
@@ -68,6 +68,7 @@ const sound: readonly (readonly [string, unknown, number])[] = [
   ['false && object.other.f', false, 0],
   ['object.other.f == 1 && n == 1', false, 5],
   ['flag ? n : 0', 7, 1],
+  ['has((flag ? object : object).spec)', true, 1],
   ['flag ? object.spec.replicas : 0', 3, 3],
   ['n in [1, 7]', true, 1],
   ['n in numbers', false, 5],
@@ -126,6 +127,17 @@ describe('a planned expression', () => {
     const compiled = environment.compile('lists.range(n * 1000000000).exists(x, false)')
     assert.ok(compiled.issues === undefined)
     assert.throws(() => compiled.program().evaluate(values, { limit: 1000, spent: 0 }), CelBudgetError)
+  })
+
+  it('ends where values are nested too deep to be looked at', () => {
+    let deep: unknown = 1
+    for (let level = 0; level < 100_000; level++) deep = [deep]
+    const compiled = environment.compile('object == object')
+    assert.ok(compiled.issues === undefined)
+    assert.throws(
+      () => compiled.program().evaluate({ object: fromJson(deep) }, { limit: 1000, spent: 0 }),
+      CelBudgetError,
+    )
   })
 
   it('ends where the work is more than its cost shows', () => {
@@ -203,6 +215,22 @@ describe('JSON seen through declared types', () => {
   ]
   for (const [source, value] of cases)
     it(`${source} is ${JSON.stringify(value)}`, () => assert.deepEqual(check(source), value))
+
+  it('says what Go says of a time that is none', () => {
+    const complaint = (text: string): unknown => fromTyped(text, { kind: 'timestamp' })
+    assert.deepEqual(
+      complaint('soon'),
+      new Failure(
+        'Invalid date-time formatted string soon: parsing time "soon" as "2006-01-02T15:04:05": cannot parse "soon" as "2006"',
+      ),
+    )
+    assert.deepEqual(
+      complaint('2024-01-01T00:00:00?'),
+      new Failure(
+        'Invalid date-time formatted string 2024-01-01T00:00:00?: parsing time "2024-01-01T00:00:00?": extra text: "?"',
+      ),
+    )
+  })
 
   it('compares lists that are maps by key, objects with what no schema knows', () => {
     const turned = { ...self, items: self.items.toReversed() }

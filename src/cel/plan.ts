@@ -12,6 +12,7 @@ import {
   attributePlan,
   constantPlan,
   type Attribute,
+  OVER_LIMIT,
   type Evaluate,
   type Frame,
   type Plan,
@@ -22,7 +23,7 @@ import { foldPlan, quantifierOf, quantifierPlan, readAccumulator } from './plann
 import { typeValueOf } from './planner/type-value.ts'
 import type { Budget, Program, Variables } from './program.ts'
 import type { CelType } from './type.ts'
-import { CelError, Failure, type Result, type Value } from './value.ts'
+import { CelBudgetError, CelError, Failure, type Result, type Value } from './value.ts'
 import { adapterOf } from './values/typed.ts'
 
 /** Throws CelError with upstream's text where constant parts already fail. */
@@ -38,6 +39,9 @@ export function plan(checked: Checked): Program {
         const result = evaluate(frame)
         if (result instanceof Failure) throw new CelError(result.message)
         return result
+      } catch (error) {
+        // Values nested so deep that looking at them fills the stack.
+        throw error instanceof RangeError ? new CelBudgetError(OVER_LIMIT, { cause: error }) : error
       } finally {
         endEffort()
         budget.spent = frame.cost
@@ -85,8 +89,14 @@ class Planner {
     const step = constantStep(node.field, { isTest: node.isTest, type })
     const attribute = attributeFor(operand).qualify(step)
     if (!node.isTest) return attributePlan(attribute)
-    // A presence test is as an attribute that costs nothing itself, whatever is left of it when it is a choice.
-    return { evaluate: attribute.resolve, attribute }
+    // Being a value is free here. Of a choice it was free already: what upstream takes off is then one too many.
+    if (!attribute.isChoice) return { evaluate: attribute.resolve, attribute }
+    const evaluate: Evaluate = (frame) => {
+      const result = attribute.resolve(frame)
+      frame.cost -= 1
+      return result
+    }
+    return { evaluate, attribute }
   }
 
   #planCall(node: Expression & { kind: 'call' }, reference: CallReference | undefined, scope: Scope): Plan {

@@ -20,14 +20,14 @@ function insert(map: MapValue, key: Value, value: Value): Result {
 
 function copyOf(map: MapValue): EntryMap {
   const copy = new GrowingMap()
-  for (const key of map.keys()) copy.set(key, map.get(key) as Value)
+  for (const key of map.keys()) copy.set(key, (map.get(key) ?? null) as Value)
   return copy
 }
 
 function insertAll(map: MapValue, entries: MapValue): Result {
   let grown: Result = map
   for (const key of entries.keys()) {
-    grown = insert(grown as MapValue, key, entries.get(key) as Value)
+    grown = insert(grown as MapValue, key, (entries.get(key) ?? null) as Value)
     if (grown instanceof Failure) return grown
   }
   return grown

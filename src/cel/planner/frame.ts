@@ -43,9 +43,11 @@ export interface Step {
   readonly field?: { readonly owner: string; readonly key: string; readonly adapt: Adapter } | undefined
 }
 
+export const OVER_LIMIT = 'operation cancelled: actual cost limit exceeded'
+
 export function charge(frame: Frame, cost: number): void {
   frame.cost += cost
-  if (frame.cost > frame.limit) throw new CelBudgetError('operation cancelled: actual cost limit exceeded')
+  if (frame.cost > frame.limit) throw new CelBudgetError(OVER_LIMIT)
 }
 
 export const constantPlan = (value: Value): Plan => ({ evaluate: () => value, constant: { value } })

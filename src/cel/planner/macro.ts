@@ -83,7 +83,8 @@ function iterateMap(frame: Frame, range: MapValue, { slot, keySlot }: Places, bo
     if (keySlot === undefined) frame.slots[slot] = key
     else {
       frame.slots[keySlot] = key
-      frame.slots[slot] = range.get(key) as Result
+      // Not a number is a key that finds nothing, not even itself.
+      frame.slots[slot] = range.get(key) ?? null
     }
     if (!body()) return
   }

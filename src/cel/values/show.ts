@@ -24,7 +24,7 @@ function showObject(value: Exclude<Value, null | string | number | bigint | bool
     return `[${Array.from({ length: value.size }, (_, at) => showValue(value.at(at) as Value)).join(', ')}]`
   }
   if (value instanceof MapValue) {
-    return `{${Array.from(value.keys(), (key) => `${showValue(key)}: ${showValue(value.get(key) as Value)}`).join(', ')}}`
+    return `{${Array.from(value.keys(), (key) => `${showValue(key)}: ${showValue((value.get(key) ?? null) as Value)}`).join(', ')}}`
   }
   return value instanceof OpaqueValue ? String(value) : `{${typeof value}}`
 }

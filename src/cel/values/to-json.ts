@@ -28,7 +28,7 @@ export function toJson(value: Value): unknown {
   ) {
     return value.json
   }
-  if (value instanceof Double) return value.value
+  if (value instanceof Double) return Number.isFinite(value.value) ? value.value : String(value.value)
   if (value instanceof Uint) return Number.isSafeInteger(Number(value.value)) ? Number(value.value) : value.value
   if (value instanceof ListValue) return listJson(value)
   if (value instanceof MapValue) return 'json' in value ? value.json : mapJson(value)
