@@ -12,6 +12,9 @@ let left = LIMIT
 /** Evaluations that run within others: of variables that are expressions themselves. */
 let depth = 0
 
+/** What was found out in this evaluation, during which nothing changes, and is forgotten with it. */
+let notes = new WeakMap<object, unknown>()
+
 /** A new evaluation begins; one within another shares its budget. */
 export function beginEffort(): void {
   if (depth === 0) left = LIMIT
@@ -20,6 +23,19 @@ export function beginEffort(): void {
 
 export function endEffort(): void {
   depth--
+  if (depth === 0 && hasNotes) [notes, hasNotes] = [new WeakMap(), false]
+}
+
+let hasNotes = false
+
+/** What `find` finds out about an object, which is done once for each evaluation. */
+export function noted<T>(object: object, find: () => T): T {
+  const known = notes.get(object) as T | undefined
+  if (known !== undefined || depth === 0) return known ?? find()
+  const found = find()
+  notes.set(object, found)
+  hasNotes = true
+  return found
 }
 
 /** Throws what running over the cost limit throws. Outside of evaluations, where texts are short, nothing is counted. */

@@ -73,7 +73,7 @@ function equalLists(a: ListValue, b: ListValue): boolean | Failure {
   const unordered = a.equalsUnordered(b)
   if (unordered !== undefined) return unordered
   const isStrict = a.isTyped
-  spendEffort(a.size)
+  spendEffort(4 * a.size)
   for (let at = 0; at < a.size; at++) {
     const same = equal(a.at(at), b.at(at))
     // Lists of the evaluator take elements that cannot be compared for equal.
@@ -87,7 +87,7 @@ function equalMaps(a: MapValue, b: MapValue): boolean | Failure {
   const declared = a.equalsDeclared(b)
   if (declared !== undefined) return declared
   const isStrict = a.isTyped
-  spendEffort(a.size)
+  spendEffort(60 * a.size)
   for (const key of a.keys()) {
     const other = b.get(key)
     if (other === undefined) return false

@@ -187,12 +187,12 @@ function quoted(text: string): string {
 }
 
 function listText(list: ListValue): string {
-  spendEffort(list.size)
+  spendEffort(60 * list.size)
   return `[${Array.from({ length: list.size }, (_, at) => literal(list.at(at) as Value)).join(', ')}]`
 }
 
 function mapText(map: MapValue): string {
-  spendEffort(map.size)
+  spendEffort(200 * map.size)
   const pairs = Array.from(map.keys(), (key) => {
     if (typeof key === 'object' && !(key instanceof Uint)) {
       throw new Refusal(`error during formatting: no formatting function for map key of type ${typeNameOf(key)}`)

@@ -2,7 +2,7 @@
  * JSON seen as CEL values, without copying: dyn where no schema says more. A number that is whole and fits is an int, every
  * other a double.
  */
-import { spendEffort } from '../effort.ts'
+import { noted, spendEffort } from '../effort.ts'
 import {
   Double,
   Failure,
@@ -41,12 +41,17 @@ function numberValue(number: number): Value {
   return whole > MAX_INT64 || whole < MIN_INT64 ? new Double(number) : whole
 }
 
-/** Counting keys takes time that the size of a map does not cost. */
-export function keyCount(json: JsonObject): number {
-  const count = Object.keys(json).length
-  if (count > 64) spendEffort(count)
-  return count
+/** Listing the keys of a large object takes time that neither its size nor a look at the first of them costs. */
+export function keysOf(json: JsonObject): readonly string[] {
+  return noted(json, () => {
+    const keys = Object.keys(json)
+    if (keys.length > MANY) spendEffort(KEY_EFFORT * keys.length)
+    return keys
+  })
 }
+
+const MANY = 64
+const KEY_EFFORT = 20
 
 export class JsonMap extends MapValue {
   readonly json: JsonObject
@@ -55,7 +60,7 @@ export class JsonMap extends MapValue {
     this.json = json
   }
   get size(): number {
-    return keyCount(this.json)
+    return keysOf(this.json).length
   }
   get(key: Value): Result | undefined {
     if (typeof key !== 'string' || !Object.hasOwn(this.json, key)) return undefined
@@ -63,7 +68,7 @@ export class JsonMap extends MapValue {
     return value === undefined ? undefined : fromJson(value)
   }
   keys(): Iterable<Value> {
-    return Object.keys(this.json)
+    return keysOf(this.json)
   }
 }
 
@@ -96,14 +101,14 @@ export class TypedMap extends MapValue {
     return true
   }
   get size(): number {
-    return keyCount(this.json)
+    return keysOf(this.json).length
   }
   get(key: Value): Result | undefined {
     if (typeof key !== 'string') return NO_SUCH_OVERLOAD
     return Object.hasOwn(this.json, key) ? this.adapt(this.json[key]) : undefined
   }
   keys(): Iterable<Value> {
-    return Object.keys(this.json)
+    return keysOf(this.json)
   }
 }
 

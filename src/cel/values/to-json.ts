@@ -45,7 +45,7 @@ function otherJson(value: Exclude<Value, null | boolean | string | number | bigi
 }
 
 function listJson(list: ListValue): unknown[] {
-  spendEffort(list.size)
+  spendEffort(10 * list.size)
   return Array.from({ length: list.size }, (_, at) => {
     const element = list.at(at)
     if (element instanceof Failure) throw new CelError(element.message)
@@ -54,7 +54,7 @@ function listJson(list: ListValue): unknown[] {
 }
 
 function mapJson(map: MapValue): Record<string, unknown> {
-  spendEffort(map.size)
+  spendEffort(60 * map.size)
   const json: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const key of map.keys()) {
     const value = map.get(key)

@@ -15,7 +15,7 @@ import {
   fromJson,
   invalidData,
   isJsonObject,
-  keyCount,
+  keysOf,
   TypedList,
   TypedMap,
   type Adapter,
@@ -119,7 +119,7 @@ class UnorderedTypedList extends TypedList {
   }
 
   override equalsUnordered(other: ListValue): boolean | Failure {
-    spendEffort(2 * this.size)
+    spendEffort(30 * this.size)
     const mine = new Map(this.json.map((element) => [this.#identify(element), element]))
     for (let at = 0; at < other.size; at++) {
       const value = other.at(at)
@@ -132,7 +132,7 @@ class UnorderedTypedList extends TypedList {
   }
 
   override plusUnordered(other: ListValue): ListValue {
-    spendEffort(this.size + other.size)
+    spendEffort(30 * (this.size + other.size))
     const merged = new Map(this.json.map((element) => [this.#identify(element), element]))
     for (let at = 0; at < other.size; at++) {
       const element = rawOf(other.at(at))
@@ -154,7 +154,7 @@ export class ObjectView extends MapValue {
     this.type = type
   }
   get size(): number {
-    return keyCount(this.json)
+    return keysOf(this.json).length
   }
   get(key: Value): Result | undefined {
     if (typeof key !== 'string') return NO_SUCH_OVERLOAD
@@ -164,7 +164,7 @@ export class ObjectView extends MapValue {
     return json === null || json === undefined ? undefined : adapterOf(field.type)(json)
   }
   *keys(): Generator<Value> {
-    for (const name of Object.keys(this.json)) {
+    for (const name of keysOf(this.json)) {
       const escaped = escapeName(name)
       if (escaped !== undefined && this.type.field(escaped) !== undefined) yield escaped
     }
@@ -174,8 +174,8 @@ export class ObjectView extends MapValue {
   }
 
   override equalsDeclared(other: MapValue): boolean | Failure {
-    spendEffort(this.size)
-    for (const name of Object.keys(this.json)) {
+    spendEffort(60 * this.size)
+    for (const name of keysOf(this.json)) {
       const escaped = escapeName(name)
       const isDeclared = escaped !== undefined && this.type.field(escaped) !== undefined
       const same = isDeclared ? sameField(this.get(escaped), other.get(escaped)) : this.#sameUnknown(name, other)
