@@ -80,8 +80,6 @@ const BODIES: Readonly<Record<string, string>> = {
   cut: '{"kind":"AdmissionReview"',
   list: '[]',
   null: 'null',
-  quoted: '"text"',
-  number: '5',
   empty: '{}',
   spaces: '  ',
   bare: '{"response":{}}',
@@ -407,6 +405,29 @@ function drawn(): WebhookCase[] {
   }))
 }
 
+const CONDITIONS: Readonly<Record<string, readonly string[]>> = {
+  met: ["object.data.a == '1'", "request.operation == 'CREATE'", 'oldObject == null && namespaceObject == null'],
+  unmet: ['true', 'false'],
+  failing: ["object.data.zz == 'x'"],
+  'failing-twice': ["object.data.zz == 'x'", 'object.data.yy == 1', 'true'],
+  'failing-unmet': ["object.data.zz == 'x'", 'false'],
+  asking: [
+    "authorizer.group('').resource('pods').check('create').allowed()",
+    "authorizer.requestResource.check('get').allowed()",
+  ],
+}
+
+function conditions(): WebhookCase[] {
+  return Object.entries(CONDITIONS).flatMap(([name, expressions]) => {
+    const matchConditions = expressions.map((expression, at) => ({ name: `c${at}`, expression }))
+    const spec = (hooks: WebhookServer): Json => ({
+      clientConfig: { url: hooks.url(`/if-${name}`), caBundle: hooks.caBundle },
+      matchConditions,
+    })
+    return [validating(`if-${name}`, responding({ allowed: true }), { spec })]
+  })
+}
+
 export function everyWebhookCase(): WebhookCase[] {
-  return [...answers(), ...drawn(), ...faults(), ...reviews()]
+  return [...answers(), ...drawn(), ...conditions(), ...faults(), ...reviews()]
 }
