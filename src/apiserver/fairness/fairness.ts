@@ -92,9 +92,10 @@ interface EntranceParts {
   readonly watches: WatchCounts
 }
 
-/** On one thread a long list holds up everybody: it begins when it has a turn, of which there are few at a time. */
-function isLong({ info, work }: Ticket): boolean {
-  return info.verb === 'list' && work.initialSeats > NARROW_SEATS
+/** On one thread a list holds up everybody: one of some size begins when it has a turn, of which there are few at a time. */
+function laneOf({ info, work }: Ticket): 'short' | 'long' | undefined {
+  if (info.verb !== 'list' || work.initialSeats === 1) return undefined
+  return work.initialSeats > NARROW_SEATS ? 'long' : 'short'
 }
 
 class Entrance {
@@ -117,7 +118,8 @@ class Entrance {
     if (typeof ticket === 'string') return this.#refuse(flow.level)
     if (ticket.isWaiting) return this.#wait(ticket, flow.level, request)
     const place = this.#begin(ticket, flow.level)
-    return isLong(ticket) ? turn().then(() => place) : place
+    const lane = laneOf(ticket)
+    return lane === undefined ? place : turn(lane).then(() => place)
   }
 
   #begin(ticket: Ticket, { set }: PriorityLevel): Place {
@@ -160,7 +162,8 @@ class Entrance {
     // It began, unless it was taken out of its queue.
     if (!level.set.running.has(ticket)) return this.#refuse(level)
     const place = this.#begin(ticket, level)
-    if (isLong(ticket)) await turn()
+    const lane = laneOf(ticket)
+    if (lane !== undefined) await turn(lane)
     return place
   }
 

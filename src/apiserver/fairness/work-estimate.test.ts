@@ -33,7 +33,7 @@ describe('how many seats a list takes', () => {
 })
 
 /** Of 5,000 objects of 1 kB each. */
-const run = { keys: [], values: Array.from({ length: 100 }, () => ({ bytes: 1000 })), memo: new Map() }
+const run = { keys: [], values: Array.from({ length: 5000 }, () => ({ bytes: 1000 })), memo: new Map() }
 const collection = { size: 5000, prefix: '/p/', state: { runs: () => [run] } } as unknown as Collection<Entry>
 
 function estimate(request: string, { maxSeats = 8, watchers = 0, watchList = true } = {}): WorkEstimate {

@@ -45,6 +45,13 @@ describe('work in slices', () => {
     )
   })
 
+  it('lets short work past long work, and long work not wait for ever', async () => {
+    const done: string[] = []
+    const lanes = ['long', 'long', 'long', 'short', 'short', 'short'] as const
+    await Promise.all(lanes.map((lane, at) => turn(lane).then(() => done.push(`${lane} ${at}`))))
+    assert.deepEqual(done, ['short 3', 'long 0', 'short 4', 'long 1', 'short 5', 'long 2'])
+  })
+
   it('walks until it has seen enough, and says where that was', async () => {
     const seen: number[] = []
     const clock = createVirtualClock()

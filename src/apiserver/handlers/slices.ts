@@ -38,26 +38,31 @@ export async function walkInSlices<T>(
   return undefined
 }
 
-/** So many go on in one turn of the event loop, each with a few milliseconds' work, however many there are. */
-const AT_ONCE = 2
-
-const waiting = new Fifo<() => void>()
+/** Who waits: in front those whose work is short, behind them the rest. */
+const lanes = { short: new Fifo<() => void>(), long: new Fifo<() => void>() }
 let isCalled = false
 
-/** Resolves when everybody else has had their turn: who came with other work, and who began to wait for this before. */
-export function turn(): Promise<void> {
+/**
+ * Resolves when everybody else has had their turn: who came with other work, and who began to wait for this before. In one
+ * turn of the event loop one of each lane goes on, or two of one, each with a few milliseconds' work, however many wait.
+ */
+export function turn(lane: 'short' | 'long' = 'long'): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve)
+    lanes[lane].push(resolve)
     callLater()
   })
 }
 
 function callLater(): void {
-  if (isCalled || waiting.size === 0) return
+  const { short, long } = lanes
+  if (isCalled || short.size + long.size === 0) return
   isCalled = true
   setImmediate(() => {
     isCalled = false
-    for (let count = 0; count < AT_ONCE; count++) waiting.shift()?.()
+    const first = short.shift() ?? long.shift()
+    const second = long.shift() ?? short.shift()
+    first?.()
+    second?.()
     callLater()
   })
 }

@@ -18,17 +18,25 @@ export function bytesOfEntries(entries: readonly Entry[]): number {
   return entries.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-/** Of about so many objects the size is looked at: those of one kind are mostly of one size. */
-const SAMPLE = 100
+interface Average {
+  readonly count: number
+  readonly bytes: number
+  /** How often it may still be told. */
+  uses: number
+}
+
+const averages = new WeakMap<Collection<Entry>, Average>()
+/** Looking at everything is worth it once in so many times, and when there is an eighth more or less than there was. */
+const USES = 1000
 
 /** Of one object, about. */
-export function averageBytes({ state, prefix }: Collection<Entry>): number {
-  let count = 0
+export function averageBytes(collection: Collection<Entry>): number {
+  const { size, state, prefix } = collection
+  const known = averages.get(collection)
+  if (known !== undefined && known.uses-- > 0 && Math.abs(size - known.count) * 8 <= known.count) return known.bytes
   let bytes = 0
-  for (const run of state.runs(prefix, prefixEnd(prefix))) {
-    bytes += bytesOfRun(run)
-    count += run.values.length
-    if (count >= SAMPLE) break
-  }
-  return count === 0 ? 0 : bytes / count
+  for (const run of state.runs(prefix, prefixEnd(prefix))) bytes += bytesOfRun(run)
+  const average = { count: size, bytes: size === 0 ? 0 : bytes / size, uses: USES }
+  averages.set(collection, average)
+  return average.bytes
 }
