@@ -81,6 +81,18 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   'apiserver/authorizers': ['authorizer', 'follow'],
   resources: ['created-at', 'expressions', 'reviews', 'webhook-client', 'workload'],
   admission: ['chain', 'metrics', 'plugin'],
+  controllers: [
+    'adoption',
+    'cache',
+    'controller',
+    'expectations',
+    'manager',
+    'pod-creation',
+    'replicas',
+    'selection',
+    'settings',
+    'waiting',
+  ],
 }
 
 interface Import {

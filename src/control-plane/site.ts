@@ -3,11 +3,11 @@
  * which everything is put that must be closed again. Every part is made from this and from the parts before it.
  */
 import type { Network } from '#apiserver/connect/address-rule.ts'
+import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { Logger } from '#lib/log.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
 
-import { findUnsupported } from './flags/flag-support.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { createGates } from './flags/gates.ts'
 import { planServer, type ServerPlan } from './flags/plan.ts'

@@ -16,16 +16,20 @@ import { controllerOf, keyOf, type KubeObject, objectKey } from '#meta/object.ts
 
 import type { Cache } from './cache.ts'
 import type { Expectations } from './expectations.ts'
+import type { ControllerSettings } from './settings.ts'
 
 export interface Controller {
   /** `replicaset-controller`: also whom it acts as, and who its events come from. */
   readonly name: string
   /** What older versions call it in `--controllers`. */
   readonly aliases?: readonly string[]
+  /** The ServiceAccount in kube-system that it acts as, where that has another name. */
+  readonly account?: string
   /** Who its events come from, where that differs. */
   readonly component?: string
-  /** Absent: it runs unless `--controllers` says otherwise. */
+  /** Only runs when `--controllers` names it. */
   readonly isOptional?: boolean
+  /** How many keys at once, where no flag says so. */
   readonly workers?: number
   /** How often a key is tried in vain before it is left until it changes. Default: for ever. */
   readonly maxRetries?: number
@@ -41,6 +45,10 @@ export interface Controller {
 
 export interface ControllerContext {
   readonly cache: Cache
+  /** What the flags of the manager say. */
+  readonly settings: ControllerSettings
+  /** Reads a file that a setting names, as it is now. */
+  readonly readFile: (path: string) => Promise<string>
   /** With the controller's own identity. */
   readonly client: ApiClient
   readonly expectations: Expectations

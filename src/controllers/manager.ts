@@ -2,6 +2,8 @@
  * The manager: runs controllers. One cache for all of them; a queue, credentials and events of its own for each. A
  * controller begins when its cache has seen what there is, so that nothing is done for want of knowing.
  */
+import { readFile } from 'node:fs/promises'
+
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { Informers } from '#client/informers.ts'
@@ -15,15 +17,19 @@ import { isConflict } from '#meta/status.ts'
 import { Cache } from './cache.ts'
 import type { Controller, ControllerContext, Watch } from './controller.ts'
 import { Expectations } from './expectations.ts'
+import { controllerSettings, type ControllerSettings, workersOf } from './settings.ts'
 
 export interface ManagerOptions {
   readonly controllers: readonly Controller[]
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** How `name` reaches the server: with its own credentials, or everybody's. */
+  /** How the controller of this account reaches the server: with its own credentials, or everybody's. */
   readonly connect: (name: string) => Pick<ApiClientOptions, 'transport' | 'server' | 'bearerToken' | 'limits'>
   readonly userAgent: string
+  /** Default: upstream's defaults. */
+  readonly settings?: ControllerSettings
+  readonly readFile?: (path: string) => Promise<string>
   readonly queueMetrics?: (name: string) => WorkQueueMetrics
 }
 
@@ -73,14 +79,17 @@ interface Shared {
 }
 
 function contextOf(options: ManagerOptions, controller: Controller, shared: Shared): ControllerContext {
-  const { clock, random, log } = options
+  const { clock, random, log, settings = controllerSettings(), readFile: read = readText } = options
   const { cache, queue, signal } = shared
-  const client = clientOf(options, controller.name)
+  const account = controller.account ?? controller.name
+  const client = clientOf(options, account)
   const source = { component: controller.component ?? controller.name }
   // Of its own, so that events do not hold up what they are about.
-  const recorder = new EventRecorder({ client: clientOf(options, controller.name), source })
+  const recorder = new EventRecorder({ client: clientOf(options, account), source })
   return {
     cache,
+    settings,
+    readFile: read,
     client,
     expectations: new Expectations(clock),
     clock,
@@ -90,6 +99,10 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     event: (about, note) => recorder.record(about, note),
     enqueue: (key, delayMs = 0) => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key)),
   }
+}
+
+function readText(path: string): Promise<string> {
+  return readFile(path, 'utf8')
 }
 
 function listen(
@@ -132,8 +145,9 @@ interface Running {
 }
 
 async function work({ controller, queue, context }: Running): Promise<void> {
-  const { name, workers = DEFAULT_WORKERS, maxRetries } = controller
-  const { log, signal } = context
+  const { name, maxRetries } = controller
+  const { log, signal, settings } = context
+  const workers = workersOf(name, settings) ?? controller.workers ?? DEFAULT_WORKERS
   log.info('Starting controller', { controller: name })
   const own = controller.run?.(context).catch((error: unknown) => {
     if (!signal.aborted) log.error(error, 'Controller failed', { controller: name })

@@ -22,7 +22,6 @@ const FINALIZER_ESTIMATE_SECONDS = 15
 export const namespaceController: Controller = defineController({
   name: 'namespace-controller',
   aliases: ['namespace'],
-  workers: 10,
   watches: [itself(Namespaces)],
   rules: [
     rule('', 'namespaces', 'get list watch delete'),

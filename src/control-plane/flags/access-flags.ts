@@ -1,10 +1,10 @@
 /** The groups "authentication", "authorization", "admission" and "API enablement": who may do what, and to what. */
+import { type FlagGroup, type FlagsOf, unsupported } from '#lib/flags/flag-support.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, oneOf, string } from '#lib/flags/kinds.ts'
 import { stringArray, strings } from '#lib/flags/list-kinds.ts'
 
 import { claimMap, configurationMap } from './flag-kinds.ts'
-import { type FlagGroup, type FlagsOf, unsupported } from './flag-support.ts'
 import { int64 } from './serving-flags.ts'
 
 type Names = readonly string[]

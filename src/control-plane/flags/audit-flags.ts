@@ -1,8 +1,8 @@
 /** The group "auditing": what is put on record of requests, where, and how much they wait for it. */
+import type { FlagsOf } from '#lib/flags/flag-support.ts'
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, duration, float32, int, type Kind, string } from '#lib/flags/kinds.ts'
 
-import type { FlagsOf } from './flag-support.ts'
 import { int64 } from './serving-flags.ts'
 
 export type AuditSinkName = 'log' | 'webhook'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { findUnsupported, type ServerFlag } from '#lib/flags/flag-support.ts'
 import { defineFlags, type Flag, parseFlags } from '#lib/flags/flags.ts'
 
-import { findUnsupported, type ServerFlag } from './flag-support.ts'
 import { APISERVER_FLAGS } from './flags.ts'
 import { UPSTREAM_FLAGS } from './upstream-flags.fixture.ts'
 

@@ -3,8 +3,8 @@
  * that this server does not switch must not be taken in silence.
  */
 import type { FeatureGates } from '#lib/flags/feature-gates.ts'
+import type { SupportFindings } from '#lib/flags/flag-support.ts'
 
-import type { SupportFindings } from './flag-support.ts'
 import { createGates, FEATURE_GATES } from './gates.ts'
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)

@@ -1,12 +1,12 @@
 /** The groups "generic", "features", "logs", "traces", "egress selector", "cloud provider" and "misc". */
 import { describeGates, featureGates, type FeatureGates } from '#lib/flags/feature-gates.ts'
+import { type FlagGroup, type FlagsOf, idle, unsupported } from '#lib/flags/flag-support.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, float, int, type Kind, oneOf, string, uint } from '#lib/flags/kinds.ts'
 import { ip, strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 
 import { type PortRange, portRange } from './flag-kinds.ts'
-import { type FlagGroup, type FlagsOf, idle, unsupported } from './flag-support.ts'
 import { FEATURE_GATES } from './gates.ts'
 import { int64 } from './serving-flags.ts'
 

@@ -1,12 +1,11 @@
 /** The group "metrics": which families are shown, and with which values of labels. */
+import type { FlagGroup, FlagsOf } from '#lib/flags/flag-support.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 import { stringMap, strings } from '#lib/flags/list-kinds.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { parseYaml } from '#lib/yaml.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
-
-import type { FlagGroup, FlagsOf } from './flag-support.ts'
 
 export interface MetricsValues {
   readonly 'allow-metric-labels': ReadonlyMap<string, string>

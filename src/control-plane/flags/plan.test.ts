@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 
-import { findUnsupported } from './flag-support.ts'
 import { APISERVER_FLAGS, type Settings } from './flags.ts'
 import { type Planned, planServer, type ServerPlan } from './plan.ts'
 

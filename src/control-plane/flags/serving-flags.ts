@@ -1,10 +1,10 @@
 /** The groups "etcd" and "secure serving": where the state is, and where and with what certificates the server listens. */
+import { type FlagGroup, type FlagsOf, idle, unsupported } from '#lib/flags/flag-support.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, type Kind, oneOf, string } from '#lib/flags/kinds.ts'
 import { ip, strings } from '#lib/flags/list-kinds.ts'
 
 import { type NamedCertificate, namedCertificates } from './flag-kinds.ts'
-import { type FlagGroup, type FlagsOf, idle, unsupported } from './flag-support.ts'
 import { CIPHER_SUITES, TLS_VERSIONS } from './tls-names.ts'
 
 export interface StorageValues {

@@ -1,9 +1,9 @@
 /**
- * How far a flag of kube-apiserver goes here. Every flag of upstream's exists; one without a meaning here says so: either
+ * How far a flag of upstream's goes here. Every one exists; one without a meaning here says so: either
  * it may only keep its default, or any value will do because nothing hangs on it, which is told in the log.
  */
-import { type Flag, flag, type FlagGroups, type FlagOptions } from '#lib/flags/flags.ts'
-import type { Kind } from '#lib/flags/kinds.ts'
+import { type Flag, flag, type FlagGroups, type FlagOptions } from './flags.ts'
+import type { Kind } from './kinds.ts'
 
 export interface ServerFlag<T> extends Flag<T> {
   /** Only the default is accepted; the text ends the sentence that says so. */

@@ -1,0 +1,6 @@
+/** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
+import type { Controller } from './controller.ts'
+import { namespaceController } from './namespace.ts'
+import { replicaSetController } from './replicaset.ts'
+
+export const CONTROLLERS: readonly Controller[] = [namespaceController, replicaSetController]
