@@ -150,7 +150,7 @@ export class Representation {
     const encode = (object: object): string => this.encode(object as KubeObject, negotiated, pretty) as string
     const items = await mapInSlices(entries, (entry) => {
       const shape = this.#shapeOf(entry, version)
-      return encode(version === undefined ? withoutTypeMeta(shape) : shape)
+      return encode(version === undefined && !this.#itemsSayKind ? withoutTypeMeta(shape) : shape)
     })
     const { group, version: listVersion, kind } = this.#listKind(version)
     const none = entries.length === 0 ? noItems(version) : []
@@ -158,6 +158,11 @@ export class Representation {
     const isYaml = negotiated.mediaType === 'application/yaml'
     const body = isYaml ? withYamlItems(empty, items) : withJsonItems(empty, items)
     return { status: 200, contentType: contentTypeOf(negotiated), body }
+  }
+
+  /** Of a custom resource nobody else could tell: its list may be called anything. */
+  get #itemsSayKind(): boolean {
+    return this.lens !== undefined
   }
 
   /** Undefined for the forms that `listForPeople` is for. */
@@ -176,8 +181,9 @@ export class Representation {
 
   #jsonItems(name: string, version: string | undefined): ItemForm {
     const prefix = typeMetaPrefix(this.#listKind(version))
+    const start = this.#itemsSayKind ? typeMetaPrefix(this.kind) : '{'
     const text = (entry: Entry): string =>
-      version === undefined ? `{${this.bodyOf(entry)},` : `${this.partialText(entry, version)},`
+      version === undefined ? `${start}${this.bodyOf(entry)},` : `${this.partialText(entry, version)},`
     return {
       name,
       separatorBytes: 1,
