@@ -28,6 +28,8 @@ export interface SimpleType {
     | 'error'
   /** Of what a schema bounds: bytes of a string. */
   readonly maxSize?: number
+  /** Declared by upstream, but values are handed over as they are in JSON: functions look at them before they believe it. */
+  readonly isUnsure?: boolean
 }
 
 export interface ListType {

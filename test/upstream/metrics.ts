@@ -23,10 +23,7 @@ const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
   [/^(?:process_network|process_virtual_memory)/, 'not told by the platform'],
   [/^(?:aggregator_openapi|apiextensions)_/, 'custom resources come later, OpenAPI is made when it is asked for'],
   [/^apiserver_kube_aggregator_/, 'certificates without names or with SHA-1 are refused'],
-  [
-    /^apiserver_(?:crd_|conversion_webhook|webhooks_|.*_admission_policy|cel_)/,
-    'webhooks, policies and expressions come later',
-  ],
+  [/^apiserver_(?:crd_|conversion_webhook|webhooks_)/, 'webhooks, policies and expressions come later'],
   [/^apiserver_admission_step_admission_duration_seconds_summary$/, 'its histogram tells the same'],
   [/^apiserver_flowcontrol_epoch_advance_total$/, 'the progress of queues does not overflow'],
   [

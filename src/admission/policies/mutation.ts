@@ -4,6 +4,7 @@
  */
 import { MessageValue } from '#cel/planner/literal.ts'
 import { CelError, type Failure, ListValue, MapValue, type Value } from '#cel/value.ts'
+import { EntryMap } from '#cel/values/map.ts'
 import { toJson } from '#cel/values/to-json.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { applyJsonPatch, JsonPatchError } from '#lib/json-patch.ts'
@@ -71,7 +72,7 @@ function evaluate(activation: Activation, expression: CompiledMutation['expressi
 function applyConfiguration(schema: StructSchema, object: KubeObject, made: Value): KubeObject {
   checkTypeNames(made)
   const { kind, apiVersion } = object
-  const applied = { ...(jsonOf(made) as object), kind, apiVersion }
+  const applied = { ...(nativeOf(made) as object), kind, apiVersion }
   const type = { schema }
   const faults = validateTyped(type, applied)
   if (faults.length > 0) throw notApplied(`failed to convert patch object to typed object: ${faultsText(faults)}`)
@@ -84,6 +85,25 @@ function applyConfiguration(schema: StructSchema, object: KubeObject, made: Valu
 
 function notApplied(why: string): MutationError {
   return new MutationError(`error applying patch: ${why}`)
+}
+
+/** As upstream takes objects apart, which is not how JSON has them: nulls are zero, and bytes stay bytes. */
+function nativeOf(value: Value | Failure | undefined): unknown {
+  if (value === null) return 0
+  if (value instanceof Uint8Array) return value
+  if (value instanceof MessageValue) {
+    return Object.fromEntries([...value.fields].map(([name, part]) => [name, nativeOf(part)]))
+  }
+  if (value instanceof ListValue) return Array.from({ length: value.size }, (_, at) => nativeOf(value.at(at)))
+  return value instanceof EntryMap ? nativeEntries(value) : jsonOf(value as Value)
+}
+
+function nativeEntries(map: EntryMap): object {
+  const entries = [...map.keys()].map((key) => {
+    if (typeof key === 'string') return [key, nativeOf(map.get(key))] as const
+    throw new MutationError('invalid return type: *dynamic.ObjectVal')
+  })
+  return Object.fromEntries(entries)
 }
 
 function jsonOf(value: Value): unknown {

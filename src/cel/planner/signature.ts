@@ -72,7 +72,7 @@ export function isKnown(type: CelType | undefined): boolean {
     case 'opaque':
       return type.parameters.every(isKnown)
     default:
-      return true
+      return type !== undefined && !('isUnsure' in type && type.isUnsure)
   }
 }
 

@@ -131,6 +131,9 @@ function goSyntax(value: unknown): string {
   if (value === null || value === undefined) return 'interface {}(nil)'
   if (typeof value === 'string') return goQuote(value)
   if (typeof value === 'number' || typeof value === 'bigint') return goNumber(value)
+  if (value instanceof Uint8Array) {
+    return `[]uint8{${Array.from(value, (byte) => `0x${byte.toString(16)}`).join(', ')}}`
+  }
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
   if (typeof value === 'boolean') return String(value)
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))

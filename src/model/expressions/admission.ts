@@ -16,8 +16,8 @@ import {
   NULL,
   type ObjectType,
   opaque,
+  type SimpleType,
   STRING,
-  TIMESTAMP,
 } from '#cel/type.ts'
 
 import {
@@ -56,6 +56,9 @@ const REQUEST = declareObject('kubernetes.AdmissionRequest', {
   options: DYN,
 })
 
+/** A time by its type, text by its value. */
+const TIME_TEXT: SimpleType = { kind: 'timestamp', isUnsure: true }
+
 /** Upstream declares `UID` and times, but hands over the JSON, in which there is `uid`, and times are text. */
 const NAMESPACE = declareObject('kubernetes.Namespace', {
   metadata: declareObject('kubernetes.NamespaceMetadata', {
@@ -65,9 +68,9 @@ const NAMESPACE = declareObject('kubernetes.Namespace', {
     labels: mapOf(STRING, STRING),
     annotations: mapOf(STRING, STRING),
     UID: STRING,
-    creationTimestamp: TIMESTAMP,
+    creationTimestamp: TIME_TEXT,
     deletionGracePeriodSeconds: INT,
-    deletionTimestamp: TIMESTAMP,
+    deletionTimestamp: TIME_TEXT,
     generation: INT,
     resourceVersion: STRING,
     finalizers: listOf(STRING),
@@ -78,7 +81,7 @@ const NAMESPACE = declareObject('kubernetes.Namespace', {
       declareObject('kubernetes.NamespaceCondition', {
         status: STRING,
         type: STRING,
-        lastTransitionTime: TIMESTAMP,
+        lastTransitionTime: TIME_TEXT,
         message: STRING,
         reason: STRING,
       }),
