@@ -29,6 +29,18 @@ test('refuses selectors and configuration that break the rules', async () => {
       ['spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes'],
     ],
     [
+      'spec.selectors.0.cel.expression',
+      'device.driver',
+      [
+        'spec.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string',
+      ],
+    ],
+    [
+      'spec.selectors.0.cel.expression',
+      'device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, a + b + c + d != ""))))',
+      ['spec.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit'],
+    ],
+    [
       'spec.selectors',
       Array.from({ length: 33 }, () => ({ cel: { expression: 'true' } })),
       ['spec.selectors: Too many: 33: must have at most 32 items'],
