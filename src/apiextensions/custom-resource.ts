@@ -88,12 +88,12 @@ class VersionMaker {
       applyDefaults: (object) => void schema.applyDefaults(object),
       // What admission has added is judged as what clients send.
       prepareCreate: (object) => schema.settle(object),
-      prepareUpdate: (next) => schema.settle(next),
+      prepareUpdate: (next, old) => (hasStatus ? settleBut(schema, next, old) : schema.settle(next)),
       validate: (object) => judge(object).errors,
       validateUpdate: (next, old) => judge(next, old).errors,
       warnings: (next, old) => [...judge(next, old).warnings, ...finalizerWarnings(next, old)],
       status: {
-        prepareUpdate: (next) => schema.settle(next),
+        prepareUpdate: (next) => schema.settlePart(next, 'status'),
         validateUpdate: (next, old) => judge(next, old, 'status').errors,
         warnings: (next, old) => judge(next, old, 'status').warnings,
       },
@@ -186,6 +186,13 @@ class VersionMaker {
     const instead = better[0] === undefined ? '' : `; use ${group}/${better[0]} ${names.kind}`
     return `${group}/${name} ${names.kind} is deprecated${instead}`
   }
+}
+
+/** Status is the stored object's, whatever this version would make of it. */
+function settleBut(schema: VersionSchema, next: KubeObject, old: KubeObject): void {
+  schema.settle(next)
+  if ('status' in old) Object.assign(next, { status: old.status })
+  else if ('status' in next) delete next.status
 }
 
 function isChangedBesideMetadata(next: KubeObject, old: KubeObject): boolean {

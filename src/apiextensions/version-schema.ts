@@ -54,8 +54,11 @@ export class VersionSchema {
     return [...unknown, ...prune(json(object), this.structural)].sort()
   }
 
+  /** Defaults of an embedded object's metadata are pruned like what clients send. */
   applyDefaults(object: KubeObject): boolean {
-    return applyDefaults(json(object), this.structural)
+    const isChanged = applyDefaults(json(object), this.structural)
+    if (isChanged) coerceEmbedded(json(object), this.structural, { dropInvalid: true })
+    return isChanged
   }
 
   /** Leaves in the object what this version knows. */
@@ -68,6 +71,16 @@ export class VersionSchema {
   settle(object: KubeObject): void {
     this.trim(object)
     this.applyDefaults(object)
+  }
+
+  /** The same for one part; the others are left as they are. */
+  settlePart(object: KubeObject, name: string): void {
+    const value = json(object)[name]
+    const part = { metadata: {}, ...(value !== undefined && { [name]: value }) }
+    this.settle(part)
+    const settled = json(part)[name]
+    if (settled !== undefined) json(object)[name] = settled
+    else delete json(object)[name]
   }
 }
 

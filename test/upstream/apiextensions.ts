@@ -40,6 +40,7 @@ import (
 	serveroptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
 	servertesting "k8s.io/apiextensions-apiserver/pkg/cmd/server/testing"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -83,6 +84,7 @@ func StartDefaultServerWithConfigAccess(t servertesting.Logger, flags ...string)
 		return nil, nil, apiserver.CompletedConfig{}, err
 	}
 	recommended := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
+	recommended.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	recommended.RESTOptionsGetter = serveroptions.NewCRDRESTOptionsGetter(*options.RecommendedOptions.Etcd, nil, nil)
 	whole := apiserver.Config{GenericConfig: recommended}
 	whole.GenericConfig.ExternalAddress = "127.0.0.1:1"
