@@ -27,13 +27,19 @@ export interface Shown {
   readonly oldObject: KubeObject | undefined
 }
 
+/** Custom resources are read as they come, and merged by what their definition says. */
+export interface Schemas {
+  readonly schema: StructSchema
+  readonly type: StructSchema
+}
+
 export interface Forms {
   /** Other resources under which the same objects are served, with the same part. */
   equivalents(attributes: Attributes): readonly Form[]
   /** Throws StatusError when those who convert fail. */
   show(attributes: Attributes, kind: GroupVersionKind): Promise<Shown>
-  /** The schema of the kind; undefined when nothing is known of it. */
-  schemaOf(attributes: Attributes, kind: GroupVersionKind): StructSchema | undefined
+  /** What objects of the kind are read by and what they are merged by; undefined when nothing is known of it. */
+  schemasOf(attributes: Attributes, kind: GroupVersionKind): Schemas | undefined
   /**
    * `value`, any JSON, as an object of the kind in canonical form: unknown fields dropped. Throws CodecError when it is
    * none.
@@ -78,7 +84,11 @@ export function createForms(registry: Registry): Forms {
         object && read(attributes, kind, version === undefined ? object : await converted(object, version, kind))
       return { kind, object: await as(attributes.object), oldObject: await as(attributes.oldObject) }
     },
-    schemaOf: (attributes, kind) => (versionOf(attributes, kind)?.shapes ?? BUILT_IN).schemaFor(kind),
+    schemasOf(attributes, kind) {
+      const { schemaFor, typeFor = schemaFor } = versionOf(attributes, kind)?.shapes ?? BUILT_IN
+      const [schema, type] = [schemaFor(kind), typeFor(kind)]
+      return schema && type && { schema, type }
+    },
     async take(attributes, kind, object) {
       const version = versionOf(attributes, kind)
       const written = versionOf(attributes, attributes.kind)

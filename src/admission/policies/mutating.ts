@@ -147,10 +147,10 @@ export class MutatingPolicies implements AdmissionPlugin {
     const { composition, mutations } = bound.compiled()
     const mutation = mutations[at] as CompiledMutation
     const inputs = await question.inputs(invocation)
-    const schema = forms.schemaOf(attributes, form.kind)
-    if (schema === undefined) throw serviceUnavailableError(unknownKind(form.kind))
+    const schemas = forms.schemasOf(attributes, form.kind)
+    if (schemas === undefined) throw serviceUnavailableError(unknownKind(form.kind))
     const made = await question.evaluate((asking) =>
-      mutationOf(mutation, { inputs, composition, asking }, { schema, object }),
+      mutationOf(mutation, { inputs, composition, asking }, { ...schemas, object }),
     )
     return forms.read(attributes, form.kind, made)
   }

@@ -28,6 +28,7 @@ import {
   POLICY_BUDGET,
 } from '#model/expressions/activation.ts'
 
+import type { Schemas } from '../matching/forms.ts'
 import type { CompiledMutation } from './compiled-policy.ts'
 
 /** A mutation that cannot be made; what happens then is the failure policy's to say. The message is upstream's. */
@@ -42,8 +43,7 @@ export interface MutationTerms {
 }
 
 /** What is to be changed, and what is known of its kind. */
-export interface MutationTarget {
-  readonly schema: StructSchema
+export interface MutationTarget extends Schemas {
   readonly object: KubeObject
 }
 
@@ -51,12 +51,12 @@ export interface MutationTarget {
 export function mutationOf(
   { type, expression }: CompiledMutation,
   { inputs, composition, asking }: MutationTerms,
-  { schema, object }: MutationTarget,
+  { schema, type: merged, object }: MutationTarget,
 ): KubeObject {
   if (expression.fault !== undefined) throw new MutationError(expression.fault.detail)
   const { value, error } = evaluate(new Activation(inputs, composition, asking), expression)
   if (error !== undefined) throw new MutationError(error)
-  return type === 'json-patch' ? applyPatch(schema, object, value) : applyConfiguration(schema, object, value)
+  return type === 'json-patch' ? applyPatch(schema, object, value) : applyConfiguration(merged, object, value)
 }
 
 function evaluate(activation: Activation, expression: CompiledMutation['expression']): Evaluated {
