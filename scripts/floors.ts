@@ -88,6 +88,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'expectations',
     'manager',
     'pod-creation',
+    'replica-keeper',
     'replicas',
     'selection',
     'settings',

@@ -1,0 +1,84 @@
+/** What a Deployment notes on its ReplicaSets: which revision they are, and how large everything was meant to be. Pure. */
+import type { Deployment, ReplicaSet } from '#apis/apps/v1.ts'
+import type { PodTemplateSpec } from '#apis/core/v1.ts'
+import { type KubeObject, semanticEqual } from '#meta/object.ts'
+
+export const REVISION = 'deployment.kubernetes.io/revision'
+const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history'
+export const DESIRED_REPLICAS = 'deployment.kubernetes.io/desired-replicas'
+export const MAX_REPLICAS = 'deployment.kubernetes.io/max-replicas'
+/** Where `kubectl rollout undo` of old put the revision to go back to. */
+export const ROLLBACK_TO = 'deprecated.deployment.rollback.to'
+export const TEMPLATE_HASH = 'pod-template-hash'
+
+/** Not copied between a Deployment and its sets. */
+const OWN: ReadonlySet<string> = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  REVISION,
+  REVISION_HISTORY,
+  DESIRED_REPLICAS,
+  MAX_REPLICAS,
+  ROLLBACK_TO,
+])
+
+const MAX_HISTORY_CHARACTERS = 2000
+
+type Annotations = Readonly<Record<string, string>>
+
+/** The number noted there; undefined where there is none. */
+export function numberIn({ metadata }: KubeObject, annotation: string): number | undefined {
+  const text = metadata.annotations?.[annotation] ?? ''
+  return /^[+-]?\d+$/.test(text) ? Number(text) : undefined
+}
+
+export function maxRevision(sets: readonly ReplicaSet[]): number {
+  return Math.max(0, ...sets.map((set) => numberIn(set, REVISION) ?? 0))
+}
+
+/** The second highest: what "the last one" means. */
+export function lastRevision(sets: readonly ReplicaSet[]): number {
+  const sorted = sets.map((set) => numberIn(set, REVISION) ?? 0).sort((a, b) => b - a)
+  return sorted[1] ?? 0
+}
+
+/** Annotations of the set of the current template once it is the given revision. */
+export function revised(deployment: Deployment, before: Annotations, revision: number): Annotations {
+  const shared = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !OWN.has(name))
+  const next: Record<string, string> = { ...before, ...Object.fromEntries(shared) }
+  const old = before[REVISION]
+  if (old !== undefined && old !== '' && !/^[+-]?\d+$/.test(old)) return next
+  if (Number(old ?? 0) >= revision) return next
+  next[REVISION] = String(revision)
+  // It was this set once before.
+  if (old !== undefined) next[REVISION_HISTORY] = appended(before[REVISION_HISTORY] ?? '', old)
+  return next
+}
+
+function appended(history: string, revision: string): string {
+  if (history === '') return revision
+  const revisions = history.split(',')
+  let length = history.length + revision.length + 1
+  while (length > MAX_HISTORY_CHARACTERS && revisions.length > 0) length -= (revisions.shift() ?? '').length + 1
+  return [...revisions, revision].join(',')
+}
+
+/** The annotations a Deployment has after going back to a set: the set's, and its own. */
+export function restored({ metadata }: Deployment, set: ReplicaSet): Annotations {
+  const own = Object.entries(metadata.annotations ?? {}).filter(([name]) => OWN.has(name) && name !== ROLLBACK_TO)
+  const copied = Object.entries(set.metadata.annotations ?? {}).filter(([name]) => !OWN.has(name))
+  return Object.fromEntries([...copied, ...own])
+}
+
+export function withSizes(annotations: Annotations, replicas: number, surge: number): Annotations {
+  return { ...annotations, [DESIRED_REPLICAS]: String(replicas), [MAX_REPLICAS]: String(replicas + surge) }
+}
+
+/** The hash is ours, not part of what was asked for. */
+export function sameTemplate(one: PodTemplateSpec, other: PodTemplateSpec): boolean {
+  return semanticEqual(withoutHash(one), withoutHash(other))
+}
+
+export function withoutHash(template: PodTemplateSpec): PodTemplateSpec {
+  const { [TEMPLATE_HASH]: _, ...labels } = template.metadata?.labels ?? {}
+  return { ...template, metadata: { ...template.metadata, labels } }
+}

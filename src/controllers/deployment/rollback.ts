@@ -1,0 +1,44 @@
+/** Going back to an earlier revision because an annotation asks for it, as clients of old did. */
+import { Deployments, type ReplicaSet } from '#apis/apps/v1.ts'
+
+import { lastRevision, numberIn, restored, REVISION, ROLLBACK_TO, sameTemplate, withoutHash } from './annotations.ts'
+import type { Rollout } from './rollout.ts'
+import { allOf } from './status.ts'
+
+/** Whatever becomes of it, the annotation is gone afterwards. */
+export async function rollBack(rollout: Rollout, wanted: number): Promise<void> {
+  await rollout.findCurrent()
+  await rollout.needCurrent()
+  const { deployment, sets } = rollout
+  const all = allOf(sets)
+  const revision = wanted === 0 ? lastRevision(all) : wanted
+  const set = revision === 0 ? undefined : all.find((one) => numberIn(one, REVISION) === revision)
+  const { name } = deployment.metadata
+  if (set === undefined) {
+    const message = revision === 0 ? 'Unable to find last revision.' : 'Unable to find the revision to rollback to.'
+    say(rollout, 'Warning', 'DeploymentRollbackRevisionNotFound', message)
+    return clear(rollout)
+  }
+  if (sameTemplate(set.spec.template, deployment.spec.template)) {
+    const message = `The rollback revision contains the same template as current deployment "${name}"`
+    say(rollout, 'Warning', 'DeploymentRollbackTemplateUnchanged', message)
+    return clear(rollout)
+  }
+  await clear(rollout, set)
+  say(rollout, 'Normal', 'DeploymentRollback', `Rolled back deployment "${name}" to revision ${revision}`)
+}
+
+function say({ context, deployment }: Rollout, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  context.event(deployment, { type, reason, message })
+}
+
+async function clear({ deployment, context: { client, signal } }: Rollout, set?: ReplicaSet): Promise<void> {
+  const { [ROLLBACK_TO]: _, ...own } = deployment.metadata.annotations ?? {}
+  const annotations = set === undefined ? own : { ...restored(deployment, set) }
+  const spec = set === undefined ? deployment.spec : { ...deployment.spec, template: withoutHash(set.spec.template) }
+  await client.update(
+    Deployments,
+    { ...deployment, metadata: { ...deployment.metadata, annotations }, spec },
+    { signal },
+  )
+}

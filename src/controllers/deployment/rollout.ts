@@ -1,0 +1,195 @@
+/** One look at a Deployment: the objects as last written, and the writes that a step may consist of. */
+import { type Deployment, type DeploymentStatus, Deployments, type ReplicaSet, ReplicaSets } from '#apis/apps/v1.ts'
+import { controllerRef, isControlledBy, semanticEqual } from '#meta/object.ts'
+import { isAlreadyExists } from '#meta/status.ts'
+import { templateHash } from '#model/template-hash.ts'
+
+import type { ControllerContext } from '../controller.ts'
+import { isNamespaceGoing, messageOf } from '../pod-creation.ts'
+import { maxRevision, REVISION, revised, sameTemplate, TEMPLATE_HASH, withSizes } from './annotations.ts'
+import { byAge, newSetSize, type Resize, replicasOf, tolerances } from './sizes.ts'
+import { hasDeadline, progressing, type Sets, tell } from './status.ts'
+
+/** A name must fit a DNS subdomain with its hash. */
+const MAX_NAME = 253
+
+export class Rollout {
+  readonly context: ControllerContext
+  /** As last written. */
+  deployment: Deployment
+  sets: Sets
+
+  constructor(deployment: Deployment, sets: readonly ReplicaSet[], context: ControllerContext) {
+    this.context = context
+    this.deployment = deployment
+    // Of several with the template the oldest is it.
+    const current = byAge(sets).find(({ spec }) => sameTemplate(spec.template, deployment.spec.template))
+    this.sets = { current, olds: sets.filter((set) => set !== current) }
+  }
+
+  async writeStatus(status: DeploymentStatus, annotations?: Record<string, string>): Promise<void> {
+    const { client, signal } = this.context
+    const metadata = { ...this.deployment.metadata, ...(annotations !== undefined && { annotations }) }
+    this.deployment = await client.updateStatus(Deployments, { ...this.deployment, metadata, status }, { signal })
+  }
+
+  /** Brings the set of the current template up to date, if there is one: it has the highest revision. */
+  async findCurrent(): Promise<void> {
+    const { current, olds } = this.sets
+    if (current === undefined) return
+    const before = current.metadata.annotations ?? {}
+    const annotations = revised(this.deployment, before, maxRevision(olds) + 1)
+    const { minReadySeconds = 0 } = this.deployment.spec
+    if (!semanticEqual(before, annotations) || (current.spec.minReadySeconds ?? 0) !== minReadySeconds) {
+      const metadata = { ...current.metadata, annotations: { ...annotations } }
+      this.#replace(current, await this.#update({ ...current, metadata, spec: { ...current.spec, minReadySeconds } }))
+      return
+    }
+    await this.#noteRevision(annotations[REVISION] ?? '', 'FoundNewReplicaSet', `Found new replica set`, current)
+  }
+
+  /** The set of the current template, made if need be. */
+  async needCurrent(): Promise<ReplicaSet> {
+    return this.sets.current ?? this.#create()
+  }
+
+  /** Whether its size changed. `force`: also brings what is noted of the sizes up to date. */
+  async resize({ set, size }: Resize, force = false): Promise<boolean> {
+    const known = this.#latest(set)
+    const before = replicasOf(known)
+    if (before === size && !force) return false
+    const annotations = known.metadata.annotations ?? {}
+    const noted = withSizes(annotations, replicasOf(this.deployment), tolerances(this.deployment).surge)
+    if (before === size && semanticEqual(annotations, noted)) return false
+    const metadata = { ...known.metadata, annotations: { ...noted } }
+    const updated = await this.#update({ ...known, metadata, spec: { ...known.spec, replicas: size } })
+    this.#replace(known, updated)
+    if (before !== size) this.#sayScaled(updated, before, size)
+    return before !== size
+  }
+
+  #sayScaled({ metadata: { name } }: ReplicaSet, before: number, size: number): void {
+    const direction = before < size ? 'up' : 'down'
+    const message = `Scaled ${direction} replica set ${name} from ${before} to ${size}`
+    this.context.event(this.deployment, { type: 'Normal', reason: 'ScalingReplicaSet', message })
+  }
+
+  async #create(): Promise<ReplicaSet> {
+    const { client, signal } = this.context
+    const revision = maxRevision(this.sets.olds) + 1
+    const draft = this.#draft(revision)
+    const made = await this.#claimName(draft, client.create(ReplicaSets, draft, { signal }))
+    this.sets = { current: made, olds: this.sets.olds }
+    const size = replicasOf(draft)
+    const isNew = this.#isFresh
+    if (isNew && size > 0) this.#sayScaled(made, 0, size)
+    await this.#noteRevision(String(revision), isNew ? 'NewReplicaSetCreated' : '', 'Created new replica set', made)
+    return made
+  }
+
+  /** Whether the set was made just now, rather than found by its name. */
+  #isFresh = true
+
+  #draft(revision: number): ReplicaSet {
+    const { deployment } = this
+    const { metadata, spec } = deployment
+    const hash = templateHash(spec.template, deployment.status.collisionCount)
+    const labels = { ...spec.template.metadata?.labels, [TEMPLATE_HASH]: hash }
+    const replicas = newSetSize(deployment, this.sets.olds, 0)
+    const annotations = withSizes(
+      revised(deployment, {}, revision),
+      replicasOf(deployment),
+      tolerances(deployment).surge,
+    )
+    return {
+      metadata: {
+        name: `${(metadata.name ?? '').slice(0, MAX_NAME - hash.length - 1)}-${hash}`,
+        namespace: metadata.namespace ?? '',
+        labels,
+        annotations: { ...annotations },
+        ownerReferences: [controllerRef(deployment, Deployments)],
+      },
+      spec: {
+        replicas,
+        minReadySeconds: spec.minReadySeconds ?? 0,
+        selector: { ...spec.selector, matchLabels: { ...spec.selector.matchLabels, [TEMPLATE_HASH]: hash } },
+        template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
+      },
+      status: { replicas: 0 },
+    }
+  }
+
+  /** What the name stands for when it is taken: our set, which the cache did not show yet, or a collision. */
+  async #claimName(draft: ReplicaSet, creating: Promise<ReplicaSet>): Promise<ReplicaSet> {
+    try {
+      return await creating
+    } catch (error) {
+      if (isAlreadyExists(error)) return this.#takeExisting(draft, error)
+      if (!isNamespaceGoing(error)) await this.#sayFailed(draft, error)
+      throw error
+    }
+  }
+
+  async #takeExisting({ metadata }: ReplicaSet, cause: unknown): Promise<ReplicaSet> {
+    const { client, signal } = this.context
+    const found = await client.get(
+      ReplicaSets,
+      { namespace: metadata.namespace, name: metadata.name ?? '' },
+      { signal },
+    )
+    const { deployment } = this
+    if (isControlledBy(found, deployment) && sameTemplate(found.spec.template, deployment.spec.template)) {
+      this.#isFresh = false
+      return found
+    }
+    await this.writeStatus({ ...deployment.status, collisionCount: (deployment.status.collisionCount ?? 0) + 1 })
+    throw cause
+  }
+
+  async #sayFailed({ metadata: { name } }: ReplicaSet, error: unknown): Promise<void> {
+    const reason = 'ReplicaSetCreateError'
+    const message = `Failed to create new replica set "${name}": ${messageOf(error)}`
+    const { deployment, context } = this
+    context.event(deployment, { type: 'Warning', reason, message })
+    if (!hasDeadline(deployment)) return
+    const told = { type: 'Progressing', status: 'False', reason, message }
+    const conditions = tell(deployment.status.conditions, told, context.clock.now())
+    // The other trouble is the one to report.
+    await this.writeStatus({ ...deployment.status, conditions }).catch(() => undefined)
+  }
+
+  /** The Deployment tells which revision it is, and that there is a set for it. */
+  async #noteRevision(
+    revision: string,
+    reason: string,
+    text: string,
+    { metadata: { name } }: ReplicaSet,
+  ): Promise<void> {
+    const { metadata, status } = this.deployment
+    const annotations = { ...metadata.annotations, [REVISION]: revision }
+    const isTold = reason === '' || (reason === 'FoundNewReplicaSet' && progressing(this.deployment) !== undefined)
+    const says = hasDeadline(this.deployment) && !isTold
+    if (!says && metadata.annotations?.[REVISION] === revision) return
+    const told = { type: 'Progressing', status: 'True', reason, message: `${text} "${name}"` }
+    const conditions = says ? tell(status.conditions, told, this.context.clock.now()) : status.conditions
+    await this.writeStatus({ ...status, ...(conditions !== undefined && { conditions }) }, annotations)
+  }
+
+  async #update(set: ReplicaSet): Promise<ReplicaSet> {
+    const { client, signal } = this.context
+    return client.update(ReplicaSets, set, { signal })
+  }
+
+  #latest(set: ReplicaSet): ReplicaSet {
+    const { current, olds } = this.sets
+    const isSame = (one: ReplicaSet): boolean => one.metadata.uid === set.metadata.uid
+    if (current !== undefined && isSame(current)) return current
+    return olds.find(isSame) ?? set
+  }
+
+  #replace(set: ReplicaSet, updated: ReplicaSet): void {
+    const { current, olds } = this.sets
+    if (set === current) this.sets = { current: updated, olds }
+    else this.sets = { current, olds: olds.map((one) => (one === set ? updated : one)) }
+  }
+}

@@ -1,0 +1,22 @@
+/** ReplicationController controller: the ReplicaSet of old, with a plain map as selector. */
+import { ReplicationControllers } from '#apis/core/v1.ts'
+import { selectorFromLabels } from '#meta/labels.ts'
+
+import { type Controller, rule } from './controller.ts'
+import { keepReplicas } from './replica-keeper.ts'
+
+export const replicationControllerController: Controller = keepReplicas({
+  kind: ReplicationControllers,
+  name: 'replicationcontroller-controller',
+  aliases: ['replicationcontroller'],
+  account: 'replication-controller',
+  component: 'replication-controller',
+  selectorOf: ({ spec }) => selectorFromLabels(spec.selector),
+  tellsTerminating: false,
+  rules: [
+    rule('', 'replicationcontrollers', 'get list watch update'),
+    rule('', 'replicationcontrollers/status replicationcontrollers/finalizers', 'update'),
+    rule('', 'pods', 'create delete list patch watch'),
+    rule(' events.k8s.io', 'events', 'create patch update'),
+  ],
+})

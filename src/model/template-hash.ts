@@ -1,0 +1,30 @@
+/** Names of what is made of a template: upstream's hashes of templates and revisions, and how they are spelt. */
+import type { PodTemplateSpec } from '#apis/core/v1.ts'
+import { structFor } from '#apis/schemas.ts'
+
+import { goDump } from './go-dump.ts'
+
+/** `pod-template-hash` of a Deployment and the hash of a DaemonSet's revision. */
+export function templateHash(template: PodTemplateSpec, collisionCount?: number): string {
+  const dump = Buffer.from(goDump(structFor('core.v1', 'PodTemplateSpec'), template))
+  if (collisionCount === undefined) return spell(fnv1a(dump))
+  const salt = Buffer.alloc(8)
+  salt.writeUInt32LE(collisionCount)
+  return spell(fnv1a(Buffer.concat([dump, salt])))
+}
+
+const OFFSET = 0x811c_9dc5
+const PRIME = 0x0100_0193
+
+function fnv1a(bytes: Uint8Array): number {
+  let hash = OFFSET
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, PRIME)
+  return hash >>> 0
+}
+
+/** Without vowels, so that chance makes no words. */
+const DIGITS = '456789bcdf'
+
+function spell(hash: number): string {
+  return String(hash).replaceAll(/\d/g, (digit) => DIGITS[Number(digit)] ?? '')
+}
