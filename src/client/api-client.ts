@@ -63,6 +63,11 @@ interface Limits {
   readonly signal?: AbortSignal | undefined
 }
 
+interface Reading extends Limits {
+  /** Objects with their metadata and nothing else (PartialObjectMetadata). */
+  readonly metadataOnly?: boolean | undefined
+}
+
 export type Selection = Pick<ListOptions, 'labelSelector' | 'fieldSelector'> & { readonly namespace?: string }
 
 export type Patch =
@@ -82,7 +87,7 @@ export interface Ask {
   readonly path: string
   readonly body?: unknown
   readonly contentType?: string
-  readonly accept?: string
+  readonly accept?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -104,28 +109,29 @@ export class ApiClient {
     return this.#options.clock
   }
 
-  get<T extends KubeObject>(kind: Kind<T>, where: Where, options: GetOptions & Limits = {}): Promise<T> {
-    const { signal, ...query } = options
-    return this.#json({ method: 'GET', path: pathOf(kind, where) + text(encodeQuery(getOptionsQuery, query)), signal })
+  get<T extends KubeObject>(kind: Kind<T>, where: Where, options: GetOptions & Reading = {}): Promise<T> {
+    const { signal, metadataOnly, ...query } = options
+    const path = pathOf(kind, where) + text(encodeQuery(getOptionsQuery, query))
+    return this.#json({ method: 'GET', path, accept: acceptOf('', metadataOnly), signal })
   }
 
   list<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string } & Limits = {},
+    options: ListOptions & { readonly namespace?: string } & Reading = {},
   ): Promise<KubeList<T>> {
-    const { signal, namespace, ...query } = options
+    const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    return this.#json({ method: 'GET', path, signal })
+    return this.#json({ method: 'GET', path, accept: acceptOf('List', metadataOnly), signal })
   }
 
   /** Ends with the connection, with the signal or after `timeoutSeconds`; see `follow` for one that goes on. */
   async *watch<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string } & Limits = {},
+    options: ListOptions & { readonly namespace?: string } & Reading = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const { signal, namespace, ...query } = options
+    const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, { ...query, watch: true }))
-    const response = await this.ask({ method: 'GET', path, signal })
+    const response = await this.ask({ method: 'GET', path, accept: acceptOf('', metadataOnly), signal })
     yield* readWatchEvents<T>(response.body)
   }
 
@@ -231,6 +237,11 @@ export class ApiClient {
     const url = server.replace(/\/$/, '') + path
     return transport.request({ method, url, headers, ...content, ...(signal !== undefined && { signal }) })
   }
+}
+
+function acceptOf(suffix: 'List' | '', metadataOnly = false): string | undefined {
+  if (!metadataOnly) return undefined
+  return `application/json;as=PartialObjectMetadata${suffix};g=meta.k8s.io;v=v1,application/json`
 }
 
 function typed(kind: Kind, object: object): object {

@@ -6,6 +6,7 @@ import type { Kind } from '#apis/kinds.ts'
 import { createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
+import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { isGone, isInvalid, isResourceExpired, StatusError } from '#meta/status.ts'
 import { isInitialEventsEnd, type ObjectEvent } from '#meta/watch.ts'
@@ -25,6 +26,7 @@ export interface FollowOptions<T extends KubeObject> {
   readonly client: ApiClient
   readonly kind: Kind<T>
   readonly selection?: Selection
+  readonly metadataOnly?: boolean | undefined
   readonly random: Random
   readonly signal: AbortSignal
 }
@@ -70,7 +72,7 @@ async function turn<T extends KubeObject>(
   follower: Follower<T>,
   place: Place,
 ): Promise<void> {
-  const { client, kind, selection = {}, random, signal } = options
+  const { client, kind, selection = {}, metadataOnly, random, signal } = options
   const isStreamed = place.resourceVersion === undefined && place.streamsLists
   if (place.resourceVersion === undefined && !isStreamed) place.resourceVersion = await readAll(options, follower)
   const initial: T[] | undefined = isStreamed ? [] : undefined
@@ -81,6 +83,7 @@ async function turn<T extends KubeObject>(
     ...(isStreamed
       ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
       : { resourceVersion: place.resourceVersion ?? '' }),
+    metadataOnly,
     signal,
   }
   const taker = new EventTaker(follower, place, initial)
@@ -120,7 +123,7 @@ class EventTaker<T extends KubeObject> {
 }
 
 async function readAll<T extends KubeObject>(options: FollowOptions<T>, follower: Follower<T>): Promise<string> {
-  const { client, kind, selection = {}, signal } = options
+  const { client, kind, selection = {}, metadataOnly, signal } = options
   const objects: T[] = []
   let from: string | undefined
   for (;;) {
@@ -128,9 +131,11 @@ async function readAll<T extends KubeObject>(options: FollowOptions<T>, follower
       ...selection,
       limit: PAGE,
       ...(from !== undefined && { continue: from }),
+      metadataOnly,
       signal,
     })
-    for (const object of page.items) objects.push(object)
+    // Items of a list do not say what they are, unlike objects of a watch.
+    for (const object of page.items) objects.push({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
     from = page.metadata.continue
     if (from === undefined || from === '') {
       const { resourceVersion = '' } = page.metadata

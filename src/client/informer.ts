@@ -28,6 +28,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly random: Random
   readonly selection?: Selection
+  /** Reads and keeps the metadata of objects and nothing else. */
+  readonly metadataOnly?: boolean
   readonly indexes?: Readonly<Record<string, Index<T>>>
   /** What is kept of an object: to drop what nobody here reads. */
   readonly transform?: (object: T) => T
@@ -51,9 +53,9 @@ export class Informer<T extends KubeObject> {
 
   /** Begins to follow; ends with the signal. Never throws. */
   run(signal: AbortSignal): Promise<void> {
-    const { client, kind, random, selection = {}, onError } = this.#options
+    const { client, kind, random, selection = {}, metadataOnly, onError } = this.#options
     return follow(
-      { client, kind, random, selection, signal },
+      { client, kind, random, selection, metadataOnly, signal },
       {
         replace: (objects) => this.#replace(objects),
         change: (event) => this.#change(event),

@@ -21,6 +21,8 @@ import type { ControllerSettings } from './settings.ts'
 export interface Controller {
   /** `replicaset-controller`: also whom it acts as, and who its events come from. */
   readonly name: string
+  /** The service account of kube-system it acts as, where that differs. */
+  readonly account?: string
   /** What older versions call it in `--controllers`. */
   readonly aliases?: readonly string[]
   /** The ServiceAccount in kube-system that it acts as, where that has another name. */
@@ -36,7 +38,7 @@ export interface Controller {
   readonly watches: readonly Watch[]
   /** Further kinds it reads from the cache, without being woken by them. */
   readonly reads?: readonly Kind[]
-  /** What it may do, for its ClusterRole `system:controller:<name>`. */
+  /** What it may do, for its ClusterRole `system:controller:<account>`. */
   readonly rules: readonly PolicyRule[]
   reconcile(key: string, context: ControllerContext): Promise<Requeue | void>
   /** Work that is not about a key: rounds, rest of the state. Runs until the context's signal is aborted. */
@@ -107,4 +109,16 @@ export function related<T extends KubeObject>(
 /** `rule('apps', 'replicasets replicasets/status', 'get list watch update')`. */
 export function rule(groups: string, resources: string, verbs: string): PolicyRule {
   return { verbs: verbs.split(' '), apiGroups: groups.split(' '), resources: resources.split(' ') }
+}
+
+/** What a controller remembers from one key to the next, made when it is first asked for: one for each run of it. */
+export function perRun<T>(make: (context: ControllerContext) => T): (context: ControllerContext) => T {
+  const made = new WeakMap<ControllerContext, T>()
+  return (context) => {
+    const known = made.get(context)
+    if (known !== undefined) return known
+    const fresh = make(context)
+    made.set(context, fresh)
+    return fresh
+  }
 }

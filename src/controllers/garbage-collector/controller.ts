@@ -1,0 +1,173 @@
+/**
+ * Garbage collector: deletes what has owners none of which is there any more, for every kind the server serves, and sees
+ * deletions through that wait for dependents (foreground) or let them go (orphan). It keeps the metadata of everything:
+ * `graph.ts` says what to look at, `collector.ts` what to do about it.
+ */
+import { discover, type Discovered, KindMap, type ServedKind } from '#client/discovery.ts'
+import { Informer } from '#client/informer.ts'
+import { onAbort } from '#lib/abort.ts'
+import { sleep } from '#lib/clock.ts'
+import { apiVersionOf, groupKindText, groupResourceText, kindKey } from '#meta/kind.ts'
+import type { KubeObject, ObjectMeta, OwnerReference } from '#meta/object.ts'
+
+import { type Controller, type ControllerContext, defineController, perRun, rule } from '../controller.ts'
+import { Collector } from './collector.ts'
+import { Graph, identityIn, identityText, type Node } from './graph.ts'
+import { LiveServer } from './live.ts'
+
+/** How often it looks for kinds that came or went, and how long it waits for a new one to be read. */
+const RESYNC_MS = 30_000
+/** Come and go by themselves, and in numbers. */
+const IGNORED: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io'])
+const ORPHAN_KEY = 'orphan:'
+
+const collectionOf = perRun((context) => new Collection(context))
+
+export const garbageCollectorController: Controller = defineController({
+  name: 'garbage-collector-controller',
+  aliases: ['garbagecollector'],
+  account: 'generic-garbage-collector',
+  workers: 20,
+  watches: [],
+  rules: [
+    rule('*', '*', 'get list watch patch update delete'),
+    rule(' events.k8s.io', 'events', 'create patch update'),
+  ],
+
+  reconcile: (key, context) => collectionOf(context).reconcile(key),
+  run: (context) => collectionOf(context).run(),
+})
+
+interface Monitor {
+  readonly informer: Informer<KubeObject>
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
+
+class Collection {
+  readonly #context: ControllerContext
+  readonly #graph: Graph
+  readonly #collector: Collector
+  readonly #monitors = new Map<string, Monitor>()
+  #kinds = new KindMap([])
+  /** Nothing is done for want of knowing: whoever orphans must have seen all dependents. */
+  #readiness = Promise.withResolvers<void>()
+
+  constructor(context: ControllerContext) {
+    const { client, signal, enqueue } = context
+    this.#context = context
+    const look = (node: Node): void => enqueue(node.uid)
+    this.#graph = new Graph({
+      look,
+      orphan: ({ uid }) => enqueue(ORPHAN_KEY + uid),
+      misplaced: (node, owner) => this.#tellMisplaced(node, owner),
+    })
+    const live = new LiveServer(client, signal, () => this.#kinds)
+    this.#collector = new Collector(this.#graph, live, look)
+  }
+
+  async reconcile(key: string): ReturnType<Controller['reconcile']> {
+    await this.#readiness.promise
+    if (this.#context.signal.aborted) return undefined
+    if (key.startsWith(ORPHAN_KEY)) return this.#collector.orphan(key.slice(ORPHAN_KEY.length))
+    return this.#collector.look(key)
+  }
+
+  async run(): Promise<void> {
+    const { clock, signal, log } = this.#context
+    onAbort(signal, () => this.#readiness.resolve())
+    while (!signal.aborted) {
+      await this.#resync().catch((error: unknown) => {
+        if (!signal.aborted)
+          log.error(error, 'Failed to discover resources', { controller: 'garbage-collector-controller' })
+      })
+      await sleep(clock, RESYNC_MS, signal).catch(() => undefined)
+    }
+    await Promise.all(Array.from(this.#monitors.values(), ({ ended }) => ended))
+  }
+
+  async #resync(): Promise<void> {
+    const { client, clock, signal } = this.#context
+    const discovered = await discover(client, signal)
+    this.#kinds = new KindMap(discovered.kinds)
+    const wanted = new Map(collected(discovered).map((kind) => [kindKey(kind), kind]))
+    const fresh = [...wanted].filter(([key]) => !this.#monitors.has(key))
+    if (fresh.length > 0 && this.#monitors.size > 0) this.#pause()
+    for (const [key, kind] of fresh) this.#monitors.set(key, this.#monitor(kind))
+    const versions = new Set(discovered.unknown)
+    for (const [key, monitor] of this.#monitors) {
+      const isUnknown = versions.has(apiVersionOf(monitor.informer.kind))
+      if (!wanted.has(key) && !isUnknown) this.#drop(key, monitor)
+    }
+    const limit = new AbortController()
+    const seen = Promise.all(Array.from(this.#monitors.values(), ({ informer }) => informer.synced))
+    const late = sleep(clock, RESYNC_MS, AbortSignal.any([signal, limit.signal])).catch(() => undefined)
+    await Promise.race([seen, late])
+    limit.abort()
+    this.#readiness.resolve()
+  }
+
+  #pause(): void {
+    if (!this.#context.signal.aborted) this.#readiness = Promise.withResolvers()
+  }
+
+  #monitor(kind: ServedKind): Monitor {
+    const { client, random, signal, log } = this.#context
+    const stop = new AbortController()
+    const informer = new Informer<KubeObject>({
+      client,
+      kind,
+      random,
+      metadataOnly: true,
+      transform: onlyOwnership,
+      onError: (error) => log.error(error, 'Failed to watch', { resource: kind.plural }),
+    })
+    informer.listen({
+      added: (object) => this.#graph.observe(kind, object, undefined),
+      updated: (object, old) => this.#graph.observe(kind, object, old),
+      deleted: (object) => this.#graph.remove(kind, object),
+    })
+    return { informer, stop, ended: informer.run(AbortSignal.any([signal, stop.signal])) }
+  }
+
+  /** Where another version of the kind is watched instead, what went in between has to be found out. */
+  #drop(key: string, { informer, stop }: Monitor): void {
+    stop.abort()
+    this.#monitors.delete(key)
+    if (this.#kinds.ofKind(informer.kind) === undefined) return
+    for (const { metadata } of informer.list()) this.#graph.doubt(metadata.uid ?? '')
+  }
+
+  #tellMisplaced({ identity }: Node, owner: OwnerReference): void {
+    const { apiVersion, kind, namespace, name, uid } = identity
+    const message = `ownerRef ${identityText(identityIn(namespace, owner))} does not exist in namespace "${namespace}"`
+    const about = { apiVersion, kind, metadata: { ...(namespace !== '' && { namespace }), name, uid } }
+    this.#context.event(about, { type: 'Warning', reason: 'OwnerRefInvalidNamespace', message })
+  }
+}
+
+/** Each kind once, in the version the server likes best, if it can be watched and deleted. */
+function collected({ kinds }: Discovered): ServedKind[] {
+  const byKind = new Map<string, ServedKind>()
+  for (const kind of kinds) {
+    const isUsable = ['delete', 'list', 'watch'].every((verb) => kind.verbs.includes(verb))
+    const isIgnored = IGNORED.has(groupResourceText({ group: kind.group, resource: kind.plural }))
+    const name = groupKindText(kind)
+    if (isUsable && !isIgnored && !byKind.has(name)) byKind.set(name, kind)
+  }
+  return [...byKind.values()]
+}
+
+/** What the graph needs, and no more: there are many of these. */
+function onlyOwnership({ metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp } = metadata
+  const kept: ObjectMeta = {}
+  if (name !== undefined) kept.name = name
+  if (namespace !== undefined) kept.namespace = namespace
+  if (uid !== undefined) kept.uid = uid
+  if (resourceVersion !== undefined) kept.resourceVersion = resourceVersion
+  if (ownerReferences !== undefined) kept.ownerReferences = ownerReferences
+  if (finalizers !== undefined) kept.finalizers = finalizers
+  if (deletionTimestamp !== undefined) kept.deletionTimestamp = deletionTimestamp
+  return { metadata: kept }
+}

@@ -1,0 +1,255 @@
+/**
+ * Who owns whom, over all kinds, as the watches tell it. Owners that are named before they are seen are *virtual* nodes:
+ * somebody has to ask the server whether they exist. Whatever may have become garbage, or may now go on, is told to the
+ * follower, which looks at the server before it does anything: the graph itself is only ever a hint.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import { compareText } from '#lib/go-text.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import { hasFinalizer, isBeingDeleted, type KubeObject, type OwnerReference } from '#meta/object.ts'
+
+import { AbsentOwners } from './absent-owners.ts'
+
+export const FOREGROUND = 'foregroundDeletion'
+export const ORPHAN = 'orphan'
+
+/** Which object is meant, as an owner reference says it, and where it would be. */
+export interface Identity {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+}
+
+export interface Node {
+  readonly uid: string
+  identity: Identity
+  /** Named by its dependents only: whether it is there is for the server to say. */
+  isVirtual: boolean
+  isBeingDeleted: boolean
+  /** Waits for its dependents in foreground deletion. Never false again. */
+  isDeletingDependents: boolean
+  owners: readonly OwnerReference[]
+  readonly dependents: Set<Node>
+}
+
+export interface GraphFollower {
+  /** It may be garbage, or may be through with its dependents. */
+  look(node: Node): void
+  /** It waits for its dependents to be let go. */
+  orphan(node: Node): void
+  /** It names an owner of another namespace. */
+  misplaced(node: Node, owner: OwnerReference): void
+}
+
+export class Graph {
+  readonly absent: AbsentOwners = new AbsentOwners()
+  readonly #nodes = new Map<string, Node>()
+  readonly #follower: GraphFollower
+
+  constructor(follower: GraphFollower) {
+    this.#follower = follower
+  }
+
+  get size(): number {
+    return this.#nodes.size
+  }
+
+  get(uid: string): Node | undefined {
+    return this.#nodes.get(uid)
+  }
+
+  /** An object as a watch shows it, and as it was before. */
+  observe(kind: Kind, object: KubeObject, old: KubeObject | undefined): void {
+    const identity = identityOf(kind, object)
+    const known = this.#nodes.get(identity.uid)
+    const owners = object.metadata.ownerReferences ?? []
+    const node = known ?? this.#insert(identity)
+    if (node.isVirtual) this.#confirm(node, identity)
+    this.#reown(node, owners)
+    if (isBeingDeleted(object)) node.isBeingDeleted = true
+    if (beginsWith(ORPHAN, object, old)) this.#follower.orphan(node)
+    else if (beginsWith(FOREGROUND, object, old)) {
+      node.isDeletingDependents = true
+      for (const dependent of node.dependents) this.#follower.look(dependent)
+      this.#follower.look(node)
+    }
+  }
+
+  /** A watch saw it go. */
+  remove(kind: Kind, object: KubeObject): void {
+    const node = this.#nodes.get(object.metadata.uid ?? '')
+    if (node !== undefined) this.#drop(node, identityOf(kind, object))
+  }
+
+  /**
+   * The server says that there is no such object. What others believe of an object that was seen is wrong then; one that
+   * was never seen goes, unless others know it by another name or in another namespace, where it may be.
+   */
+  refute(identity: Identity): void {
+    const node = this.#nodes.get(identity.uid)
+    if (node === undefined) return
+    const isSame = sameIdentity(node.identity, identity)
+    const [believers, others] = partition(node, identity)
+    if (node.isVirtual ? others.length === 0 : isSame) return this.#drop(node, identity)
+    if (believers.length > 0) this.absent.add(identity)
+    for (const dependent of believers) this.#follower.look(dependent)
+    if (node.isVirtual && isSame) node.identity = nextBelief(others, identity)
+  }
+
+  /** No watch tells of it any more. */
+  doubt(uid: string): void {
+    const node = this.#nodes.get(uid)
+    if (node === undefined) return
+    node.isVirtual = true
+    this.#follower.look(node)
+  }
+
+  #insert(identity: Identity, dependents: readonly Node[] = []): Node {
+    const node: Node = {
+      uid: identity.uid,
+      identity,
+      isVirtual: false,
+      isBeingDeleted: false,
+      isDeletingDependents: false,
+      owners: [],
+      dependents: new Set(dependents),
+    }
+    this.#nodes.set(node.uid, node)
+    return node
+  }
+
+  /** It is there, though perhaps not where or what its dependents believed. */
+  #confirm(node: Node, identity: Identity): void {
+    if (!sameIdentity(node.identity, identity)) {
+      for (const dependent of partition(node, identity)[1]) {
+        this.#tellMisplaced(dependent, identity)
+        this.#follower.look(dependent)
+      }
+      node.identity = identity
+    }
+    node.isVirtual = false
+  }
+
+  #tellMisplaced(dependent: Node, { namespace, uid }: Identity): void {
+    const reference = dependent.owners.find((owner) => owner.uid === uid)
+    if (reference === undefined || namespace === '' || namespace === dependent.identity.namespace) return
+    this.#follower.misplaced(dependent, reference)
+  }
+
+  #reown(node: Node, owners: readonly OwnerReference[]): void {
+    const before = node.owners
+    node.owners = owners
+    const kept = new Set(owners.map(({ uid }) => uid))
+    for (const was of before) {
+      const is = owners.find(({ uid }) => uid === was.uid)
+      const isUnblocked = was.blockOwnerDeletion === true && is?.blockOwnerDeletion !== true
+      const owner = this.#nodes.get(was.uid)
+      if (owner === undefined) continue
+      if (isUnblocked && owner.isDeletingDependents) this.#follower.look(owner)
+      if (!kept.has(was.uid)) owner.dependents.delete(node)
+    }
+    const isKnown = (owner: OwnerReference): boolean => before.some((was) => sameReference(was, owner))
+    this.#join(
+      node,
+      owners.filter((owner) => !isKnown(owner)),
+    )
+  }
+
+  #join(node: Node, owners: readonly OwnerReference[]): void {
+    let isDoubtful = false
+    for (const reference of owners) {
+      const found = this.#nodes.get(reference.uid)
+      if (found === undefined) {
+        const owner = this.#insert(identityIn(node.identity.namespace, reference), [node])
+        owner.isVirtual = true
+        this.#follower.look(owner)
+        continue
+      }
+      found.dependents.add(node)
+      // What has no namespace may turn out to need one, as long as nobody has seen it.
+      const isElsewhere = found.isVirtual && found.identity.namespace !== node.identity.namespace
+      if (isBelievedBy(found.identity, node, reference) && !isElsewhere) continue
+      isDoubtful = true
+      if (!found.isVirtual) this.#tellMisplaced(node, found.identity)
+    }
+    if (isDoubtful) this.#follower.look(node)
+  }
+
+  #drop(node: Node, identity: Identity): void {
+    this.#nodes.delete(node.uid)
+    for (const { uid } of node.owners) this.#nodes.get(uid)?.dependents.delete(node)
+    if (node.dependents.size > 0) this.absent.add(identity)
+    for (const dependent of node.dependents) this.#follower.look(dependent)
+    for (const { uid } of node.owners) {
+      const owner = this.#nodes.get(uid)
+      if (owner?.isDeletingDependents === true) this.#follower.look(owner)
+    }
+  }
+}
+
+/** What keeps it in foreground deletion. */
+export function blockingDependents(node: Node): Node[] {
+  return [...node.dependents].filter(({ owners }) =>
+    owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true),
+  )
+}
+
+export function identityOf(kind: Kind, { metadata: { namespace = '', name = '', uid = '' } }: KubeObject): Identity {
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, namespace, name, uid }
+}
+
+export function identityIn(namespace: string, { apiVersion, kind, name, uid }: OwnerReference): Identity {
+  return { apiVersion, kind, namespace, name, uid }
+}
+
+/** `[v1/ConfigMap, namespace: a, name: b, uid: c]`. */
+export function identityText({ apiVersion, kind, namespace, name, uid }: Identity): string {
+  return `[${apiVersion}/${kind}, namespace: ${namespace}, name: ${name}, uid: ${uid}]`
+}
+
+function sameIdentity(one: Identity, other: Identity): boolean {
+  return sameReference(one, other) && one.namespace === other.namespace
+}
+
+function sameReference(one: Omit<Identity, 'namespace'>, other: Omit<Identity, 'namespace'>): boolean {
+  const isSameKind = one.apiVersion === other.apiVersion && one.kind === other.kind
+  return isSameKind && one.name === other.name && one.uid === other.uid
+}
+
+/** Whether the reference can mean this object: what has no namespace may own anything, anywhere. */
+function isBelievedBy(identity: Identity, dependent: Node, reference: OwnerReference): boolean {
+  const isReachable = identity.namespace === '' || identity.namespace === dependent.identity.namespace
+  return isReachable && sameReference(identity, reference)
+}
+
+/** The dependents whose reference can mean this object, and those whose cannot. */
+function partition({ dependents }: Node, identity: Identity): [matching: Node[], others: Node[]] {
+  const matching: Node[] = []
+  const others: Node[] = []
+  for (const dependent of dependents) {
+    const reference = dependent.owners.find(({ uid }) => uid === identity.uid)
+    if (reference === undefined) continue
+    if (isBelievedBy(identity, dependent, reference)) matching.push(dependent)
+    else others.push(dependent)
+  }
+  return [matching, others]
+}
+
+/** In turn, so that each is asked about. */
+function nextBelief(dependents: readonly Node[], { uid, ...refuted }: Identity): Identity {
+  const beliefs = dependents
+    .map(({ identity, owners }) => {
+      const reference = owners.find((owner) => owner.uid === uid) as OwnerReference
+      return identityIn(identity.namespace, reference)
+    })
+    .toSorted((a, b) => compareText(identityText(a), identityText(b)))
+  const after = identityText({ ...refuted, uid })
+  return beliefs.find((belief) => identityText(belief) > after) ?? (beliefs[0] as Identity)
+}
+
+function beginsWith(finalizer: string, object: KubeObject, old: KubeObject | undefined): boolean {
+  const waits = (one: KubeObject): boolean => isBeingDeleted(one) && hasFinalizer(one, finalizer)
+  return waits(object) && (old === undefined || !waits(old))
+}
