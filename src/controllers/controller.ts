@@ -21,8 +21,6 @@ import type { ControllerSettings } from './settings.ts'
 export interface Controller {
   /** `replicaset-controller`: also whom it acts as, and who its events come from. */
   readonly name: string
-  /** The service account of kube-system it acts as, where that differs. */
-  readonly account?: string
   /** What older versions call it in `--controllers`. */
   readonly aliases?: readonly string[]
   /** The ServiceAccount in kube-system that it acts as, where that has another name. */

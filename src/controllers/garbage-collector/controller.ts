@@ -27,7 +27,6 @@ export const garbageCollectorController: Controller = defineController({
   name: 'garbage-collector-controller',
   aliases: ['garbagecollector'],
   account: 'generic-garbage-collector',
-  workers: 20,
   watches: [],
   rules: [
     rule('*', '*', 'get list watch patch update delete'),
@@ -35,7 +34,9 @@ export const garbageCollectorController: Controller = defineController({
   ],
 
   reconcile: (key, context) => collectionOf(context).reconcile(key),
-  run: (context) => collectionOf(context).run(),
+  async run(context) {
+    if (context.settings['enable-garbage-collector']) await collectionOf(context).run()
+  },
 })
 
 interface Monitor {
