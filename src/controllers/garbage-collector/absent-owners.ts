@@ -1,5 +1,5 @@
 /** Owners that the server said do not exist: a uid never comes back, so that many dependents need one question. */
-import type { Identity } from './graph.ts'
+import type { Identity } from './identity.ts'
 
 /** As upstream: what was asked long ago is asked again. */
 const MEMORY = 500

@@ -12,7 +12,8 @@ import type { KubeObject, OwnerReference } from '#meta/object.ts'
 import { StatusError } from '#meta/status.ts'
 
 import { Collector, type Live, type Propagation } from './collector.ts'
-import { FOREGROUND, Graph, type Identity, identityOf, ORPHAN } from './graph.ts'
+import { FOREGROUND, Graph, ORPHAN } from './graph.ts'
+import { type Identity, identityOf } from './identity.ts'
 
 const KINDS: readonly Kind[] = [ConfigMaps, PersistentVolumes]
 

@@ -7,7 +7,8 @@ import type { Requeue } from '#lib/work-queue.ts'
 import { hasFinalizer, isBeingDeleted, type KubeObject, type OwnerReference, semanticEqual } from '#meta/object.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
-import { blockingDependents, FOREGROUND, type Graph, type Identity, identityIn, type Node, ORPHAN } from './graph.ts'
+import { blockingDependents, FOREGROUND, type Graph, type Node, ORPHAN } from './graph.ts'
+import { type Identity, identityIn } from './identity.ts'
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan'
 

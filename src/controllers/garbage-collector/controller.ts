@@ -12,7 +12,8 @@ import type { KubeObject, ObjectMeta, OwnerReference } from '#meta/object.ts'
 
 import { type Controller, type ControllerContext, defineController, perRun, rule } from '../controller.ts'
 import { Collector } from './collector.ts'
-import { Graph, identityIn, identityText, type Node } from './graph.ts'
+import { Graph, type Node } from './graph.ts'
+import { identityIn, identityText } from './identity.ts'
 import { LiveServer } from './live.ts'
 
 /** How often it looks for kinds that came or went, and how long it waits for a new one to be read. */

@@ -5,22 +5,13 @@
  */
 import type { Kind } from '#apis/kinds.ts'
 import { compareText } from '#lib/go-text.ts'
-import { apiVersionOf } from '#meta/kind.ts'
 import { hasFinalizer, isBeingDeleted, type KubeObject, type OwnerReference } from '#meta/object.ts'
 
 import { AbsentOwners } from './absent-owners.ts'
+import { type Identity, identityIn, identityOf, identityText, sameIdentity, sameReference } from './identity.ts'
 
 export const FOREGROUND = 'foregroundDeletion'
 export const ORPHAN = 'orphan'
-
-/** Which object is meant, as an owner reference says it, and where it would be. */
-export interface Identity {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly namespace: string
-  readonly name: string
-  readonly uid: string
-}
 
 export interface Node {
   readonly uid: string
@@ -194,28 +185,6 @@ export function blockingDependents(node: Node): Node[] {
   return [...node.dependents].filter(({ owners }) =>
     owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true),
   )
-}
-
-export function identityOf(kind: Kind, { metadata: { namespace = '', name = '', uid = '' } }: KubeObject): Identity {
-  return { apiVersion: apiVersionOf(kind), kind: kind.kind, namespace, name, uid }
-}
-
-export function identityIn(namespace: string, { apiVersion, kind, name, uid }: OwnerReference): Identity {
-  return { apiVersion, kind, namespace, name, uid }
-}
-
-/** `[v1/ConfigMap, namespace: a, name: b, uid: c]`. */
-export function identityText({ apiVersion, kind, namespace, name, uid }: Identity): string {
-  return `[${apiVersion}/${kind}, namespace: ${namespace}, name: ${name}, uid: ${uid}]`
-}
-
-function sameIdentity(one: Identity, other: Identity): boolean {
-  return sameReference(one, other) && one.namespace === other.namespace
-}
-
-function sameReference(one: Omit<Identity, 'namespace'>, other: Omit<Identity, 'namespace'>): boolean {
-  const isSameKind = one.apiVersion === other.apiVersion && one.kind === other.kind
-  return isSameKind && one.name === other.name && one.uid === other.uid
 }
 
 /** Whether the reference can mean this object: what has no namespace may own anything, anywhere. */

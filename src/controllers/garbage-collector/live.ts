@@ -6,7 +6,7 @@ import type { KubeObject, OwnerReference } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
 import type { Live, Propagation } from './collector.ts'
-import type { Identity } from './graph.ts'
+import type { Identity } from './identity.ts'
 
 export class LiveServer implements Live {
   readonly #client: ApiClient
