@@ -1,15 +1,25 @@
 /** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
+import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import type { Controller } from './controller.ts'
 import { deploymentController } from './deployment/controller.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
 import { namespaceController } from './namespace.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
+import { resourceQuotaController } from './resourcequota.ts'
+import { rootCaCertificatePublisherController } from './root-ca-certificate-publisher.ts'
+import { serviceAccountTokenController } from './serviceaccount-token.ts'
+import { serviceAccountController } from './serviceaccount.ts'
 
 export const CONTROLLERS: readonly Controller[] = [
+  clusterRoleAggregationController,
   deploymentController,
   garbageCollectorController,
   namespaceController,
   replicaSetController,
   replicationControllerController,
+  resourceQuotaController,
+  rootCaCertificatePublisherController,
+  serviceAccountController,
+  serviceAccountTokenController,
 ]

@@ -119,6 +119,7 @@ function listen(
   const isExpected = watch.isExpected === true
   informers.of(watch.kind).listen({
     added(object) {
+      if (watch.skipsAdded === true) return
       for (const key of wake(object)) if (isExpected) expectations.sawCreation(key)
     },
     updated(object, old) {

@@ -1,7 +1,7 @@
 /** Controllers beside a control plane for tests: in its process, on its clock, each with its own identity. */
 import { ApiClient } from '#client/api-client.ts'
 import type { Controller } from '#controllers/controller.ts'
-import { runControllers } from '#controllers/manager.ts'
+import { type ManagerOptions, runControllers } from '#controllers/manager.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -18,7 +18,7 @@ export function startControllers(
   plane: ControlPlane,
   clock: Clock,
   controllers: readonly Controller[],
-  log: Logger = errorLog(),
+  more: Pick<ManagerOptions, 'settings' | 'readFile'> & { readonly log?: Logger } = {},
 ): RunningControllers {
   const stop = new AbortController()
   const masters = { uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
@@ -29,9 +29,10 @@ export function startControllers(
     controllers,
     clock,
     random: createSeededRandom(1),
-    log,
+    log: errorLog(),
     connect,
     userAgent: 'kube-controller-manager',
+    ...more,
   }
   const ended = runControllers(options, stop.signal)
   const end = async (): Promise<void> => {

@@ -9,8 +9,6 @@ import type { KubeObject } from '#meta/object.ts'
 import { quantitySign } from '#meta/quantity.ts'
 import { failure } from '#meta/status-errors.ts'
 import { type Amounts, amountsOf } from '#model/pod-resources.ts'
-
-import { refuse } from '../kit/refusal.ts'
 import {
   addAmounts,
   amountsText,
@@ -20,8 +18,10 @@ import {
   negativeNames,
   onlyNamed,
   withoutZeros,
-} from './amounts.ts'
-import { type Evaluator, isWithinScopes, type Scope, scopesOf } from './evaluator.ts'
+} from '#model/quota/amounts.ts'
+import { type Evaluator, isWithinScopes, type Scope, scopesOf } from '#model/quota/evaluator.ts'
+
+import { refuse } from '../kit/refusal.ts'
 
 /** A quota and what is used of it, counting writes that are not stored yet. */
 export interface Account {

@@ -7,8 +7,8 @@ import { type ResourceQuota, ResourceQuotas } from '#apis/core/v1.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
 import type { Clock } from '#lib/clock.ts'
 import { internalError } from '#meta/status-errors.ts'
+import { asResourceList, sameAmounts } from '#model/quota/amounts.ts'
 
-import { asResourceList, sameAmounts } from './amounts.ts'
 import { type Account, accountOf, type Charge, charge } from './check.ts'
 
 export interface QuotaWriter {

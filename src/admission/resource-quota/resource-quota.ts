@@ -5,15 +5,15 @@
 import { ResourceQuotas } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
+import { createDeviceClaimEvaluator } from '#model/quota/device-claims.ts'
+import { createCountEvaluator, type Evaluator } from '#model/quota/evaluator.ts'
+import { createPodEvaluator } from '#model/quota/pods.ts'
+import { serviceEvaluator } from '#model/quota/services.ts'
+import { createVolumeClaimEvaluator } from '#model/quota/volume-claims.ts'
 
 import { type AdmissionPlugin, defineAdmission } from '../plugin.ts'
 import type { LimitedResource } from './check.ts'
-import { createDeviceClaimEvaluator } from './device-claims.ts'
-import { createCountEvaluator, type Evaluator } from './evaluator.ts'
 import { createLedger, type Ledger, type QuotaWriter } from './ledger.ts'
-import { createPodEvaluator } from './pods.ts'
-import { serviceEvaluator } from './services.ts'
-import { createVolumeClaimEvaluator } from './volume-claims.ts'
 
 export interface ResourceQuotaOptions {
   readonly clock: Clock

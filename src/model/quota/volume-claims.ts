@@ -2,9 +2,9 @@
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { compareQuantities, parseQuantity, type Quantity, quantityOf, roundQuantityUp } from '#meta/quantity.ts'
-import { amountOf } from '#model/resource-lists.ts'
-import { storageClassOf } from '#model/volumes.ts'
 
+import { amountOf } from '../resource-lists.ts'
+import { storageClassOf } from '../volumes.ts'
 import type { CountedWrite, Evaluator, Scope } from './evaluator.ts'
 import { selects } from './evaluator.ts'
 

@@ -6,7 +6,8 @@ import type { ResourceQuota, ScopedResourceSelectorRequirement } from '#apis/cor
 import type { GroupResource } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { quantityOf } from '#meta/quantity.ts'
-import type { Amounts } from '#model/pod-resources.ts'
+
+import type { Amounts } from '../pod-resources.ts'
 
 /** One scope of a quota. */
 export type Scope = Readonly<ScopedResourceSelectorRequirement>

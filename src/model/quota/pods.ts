@@ -4,15 +4,10 @@ import { compareText } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type Quantity, quantityOf } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
-import { type Amounts, amountsOf, podLimits, podRequests, qosClassOf } from '#model/pod-resources.ts'
-import {
-  isExtendedResource,
-  isHugePages,
-  isNativeResource,
-  isPodLevelResource,
-} from '#model/pod-spec/resource-names.ts'
-import { isTerminal } from '#model/pods.ts'
 
+import { type Amounts, amountsOf, podLimits, podRequests, qosClassOf } from '../pod-resources.ts'
+import { isExtendedResource, isHugePages, isNativeResource, isPodLevelResource } from '../pod-spec/resource-names.ts'
+import { isTerminal } from '../pods.ts'
 import type { CountedWrite, Evaluator, Scope } from './evaluator.ts'
 import { selects } from './evaluator.ts'
 

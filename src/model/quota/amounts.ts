@@ -10,7 +10,8 @@ import {
   quantityText,
   subtractQuantities,
 } from '#meta/quantity.ts'
-import type { Amounts } from '#model/pod-resources.ts'
+
+import type { Amounts } from '../pod-resources.ts'
 
 export function sameAmounts(a: Amounts, b: Amounts): boolean {
   if (a.size !== b.size) return false

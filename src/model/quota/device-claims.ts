@@ -3,6 +3,7 @@
  * extended resources; what a claim was made for and its pod is charged with already is not charged twice.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
 import {
   DeviceClasses,
   type DeviceRequest,
@@ -11,13 +12,12 @@ import {
   type ResourceClaim,
   ResourceClaims,
 } from '#apis/resource/v1.ts'
-import type { ObjectReader } from '#apiserver/registry/resource.ts'
 import { compareText } from '#lib/go-text.ts'
-import { controllerOf } from '#meta/object.ts'
+import { controllerOf, type KubeObject } from '#meta/object.ts'
 import { type Quantity, quantityOf, quantitySign, subtractQuantities } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
-import type { Amounts } from '#model/pod-resources.ts'
 
+import type { Amounts } from '../pod-resources.ts'
 import { addAmounts } from './amounts.ts'
 import type { Evaluator } from './evaluator.ts'
 import { DEVICE_CLASS_PREFIX, isExtendedQuotaName, podUsage, type PodEvaluatorOptions } from './pods.ts'
@@ -29,8 +29,14 @@ const EXTENDED_CLAIM = 'resource.kubernetes.io/extended-resource-claim'
 /** The most devices a claim can get; what a request for all of them may come to. */
 const MAX_DEVICES = 32
 
+/** Where other objects are found: the server's store, or the cache of a controller. */
+export interface ObjectSource {
+  get<T extends KubeObject>(kind: Kind<T>, namespace: string, name: string): Promise<T | undefined>
+  list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]>
+}
+
 export interface DeviceClaimEvaluatorOptions extends PodEvaluatorOptions {
-  readonly objects: ObjectReader
+  readonly objects: ObjectSource
 }
 
 /** Looks at the device classes there are now, so it is good for one decision. */
@@ -57,7 +63,7 @@ export async function createDeviceClaimEvaluator(options: DeviceClaimEvaluatorOp
 }
 
 /** By device class, the extended resource it stands for; empty when it stands for none. */
-async function extendedNames(objects: ObjectReader): Promise<Map<string, string>> {
+async function extendedNames(objects: ObjectSource): Promise<Map<string, string>> {
   const classes = await objects.list(DeviceClasses, '')
   return new Map(classes.map(({ metadata, spec }) => [metadata.name ?? '', spec?.extendedResourceName ?? '']))
 }
@@ -121,7 +127,7 @@ function podOwner(claim: ResourceClaim): { readonly name: string; readonly uid: 
 }
 
 /** The claim that the pod names; before it does, the first that was made for it. */
-async function isClaimOf(pod: Pod, claim: ResourceClaim, objects: ObjectReader): Promise<boolean> {
+async function isClaimOf(pod: Pod, claim: ResourceClaim, objects: ObjectSource): Promise<boolean> {
   const status = pod.status?.extendedResourceClaimStatus
   if (status !== undefined) return status.resourceClaimName === claim.metadata.name
   const all = await objects.list(ResourceClaims, claim.metadata.namespace ?? '')

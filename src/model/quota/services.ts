@@ -1,9 +1,9 @@
 /** Services: how many, how many load balancers, and how many ports on nodes they will get. */
 import type { Service } from '#apis/core/v1.ts'
 import { quantityOf } from '#meta/quantity.ts'
-import type { Amounts } from '#model/pod-resources.ts'
-import { allocatesNodePorts, nodePortsOf, usesNodePorts } from '#model/services.ts'
 
+import type { Amounts } from '../pod-resources.ts'
+import { allocatesNodePorts, nodePortsOf, usesNodePorts } from '../services.ts'
 import type { Evaluator } from './evaluator.ts'
 
 const NAMES = new Set(['count/services', 'services', 'services.nodeports', 'services.loadbalancers'])

@@ -1,0 +1,51 @@
+/**
+ * ClusterRole aggregation: a role with an aggregation rule has the rules of all roles that its selectors choose, by name,
+ * each once. Written by server-side apply, so that nobody else's fields are touched.
+ */
+import { type ClusterRole, ClusterRoles, type PolicyRule } from '#apis/rbac/v1.ts'
+import { compareText } from '#lib/go-text.ts'
+import { asSelector } from '#meta/label-selector.ts'
+import { matchesLabels } from '#meta/labels.ts'
+import { objectKey, semanticEqual } from '#meta/object.ts'
+
+import type { Cache } from './cache.ts'
+import { type Controller, defineController, related, rule } from './controller.ts'
+
+const NAME = 'clusterrole-aggregation-controller'
+
+export const clusterRoleAggregationController: Controller = defineController({
+  name: NAME,
+  aliases: ['clusterrole-aggregation'],
+  // Any role may be part of any other.
+  watches: [related(ClusterRoles, (_role, cache) => aggregated(cache).map(objectKey))],
+  rules: [rule('rbac.authorization.k8s.io', 'clusterroles', 'escalate get list patch update watch')],
+
+  async reconcile(key, { cache, client, signal }) {
+    const role = cache.get(ClusterRoles, key)
+    if (role?.aggregationRule === undefined) return
+    const rules = rulesOf(role, cache.list(ClusterRoles))
+    if (semanticEqual(rules, role.rules)) return
+    await client.apply(
+      ClusterRoles,
+      { metadata: { name: key }, ...(rules.length > 0 && { rules }) },
+      { fieldManager: NAME, force: true, signal },
+    )
+  },
+})
+
+function aggregated(cache: Cache): ClusterRole[] {
+  return [...cache.list(ClusterRoles)].filter(({ aggregationRule }) => aggregationRule !== undefined)
+}
+
+export function rulesOf(role: ClusterRole, all: Iterable<ClusterRole>): PolicyRule[] {
+  const others = [...all].filter(({ metadata }) => metadata.name !== role.metadata.name)
+  const byName = others.sort((a, b) => compareText(a.metadata.name ?? '', b.metadata.name ?? ''))
+  const rules: PolicyRule[] = []
+  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
+    const chosen = byName.filter(({ metadata }) => matchesLabels(asSelector(selector), metadata.labels))
+    for (const one of chosen.flatMap((each) => each.rules ?? [])) {
+      if (!rules.some((known) => semanticEqual(known, one))) rules.push(one)
+    }
+  }
+  return rules
+}

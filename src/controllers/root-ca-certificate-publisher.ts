@@ -1,0 +1,69 @@
+/**
+ * Root CA publisher: the ConfigMap `kube-root-ca.crt` of every namespace says what pods verify the API server with
+ * (`--root-ca-file`). What is changed or removed is put back.
+ */
+import { type ConfigMap, ConfigMaps, Namespaces } from '#apis/core/v1.ts'
+import { keyOf, semanticEqual } from '#meta/object.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
+
+import {
+  type Controller,
+  type ControllerContext,
+  defineController,
+  itself,
+  perRun,
+  related,
+  rule,
+} from './controller.ts'
+import { isNamespaceGoing } from './pod-creation.ts'
+
+const NAME = 'kube-root-ca.crt'
+const ANNOTATION = 'kubernetes.io/description'
+const DESCRIPTION =
+  'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.'
+
+/** Read once: who changes the file starts the manager again, as with upstream's. */
+const bundleOf = perRun(({ settings, readFile }) => {
+  const file = settings['root-ca-file']
+  return file === '' ? Promise.resolve('') : readFile(file)
+})
+
+export const rootCaCertificatePublisherController: Controller = defineController({
+  name: 'root-ca-certificate-publisher-controller',
+  aliases: ['root-ca-cert-publisher'],
+  account: 'root-ca-cert-publisher',
+  workers: 1,
+  watches: [
+    itself(Namespaces),
+    related(ConfigMaps, ({ metadata }) => (metadata.name === NAME ? [metadata.namespace ?? ''] : [])),
+  ],
+  rules: [rule('', 'configmaps', 'create update'), rule(' events.k8s.io', 'events', 'create patch update')],
+
+  async reconcile(namespace, context) {
+    const { cache } = context
+    const bundle = await bundleOf(context)
+    if (bundle === '' || cache.get(Namespaces, namespace)?.status.phase !== 'Active') return
+    try {
+      await publish(namespace, { 'ca.crt': bundle }, context)
+    } catch (error) {
+      if (!isAlreadyExists(error) && !isNotFound(error) && !isNamespaceGoing(error)) throw error
+    }
+  },
+})
+
+async function publish(
+  namespace: string,
+  data: NonNullable<ConfigMap['data']>,
+  { cache, client, signal }: ControllerContext,
+): Promise<void> {
+  const known = cache.get(ConfigMaps, keyOf(namespace, NAME))
+  if (known === undefined) {
+    const metadata = { namespace, name: NAME, annotations: { [ANNOTATION]: DESCRIPTION } }
+    await client.create(ConfigMaps, { metadata, data }, { signal })
+    return
+  }
+  const { annotations = {} } = known.metadata
+  if (semanticEqual(known.data, data) && (annotations[ANNOTATION] ?? '') !== '') return
+  const metadata = { ...known.metadata, annotations: { ...annotations, [ANNOTATION]: DESCRIPTION } }
+  await client.update(ConfigMaps, { ...known, metadata, data }, { signal })
+}
