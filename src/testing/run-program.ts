@@ -26,7 +26,7 @@ export async function runProgram(
     stderr,
     clock: createVirtualClock(),
     random: createSeededRandom(1),
-    readFile: (path) => Promise.reject(new Error(`no such file: ${path}`)),
+    readFile: (path) => Promise.reject(Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' })),
     ...changes,
   })
   return { code, out: stdout.text, err: stderr.text }

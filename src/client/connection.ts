@@ -1,0 +1,178 @@
+/**
+ * A connection as a ClientConfig describes it: a transport that says who we are with every request. What files hold is read
+ * again while it lives, because tokens and certificates are renewed; a plugin is asked anew when the server says 401.
+ */
+import type { Clock } from '#lib/clock.ts'
+import { createHttpClient, type HttpClient, type HttpRequest } from '#lib/http/client.ts'
+import type { ClientTls } from '#lib/http/dial.ts'
+
+import type { Transport } from './api-client.ts'
+import { createExecPlugin, type ExecCredentials, type ExecPlugin, type RunPlugin } from './exec-plugin.ts'
+import { type ClientConfig, ConfigError, type ReadText } from './kubeconfig-reading.ts'
+
+export interface Connection {
+  readonly transport: Transport
+  readonly server: string
+  /** Ends everything that goes through it. */
+  close(): void
+}
+
+export interface ConnectionTools {
+  readonly clock: Clock
+  readonly readFile: ReadText
+  /** For plugins. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly run?: RunPlugin
+  /** Told when a new certificate or a plugin cannot be used. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** As upstream's client: tokens are re-read every minute, ten seconds early; certificates every five minutes. */
+const TOKEN_MS = 50_000
+const CERTIFICATE_MS = 5 * 60_000
+
+/** Throws ConfigError for what cannot be used. */
+export async function openConnection(config: ClientConfig, tools: ConnectionTools): Promise<Connection> {
+  const { cluster } = config
+  checkSupport(config)
+  const server = (cluster.server ?? '').includes('://') ? (cluster.server ?? '') : `http://${cluster.server ?? ''}`
+  // Who we are is told to nobody who could be overheard.
+  const isSecure = server.startsWith('https:')
+  const { clock, readFile, env = {}, run, onError } = tools
+  const plugin = isSecure ? createExecPlugin(config, { clock, env, ...(run !== undefined && { run }) }) : undefined
+  const read = (): Promise<ClientTls> => (isSecure ? tlsOf(config, readFile) : Promise.resolve({}))
+  const tls = new Renewed(clock, CERTIFICATE_MS, read)
+  const client = createHttpClient({ clock, tls: await tls.get() })
+  const token = isSecure ? tokenSource(config, tools) : undefined
+  const identity = new Identity(config, { plugin, token: token && (() => token.get()), client, tls, onError })
+  return { server, transport: { request: (request) => identity.send(request) }, close: () => client.close() }
+}
+
+function checkSupport({ cluster, user }: ClientConfig): void {
+  const { 'proxy-url': proxy = '', 'insecure-skip-tls-verify': insecure } = cluster
+  if (proxy !== '') throw new ConfigError(`proxy-url "${proxy}" is not supported: connections are made directly`)
+  const provider = user['auth-provider']
+  if (provider !== undefined) throw new ConfigError(`no Auth Provider found for name "${provider.name ?? ''}"`)
+  const ca = cluster['certificate-authority'] ?? cluster['certificate-authority-data'] ?? ''
+  if (insecure === true && ca !== '') {
+    throw new ConfigError('specifying a root certificates file with the insecure flag is not allowed')
+  }
+}
+
+/** A value that is made anew when it is old, by whoever asks for it first. The old one stays when that fails. */
+class Renewed<T> {
+  readonly #clock: Clock
+  readonly #periodMs: number
+  readonly #make: () => Promise<T>
+  #value: T | undefined
+  #madeMs = -Infinity
+
+  constructor(clock: Clock, periodMs: number, make: () => Promise<T>) {
+    this.#clock = clock
+    this.#periodMs = periodMs
+    this.#make = make
+  }
+
+  async get(): Promise<T> {
+    if (this.#value !== undefined && this.#clock.elapsed() - this.#madeMs < this.#periodMs) return this.#value
+    this.#madeMs = this.#clock.elapsed()
+    try {
+      this.#value = await this.#make()
+    } catch (error) {
+      if (this.#value === undefined) throw error
+    }
+    return this.#value
+  }
+}
+
+function tokenSource({ user }: ClientConfig, { clock, readFile }: ConnectionTools): Renewed<string> | undefined {
+  const { token = '', tokenFile = '' } = user
+  if (tokenFile !== '') return new Renewed(clock, TOKEN_MS, async () => (await readFile(tokenFile)).trim())
+  return token === '' ? undefined : new Renewed(clock, Infinity, () => Promise.resolve(token))
+}
+
+interface IdentityParts {
+  readonly plugin: ExecPlugin | undefined
+  readonly token: (() => Promise<string>) | undefined
+  readonly client: HttpClient
+  readonly tls: Renewed<ClientTls>
+  readonly onError: ((error: unknown) => void) | undefined
+}
+
+class Identity {
+  readonly #parts: IdentityParts
+  readonly #fixed: Readonly<Record<string, string | readonly string[]>>
+  #shown: string | undefined
+
+  constructor(config: ClientConfig, parts: IdentityParts) {
+    this.#parts = parts
+    this.#fixed = { ...impersonation(config), ...basic(config) }
+  }
+
+  async send(request: HttpRequest): ReturnType<HttpClient['request']> {
+    const { plugin, token, client, onError } = this.#parts
+    const credentials = await plugin?.credentials().catch((cause: Error) => {
+      throw new ConfigError(`getting credentials: ${cause.message}`, { cause })
+    })
+    await this.#show(credentials)
+    const bearer = (await token?.()) ?? credentials?.token
+    const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+    const response = await client.request({
+      ...request,
+      headers: { ...this.#fixed, ...authorization, ...request.headers },
+    })
+    if (response.status === 401 && credentials !== undefined)
+      void plugin?.refused(credentials).catch((error: unknown) => onError?.(error))
+    return response
+  }
+
+  /** New connections have the newest certificate. */
+  async #show(credentials: ExecCredentials | undefined): Promise<void> {
+    const { certificate, key } = credentials ?? {}
+    const own = await this.#parts.tls.get()
+    const tls = { ...own, ...(certificate !== undefined && { certificate }), ...(key !== undefined && { key }) }
+    const text = JSON.stringify(tls)
+    const isNew = this.#shown !== undefined || credentials?.certificate !== undefined
+    if (text !== this.#shown && isNew) this.#parts.client.reloadTls(tls)
+    this.#shown = text
+  }
+}
+
+function basic({ user: { username = '', password = '' }, cluster }: ClientConfig): Readonly<Record<string, string>> {
+  if ((username === '' && password === '') || !(cluster.server ?? '').startsWith('https:')) return {}
+  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
+}
+
+function impersonation({ user }: ClientConfig): Readonly<Record<string, string | readonly string[]>> {
+  const { as = '', 'as-uid': uid = '', 'as-groups': groups = [], 'as-user-extra': extra = {} } = user
+  if (as === '') return {}
+  const extras = Object.entries(extra).map(([key, values]) => [
+    `impersonate-extra-${encodeURIComponent(key).toLowerCase()}`,
+    values,
+  ])
+  return {
+    'impersonate-user': as,
+    ...(uid !== '' && { 'impersonate-uid': uid }),
+    ...(groups.length > 0 && { 'impersonate-group': groups }),
+    ...(Object.fromEntries(extras) as Record<string, readonly string[]>),
+  }
+}
+
+/** What is written in the kubeconfig counts before what it names. */
+async function tlsOf({ cluster, user }: ClientConfig, readFile: ReadText): Promise<ClientTls> {
+  const load = (data: string | undefined, file: string | undefined): Promise<string> | string | undefined =>
+    data ? Buffer.from(data, 'base64').toString() : file ? readFile(file) : undefined
+  const [ca, certificate, key] = await Promise.all([
+    load(cluster['certificate-authority-data'], cluster['certificate-authority']),
+    load(user['client-certificate-data'], user['client-certificate']),
+    load(user['client-key-data'], user['client-key']),
+  ])
+  const serverName = cluster['tls-server-name']
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(certificate !== undefined && { certificate }),
+    ...(key !== undefined && { key }),
+    ...(serverName !== undefined && { serverName }),
+    ...(cluster['insecure-skip-tls-verify'] === true && { insecure: true }),
+  }
+}

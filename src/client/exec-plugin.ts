@@ -1,0 +1,159 @@
+/**
+ * Credential plugins (`client.authentication.k8s.io`): a program of the user's that prints a token or a certificate. It is
+ * asked again when what it gave has expired, or when the server does not take it.
+ */
+import { spawn } from 'node:child_process'
+
+import type { Clock } from '#lib/clock.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
+import { parseJson } from '#lib/json.ts'
+import { epochMsOf } from '#meta/time.ts'
+
+import { type ClientConfig, ConfigError } from './kubeconfig-reading.ts'
+
+export interface ExecCredentials {
+  readonly token?: string
+  readonly certificate?: string
+  readonly key?: string
+}
+
+export interface ExecPlugin {
+  /** What it gave last, or gives now. Rejects with ConfigError. */
+  credentials(): Promise<ExecCredentials>
+  /** These were refused: asks anew, unless somebody did already. */
+  refused(credentials: ExecCredentials): Promise<void>
+}
+
+/** Runs a program to its end. Rejects with the system's error when it cannot be started. */
+export type RunPlugin = (
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+) => Promise<{ readonly code: number; readonly output: string }>
+
+export interface ExecPluginOptions {
+  readonly clock: Clock
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly run?: RunPlugin
+}
+
+const GROUP = 'client.authentication.k8s.io'
+const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`]
+const MISSING = `
+
+It looks like you are trying to use a client-go credential plugin that is not installed.
+
+To learn more about this feature, consult the documentation available at:
+      https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins`
+
+/** Undefined when the user has no plugin. Throws ConfigError for one that cannot be used. */
+export function createExecPlugin(config: ClientConfig, options: ExecPluginOptions): ExecPlugin | undefined {
+  const { exec } = config.user
+  if (exec === undefined) return undefined
+  const version = exec.apiVersion ?? ''
+  if (!VERSIONS.includes(version)) throw new ConfigError(`exec plugin: invalid apiVersion ${goQuote(version)}`)
+  const { clock } = options
+  let last: { readonly credentials: ExecCredentials; readonly expiresMs: number } | undefined
+  let asking: Promise<ExecCredentials> | undefined
+  const ask = (): Promise<ExecCredentials> => {
+    asking ??= askPlugin(config, options)
+      .then((found) => (last = found).credentials)
+      .finally(() => (asking = undefined))
+    return asking
+  }
+  return {
+    credentials: () => (last !== undefined && clock.now() < last.expiresMs ? Promise.resolve(last.credentials) : ask()),
+    async refused(credentials) {
+      if (last?.credentials === credentials) await ask()
+    },
+  }
+}
+
+async function askPlugin(
+  config: ClientConfig,
+  { env, run = runPlugin }: ExecPluginOptions,
+): Promise<{ readonly credentials: ExecCredentials; readonly expiresMs: number }> {
+  const { exec = {} } = config.user
+  const { command = '', args, env: own, installHint = '', interactiveMode } = exec
+  if (interactiveMode === 'Always') {
+    throw new ConfigError('exec plugin cannot support interactive mode: standard input is not a terminal')
+  }
+  const added = Object.fromEntries((own ?? []).map(({ name, value }) => [name, value]))
+  const told = { ...env, ...added, KUBERNETES_EXEC_INFO: execInfo(config) }
+  const { code, output } = await run(command, args ?? [], told).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'ENOENT') throw new ConfigError(`exec: ${cause.message}`, { cause })
+    const hint = installHint === '' ? '' : `\n\n${installHint}`
+    throw new ConfigError(`exec: executable ${command} not found${MISSING}${hint}`, { cause })
+  })
+  if (code !== 0) throw new ConfigError(`exec: executable ${command} failed with exit code ${code}`)
+  return readCredentials(output, exec.apiVersion ?? '')
+}
+
+function execInfo({ cluster, user }: ClientConfig): string {
+  const { server, 'tls-server-name': name, 'insecure-skip-tls-verify': insecure, 'proxy-url': proxy } = cluster
+  const { 'certificate-authority-data': ca, extensions = [] } = cluster
+  const extension = extensions.find((one) => one.name === `${GROUP}/exec`)?.extension
+  const told = {
+    server,
+    ...(name !== undefined && { 'tls-server-name': name }),
+    ...(insecure === true && { 'insecure-skip-tls-verify': true }),
+    ...(ca !== undefined && { 'certificate-authority-data': ca }),
+    ...(proxy !== undefined && { 'proxy-url': proxy }),
+    config: extension ?? null,
+  }
+  const spec = { ...(user.exec?.provideClusterInfo === true && { cluster: told }), interactive: false }
+  return `${JSON.stringify({ kind: 'ExecCredential', apiVersion: user.exec?.apiVersion, spec })}\n`
+}
+
+function readCredentials(
+  output: string,
+  version: string,
+): { readonly credentials: ExecCredentials; readonly expiresMs: number } {
+  const answer = parsed(output)
+  const { apiVersion, status } = answer
+  if (apiVersion !== version) {
+    throw new ConfigError(
+      `exec plugin is configured to use API version ${version}, plugin returned version ${typeof apiVersion === 'string' ? apiVersion : ''}`,
+    )
+  }
+  if (!isJsonObject(status)) throw new ConfigError("exec plugin didn't return a status field")
+  const [token, certificate, key] = ['token', 'clientCertificateData', 'clientKeyData'].map((field) => {
+    const value = status[field]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  })
+  if (token === undefined && certificate === undefined && key === undefined) {
+    throw new ConfigError("exec plugin didn't return a token or cert/key pair")
+  }
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw new ConfigError('exec plugin returned only certificate or key, not both')
+  }
+  const expiry = status['expirationTimestamp']
+  return {
+    credentials: {
+      ...(token !== undefined && { token }),
+      ...(certificate !== undefined && { certificate }),
+      ...(key !== undefined && { key }),
+    },
+    expiresMs: typeof expiry === 'string' ? epochMsOf(expiry) : Infinity,
+  }
+}
+
+function parsed(output: string): JsonObject {
+  try {
+    const value = parseJson(output)
+    if (isJsonObject(value)) return value
+    throw new Error('it is no object')
+  } catch (cause) {
+    throw new ConfigError(`decoding stdout: ${(cause as Error).message}`, { cause })
+  }
+}
+
+const runPlugin: RunPlugin = (command, args, env) =>
+  new Promise((done, fail) => {
+    const child = spawn(command, [...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+    const chunks: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.once('error', fail)
+    child.once('close', (code) => done({ code: code ?? -1, output: Buffer.concat(chunks).toString() }))
+  })

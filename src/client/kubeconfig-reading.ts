@@ -1,0 +1,156 @@
+/**
+ * Reading kubeconfigs as client-go does: several files become one, of what they both name the first has its way, and relative
+ * paths are meant from the file they stand in. Choosing a context of it gives a cluster and who we are to it.
+ */
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+
+import { goQuote } from '#lib/go-text.ts'
+import { parseYaml } from '#lib/yaml.ts'
+
+import type { ClusterEntry, UserEntry } from './kubeconfig-entries.ts'
+import { aggregated, clusterProblems, type ProblemOf, userProblems } from './kubeconfig-problems.ts'
+
+interface ContextEntry {
+  readonly cluster?: string
+  readonly user?: string
+  readonly namespace?: string
+}
+
+export interface Kubeconfig {
+  readonly clusters: ReadonlyMap<string, ClusterEntry>
+  readonly users: ReadonlyMap<string, UserEntry>
+  readonly contexts: ReadonlyMap<string, ContextEntry>
+  readonly currentContext: string
+}
+
+/** What the command line puts in place of what is in the files. */
+export interface Overrides {
+  readonly context?: string
+  readonly cluster?: string
+  readonly user?: string
+  readonly namespace?: string
+  /** `--master`, `--server`. */
+  readonly server?: string
+}
+
+/** Where the server is and who we are to it. Files are named by whole paths. */
+export interface ClientConfig {
+  readonly cluster: ClusterEntry
+  readonly user: UserEntry
+  readonly namespace: string
+}
+
+export type ReadText = (path: string) => Promise<string>
+
+/** What cannot be used, in upstream's words. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** Files that are not there are left out. Throws ConfigError for those that cannot be read. */
+export async function readKubeconfigs(files: readonly string[], read: ReadText, cwd: string): Promise<Kubeconfig> {
+  const found: Kubeconfig[] = []
+  const problems: string[] = []
+  for (const file of files.filter((name) => name !== '')) {
+    try {
+      found.push(parseKubeconfig(await read(file), resolve(cwd, file)))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
+      problems.push(`error loading config file "${file}": ${(error as Error).message}`)
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(aggregated(problems))
+  // A map keeps what is put in last: the first file comes last.
+  const all = found.toReversed()
+  return {
+    clusters: new Map(all.flatMap(({ clusters }) => [...clusters])),
+    users: new Map(all.flatMap(({ users }) => [...users])),
+    contexts: new Map(all.flatMap(({ contexts }) => [...contexts])),
+    currentContext: found.find(({ currentContext }) => currentContext !== '')?.currentContext ?? '',
+  }
+}
+
+/** Throws when it is no kubeconfig. */
+export function parseKubeconfig(source: string, file: string): Kubeconfig {
+  const parsed = source.trim() === '' ? {} : (parseYaml(source) ?? {})
+  if (typeof parsed !== 'object' || Array.isArray(parsed)) throw new Error('it is not a kubeconfig')
+  const config = parsed as Readonly<Record<string, unknown>>
+  const current = config['current-context']
+  const absolute = <T extends object>(entry: T, fields: readonly string[]): T => withPaths(entry, fields, dirname(file))
+  return {
+    clusters: new Map(
+      named<ClusterEntry>(config, 'clusters', 'cluster').map(([name, entry]) => [
+        name,
+        absolute(entry, ['certificate-authority']),
+      ]),
+    ),
+    users: new Map(
+      named<UserEntry>(config, 'users', 'user').map(([name, entry]) => [
+        name,
+        withCommand(absolute(entry, ['client-certificate', 'client-key', 'tokenFile']), dirname(file)),
+      ]),
+    ),
+    contexts: new Map(named<ContextEntry>(config, 'contexts', 'context')),
+    currentContext: typeof current === 'string' ? current : '',
+  }
+}
+
+function named<T extends object>(config: Readonly<Record<string, unknown>>, list: string, part: string): [string, T][] {
+  const entries = config[list] ?? []
+  if (!Array.isArray(entries)) throw new Error(`"${list}" must be a list`)
+  return entries.map((entry: Readonly<Record<string, unknown>> | null) => {
+    const value = entry?.[part] ?? {}
+    if (typeof entry?.['name'] !== 'string' || typeof value !== 'object')
+      throw new Error(`"${list}" has an entry without name`)
+    return [entry['name'], value as T]
+  })
+}
+
+function withPaths<T extends object>(entry: T, fields: readonly string[], folder: string): T {
+  const paths = Object.entries(entry).filter(
+    ([name, value]) => fields.includes(name) && typeof value === 'string' && value !== '' && !isAbsolute(value),
+  )
+  return { ...entry, ...Object.fromEntries(paths.map(([name, value]) => [name, join(folder, String(value))])) }
+}
+
+/** A command with a path in it is meant from the file; others are looked for where all programs are. */
+function withCommand(user: UserEntry, folder: string): UserEntry {
+  const { exec } = user
+  if (exec?.command === undefined || !exec.command.includes('/') || isAbsolute(exec.command)) return user
+  return { ...user, exec: { ...exec, command: join(folder, exec.command) } }
+}
+
+/** Throws ConfigError. */
+export async function chooseContext(
+  config: Kubeconfig,
+  overrides: Overrides,
+  problemOf: ProblemOf,
+): Promise<ClientConfig> {
+  const name = overrides.context ?? config.currentContext
+  const context: ContextEntry = config.contexts.get(name) ?? {}
+  const { user: userName = '', cluster: clusterName = '', namespace = '' } = { ...context, ...overrides }
+  // What was asked for by name must be there; what a context names need not.
+  const asked: [name: string | undefined, entries: ReadonlyMap<string, unknown>, what: string][] = [
+    [overrides.user, config.users, 'auth info'],
+    [overrides.context, config.contexts, 'context'],
+    [overrides.cluster, config.clusters, 'cluster'],
+  ]
+  for (const [wanted, entries, what] of asked) {
+    if (wanted !== undefined && !entries.has(wanted)) throw new ConfigError(`${what} ${goQuote(wanted)} does not exist`)
+  }
+  const user = config.users.get(userName) ?? {}
+  const cluster = withServer(config.clusters.get(clusterName) ?? {}, overrides.server ?? '')
+  const problems = [
+    ...(await userProblems(userName, user, problemOf)),
+    ...(await clusterProblems(clusterName, cluster, problemOf)),
+  ]
+  if (problems.length > 0) throw new ConfigError(`invalid configuration: ${aggregated(problems)}`)
+  return { cluster, user, namespace }
+}
+
+/** Another server has another name in its certificate. */
+function withServer(cluster: ClusterEntry, server: string): ClusterEntry {
+  if (server === '') return cluster
+  const { 'tls-server-name': _, ...rest } = cluster
+  return { ...rest, server }
+}
