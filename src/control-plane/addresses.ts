@@ -18,7 +18,10 @@ export interface BoundPort {
 }
 
 /** Throws ProgramError when it cannot be had. Closed with the server, or instead of it. */
-export async function bindPort({ plan, closing }: Pick<Site, 'plan' | 'closing'>): Promise<BoundPort> {
+export async function bindPort({
+  plan,
+  closing,
+}: Pick<Site, 'closing'> & { readonly plan: Pick<ServerPlan, 'serving'> }): Promise<BoundPort> {
   const { host, port, reusePort } = plan.serving
   // `::` takes both families; a machine without IPv6 has only the other.
   const hosts = EVERYWHERE.has(host) ? ['::', '0.0.0.0'] : [host]

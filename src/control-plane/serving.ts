@@ -25,7 +25,7 @@ export interface Serving {
   reload(server: Pick<ApiServer, 'reloadTls'>): void
 }
 
-interface Pair {
+export interface Pair {
   readonly certificate: string
   readonly key: string
 }
@@ -60,27 +60,36 @@ export async function loadServing(site: Site, { clientAuthorities }: LoadedAuthe
   }
 }
 
-function readPair([certificate = '', key = '']: readonly string[]): Pair {
+export function readPair([certificate = '', key = '']: readonly string[]): Pair {
   const [leaf] = parseBundle(certificate)
   if (leaf === undefined) throw new Error('there is no certificate in the first')
   if (!isSameKey(leaf.publicKey, parsePrivateKey(key))) throw new Error('the key does not belong to the certificate')
   return { certificate, key }
 }
 
-function namesIn({ certificate }: Pair): string[] {
+export function namesIn({ certificate }: Pair): string[] {
   const { names, subject } = parseCertificate(certificate)
   return names.dns.length > 0 ? [...names.dns] : [subject.commonName]
 }
 
 /** Those given, or those of the certificate directory, where they are made when they are not there. */
 async function chooseFiles(site: Site): Promise<readonly [string, string]> {
-  const { certFile, keyFile, certDir: named } = site.plan.serving
+  const { certFile, keyFile, certDir } = site.plan.serving
   if (certFile !== '') return [certFile, keyFile]
-  if (named === '') throw new ProgramError('--cert-dir must not be empty without --tls-cert-file')
-  const certDir = resolve(site.cwd, named)
-  const paths = [join(certDir, 'apiserver.crt'), join(certDir, 'apiserver.key')] as const
-  const isThere = await Promise.all(paths.map((path) => site.readFile(path).then(() => true, isMissing)))
-  if (isThere.every((there) => !there)) await makeOwn(site, certDir, paths)
+  if (certDir === '') throw new ProgramError('--cert-dir must not be empty without --tls-cert-file')
+  const hosts = ownNames(site.settings, site.plan, advertisedAddress(site.settings))
+  return ownFiles(site, { certDir, name: 'apiserver', hosts })
+}
+
+/** The pair of a name in the certificate directory, made for these hosts when it is not there. */
+export async function ownFiles(
+  tools: Pick<Site, 'clock' | 'random' | 'cwd' | 'readFile'>,
+  own: { readonly certDir: string; readonly name: string; readonly hosts: readonly string[] },
+): Promise<readonly [string, string]> {
+  const certDir = resolve(tools.cwd, own.certDir)
+  const paths = [join(certDir, `${own.name}.crt`), join(certDir, `${own.name}.key`)] as const
+  const isThere = await Promise.all(paths.map((path) => tools.readFile(path).then(() => true, isMissing)))
+  if (isThere.every((there) => !there)) await writeOwn(makePair(tools, own.hosts), certDir, paths)
   return paths
 }
 
@@ -89,22 +98,25 @@ function isMissing(error: NodeJS.ErrnoException): false {
   throw new ProgramError(`Cannot read the certificate directory: ${error.message}`, { cause: error })
 }
 
-/** An authority of its own, then forgotten: nobody can sign another certificate with it. The file holds both. */
-async function makeOwn(
-  { clock, random, settings, plan }: Site,
-  certDir: string,
-  [certFile, keyFile]: readonly [string, string],
-): Promise<void> {
-  const hosts = ownNames(settings, plan, advertisedAddress(settings))
+/** Signed by an authority of its own, then forgotten: nobody can sign another certificate with it. */
+export function makePair({ clock, random }: Pick<Site, 'clock' | 'random'>, hosts: readonly string[]): Pair {
   const commonName = `${hostname()}-ca@${Math.floor(clock.now() / 1000)}`
   const authority = createAuthority({ commonName }, { clock, random })
   const isIp = (host: string): boolean => /^[\d.]+$|:/.test(host)
   const names = { dns: hosts.filter((host) => !isIp(host)), ips: hosts.filter(isIp) }
-  const issued = authority.issue({ commonName: hostname(), names, purpose: 'server' })
+  const { certificatePem, keyPem } = authority.issue({ commonName: hostname(), names, purpose: 'server' })
+  return { certificate: certificatePem + authority.certificatePem, key: keyPem }
+}
+
+async function writeOwn(
+  { certificate, key }: Pair,
+  certDir: string,
+  [certFile, keyFile]: readonly [string, string],
+): Promise<void> {
   try {
     await mkdir(certDir, { recursive: true })
-    await writeFileAtomically(keyFile, issued.keyPem, { mode: 0o600 })
-    await writeFileAtomically(certFile, issued.certificatePem + authority.certificatePem, { mode: 0o600 })
+    await writeFileAtomically(keyFile, key, { mode: 0o600 })
+    await writeFileAtomically(certFile, certificate, { mode: 0o600 })
   } catch (cause) {
     const why = (cause as Error).message
     throw new ProgramError(`Cannot make a certificate in "${certDir}": ${why}; choose another with --cert-dir`, {

@@ -13,17 +13,19 @@ import { timeOf } from '#meta/time.ts'
 
 import type { Answer, Call } from '../call.ts'
 
-const COMPONENT = 'kube-apiserver'
+const API_SERVER = 'kube-apiserver'
 const GROUP = 'config.k8s.io'
 const VERSIONS: ReadonlySet<string> = new Set(['v1alpha1', 'v1beta1'])
 const DELIMITERS = [':', ': ', '=', ' ']
-const HEADER = (page: string): string =>
-  `\n${COMPONENT} ${page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n`
+const HEADER = (component: string, page: string): string =>
+  `\n${component} ${page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n`
 
 /** No place to look for what is wrong: these are for clients of the API. */
 const NOT_FOR_DEBUGGING: ReadonlySet<string> = new Set(['/apis', '/api', '/openid', '/openapi', '/.well-known'])
 
 export interface ZPagesOptions {
+  /** Who says so; default: the API server. */
+  readonly component?: string
   readonly clock: Clock
   readonly random: Random
   readonly isEnabled: (gate: string) => boolean
@@ -41,6 +43,7 @@ export interface ZPagesOptions {
 }
 
 interface Page {
+  readonly component: string
   readonly kind: string
   readonly text: () => string
   readonly fields: () => object
@@ -59,7 +62,7 @@ export function createZPages(options: ZPagesOptions): (call: Call) => Answer | u
 }
 
 function statusPage(options: ZPagesOptions, delimiter: string): Page {
-  const { clock, startedAtMs, version, paths } = options
+  const { clock, startedAtMs, version, paths, component = API_SERVER } = options
   const upSeconds = (): number => Math.max(0, Math.floor((clock.now() - startedAtMs) / 1000))
   const folders = (): string[] => foldersOf(paths())
   const binary = version.gitVersion.replace(/^v/, '')
@@ -72,8 +75,9 @@ function statusPage(options: ZPagesOptions, delimiter: string): Page {
     `Paths${delimiter} ${folders().join(' ')}`,
   ]
   return {
+    component,
     kind: 'Statusz',
-    text: () => `${HEADER('statusz')}\n${lines().join('\n')}\n`,
+    text: () => `${HEADER(component, 'statusz')}\n${lines().join('\n')}\n`,
     fields: () => ({
       startTime: timeOf(startedAtMs),
       uptimeSeconds: upSeconds(),
@@ -85,11 +89,12 @@ function statusPage(options: ZPagesOptions, delimiter: string): Page {
   }
 }
 
-function flagsPage({ flags }: ZPagesOptions, delimiter: string): Page {
+function flagsPage({ flags, component = API_SERVER }: ZPagesOptions, delimiter: string): Page {
   const sorted = [...flags].sort(([a], [b]) => (a < b ? -1 : 1))
   return {
+    component,
     kind: 'Flagz',
-    text: () => HEADER('flagz') + sorted.map(([name, value]) => `${name}${delimiter}${value}\n`).join(''),
+    text: () => HEADER(component, 'flagz') + sorted.map(([name, value]) => `${name}${delimiter}${value}\n`).join(''),
     fields: () => (sorted.length === 0 ? {} : { flags: Object.fromEntries(sorted) }),
   }
 }
@@ -121,10 +126,10 @@ function acceptsForm({ type, subtype, params }: AcceptClause, form: string, kind
 }
 
 function structured(
-  { kind, fields }: Page,
+  { component, kind, fields }: Page,
   { form, version }: { readonly form: string; readonly version: string },
 ): Answer {
-  const object = { kind, apiVersion: `${GROUP}/${version}`, metadata: { name: COMPONENT }, ...fields() }
+  const object = { kind, apiVersion: `${GROUP}/${version}`, metadata: { name: component }, ...fields() }
   const text = `This version of the ${kind.toLowerCase()} endpoint is deprecated. Please use a newer version.`
   return {
     status: 200,

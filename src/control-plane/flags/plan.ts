@@ -18,6 +18,7 @@ import { findGates } from './gate-reach.ts'
 import { createGates, gateErrors } from './gates.ts'
 import { metricsErrors } from './metrics-flags.ts'
 import { gatedResources, goneVersions, type RuntimeConfig, runtimeConfigErrors } from './runtime-config.ts'
+import type { ServingValues } from './serving-flags.ts'
 import { cipherNames, tlsVersion } from './tls-names.ts'
 
 export interface ServingPlan {
@@ -169,7 +170,7 @@ function planDatastore(flags: Settings): DatastorePlan {
   }
 }
 
-function servingErrors(flags: Settings): string[] {
+export function servingErrors(flags: ServingValues): string[] {
   const port = flags['secure-port']
   const errors = attempt(() => cipherNames(flags['tls-cipher-suites']))
   errors.push(...attempt(() => tlsVersion(flags['tls-min-version'])))
@@ -181,7 +182,7 @@ function servingErrors(flags: Settings): string[] {
   return errors
 }
 
-function planServing(flags: Settings): ServingPlan {
+export function planServing(flags: ServingValues): ServingPlan {
   const suites = flags['tls-cipher-suites']
   const streams = flags['http2-max-streams-per-connection']
   return {

@@ -1,0 +1,244 @@
+/**
+ * The port of a component that is no API server: health, metrics and what it was started with, for those whom the API server
+ * knows and lets. It is asked by reviews; some paths are for everybody.
+ */
+import type { Kind } from '#apis/kinds.ts'
+import { notFoundPage } from '#apiserver/answers/not-found-page.ts'
+import { Representation } from '#apiserver/answers/representation.ts'
+import { createClientCertAuthenticator } from '#apiserver/authenticators/client-cert.ts'
+import { createAuthenticator } from '#apiserver/authenticators/index.ts'
+import { createRequestHeaderAuthenticator } from '#apiserver/authenticators/request-header.ts'
+import { createWebhookTokenAuthenticator } from '#apiserver/authenticators/webhook.ts'
+import { asAuthorize, type Authorizer, NO_OPINION, NO_RULES } from '#apiserver/authorizers/authorizer.ts'
+import { privilegedGroup } from '#apiserver/authorizers/fixed.ts'
+import { unionOf } from '#apiserver/authorizers/index.ts'
+import { createWebhookAuthorizer } from '#apiserver/authorizers/webhook.ts'
+import type { Answer } from '#apiserver/call.ts'
+import type { SendReview } from '#apiserver/credentials/review-webhook.ts'
+import { createDebugPages } from '#apiserver/diagnostics/debug-pages.ts'
+import { createHealth, type HealthCheck } from '#apiserver/diagnostics/health.ts'
+import { createPathIndex } from '#apiserver/diagnostics/path-index.ts'
+import { createZPages } from '#apiserver/diagnostics/zpages.ts'
+import type { Authenticate, Authorize } from '#apiserver/filters/access.ts'
+import { createInflight } from '#apiserver/filters/inflight.ts'
+import { ByteMemo } from '#apiserver/registry/byte-memo.ts'
+import { BUILT_IN } from '#apiserver/registry/shapes.ts'
+import { createApiServer, type Route } from '#apiserver/server.ts'
+import { createHttpServer } from '#lib/http/server.ts'
+import type { ServerTls } from '#lib/http/tls.ts'
+import { readProcess } from '#lib/metrics-process.ts'
+import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+import { parseBundle } from '#lib/x509/certificate.ts'
+import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
+import { versionInfo } from '#model/version.ts'
+
+import { bindPort } from './addresses.ts'
+import type { DelegationValues } from './flags/delegation-flags.ts'
+import { planServing } from './flags/plan.ts'
+import type { ServingValues } from './flags/serving-flags.ts'
+import { createLiveFiles } from './live-files.ts'
+import { makePair, namesIn, ownFiles, readPair } from './serving.ts'
+import type { Surroundings } from './site.ts'
+
+export interface ComponentServerOptions extends Surroundings {
+  /** `kube-controller-manager`. */
+  readonly name: string
+  readonly settings: ServingValues & DelegationValues & { readonly profiling: boolean }
+  /** How the API server is asked who somebody is and what they may; absent: nobody is known by token, nothing is allowed. */
+  readonly tokenReviews?: SendReview
+  readonly accessReviews?: SendReview
+  /** PEM of those who sign for clients, where no flag names a file. */
+  readonly clientAuthorities?: string
+  readonly metrics: ServerMeters
+  readonly isEnabled: (gate: string) => boolean
+  /** By name, as text. */
+  readonly flags: ReadonlyMap<string, string>
+  /** Asked at every request: those that run come and go. */
+  readonly checks: () => readonly HealthCheck[]
+  readonly closing: AsyncDisposableStack
+}
+
+/** Listens until `closing`; undefined with port 0, as upstream. Throws ProgramError. */
+export async function startComponentServer(
+  options: ComponentServerOptions,
+): Promise<{ readonly host: string; readonly port: number } | undefined> {
+  const { settings, clock, random, log, closing, graceMs = 0 } = options
+  const serving = planServing(settings)
+  if (serving.port === 0) return undefined
+  const { listener, host, port } = await bindPort({ plan: { serving: { ...serving } }, closing })
+  const access = await openAccess(options)
+  const kind = { group: '', version: 'v1', kind: 'Status' }
+  const serve = createApiServer({
+    clock,
+    random,
+    authenticate: access.authenticate,
+    authorize: access.authorize,
+    inflight: createInflight({ maxReading: 0, maxMutating: 0 }),
+    dispatch: () => Promise.resolve(notFoundPage()),
+    knowsGroup: () => false,
+    routes: createRoutes(options),
+    encoder: new Representation({ kind: kind as Kind, stored: kind, shapes: BUILT_IN, memos: new ByteMemo(1 << 20) }),
+    onError: (error, info) => log.error(error, 'Request failed', { path: info.path }),
+  })
+  const http = createHttpServer({ serve, clock, tls: await access.tls((tls) => http.reloadTls(tls)) })
+  http.accept(listener)
+  closing.defer(() => http.drain(graceMs))
+  return { host, port }
+}
+
+interface ComponentAccess {
+  readonly authenticate: Authenticate
+  readonly authorize: Authorize
+  /** `changed` is told when files have changed. */
+  tls(changed: (tls: ServerTls) => void): Promise<ServerTls>
+}
+
+async function openAccess(options: ComponentServerOptions): Promise<ComponentAccess> {
+  const { settings, clock, closing } = options
+  const files = createLiveFiles(options)
+  closing.defer(() => files.close())
+  const read = async (path: string, otherwise: string): Promise<() => string> =>
+    path === '' ? () => otherwise : files.open([path], ([pem = '']) => (parseBundle(pem), pem))
+  const clients = await read(settings['client-ca-file'], options.clientAuthorities ?? '')
+  const proxies = await read(settings['requestheader-client-ca-file'], '')
+  const pair = await openPair(options, files)
+  const sni = await Promise.all(
+    settings['tls-sni-cert-key'].map(async ({ certFile, keyFile, names }) => {
+      const own = await files.open([certFile, keyFile], readPair)
+      return () => ({ ...own(), names: names.length === 0 ? namesIn(own()) : names })
+    }),
+  )
+  const { minVersion, ciphers } = planServing(settings)
+  const tls = (): ServerTls => ({
+    ...pair(),
+    sni: sni.map((one) => one()),
+    clientAuthorities: [clients(), proxies()].filter((pem) => pem !== ''),
+    minVersion,
+    ...(ciphers !== undefined && { ciphers }),
+  })
+  return {
+    authenticate: authenticatorOf(options, parsedOnce(clients), parsedOnce(proxies)),
+    authorize: asAuthorize(authorizerOf(options, clock)),
+    tls(changed) {
+      files.start(() => changed(tls()))
+      return Promise.resolve(tls())
+    },
+  }
+}
+
+function parsedOnce(pem: () => string): () => ReturnType<typeof parseBundle> {
+  let last: { readonly pem: string; readonly certificates: ReturnType<typeof parseBundle> } = {
+    pem: '',
+    certificates: [],
+  }
+  return () => {
+    const now = pem()
+    if (now !== last.pem) last = { pem: now, certificates: parseBundle(now) }
+    return last.certificates
+  }
+}
+
+async function openPair(
+  { settings, name, clock, random, cwd, readFile }: ComponentServerOptions,
+  files: ReturnType<typeof createLiveFiles>,
+): Promise<() => ReturnType<typeof readPair>> {
+  const { certFile, keyFile, certDir } = planServing(settings)
+  const hosts = ['localhost', '127.0.0.1', '::1']
+  if (certFile !== '') return files.open([certFile, keyFile], readPair)
+  if (certDir !== '') {
+    return files.open(await ownFiles({ clock, random, cwd, readFile }, { certDir, name, hosts }), readPair)
+  }
+  const pair = makePair({ clock, random }, hosts)
+  return () => pair
+}
+
+function authenticatorOf(
+  { settings, clock, tokenReviews, log }: ComponentServerOptions,
+  clients: () => ReturnType<typeof parseBundle>,
+  proxies: () => ReturnType<typeof parseBundle>,
+): Authenticate {
+  const headers = {
+    clock,
+    authorities: proxies,
+    allowedNames: settings['requestheader-allowed-names'],
+    usernameHeaders: settings['requestheader-username-headers'],
+    uidHeaders: settings['requestheader-uid-headers'],
+    groupHeaders: settings['requestheader-group-headers'],
+    extraHeaderPrefixes: settings['requestheader-extra-headers-prefix'],
+  }
+  const ttlMs = settings['authentication-token-webhook-cache-ttl']
+  return createAuthenticator({
+    requests: [
+      createRequestHeaderAuthenticator(headers),
+      createClientCertAuthenticator({ clock, authorities: clients }),
+    ],
+    tokens:
+      tokenReviews === undefined
+        ? []
+        : [createWebhookTokenAuthenticator({ clock, send: tokenReviews, apiAudiences: [], ttlMs })],
+    apiAudiences: [],
+    onRefusal: (why) => log.v(2)?.info('Unable to authenticate the request', { err: why }),
+  }).authenticate
+}
+
+function authorizerOf(
+  { settings, accessReviews }: ComponentServerOptions,
+  clock: ComponentServerOptions['clock'],
+): Authorizer {
+  const allowed = settings['authorization-always-allow-paths']
+  const open: Authorizer = {
+    authorize: (_, { isResource, path }) =>
+      !isResource && allowed.some((one) => matches(one, path))
+        ? { allowed: true, denied: false, reason: '' }
+        : NO_OPINION,
+    rulesFor: () => NO_RULES,
+  }
+  const ttls = {
+    authorizedTtlMs: settings['authorization-webhook-cache-authorized-ttl'],
+    unauthorizedTtlMs: settings['authorization-webhook-cache-unauthorized-ttl'],
+  }
+  const asked = accessReviews && createWebhookAuthorizer({ clock, send: accessReviews, ...ttls })
+  return unionOf([privilegedGroup, open, ...(asked === undefined ? [] : [asked])])
+}
+
+/** `/healthz`, or `/debug/*` for all below. */
+function matches(pattern: string, path: string): boolean {
+  const normal = pattern.startsWith('/') ? pattern : `/${pattern}`
+  return normal.endsWith('*') ? path.startsWith(normal.slice(0, -1)) : path === normal
+}
+
+function createRoutes(options: ComponentServerOptions): Route {
+  const { name, clock, random, isEnabled, flags, metrics, setVerbosity, checks } = options
+  const slis = createServerMeters()
+  const { gitVersion, goVersion } = versionInfo(options.version)
+  const version = { gitVersion, goVersion, emulated: gitVersion.replace(/^v(\d+\.\d+).*$/, '$1') }
+  const startedAtMs = readProcess(clock).startTimeSeconds() * 1000
+  const index = createPathIndex(() => PATHS)
+  const zpages = createZPages({
+    component: name,
+    clock,
+    random,
+    isEnabled,
+    startedAtMs,
+    version,
+    paths: () => PATHS,
+    flags,
+  })
+  const debugging = createDebugPages({
+    isProfiled: options.settings.profiling,
+    ...(setVerbosity !== undefined && { setVerbosity }),
+  })
+  const shown = ({ registry }: ServerMeters): Answer => ({
+    status: 200,
+    contentType: METRICS_CONTENT_TYPE,
+    body: Buffer.from(registry.render()),
+  })
+  return (call) => {
+    const { path } = call.info
+    if (path === '/metrics') return shown(metrics)
+    if (path === '/metrics/slis') return shown(slis)
+    return createHealth(checks(), slis)(call) ?? index(call) ?? zpages(call) ?? debugging(call)
+  }
+}
+
+const PATHS = ['/flagz', '/healthz', '/livez', '/metrics', '/metrics/slis', '/readyz', '/statusz']
