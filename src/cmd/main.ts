@@ -19,9 +19,12 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     short: 'Serves the Kubernetes API and stores its objects',
     load: async () => (await import('./apiserver.ts')).apiserver,
   },
-  planned('kube-controller-manager', 'Runs the control loops that move objects to their desired state', [
-    'controller-manager',
-  ]),
+  {
+    name: 'kube-controller-manager',
+    aliases: ['controller-manager'],
+    short: 'Runs the control loops that move objects to their desired state',
+    load: async () => (await import('./controller-manager.ts')).controllerManager,
+  },
   planned('kube-proxy', 'Routes traffic for Services on this node', ['proxy']),
   planned('kube-scheduler', 'Chooses a node for every new Pod', ['scheduler']),
   planned('kubectl', 'Controls a Kubernetes cluster'),

@@ -61,6 +61,12 @@ const GO_NAMES: ReadonlyMap<string, string> = new Map([
   ['ia32', '386'],
 ])
 
+/** What a program calls itself to servers: the first word owns the fields it sets. */
+export function userAgent(program: string): string {
+  const { gitVersion, platform, gitCommit } = versionInfo()
+  return `${program}/${gitVersion} (${platform}) kubernetes/${gitCommit.slice(0, 7) || 'unknown'}`
+}
+
 /** `--version` of the Kubernetes programs; raw is the Go literal of upstream's version.Info. */
 export function kubernetesVersion(): Version {
   const fields = Object.entries(versionInfo()).map(([name, value]) => {

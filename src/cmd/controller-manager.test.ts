@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { PolicyRule } from '#apis/rbac/v1.ts'
+import { bootstrapPolicy } from '#apiserver/bootstrap/roles.ts'
+import { CONTROLLERS } from '#controllers/index.ts'
+import { defineFlags } from '#lib/flags/flags.ts'
+import { userAgent } from '#model/version.ts'
+import { runProgram } from '#testing/run-program.ts'
+
+import { UPSTREAM_MANAGER_FLAGS } from './controller-manager-flags.fixture.ts'
+import { MANAGER_FLAGS } from './controller-manager-flags.ts'
+import { controllerManager } from './controller-manager.ts'
+
+interface Row {
+  readonly group: string
+  readonly name: string
+  readonly hint: string
+  readonly initial: string
+}
+
+function upstreamRows(): Row[] {
+  let group = ''
+  return UPSTREAM_MANAGER_FLAGS.split('\n').flatMap((line): Row[] => {
+    if (line.startsWith('# ')) group = line.slice(2)
+    const [name = '', hint = '', initial = ''] = line.split(' ')
+    return line === '' || line.startsWith('# ') ? [] : [{ group, name, hint, initial: initial === "''" ? '' : initial }]
+  })
+}
+
+async function run(...args: string[]): Promise<string> {
+  const { signal } = new AbortController()
+  const { err } = await runProgram((context) => controllerManager.run(context, signal), { args })
+  return err
+}
+
+describe('the flags of kube-controller-manager', () => {
+  const rows = upstreamRows()
+
+  it("are all of upstream's, in its groups and their order", () => {
+    defineFlags(MANAGER_FLAGS)
+    assert.ok(rows.length > 140)
+    assert.deepEqual(Object.keys(MANAGER_FLAGS), [...new Set(rows.map(({ group }) => group))])
+    for (const [group, flags] of Object.entries(MANAGER_FLAGS)) {
+      const names = rows.filter((row) => row.group === group).map(({ name }) => name)
+      assert.deepEqual(Object.keys(flags).sort(), names.sort(), group)
+    }
+  })
+
+  it("have upstream's types and defaults", () => {
+    const different = rows.flatMap(({ group, name, hint, initial }) => {
+      const each = MANAGER_FLAGS[group]?.[name]
+      if (each === undefined) return [name]
+      const printed = each.kind.print(each.initial)
+      const isSame = initial === printed || (initial === '' && (each.kind.plain.includes(printed) || printed === '[]'))
+      const isKind = (each.kind.hint === '' ? 'bool' : each.kind.hint) === hint
+      return isSame && isKind ? [] : [`${name}: ${each.kind.hint} ${printed}, not ${hint} ${initial}`]
+    })
+    assert.deepEqual(different, [])
+  })
+
+  const refusals: readonly [args: readonly string[], message: string][] = [
+    [['--controllers=*,foo'], '"foo" is not in the list of known controllers'],
+    [['--leader-elect-renew-deadline=15s'], 'leaseDuration must be greater than renewDeadline'],
+    [['--leader-elect-retry-period=9s'], 'renewDeadline must be greater than retryPeriod*JitterFactor'],
+    [['--kubeconfig=nowhere'], 'stat nowhere: no such file or directory'],
+    [
+      ['--cloud-config=x', '--controllers=-foo'],
+      '[--cloud-config=x is not supported: clouds have a controller manager of their own, "foo" is not in the list of known controllers]',
+    ],
+  ]
+  for (const [args, message] of refusals) {
+    it(`refuses ${args.join(' ')}`, async () => {
+      assert.match(await run(...args), new RegExp(`Error: ${RegExp.escape(message)}\n$`))
+    })
+  }
+
+  it('say what is missing when nothing says where the server is', async () => {
+    const err = await run()
+    assert.match(
+      err,
+      /Error: invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable\n$/,
+    )
+  })
+})
+
+describe('the rules of controllers', () => {
+  const { clusterRoles } = bootstrapPolicy(() => true)
+
+  for (const { name, account = name, rules } of CONTROLLERS) {
+    it(`of ${name} are within its role in every cluster`, () => {
+      const role = clusterRoles.find(({ metadata }) => metadata.name === `system:controller:${account}`)
+      assert.ok(role !== undefined, `there is no role for ${account}`)
+      const lacking = rules.flatMap(rightsOf).filter((right) => !(role.rules ?? []).some((rule) => covers(rule, right)))
+      assert.deepEqual(lacking, [])
+    })
+  }
+})
+
+type Right = readonly [verb: string, group: string, resource: string]
+
+function rightsOf({ verbs, apiGroups = [], resources = [] }: PolicyRule): Right[] {
+  return verbs.flatMap((verb) =>
+    apiGroups.flatMap((group) => resources.map((resource): Right => [verb, group, resource])),
+  )
+}
+
+function covers(rule: PolicyRule, [verb, group, resource]: Right): boolean {
+  const has = (list: readonly string[] = [], wanted: string): boolean => list.includes('*') || list.includes(wanted)
+  return has(rule.verbs, verb) && has(rule.apiGroups, group) && has(rule.resources, resource)
+}
+
+describe('userAgent', () => {
+  it('names program, version and platform as upstream', () => {
+    assert.match(
+      userAgent('kube-controller-manager'),
+      /^kube-controller-manager\/v1\.36\.4\S* \(\S+\/\S+\) kubernetes\/\S+$/,
+    )
+  })
+})
