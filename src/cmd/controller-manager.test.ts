@@ -87,9 +87,10 @@ describe('the flags of kube-controller-manager', () => {
 describe('the rules of controllers', () => {
   const { clusterRoles } = bootstrapPolicy(() => true)
 
-  for (const { name, account = name, rules } of CONTROLLERS) {
+  for (const { name, account = name, actsAsManager, rules } of CONTROLLERS) {
     it(`of ${name} are within its role in every cluster`, () => {
-      const role = clusterRoles.find(({ metadata }) => metadata.name === `system:controller:${account}`)
+      const wanted = actsAsManager === true ? 'system:kube-controller-manager' : `system:controller:${account}`
+      const role = clusterRoles.find(({ metadata }) => metadata.name === wanted)
       assert.ok(role !== undefined, `there is no role for ${account}`)
       const lacking = rules.flatMap(rightsOf).filter((right) => !(role.rules ?? []).some((rule) => covers(rule, right)))
       assert.deepEqual(lacking, [])

@@ -153,7 +153,8 @@ function createWork(
   const limits = { qps: settings['kube-api-qps'], burst: settings['kube-api-burst'] }
   const root = new ApiClient({ ...server, clock, userAgent: userAgent(NAME), limits })
   const tokenOf = createAccountTokens(root, NAMESPACE)
-  const accounts = new Set(controllers.map(({ account, name }) => account ?? name))
+  const own = controllers.filter(({ actsAsManager }) => actsAsManager !== true)
+  const accounts = new Set(own.map(({ account, name }) => account ?? name))
   const queueMetrics = registerWorkQueueMetrics(metrics.registry)
   const options = {
     controllers,

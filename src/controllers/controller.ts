@@ -25,6 +25,8 @@ export interface Controller {
   readonly aliases?: readonly string[]
   /** The ServiceAccount in kube-system that it acts as, where that has another name. */
   readonly account?: string
+  /** It has no account of its own: what it does only the manager itself may do. */
+  readonly actsAsManager?: boolean
   /** Who its events come from, where that differs. */
   readonly component?: string
   /** Only runs when `--controllers` names it. */

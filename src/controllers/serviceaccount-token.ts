@@ -40,6 +40,7 @@ export const serviceAccountTokenController: Controller = defineController({
   name: 'serviceaccount-token-controller',
   aliases: ['serviceaccount-token'],
   account: 'tokens-controller',
+  actsAsManager: true,
   maxRetries: 10,
   watches: [related(Secrets, keysOfSecret), related(ServiceAccounts, secretsOf)],
   rules: [
