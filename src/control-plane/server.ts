@@ -76,7 +76,12 @@ async function openRegistry(site: Site, store: Backend, admission: OpenAdmission
   const { backend: resting, atRest } = await openEncryption(site, store)
   const resourceAt = (prefix: string): ReturnType<ResourceAt> => registry.resourceAt(prefix)
   const backend = meterBackend(resting, metrics, { clock, resourceAt })
-  const cache = new WatchCache({ backend, clock, prefix: '/registry/' })
+  const cache = new WatchCache({
+    backend,
+    clock,
+    prefix: '/registry/',
+    onRepair: ({ reason, prefix, revision }) => site.log.info('Watch cache', { reason, prefix, revision }),
+  })
   const registry = new Registry({
     backend,
     cache,

@@ -5,6 +5,7 @@ import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
+import { checkReadable } from '../registry/errors.ts'
 import { answerWithObject } from './answers.ts'
 import { freshen, parseListVersion, parseVersion, reach } from './versions.ts'
 import { formFor, type View } from './view.ts'
@@ -34,7 +35,9 @@ export async function readEntry(call: Call, { store, services, resource, represe
   if (version === undefined) await freshen(cache, call)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready
-  const entry = store.collection.get(store.keyOf(resource.kind.namespaced ? namespace : '', name))
+  const key = store.keyOf(resource.kind.namespaced ? namespace : '', name)
+  const entry = store.collection.get(key)
+  if (entry === undefined) checkReadable(store.collection, key)
   if (entry === undefined)
     throw notFoundError({ group: representation.kind.group, resource: resource.kind.plural }, name)
   if (representation.lens?.asks === true) await representation.lens.prepare([entry])

@@ -14,7 +14,7 @@ import { boundsOf } from '#storage/watch-cache/collection.ts'
 import type { Form } from '../answers/representation.ts'
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
-import { storageFailure } from '../registry/errors.ts'
+import { checkReadable, storageFailure } from '../registry/errors.ts'
 import type { Lens } from '../registry/lens.ts'
 import { bytesOfEntries, bytesOfRun } from '../registry/sizes.ts'
 import { answerWithList, isTable, refuseOneObject } from './answers.ts'
@@ -164,7 +164,14 @@ interface Start {
 }
 
 /** Which state to read, from which key on, after waiting until the cache has it. */
-async function startOf(call: Call, { services, store }: View, options: ListOptions): Promise<Start> {
+async function startOf(call: Call, view: View, options: ListOptions): Promise<Start> {
+  const start = await reachStart(call, view, options)
+  const { store } = view
+  checkReadable(store.collection, store.keyOf(call.info.namespace, ''))
+  return start
+}
+
+async function reachStart(call: Call, { services, store }: View, options: ListOptions): Promise<Start> {
   const { cache, clock } = services
   const limit = Math.max(0, options.limit ?? 0)
   if (!store.collection.isLoaded) await store.collection.ready

@@ -3,6 +3,9 @@ import type { GroupResource } from '#meta/kind.ts'
 import { failure, internalError, serverTimeoutError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 import { StorageError } from '#storage/backend.ts'
+import type { Collection } from '#storage/watch-cache/collection.ts'
+
+import type { Entry } from './entry.ts'
 
 /** Whether a write was refused, as `storageFailure` tells it, because the store takes no such large values. */
 export function isTooLarge(error: unknown): boolean {
@@ -28,4 +31,10 @@ export function storageFailure(cause: unknown, resource: GroupResource): Error {
     default:
       return internalError(cause)
   }
+}
+
+/** Throws where a state lacks an object because nobody understands what is stored: it would look as if there were none. */
+export function checkReadable(collection: Pick<Collection<Entry>, 'unreadableAt'>, keyOrPrefix: string): void {
+  const error = collection.unreadableAt(keyOrPrefix)
+  if (error !== undefined) throw internalError(error as Error)
 }

@@ -4,12 +4,15 @@
  */
 import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
+import { parseJson, stringifyJson } from '#lib/json.ts'
 import { createYamlReader } from '#lib/yaml-reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, kindKey, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
+import { coerceEmbedded } from '#model/custom/embedded.ts'
+import { structuralOf } from '#model/custom/structural.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 import { createCollectionMeter } from '#storage/watch-cache/collection-meter.ts'
 
@@ -331,9 +334,12 @@ export class Registry implements ObjectReader {
       decode(value) {
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
         const mediaType = isEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
-        const { object, gvk } = decodeObject(bytes, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
+        const decode = (from: Buffer): ReturnType<typeof decodeObject> =>
+          decodeObject(from, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
+        const { object, gvk } = custom === undefined ? decode(bytes) : decodeCustom(bytes, decode)
         const found = object as unknown as KubeObject
         if (custom !== undefined) {
+          found.metadata.generation ??= 1
           return { apiVersion: apiVersionOf(gvk), body: encodeJson(found).slice(typeMetaPrefix(gvk).length) }
         }
         return encodeJson(sameVersion(gvk, kind) ? found : shapes.convert(found, kind))
@@ -341,6 +347,17 @@ export class Registry implements ObjectReader {
       fields: (object) =>
         selectors.length === 0 ? NO_FIELDS : Object.fromEntries(selectors.map(([name, read]) => [name, read(object)])),
     })
+  }
+}
+
+/** What others wrote into the store may have metadata of wrong types: the rest is shown without them, as upstream does. */
+function decodeCustom<T>(bytes: Buffer, decode: (from: Buffer) => T): T {
+  try {
+    return decode(bytes)
+  } catch {
+    const value = parseJson(bytes)
+    coerceEmbedded(value, structuralOf({ type: 'object' }), { isRoot: true, dropInvalid: true })
+    return decode(Buffer.from(stringifyJson(value)))
   }
 }
 

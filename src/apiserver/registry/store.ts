@@ -27,6 +27,7 @@ import { attributesOf } from './admitting.ts'
 import { type CommitOptions, Commits } from './commits.ts'
 import { checkPreconditions, type DeletionPlan, planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
+import { checkReadable } from './errors.ts'
 import { fieldRequestOf } from './field-tracking.ts'
 import type { Lens } from './lens.ts'
 import type { Finish, Resource, WriteContext } from './resource.ts'
@@ -129,7 +130,10 @@ export class Store {
   async get(namespace: string, name: string, signal?: AbortSignal): Promise<Entry | undefined> {
     await this.#services.cache.fresh(signal)
     if (!this.collection.isLoaded) await this.collection.ready
-    return this.collection.get(this.keyOf(namespace, name))
+    const key = this.keyOf(namespace, name)
+    const entry = this.collection.get(key)
+    if (entry === undefined) checkReadable(this.collection, key)
+    return entry
   }
 
   /** `body` is the store's from now on. */

@@ -25,6 +25,11 @@ export interface Slice {
   readonly after?: string
 }
 
+/** A stored value that cannot be understood. */
+export interface Unreadable extends Keyed {
+  readonly error: unknown
+}
+
 export class Collection<E extends Keyed> {
   readonly prefix: string
   #state = OrderedTree.empty<E>(RUN_ENTRIES)
@@ -36,6 +41,8 @@ export class Collection<E extends Keyed> {
   #digest = 0
   #loading = Promise.withResolvers<void>()
   #isLoaded = false
+  /** What is stored and cannot be understood, by key: it is no entry, and whoever needs it must hear that it is there. */
+  readonly #unreadable = new Map<string, Unreadable>()
   /** Earlier states, by the position in the ring of the change that ended each. */
   readonly #past = new Map<number, OrderedTree<E>>()
 
@@ -78,6 +85,13 @@ export class Collection<E extends Keyed> {
     return this.#ring.floor
   }
 
+  /** Why the state lacks this key, or some key that begins so; undefined when it lacks none. */
+  unreadableAt(prefix: string): unknown {
+    if (this.#unreadable.size === 0) return undefined
+    for (const [key, { error }] of this.#unreadable) if (key.startsWith(prefix)) return error
+    return undefined
+  }
+
   /** Equal to `digestOf` summed over the same keys at the same revisions. */
   get digest(): number {
     return this.#digest
@@ -118,9 +132,11 @@ export class Collection<E extends Keyed> {
   }
 
   /** What the first listing found, all of it, in order of key. Not a change: nobody watches yet. */
-  load(entries: readonly E[]): void {
+  load(entries: readonly E[], unreadable: readonly Unreadable[] = []): void {
     this.#state = OrderedTree.fromSorted(entries, ({ key }) => key, RUN_ENTRIES)
     this.#digest = entries.reduce((sum, entry) => (sum + digestOf(entry)) >>> 0, 0)
+    this.#unreadable.clear()
+    for (const one of unreadable) this.#setUnreadable(one.key, one)
   }
 
   /** The state is whole. */
@@ -134,8 +150,16 @@ export class Collection<E extends Keyed> {
     this.#ring.push(new Change(change))
   }
 
+  /** The key has a value that nobody understands: to those who watch, what was there has gone. */
+  lose(unreadable: Unreadable, atMs: number): void {
+    const { key, modRevision: revision } = unreadable
+    this.apply({ revision, key, entry: undefined, atMs })
+    this.#setUnreadable(key, unreadable)
+  }
+
   apply(change: Omit<ChangeParts<E>, 'previous'>): void {
     const { key, entry } = change
+    if (this.#unreadable.size > 0) this.#setUnreadable(key, undefined)
     const previous = this.#state.get(key)
     if (entry === undefined && previous === undefined) return
     this.#state = entry === undefined ? this.#state.delete(key) : this.#state.set(key, entry)
@@ -159,12 +183,19 @@ export class Collection<E extends Keyed> {
     this.#state = OrderedTree.empty<E>(RUN_ENTRIES)
     this.#past.clear()
     this.#digest = 0
+    this.#unreadable.clear()
     this.#changedAt = floor
     this.#ring.reset(floor)
     this.#readers.expireAll()
   }
 
-  #account(before: E | undefined, after: E | undefined): void {
+  #setUnreadable(key: string, unreadable: Unreadable | undefined): void {
+    this.#account(this.#unreadable.get(key), unreadable)
+    if (unreadable === undefined) this.#unreadable.delete(key)
+    else this.#unreadable.set(key, unreadable)
+  }
+
+  #account(before: Keyed | undefined, after: Keyed | undefined): void {
     if (before !== undefined) this.#digest = (this.#digest - digestOf(before)) >>> 0
     if (after !== undefined) this.#digest = (this.#digest + digestOf(after)) >>> 0
   }

@@ -16,7 +16,7 @@ import {
   type WatchBatch,
 } from '../backend.ts'
 import type { CollectionMeter } from './collection-meter.ts'
-import { Collection, digestOf } from './collection.ts'
+import { Collection, digestOf, type Unreadable } from './collection.ts'
 import type { IndexOf } from './readers.ts'
 import type { Keyed } from './ring.ts'
 
@@ -37,7 +37,7 @@ export interface WatchCacheOptions {
 }
 
 export interface RepairEvent {
-  readonly reason: 'mismatch' | 'compacted' | 'revision-went-back'
+  readonly reason: 'mismatch' | 'compacted' | 'revision-went-back' | 'unreadable'
   /** The prefix of the collection concerned, or of all. */
   readonly prefix: string
   readonly revision: Revision
@@ -46,7 +46,7 @@ export interface RepairEvent {
 export interface CollectionSpec<E extends Keyed> {
   /** `/registry/pods/`: no collection's prefix is the prefix of another's. */
   readonly prefix: string
-  /** Makes the entry of a stored value. `isListed`: its memory is that of many others that are kept as well. Total: a value that cannot be understood becomes an entry that says so. */
+  /** Makes the entry of a stored value. `isListed`: its memory is that of many others that are kept as well. Throws for what cannot be understood, which is then no entry: see `Collection.unreadableAt`. */
   readonly describe: (stored: KeyValue, isListed: boolean) => E
   readonly indexOf?: IndexOf<E>
   readonly meter?: CollectionMeter
@@ -238,14 +238,25 @@ export class WatchCache {
     this.#wake()
   }
 
-  /** A value that cannot be read now, for want of its key, holds up its own collection, which is read until it can be. */
+  /**
+   * A value that cannot be read now, for want of its key, holds up its own collection, which is read until it can be. One
+   * that nobody will ever understand is left out, and stops nobody else.
+   */
   #applyTo(slot: Slot, event: StorageEvent, atMs: number): void {
+    const { key, modRevision } = event
+    slot.spec.meter?.received.inc()
+    let entry: Keyed | undefined
     try {
-      applyEvent(slot, event, atMs)
-    } catch (cause) {
-      if (!isPassing(cause)) throw cause
-      void this.#recover(slot)
+      entry = event.type === 'put' ? slot.spec.describe(event, false) : undefined
+    } catch (error) {
+      if (isPassing(error)) return void this.#recover(slot)
+      slot.collection.lose({ key, modRevision, error }, atMs)
+      this.#onRepair({ reason: 'unreadable', prefix: key, revision: modRevision })
+      return
     }
+    slot.collection.apply({ revision: modRevision, key, entry, atMs })
+    slot.spec.meter?.applied.inc()
+    slot.spec.meter?.dispatched.inc()
   }
 
   async #recover(slot: Slot): Promise<void> {
@@ -288,11 +299,14 @@ export class WatchCache {
     await this.waitFor(listed.revision)
     if (slot.waiting !== waiting) return
     const atMs = this.#options.clock.now()
-    slot.collection.load(listed.items.map((stored) => describe(stored, true)))
+    const { entries, unreadable } = describeAll(listed.items, describe)
+    slot.collection.load(entries, unreadable)
+    for (const { key, modRevision: revision } of unreadable)
+      this.#onRepair({ reason: 'unreadable', prefix: key, revision })
     slot.waiting = undefined
     for (const event of waiting) {
-      if (event.modRevision > listed.revision) applyEvent(slot, event, atMs)
-      else slot.collection.remember(rememberedChange(slot, event, atMs))
+      if (event.modRevision > listed.revision) this.#applyTo(slot, event, atMs)
+      else rememberChange(slot, event, atMs)
     }
     slot.collection.loaded()
     slot.spec.meter?.initialized.inc()
@@ -346,26 +360,35 @@ function isPassing(cause: unknown): boolean {
   return cause instanceof StorageError && (cause.code === 'unavailable' || cause.code === 'timeout')
 }
 
-function applyEvent(slot: Slot, event: StorageEvent, atMs: number): void {
-  const { key, modRevision } = event
-  const { meter, describe } = slot.spec
-  meter?.received.inc()
-  const entry = event.type === 'put' ? describe(event, false) : undefined
-  slot.collection.apply({ revision: modRevision, key, entry, atMs })
-  meter?.applied.inc()
-  meter?.dispatched.inc()
+/** Throws what will pass. */
+function describeAll<E extends Keyed>(
+  items: readonly KeyValue[],
+  describe: CollectionSpec<E>['describe'],
+): { readonly entries: E[]; readonly unreadable: Unreadable[] } {
+  const entries: E[] = []
+  const unreadable: Unreadable[] = []
+  for (const stored of items) {
+    try {
+      entries.push(describe(stored, true))
+    } catch (error) {
+      if (isPassing(error)) throw error
+      unreadable.push({ key: stored.key, modRevision: stored.modRevision, error })
+    }
+  }
+  return { entries, unreadable }
 }
 
-function rememberedChange(
-  { spec }: Slot,
-  event: StorageEvent,
-  atMs: number,
-): Parameters<Collection<Keyed>['remember']>[0] {
-  return {
-    revision: event.modRevision,
-    key: event.key,
-    entry: event.type === 'put' ? spec.describe(event, false) : undefined,
-    previous: event.previous === undefined ? undefined : spec.describe(event.previous, false),
-    atMs,
+/** Of the past what can be understood: the rest nobody could be told of. */
+function rememberChange({ spec, collection }: Slot, event: StorageEvent, atMs: number): void {
+  try {
+    collection.remember({
+      revision: event.modRevision,
+      key: event.key,
+      entry: event.type === 'put' ? spec.describe(event, false) : undefined,
+      previous: event.previous === undefined ? undefined : spec.describe(event.previous, false),
+      atMs,
+    })
+  } catch (cause) {
+    if (isPassing(cause)) throw cause
   }
 }
