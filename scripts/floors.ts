@@ -91,6 +91,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'replica-keeper',
     'replicas',
     'selection',
+    'service-pods',
     'settings',
     'waiting',
   ],

@@ -2,6 +2,8 @@
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import type { Controller } from './controller.ts'
 import { deploymentController } from './deployment/controller.ts'
+import { endpointsController } from './endpoints.ts'
+import { endpointSliceController } from './endpointslice/controller.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
 import { namespaceController } from './namespace.ts'
 import { replicaSetController } from './replicaset.ts'
@@ -14,6 +16,8 @@ import { serviceAccountController } from './serviceaccount.ts'
 export const CONTROLLERS: readonly Controller[] = [
   clusterRoleAggregationController,
   deploymentController,
+  endpointsController,
+  endpointSliceController,
   garbageCollectorController,
   namespaceController,
   replicaSetController,

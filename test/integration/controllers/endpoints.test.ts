@@ -1,0 +1,216 @@
+/** Endpoints and EndpointSlices of Services on the whole server, in virtual time. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { Endpoints, Namespaces, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
+import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { endpointsController } from '#controllers/endpoints.ts'
+import { endpointSliceController } from '#controllers/endpointslice/controller.ts'
+import { controllerSettings } from '#controllers/settings.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { isNotFound } from '#meta/status.ts'
+import { timeOf } from '#meta/time.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { type RunningControllers, startControllers } from '#testing/controllers.ts'
+
+let clock: VirtualClock
+let plane: ControlPlane
+let controllers: RunningControllers
+let client: ApiClient
+const namespace = 'web'
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
+  const settings = controllerSettings({ 'max-endpoints-per-slice': 3 })
+  controllers = startControllers(plane, clock, [endpointsController, endpointSliceController], { settings })
+  client = controllers.client
+  await client.create(Namespaces, { metadata: { name: namespace } })
+  await client.create(Nodes, { metadata: { name: 'n1', labels: { 'topology.kubernetes.io/zone': 'z1' } } })
+  await clock.advance(1000)
+})
+
+afterEach(async () => {
+  await controllers.stop()
+  await plane.stop()
+})
+
+const serve = async (spec: Partial<Service['spec']> = {}): Promise<Service> => {
+  const ports = [{ name: 'http', port: 80, targetPort: 8080 }]
+  const service = await client.create(Services, {
+    metadata: { namespace, name: 's', labels: { team: 'a' } },
+    spec: { selector: { app: 'web' }, ports, ...spec },
+  })
+  await clock.advance(1000)
+  return service
+}
+
+const run = async (number: number, isReady = true, spec: Partial<Pod['spec']> = {}): Promise<Pod> => {
+  const name = `p${number}`
+  const containers = [{ name: 'c', image: 'i', resources: {} }]
+  await client.create(Pods, {
+    metadata: { namespace, name, labels: { app: 'web' } },
+    spec: { containers, nodeName: 'n1', ...spec },
+  })
+  return tell(name, isReady, `10.0.0.${number}`)
+}
+
+const tell = (name: string, isReady: boolean, podIP: string): Promise<Pod> => {
+  const condition = { type: 'Ready', status: isReady ? 'True' : 'False', lastTransitionTime: timeOf(clock.now()) }
+  const status = { phase: 'Running', podIP, podIPs: [{ ip: podIP }], conditions: [condition] }
+  return client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'merge', value: { status } })
+}
+
+const slices = async (): Promise<EndpointSlice[]> => {
+  const { items } = await client.list(EndpointSlices, { namespace })
+  return items
+}
+
+const sizes = async (): Promise<number[]> =>
+  (await slices()).map(({ endpoints }) => endpoints?.length ?? 0).sort((a, b) => a - b)
+
+describe('slices of a service', () => {
+  it('say where its pods are, and in which state', async () => {
+    const service = await serve()
+    const pod = await run(1)
+    await clock.advance(1000)
+    const [slice, ...more] = await slices()
+    assert.equal(more.length, 0)
+    assert.match(slice?.metadata.name ?? '', /^s-[a-z0-9]{5}$/)
+    assert.deepEqual(slice?.metadata.labels, {
+      'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      'kubernetes.io/service-name': 's',
+      team: 'a',
+    })
+    assert.deepEqual(slice?.metadata.annotations, {
+      'endpoints.kubernetes.io/last-change-trigger-time': pod.status.conditions?.[0]?.lastTransitionTime,
+    })
+    assert.deepEqual(slice?.metadata.ownerReferences, [
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        name: 's',
+        uid: service.metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ])
+    assert.deepEqual(slice?.ports, [{ name: 'http', protocol: 'TCP', port: 8080 }])
+    assert.deepEqual(slice?.endpoints, [
+      {
+        addresses: ['10.0.0.1'],
+        conditions: { ready: true, serving: true, terminating: false },
+        targetRef: { kind: 'Pod', namespace, name: 'p1', uid: pod.metadata.uid },
+        nodeName: 'n1',
+        zone: 'z1',
+      },
+    ])
+  })
+
+  it('are one that is empty as long as there is no pod, which is filled later', async () => {
+    await serve()
+    const [empty] = await slices()
+    assert.deepEqual([empty?.endpoints, empty?.ports], [null, null])
+    await run(1)
+    await clock.advance(1000)
+    const [filled, ...more] = await slices()
+    assert.deepEqual([filled?.metadata.name, more], [empty?.metadata.name, []])
+    await client.delete(Pods, { namespace, name: 'p1' }, { gracePeriodSeconds: 0 })
+    await clock.advance(1000)
+    assert.deepEqual(
+      (await slices()).map(({ endpoints, ports }) => [endpoints, ports]),
+      [[null, null]],
+    )
+  })
+
+  it('tell readiness, termination and pods that have ended apart', async () => {
+    await serve()
+    await run(1, false)
+    await run(2)
+    await run(3)
+    await client.delete(Pods, { namespace, name: 'p2' })
+    await client.patch(
+      Pods,
+      { namespace, name: 'p3', subresource: 'status' },
+      { type: 'merge', value: { status: { phase: 'Succeeded' } } },
+    )
+    await clock.advance(1000)
+    const conditions = (await slices())
+      .flatMap(({ endpoints }) => endpoints ?? [])
+      .map((one) => [one.addresses[0], one.conditions])
+    assert.deepEqual(Object.fromEntries(conditions), {
+      '10.0.0.1': { ready: false, serving: false, terminating: false },
+      '10.0.0.2': { ready: false, serving: true, terminating: true },
+    })
+  })
+
+  it('are filled up to their limit, and not packed anew when some go', async () => {
+    await serve()
+    for (let number = 1; number <= 7; number++) await run(number)
+    await clock.advance(1000)
+    assert.deepEqual(await sizes(), [1, 3, 3])
+    const full = (await slices()).find(({ endpoints }) => endpoints?.length === 3)
+    const name = full?.endpoints?.[0]?.targetRef?.name ?? ''
+    await client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
+    await clock.advance(1000)
+    assert.deepEqual(await sizes(), [1, 2, 3])
+    await run(8)
+    await clock.advance(1000)
+    assert.deepEqual(await sizes(), [1, 3, 3])
+  })
+
+  it('are split where ports of one name lead to different numbers, and prefer the own zone when told to', async () => {
+    const ports = [{ name: 'http', port: 80, targetPort: 'web' }]
+    await serve({ ports, trafficDistribution: 'PreferClose' })
+    for (const number of [1, 2]) {
+      const containers = [
+        { name: 'c', image: 'i', resources: {}, ports: [{ name: 'web', containerPort: 8000 + number }] },
+      ]
+      await run(number, true, { containers })
+    }
+    await clock.advance(1000)
+    const found = (await slices()).map(({ ports: its, endpoints }) => [its?.[0]?.port, endpoints?.[0]?.hints])
+    assert.deepEqual(
+      found.toSorted(([a], [b]) => Number(a) - Number(b)),
+      [
+        [8001, { forZones: [{ name: 'z1' }] }],
+        [8002, { forZones: [{ name: 'z1' }] }],
+      ],
+    )
+  })
+})
+
+describe('endpoints of a service', () => {
+  it('list ready addresses and others apart, in order, and go with the service', async () => {
+    await serve({ clusterIP: 'None', ports: [] })
+    for (const number of [10, 9, 2]) await run(number, number !== 2)
+    await clock.advance(1000)
+    const endpoints = await client.get(Endpoints, { namespace, name: 's' })
+    assert.deepEqual(endpoints.metadata.labels, {
+      'endpoints.kubernetes.io/managed-by': 'endpoint-controller',
+      'service.kubernetes.io/headless': '',
+      team: 'a',
+    })
+    assert.equal(endpoints.metadata.ownerReferences, undefined)
+    const [subset, ...more] = endpoints.subsets ?? []
+    assert.deepEqual(more, [])
+    assert.deepEqual(
+      subset?.addresses?.map(({ ip }) => ip),
+      ['10.0.0.9', '10.0.0.10'],
+    )
+    assert.deepEqual(
+      subset?.notReadyAddresses?.map(({ ip, nodeName }) => `${ip} ${nodeName}`),
+      ['10.0.0.2 n1'],
+    )
+    await client.delete(Services, { namespace, name: 's' })
+    await clock.advance(1000)
+    await assert.rejects(client.get(Endpoints, { namespace, name: 's' }), isNotFound)
+  })
+
+  it('of nobody’s service stay as they are', async () => {
+    await client.create(Endpoints, { metadata: { namespace, name: 'mine' }, subsets: [] })
+    await clock.advance(60_000)
+    assert.equal((await client.get(Endpoints, { namespace, name: 'mine' })).metadata.name, 'mine')
+  })
+})
