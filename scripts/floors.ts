@@ -90,6 +90,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'pod-creation',
     'replica-keeper',
     'replicas',
+    'revisions',
     'selection',
     'service-pods',
     'settings',

@@ -1,6 +1,7 @@
 /** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import type { Controller } from './controller.ts'
+import { daemonSetController } from './daemonset/controller.ts'
 import { deploymentController } from './deployment/controller.ts'
 import { endpointsController } from './endpoints.ts'
 import { endpointSliceController } from './endpointslice/controller.ts'
@@ -12,9 +13,11 @@ import { resourceQuotaController } from './resourcequota.ts'
 import { rootCaCertificatePublisherController } from './root-ca-certificate-publisher.ts'
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
 import { serviceAccountController } from './serviceaccount.ts'
+import { statefulSetController } from './statefulset/controller.ts'
 
 export const CONTROLLERS: readonly Controller[] = [
   clusterRoleAggregationController,
+  daemonSetController,
   deploymentController,
   endpointsController,
   endpointSliceController,
@@ -26,4 +29,5 @@ export const CONTROLLERS: readonly Controller[] = [
   rootCaCertificatePublisherController,
   serviceAccountController,
   serviceAccountTokenController,
+  statefulSetController,
 ]

@@ -13,12 +13,23 @@ export function templateHash(template: PodTemplateSpec, collisionCount?: number)
   return spell(fnv1a(Buffer.concat([dump, salt])))
 }
 
+/** The hash of a StatefulSet's revision, of its data. */
+export function revisionHash(data: string, collisionCount: number | undefined): string {
+  return spell(fnv1(Buffer.from(data + (collisionCount === undefined ? '' : String(collisionCount)))))
+}
+
 const OFFSET = 0x811c_9dc5
 const PRIME = 0x0100_0193
 
 function fnv1a(bytes: Uint8Array): number {
   let hash = OFFSET
   for (const byte of bytes) hash = Math.imul(hash ^ byte, PRIME)
+  return hash >>> 0
+}
+
+function fnv1(bytes: Uint8Array): number {
+  let hash = OFFSET
+  for (const byte of bytes) hash = Math.imul(hash, PRIME) ^ byte
   return hash >>> 0
 }
 

@@ -1,0 +1,90 @@
+/** Which nodes a DaemonSet is for, and what its pods are there. Pure. */
+import type { DaemonSet } from '#apis/apps/v1.ts'
+import type { Affinity, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from '#apis/core/v1.ts'
+import { fitsAffinity, isRepelled } from '#model/node-fit.ts'
+
+export const HASH = 'controller-revision-hash'
+const GENERATION = 'pod-template-generation'
+const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation'
+
+/** Troubles of a node that its daemons are there to see. */
+const TOLERATED: readonly (readonly [key: string, effect: string])[] = [
+  ['not-ready', 'NoExecute'],
+  ['unreachable', 'NoExecute'],
+  ['disk-pressure', 'NoSchedule'],
+  ['memory-pressure', 'NoSchedule'],
+  ['pid-pressure', 'NoSchedule'],
+  ['unschedulable', 'NoSchedule'],
+]
+
+function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[] {
+  const wanted = hostNetwork === true ? [...TOLERATED, ['network-unavailable', 'NoSchedule'] as const] : TOLERATED
+  const added = wanted.map(([key, effect]) => ({ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect }))
+  const isReplaced = (one: Toleration): boolean =>
+    added.some(({ key, effect }) => one.key === key && one.effect === effect && one.operator === 'Exists')
+  return [...tolerations.filter((one) => !isReplaced(one)), ...added]
+}
+
+export interface Fit {
+  /** A pod belongs there. */
+  readonly shouldRun: boolean
+  /** One that is there already may stay. */
+  readonly mayStay: boolean
+}
+
+export function fitOf({ spec }: DaemonSet, node: Node): Fit {
+  const pod = spec.template.spec
+  const isElsewhere = (pod.nodeName ?? '') !== '' && pod.nodeName !== node.metadata.name
+  if (isElsewhere || !fitsAffinity(pod, node)) return { shouldRun: false, mayStay: false }
+  const tolerations = tolerationsOf(pod)
+  const { taints } = node.spec
+  if (!isRepelled(taints, tolerations, ['NoExecute', 'NoSchedule'])) return { shouldRun: true, mayStay: true }
+  return { shouldRun: false, mayStay: !isRepelled(taints, tolerations, ['NoExecute']) }
+}
+
+/** The node that a pod is on, or will be. */
+export function nodeOf({ spec }: Pod): string | undefined {
+  if ((spec.nodeName ?? '') !== '') return spec.nodeName
+  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  const field = terms
+    .flatMap(({ matchFields = [] }) => matchFields)
+    .find(({ key, operator }) => key === 'metadata.name' && operator === 'In')
+  return field?.values?.length === 1 ? field.values[0] : undefined
+}
+
+export function isUpdated(set: DaemonSet, { metadata }: Pod, hash: string): boolean {
+  const generation = generationOf(set)
+  return metadata.labels?.[HASH] === hash || (generation !== undefined && metadata.labels?.[GENERATION] === generation)
+}
+
+function generationOf({ metadata }: DaemonSet): string | undefined {
+  const text = metadata.annotations?.[GENERATION_ANNOTATION]
+  return text !== undefined && /^-?\d+$/.test(text) ? String(Number(text)) : undefined
+}
+
+/** The template of a pod for the node. What the affinity asked of nodes has been judged already. */
+export function templateFor(set: DaemonSet, hash: string, node: string): PodTemplateSpec {
+  const { metadata, spec } = set.spec.template
+  const generation = generationOf(set)
+  const labels = { ...metadata?.labels, ...(generation !== undefined && { [GENERATION]: generation }), [HASH]: hash }
+  const matchFields = [{ key: 'metadata.name', operator: 'In', values: [node] }]
+  const affinity: Affinity = {
+    ...spec.affinity,
+    nodeAffinity: {
+      ...spec.affinity?.nodeAffinity,
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields }] },
+    },
+  }
+  return { metadata: { ...metadata, labels }, spec: { ...spec, affinity, tolerations: tolerationsOf(spec) } }
+}
+
+/** Those on a node first, then the oldest. */
+export function byAge(pods: readonly Pod[]): Pod[] {
+  return [...pods].sort((a, b) => {
+    const [left, right] = [a, b].map(({ spec }) => ((spec.nodeName ?? '') === '' ? 1 : 0))
+    if (left !== right) return (left ?? 0) - (right ?? 0)
+    const [since = '', other = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp]
+    if (since !== other) return since < other ? -1 : 1
+    return (a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1
+  })
+}
