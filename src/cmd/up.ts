@@ -1,26 +1,33 @@
 /**
  * `hyperkube up`: a cluster on this machine, in the foreground until Ctrl-C; started again, the same cluster goes on. For
- * now the cluster is its API server: controllers, scheduler and nodes join it as they are built.
+ * now the cluster is its API server and its controllers: scheduler and nodes join it as they are built.
  */
 import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
+import { ServiceAccounts } from '#apis/core/v1.ts'
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
-import { startPublishers } from '#apiserver/bootstrap/publishers.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import { startApiServer } from '#control-plane/start.ts'
+import type { Controller } from '#controllers/controller.ts'
+import { CONTROLLERS } from '#controllers/index.ts'
+import { chooseControllers } from '#controllers/selection.ts'
+import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
+import { sleep } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { int, oneOf, string } from '#lib/flags/kinds.ts'
+import { strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 import { type LocalPki, openLocalPki } from '#supervisor/local-pki.ts'
 
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
+import { startInProcessControllers } from './in-process-controllers.ts'
 
 const FLAGS = {
   cluster: {
@@ -28,6 +35,11 @@ const FLAGS = {
     'secure-port': flag(int, 6443, 'port of the API server; 0 picks a free one'),
     'bind-address': flag(string, '127.0.0.1', 'address the API server listens on'),
     kubeconfig: flag(string, '', 'file that gets the context "hyperkube" (default: ~/.kube/config)'),
+    controllers: flag(
+      strings,
+      ['*'],
+      'which controllers run, as for kube-controller-manager; empty: none, for those who bring their own',
+    ),
     output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
   auditing: { ...AUDIT_FLAGS },
@@ -62,9 +74,15 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const folder = join(dataDir, 'pki')
   const pki = await openLocalPki({ folder, hosts: [...new Set([...SERVING_NAMES, host])], clock, random })
   say('Certificates', folder)
-  const { port } = await startServer(invocation, { path: dataDir, location: datastore }, pki, closing)
-  const apiServer = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const running = await startServer(invocation, { path: dataDir, location: datastore }, closing)
+  const apiServer = `https://${host.includes(':') ? `[${host}]` : host}:${running.port}`
   say('API server', `${apiServer}, objects in ${datastore}`)
+  const controllers = chosenControllers(invocation)
+  const settings = controllerSettings(signingWith((file) => join(folder, file)))
+  startInProcessControllers(running, { ...invocation, controllers, settings }, closing)
+  if (controllers.some(({ name }) => name === 'serviceaccount-controller'))
+    await untilPodsMayBeMade(running, invocation)
+  say('Controllers', controllers.length === 0 ? 'none' : `${controllers.length} in this process`)
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
   say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
   announce(invocation, { apiServer, kubeconfig, dataDir, readyMs: Math.round(clock.elapsed() - startedMs), nodes: 0 })
@@ -72,6 +90,39 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   say('Stopping', 'requests that are running may finish')
   return 0
 }
+
+/** Throws ProgramError for names that nobody knows. */
+function chosenControllers({ flags, log }: UpInvocation): readonly Controller[] {
+  const { controllers, errors, missing } = chooseControllers(CONTROLLERS, flags.controllers)
+  if (errors.length > 0) throw new ProgramError(errors.join(', '))
+  for (const name of missing) log.info('The controller is not there', { controller: name })
+  return controllers
+}
+
+/** One authority for everything, as kubeadm has it. */
+function signingWith(pki: (file: string) => string): Partial<ControllerSettings> {
+  return {
+    'root-ca-file': pki('ca.crt'),
+    'service-account-private-key-file': pki('sa.key'),
+    'cluster-signing-cert-file': pki('ca.crt'),
+    'cluster-signing-key-file': pki('ca.key'),
+    'service-cluster-ip-range': SERVICE_CIDR,
+  }
+}
+
+/** A pod needs the account of its namespace. It comes soon, and nobody who hears "ready" should find it missing. */
+async function untilPodsMayBeMade({ server }: RunningServer, { clock }: UpInvocation): Promise<void> {
+  const limitMs = clock.elapsed() + ACCOUNT_MS
+  while (
+    clock.elapsed() < limitMs &&
+    (await server.registry.get(ServiceAccounts, 'default', 'default')) === undefined
+  ) {
+    await sleep(clock, 10)
+  }
+}
+
+/** Much more than it takes; something is wrong with the controllers then, and the log says what. */
+const ACCOUNT_MS = 5000
 
 /** How the API server is reached: from this machine, and from pods through its service. */
 const SERVING_NAMES = [
@@ -88,18 +139,12 @@ const SERVING_NAMES = [
 async function startServer(
   { clock, random, log, cwd, stdout, readFile, flags }: UpInvocation,
   dir: DataDir,
-  pki: LocalPki,
   closing: AsyncDisposableStack,
 ): Promise<RunningServer> {
   const around = { clock, random, log, cwd, stdout, readFile, graceMs: GRACE_MS }
   const running = await startApiServer(settingsOf(flags, dir), around, closing).catch(explainPort(flags))
   const { registry } = running.server
   await registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
-  const publishers = startPublishers(registry, {
-    rootCa: pki.ca.certificatePem,
-    onError: (error) => log.error(error, 'Publishing failed'),
-  })
-  closing.defer(() => publishers.close())
   return running
 }
 
@@ -174,7 +219,7 @@ function announce({ flags, stdout }: UpInvocation, ready: Ready): void {
   }
   stdout.write(
     [
-      `\nReady in ${ready.readyMs} ms. This cluster has an API server and no nodes yet: objects are stored and served, nothing runs.`,
+      `\nReady in ${ready.readyMs} ms. This cluster has an API server and controllers and no nodes yet: Deployments get pods, which wait for a node.`,
       `Try:   kubectl --context hyperkube get namespaces`,
       `Stop:  Ctrl-C; the next "hyperkube up" goes on where this one stopped.\n\n`,
     ].join('\n'),

@@ -149,7 +149,7 @@ async function work({ controller, queue, context }: Running): Promise<void> {
   const { name, maxRetries } = controller
   const { log, signal, settings } = context
   const workers = workersOf(name, settings) ?? controller.workers ?? DEFAULT_WORKERS
-  log.info('Starting controller', { controller: name })
+  log.v(1)?.info('Starting controller', { controller: name })
   const own = controller.run?.(context).catch((error: unknown) => {
     if (!signal.aborted) log.error(error, 'Controller failed', { controller: name })
   })

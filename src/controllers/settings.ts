@@ -274,7 +274,9 @@ export const GENERIC_CONTROLLER_FLAGS: FlagGroup = {
 }
 
 /** The defaults of all flags, but for `chosen`. */
-export function controllerSettings(chosen: Readonly<Record<string, unknown>> = {}): ControllerSettings {
+export function controllerSettings(
+  chosen: Partial<ControllerSettings> & Readonly<Record<string, unknown>> = {},
+): ControllerSettings {
   const all = [...Object.values(CONTROLLER_FLAGS), GENERIC_CONTROLLER_FLAGS].flatMap((group) => Object.entries(group))
   const values = all.map(([name, { initial }]) => [name, chosen[name] ?? initial])
   return Object.fromEntries(values)

@@ -118,31 +118,40 @@ describe('hyperkube up', () => {
     )
   })
 
-  it('goes on with the cluster it finds, which kubectl can scale', { skip: whyNoKubectl }, async () => {
-    const server = up('--secure-port=0')
-    await server.ready
-    assert.equal(await kubectl('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'), 'b')
-    await kubectl('create', 'deployment', 'web', '--image=i', '--replicas=2')
-    assert.equal(await kubectl('scale', 'deployment', 'web', '--replicas=5'), 'deployment.apps/web scaled')
-    const path = '/apis/apps/v1/namespaces/default/deployments/web/scale'
-    const scale = JSON.parse(await kubectl('get', '--raw', path)) as { spec: { replicas: number } }
-    assert.equal(scale.spec.replicas, 5)
-    if (knowsSubresources) {
-      assert.match(
-        await kubectl('get', 'deployment', 'web', '--subresource=scale'),
-        /^NAME +DESIRED +AVAILABLE +AGE\nweb +5 +0/,
-      )
-      const replicas = '{"spec":{"replicas":7}}'
-      await kubectl('patch', 'deployment', 'web', '--subresource=scale', '--type=merge', '-p', replicas)
-    } else {
-      const file = join(dir, 'scale.json')
-      writeFileSync(file, JSON.stringify({ ...scale, spec: { replicas: 7 } }))
-      await kubectl('replace', '--raw', path, '-f', file)
-    }
-    assert.equal(await kubectl('get', 'deployment', 'web', '-o', 'jsonpath={.spec.replicas}'), '7')
-    const { code } = await stops(server, 'SIGINT')
-    assert.equal(code, 0)
-  })
+  it(
+    'goes on with the cluster it finds, which kubectl can scale and whose controllers make the pods',
+    { skip: whyNoKubectl },
+    async () => {
+      const server = up('--secure-port=0')
+      await server.ready
+      assert.equal(await kubectl('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'), 'b')
+      await kubectl('create', 'deployment', 'web', '--image=i', '--replicas=2')
+      assert.equal(await kubectl('scale', 'deployment', 'web', '--replicas=5'), 'deployment.apps/web scaled')
+      const path = '/apis/apps/v1/namespaces/default/deployments/web/scale'
+      const scale = JSON.parse(await kubectl('get', '--raw', path)) as { spec: { replicas: number } }
+      assert.equal(scale.spec.replicas, 5)
+      if (knowsSubresources) {
+        assert.match(
+          await kubectl('get', 'deployment', 'web', '--subresource=scale'),
+          /^NAME +DESIRED +AVAILABLE +AGE\nweb +5 +\d/,
+        )
+        const replicas = '{"spec":{"replicas":7}}'
+        await kubectl('patch', 'deployment', 'web', '--subresource=scale', '--type=merge', '-p', replicas)
+      } else {
+        const file = join(dir, 'scale.json')
+        writeFileSync(file, JSON.stringify({ ...scale, spec: { replicas: 7 } }))
+        await kubectl('replace', '--raw', path, '-f', file)
+      }
+      assert.equal(await kubectl('get', 'deployment', 'web', '-o', 'jsonpath={.spec.replicas}'), '7')
+      let pods: string[] = []
+      for (let tries = 0; tries < 100 && pods.length !== 7; tries++) {
+        pods = (await kubectl('get', 'pods', '-l', 'app=web', '-o', 'name')).split('\n')
+      }
+      assert.equal(pods.length, 7, 'its controllers make the pods')
+      const { code } = await stops(server, 'SIGINT')
+      assert.equal(code, 0)
+    },
+  )
 
   it('says so when the port is taken, and ends', async () => {
     const holder = createServer().listen(0, '127.0.0.1')

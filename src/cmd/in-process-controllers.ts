@@ -1,0 +1,45 @@
+/**
+ * Controllers in the process of their server: without a connection and without encoding credentials, but each with the
+ * identity that it would have outside, which RBAC lets do what its role says and nothing else.
+ */
+import type { User } from '#apiserver/registry/resource.ts'
+import type { ApiClientOptions } from '#client/api-client.ts'
+import type { RunningServer } from '#control-plane/server.ts'
+import type { Controller } from '#controllers/controller.ts'
+import { runControllers } from '#controllers/manager.ts'
+import type { ControllerSettings } from '#controllers/settings.ts'
+import type { Invocation } from '#lib/program.ts'
+import { userAgent } from '#model/version.ts'
+
+const MANAGER: User = { name: 'system:kube-controller-manager', uid: '', groups: ['system:authenticated'], extra: {} }
+const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated']
+
+export interface InProcessControllers extends Pick<Invocation<never>, 'clock' | 'random' | 'log' | 'readFile'> {
+  readonly controllers: readonly Controller[]
+  readonly settings: ControllerSettings
+}
+
+/** They end before what is on `closing` already. */
+export function startInProcessControllers(
+  { server }: Pick<RunningServer, 'server'>,
+  options: InProcessControllers,
+  closing: AsyncDisposableStack,
+): void {
+  const { controllers, log } = options
+  const own = controllers.filter(({ actsAsManager }) => actsAsManager !== true)
+  const accounts = new Set(own.map(({ account, name }) => account ?? name))
+  const connect = (name: string): Pick<ApiClientOptions, 'transport'> => ({
+    transport: server.clientAs(accounts.has(name) ? accountUser(name) : MANAGER),
+  })
+  const stop = new AbortController()
+  const ended = runControllers({ ...options, connect, userAgent: userAgent('kube-controller-manager') }, stop.signal)
+  const told = ended.catch((error: unknown) => log.error(error, 'The controllers have ended'))
+  closing.defer(() => {
+    stop.abort()
+    return told
+  })
+}
+
+function accountUser(account: string): User {
+  return { name: `system:serviceaccount:kube-system:${account}`, uid: '', groups: GROUPS, extra: {} }
+}
