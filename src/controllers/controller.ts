@@ -7,6 +7,7 @@ import type { Kind } from '#apis/kinds.ts'
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import type { EventNote } from '#client/event-recorder.ts'
+import type { Growth } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
@@ -35,6 +36,8 @@ export interface Controller {
   readonly workers?: number
   /** How often a key is tried in vain before it is left until it changes. Default: for ever. */
   readonly maxRetries?: number
+  /** How long a key that failed waits, where that differs from what controllers use. */
+  readonly retry?: Growth
   readonly watches: readonly Watch[]
   /** Further kinds it reads from the cache, without being woken by them. */
   readonly reads?: readonly Kind[]
@@ -73,6 +76,8 @@ export interface Watch<T extends KubeObject = KubeObject> {
   readonly skipsAdded?: boolean
   /** Its objects are made by this controller, which waits to see them: see Expectations. */
   readonly isExpected?: boolean
+  /** Keys are looked at this much later, so that what happens together is looked at once. */
+  readonly delayMs?: number
 }
 
 export function defineController(controller: Controller): Controller {

@@ -1,11 +1,13 @@
 /** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import type { Controller } from './controller.ts'
+import { cronJobController } from './cronjob/controller.ts'
 import { daemonSetController } from './daemonset/controller.ts'
 import { deploymentController } from './deployment/controller.ts'
 import { endpointsController } from './endpoints.ts'
 import { endpointSliceController } from './endpointslice/controller.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
+import { jobController } from './job/controller.ts'
 import { namespaceController } from './namespace.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
@@ -14,14 +16,17 @@ import { rootCaCertificatePublisherController } from './root-ca-certificate-publ
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
 import { serviceAccountController } from './serviceaccount.ts'
 import { statefulSetController } from './statefulset/controller.ts'
+import { ttlAfterFinishedController } from './ttl-after-finished.ts'
 
 export const CONTROLLERS: readonly Controller[] = [
   clusterRoleAggregationController,
+  cronJobController,
   daemonSetController,
   deploymentController,
   endpointsController,
   endpointSliceController,
   garbageCollectorController,
+  jobController,
   namespaceController,
   replicaSetController,
   replicationControllerController,
@@ -30,4 +35,5 @@ export const CONTROLLERS: readonly Controller[] = [
   serviceAccountController,
   serviceAccountTokenController,
   statefulSetController,
+  ttlAfterFinishedController,
 ]

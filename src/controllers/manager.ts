@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { Informers } from '#client/informers.ts'
+import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
@@ -49,6 +50,7 @@ export async function runControllers(options: ManagerOptions, signal: AbortSigna
   const running = controllers.map((controller) => {
     const queue = new WorkQueue<string>({
       clock,
+      ...(controller.retry !== undefined && { rateLimiter: createItemBackoff<string>(controller.retry) }),
       ...(options.queueMetrics !== undefined && { metrics: options.queueMetrics(controller.name) }),
     })
     const context = contextOf(options, controller, { cache, queue, signal })
@@ -111,9 +113,11 @@ function listen(
   queue: WorkQueue<string>,
   { cache, expectations }: ControllerContext,
 ): void {
+  const { delayMs = 0 } = watch
+  const add = (key: string): void => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key))
   const wake = (object: KubeObject): readonly string[] => {
     const keys = watch.keysOf(object, cache)
-    for (const key of keys) queue.add(key)
+    for (const key of keys) add(key)
     return keys
   }
   const isExpected = watch.isExpected === true
@@ -126,7 +130,7 @@ function listen(
       if (watch.concerns?.(object, old) === false) return
       // It may be another's from now on.
       for (const key of watch.keysOf(old, cache)) {
-        queue.add(key)
+        add(key)
         const isGoing = object.metadata.deletionTimestamp !== undefined && old.metadata.deletionTimestamp === undefined
         // What has begun to go is gone for whoever made it.
         if (isExpected && isGoing) expectations.sawDeletion(key, object)

@@ -16,8 +16,8 @@ export const replicaSetController: Controller = keepReplicas({
   familyOf: family,
   tellsTerminating: true,
   rules: [
-    rule('apps', 'replicasets', 'get list watch update'),
-    rule('apps', 'replicasets/status replicasets/finalizers', 'update'),
+    rule('apps extensions', 'replicasets', 'get list watch update'),
+    rule('apps extensions', 'replicasets/status replicasets/finalizers', 'update'),
     rule('', 'pods', 'create delete list patch watch'),
     rule(' events.k8s.io', 'events', 'create patch update'),
   ],

@@ -1,0 +1,119 @@
+/** Makes the pods that a Job lacks and takes away those it has too many of. */
+import { type Job } from '#apis/batch/v1.ts'
+import type { Pod } from '#apis/core/v1.ts'
+import { hasFinalizer, isBeingDeleted, objectKey } from '#meta/object.ts'
+import { isReady, isTerminal } from '#model/pods.ts'
+
+import type { ControllerContext } from '../controller.ts'
+import { createPod, deletePod } from '../pod-creation.ts'
+import { indexWaitMs, waitMs } from './backoff.ts'
+import { freeIndexes, merge, withIndexes } from './indexes.ts'
+import { countsAfter, goFirst, indexesOf, isIndexed, podFor, replacesFailedOnly, TRACKING } from './pods.ts'
+import { judge } from './policy.ts'
+import { releasePod } from './tracking.ts'
+import { isSuspended, type View } from './view.ts'
+
+/** The most pods one sync creates or deletes. */
+const BURST = 500
+
+export interface Managed {
+  readonly active: number
+  readonly ready: number
+  readonly terminating: number
+  readonly failure?: { readonly error: unknown }
+  /** When pods that failed may be replaced. */
+  readonly waitMs?: number
+}
+
+export async function manage(view: View, context: ControllerContext): Promise<Managed> {
+  const { job, active, ready, terminating } = view
+  if (isSuspended(job)) return remove(view, active, context)
+  const wanted = wantedOf(view)
+  const surplus = goFirst(job, active, Math.max(0, active.length - wanted)).slice(0, BURST)
+  if (surplus.length > 0) return remove(view, surplus, context)
+  const idle = { active: active.length, ready, terminating }
+  const missing = wanted - active.length - (replacesFailedOnly(job) ? terminating : 0)
+  if (missing <= 0) return idle
+  const nowMs = context.clock.now()
+  const hasOwnLimits = job.spec.backoffLimitPerIndex !== undefined
+  const wait = hasOwnLimits ? 0 : waitMs(view.failures, nowMs)
+  if (wait > 0) return { ...idle, waitMs: wait }
+  const due = dueIndexes(view, Math.min(missing, BURST), nowMs)
+  if (due.waitMs > 0) return { ...idle, waitMs: due.waitMs }
+  return create(view, due.indexes ?? Math.min(missing, BURST), context)
+}
+
+/** As many as may run at once, and no more than are still needed. */
+function wantedOf({ job, active, succeeded }: View): number {
+  const { parallelism = 1, completions } = job.spec
+  if (completions === undefined) return succeeded > 0 ? active.length : parallelism
+  return Math.max(0, Math.min(completions - succeeded, parallelism))
+}
+
+interface Due {
+  /** Undefined where pods have none. */
+  readonly indexes?: readonly number[]
+  readonly waitMs: number
+}
+
+function dueIndexes(
+  { job, pods, active, succeededIndexes, failedIndexes, lastFailed }: View,
+  count: number,
+  nowMs: number,
+): Due {
+  if (!isIndexed(job)) return { waitMs: 0 }
+  const going = replacesFailedOnly(job) ? pods.filter((pod) => isBeingDeleted(pod) && !isTerminal(pod)) : []
+  const running = withIndexes(succeededIndexes, indexesOf([...active, ...going]))
+  const free = freeIndexes(merge(running, failedIndexes ?? []), count, job.spec.completions ?? 0)
+  const waits = free.map((index) => indexWaitMs(lastFailed.get(index), nowMs))
+  const indexes = free.filter((_, at) => waits[at] === 0)
+  return { indexes, waitMs: indexes.length > 0 || free.length === 0 ? 0 : Math.min(...waits) }
+}
+
+async function create(view: View, what: number | readonly number[], context: ControllerContext): Promise<Managed> {
+  const { job, active, ready, terminating } = view
+  const indexes = typeof what === 'number' ? undefined : [...what]
+  const createOne = (): Promise<Pod> => createPod(context, job, draftOf(view, indexes?.shift()))
+  const count = typeof what === 'number' ? what : what.length
+  const outcome = await context.expectations.create(objectKey(job), count, createOne)
+  const done = { active: active.length + outcome.done, ready, terminating }
+  return 'error' in outcome ? { ...done, failure: { error: outcome.error } } : done
+}
+
+function draftOf({ job, lastFailed }: View, index: number | undefined): Pick<Pod, 'metadata' | 'spec'> {
+  if (index === undefined || job.spec.backoffLimitPerIndex === undefined) return podFor(job, index)
+  const before = lastFailed.get(index)
+  return podFor(job, index, countsAfter(before, before !== undefined && judge(job, before).isCounted))
+}
+
+/** Pods that were in the way are not accounted for: they neither failed nor succeeded. */
+async function remove(view: View, pods: readonly Pod[], context: ControllerContext): Promise<Managed> {
+  return removed(view, pods, await take(view.job, pods, context, true))
+}
+
+/** All that are active, because the Job is over; they keep their finalizer until they are accounted for. */
+export async function removeAll(view: View, context: ControllerContext): Promise<Managed> {
+  return removed(view, view.active, await take(view.job, view.active, context, false))
+}
+
+interface Taken {
+  readonly done: number
+  readonly error?: unknown
+}
+
+function take(job: Job, pods: readonly Pod[], context: ControllerContext, isReleased: boolean): Promise<Taken> {
+  return context.expectations.delete(objectKey(job), pods, async (pod) => {
+    const failure = isReleased && hasFinalizer(pod, TRACKING) ? await releasePod(pod, context) : undefined
+    if (failure !== undefined) throw failure.error
+    await deletePod(context, job, pod)
+  })
+}
+
+function removed({ active, ready, terminating }: View, pods: readonly Pod[], taken: Taken): Managed {
+  const done = {
+    active: active.length - taken.done,
+    ready: ready - pods.filter(isReady).length,
+    terminating: terminating + taken.done,
+  }
+  return 'error' in taken ? { ...done, failure: { error: taken.error } } : done
+}
