@@ -85,6 +85,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'adoption',
     'cache',
     'controller',
+    'disruption-plan',
     'expectations',
     'manager',
     'pod-creation',

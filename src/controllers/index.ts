@@ -4,11 +4,14 @@ import type { Controller } from './controller.ts'
 import { cronJobController } from './cronjob/controller.ts'
 import { daemonSetController } from './daemonset/controller.ts'
 import { deploymentController } from './deployment/controller.ts'
+import { disruptionController } from './disruption.ts'
 import { endpointsController } from './endpoints.ts'
+import { endpointSliceMirroringController } from './endpointslice-mirroring.ts'
 import { endpointSliceController } from './endpointslice/controller.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
 import { jobController } from './job/controller.ts'
 import { namespaceController } from './namespace.ts'
+import { podGarbageCollectorController } from './pod-garbage-collector.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
 import { resourceQuotaController } from './resourcequota.ts'
@@ -23,11 +26,14 @@ export const CONTROLLERS: readonly Controller[] = [
   cronJobController,
   daemonSetController,
   deploymentController,
+  disruptionController,
   endpointsController,
   endpointSliceController,
+  endpointSliceMirroringController,
   garbageCollectorController,
   jobController,
   namespaceController,
+  podGarbageCollectorController,
   replicaSetController,
   replicationControllerController,
   resourceQuotaController,

@@ -3,9 +3,8 @@
  * addresses and each way its ports resolve. `plan.ts` says how they are spread over slices.
  */
 import { type Node, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
-import { type Endpoint, type EndpointPort, type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
-import { controllerRef, isBeingDeleted, keyOf, type ObjectMeta, objectKey } from '#meta/object.ts'
-import { isNotFound } from '#meta/status.ts'
+import { type Endpoint, type EndpointPort, EndpointSlices } from '#apis/discovery/v1.ts'
+import { controllerRef, isBeingDeleted, keyOf, type ObjectMeta, objectKey, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
 import { isHeadless } from '#model/services.ts'
@@ -35,7 +34,8 @@ import {
   TriggerTimes,
   zoneOf,
 } from '../service-pods.ts'
-import { planSlices, type PortGroup, portsKey, type SlicePlan, type Wanted } from './plan.ts'
+import { planSlices, type PortGroup, portsKey, type Wanted } from './plan.ts'
+import { carryOut } from './writing.ts'
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by'
 const MANAGER = 'endpointslice-controller.k8s.io'
@@ -115,6 +115,8 @@ async function bringAbout(key: string, service: Service, context: ControllerCont
       maxEndpoints: settings['max-endpoints-per-slice'],
       metadata,
       annotations,
+      isCurrent: (slice) => semanticEqual(slice.metadata.labels, metadata.labels),
+      needsOne: true,
     }
     const ofType = existing.filter((slice) => slice.addressType === addressType)
     await carryOut(key, planSlices(ofType, wanted), context)
@@ -212,21 +214,4 @@ function hintsOf(distribution: string | undefined, zone: string, nodeName: strin
   const forZones = [{ name: zone }]
   if (distribution === 'PreferClose' || distribution === 'PreferSameZone') return { forZones }
   return distribution === 'PreferSameNode' ? { forZones, forNodes: [{ name: nodeName }] } : undefined
-}
-
-async function carryOut(key: string, { create, update, remove }: SlicePlan, context: ControllerContext): Promise<void> {
-  const { client, expectations, signal } = context
-  for (const slice of update) await client.update(EndpointSlices, slice, { signal })
-  const drafts = [...create]
-  const made = await expectations.create(key, drafts.length, () => {
-    const draft = drafts.shift()
-    return draft === undefined ? Promise.resolve() : client.create(EndpointSlices, draft, { signal })
-  })
-  if ('error' in made) throw made.error
-  const gone = await expectations.delete(key, remove, ({ metadata: { namespace, name = '' } }: EndpointSlice) =>
-    client.delete(EndpointSlices, { namespace, name }, { signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error
-    }),
-  )
-  if ('error' in gone) throw gone.error
 }

@@ -25,8 +25,11 @@ export interface Wanted {
   readonly maxEndpoints: number
   /** Of every slice: labels and owner, and how a new one is named. */
   readonly metadata: ObjectMeta
-  /** When what is written was triggered. */
   readonly annotations: Readonly<Record<string, string>>
+  /** Whether a slice with nothing else to change may stay as it is. */
+  readonly isCurrent: (slice: EndpointSlice) => boolean
+  /** Whether there is one though it be empty, so that everybody sees that somebody looked. */
+  readonly needsOne: boolean
 }
 
 export function planSlices(existing: readonly EndpointSlice[], wanted: Wanted): SlicePlan {
@@ -108,9 +111,9 @@ function planGroup(
 }
 
 /** Takes out of `missing` what the slice has. */
-function keepWanted(slice: EndpointSlice, missing: Map<string, Endpoint>, { metadata }: Wanted): Change {
+function keepWanted(slice: EndpointSlice, missing: Map<string, Endpoint>, { isCurrent }: Wanted): Change {
   const kept: Endpoint[] = []
-  let isChanged = !semanticEqual(slice.metadata.labels, metadata.labels)
+  let isChanged = !isCurrent(slice)
   for (const endpoint of slice.endpoints ?? []) {
     const key = endpointKey(endpoint)
     const wanted = missing.get(key)
@@ -148,8 +151,7 @@ function settle(
   const create = plans.flatMap((plan) => plan.create)
   const update = changes.filter(({ isChanged, endpoints }) => isChanged && endpoints.length > 0)
   const remove = [...unwanted, ...changes.filter(({ endpoints }) => endpoints.length === 0).map(({ slice }) => slice)]
-  // There is always one, so that everybody sees that somebody looked.
-  if (remove.length === existing.length && create.length === 0) {
+  if (wanted.needsOne && remove.length === existing.length && create.length === 0) {
     const placeholder = draftOf(wanted, [], [])
     const kept = remove.findIndex((slice) => isPlaceholder(slice, placeholder))
     if (kept >= 0) remove.splice(kept, 1)

@@ -6,6 +6,7 @@ import { Endpoints, Namespaces, Nodes, type Pod, Pods, type Service, Services } 
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { endpointsController } from '#controllers/endpoints.ts'
+import { endpointSliceMirroringController } from '#controllers/endpointslice-mirroring.ts'
 import { endpointSliceController } from '#controllers/endpointslice/controller.ts'
 import { controllerSettings } from '#controllers/settings.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
@@ -24,7 +25,8 @@ beforeEach(async () => {
   clock = createVirtualClock(Date.UTC(2026, 0, 1))
   plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
   const settings = controllerSettings({ 'max-endpoints-per-slice': 3 })
-  controllers = startControllers(plane, clock, [endpointsController, endpointSliceController], { settings })
+  const all = [endpointsController, endpointSliceController, endpointSliceMirroringController]
+  controllers = startControllers(plane, clock, all, { settings })
   client = controllers.client
   await client.create(Namespaces, { metadata: { name: namespace } })
   await client.create(Nodes, { metadata: { name: 'n1', labels: { 'topology.kubernetes.io/zone': 'z1' } } })
@@ -206,6 +208,41 @@ describe('endpoints of a service', () => {
     await client.delete(Services, { namespace, name: 's' })
     await clock.advance(1000)
     await assert.rejects(client.get(Endpoints, { namespace, name: 's' }), isNotFound)
+  })
+
+  it('that somebody wrote for a service without selector are mirrored to slices, and taken away again', async () => {
+    await client.create(Services, {
+      metadata: { namespace, name: 'm' },
+      spec: { ports: [{ port: 80, targetPort: 80 }] },
+    })
+    const endpoints = await client.create(Endpoints, {
+      metadata: { namespace, name: 'm', labels: { my: 'label' }, annotations: { my: 'note' } },
+      subsets: [{ addresses: [{ ip: '10.1.1.1' }], notReadyAddresses: [{ ip: '10.1.1.2' }], ports: [{ port: 80 }] }],
+    })
+    await clock.advance(1000)
+    const [slice, ...more] = await slices()
+    assert.deepEqual(more, [])
+    assert.match(slice?.metadata.name ?? '', /^m-[a-z0-9]{5}$/)
+    assert.deepEqual(slice?.metadata.labels, {
+      'endpointslice.kubernetes.io/managed-by': 'endpointslicemirroring-controller.k8s.io',
+      'kubernetes.io/service-name': 'm',
+      my: 'label',
+    })
+    assert.deepEqual(slice?.metadata.annotations, { my: 'note' })
+    assert.equal(slice?.metadata.ownerReferences?.[0]?.uid, endpoints.metadata.uid)
+    assert.deepEqual(slice?.ports, [{ name: '', protocol: 'TCP', port: 80 }])
+    assert.deepEqual(slice?.endpoints, [
+      { addresses: ['10.1.1.1'], conditions: { ready: true } },
+      { addresses: ['10.1.1.2'], conditions: { ready: false } },
+    ])
+    const subsets = [{ addresses: [{ ip: '10.1.1.3' }], ports: [{ port: 80 }] }]
+    await client.patch(Endpoints, { namespace, name: 'm' }, { type: 'merge', value: { subsets } })
+    await clock.advance(1000)
+    const addresses = (await slices()).flatMap(({ endpoints: its }) => its?.map((one) => one.addresses[0]))
+    assert.deepEqual(addresses, ['10.1.1.3'])
+    await client.delete(Endpoints, { namespace, name: 'm' })
+    await clock.advance(1000)
+    assert.deepEqual(await slices(), [])
   })
 
   it('of nobody’s service stay as they are', async () => {

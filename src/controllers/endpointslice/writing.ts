@@ -1,0 +1,27 @@
+/** Writes slices as planned. What was made or deleted is expected to be seen before the key is worked on again. */
+import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import type { ControllerContext } from '../controller.ts'
+import type { SlicePlan } from './plan.ts'
+
+export async function carryOut(
+  key: string,
+  { create, update, remove }: SlicePlan,
+  context: ControllerContext,
+): Promise<void> {
+  const { client, expectations, signal } = context
+  for (const slice of update) await client.update(EndpointSlices, slice, { signal })
+  const drafts = [...create]
+  const made = await expectations.create(key, drafts.length, () => {
+    const draft = drafts.shift()
+    return draft === undefined ? Promise.resolve() : client.create(EndpointSlices, draft, { signal })
+  })
+  if ('error' in made) throw made.error
+  const gone = await expectations.delete(key, remove, ({ metadata: { namespace, name = '' } }: EndpointSlice) =>
+    client.delete(EndpointSlices, { namespace, name }, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    }),
+  )
+  if ('error' in gone) throw gone.error
+}

@@ -1,0 +1,136 @@
+/**
+ * Pod garbage collector: every twenty seconds it removes pods that nobody else will: those that ended, when there are too
+ * many; those of nodes that have gone or are out of service; those that were deleted before they had a node.
+ */
+import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+import { sleep } from '#lib/clock.ts'
+import { compareText } from '#lib/go-text.ts'
+import { isBeingDeleted, objectKey } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+import { timeOf } from '#meta/time.ts'
+import { conditionsOf, isTerminal } from '#model/pods.ts'
+
+import { type Controller, type ControllerContext, defineController, rule } from './controller.ts'
+
+const PERIOD_MS = 20_000
+/** A node that is missing may have been made a moment ago. */
+const QUARANTINE_MS = 40_000
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
+
+export const podGarbageCollectorController: Controller = defineController({
+  name: 'pod-garbage-collector-controller',
+  aliases: ['podgc'],
+  account: 'pod-garbage-collector',
+  watches: [],
+  reads: [Pods, Nodes],
+  rules: [rule('', 'pods', 'delete list watch'), rule('', 'nodes', 'get list watch'), rule('', 'pods/status', 'patch')],
+
+  reconcile: () => Promise.resolve(),
+
+  async run(context) {
+    const { clock, signal, log } = context
+    const missingSinceMs = new Map<string, number>()
+    while (!signal.aborted) {
+      await collect(missingSinceMs, context).catch((error: unknown) => {
+        if (!signal.aborted)
+          log.error(error, 'Failed to collect pods', { controller: 'pod-garbage-collector-controller' })
+      })
+      await sleep(clock, PERIOD_MS, signal).catch(() => undefined)
+    }
+  },
+})
+
+async function collect(missingSinceMs: Map<string, number>, context: ControllerContext): Promise<void> {
+  const { cache, settings } = context
+  const pods = [...cache.list(Pods)]
+  const removed = new Set<string>()
+  const removeAll = async (those: readonly Pod[], reason?: Reason): Promise<void> => {
+    for (const pod of those) {
+      if (removed.has(objectKey(pod))) continue
+      removed.add(objectKey(pod))
+      await remove(pod, reason, context)
+    }
+  }
+  await removeAll(surplus(pods, settings['terminated-pod-gc-threshold']))
+  await removeAll(
+    pods.filter((pod) => isBeingDeleted(pod) && isOutOfService(cache.get(Nodes, pod.spec.nodeName ?? ''))),
+    'out-of-service',
+  )
+  await removeAll(await orphansOf(pods, missingSinceMs, context), 'orphaned')
+  await removeAll(pods.filter((pod) => isBeingDeleted(pod) && (pod.spec.nodeName ?? '') === ''))
+}
+
+/** What has ended beyond the limit, in the whole cluster: those that were evicted first, then the oldest. */
+export function surplus(pods: readonly Pod[], limit: number): Pod[] {
+  if (limit <= 0) return []
+  const ended = pods.filter(({ status: { phase = '' } }) => !['Pending', 'Running', 'Unknown'].includes(phase))
+  const isEvicted = ({ status: { phase, reason } }: Pod): number => (phase === 'Failed' && reason === 'Evicted' ? 0 : 1)
+  const madeAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
+  const inOrder = ended.toSorted(
+    (a, b) =>
+      isEvicted(a) - isEvicted(b) ||
+      compareText(madeAt(a), madeAt(b)) ||
+      compareText(a.metadata.name ?? '', b.metadata.name ?? ''),
+  )
+  return inOrder.slice(0, Math.max(0, ended.length - limit))
+}
+
+function isOutOfService(node: Node | undefined): boolean {
+  const isReady = node?.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+  if (node === undefined || isReady) return false
+  return node.spec.taints?.some(({ key }) => key === OUT_OF_SERVICE) ?? false
+}
+
+/** Of nodes that were missing for a while and that the server does not know either. */
+async function orphansOf(
+  pods: readonly Pod[],
+  missingSinceMs: Map<string, number>,
+  { cache, client, clock, signal }: ControllerContext,
+): Promise<Pod[]> {
+  const used = new Set(pods.map(({ spec }) => spec.nodeName ?? '').filter((name) => name !== ''))
+  const missing = new Set([...used].filter((name) => cache.get(Nodes, name) === undefined))
+  for (const name of missingSinceMs.keys()) if (!missing.has(name)) missingSinceMs.delete(name)
+  const gone = new Set<string>()
+  for (const name of missing) {
+    const sinceMs = missingSinceMs.get(name)
+    if (sinceMs === undefined) missingSinceMs.set(name, clock.elapsed())
+    else if (clock.elapsed() - sinceMs >= QUARANTINE_MS) {
+      const isThere = await client.get(Nodes, { name }, { signal }).then(
+        () => true,
+        (error: unknown) => !isNotFound(error),
+      )
+      if (!isThere) gone.add(name)
+    }
+  }
+  return pods.filter(({ spec }) => gone.has(spec.nodeName ?? ''))
+}
+
+type Reason = 'orphaned' | 'out-of-service'
+
+/** At once and for good; who watches sees that the pod failed, and why. */
+async function remove(pod: Pod, reason: Reason | undefined, context: ControllerContext): Promise<void> {
+  const { client, signal, log } = context
+  const { namespace, name = '', uid = '' } = pod.metadata
+  try {
+    if (reason !== undefined && !isTerminal(pod)) await fail(pod, reason, context)
+    await client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid }, signal })
+  } catch (error) {
+    if (!isNotFound(error) && !signal.aborted) log.error(error, 'Failed to delete pod', { pod: objectKey(pod) })
+  }
+}
+
+async function fail(pod: Pod, reason: Reason, { client, clock, signal }: ControllerContext): Promise<void> {
+  const { namespace, name = '', uid, generation } = pod.metadata
+  const known = conditionsOf(pod.status.conditions).find(({ type }) => type === 'DisruptionTarget')
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'DeletionByPodGC',
+    message: 'PodGC: node no longer exists',
+    lastTransitionTime: known?.status === 'True' ? known.lastTransitionTime : timeOf(clock.now()),
+    ...(generation !== undefined && { observedGeneration: generation }),
+  }
+  const status = { phase: 'Failed', ...(reason === 'orphaned' && { conditions: [condition] }) }
+  const patch = { type: 'strategic', value: { metadata: { uid }, status } } as const
+  await client.patch(Pods, { namespace, name, subresource: 'status' }, patch, { signal })
+}
