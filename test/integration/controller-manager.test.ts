@@ -60,6 +60,7 @@ describe('kube-controller-manager', () => {
     const delegated = [`--authentication-kubeconfig=${file}`, `--authorization-kubeconfig=${file}`]
     const own = [
       `--kubeconfig=${file}`,
+      '--use-service-account-credentials',
       '--bind-address=127.0.0.1',
       `--secure-port=${await freePort()}`,
       ...quick,
@@ -115,8 +116,18 @@ describe('kube-controller-manager', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'manager-'))
-    plane = await startControlPlane()
-    await writeFile(join(folder, 'kubeconfig'), plane.kubeconfig, { mode: 0o600 })
+    // With the rights that managers have, and no others.
+    const tokens = 'admin,admin,admin,"system:masters"\nmanager,system:kube-controller-manager,manager\n'
+    plane = await startControlPlane({ files: new Map([['tokens.csv', tokens]]) })
+    const { url: server, ca } = plane
+    const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') }
+    const config = {
+      clusters: [{ name: 'a', cluster }],
+      users: [{ name: 'a', user: { token: 'manager' } }],
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      'current-context': 'a',
+    }
+    await writeFile(join(folder, 'kubeconfig'), JSON.stringify(config), { mode: 0o600 })
   })
 
   after(async () => {
@@ -134,7 +145,7 @@ describe('kube-controller-manager', () => {
     const first = await start()
     const leader = await until('a leader', holder)
     assert.match(leader, /^.+_[0-9a-f-]{36}$/)
-    const second = await start('--use-service-account-credentials')
+    const second = await start()
     const [pod] = await madePods('one')
     assert.equal(pod?.metadata.managedFields[0]?.manager, 'kube-controller-manager')
     assert.match(
@@ -165,6 +176,7 @@ describe('kube-controller-manager', () => {
     second.child.kill('SIGTERM')
     const [code] = (await once(second.child, 'exit')) as [number]
     assert.equal(code, 0, second.log())
+    assert.doesNotMatch(second.log(), /forbidden/)
   })
 
   it('shows health to everybody, and the rest to those whom the API server lets', async () => {
