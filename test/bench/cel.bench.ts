@@ -6,7 +6,8 @@ import { fromJson } from '#cel/values/json.ts'
 import { fromTyped } from '#cel/values/typed.ts'
 
 import { type Bench, compareRates } from './bench.ts'
-import { figure, type Table } from './table.ts'
+import { measureReference } from './cel-reference.ts'
+import { figure, type Table, times } from './table.ts'
 
 const deployment = {
   metadata: { name: 'web', namespace: 'prod', labels: { app: 'web', tier: 'front', env: 'prod' } },
@@ -76,16 +77,44 @@ const spec = object('Spec', {
 const metadata = object('Metadata', { name: STRING, namespace: STRING, labels: mapOf(STRING, STRING) })
 const root = object('Deployment', { metadata, spec })
 
+/** The same types as a definition would have them. */
+const text = { type: 'string' }
+const number = { type: 'integer' }
+const schema = {
+  type: 'object',
+  properties: {
+    metadata: {
+      type: 'object',
+      properties: { name: text, namespace: text, labels: { type: 'object', additionalProperties: text } },
+    },
+    spec: {
+      type: 'object',
+      properties: {
+        replicas: number,
+        minReplicas: number,
+        maxReplicas: number,
+        policy: text,
+        paused: text,
+        hosts: { type: 'array', items: text },
+        ports: { type: 'array', items: number },
+        containers: {
+          type: 'array',
+          items: { type: 'object', properties: { name: text, image: text, port: number } },
+        },
+      },
+    },
+  },
+}
+
 export const bench: Bench = {
   about: 'evaluation of CEL expressions, with the view of the object that each needs',
-  async run() {
+  async run({ reference }) {
+    const theirs = reference ? measureReference({ typed: typedRules, dyn: dynRules, object: deployment, schema }) : {}
+    const typed = { name: 'self', type: root, read: () => fromTyped(deployment, root) as Value }
+    const dyn = { name: 'object', type: DYN, read: () => fromJson(deployment) }
     return [
-      await table('rules of a schema', typedRules, {
-        name: 'self',
-        type: root,
-        read: () => fromTyped(deployment, root) as Value,
-      }),
-      await table('policies, objects dyn', dynRules, { name: 'object', type: DYN, read: () => fromJson(deployment) }),
+      await table('rules of a schema', typedRules, typed, theirs),
+      await table('policies, objects dyn', dynRules, dyn, theirs),
     ]
   },
 }
@@ -99,7 +128,12 @@ interface Variable {
 /** Evaluations between two looks at the clock. */
 const PER_CALL = 100
 
-async function table(title: string, rules: readonly string[], { name, type, read }: Variable): Promise<Table> {
+async function table(
+  title: string,
+  rules: readonly string[],
+  { name, type, read }: Variable,
+  theirs: Readonly<Record<string, number>>,
+): Promise<Table> {
   const environment = createEnvironment({ variables: { [name]: type } })
   const contestants = rules.map((rule) => {
     const compiled = environment.compile(rule)
@@ -117,7 +151,11 @@ async function table(title: string, rules: readonly string[], { name, type, read
   const rates = await compareRates(contestants)
   return {
     title,
-    columns: ['rule', 'ns'],
-    rows: rates.map(({ name, perSecond }) => [name, figure(1e9 / perSecond)]),
+    columns: ['rule', 'ns', 'reference', 'times as fast'],
+    rows: rates.map(({ name: rule, perSecond }) => {
+      const ns = 1e9 / perSecond
+      const other = theirs[rule] ?? Number.NaN
+      return [rule, figure(ns), figure(other), times(other / ns)]
+    }),
   }
 }
