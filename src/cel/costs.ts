@@ -1,6 +1,6 @@
 /** Costs and estimates that many functions share. */
 import type { ArgumentEstimate, CallEstimate, Cost, Span } from './library.ts'
-import { addSpans, fixed, MAX_UINT64, multiplySpans, scaleSpan, UNKNOWN_SIZE } from './span.ts'
+import { addSpans, fixed, multiplySpans, scaleSpan, UNKNOWN_SIZE } from './span.ts'
 import { sizeOf, tenth, traversalCost } from './values/size.ts'
 
 export const ONE: Span = fixed(1)
@@ -46,5 +46,3 @@ export const estimateTraversal: Estimate = (args) => {
   const each = isText ? addSpans(ONE, scaleSpan(list.elementSize ?? UNKNOWN_SIZE, 0.1)) : ONE
   return { cost: multiplySpans(sizeAt(args, 0), each) }
 }
-
-export const unbounded = (min: bigint = 0n): Span => ({ min, max: MAX_UINT64 })
