@@ -20,7 +20,7 @@ import { isTrue, storageVersionOf } from './definition.ts'
 import { fieldText, readField, segmentsOf } from './field-path.ts'
 import { finalizerWarnings } from './finalizer-warnings.ts'
 import { describeCustom } from './openapi-schema.ts'
-import { scaleRules } from './scale.ts'
+import { replicasPathsOf, scaleRules } from './scale.ts'
 import { hasSoundBundle } from './status-plan.ts'
 import { canonical, json, VersionSchema } from './version-schema.ts'
 
@@ -97,7 +97,7 @@ class VersionMaker {
         validateUpdate: (next, old) => judge(next, old, 'status').errors,
         warnings: (next, old) => judge(next, old, 'status').warnings,
       },
-      ...(scale !== undefined && { scale: scaleRules(scale) }),
+      ...(scale !== undefined && { scale: scaleRules(scale, replicasPathsOf(this.#definition.spec)) }),
       ...(deprecation !== undefined && { deprecation }),
       get fieldSelectors() {
         return (selectors ??= selectorsOf(schema.declared))

@@ -1,17 +1,22 @@
 /** `scale` of a custom resource: where its definition says that replicas and selector are. */
-import type { CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
+import type { CustomResourceDefinitionSpec, CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
 import type { ScaleRules } from '#apiserver/registry/resource.ts'
+import type { ReplicasPaths } from '#meta/apply/scale-fields.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { readField, segmentsOf, writeField } from './field-path.ts'
 
-export function scaleRules(declared: CustomResourceSubresourceScale): ScaleRules<KubeObject> {
+/** `replicasPaths`: of all versions of the definition. */
+export function scaleRules(
+  declared: CustomResourceSubresourceScale,
+  replicasPaths: ReplicasPaths,
+): ScaleRules<KubeObject> {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath = '' } = declared
   const spec = segmentsOf(specReplicasPath)
   const status = segmentsOf(statusReplicasPath)
   const selector = segmentsOf(labelSelectorPath)
   return {
-    replicasPath: specReplicasPath.replace(/^\./, ''),
+    replicasPaths,
     replicas: (object) => numberAt(object, spec),
     setReplicas: (object, replicas) => writeField(object, spec, replicas),
     statusReplicas: (object) => numberAt(object, status),
@@ -24,6 +29,16 @@ export function scaleRules(declared: CustomResourceSubresourceScale): ScaleRules
         ? undefined
         : `the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
   }
+}
+
+/** Null for versions without a Scale. */
+export function replicasPathsOf({ group, versions }: CustomResourceDefinitionSpec): ReplicasPaths {
+  return new Map(
+    versions.map(({ name, subresources }) => [
+      `${group}/${name}`,
+      subresources?.scale?.specReplicasPath.replace(/^\./, '') ?? null,
+    ]),
+  )
 }
 
 function numberAt(object: KubeObject, path: readonly string[]): number {

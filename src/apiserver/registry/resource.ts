@@ -8,6 +8,7 @@
 import type { Kind } from '#apis/kinds.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
+import type { ReplicasPaths } from '#meta/apply/scale-fields.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 import type { TableCell, TableColumn, TableRowCondition } from '#meta/table.ts'
@@ -159,8 +160,8 @@ export interface ScaleRules<T extends KubeObject> {
   statusReplicas(object: T): number
   /** The selector of its pods as text. */
   selector(object: T): string
-  /** Where they are written; default: where the built-in workloads have them. */
-  readonly replicasPath?: string
+  /** Where they are in each version; default: where the built-in workloads have them. */
+  readonly replicasPaths?: ReplicasPaths
   /** Why the object cannot be shown as a Scale; reading it is 500 then. */
   obstacle?(object: T): string | undefined
 }

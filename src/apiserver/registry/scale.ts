@@ -73,9 +73,8 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   apps: ['apps/v1beta1', 'apps/v1beta2', 'apps/v1'],
 }
 
-function replicasPaths({ replicasPath }: ScaleRules<KubeObject>, kind: Kind): ReplicasPaths {
-  if (replicasPath !== undefined) return new Map([[apiVersionOf(kind), replicasPath]])
-  const { group } = kind
+function replicasPaths(rules: ScaleRules<KubeObject>, { group }: Kind): ReplicasPaths {
+  if (rules.replicasPaths !== undefined) return rules.replicasPaths
   return new Map((VERSIONS[group] ?? []).map((version) => [version, 'spec.replicas']))
 }
 
