@@ -254,6 +254,8 @@ describe('subresources of a custom resource', () => {
     )
     const scaled = await custom.must('PATCH', `${path}/scale`, { spec: { replicas: 5 } }, MERGE)
     assert.equal(scaled.spec.replicas, 5)
+    const strategic = { 'content-type': 'application/strategic-merge-patch+json' }
+    assert.match(await custom.refused('PATCH', `${path}/scale`, {}, strategic), /^415 /)
     const now = await custom.must('GET', path)
     assert.equal(now.spec.replicas, 5)
     const entry = now.metadata.managedFields.find((one: Json) => one.subresource === 'scale')

@@ -73,6 +73,8 @@ export interface PatchTarget {
   /** A patch may not take the version out of the object. */
   readonly needsVersion?: boolean
   readonly custom?: CustomRules | undefined
+  /** A Scale, say, of a custom resource: patched in the languages that those know. */
+  readonly isOfCustom?: boolean
 }
 
 /** A patch that was read, whatever its language. */
@@ -85,7 +87,8 @@ export interface ReadPatch {
 
 /** The patch in the body of `call`. Throws StatusError for what can be refused without knowing the object. */
 export async function readPatch(call: Call, services: Services, target: PatchTarget): Promise<ReadPatch> {
-  const type = negotiatePatch(call.header('content-type'), target.custom === undefined ? 'builtin' : 'custom')
+  const isCustom = target.custom !== undefined || target.isOfCustom === true
+  const type = negotiatePatch(call.header('content-type'), isCustom ? 'custom' : 'builtin')
   if (isRefusal(type)) throw failure(type)
   const options = decodeQuery(patchOptionsQuery, call.query)
   const isApply = type === 'application/apply-patch+yaml'

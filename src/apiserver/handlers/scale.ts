@@ -68,6 +68,7 @@ async function patchScale(call: Call, view: View): Promise<Answer> {
     kind: SCALE,
     resource,
     schemaFor: BUILT_IN.schemaFor,
+    isOfCustom: view.resource.custom !== undefined,
   })
   const tracked = (live: Scale, fields: FieldRequest): Scale => trackUpdate(fields, change(live, fields))
   return writeScale(call, view, { options, terms: {}, change: isApply ? change : tracked })
