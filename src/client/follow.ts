@@ -89,15 +89,22 @@ async function turn<T extends KubeObject>(
   const taker = new EventTaker(follower, place, initial)
   try {
     for await (const event of client.watch(kind, asked)) {
-      if (event.type === 'ERROR') throw new StatusError(event.object)
+      if (event.type === 'ERROR') throw new WatchEnded(event.object)
       taker.take(event)
     }
   } catch (error) {
-    // A server that does not know how says that the parameter is invalid.
-    if (isStreamed && isInvalid(error)) place.streamsLists = false
-    else throw error
+    if (!isStreamed || place.resourceVersion !== undefined || !cannotStream(error)) throw error
+    place.streamsLists = false
   }
 }
+
+/** A server that does not know how says that the parameter is invalid; one whose store does not, says so in the stream. */
+function cannotStream(error: unknown): boolean {
+  return isInvalid(error) || (error instanceof WatchEnded && !isGone(error) && !isResourceExpired(error))
+}
+
+/** What a server says as the last event of a watch. */
+class WatchEnded extends StatusError {}
 
 class EventTaker<T extends KubeObject> {
   readonly #follower: Follower<T>
