@@ -19,6 +19,8 @@ import { rootCaCertificatePublisherController } from './root-ca-certificate-publ
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
 import { serviceAccountController } from './serviceaccount.ts'
 import { statefulSetController } from './statefulset/controller.ts'
+import { taintEvictionController } from './taint-eviction.ts'
+import { tokenCleanerController } from './token-cleaner.ts'
 import { ttlAfterFinishedController } from './ttl-after-finished.ts'
 
 export const CONTROLLERS: readonly Controller[] = [
@@ -41,5 +43,7 @@ export const CONTROLLERS: readonly Controller[] = [
   serviceAccountController,
   serviceAccountTokenController,
   statefulSetController,
+  taintEvictionController,
+  tokenCleanerController,
   ttlAfterFinishedController,
 ]

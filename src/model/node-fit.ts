@@ -43,7 +43,7 @@ export function isRepelled(
   )
 }
 
-function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
+export function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
   if (effect !== '' && effect !== taint.effect) return false
   if (key !== '' && key !== taint.key) return false
   if (operator === 'Exists') return true

@@ -1,0 +1,112 @@
+/**
+ * Taint eviction: a pod on a node with a NoExecute taint goes, at once or after as long as it tolerates the taint. How
+ * long counts from when this controller saw it first; a taint that is removed in time leaves the pod alone.
+ */
+import { type Node, Nodes, type Pod, Pods, type Taint } from '#apis/core/v1.ts'
+import type { Requeue } from '#lib/work-queue.ts'
+import { isBeingDeleted, objectKey, semanticEqual } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+import { timeOf } from '#meta/time.ts'
+import { tolerates } from '#model/node-fit.ts'
+
+import type { Cache } from './cache.ts'
+import {
+  type Controller,
+  type ControllerContext,
+  defineController,
+  itself,
+  perRun,
+  related,
+  rule,
+} from './controller.ts'
+
+/** Since when pods wait to be evicted, by key. */
+const waitingOf = perRun(() => new Map<string, number>())
+
+export const taintEvictionController: Controller = defineController({
+  name: 'taint-eviction-controller',
+  account: 'node-controller',
+  workers: 8,
+  watches: [
+    { ...itself(Pods), concerns: isNews },
+    related(Nodes, podsOn, (node, old) => !semanticEqual(evicting(node), evicting(old))),
+  ],
+  rules: [
+    rule('', 'nodes', 'get list watch'),
+    rule('', 'pods', 'delete get list watch'),
+    rule('', 'pods/status', 'patch update'),
+    rule(' events.k8s.io', 'events', 'create patch update'),
+  ],
+
+  async reconcile(key, context) {
+    const { cache, clock } = context
+    const waiting = waitingOf(context)
+    const pod = cache.get(Pods, key)
+    const node = cache.get(Nodes, pod?.spec.nodeName ?? '')
+    const leaveMs = pod === undefined || node === undefined ? Infinity : toleratedMs(pod, evicting(node))
+    if (leaveMs === Infinity || pod === undefined || isBeingDeleted(pod)) {
+      if (waiting.delete(key)) tell(key, `Cancelling deletion of Pod ${key}`, context)
+      return undefined
+    }
+    const sinceMs = waiting.get(key) ?? clock.now()
+    const leftMs = sinceMs + leaveMs - clock.now()
+    if (leftMs > 0) {
+      waiting.set(key, sinceMs)
+      return { requeueAfterMs: leftMs } satisfies Requeue
+    }
+    waiting.delete(key)
+    tell(key, `Marking for deletion Pod ${key}`, context)
+    return evict(pod, context)
+  },
+})
+
+function isNews(pod: object, old: object): boolean {
+  const told = ({ spec, metadata }: Pod): unknown => [spec.nodeName, spec.tolerations, metadata.deletionTimestamp]
+  return !semanticEqual(told(pod as Pod), told(old as Pod))
+}
+
+function podsOn({ metadata }: Node, cache: Cache): string[] {
+  const found: string[] = []
+  for (const pod of cache.list(Pods)) if (pod.spec.nodeName === metadata.name) found.push(objectKey(pod))
+  return found
+}
+
+function evicting({ spec }: Node): Taint[] {
+  return (spec.taints ?? []).filter(({ effect }) => effect === 'NoExecute')
+}
+
+/** For how long the pod may stay: the shortest of what it tolerates counts. */
+export function toleratedMs({ spec: { tolerations = [] } }: Pod, taints: readonly Taint[]): number {
+  const used = taints.map((taint) => tolerations.find((toleration) => tolerates(toleration, taint)))
+  const seconds = used.map((toleration) =>
+    toleration === undefined ? 0 : Math.max(0, toleration.tolerationSeconds ?? Infinity),
+  )
+  return Math.min(Infinity, ...seconds) * 1000
+}
+
+function tell(key: string, message: string, { cache, event }: ControllerContext): void {
+  const [namespace = '', name = ''] = key.split('/')
+  const { uid } = cache.get(Pods, key)?.metadata ?? {}
+  const about = { kind: 'Pod', apiVersion: 'v1', metadata: { namespace, name, ...(uid !== undefined && { uid }) } }
+  event(about, { type: 'Normal', reason: 'TaintManagerEviction', message })
+}
+
+async function evict(pod: Pod, { client, clock, signal }: ControllerContext): Promise<undefined> {
+  const { namespace, name = '', uid, generation } = pod.metadata
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'DeletionByTaintManager',
+    message: 'Taint manager: deleting due to NoExecute taint',
+    lastTransitionTime: timeOf(clock.now()),
+    ...(generation !== undefined && { observedGeneration: generation }),
+  }
+  const patch = { type: 'strategic', value: { metadata: { uid }, status: { conditions: [condition] } } } as const
+  try {
+    await client.patch(Pods, { namespace, name, subresource: 'status' }, patch, { signal })
+    await client.delete(Pods, { namespace, name }, { signal })
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  return undefined
+}

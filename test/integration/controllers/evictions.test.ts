@@ -1,0 +1,120 @@
+/** What goes when its time is over, on the whole server in virtual time: pods on tainted nodes, bootstrap tokens. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { Events, Namespaces, Nodes, type Pod, Pods, Secrets, type Toleration } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { taintEvictionController } from '#controllers/taint-eviction.ts'
+import { tokenCleanerController } from '#controllers/token-cleaner.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { isNotFound } from '#meta/status.ts'
+import { timeOf } from '#meta/time.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { type RunningControllers, startControllers } from '#testing/controllers.ts'
+
+let clock: VirtualClock
+let plane: ControlPlane
+let controllers: RunningControllers
+let client: ApiClient
+const namespace = 'node'
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
+  controllers = startControllers(plane, clock, [taintEvictionController, tokenCleanerController])
+  client = controllers.client
+  await client.create(Namespaces, { metadata: { name: namespace } })
+  await client.create(Nodes, { metadata: { name: 'n1' } })
+})
+
+afterEach(async () => {
+  await controllers.stop()
+  await plane.stop()
+})
+
+const run = async (name: string, tolerations: Toleration[] = []): Promise<Pod> => {
+  const containers = [{ name: 'c', image: 'i', resources: {} }]
+  const metadata = { namespace, name, finalizers: ['example.com/hold'] }
+  return client.create(Pods, { metadata, spec: { containers, nodeName: 'n1', tolerations } })
+}
+
+const taint = async (keys: string[]): Promise<void> => {
+  const taints = keys.map((key) => ({ key, effect: 'NoExecute' }))
+  await client.patch(Nodes, { name: 'n1' }, { type: 'merge', value: { spec: { taints } } })
+  await clock.advance(1000)
+}
+
+const going = async (): Promise<string[]> => {
+  const { items } = await client.list(Pods, { namespace })
+  return items
+    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    .map(({ metadata }) => metadata.name ?? '')
+}
+
+const told = async (): Promise<string[]> => {
+  const { items } = await client.list(Events, { namespace })
+  return items.map(
+    ({ type, reason, message, reportingComponent }) => `${type} ${reason} ${reportingComponent} ${message}`,
+  )
+}
+
+const toleration = (tolerationSeconds?: number): Toleration => ({
+  key: 'gone',
+  operator: 'Exists',
+  effect: 'NoExecute',
+  ...(tolerationSeconds !== undefined && { tolerationSeconds }),
+})
+
+describe('taint eviction', () => {
+  it('evicts what does not tolerate the taint, and says why', async () => {
+    await run('d')
+    await run('stays', [toleration()])
+    await taint(['gone'])
+    assert.deepEqual(await going(), ['d'])
+    const { status } = await client.get(Pods, { namespace, name: 'd' })
+    const condition = status.conditions?.find(({ type }) => type === 'DisruptionTarget')
+    assert.deepEqual(
+      [condition?.status, condition?.reason, condition?.message, condition?.observedGeneration],
+      ['True', 'DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint', 1],
+    )
+    assert.deepEqual(await told(), [
+      'Normal TaintManagerEviction taint-eviction-controller Marking for deletion Pod node/d',
+    ])
+  })
+
+  it('waits as long as the taint is tolerated, and not when it is taken away', async () => {
+    await run('b', [toleration(60)])
+    await taint(['gone'])
+    await clock.advance(50_000)
+    await taint([])
+    await clock.advance(60_000)
+    assert.deepEqual(await going(), [])
+    assert.deepEqual(await told(), [
+      'Normal TaintManagerEviction taint-eviction-controller Cancelling deletion of Pod node/b',
+    ])
+    await taint(['gone'])
+    await clock.advance(58_000)
+    assert.deepEqual(await going(), [])
+    await clock.advance(2000)
+    assert.deepEqual(await going(), ['b'])
+  })
+
+  it('evicts at once when one of several taints is not tolerated', async () => {
+    await run('b', [toleration(60)])
+    await taint(['gone', 'other'])
+    assert.deepEqual(await going(), ['b'])
+  })
+})
+
+describe('bootstrap tokens', () => {
+  it('go when their time is over', async () => {
+    const expiration = timeOf(clock.now() + 60_000)
+    const where = { namespace: 'kube-system', name: 'bootstrap-token-abcdef' }
+    const stringData = { 'token-id': 'abcdef', 'token-secret': '0123456789abcdef', expiration }
+    await client.create(Secrets, { metadata: where, type: 'bootstrap.kubernetes.io/token', stringData })
+    await clock.advance(59_000)
+    assert.equal((await client.get(Secrets, where)).metadata.name, where.name)
+    await clock.advance(2000)
+    await assert.rejects(client.get(Secrets, where), isNotFound)
+  })
+})
