@@ -1,4 +1,5 @@
 /** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
+import { bootstrapSignerController } from './bootstrap-signer.ts'
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import type { Controller } from './controller.ts'
 import { cronJobController } from './cronjob/controller.ts'
@@ -22,8 +23,10 @@ import { statefulSetController } from './statefulset/controller.ts'
 import { taintEvictionController } from './taint-eviction.ts'
 import { tokenCleanerController } from './token-cleaner.ts'
 import { ttlAfterFinishedController } from './ttl-after-finished.ts'
+import { ttlController } from './ttl.ts'
 
 export const CONTROLLERS: readonly Controller[] = [
+  bootstrapSignerController,
   clusterRoleAggregationController,
   cronJobController,
   daemonSetController,
@@ -46,4 +49,5 @@ export const CONTROLLERS: readonly Controller[] = [
   taintEvictionController,
   tokenCleanerController,
   ttlAfterFinishedController,
+  ttlController,
 ]

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
-import { Events, Namespaces, Nodes, type Pod, Pods, Secrets, type Toleration } from '#apis/core/v1.ts'
+import { ConfigMaps, Events, Namespaces, Nodes, type Pod, Pods, Secrets, type Toleration } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
+import { bootstrapSignerController } from '#controllers/bootstrap-signer.ts'
 import { taintEvictionController } from '#controllers/taint-eviction.ts'
 import { tokenCleanerController } from '#controllers/token-cleaner.ts'
+import { ttlController } from '#controllers/ttl.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
@@ -21,7 +23,12 @@ const namespace = 'node'
 beforeEach(async () => {
   clock = createVirtualClock(Date.UTC(2026, 0, 1))
   plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
-  controllers = startControllers(plane, clock, [taintEvictionController, tokenCleanerController])
+  controllers = startControllers(plane, clock, [
+    taintEvictionController,
+    tokenCleanerController,
+    bootstrapSignerController,
+    ttlController,
+  ])
   client = controllers.client
   await client.create(Namespaces, { metadata: { name: namespace } })
   await client.create(Nodes, { metadata: { name: 'n1' } })
@@ -107,14 +114,32 @@ describe('taint eviction', () => {
 })
 
 describe('bootstrap tokens', () => {
-  it('go when their time is over', async () => {
+  it('sign the kubeconfig of the cluster, and go with their signature when their time is over', async () => {
+    const info = { namespace: 'kube-public', name: 'cluster-info' }
+    await client.create(ConfigMaps, { metadata: info, data: { kubeconfig: 'text', 'jws-kubeconfig-old': 'x' } })
     const expiration = timeOf(clock.now() + 60_000)
     const where = { namespace: 'kube-system', name: 'bootstrap-token-abcdef' }
-    const stringData = { 'token-id': 'abcdef', 'token-secret': '0123456789abcdef', expiration }
+    const stringData = {
+      'token-id': 'abcdef',
+      'token-secret': '0123456789abcdef',
+      'usage-bootstrap-signing': 'true',
+      expiration,
+    }
     await client.create(Secrets, { metadata: where, type: 'bootstrap.kubernetes.io/token', stringData })
     await clock.advance(59_000)
-    assert.equal((await client.get(Secrets, where)).metadata.name, where.name)
+    const { data = {} } = await client.get(ConfigMaps, info)
+    assert.deepEqual(Object.keys(data).toSorted(), ['jws-kubeconfig-abcdef', 'kubeconfig'])
+    assert.match(data['jws-kubeconfig-abcdef'] ?? '', /^eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9\.\.[\w-]+$/)
     await clock.advance(2000)
     await assert.rejects(client.get(Secrets, where), isNotFound)
+    assert.deepEqual((await client.get(ConfigMaps, info)).data, { kubeconfig: 'text' })
+  })
+})
+
+describe('nodes', () => {
+  it('are told for how long they may keep what they read', async () => {
+    await clock.advance(1000)
+    const { metadata } = await client.get(Nodes, { name: 'n1' })
+    assert.equal(metadata.annotations?.['node.alpha.kubernetes.io/ttl'], '0')
   })
 })
