@@ -141,8 +141,9 @@ async function readAll<T extends KubeObject>(options: FollowOptions<T>, follower
       metadataOnly,
       signal,
     })
-    // Items of a list do not say what they are, unlike objects of a watch.
-    for (const object of page.items) objects.push({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
+    // Items of a list do not say what they are, unlike objects of a watch. Upstream's lists of metadata say null for none.
+    for (const object of (page.items as readonly T[] | null) ?? [])
+      objects.push({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
     from = page.metadata.continue
     if (from === undefined || from === '') {
       const { resourceVersion = '' } = page.metadata
