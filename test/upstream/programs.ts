@@ -24,6 +24,7 @@ const PACKAGES = {
   'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
   'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
   'e2e.test': 'k8s.io/kubernetes/test/e2e',
+  agnhost: 'k8s.io/kubernetes/test/images/agnhost',
   'sample-apiserver': 'k8s.io/sample-apiserver',
 } as const
 

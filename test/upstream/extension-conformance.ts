@@ -1,24 +1,29 @@
 /**
- * Upstream's conformance test of the aggregator on our server, without containers: `node test/upstream/aggregator-conformance.ts`.
- * The controller manager and the scheduler are upstream's; a stand-in for a kubelet says that pods run, and for the pod of
- * the sample-apiserver it runs that program on this machine, with the certificate of the pod's Secret, and again when it
- * ends. Needs Go, etcd, and the right to give this machine an address.
+ * Upstream's conformance tests of what stands behind our server, without containers: `node
+ * test/upstream/extension-conformance.ts [focus]`; default: the aggregator, and webhooks for admission and conversion. The
+ * controller manager and the scheduler are upstream's; a stand-in for a kubelet says that pods run, and for the pods of the
+ * sample-apiserver and of webhooks it runs those programs on this machine, with the certificates of the pods' Secrets. Needs
+ * Go, etcd, and the right to give this machine an address.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { startComponents } from './components.ts'
-import { end, frontProxyFlags } from './kube-apiserver.ts'
+import { end, frontProxyFlags, launch } from './kube-apiserver.ts'
 import { ask, type Server, startOurs, writeKubeconfig } from './ours.ts'
 import { missingGo, upstreamPath, upstreamPrograms } from './programs.ts'
 import { changeAddress, launchSample, OWN_ADDRESS, startEtcd, writeAccount } from './sample-apiserver.ts'
 
-const NEEDED = ['sample-apiserver', 'e2e.test', 'kube-controller-manager', 'kube-scheduler'] as const
+const NEEDED = ['sample-apiserver', 'agnhost', 'e2e.test', 'kube-controller-manager', 'kube-scheduler'] as const
+const FOCUS =
+  'Aggregator Should be able to support|AdmissionWebhook.*Conformance|CustomResourceConversionWebhook.*Conformance'
+/** Where the pods of webhooks have their certificates. */
+const CERTIFICATES = '/webhook.local.config/certificates'
 const NODE = 'stand-in'
 const LOOK_EVERY_MS = 300
 const RESTART_MS = 1000
@@ -26,12 +31,14 @@ const RESTART_MS = 1000
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into, not relied upon
 type Json = any
 
-/** A cluster whose only pod that does anything is the sample's. */
+/** A cluster whose only pods that do anything are those of the sample and of webhooks. */
 class StandIn {
   readonly #server: Server
   readonly #folder: string
   readonly #over = new AbortController()
   #programs: ChildProcess[] = []
+  /** By the uid of the pod. */
+  readonly #webhooks = new Map<string, ChildProcess>()
 
   constructor(server: Server, folder: string) {
     this.#server = server
@@ -58,14 +65,21 @@ class StandIn {
 
   async stop(): Promise<void> {
     this.#over.abort()
-    await Promise.all(this.#programs.map((program) => end(program, 'SIGKILL')))
+    const all = [...this.#programs, ...this.#webhooks.values()]
+    await Promise.all(all.map((program) => end(program, 'SIGKILL')))
   }
 
   async #tend({ metadata, spec, status }: Json): Promise<void> {
     const path = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`
-    if (metadata.deletionTimestamp !== undefined) return this.#call('DELETE', path, { gracePeriodSeconds: 0 })
+    if (metadata.deletionTimestamp !== undefined) {
+      const webhook = this.#webhooks.get(metadata.uid)
+      if (webhook !== undefined) await end(webhook, 'SIGKILL')
+      return this.#call('DELETE', path, { gracePeriodSeconds: 0 })
+    }
     if (status.phase !== 'Pending') return
     if (metadata.labels?.apiserver === 'true') await this.#runSample(metadata.namespace)
+    const isWebhook = ({ args = [] }: Json): boolean => ['webhook', 'crd-conversion-webhook'].includes(args[0])
+    for (const { args } of (spec.containers as Json[]).filter(isWebhook)) await this.#runWebhook(metadata, spec, args)
     const types = ['Ready', 'ContainersReady', 'Initialized', 'PodScheduled']
     const containers = (spec.containers as Json[]).map(({ name, image }) => ({
       name,
@@ -81,6 +95,20 @@ class StandIn {
       containerStatuses: containers.map((one) => ({ ...one, restartCount: 0, state: { running: {} } })),
     }
     await this.#call('PATCH', `${path}/status`, { status: running })
+  }
+
+  async #runWebhook({ namespace, uid }: Json, { volumes }: Json, args: readonly string[]): Promise<void> {
+    const folder = join(this.#folder, uid)
+    await mkdir(folder)
+    const { secretName } = (volumes as Json[]).find(({ secret }) => secret !== undefined).secret
+    const { data } = await this.#call('GET', `/api/v1/namespaces/${namespace}/secrets/${secretName}`)
+    for (const [name, text] of Object.entries<string>(data)) {
+      await writeFile(join(folder, name), Buffer.from(text, 'base64'), { mode: 0o600 })
+    }
+    const own = args.map((arg) => arg.replace(CERTIFICATES, folder))
+    this.#webhooks.set(uid, await launch(upstreamPath('agnhost'), own, join(folder, 'log')))
+    // Until it listens: nobody probes it.
+    await sleep(realClock, RESTART_MS)
   }
 
   async #runSample(namespace: string): Promise<void> {
@@ -107,7 +135,7 @@ class StandIn {
 }
 
 /** What the suite ended with. */
-async function judge(folder: string, kubeconfig: string): Promise<number> {
+async function judge(folder: string, kubeconfig: string, focus: string): Promise<number> {
   const flags = [
     '--provider=skeleton',
     `--kubeconfig=${kubeconfig}`,
@@ -116,8 +144,9 @@ async function judge(folder: string, kubeconfig: string): Promise<number> {
     '--num-nodes=1',
     '--disable-log-dump',
     '--ginkgo.no-color',
-    '--ginkgo.timeout=6m',
-    '--ginkgo.focus=Aggregator Should be able to support',
+    '--ginkgo.timeout=20m',
+    '--ginkgo.skip=\\[Serial\\]',
+    `--ginkgo.focus=${focus}`,
   ]
   const suite = spawn(upstreamPath('e2e.test'), flags, { stdio: 'inherit', cwd: folder })
   const [code] = (await once(suite, 'exit')) as [number | null]
@@ -133,7 +162,7 @@ function findObstacle(): string | undefined {
     : 'this machine cannot be given an address (root and the program "ip" are needed)'
 }
 
-async function main(): Promise<number> {
+async function main(focus = FOCUS): Promise<number> {
   const obstacle = findObstacle()
   if (obstacle !== undefined) {
     process.stdout.write(`skipped: ${obstacle}\n`)
@@ -156,9 +185,9 @@ async function main(): Promise<number> {
     await standIn.stop()
     await running
   })
-  code = await judge(folder, kubeconfig)
+  code = await judge(folder, kubeconfig, focus)
   if (code !== 0) process.stdout.write(`logs are in ${folder}\n`)
   return code
 }
 
-process.exitCode = await main()
+process.exitCode = await main(process.argv[2])
