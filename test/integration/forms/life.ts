@@ -3,6 +3,7 @@
  * that can be refused. Each request has a witness, which says in plain JSON what the answer must hold.
  */
 import type { Kind } from '#apis/kinds.ts'
+import { schemaFor } from '#apis/schemas.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 
 import type { Json as Plain } from '../../refusals/case.ts'
@@ -32,6 +33,11 @@ export interface Subject {
   /** Of the collection and of the object. */
   readonly collection: string
   readonly path: string
+}
+
+/** Custom resources know neither protobuf nor strategic merge patch. */
+export function isCustom(kind: Kind): boolean {
+  return schemaFor(kind) === undefined
 }
 
 /** `turn` makes that each life changes something. */
@@ -116,7 +122,7 @@ function patches({ kind, object, path }: Subject, turn: string): Loose[] {
   })
   return [
     patch('merge', labels('merged')),
-    patch('strategic', labels('strategic')),
+    ...(isCustom(kind) ? [] : [patch('strategic', labels('strategic'))]),
     patch('json', pointer),
     patch('apply', applied, '?fieldManager=forms&force=true'),
     { ...patch('json', [{ op: 'test', path: '/kind', value: 'Nothing' }]), ...REFUSED_PATCH },

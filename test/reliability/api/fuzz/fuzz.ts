@@ -42,7 +42,11 @@ const SLOW_MS = 15_000
 const ENDLESS_MS = 300
 /** Reports of more help nobody. */
 const MAX_PROBLEMS = 50
-const FLAGS = ['--runtime-config=api/all=true', '--max-requests-inflight=0', '--max-mutating-requests-inflight=0']
+const FLAGS = [
+  '--runtime-config=api/all=true',
+  '--max-requests-inflight=10000',
+  '--max-mutating-requests-inflight=10000',
+]
 
 export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
   const program = await ApiProgram.create({ datastore: options.datastore, flags: FLAGS })
