@@ -106,6 +106,8 @@ class StandIn {
       await writeFile(join(folder, name), Buffer.from(text, 'base64'), { mode: 0o600 })
     }
     const own = args.map((arg) => arg.replace(CERTIFICATES, folder))
+    // All have the same address and port; tests come one after the other, and their pods go when they are over.
+    await Promise.all(Array.from(this.#webhooks.values(), (webhook) => end(webhook, 'SIGKILL')))
     this.#webhooks.set(uid, await launch(upstreamPath('agnhost'), own, join(folder, 'log')))
     // Until it listens: nobody probes it.
     await sleep(realClock, RESTART_MS)
