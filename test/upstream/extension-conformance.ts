@@ -22,6 +22,7 @@ import { changeAddress, launchSample, OWN_ADDRESS, startEtcd, writeAccount } fro
 const NEEDED = ['sample-apiserver', 'agnhost', 'e2e.test', 'kube-controller-manager', 'kube-scheduler'] as const
 const FOCUS =
   'Aggregator Should be able to support|AdmissionWebhook.*Conformance|CustomResourceConversionWebhook.*Conformance'
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 /** Where the pods of webhooks have their certificates. */
 const CERTIFICATES = '/webhook.local.config/certificates'
 const NODE = 'stand-in'
@@ -108,9 +109,23 @@ class StandIn {
     const own = args.map((arg) => arg.replace(CERTIFICATES, folder))
     // All have the same address and port; tests come one after the other, and their pods go when they are over.
     await Promise.all(Array.from(this.#webhooks.values(), (webhook) => end(webhook, 'SIGKILL')))
+    await this.#pretendCluster(namespace)
     this.#webhooks.set(uid, await launch(upstreamPath('agnhost'), own, join(folder, 'log')))
     // Until it listens: nobody probes it.
     await sleep(realClock, RESTART_MS)
+  }
+
+  /** Programs in pods find the server by their environment, and their account in files at a fixed place. */
+  async #pretendCluster(namespace: string): Promise<void> {
+    Object.assign(process.env, {
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: `${this.#server.port}`,
+    })
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`
+    const { status } = await this.#call('POST', path, { spec: {} })
+    await mkdir(ACCOUNT, { recursive: true })
+    await writeFile(join(ACCOUNT, 'token'), status.token, { mode: 0o600 })
+    await writeFile(join(ACCOUNT, 'ca.crt'), this.#server.tls.ca)
   }
 
   async #runSample(namespace: string): Promise<void> {
@@ -173,6 +188,7 @@ async function main(focus = FOCUS): Promise<number> {
   let code = 1
   await using closing = new AsyncDisposableStack()
   closing.defer(() => void changeAddress('del'))
+  closing.defer(() => rm(ACCOUNT, { recursive: true, force: true }))
   await upstreamPrograms(NEEDED, (line) => process.stderr.write(`${line}\n`))
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-aggregator-'))
   closing.defer(() => (code === 0 ? rm(folder, { recursive: true, force: true }) : undefined))
