@@ -24,7 +24,7 @@ const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 const ENTRIES: Readonly<Record<string, string>> = {
   hyperkube: 'cmd/entry.ts',
   main: 'cmd/main.ts',
-  client: 'client/kubeconfig.ts',
+  client: 'client/door.ts',
   apiserver: 'control-plane/start.ts',
   testing: 'testing/control-plane.ts',
 }
