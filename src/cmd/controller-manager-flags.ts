@@ -7,8 +7,14 @@ import {
 import { FEATURE_FLAGS, GENERIC_FLAGS, SERVER_LOG_FLAGS } from '#control-plane/flags/general-flags.ts'
 import { METRICS_FLAGS, type MetricsValues } from '#control-plane/flags/metrics-flags.ts'
 import { SERVING_FLAGS, type ServingValues } from '#control-plane/flags/serving-flags.ts'
+import { CONTROLLERS } from '#controllers/index.ts'
 import { CONTROLLER_NAMES } from '#controllers/selection.ts'
-import { CONTROLLER_FLAGS, type ControllerSettings, GENERIC_CONTROLLER_FLAGS } from '#controllers/settings.ts'
+import {
+  CONTROLLER_FLAGS,
+  type ControllerSettings,
+  GENERIC_CONTROLLER_FLAGS,
+  NOT_BUILT,
+} from '#controllers/settings.ts'
 import type { FeatureGates } from '#lib/flags/feature-gates.ts'
 import { type FlagGroup, type FlagsOf, idle, unsupported } from '#lib/flags/flag-support.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
@@ -103,11 +109,18 @@ export const MANAGER_FLAGS: FlagGroups = {
   },
   authentication: DELEGATED_AUTHENTICATION_FLAGS,
   authorization: DELEGATED_AUTHORIZATION_FLAGS,
-  ...CONTROLLER_FLAGS,
+  ...Object.fromEntries(Object.entries(CONTROLLER_FLAGS).map(([name, flags]) => [name, idleUnlessBuilt(name, flags)])),
   metrics: METRICS_FLAGS,
   logs: SERVER_LOG_FLAGS,
   misc: {
     kubeconfig: flag(string, '', 'Kubeconfig that says where the API server is and who we are'),
     master: flag(string, '', 'URL of the API server, instead of that in the kubeconfig'),
   },
+}
+
+/** Flags say by themselves that they do nothing, until the controller that reads them is in the list. */
+function idleUnlessBuilt(controller: string, flags: FlagGroup): FlagGroup {
+  if (CONTROLLERS.some(({ name }) => name === controller)) return flags
+  const silenced = Object.entries(flags).map(([name, { kind, initial }]) => [name, idle(kind, initial, NOT_BUILT)])
+  return Object.fromEntries(silenced) as FlagGroup
 }

@@ -47,6 +47,15 @@ describe('the flags of kube-controller-manager', () => {
     }
   })
 
+  it('say that they do nothing where no controller reads them', () => {
+    const built = new Set(CONTROLLERS.map(({ name }) => name))
+    for (const [group, flags] of Object.entries(MANAGER_FLAGS)) {
+      if (!group.endsWith('-controller') || built.has(group)) continue
+      for (const [name, flag] of Object.entries(flags)) assert.match(flag.usage, /^Accepted without effect: /, name)
+    }
+    assert.doesNotMatch(MANAGER_FLAGS['job-controller']?.['concurrent-job-syncs']?.usage ?? '', /without effect/)
+  })
+
   it("have upstream's types and defaults", () => {
     const different = rows.flatMap(({ group, name, hint, initial }) => {
       const each = MANAGER_FLAGS[group]?.[name]

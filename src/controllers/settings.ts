@@ -106,7 +106,10 @@ function signing(file: 'certificate' | 'key', signer: string): Flag<string> {
   return flag(string, '', `PEM file with the ${what} of ${signer}`)
 }
 
-const BATCHING = 'How long changes of pods are gathered before they are written'
+/** Why the flags of a controller that is not in the list yet do nothing. */
+export const NOT_BUILT = 'the controller that reads it is not built yet'
+
+const BATCHING = 'changes that come while the last ones are written are gathered, however long that takes'
 const YEAR_MS = 8760 * 3_600_000
 
 const CERTIFICATES: FlagsOf<CertificateValues> = {
@@ -149,16 +152,16 @@ export const CONTROLLER_FLAGS: FlagGroups = {
   'daemonset-controller': { 'concurrent-daemonset-syncs': workers(2, 'DaemonSets') },
   'endpoints-controller': {
     'concurrent-endpoint-syncs': workers(5, 'Endpoints'),
-    'endpoint-updates-batch-period': flag(duration, 0, BATCHING),
+    'endpoint-updates-batch-period': idle(duration, 0, BATCHING),
   },
   'endpointslice-controller': {
     'concurrent-service-endpoint-syncs': workers(5, 'Services'),
-    'endpointslice-updates-batch-period': flag(duration, 0, BATCHING),
+    'endpointslice-updates-batch-period': idle(duration, 0, BATCHING),
     'max-endpoints-per-slice': flag(int32, 100, 'How many endpoints an EndpointSlice has at most'),
   },
   'endpointslice-mirroring-controller': {
     'mirroring-concurrent-service-endpoint-syncs': workers(5, 'Endpoints'),
-    'mirroring-endpointslice-updates-batch-period': flag(duration, 0, BATCHING),
+    'mirroring-endpointslice-updates-batch-period': idle(duration, 0, BATCHING),
     'mirroring-max-endpoints-per-subset': flag(int32, 1000, 'How many addresses of a subset are mirrored at most'),
   },
   'ephemeral-volume-controller': { 'concurrent-ephemeralvolume-syncs': workers(5, 'pods with ephemeral volumes') },
@@ -267,10 +270,10 @@ export const CONTROLLER_FLAGS: FlagGroups = {
 
 /** Those of the group "generic" that controllers read. */
 export const GENERIC_CONTROLLER_FLAGS: FlagGroup = {
-  'allocate-node-cidrs': flag(bool, false, 'Whether nodes get addresses for their pods out of --cluster-cidr'),
+  'allocate-node-cidrs': idle(bool, false, NOT_BUILT),
   'cidr-allocator-type': unsupported(string, 'RangeAllocator', 'addresses of pods come from --cluster-cidr'),
-  'cluster-cidr': flag(string, '', 'Addresses of pods, of both families where there are two, with a comma between'),
-  'cluster-name': flag(string, 'kubernetes', 'What the cluster is called'),
+  'cluster-cidr': idle(string, '', NOT_BUILT),
+  'cluster-name': idle(string, 'kubernetes', 'only cloud providers ask what the cluster is called'),
 }
 
 /** The defaults of all flags, but for `chosen`. */
