@@ -14,6 +14,14 @@ import { connect as connectTls } from 'node:tls'
 
 import { allowedAddress, isGlobalUnicast } from '#apiserver/connect/address-rule.ts'
 
+import {
+  addApiService,
+  addService,
+  isSaid,
+  startAggregatedServer,
+  startFrontPlane,
+} from './aggregation/aggregated-server.ts'
+import { rule, startHookedPlane } from './webhooks/hooked-plane.ts'
 import { type Got, type Json, PATCHES, refused, startWire, TABLE, type Wire } from './wire/server.ts'
 
 let wire: Wire
@@ -157,7 +165,23 @@ describe('requests that are handed on', () => {
     assert.equal(canary.calls(), 0)
   })
 
-  it('CVE-2022-3172: an aggregated server that redirects is blocked', { todo: 'there is no aggregation yet' })
+  it('CVE-2022-3172: an aggregated server that redirects is blocked', async () => {
+    using canary = await startCanary()
+    const server = await startAggregatedServer()
+    const front = await startFrontPlane()
+    try {
+      await addService(front, server.port)
+      await addApiService(front)
+      await isSaid(front, 'Passed')
+      server.answer = (exchange) => exchange.respond(307, ['Location', canary.url], '')
+      const answer = await front.plane.request('GET', '/apis/agg.io/v1/namespaces/default/widgets')
+      assert.deepEqual([answer.status, answer.headers.get('location')], [502, null])
+      assert.equal(canary.calls(), 0)
+    } finally {
+      await front[Symbol.asyncDispose]()
+      await server.stop()
+    }
+  })
 
   it('CVE-2020-8561: a webhook that redirects is not followed', async () => {
     using canary = await startCanary()
@@ -350,7 +374,21 @@ describe('what objects may say', () => {
     })
   })
 
-  it('CVE-2021-25735: a webhook sees the true old object', { todo: 'there are no admission webhooks yet' })
+  it('CVE-2021-25735: a webhook sees the true old object', async () => {
+    await using hooked = await startHookedPlane()
+    hooked.respond('/see', () => ({ allowed: true }))
+    const made = await hooked.request('POST', '/api/v1/nodes', { metadata: { name: 'n', labels: { who: 'old' } } })
+    assert.equal(made.status, 201, made.text)
+    await hooked.configure('validating', 'see', [
+      { name: 'see.ex.io', rules: [rule('nodes', { operations: ['UPDATE'] })] },
+    ])
+    const node = made.json() as Json
+    const next = { ...node, metadata: { ...node.metadata, labels: { who: 'new' } }, spec: { unschedulable: true } }
+    assert.equal((await hooked.request('PUT', '/api/v1/nodes/n', next)).status, 200)
+    const [seen] = hooked.requests('/see') as Json[]
+    assert.deepEqual([seen?.oldObject.metadata.labels, seen?.oldObject.spec], [{ who: 'old' }, node.spec])
+    assert.deepEqual([seen?.object.metadata.labels, seen?.object.spec.unschedulable], [{ who: 'new' }, true])
+  })
 
   // One that is empty is let through, as upstream's server does: the kubelet refuses it.
   it('CVE-2023-2431: a seccomp profile without a name is refused', async () => {

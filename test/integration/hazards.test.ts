@@ -229,7 +229,32 @@ describe('bodies', () => {
     assert.equal((await wire.request('GET', '/readyz')).status, 200)
   })
 
-  it('patterns of users run in linear time', { todo: 'patterns come with custom resources' })
+  it('patterns of users run in linear time', { timeout: 60_000 }, async () => {
+    const evil = '^(a+)+$'
+    const text = { type: 'string', maxLength: 5000 }
+    const properties = {
+      schema: { ...text, pattern: evil },
+      rule: { ...text, 'x-kubernetes-validations': [{ rule: `self.matches('${evil}')` }] },
+    }
+    await wire.must('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+      metadata: { name: 'evils.ex.io' },
+      spec: {
+        group: 'ex.io',
+        scope: 'Namespaced',
+        names: { plural: 'evils', kind: 'Evil' },
+        versions: [
+          { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties } } },
+        ],
+      },
+    })
+    const path = '/apis/ex.io/v1/namespaces/default/evils'
+    while ((await wire.request('GET', path)).status !== 200) await new Promise((resolve) => setImmediate(resolve))
+    // Whoever goes back would be at it until the sun is cold.
+    for (const field of ['schema', 'rule']) {
+      const body = { apiVersion: 'ex.io/v1', kind: 'Evil', metadata: { name: 'e' }, [field]: `${'a'.repeat(4000)}!` }
+      assert.equal((await wire.request('POST', path, { body })).status, 422, field)
+    }
+  })
 })
 
 describe('connections', () => {
