@@ -1,11 +1,10 @@
 /** What a webhook answered: a review, or a failure in the words of upstream's client. */
-import { goQuote } from '#lib/go-text.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { isJsonObject } from '#lib/json-value.ts'
 import { type Decoded, decodeObject } from '#meta/codec/object.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
-import { failure } from '#meta/status-errors.ts'
-import { type Status, StatusError, type StatusReason } from '#meta/status.ts'
+import { genericError } from '#meta/status-errors.ts'
+import { type Status, StatusError } from '#meta/status.ts'
 
 import { BUILT_IN } from '../registry/shapes.ts'
 
@@ -36,26 +35,6 @@ function isKnown({ group, version, kind }: GroupVersionKind, review: GroupVersio
   return group === '' ? version === 'v1' && kind === 'Status' : group === review.group && kind === review.kind
 }
 
-type Words = readonly [reason: StatusReason, message: string]
-
-const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
-  [400, ['BadRequest', 'the server rejected our request for an unknown reason']],
-  [401, ['Unauthorized', 'the server has asked for the client to provide credentials']],
-  [404, ['NotFound', 'the server could not find the requested resource']],
-  [405, ['MethodNotAllowed', 'the server does not allow this method on the requested resource']],
-  [409, ['AlreadyExists', 'the server reported a conflict']],
-  [422, ['Invalid', 'the server rejected our request due to an error in our request']],
-  [429, ['TooManyRequests', 'the server has received too many requests and has asked us to try again later']],
-  [503, ['ServiceUnavailable', 'the server is currently unable to handle the request']],
-  [
-    504,
-    [
-      'Timeout',
-      'the server was unable to return a response in the time allotted, but may still be processing the request',
-    ],
-  ],
-])
-
 /** Of the body, as much as an error shows. */
 const MAX_TEXT = 2048
 
@@ -65,22 +44,7 @@ export function answeredFailure({ status: code, headers }: HttpResponse, text: s
   if (told !== undefined) return new StatusError(told)
   const contentType = headers['content-type'] ?? ''
   const said = contentType === '' || contentType.startsWith('text/') ? text.slice(0, MAX_TEXT).trim() : 'unknown'
-  return failure({ code, ...wordsOf(code, said) })
-}
-
-function wordsOf(code: number, said: string): { readonly message: string; readonly reason?: StatusReason } {
-  const words = WORDS.get(code)
-  if (words !== undefined) return { reason: words[0], message: words[1] }
-  if (code === 403) return { reason: 'Forbidden', message: said }
-  if (code === 406) {
-    const message = 'the server was unable to respond with a content type that the client supports'
-    return { reason: 'NotAcceptable', message: said === '' || said === 'unknown' ? message : said }
-  }
-  if (code === 415) return { reason: 'UnsupportedMediaType', message: said }
-  if (code < 500)
-    return { message: `the server responded with the status code ${code} but did not return more information` }
-  const message = `an error on the server (${goQuote(said)}) has prevented the request from succeeding`
-  return { reason: 'InternalError', message }
+  return genericError({ code, method: 'POST', serverMessage: said })
 }
 
 function statusIn(text: string): Status | undefined {

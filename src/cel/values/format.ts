@@ -1,6 +1,5 @@
 /** `'%d of %s'.format([1, 'x'])`, with the odd locale of version 2: doubles are written as in the United States. */
-import { goQuote } from '#lib/go-text.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 
 import { spendEffort } from '../effort.ts'
 import {
