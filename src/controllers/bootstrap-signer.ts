@@ -8,7 +8,7 @@ import { ConfigMaps, type Secret, Secrets } from '#apis/core/v1.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
 import { parseTime } from '#meta/time.ts'
 
-import { type Controller, defineController, related, rule } from './controller.ts'
+import { type Controller, defineController, related, rule, EVENTS } from './controller.ts'
 
 const WHERE = { namespace: 'kube-public', name: 'cluster-info' }
 const KEY = keyOf(WHERE.namespace, WHERE.name)
@@ -25,11 +25,7 @@ export const bootstrapSignerController: Controller = defineController({
     related(ConfigMaps, ({ metadata: { namespace, name = '' } }) => (keyOf(namespace, name) === KEY ? [KEY] : [])),
     related(Secrets, (secret) => (isToken(secret) ? [KEY] : [])),
   ],
-  rules: [
-    rule('', 'secrets', 'get list watch'),
-    rule('', 'configmaps', 'get list update watch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
-  ],
+  rules: [rule('', 'secrets', 'get list watch'), rule('', 'configmaps', 'get list update watch'), EVENTS],
 
   async reconcile(_key, { cache, client, clock, signal }) {
     const info = cache.get(ConfigMaps, KEY)

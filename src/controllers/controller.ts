@@ -129,3 +129,6 @@ export function perRun<T>(make: (context: ControllerContext) => T): (context: Co
     return fresh
   }
 }
+
+/** What it takes to tell people what was done: see `ControllerContext.event`. */
+export const EVENTS: PolicyRule = rule(' events.k8s.io', 'events', 'create patch update')

@@ -27,7 +27,15 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
 
 import type { Cache } from './cache.ts'
-import { type Controller, type ControllerContext, defineController, itself, related, rule } from './controller.ts'
+import {
+  type Controller,
+  type ControllerContext,
+  defineController,
+  itself,
+  related,
+  rule,
+  EVENTS,
+} from './controller.ts'
 import {
   type Counts,
   countsOf,
@@ -61,7 +69,7 @@ export const disruptionController: Controller = defineController({
     rule('policy', 'poddisruptionbudgets/status', 'update'),
     rule('', 'pods/status', 'patch update'),
     rule('*', '*/scale', 'get'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

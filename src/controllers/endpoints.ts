@@ -33,6 +33,7 @@ import {
   perRun,
   related,
   rule,
+  EVENTS,
 } from './controller.ts'
 import { isNamespaceGoing, messageOf } from './pod-creation.ts'
 import {
@@ -41,7 +42,7 @@ import {
   hasSelector,
   HEADLESS_LABEL,
   hostnameIn,
-  isNewsToServices,
+  podsOfServices,
   isOfFamily,
   selectsPod,
   targetPortOf,
@@ -64,15 +65,7 @@ export const endpointsController: Controller = defineController({
   maxRetries: 15,
   watches: [
     itself(Services),
-    related(
-      Pods,
-      (pod, cache) =>
-        cache
-          .inNamespace(Services, pod.metadata.namespace ?? '')
-          .filter((service) => selectsPod(service, pod))
-          .map(objectKey),
-      isNewsToServices,
-    ),
+    podsOfServices,
     // Those of nobody's service are somebody else's.
     related(EndpointsKind, (endpoints, cache) => {
       const key = objectKey(endpoints)
@@ -83,7 +76,7 @@ export const endpointsController: Controller = defineController({
     rule('', 'services pods', 'get list watch'),
     rule('', 'endpoints', 'create delete get list update watch'),
     rule('', 'endpoints/restricted', 'create'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

@@ -15,6 +15,7 @@ import {
   related,
   rule,
   type Watch,
+  EVENTS,
 } from './controller.ts'
 import { planSlices, type PortGroup, portsKey } from './endpointslice/plan.ts'
 import { carryOut } from './endpointslice/writing.ts'
@@ -47,7 +48,7 @@ export const endpointSliceMirroringController: Controller = defineController({
     rule('', 'endpoints services', 'get list watch'),
     rule('', 'services/finalizers endpoints/finalizers', 'update'),
     rule('discovery.k8s.io', 'endpointslices', 'create delete get list update watch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

@@ -5,7 +5,7 @@ import { asSelector } from '#meta/label-selector.ts'
 import { controllerOf } from '#meta/object.ts'
 
 import type { Cache } from './cache.ts'
-import { type Controller, rule } from './controller.ts'
+import { type Controller, rule, EVENTS } from './controller.ts'
 import { keepReplicas } from './replica-keeper.ts'
 
 export const replicaSetController: Controller = keepReplicas({
@@ -19,7 +19,7 @@ export const replicaSetController: Controller = keepReplicas({
     rule('apps extensions', 'replicasets', 'get list watch update'),
     rule('apps extensions', 'replicasets/status replicasets/finalizers', 'update'),
     rule('', 'pods', 'create delete list patch watch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 })
 

@@ -2,7 +2,7 @@
 import { ReplicationControllers } from '#apis/core/v1.ts'
 import { selectorFromLabels } from '#meta/labels.ts'
 
-import { type Controller, rule } from './controller.ts'
+import { type Controller, rule, EVENTS } from './controller.ts'
 import { keepReplicas } from './replica-keeper.ts'
 
 export const replicationControllerController: Controller = keepReplicas({
@@ -17,6 +17,6 @@ export const replicationControllerController: Controller = keepReplicas({
     rule('', 'replicationcontrollers', 'get list watch update'),
     rule('', 'replicationcontrollers/status replicationcontrollers/finalizers', 'update'),
     rule('', 'pods', 'create delete list patch watch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 })

@@ -28,6 +28,7 @@ import {
   perRun,
   rule,
   type Watch,
+  EVENTS,
 } from './controller.ts'
 
 /** How often it asks what is served, when a quota names what was not. */
@@ -46,11 +47,7 @@ export const resourceQuotaController: Controller = defineController({
     ...[Pods, Services, PersistentVolumeClaims, ResourceClaims].map(replenishment),
   ],
   reads: [DeviceClasses],
-  rules: [
-    rule('*', '*', 'list watch'),
-    rule('', 'resourcequotas/status', 'update'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
-  ],
+  rules: [rule('*', '*', 'list watch'), rule('', 'resourcequotas/status', 'update'), EVENTS],
 
   async reconcile(key, context) {
     const { cache, client, signal } = context

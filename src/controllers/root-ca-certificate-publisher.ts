@@ -14,6 +14,7 @@ import {
   perRun,
   related,
   rule,
+  EVENTS,
 } from './controller.ts'
 import { isNamespaceGoing } from './pod-creation.ts'
 
@@ -37,7 +38,7 @@ export const rootCaCertificatePublisherController: Controller = defineController
     itself(Namespaces),
     related(ConfigMaps, ({ metadata }) => (metadata.name === NAME ? [metadata.namespace ?? ''] : [])),
   ],
-  rules: [rule('', 'configmaps', 'create update'), rule(' events.k8s.io', 'events', 'create patch update')],
+  rules: [rule('', 'configmaps', 'create update'), EVENTS],
 
   async reconcile(namespace, context) {
     const { cache } = context

@@ -1,10 +1,13 @@
-/** What Services and their pods have to do with each other: which pods, at which ports, and since when. Pure. */
-import type { Node, Pod, Service, ServicePort } from '#apis/core/v1.ts'
+/** What Services and their pods have to do with each other: which pods, at which ports, and since when. */
+import { type Node, type Pod, Pods, type Service, type ServicePort, Services } from '#apis/core/v1.ts'
 import { parseIp } from '#lib/cidr.ts'
 import { matchesLabels, selectorFromLabels } from '#meta/labels.ts'
 import { isBeingDeleted, keyOf, objectKey, semanticEqual } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { conditionsOf, isReady, isTerminal } from '#model/pods.ts'
+
+import type { Cache } from './cache.ts'
+import { related, type Watch } from './controller.ts'
 
 export const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time'
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless'
@@ -13,6 +16,14 @@ export const ZONE_LABEL = 'topology.kubernetes.io/zone'
 /** Whether somebody looks after where it leads. */
 export function hasSelector({ spec }: Service): boolean {
   return spec.type !== 'ExternalName' && Object.keys(spec.selector ?? {}).length > 0
+}
+
+/** A pod matters to the Services that select it. */
+export const podsOfServices: Watch = related(Pods, servicesOf, isNewsToServices)
+
+function servicesOf(pod: Pod, cache: Cache): string[] {
+  const services = cache.inNamespace(Services, pod.metadata.namespace ?? '')
+  return services.filter((service) => selectsPod(service, pod)).map(objectKey)
 }
 
 export function selectsPod(service: Service, pod: Pod): boolean {
@@ -55,7 +66,7 @@ export function zoneOf(node: Node | undefined): string | undefined {
 }
 
 /** Whether any service would be led elsewhere because of it. */
-export function isNewsToServices(pod: Pod, old: Pod): boolean {
+function isNewsToServices(pod: Pod, old: Pod): boolean {
   const told = (one: Pod): unknown => [
     one.metadata.labels,
     isBeingDeleted(one),

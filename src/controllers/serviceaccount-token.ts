@@ -9,7 +9,15 @@ import { keyOf, objectKey, splitKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
 import type { Cache } from './cache.ts'
-import { type Controller, type ControllerContext, defineController, perRun, related, rule } from './controller.ts'
+import {
+  type Controller,
+  type ControllerContext,
+  defineController,
+  perRun,
+  related,
+  rule,
+  EVENTS,
+} from './controller.ts'
 
 const TYPE = 'kubernetes.io/service-account-token'
 const ACCOUNT_NAME = 'kubernetes.io/service-account.name'
@@ -46,7 +54,7 @@ export const serviceAccountTokenController: Controller = defineController({
   rules: [
     rule('', 'secrets', 'create delete get list update watch'),
     rule('', 'serviceaccounts', 'get list update watch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

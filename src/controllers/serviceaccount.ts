@@ -3,7 +3,7 @@ import { Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
 import { keyOf } from '#meta/object.ts'
 import { isAlreadyExists } from '#meta/status.ts'
 
-import { type Controller, defineController, itself, related, rule } from './controller.ts'
+import { type Controller, defineController, itself, related, rule, EVENTS } from './controller.ts'
 import { isNamespaceGoing } from './pod-creation.ts'
 
 const NAME = 'default'
@@ -17,7 +17,7 @@ export const serviceAccountController: Controller = defineController({
     itself(Namespaces),
     related(ServiceAccounts, ({ metadata }) => (metadata.name === NAME ? [metadata.namespace ?? ''] : [])),
   ],
-  rules: [rule('', 'serviceaccounts', 'create'), rule(' events.k8s.io', 'events', 'create patch update')],
+  rules: [rule('', 'serviceaccounts', 'create'), EVENTS],
 
   async reconcile(namespace, { cache, client, signal }) {
     if (cache.get(Namespaces, namespace)?.status.phase !== 'Active') return

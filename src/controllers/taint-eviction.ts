@@ -18,6 +18,7 @@ import {
   perRun,
   related,
   rule,
+  EVENTS,
 } from './controller.ts'
 
 /** Since when pods wait to be evicted, by key. */
@@ -35,7 +36,7 @@ export const taintEvictionController: Controller = defineController({
     rule('', 'nodes', 'get list watch'),
     rule('', 'pods', 'delete get list watch'),
     rule('', 'pods/status', 'patch update'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

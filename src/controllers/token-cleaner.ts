@@ -4,7 +4,7 @@ import { objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { parseTime } from '#meta/time.ts'
 
-import { type Controller, defineController, related, rule } from './controller.ts'
+import { type Controller, defineController, related, rule, EVENTS } from './controller.ts'
 
 const NAMESPACE = 'kube-system'
 const TYPE = 'bootstrap.kubernetes.io/token'
@@ -16,7 +16,7 @@ export const tokenCleanerController: Controller = defineController({
   isOptional: true,
   workers: 1,
   watches: [related(Secrets, (secret) => (isToken(secret) ? [objectKey(secret)] : []))],
-  rules: [rule('', 'secrets', 'delete get list watch'), rule(' events.k8s.io', 'events', 'create patch update')],
+  rules: [rule('', 'secrets', 'delete get list watch'), EVENTS],
 
   async reconcile(key, { cache, client, clock, signal }) {
     const secret = cache.get(Secrets, key)

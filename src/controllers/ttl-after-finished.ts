@@ -5,13 +5,13 @@ import { isBeingDeleted } from '#meta/object.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import { type Controller, type ControllerContext, defineController, itself, rule } from './controller.ts'
+import { type Controller, type ControllerContext, defineController, itself, rule, EVENTS } from './controller.ts'
 
 export const ttlAfterFinishedController: Controller = defineController({
   name: 'ttl-after-finished-controller',
   aliases: ['ttl-after-finished'],
   watches: [itself(Jobs)],
-  rules: [rule('batch', 'jobs', 'get list watch delete'), rule(' events.k8s.io', 'events', 'create patch update')],
+  rules: [rule('batch', 'jobs', 'get list watch delete'), EVENTS],
 
   async reconcile(key, context) {
     const job = context.cache.get(Jobs, key)

@@ -4,7 +4,7 @@
  */
 import { Nodes } from '#apis/core/v1.ts'
 
-import { type Controller, defineController, itself, perRun, rule } from './controller.ts'
+import { type Controller, defineController, itself, perRun, rule, EVENTS } from './controller.ts'
 
 const ANNOTATION = 'node.alpha.kubernetes.io/ttl'
 
@@ -29,7 +29,7 @@ export const ttlController: Controller = defineController({
   name: 'ttl-controller',
   aliases: ['ttl'],
   watches: [itself(Nodes)],
-  rules: [rule('', 'nodes', 'list patch update watch'), rule(' events.k8s.io', 'events', 'create patch update')],
+  rules: [rule('', 'nodes', 'list patch update watch'), EVENTS],
 
   async reconcile(name, context) {
     const { cache, client, signal } = context

@@ -8,7 +8,15 @@ import { controllerRef, isBeingDeleted, isControlledBy, semanticEqual } from '#m
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
 
-import { type Controller, type ControllerContext, defineController, itself, ownedBy, rule } from '../controller.ts'
+import {
+  type Controller,
+  type ControllerContext,
+  defineController,
+  itself,
+  ownedBy,
+  rule,
+  EVENTS,
+} from '../controller.ts'
 import { isNamespaceGoing, messageOf } from '../pod-creation.ts'
 import { localTime, mailTime, type Next, nextOf, startsOf, waitMs } from './schedule.ts'
 
@@ -23,7 +31,7 @@ export const cronJobController: Controller = defineController({
     rule('batch', 'jobs', 'get list watch create update delete patch'),
     rule('batch', 'cronjobs/status cronjobs/finalizers', 'update'),
     rule('', 'pods', 'list watch delete'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

@@ -19,6 +19,7 @@ import {
   perRun,
   related,
   rule,
+  EVENTS,
 } from '../controller.ts'
 import { createPod, deletePod, podFrom } from '../pod-creation.ts'
 import { currentRevision, forgetRevisions, revisionsOf } from '../revisions.ts'
@@ -53,7 +54,7 @@ export const daemonSetController: Controller = defineController({
     rule('', 'pods', 'list watch create delete patch'),
     rule('', 'pods/binding', 'create'),
     rule('apps', 'controllerrevisions', 'get list watch create delete update patch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

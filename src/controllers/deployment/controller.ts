@@ -20,6 +20,7 @@ import {
   ownedBy,
   related,
   rule,
+  EVENTS,
 } from '../controller.ts'
 import { DESIRED_REPLICAS, numberIn, REVISION, ROLLBACK_TO } from './annotations.ts'
 import { rollBack } from './rollback.ts'
@@ -43,7 +44,7 @@ export const deploymentController: Controller = defineController({
     rule('extensions apps', 'deployments/status deployments/finalizers', 'update'),
     rule('apps extensions', 'replicasets', 'get list watch create update patch delete'),
     rule('', 'pods', 'get list watch update'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

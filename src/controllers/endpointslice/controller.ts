@@ -4,7 +4,7 @@
  */
 import { type Node, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { type Endpoint, type EndpointPort, EndpointSlices } from '#apis/discovery/v1.ts'
-import { controllerRef, isBeingDeleted, keyOf, type ObjectMeta, objectKey, semanticEqual } from '#meta/object.ts'
+import { controllerRef, isBeingDeleted, keyOf, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
 import { isHeadless } from '#model/services.ts'
@@ -15,9 +15,9 @@ import {
   defineController,
   itself,
   perRun,
-  related,
   rule,
   type Watch,
+  EVENTS,
 } from '../controller.ts'
 import { isNamespaceGoing, messageOf } from '../pod-creation.ts'
 import {
@@ -26,7 +26,7 @@ import {
   hasSelector,
   HEADLESS_LABEL,
   hostnameIn,
-  isNewsToServices,
+  podsOfServices,
   isOfFamily,
   selectsPod,
   targetPortOf,
@@ -55,25 +55,13 @@ export const endpointSliceController: Controller = defineController({
   aliases: ['endpointslice'],
   component: 'endpoint-slice-controller',
   maxRetries: 15,
-  watches: [
-    itself(Services),
-    related(
-      Pods,
-      (pod, cache) =>
-        cache
-          .inNamespace(Services, pod.metadata.namespace ?? '')
-          .filter((service) => selectsPod(service, pod))
-          .map(objectKey),
-      isNewsToServices,
-    ),
-    ownSlices,
-  ],
+  watches: [itself(Services), podsOfServices, ownSlices],
   reads: [Nodes],
   rules: [
     rule('', 'nodes pods services', 'get list watch'),
     rule('', 'services/finalizers', 'update'),
     rule('discovery.k8s.io', 'endpointslices', 'create delete get list update watch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

@@ -10,7 +10,7 @@ import { sleep } from '#lib/clock.ts'
 import { apiVersionOf, groupKindText, groupResourceText, kindKey } from '#meta/kind.ts'
 import type { KubeObject, ObjectMeta, OwnerReference } from '#meta/object.ts'
 
-import { type Controller, type ControllerContext, defineController, perRun, rule } from '../controller.ts'
+import { type Controller, type ControllerContext, defineController, perRun, rule, EVENTS } from '../controller.ts'
 import { Collector } from './collector.ts'
 import { Graph, type Node } from './graph.ts'
 import { identityIn, identityText } from './identity.ts'
@@ -29,10 +29,7 @@ export const garbageCollectorController: Controller = defineController({
   aliases: ['garbagecollector'],
   account: 'generic-garbage-collector',
   watches: [],
-  rules: [
-    rule('*', '*', 'get list watch patch update delete'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
-  ],
+  rules: [rule('*', '*', 'get list watch patch update delete'), EVENTS],
 
   reconcile: (key, context) => collectionOf(context).reconcile(key),
   async run(context) {

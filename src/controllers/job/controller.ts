@@ -19,6 +19,7 @@ import {
   perRun,
   related,
   rule,
+  EVENTS,
 } from '../controller.ts'
 import { type Failures, NO_FAILURES } from './backoff.ts'
 import { manage, type Managed, removeAll } from './manage.ts'
@@ -57,7 +58,7 @@ export const jobController: Controller = defineController({
     rule('batch', 'jobs/status', 'update'),
     rule('batch', 'jobs/finalizers', 'update'),
     rule('', 'pods', 'list watch create delete patch'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {

@@ -24,6 +24,7 @@ import {
   ownedBy,
   related,
   rule,
+  EVENTS,
 } from '../controller.ts'
 import { currentRevision, dataText, forgetRevisions, revisionData, revisionsOf } from '../revisions.ts'
 import { nextAvailableMs } from '../waiting.ts'
@@ -64,7 +65,7 @@ export const statefulSetController: Controller = defineController({
     rule('', 'persistentvolumeclaims', 'get create list watch'),
     rule('', 'persistentvolumeclaims', 'update delete'),
     rule('', 'pods/finalizers', 'update'),
-    rule(' events.k8s.io', 'events', 'create patch update'),
+    EVENTS,
   ],
 
   async reconcile(key, context) {
