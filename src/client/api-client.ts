@@ -9,7 +9,7 @@ import type { HttpClient } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseJson, stringifyJson } from '#lib/json.ts'
-import { apiVersionOf } from '#meta/kind.ts'
+import { apiVersionOf, type GroupResource } from '#meta/kind.ts'
 import type { KubeList, KubeObject } from '#meta/object.ts'
 import {
   type CreateOptions,
@@ -85,6 +85,8 @@ export interface Ask {
   readonly method: string
   /** With its query. */
   readonly path: string
+  /** What it is about, for the message when the answer is in no form of the API. */
+  readonly about?: { readonly resource: GroupResource; readonly name?: string }
   readonly body?: unknown
   readonly contentType?: string
   readonly accept?: string | undefined
@@ -112,7 +114,13 @@ export class ApiClient {
   get<T extends KubeObject>(kind: Kind<T>, where: Where, options: GetOptions & Reading = {}): Promise<T> {
     const { signal, metadataOnly, ...query } = options
     const path = pathOf(kind, where) + text(encodeQuery(getOptionsQuery, query))
-    return this.#json({ method: 'GET', path, accept: acceptOf('', metadataOnly), signal })
+    return this.#json({
+      method: 'GET',
+      path,
+      about: about(kind, where.name),
+      accept: acceptOf('', metadataOnly),
+      signal,
+    })
   }
 
   list<T extends KubeObject>(
@@ -121,7 +129,7 @@ export class ApiClient {
   ): Promise<KubeList<T>> {
     const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    return this.#json({ method: 'GET', path, accept: acceptOf('List', metadataOnly), signal })
+    return this.#json({ method: 'GET', path, about: about(kind), accept: acceptOf('List', metadataOnly), signal })
   }
 
   /** Ends with the connection, with the signal or after `timeoutSeconds`; see `follow` for one that goes on. */
@@ -131,7 +139,13 @@ export class ApiClient {
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, { ...query, watch: true }))
-    const response = await this.ask({ method: 'GET', path, accept: acceptOf('', metadataOnly), signal })
+    const response = await this.ask({
+      method: 'GET',
+      path,
+      about: about(kind),
+      accept: acceptOf('', metadataOnly),
+      signal,
+    })
     yield* readWatchEvents<T>(response.body)
   }
 
@@ -145,7 +159,7 @@ export class ApiClient {
     const { namespace, name } = object.metadata
     const where = subresource === undefined ? { namespace } : { namespace, name, subresource }
     const path = pathOf(kind, where) + text(encodeQuery(createOptionsQuery, query))
-    return this.#json({ method: 'POST', path, body: typed(kind, object), signal })
+    return this.#json({ method: 'POST', path, about: about(kind), body: typed(kind, object), signal })
   }
 
   /** Refused with a conflict when somebody changed it since: `metadata.resourceVersion` says what is replaced. */
@@ -157,7 +171,7 @@ export class ApiClient {
     const { signal, subresource, ...query } = options
     const { namespace, name = '' } = object.metadata
     const path = pathOf(kind, { namespace, name, subresource }) + text(encodeQuery(createOptionsQuery, query))
-    return this.#json({ method: 'PUT', path, body: typed(kind, object), signal })
+    return this.#json({ method: 'PUT', path, about: about(kind, name), body: typed(kind, object), signal })
   }
 
   updateStatus<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, limits: Limits = {}): Promise<T> {
@@ -172,7 +186,8 @@ export class ApiClient {
   ): Promise<T> {
     const { signal, ...query } = options
     const path = pathOf(kind, where) + text(encodeQuery(patchOptionsQuery, query))
-    return this.#json({ method: 'PATCH', path, body: value, contentType: PATCH_TYPES[type], signal })
+    const ask = { method: 'PATCH', path, about: about(kind, where.name), contentType: PATCH_TYPES[type] }
+    return this.#json({ ...ask, body: value, signal })
   }
 
   /** Server-side apply: the object says what this manager wants, and nothing else. */
@@ -184,19 +199,21 @@ export class ApiClient {
     const { signal, subresource, ...query } = options
     const { namespace, name } = object.metadata
     const path = pathOf(kind, { namespace, name, subresource }) + text(encodeQuery(patchOptionsQuery, query))
-    return this.#json({ method: 'PATCH', path, body: typed(kind, object), contentType: PATCH_TYPES.apply, signal })
+    const ask = { method: 'PATCH', path, about: about(kind, name), contentType: PATCH_TYPES.apply }
+    return this.#json({ ...ask, body: typed(kind, object), signal })
   }
 
   async delete(kind: Kind, where: Where, options: DeleteOptions & Limits = {}): Promise<void> {
     const { signal, ...body } = options
-    await this.#json({ method: 'DELETE', path: pathOf(kind, where), body: deleteOptions(body), signal })
+    const ask = { method: 'DELETE', path: pathOf(kind, where), about: about(kind, where.name) }
+    await this.#json({ ...ask, body: deleteOptions(body), signal })
   }
 
   async deleteCollection(kind: Kind, selection: Selection, options: DeleteOptions & Limits = {}): Promise<void> {
     const { signal, ...body } = options
     const { namespace, ...query } = selection
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    await this.#json({ method: 'DELETE', path, body: deleteOptions(body), signal })
+    await this.#json({ method: 'DELETE', path, about: about(kind), body: deleteOptions(body), signal })
   }
 
   /** Anything else. Resolves with an answer of success, whose body is still to be read; throws StatusError else. */
@@ -244,6 +261,10 @@ function acceptOf(suffix: 'List' | '', metadataOnly = false): string | undefined
   return `application/json;as=PartialObjectMetadata${suffix};g=meta.k8s.io;v=v1,application/json`
 }
 
+function about({ group, plural }: Kind, name = ''): NonNullable<Ask['about']> {
+  return { resource: { group, resource: plural }, name }
+}
+
 function typed(kind: Kind, object: object): object {
   return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...object }
 }
@@ -272,11 +293,12 @@ function text(query: URLSearchParams): string {
 
 const MAX_ERROR_BYTES = 1 << 20
 
-async function failureOf({ method }: Ask, response: HttpResponse): Promise<StatusError> {
+async function failureOf({ method, about }: Ask, response: HttpResponse): Promise<StatusError> {
   const said = await response.text(MAX_ERROR_BYTES).catch(() => '')
   const status = statusIn(said)
   if (status !== undefined) return new StatusError(status)
-  return genericError({ code: response.status, method, serverMessage: said.slice(0, 2048).trim(), unexpected: true })
+  const serverMessage = said.slice(0, 2048).trim()
+  return genericError({ code: response.status, method, serverMessage, unexpected: true, ...about })
 }
 
 function statusIn(said: string): Status | undefined {

@@ -149,7 +149,7 @@ function createWork(
   { root: server, nobody }: { readonly root: Server; readonly nobody: Server },
   running: HealthCheck[],
 ): (signal: AbortSignal) => Promise<void> {
-  const { settings, controllers, clock, random, log, readFile, metrics } = manager
+  const { settings, controllers, clock, random, log, readFile, metrics, isEnabled } = manager
   const limits = { qps: settings['kube-api-qps'], burst: settings['kube-api-burst'] }
   const root = new ApiClient({ ...server, clock, userAgent: userAgent(NAME), limits })
   const tokenOf = createAccountTokens(root, NAMESPACE)
@@ -164,6 +164,7 @@ function createWork(
     settings,
     readFile,
     queueMetrics,
+    isEnabled,
     userAgent: userAgent(NAME),
     connect: (name: string) =>
       settings['use-service-account-credentials'] && accounts.has(name)

@@ -17,6 +17,7 @@ const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 
 export interface InProcessControllers extends Pick<Invocation<never>, 'clock' | 'random' | 'log' | 'readFile'> {
   readonly controllers: readonly Controller[]
   readonly settings: ControllerSettings
+  readonly isEnabled: (gate: string) => boolean
 }
 
 /** They end before what is on `closing` already. */

@@ -11,6 +11,7 @@ import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
+import { createGates } from '#control-plane/flags/gates.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import { startApiServer } from '#control-plane/start.ts'
 import type { Controller } from '#controllers/controller.ts'
@@ -79,7 +80,11 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   say('API server', `${apiServer}, objects in ${datastore}`)
   const controllers = chosenControllers(invocation)
   const settings = controllerSettings(signingWith((file) => join(folder, file)))
-  startInProcessControllers(running, { ...invocation, controllers, settings }, closing)
+  startInProcessControllers(
+    running,
+    { ...invocation, controllers, settings, isEnabled: createGates(new Map()) },
+    closing,
+  )
   if (controllers.some(({ name }) => name === 'serviceaccount-controller'))
     await untilPodsMayBeMade(running, invocation)
   say('Controllers', controllers.length === 0 ? 'none' : `${controllers.length} in this process`)

@@ -32,6 +32,8 @@ export interface Controller {
   readonly component?: string
   /** Only runs when `--controllers` names it. */
   readonly isOptional?: boolean
+  /** Only runs when these feature gates are on. */
+  readonly gates?: readonly string[]
   /** How many keys at once, where no flag says so. */
   readonly workers?: number
   /** How often a key is tried in vain before it is left until it changes. Default: for ever. */
@@ -52,6 +54,8 @@ export interface ControllerContext {
   readonly cache: Cache
   /** What the flags of the manager say. */
   readonly settings: ControllerSettings
+  /** Whether a feature gate is on. */
+  readonly isEnabled: (gate: string) => boolean
   /** Reads a file that a setting names, as it is now. */
   readonly readFile: (path: string) => Promise<string>
   /** With the controller's own identity. */

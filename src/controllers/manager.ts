@@ -30,6 +30,8 @@ export interface ManagerOptions {
   readonly userAgent: string
   /** Default: upstream's defaults. */
   readonly settings?: ControllerSettings
+  /** Whether a feature gate is on; those of controllers keep away what they gate. */
+  readonly isEnabled: (gate: string) => boolean
   readonly readFile?: (path: string) => Promise<string>
   readonly queueMetrics?: (name: string) => WorkQueueMetrics
 }
@@ -38,7 +40,7 @@ const DEFAULT_WORKERS = 5
 
 /** Runs until the signal is aborted; resolves when all have ended. */
 export async function runControllers(options: ManagerOptions, signal: AbortSignal): Promise<void> {
-  const { controllers, clock, random, log } = options
+  const { clock, random, log } = options
   const client = clientOf(options, 'shared-informers')
   const informers = new Informers({
     client,
@@ -47,7 +49,7 @@ export async function runControllers(options: ManagerOptions, signal: AbortSigna
     onError: (error, { plural }) => log.error(error, 'Failed to watch', { resource: plural }),
   })
   const cache = new Cache(informers)
-  const running = controllers.map((controller) => {
+  const running = allowed(options).map((controller) => {
     const queue = new WorkQueue<string>({
       clock,
       ...(controller.retry !== undefined && { rateLimiter: createItemBackoff<string>(controller.retry) }),
@@ -61,6 +63,15 @@ export async function runControllers(options: ManagerOptions, signal: AbortSigna
   await Promise.race([informers.synced(), aborted(signal)])
   if (!signal.aborted) await Promise.all(running.map(work))
   await informers.ended()
+}
+
+function allowed({ controllers, isEnabled, log }: ManagerOptions): Controller[] {
+  return controllers.filter(({ name, gates = [] }) => {
+    const missing = gates.filter((gate) => !isEnabled(gate))
+    if (missing.length > 0)
+      log.info('Controller is disabled by a feature gate', { controller: name, requiredFeatureGates: missing })
+    return missing.length === 0
+  })
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -81,7 +92,7 @@ interface Shared {
 }
 
 function contextOf(options: ManagerOptions, controller: Controller, shared: Shared): ControllerContext {
-  const { clock, random, log, settings = controllerSettings(), readFile: read = readText } = options
+  const { clock, random, log, isEnabled, settings = controllerSettings(), readFile: read = readText } = options
   const { cache, queue, signal } = shared
   const account = controller.account ?? controller.name
   const client = clientOf(options, account)
@@ -91,6 +102,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
   return {
     cache,
     settings,
+    isEnabled,
     readFile: read,
     client,
     expectations: new Expectations(clock),

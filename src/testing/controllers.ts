@@ -1,5 +1,6 @@
 /** Controllers beside a control plane for tests: in its process, on its clock, each with its own identity. */
 import { ApiClient } from '#client/api-client.ts'
+import { createGates } from '#control-plane/flags/gates.ts'
 import type { Controller } from '#controllers/controller.ts'
 import { type ManagerOptions, runControllers } from '#controllers/manager.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -18,7 +19,14 @@ export function startControllers(
   plane: ControlPlane,
   clock: Clock,
   controllers: readonly Controller[],
-  more: Pick<ManagerOptions, 'settings' | 'readFile'> & { readonly log?: Logger } = {},
+  {
+    gates = {},
+    ...more
+  }: Pick<ManagerOptions, 'settings' | 'readFile'> & {
+    readonly log?: Logger
+    /** Feature gates that differ from their default. */
+    readonly gates?: Readonly<Record<string, boolean>>
+  } = {},
 ): RunningControllers {
   const stop = new AbortController()
   const masters = { uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
@@ -32,6 +40,7 @@ export function startControllers(
     log: errorLog(),
     connect,
     userAgent: 'kube-controller-manager',
+    isEnabled: createGates(new Map(Object.entries(gates))),
     ...more,
   }
   const ended = runControllers(options, stop.signal)
