@@ -89,6 +89,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'expectations',
     'manager',
     'pod-creation',
+    'pods-by-claim',
     'replica-keeper',
     'replicas',
     'revisions',

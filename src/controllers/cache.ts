@@ -1,12 +1,18 @@
 /** What controllers read: the collections they asked for, as last seen. Objects are shared: nobody changes them. */
 import type { Kind } from '#apis/kinds.ts'
-import type { Informer } from '#client/informer.ts'
+import type { Index, Informer } from '#client/informer.ts'
 import type { Informers } from '#client/informers.ts'
 import { controllerOf, isControlledBy, type KubeObject } from '#meta/object.ts'
 
 /** By the uid of the owner that controls an object, and by its namespace. */
 const OWNER = 'controller'
 const NAMESPACE = 'namespace'
+
+/** By what else objects are found; made once, by name, when it is first asked for. */
+export interface CacheIndex<T extends KubeObject> {
+  readonly name: string
+  readonly of: Index<T>
+}
 
 export class Cache {
   readonly #informers: Informers
@@ -36,6 +42,12 @@ export class Cache {
   /** What nobody controls in a namespace: what a selector may adopt. */
   orphansIn<T extends KubeObject>(kind: Kind<T>, namespace: string): T[] {
     return this.inNamespace(kind, namespace).filter((object) => controllerOf(object) === undefined)
+  }
+
+  by<T extends KubeObject>(kind: Kind<T>, { name, of }: CacheIndex<T>, value: string): T[] {
+    const informer = this.#informers.of(kind)
+    informer.addIndex(name, of)
+    return informer.by(name, value)
   }
 
   #indexed<T extends KubeObject>(kind: Kind<T>, index: string): Informer<T> {

@@ -9,6 +9,7 @@ import { disruptionController } from './disruption.ts'
 import { endpointsController } from './endpoints.ts'
 import { endpointSliceMirroringController } from './endpointslice-mirroring.ts'
 import { endpointSliceController } from './endpointslice/controller.ts'
+import { ephemeralVolumeController } from './ephemeral-volume.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
 import { jobController } from './job/controller.ts'
 import { namespaceController } from './namespace.ts'
@@ -24,6 +25,11 @@ import { taintEvictionController } from './taint-eviction.ts'
 import { tokenCleanerController } from './token-cleaner.ts'
 import { ttlAfterFinishedController } from './ttl-after-finished.ts'
 import { ttlController } from './ttl.ts'
+import {
+  claimProtectionController,
+  volumeAttributesClassProtectionController,
+  volumeProtectionController,
+} from './volume-protection.ts'
 
 export const CONTROLLERS: readonly Controller[] = [
   bootstrapSignerController,
@@ -35,9 +41,12 @@ export const CONTROLLERS: readonly Controller[] = [
   endpointsController,
   endpointSliceController,
   endpointSliceMirroringController,
+  ephemeralVolumeController,
   garbageCollectorController,
   jobController,
   namespaceController,
+  volumeProtectionController,
+  claimProtectionController,
   podGarbageCollectorController,
   replicaSetController,
   replicationControllerController,
@@ -50,4 +59,5 @@ export const CONTROLLERS: readonly Controller[] = [
   tokenCleanerController,
   ttlAfterFinishedController,
   ttlController,
+  volumeAttributesClassProtectionController,
 ]

@@ -25,6 +25,15 @@ export function isTerminalPhase(phase: string | undefined): boolean {
   return phase === 'Succeeded' || phase === 'Failed'
 }
 
+/** Nothing of it runs any more, and nothing will. */
+export function isOver({ metadata, status }: Pick<Pod, 'status' | 'metadata'>): boolean {
+  if (isTerminalPhase(status.phase)) return true
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = status
+  const all = [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses]
+  const isStill = all.every(({ state }) => state?.terminated !== undefined || state?.waiting !== undefined)
+  return metadata.deletionTimestamp !== undefined && isStill
+}
+
 /** Neither ended nor about to be: what a controller counts. */
 export function isActive(pod: Pick<Pod, 'status' | 'metadata'>): boolean {
   return !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined

@@ -1,6 +1,6 @@
 /** What PersistentVolumes and the claims on them have in common. */
-import type { PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
-import type { ObjectMeta } from '#meta/object.ts'
+import type { PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Volume } from '#apis/core/v1.ts'
+import { isControlledBy, keyOf, type ObjectMeta } from '#meta/object.ts'
 
 /** Where the class was written before there was a field for it; still read first. */
 export const STORAGE_CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class'
@@ -39,4 +39,25 @@ export function alignDataSources(spec: PersistentVolumeClaimSpec): void {
     const { apiGroup, kind, name } = dataSourceRef
     spec.dataSource = { apiGroup, kind, name }
   }
+}
+
+/** The claim behind a volume of a pod, if there is one: named in it, or made for it. */
+export function claimNameOf(
+  pod: Pick<Pod, 'metadata'>,
+  { name, persistentVolumeClaim, ephemeral }: Volume,
+): string | undefined {
+  return ephemeral === undefined ? persistentVolumeClaim?.claimName : `${pod.metadata.name}-${name}`
+}
+
+/** The keys of all claims that a pod names, or that are to be made for it. */
+export function claimKeysOf(pod: Pick<Pod, 'metadata' | 'spec'>): string[] {
+  const names = (pod.spec.volumes ?? []).map((volume) => claimNameOf(pod, volume))
+  return names.filter((name) => name !== undefined).map((name) => keyOf(pod.metadata.namespace, name))
+}
+
+/** Upstream's complaint when a claim that has the right name was not made for the pod. */
+export function notMadeForPod(pod: Pick<Pod, 'metadata'>, claim: PersistentVolumeClaim): string | undefined {
+  if (isControlledBy(claim, pod)) return undefined
+  const { namespace, name } = pod.metadata
+  return `PVC ${claim.metadata.namespace}/${claim.metadata.name} was not created for pod ${namespace}/${name} (pod is not owner)`
 }

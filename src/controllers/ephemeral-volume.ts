@@ -1,0 +1,79 @@
+/**
+ * Ephemeral volumes: a claim for each volume of a pod that has a template for one, owned by the pod, and so gone with it.
+ * A claim that has the name already and is another's stays another's: the pod waits, and is told why.
+ */
+import { type PersistentVolumeClaim, PersistentVolumeClaims, type Pod, Pods, type Volume } from '#apis/core/v1.ts'
+import { controllerRef, isBeingDeleted, keyOf, objectKey } from '#meta/object.ts'
+import { claimNameOf, notMadeForPod } from '#model/volumes.ts'
+
+import type { Cache } from './cache.ts'
+import { type Controller, type ControllerContext, defineController, EVENTS, related, rule } from './controller.ts'
+import { messageOf } from './pod-creation.ts'
+import { PODS_BY_CLAIM } from './pods-by-claim.ts'
+
+export const ephemeralVolumeController: Controller = defineController({
+  name: 'ephemeral-volume-controller',
+  aliases: ['ephemeral-volume'],
+  component: 'ephemeral_volume',
+  watches: [
+    // What a pod mounts never changes.
+    related(Pods, keysOf, () => false),
+    { ...related(PersistentVolumeClaims, podsOf, () => false), skipsAdded: true },
+  ],
+  rules: [
+    rule('', 'pods', 'get list watch'),
+    rule('', 'pods/finalizers', 'update'),
+    rule('', 'persistentvolumeclaims', 'get list watch create'),
+    EVENTS,
+  ],
+
+  async reconcile(key, context) {
+    const pod = context.cache.get(Pods, key)
+    if (pod === undefined || isBeingDeleted(pod)) return
+    for (const volume of pod.spec.volumes ?? []) {
+      try {
+        await provide(pod, volume, context)
+      } catch (error) {
+        const message = `ephemeral volume ${volume.name}: ${messageOf(error)}`
+        context.event(pod, { type: 'Warning', reason: 'FailedBinding', message })
+        throw new Error(`pod ${key}, ${message}`, { cause: error })
+      }
+    }
+  },
+})
+
+function keysOf(pod: Pod): string[] {
+  const isAsking = pod.spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) ?? false
+  return isAsking && !isBeingDeleted(pod) ? [objectKey(pod)] : []
+}
+
+/** A claim that somebody deleted is made again, as long as its pod is there. */
+function podsOf(claim: PersistentVolumeClaim, cache: Cache): string[] {
+  return cache.by(Pods, PODS_BY_CLAIM, objectKey(claim)).flatMap(keysOf)
+}
+
+async function provide(pod: Pod, volume: Volume, { cache, client, signal }: ControllerContext): Promise<void> {
+  const { volumeClaimTemplate: template } = volume.ephemeral ?? {}
+  if (template === undefined) return
+  const { namespace } = pod.metadata
+  const name = claimNameOf(pod, volume) ?? ''
+  const claim = cache.get(PersistentVolumeClaims, keyOf(namespace, name))
+  if (claim !== undefined) {
+    const problem = notMadeForPod(pod, claim)
+    if (problem !== undefined) throw new Error(problem)
+    return
+  }
+  const { labels, annotations } = template.metadata ?? {}
+  const metadata = {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ownerReferences: [controllerRef(pod, Pods)],
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
+  }
+  try {
+    await client.create(PersistentVolumeClaims, { metadata, spec: template.spec }, { signal })
+  } catch (error) {
+    throw new Error(`create PVC ${name}: ${messageOf(error)}`, { cause: error })
+  }
+}
