@@ -27,11 +27,14 @@ export async function walkInSlices<T>(
   look: (item: T) => boolean,
 ): Promise<T | undefined> {
   let begunMs = clock.elapsed()
+  // A page that was merely interrupted for longer than a slice does not wait behind everybody's long lists.
+  let lane: 'short' | 'long' = 'short'
   for await (const items of slices) {
     for (const [at, item] of items.entries()) {
       if (!look(item)) return item
       if (at % LOOK_EVERY_ITEMS !== 0 || clock.elapsed() - begunMs < SLICE_MS) continue
-      await turn()
+      await turn(lane)
+      lane = 'long'
       begunMs = clock.elapsed()
     }
   }
