@@ -88,6 +88,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'disruption-plan',
     'expectations',
     'manager',
+    'node-pods',
     'pod-creation',
     'pods-by-claim',
     'replica-keeper',

@@ -82,7 +82,6 @@ const MANAGER_GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = {
   'leader-elect-resource-lock': unsupported(string, 'leases', 'who leads is said in a Lease'),
   'min-compatibility-version': unsupported(strings, [], 'there is no emulation of other versions'),
   'min-resync-period': idle(duration, 12 * 3_600_000, 'watches miss nothing'),
-  'node-monitor-period': idle(duration, 5000, CLOUD),
   'route-reconciliation-period': idle(duration, 10_000, CLOUD),
   'use-service-account-credentials': flag(bool, false, 'Whether each controller acts as a ServiceAccount of its own'),
 }

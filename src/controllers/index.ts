@@ -13,6 +13,7 @@ import { ephemeralVolumeController } from './ephemeral-volume.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
 import { jobController } from './job/controller.ts'
 import { namespaceController } from './namespace.ts'
+import { nodeLifecycleController } from './node-lifecycle/controller.ts'
 import { podGarbageCollectorController } from './pod-garbage-collector.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
@@ -45,6 +46,7 @@ export const CONTROLLERS: readonly Controller[] = [
   garbageCollectorController,
   jobController,
   namespaceController,
+  nodeLifecycleController,
   volumeProtectionController,
   claimProtectionController,
   podGarbageCollectorController,

@@ -92,6 +92,7 @@ interface RestValues {
   readonly 'cluster-cidr': string
   readonly 'cluster-name': string
   readonly 'enable-garbage-collector': boolean
+  readonly 'node-monitor-period': number
   readonly 'resource-quota-sync-period': number
   readonly 'terminated-pod-gc-threshold': number
 }
@@ -274,6 +275,7 @@ export const GENERIC_CONTROLLER_FLAGS: FlagGroup = {
   'cidr-allocator-type': unsupported(string, 'RangeAllocator', 'addresses of pods come from --cluster-cidr'),
   'cluster-cidr': idle(string, '', NOT_BUILT),
   'cluster-name': idle(string, 'kubernetes', 'only cloud providers ask what the cluster is called'),
+  'node-monitor-period': flag(duration, 5000, 'How often nodes are looked at'),
 }
 
 /** The defaults of all flags, but for `chosen`. */

@@ -20,6 +20,7 @@ import {
   rule,
   EVENTS,
 } from './controller.ts'
+import { podsOn } from './node-pods.ts'
 
 /** Since when pods wait to be evicted, by key. */
 const waitingOf = perRun(() => new Map<string, number>())
@@ -30,7 +31,7 @@ export const taintEvictionController: Controller = defineController({
   workers: 8,
   watches: [
     { ...itself(Pods), concerns: isNews },
-    related(Nodes, podsOn, (node, old) => !semanticEqual(evicting(node), evicting(old))),
+    related(Nodes, podKeysOn, (node, old) => !semanticEqual(evicting(node), evicting(old))),
   ],
   rules: [
     rule('', 'nodes', 'get list watch'),
@@ -66,10 +67,8 @@ function isNews(pod: object, old: object): boolean {
   return !semanticEqual(told(pod as Pod), told(old as Pod))
 }
 
-function podsOn({ metadata }: Node, cache: Cache): string[] {
-  const found: string[] = []
-  for (const pod of cache.list(Pods)) if (pod.spec.nodeName === metadata.name) found.push(objectKey(pod))
-  return found
+function podKeysOn({ metadata }: Node, cache: Cache): string[] {
+  return podsOn(metadata.name ?? '', cache).map(objectKey)
 }
 
 function evicting({ spec }: Node): Taint[] {

@@ -1,0 +1,285 @@
+/** Nodes that fall silent, on the whole server in virtual time: conditions, taints, pods, zones, to the second. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { Leases } from '#apis/coordination/v1.ts'
+import { Events, Namespaces, type Node, Nodes, Pods } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { nodeLifecycleController } from '#controllers/node-lifecycle/controller.ts'
+import { every, createVirtualClock, type Timer, type VirtualClock } from '#lib/clock.ts'
+import { timeOf } from '#meta/time.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { type RunningControllers, startControllers } from '#testing/controllers.ts'
+
+let clock: VirtualClock
+let plane: ControlPlane
+let controllers: RunningControllers
+let client: ApiClient
+let beats: Map<string, Timer>
+const namespace = 'node'
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
+  controllers = startControllers(plane, clock, [nodeLifecycleController])
+  client = controllers.client
+  beats = new Map()
+  await client.create(Namespaces, { metadata: { name: namespace } })
+  await clock.advance(1000)
+})
+
+afterEach(async () => {
+  for (const timer of beats.values()) timer.cancel()
+  await controllers.stop()
+  await plane.stop()
+})
+
+const status = (ready: string): object => {
+  const now = timeOf(clock.now())
+  const told = (type: string, value: string): object => ({
+    type,
+    status: value,
+    reason: 'r',
+    message: 'm',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  })
+  return { conditions: [told('MemoryPressure', 'False'), told('Ready', ready)] }
+}
+
+const post = async (name: string, ready = 'True'): Promise<void> => {
+  await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status: status(ready) } })
+}
+
+/** A node that renews its lease every ten seconds from now on. */
+const live = async (name: string, labels: Record<string, string> = {}): Promise<void> => {
+  await client.create(Nodes, { metadata: { name, labels } })
+  await post(name)
+  const where = { namespace: 'kube-node-lease', name }
+  const renewTime = (): string => timeOf(clock.now()).replace('Z', '.000000Z')
+  await client.create(Leases, { metadata: where, spec: { holderIdentity: name, renewTime: renewTime() } })
+  const renew = (): void =>
+    void client.patch(Leases, where, { type: 'merge', value: { spec: { renewTime: renewTime() } } })
+  beats.set(name, every(clock, 10_000, renew))
+}
+
+const die = (...names: string[]): void => {
+  for (const name of names) beats.get(name)?.cancel()
+}
+
+const taintsOf = ({ spec }: Node): string[] =>
+  (spec.taints ?? []).map(({ key, effect }) => `${key.replace('node.kubernetes.io/', '')}:${effect}`)
+
+const taints = async (name: string): Promise<string[]> => taintsOf(await client.get(Nodes, { name }))
+
+const conditions = async (name: string): Promise<string[]> => {
+  const {
+    status: { conditions: found = [] },
+  } = await client.get(Nodes, { name })
+  return found.map(({ type, status: value, reason, message }) => `${type} ${value} ${reason} ${message}`)
+}
+
+const told = async (kind: string): Promise<string[]> => {
+  const { items } = await client.list(Events)
+  return items
+    .filter(({ involvedObject }) => involvedObject.kind === kind)
+    .map(({ type, reason, message, reportingComponent }) => `${type} ${reason} ${reportingComponent} ${message}`)
+    .toSorted()
+}
+
+const GONE = 'Kubelet stopped posting node status.'
+const NEVER = 'Kubelet never posted node status.'
+
+describe('a node that falls silent', () => {
+  it('is Unknown and unreachable after its grace period, and its pods are not ready', async () => {
+    await live('n1')
+    await live('other')
+    const containers = [{ name: 'c', image: 'i', resources: {} }]
+    for (const name of ['ready', 'not-ready'])
+      await client.create(Pods, { metadata: { namespace, name }, spec: { containers, nodeName: 'n1' } })
+    const ready = [
+      { type: 'Ready', status: 'True', reason: 'mine' },
+      { type: 'Initialized', status: 'True' },
+    ]
+    const value = { status: { conditions: ready } }
+    await client.patch(Pods, { namespace, name: 'ready', subresource: 'status' }, { type: 'merge', value })
+    await clock.advance(30_000)
+    assert.deepEqual(await taints('n1'), [])
+    die('n1')
+    await clock.advance(45_000)
+    assert.deepEqual(await conditions('n1'), ['MemoryPressure False r m', 'Ready True r m'])
+    await clock.advance(15_000)
+    assert.deepEqual(await conditions('n1'), [
+      `MemoryPressure Unknown NodeStatusUnknown ${GONE}`,
+      `Ready Unknown NodeStatusUnknown ${GONE}`,
+      `DiskPressure Unknown NodeStatusNeverUpdated ${NEVER}`,
+      `PIDPressure Unknown NodeStatusNeverUpdated ${NEVER}`,
+    ])
+    assert.deepEqual(await taints('n1'), ['unreachable:NoSchedule', 'unreachable:NoExecute'])
+    const node = await client.get(Nodes, { name: 'n1' })
+    assert.ok((node.spec.taints ?? []).every(({ timeAdded }) => timeAdded !== undefined))
+    const pod = await client.get(Pods, { namespace, name: 'ready' })
+    assert.deepEqual(
+      pod.status.conditions?.map((condition) => `${condition.type} ${condition.status} ${condition.reason ?? ''}`),
+      ['Ready False mine', 'Initialized True '],
+    )
+    assert.deepEqual(await told('Pod'), ['Warning NodeNotReady node-controller Node is not ready'])
+    assert.deepEqual(await told('Node'), [
+      'Normal NodeNotReady node-controller Node n1 status is now: NodeNotReady',
+      'Normal RegisteredNode node-controller Node n1 event: Registered Node n1 in Controller',
+      'Normal RegisteredNode node-controller Node other event: Registered Node other in Controller',
+    ])
+    const { items } = await client.list(Events, { namespace: 'default' })
+    assert.equal(items[0]?.involvedObject.uid, node.metadata.uid)
+  })
+
+  it('is free of both taints when it speaks again', async () => {
+    await live('n1')
+    await live('other')
+    die('n1')
+    await clock.advance(70_000)
+    assert.equal((await taints('n1')).length, 2)
+    await post('n1')
+    await clock.advance(6000)
+    assert.deepEqual(await taints('n1'), [])
+  })
+
+  it('has a minute to say its first word', async () => {
+    await live('other')
+    await client.create(Nodes, { metadata: { name: 'n1' } })
+    assert.deepEqual(await taints('n1'), ['not-ready:NoSchedule'])
+    await clock.advance(59_000)
+    assert.deepEqual(await conditions('n1'), [])
+    await clock.advance(7000)
+    const unknown = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']
+    assert.deepEqual(
+      await conditions('n1'),
+      unknown.map((type) => `${type} Unknown NodeStatusNeverUpdated ${NEVER}`),
+    )
+    const {
+      metadata,
+      status: { conditions: found = [] },
+    } = await client.get(Nodes, { name: 'n1' })
+    assert.equal(found[0]?.lastHeartbeatTime, metadata.creationTimestamp)
+    assert.deepEqual(await taints('n1'), ['unreachable:NoSchedule', 'unreachable:NoExecute'])
+  })
+
+  it('marks pods that come to it later, too', async () => {
+    await live('n1')
+    await live('other')
+    die('n1')
+    await clock.advance(70_000)
+    const containers = [{ name: 'c', image: 'i', resources: {} }]
+    await client.create(Pods, { metadata: { namespace, name: 'late' }, spec: { containers } })
+    const value = { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
+    await client.patch(Pods, { namespace, name: 'late', subresource: 'status' }, { type: 'merge', value })
+    const metadata = { namespace, name: 'late' }
+    const binding = { kind: 'Binding', metadata, target: { kind: 'Node', name: 'n1' } }
+    await client.create(Pods, binding, { subresource: 'binding' })
+    await clock.advance(1000)
+    const pod = await client.get(Pods, metadata)
+    assert.equal(pod.status.conditions?.find(({ type }) => type === 'Ready')?.status, 'False')
+  })
+})
+
+describe('what a node says of itself', () => {
+  it('becomes taints at once, and stops being so at once', async () => {
+    await live('n1')
+    await live('other')
+    const bad = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable']
+    const value = { status: { conditions: bad.map((type) => ({ type, status: 'True' })) } }
+    await client.patch(Nodes, { name: 'n1', subresource: 'status' }, { type: 'strategic', value })
+    await client.patch(Nodes, { name: 'n1' }, { type: 'merge', value: { spec: { unschedulable: true } } })
+    await clock.advance(1000)
+    assert.deepEqual((await taints('n1')).toSorted(), [
+      'disk-pressure:NoSchedule',
+      'memory-pressure:NoSchedule',
+      'network-unavailable:NoSchedule',
+      'pid-pressure:NoSchedule',
+      'unschedulable:NoSchedule',
+    ])
+    await client.patch(Nodes, { name: 'n1' }, { type: 'merge', value: { spec: { unschedulable: null } } })
+    await post('n1')
+    await clock.advance(1000)
+    assert.deepEqual(await taints('n1'), [])
+  })
+
+  it('drives pods away when it is not ready, without a word on its pods', async () => {
+    await live('n1')
+    await live('other')
+    await clock.advance(10_000)
+    await post('n1', 'False')
+    await clock.advance(1000)
+    assert.deepEqual(await taints('n1'), ['not-ready:NoSchedule'])
+    await clock.advance(6000)
+    assert.deepEqual(await taints('n1'), ['not-ready:NoSchedule', 'not-ready:NoExecute'])
+    die('n1')
+    await clock.advance(70_000)
+    assert.deepEqual((await taints('n1')).toSorted(), ['unreachable:NoExecute', 'unreachable:NoSchedule'])
+    assert.ok(!(await told('Node')).some((event) => event.includes('NodeNotReady')))
+  })
+
+  it('keeps the older names of its labels right', async () => {
+    await live('n1', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64', 'beta.kubernetes.io/arch': 'amd64' })
+    await clock.advance(1000)
+    const { metadata } = await client.get(Nodes, { name: 'n1' })
+    assert.equal(metadata.labels?.['beta.kubernetes.io/os'], 'linux')
+    assert.equal(metadata.labels?.['beta.kubernetes.io/arch'], 'arm64')
+  })
+
+  it('is not heard any more when it has been removed', async () => {
+    await live('n1')
+    await clock.advance(5000)
+    die('n1')
+    await client.delete(Nodes, { name: 'n1' })
+    await clock.advance(6000)
+    assert.ok(
+      (await told('Node')).includes(
+        'Normal RemovingNode node-controller Node n1 event: Removing Node n1 from Controller',
+      ),
+    )
+  })
+})
+
+describe('zones', () => {
+  const driven = async (): Promise<string[]> => {
+    const { items } = await client.list(Nodes)
+    return items
+      .filter((node) => taintsOf(node).includes('unreachable:NoExecute'))
+      .map(({ metadata }) => metadata.name ?? '')
+  }
+  const inZone = (zone: string): Record<string, string> => ({ 'topology.kubernetes.io/zone': zone })
+
+  it('lose one node after the other, every ten seconds, each zone for itself', async () => {
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2']) await live(name, inZone(name.charAt(0)))
+    await clock.advance(10_000)
+    die('a1', 'a2', 'b1')
+    await clock.advance(61_000)
+    const first = await driven()
+    assert.equal(first.length, 2)
+    assert.ok(first.includes('b1'))
+    await clock.advance(10_000)
+    assert.deepEqual((await driven()).toSorted(), ['a1', 'a2', 'b1'])
+  })
+
+  it('keep their pods when most of a small one is lost', async () => {
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1']) await live(name, inZone(name.charAt(0)))
+    await clock.advance(10_000)
+    die('a1', 'a2', 'a3', 'a4')
+    await clock.advance(200_000)
+    // The first one goes before it is known what happened to its zone.
+    assert.ok((await driven()).length <= 1)
+  })
+
+  it('keep all pods when nothing is left anywhere, and begin anew when something is back', async () => {
+    for (const name of ['a1', 'b1']) await live(name, inZone(name.charAt(0)))
+    await clock.advance(10_000)
+    die('a1', 'b1')
+    await clock.advance(100_000)
+    assert.deepEqual(await driven(), [])
+    assert.deepEqual(await taints('a1'), ['unreachable:NoSchedule'])
+    await post('a1')
+    await clock.advance(20_000)
+    assert.deepEqual(await driven(), ['b1'])
+  })
+})
