@@ -81,7 +81,7 @@ export interface Watch<T extends KubeObject = KubeObject> {
   /** Its objects are made by this controller, which waits to see them: see Expectations. */
   readonly isExpected?: boolean
   /** Keys are looked at this much later, so that what happens together is looked at once. */
-  readonly delayMs?: number
+  readonly delayMs?: number | ((settings: ControllerSettings) => number)
 }
 
 export function defineController(controller: Controller): Controller {

@@ -1,7 +1,6 @@
 /** What a PodDisruptionBudget allows, given its pods and how many there should be. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from '#apis/policy/v1.ts'
-import type { LabelSelector } from '#meta/label-selector.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
@@ -59,16 +58,4 @@ export function healthyOf(pods: readonly Pod[], disrupted: Readonly<Record<strin
   const counts = (pod: Pod): boolean =>
     !isBeingDeleted(pod) && isReady(pod) && disrupted[pod.metadata.name ?? ''] === undefined
   return pods.filter(counts).length
-}
-
-/** As Go writes a selector. */
-export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
-  const labels = Object.keys(matchLabels)
-    .sort()
-    .map((name) => `${name}: ${matchLabels[name]},`)
-  const expressions = matchExpressions.map(
-    ({ key, operator, values = [] }) =>
-      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
-  )
-  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
 }

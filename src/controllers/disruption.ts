@@ -12,7 +12,7 @@ import { parseJson } from '#lib/json.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { setCondition } from '#meta/conditions.ts'
 import { groupResourceText } from '#meta/kind.ts'
-import { asSelector } from '#meta/label-selector.ts'
+import { asSelector, goSelectorText } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 import {
   controllerOf,
@@ -36,15 +36,7 @@ import {
   rule,
   EVENTS,
 } from './controller.ts'
-import {
-  type Counts,
-  countsOf,
-  disruptedOf,
-  EVICTION_MS,
-  healthyOf,
-  needsScale,
-  selectorText,
-} from './disruption-plan.ts'
+import { type Counts, countsOf, disruptedOf, EVICTION_MS, healthyOf, needsScale } from './disruption-plan.ts'
 import { messageOf } from './pod-creation.ts'
 
 /** Before the key of a pod that somebody meant to disrupt. */
@@ -122,7 +114,7 @@ async function assess(
   const unmanaged = needsScale(budget) ? pods.filter((pod) => controllerOf(pod) === undefined) : []
   const expected = needsScale(budget) ? await expectedOf(budget, pods, context) : pods.length
   if (unmanaged.length > 0) {
-    const message = `Pods selected by this PodDisruptionBudget (selector: ${selectorText(budget.spec?.selector ?? {})}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`
+    const message = `Pods selected by this PodDisruptionBudget (selector: ${goSelectorText(budget.spec?.selector ?? {})}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`
     event(budget, { type: 'Warning', reason: 'UnmanagedPods', message })
   }
   const disrupted = disruptedOf(budget, pods, clock.now())

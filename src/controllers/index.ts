@@ -11,6 +11,7 @@ import { endpointSliceMirroringController } from './endpointslice-mirroring.ts'
 import { endpointSliceController } from './endpointslice/controller.ts'
 import { ephemeralVolumeController } from './ephemeral-volume.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
+import { horizontalPodAutoscalerController } from './horizontal-pod-autoscaler/controller.ts'
 import { jobController } from './job/controller.ts'
 import { namespaceController } from './namespace.ts'
 import { nodeLifecycleController } from './node-lifecycle/controller.ts'
@@ -44,6 +45,7 @@ export const CONTROLLERS: readonly Controller[] = [
   endpointSliceMirroringController,
   ephemeralVolumeController,
   garbageCollectorController,
+  horizontalPodAutoscalerController,
   jobController,
   namespaceController,
   nodeLifecycleController,

@@ -123,9 +123,9 @@ function listen(
   informers: Informers,
   watch: Watch,
   queue: WorkQueue<string>,
-  { cache, expectations }: ControllerContext,
+  { cache, expectations, settings }: ControllerContext,
 ): void {
-  const { delayMs = 0 } = watch
+  const delayMs = typeof watch.delayMs === 'function' ? watch.delayMs(settings) : (watch.delayMs ?? 0)
   const add = (key: string): void => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key))
   const wake = (object: KubeObject): readonly string[] => {
     const keys = watch.keysOf(object, cache)

@@ -66,6 +66,20 @@ export function labelSelectorText(selector: LabelSelector | null | undefined): s
   }
 }
 
+/** As Go writes the structured form. */
+export function goSelectorText(selector: LabelSelector | undefined): string {
+  if (selector === undefined) return 'nil'
+  const { matchLabels = {}, matchExpressions = [] } = selector
+  const labels = Object.keys(matchLabels)
+    .sort()
+    .map((name) => `${name}: ${matchLabels[name]},`)
+  const expressions = matchExpressions.map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
+  )
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
+}
+
 /** Reads the text form into the structured one. Throws on bad text and on `>` and `<`, which have no structured form. */
 export function parseLabelSelector(text: string): LabelSelector {
   const matchLabels = new Map<string, string>()

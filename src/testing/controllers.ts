@@ -1,5 +1,5 @@
 /** Controllers beside a control plane for tests: in its process, on its clock, each with its own identity. */
-import { ApiClient } from '#client/api-client.ts'
+import { ApiClient, type Transport } from '#client/api-client.ts'
 import { createGates } from '#control-plane/flags/gates.ts'
 import type { Controller } from '#controllers/controller.ts'
 import { type ManagerOptions, runControllers } from '#controllers/manager.ts'
@@ -21,17 +21,22 @@ export function startControllers(
   controllers: readonly Controller[],
   {
     gates = {},
+    through = (transport) => transport,
     ...more
   }: Pick<ManagerOptions, 'settings' | 'readFile'> & {
     readonly log?: Logger
     /** Feature gates that differ from their default. */
     readonly gates?: Readonly<Record<string, boolean>>
+    /** What stands between controllers and the server: faults, and servers that are not there. */
+    readonly through?: (transport: Transport) => Transport
   } = {},
 ): RunningControllers {
   const stop = new AbortController()
   const masters = { uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
-  const connect = (name: string): { transport: ReturnType<typeof plane.running.server.clientAs> } => ({
-    transport: plane.running.server.clientAs({ name: `system:serviceaccount:kube-system:${name}`, ...masters }),
+  const connect = (name: string): { transport: Transport } => ({
+    transport: through(
+      plane.running.server.clientAs({ name: `system:serviceaccount:kube-system:${name}`, ...masters }),
+    ),
   })
   const options = {
     controllers,

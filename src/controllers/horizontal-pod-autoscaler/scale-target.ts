@@ -1,0 +1,112 @@
+/** What an autoscaler scales: anything with a `scale`, found by the kind that its reference names. */
+import type { Scale } from '#apis/autoscaling/v1.ts'
+import type { CrossVersionObjectReference } from '#apis/autoscaling/v2.ts'
+import { type ApiClient, type Ask, pathOf } from '#client/api-client.ts'
+import { discover, type ServedKind } from '#client/discovery.ts'
+import type { Clock } from '#lib/clock.ts'
+import { sleep } from '#lib/clock.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { parseJson } from '#lib/json.ts'
+import { type GroupKind, parseApiVersion } from '#meta/kind.ts'
+import { isConflict } from '#meta/status.ts'
+
+/** As upstream's manager forgets what it knows of the kinds that are served. */
+const FRESH_MS = 30_000
+const MAX_BYTES = 1 << 20
+/** A write that somebody else was faster than, as client-go does it again. */
+const WRITES = 5
+const PAUSE_MS = 10
+
+/** The kinds that are served, asked for anew from time to time, and whenever one is not among them. */
+export class ServedKinds {
+  readonly #client: ApiClient
+  #kinds: Promise<readonly ServedKind[]> | undefined
+  #askedMs = -Infinity
+
+  constructor(client: ApiClient) {
+    this.#client = client
+  }
+
+  /** In all versions, the preferred one first. */
+  ofKind({ group, kind }: GroupKind): Promise<ServedKind[]> {
+    return this.#find((one) => one.kind === kind && one.group === group)
+  }
+
+  /** The versions of a group, the preferred one first. */
+  async versionsOf(group: string): Promise<string[]> {
+    const kinds = await this.#find((one) => one.group === group)
+    return [...new Set(kinds.map(({ version }) => version))]
+  }
+
+  async #find(fits: (kind: ServedKind) => boolean): Promise<ServedKind[]> {
+    const clock: Clock = this.#client.clock
+    const isOld = clock.elapsed() - this.#askedMs >= FRESH_MS
+    const known = isOld ? [] : ((await this.#kinds) ?? []).filter(fits)
+    if (known.length > 0) return known
+    this.#askedMs = clock.elapsed()
+    this.#kinds = discover(this.#client).then(({ kinds }) => kinds)
+    return (await this.#kinds).filter(fits)
+  }
+}
+
+export function noMatch({ group, kind }: GroupKind): string {
+  return `no matches for kind ${goQuote(kind)} in group ${goQuote(group)}`
+}
+
+export interface Target {
+  readonly path: string
+  readonly about: NonNullable<Ask['about']>
+  readonly scale: Scale
+}
+
+interface Asking {
+  readonly client: ApiClient
+  readonly kinds: ServedKinds
+  readonly signal: AbortSignal
+}
+
+/** The target as it is now. Throws what people are told. */
+export async function readTarget(
+  namespace: string,
+  { apiVersion = '', kind, name }: CrossVersionObjectReference,
+  { client, kinds, signal }: Asking,
+): Promise<Target> {
+  if (apiVersion.split('/').length > 2) throw new Error(`unexpected GroupVersion string: ${apiVersion}`)
+  const wanted = { group: parseApiVersion(apiVersion).group, kind }
+  const [served] = await kinds.ofKind(wanted)
+  if (served === undefined) throw new Error(noMatch(wanted))
+  const path = pathOf(served, { namespace, name, subresource: 'scale' })
+  const about = { resource: { group: '', resource: served.plural }, name }
+  return { path, about, scale: await readScale(client, { path, about }, signal) }
+}
+
+async function readScale(
+  client: ApiClient,
+  { path, about }: Omit<Target, 'scale'>,
+  signal: AbortSignal,
+): Promise<Scale> {
+  const response = await client.ask({ method: 'GET', path, about, signal })
+  return parseJson(await response.bytes(MAX_BYTES)) as unknown as Scale
+}
+
+export async function writeScale(
+  client: ApiClient,
+  target: Target,
+  replicas: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let { scale } = target
+  for (let left = WRITES; ; left--) {
+    try {
+      const body = { ...scale, spec: { ...scale.spec, replicas } }
+      const { path, about } = target
+      const response = await client.ask({ method: 'PUT', path, about, body, signal })
+      response.discard()
+      return
+    } catch (error) {
+      if (!isConflict(error) || left === 1) throw error
+      scale = await readScale(client, target, signal).catch(() => scale)
+      await sleep(client.clock, PAUSE_MS, signal)
+    }
+  }
+}
