@@ -89,6 +89,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'expectations',
     'manager',
     'node-pods',
+    'operations',
     'pod-creation',
     'pods-by-claim',
     'replica-keeper',

@@ -1,8 +1,8 @@
 /** DefaultIngressClass: an ingress that names no class gets the default one. */
 import { type Ingress, IngressClasses } from '#apis/networking/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import { newestDefault } from '#model/newest-default.ts'
 
-import { newestDefault } from './kit/newest-default.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 const MARKS = ['ingressclass.kubernetes.io/is-default-class']

@@ -2,12 +2,10 @@
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { STORAGE_CLASS_ANNOTATION } from '#model/volumes.ts'
+import { newestDefault } from '#model/newest-default.ts'
+import { DEFAULT_STORAGE_CLASS_MARKS, hasStorageClass } from '#model/volumes.ts'
 
-import { newestDefault } from './kit/newest-default.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
-
-const MARKS = ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class']
 
 export const defaultStorageClass: AdmissionPlugin = defineAdmission({
   name: 'DefaultStorageClass',
@@ -15,15 +13,13 @@ export const defaultStorageClass: AdmissionPlugin = defineAdmission({
   resources: ['persistentvolumeclaims'],
 
   mutate(attributes) {
-    const { metadata, spec } = attributes.object as PersistentVolumeClaim
+    const claim = attributes.object as PersistentVolumeClaim
     // An empty name is an answer too: no class.
-    if (spec.storageClassName !== undefined) return
-    if (Object.hasOwn(metadata.annotations ?? {}, STORAGE_CLASS_ANNOTATION)) return
-    return nameDefault(attributes, spec)
+    return hasStorageClass(claim) ? undefined : nameDefault(attributes, claim.spec)
   },
 })
 
 async function nameDefault({ objects }: Attributes, spec: PersistentVolumeClaim['spec']): Promise<void> {
-  const name = newestDefault(await objects.list(StorageClasses, ''), MARKS)?.metadata.name
+  const name = newestDefault(await objects.list(StorageClasses, ''), DEFAULT_STORAGE_CLASS_MARKS)?.metadata.name
   if (name !== undefined) spec.storageClassName = name
 }

@@ -58,6 +58,8 @@ export interface ControllerContext {
   readonly isEnabled: (gate: string) => boolean
   /** Reads a file that a setting names, as it is now. */
   readonly readFile: (path: string) => Promise<string>
+  /** Folders of the machine it runs on. */
+  readonly folders: Folders
   /** With the controller's own identity. */
   readonly client: ApiClient
   readonly expectations: Expectations
@@ -68,6 +70,13 @@ export interface ControllerContext {
   readonly event: (about: KubeObject, note: EventNote) => void
   /** Looks at the key again, now or later. */
   readonly enqueue: (key: string, delayMs?: number) => void
+}
+
+export interface Folders {
+  /** With all folders above it. */
+  make(path: string): Promise<void>
+  /** With everything in it; harmless when there is none. */
+  remove(path: string): Promise<void>
 }
 
 export interface Watch<T extends KubeObject = KubeObject> {

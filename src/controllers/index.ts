@@ -15,6 +15,7 @@ import { horizontalPodAutoscalerController } from './horizontal-pod-autoscaler/c
 import { jobController } from './job/controller.ts'
 import { namespaceController } from './namespace.ts'
 import { nodeLifecycleController } from './node-lifecycle/controller.ts'
+import { persistentVolumeBinderController } from './persistentvolume-binder/controller.ts'
 import { podGarbageCollectorController } from './pod-garbage-collector.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
@@ -49,6 +50,7 @@ export const CONTROLLERS: readonly Controller[] = [
   jobController,
   namespaceController,
   nodeLifecycleController,
+  persistentVolumeBinderController,
   volumeProtectionController,
   claimProtectionController,
   podGarbageCollectorController,

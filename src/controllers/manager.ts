@@ -2,7 +2,7 @@
  * The manager: runs controllers. One cache for all of them; a queue, credentials and events of its own for each. A
  * controller begins when its cache has seen what there is, so that nothing is done for want of knowing.
  */
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
@@ -16,7 +16,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { isConflict } from '#meta/status.ts'
 
 import { Cache } from './cache.ts'
-import type { Controller, ControllerContext, Watch } from './controller.ts'
+import type { Controller, ControllerContext, Folders, Watch } from './controller.ts'
 import { Expectations } from './expectations.ts'
 import { controllerSettings, type ControllerSettings, workersOf } from './settings.ts'
 
@@ -33,6 +33,7 @@ export interface ManagerOptions {
   /** Whether a feature gate is on; those of controllers keep away what they gate. */
   readonly isEnabled: (gate: string) => boolean
   readonly readFile?: (path: string) => Promise<string>
+  readonly folders?: Folders
   readonly queueMetrics?: (name: string) => WorkQueueMetrics
 }
 
@@ -92,7 +93,15 @@ interface Shared {
 }
 
 function contextOf(options: ManagerOptions, controller: Controller, shared: Shared): ControllerContext {
-  const { clock, random, log, isEnabled, settings = controllerSettings(), readFile: read = readText } = options
+  const {
+    clock,
+    random,
+    log,
+    isEnabled,
+    settings = controllerSettings(),
+    readFile: read = readText,
+    folders = FOLDERS,
+  } = options
   const { cache, queue, signal } = shared
   const account = controller.account ?? controller.name
   const client = clientOf(options, account)
@@ -104,6 +113,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     settings,
     isEnabled,
     readFile: read,
+    folders,
     client,
     expectations: new Expectations(clock),
     clock,
@@ -113,6 +123,13 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     event: (about, note) => recorder.record(about, note),
     enqueue: (key, delayMs = 0) => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key)),
   }
+}
+
+const FOLDERS: Folders = {
+  async make(path) {
+    await mkdir(path, { recursive: true, mode: 0o750 })
+  },
+  remove: (path) => rm(path, { recursive: true, force: true }),
 }
 
 function readText(path: string): Promise<string> {

@@ -6,6 +6,12 @@ import { isControlledBy, keyOf, type ObjectMeta } from '#meta/object.ts'
 export const STORAGE_CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class'
 export const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options'
 
+/** Annotations that make a class the one of claims that name none. */
+export const DEFAULT_STORAGE_CLASS_MARKS: readonly string[] = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+]
+
 const shortModes: readonly (readonly [mode: string, short: string])[] = [
   ['ReadWriteOnce', 'RWO'],
   ['ReadOnlyMany', 'ROX'],
@@ -29,6 +35,11 @@ interface Classed {
 /** The storage class of a volume or claim; empty when it has none. */
 export function storageClassOf({ metadata, spec }: Classed): string {
   return metadata.annotations?.[STORAGE_CLASS_ANNOTATION] ?? spec.storageClassName ?? ''
+}
+
+/** Whether a class, or none, was asked for: then there is no default to give. */
+export function hasStorageClass({ metadata, spec }: Classed): boolean {
+  return spec.storageClassName !== undefined || Object.hasOwn(metadata.annotations ?? {}, STORAGE_CLASS_ANNOTATION)
 }
 
 /** What a claim is filled from has an old field and a new one: each from the other, where one is missing. */

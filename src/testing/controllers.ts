@@ -23,7 +23,7 @@ export function startControllers(
     gates = {},
     through = (transport) => transport,
     ...more
-  }: Pick<ManagerOptions, 'settings' | 'readFile'> & {
+  }: Pick<ManagerOptions, 'settings' | 'readFile' | 'folders'> & {
     readonly log?: Logger
     /** Feature gates that differ from their default. */
     readonly gates?: Readonly<Record<string, boolean>>

@@ -1,0 +1,85 @@
+/**
+ * What the binder, the scheduler and provisioners tell each other in annotations of claims and volumes, and which plugins
+ * of old are CSI drivers now. Pure.
+ */
+import type { ObjectMeta } from '#meta/object.ts'
+
+/** On a claim: it was bound once, and must not be bound to anything else. */
+export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
+/** Of a binding: chosen here, not by a user who would want it kept. */
+export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
+/** On a claim: where the scheduler wants the first pod. */
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
+export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
+export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
+const OLD_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
+/** How large the file system on a volume is, while the volume is larger. */
+export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+
+/** Finalizers of volumes that are to be deleted with what is on them: by this controller, by provisioners outside. */
+export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
+const EXTERNAL_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
+
+const MIGRATED: Readonly<Record<string, string>> = {
+  'kubernetes.io/aws-ebs': 'ebs.csi.aws.com',
+  'kubernetes.io/azure-disk': 'disk.csi.azure.com',
+  'kubernetes.io/azure-file': 'file.csi.azure.com',
+  'kubernetes.io/cinder': 'cinder.csi.openstack.org',
+  'kubernetes.io/gce-pd': 'pd.csi.storage.gke.io',
+  'kubernetes.io/portworx-volume': 'pxd.portworx.com',
+  'kubernetes.io/vsphere-volume': 'csi.vsphere.vmware.com',
+}
+
+/** The driver that does now what the plugin did. */
+export function driverOf(plugin: string): string | undefined {
+  return Object.hasOwn(MIGRATED, plugin) ? MIGRATED[plugin] : undefined
+}
+
+export type Annotations = Readonly<Record<string, string>>
+
+export function hasAnnotation({ metadata }: { readonly metadata: ObjectMeta }, name: string): boolean {
+  return Object.hasOwn(metadata.annotations ?? {}, name)
+}
+
+/** The object with other annotations; none at all rather than an empty list of them. */
+export function withAnnotations<T extends { readonly metadata: ObjectMeta }>(object: T, annotations: Annotations): T {
+  const { annotations: _, ...metadata } = object.metadata
+  const isEmpty = Object.keys(annotations).length === 0
+  return { ...object, metadata: isEmpty ? metadata : { ...metadata, annotations } }
+}
+
+/** Says which driver is to look after the volume or claim, where a plugin of old was; the same annotations where all is said. */
+export function migrated(annotations: Annotations, provisioner: string | undefined): Annotations {
+  if (provisioner === undefined) return annotations
+  const driver = driverOf(provisioner)
+  const { [MIGRATED_TO]: told, ...rest } = annotations
+  if ((told ?? '') === (driver ?? '')) return annotations
+  return driver === undefined ? rest : { ...rest, [MIGRATED_TO]: driver }
+}
+
+export function provisionerOfClaim({ annotations = {} }: ObjectMeta): string | undefined {
+  return annotations[STORAGE_PROVISIONER] ?? annotations[OLD_STORAGE_PROVISIONER]
+}
+
+/** Hands a claim over to its provisioner. */
+export function provisionedBy(annotations: Annotations, provisioner: string): Annotations {
+  const told = { ...annotations, [OLD_STORAGE_PROVISIONER]: provisioner, [STORAGE_PROVISIONER]: provisioner }
+  return migrated(told, provisioner)
+}
+
+/** The finalizers a volume is to have that was made by a plugin of this controller; the same list where it has them. */
+export function deletionFinalizers(
+  finalizers: readonly string[],
+  provisioner: string | undefined,
+  policy: string,
+): readonly string[] {
+  if (provisioner === undefined) return finalizers
+  const without = (...names: string[]): readonly string[] =>
+    finalizers.some((name) => names.includes(name)) ? finalizers.filter((name) => !names.includes(name)) : finalizers
+  if (driverOf(provisioner) !== undefined) return without(IN_TREE_FINALIZER)
+  if (!provisioner.startsWith('kubernetes.io/')) return finalizers
+  if (policy !== 'Delete') return without(IN_TREE_FINALIZER, EXTERNAL_FINALIZER)
+  const rest = without(EXTERNAL_FINALIZER)
+  return rest.includes(IN_TREE_FINALIZER) ? rest : [...rest, IN_TREE_FINALIZER]
+}

@@ -1,0 +1,85 @@
+/** One look at a claim. */
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+  Pods,
+} from '#apis/core/v1.ts'
+import { StorageClasses } from '#apis/storage/v1.ts'
+import { compareText } from '#lib/go-text.ts'
+import { keyOf, objectKey } from '#meta/object.ts'
+import { newestDefault } from '#model/newest-default.ts'
+import { isOver, isScheduled } from '#model/pods.ts'
+import { DEFAULT_STORAGE_CLASS_MARKS, storageClassOf } from '#model/volumes.ts'
+
+import type { CacheIndex } from '../cache.ts'
+import { PODS_BY_CLAIM } from '../pods-by-claim.ts'
+import { bind, type Binder, settleClaim } from './binder.ts'
+import { migratedClaim } from './changes.ts'
+import { type ClaimStep, type ClaimView, planClaim } from './plan.ts'
+import { provision } from './provisioning.ts'
+
+/** By the key of the claim that they are bound to or kept for. */
+const TAKEN: CacheIndex<PersistentVolume> = {
+  name: 'claim',
+  of: ({ spec: { claimRef } }) => (claimRef === undefined ? [] : [keyOf(claimRef.namespace, claimRef.name ?? '')]),
+}
+/** By storage class, those that no claim has. */
+const FREE: CacheIndex<PersistentVolume> = {
+  name: 'free',
+  of: (volume) => (volume.spec.claimRef === undefined ? [storageClassOf(volume)] : []),
+}
+
+export async function syncClaim(binder: Binder, key: string): Promise<void> {
+  const { claims, context } = binder
+  const cached = context.cache.get(PersistentVolumeClaims, key)
+  if (cached === undefined || claims.isBehind(key)) return
+  const changed = migratedClaim(cached)
+  const claim = changed === undefined ? cached : await claims.write(changed, context)
+  await take(binder, claim, planClaim(claim, viewOf(binder)))
+}
+
+async function take(binder: Binder, claim: PersistentVolumeClaim, step: ClaimStep): Promise<void> {
+  const { claims, context } = binder
+  switch (step.to) {
+    case 'bind':
+      return bind(binder, step.volume, claim)
+    case 'assign': {
+      const { storageClassName } = step
+      await claims.write({ ...claim, spec: { ...claim.spec, storageClassName } }, context)
+      return
+    }
+    case 'provision':
+      return provision(binder, claim)
+    case 'wait':
+      if (step.note !== undefined) context.event(claim, step.note)
+      await settleClaim(binder, claim, 'Pending')
+      return
+    case 'lose':
+      if (claim.status.phase === 'Lost') return
+      context.event(await settleClaim(binder, claim, 'Lost'), step.note)
+      return
+    case 'refuse':
+      context.event(claim, step.note)
+      throw new Error(step.error)
+  }
+}
+
+function viewOf({ context: { cache }, volumes }: Binder): ClaimView {
+  return {
+    volume: (name) => volumes.get(name),
+    *candidates(claim) {
+      yield* volumes.newest(cache.by(PersistentVolumes, TAKEN, objectKey(claim)))
+      yield* volumes.newest(cache.by(PersistentVolumes, FREE, storageClassOf(claim)))
+      // The indexes know them as they were.
+      yield* volumes.unseen()
+    },
+    storageClass: (name) => cache.get(StorageClasses, name),
+    defaultClass: () => newestDefault([...cache.list(StorageClasses)], DEFAULT_STORAGE_CLASS_MARKS)?.metadata.name,
+    waitingPods(claim) {
+      const pods = cache.by(Pods, PODS_BY_CLAIM, objectKey(claim)).filter((pod) => !isOver(pod) && !isScheduled(pod))
+      return pods.map(({ metadata }) => metadata.name ?? '').toSorted(compareText)
+    },
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * PersistentVolume binder: finds volumes for claims, ties each to the other, has volumes made where none fits, and deals with
+ * those whose claim has gone. A binding is two objects that name each other; either may be written first, by users too, and
+ * whatever is half done is completed or taken back at the next look.
+ */
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+  Nodes,
+  Pods,
+} from '#apis/core/v1.ts'
+import { StorageClasses } from '#apis/storage/v1.ts'
+import { sleep } from '#lib/clock.ts'
+import { keyOf, objectKey } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import { type Controller, defineController, EVENTS, related, rule } from '../controller.ts'
+import { binderOf } from './binder.ts'
+import { syncClaim } from './claims.ts'
+import { syncVolume } from './volumes.ts'
+
+const CLAIM = 'claim:'
+const VOLUME = 'volume:'
+
+const claimKey = (key: string): string => CLAIM + key
+const volumeKey = (name: string): string => VOLUME + name
+
+export const persistentVolumeBinderController: Controller = defineController({
+  name: 'persistentvolume-binder-controller',
+  aliases: ['persistentvolume-binder'],
+  account: 'persistent-volume-binder',
+  component: 'persistentvolume-controller',
+  // One after the other: no two claims look for a volume at the same time.
+  workers: 1,
+  watches: [
+    related(PersistentVolumeClaims, (claim) => [claimKey(objectKey(claim))]),
+    related(PersistentVolumes, ({ metadata }) => [volumeKey(metadata.name ?? '')]),
+    // When the one goes, the other is looked at.
+    { ...related(PersistentVolumeClaims, volumeOf, () => false), skipsAdded: true },
+    { ...related(PersistentVolumes, claimOf, () => false), skipsAdded: true },
+  ],
+  reads: [StorageClasses, Pods, Nodes],
+  rules: [
+    rule('', 'persistentvolumes', 'get list watch create update delete'),
+    rule('', 'persistentvolumeclaims', 'get list watch update'),
+    rule('', 'persistentvolumes/status persistentvolumeclaims/status', 'update'),
+    rule('', 'pods', 'get list watch create delete'),
+    rule('storage.k8s.io', 'storageclasses', 'get list watch'),
+    rule('', 'nodes', 'list watch'),
+    rule('', 'events', 'watch'),
+    EVENTS,
+  ],
+
+  async reconcile(key, context) {
+    const binder = binderOf(context)
+    if (key.startsWith(CLAIM)) return syncClaim(binder, key.slice(CLAIM.length))
+    return syncVolume(binder, key.slice(VOLUME.length), (claim) => context.enqueue(claimKey(claim))).catch(
+      ignoringAbsence,
+    )
+  },
+
+  /** What nobody tells: new classes, volumes that have come free, what is to be tried again. */
+  async run(context) {
+    const { cache, clock, settings, signal, enqueue } = context
+    while (!signal.aborted) {
+      await sleep(clock, settings['pvclaimbinder-sync-period'], signal).catch(() => undefined)
+      if (signal.aborted) break
+      for (const claim of cache.list(PersistentVolumeClaims)) enqueue(claimKey(objectKey(claim)))
+      for (const { metadata } of cache.list(PersistentVolumes)) enqueue(volumeKey(metadata.name ?? ''))
+    }
+    await binderOf(context).operations.settled()
+  },
+})
+
+/** A volume that has gone while it was looked at needs nothing. */
+function ignoringAbsence(error: unknown): void {
+  if (!isNotFound(error)) throw error
+}
+
+function volumeOf({ spec }: PersistentVolumeClaim): string[] {
+  const { volumeName = '' } = spec
+  return volumeName === '' ? [] : [volumeKey(volumeName)]
+}
+
+function claimOf({ spec: { claimRef } }: PersistentVolume): string[] {
+  return claimRef === undefined ? [] : [claimKey(keyOf(claimRef.namespace, claimRef.name ?? ''))]
+}

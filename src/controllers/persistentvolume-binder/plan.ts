@@ -1,0 +1,132 @@
+/** What is to be done about a claim or a volume, decided from what is known of it, in upstream's order and words. Pure. */
+import type { PersistentVolume, PersistentVolumeClaim } from '#apis/core/v1.ts'
+import type { StorageClass } from '#apis/storage/v1.ts'
+import type { EventNote } from '#client/event-recorder.ts'
+import { keyOf, objectKey } from '#meta/object.ts'
+import { hasStorageClass, storageClassOf } from '#model/volumes.ts'
+
+import { BIND_COMPLETED, BOUND_BY_CONTROLLER, hasAnnotation, PROVISIONED_BY, SELECTED_NODE } from './annotations.ts'
+import { findMatch, haveSameMode, isBoundTo, mismatchOf } from './matching.ts'
+
+/** What a claim is looked at with. */
+export interface ClaimView {
+  volume(name: string): PersistentVolume | undefined
+  /** All volumes that are kept for the claim, or free and of its class; others do no harm. */
+  candidates(claim: PersistentVolumeClaim): Iterable<PersistentVolume>
+  storageClass(name: string): StorageClass | undefined
+  defaultClass(): string | undefined
+  /** The names of pods that wait for a node and the claim. */
+  waitingPods(claim: PersistentVolumeClaim): readonly string[]
+}
+
+export type ClaimStep =
+  | { readonly to: 'bind'; readonly volume: PersistentVolume }
+  /** It waits, and is told why. */
+  | { readonly to: 'wait'; readonly note?: EventNote }
+  /** It is lost for good; told when it happens. */
+  | { readonly to: 'lose'; readonly note: EventNote }
+  | { readonly to: 'assign'; readonly storageClassName: string }
+  | { readonly to: 'provision' }
+  | { readonly to: 'refuse'; readonly note: EventNote; readonly error: string }
+
+const warning = (reason: string, message: string): EventNote => ({ type: 'Warning', reason, message })
+const normal = (reason: string, message: string): EventNote => ({ type: 'Normal', reason, message })
+
+export function planClaim(claim: PersistentVolumeClaim, view: ClaimView): ClaimStep {
+  if (hasAnnotation(claim, BIND_COMPLETED)) return planBound(claim, view)
+  return (claim.spec.volumeName ?? '') === '' ? planOpen(claim, view) : planNamed(claim, view)
+}
+
+/** One that takes any volume that fits. */
+function planOpen(claim: PersistentVolumeClaim, view: ClaimView): ClaimStep {
+  const className = storageClassOf(claim)
+  const isDelayed = view.storageClass(className)?.volumeBindingMode === 'WaitForFirstConsumer'
+  const volume = findMatch(claim, view.candidates(claim), isDelayed)
+  if (volume !== undefined) return { to: 'bind', volume }
+  const storageClassName = hasStorageClass(claim) ? undefined : view.defaultClass()
+  if (storageClassName !== undefined) return { to: 'assign', storageClassName }
+  if (isDelayed && !hasAnnotation(claim, SELECTED_NODE)) return { to: 'wait', note: waitingNote(claim, view) }
+  if (className !== '') return { to: 'provision' }
+  const message = 'no persistent volumes available for this claim and no storage class is set'
+  return { to: 'wait', note: normal('FailedBinding', message) }
+}
+
+function waitingNote(claim: PersistentVolumeClaim, view: ClaimView): EventNote {
+  const pods = view.waitingPods(claim)
+  if (pods.length === 0) {
+    return normal('WaitForFirstConsumer', 'waiting for first consumer to be created before binding')
+  }
+  return normal('WaitForPodScheduled', `waiting for pod${pods.length > 1 ? 's' : ''} ${pods.join(',')} to be scheduled`)
+}
+
+/** One that asks for a certain volume. */
+function planNamed(claim: PersistentVolumeClaim, view: ClaimView): ClaimStep {
+  const name = claim.spec.volumeName ?? ''
+  const volume = view.volume(name)
+  if (volume === undefined) return { to: 'wait' }
+  const { claimRef } = volume.spec
+  if (claimRef === undefined) {
+    const problem = mismatchOf(volume, claim)
+    if (problem === undefined) return { to: 'bind', volume }
+    const message = `Cannot bind to requested volume ${JSON.stringify(name)}: ${problem}`
+    return { to: 'wait', note: warning('VolumeMismatch', message) }
+  }
+  if (isBoundTo(volume, claim)) return { to: 'bind', volume }
+  const note = warning('FailedBinding', `volume ${JSON.stringify(name)} already bound to a different claim.`)
+  if (!hasAnnotation(claim, BOUND_BY_CONTROLLER)) return { to: 'wait', note }
+  const other = keyOf(claimRef.namespace, claimRef.name ?? '')
+  const binding = `invalid binding of claim "${objectKey(claim)}" to volume "${name}"`
+  return { to: 'refuse', note, error: `${binding}: volume already claimed by "${other}"` }
+}
+
+/** One that was bound before: nothing else will ever do for it. */
+function planBound(claim: PersistentVolumeClaim, view: ClaimView): ClaimStep {
+  const { volumeName = '' } = claim.spec
+  const lost = (what: string): ClaimStep => ({
+    to: 'lose',
+    note: warning('ClaimLost', `Bound claim has lost ${what}. Data on the volume is lost!`),
+  })
+  if (volumeName === '') return lost('reference to PersistentVolume')
+  const volume = view.volume(volumeName)
+  if (volume === undefined) return lost('its PersistentVolume')
+  const { claimRef } = volume.spec
+  if (claimRef === undefined || claimRef.uid === claim.metadata.uid) return { to: 'bind', volume }
+  const message = 'Two claims are bound to the same volume, this one is bound incorrectly'
+  return { to: 'lose', note: warning('ClaimMisbound', message) }
+}
+
+export type VolumeStep =
+  | { readonly to: 'settle'; readonly phase: 'Available' | 'Bound' }
+  /** Its claim has gone, or has another volume: released, if it was not, and dealt with as its policy says. */
+  | { readonly to: 'reclaim' }
+  /** The claim has yet to take it. */
+  | { readonly to: 'wake' }
+  | { readonly to: 'complain'; readonly onVolume: EventNote; readonly onClaim: EventNote }
+  | { readonly to: 'unbind' }
+
+/** `claim`: the one it is bound to by name and uid, absent when there is none. */
+export function planVolume(volume: PersistentVolume, claim: PersistentVolumeClaim | undefined): VolumeStep {
+  const { claimRef, persistentVolumeReclaimPolicy: policy } = volume.spec
+  if ((claimRef?.uid ?? '') === '') return { to: 'settle', phase: 'Available' }
+  if (claim === undefined) return { to: 'reclaim' }
+  const { volumeName = '' } = claim.spec
+  if (volumeName === volume.metadata.name) return { to: 'settle', phase: 'Bound' }
+  if (volumeName === '') return haveSameMode(volume, claim) ? { to: 'wake' } : complaint(volume, claim)
+  // It was made for the claim, which has taken another: nobody needs it.
+  if (hasAnnotation(volume, PROVISIONED_BY) && policy === 'Delete') return { to: 'reclaim' }
+  return { to: 'unbind' }
+}
+
+function complaint(volume: PersistentVolume, claim: PersistentVolumeClaim): VolumeStep {
+  const told = (volumeName: string, claimName: string): EventNote =>
+    warning(
+      'VolumeMismatch',
+      `Cannot bind PersistentVolume${volumeName} to requested PersistentVolumeClaim${claimName} due to incompatible volumeMode.`,
+    )
+  const quoted = (name = ''): string => ` ${JSON.stringify(name)}`
+  return {
+    to: 'complain',
+    onVolume: told('', quoted(claim.metadata.name)),
+    onClaim: told(quoted(volume.metadata.name), ''),
+  }
+}

@@ -1,0 +1,76 @@
+/** One look at a volume. */
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+} from '#apis/core/v1.ts'
+import { keyOf } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import { type Binder, settleVolume, unbind } from './binder.ts'
+import { migratedVolume } from './changes.ts'
+import { planVolume, type VolumeStep } from './plan.ts'
+import { operationOn, reclaim } from './reclaim.ts'
+
+/** `wake`: has a claim looked at. */
+export async function syncVolume(binder: Binder, name: string, wake: (claimKey: string) => void): Promise<void> {
+  const { volumes, operations, context } = binder
+  const cached = context.cache.get(PersistentVolumes, name)
+  if (cached === undefined || volumes.isBehind(name) || operations.isRunning(operationOn(cached))) return
+  const changed = migratedVolume(cached)
+  const volume = changed === undefined ? cached : await volumes.write(changed, context)
+  const claim = await claimOf(binder, volume)
+  const step = planVolume(volume, claim)
+  if (step.to === 'wake') wake(keyOf(claim?.metadata.namespace, claim?.metadata.name ?? ''))
+  else await take(binder, volume, claim, step)
+}
+
+async function take(
+  binder: Binder,
+  volume: PersistentVolume,
+  claim: PersistentVolumeClaim | undefined,
+  step: Exclude<VolumeStep, { to: 'wake' }>,
+): Promise<void> {
+  const { event } = binder.context
+  switch (step.to) {
+    case 'settle':
+      await settleVolume(binder, volume, step.phase)
+      return
+    case 'unbind':
+      return unbind(binder, volume)
+    case 'complain':
+      event(volume, step.onVolume)
+      if (claim !== undefined) event(claim, step.onClaim)
+      return
+    case 'reclaim':
+      // Who has seen that it failed goes on seeing it, while it is tried again.
+      return reclaim(binder, isReleased(volume) ? volume : await settleVolume(binder, volume, 'Released'))
+  }
+}
+
+function isReleased({ status }: PersistentVolume): boolean {
+  return status.phase === 'Released' || status.phase === 'Failed'
+}
+
+/**
+ * The claim that the volume is bound to, by name and uid. Before a volume is let go the server is asked: the claim may be
+ * so new that it has not been heard of.
+ */
+async function claimOf(
+  { claims, context }: Binder,
+  volume: PersistentVolume,
+): Promise<PersistentVolumeClaim | undefined> {
+  const { namespace, name = '', uid = '' } = volume.spec.claimRef ?? {}
+  if (uid === '') return undefined
+  const known = claims.get(keyOf(namespace, name))
+  if (known?.metadata.uid === uid || (known === undefined && isReleased(volume))) return known
+  try {
+    const { client, signal } = context
+    const fresh = await client.get(PersistentVolumeClaims, { namespace, name }, { signal })
+    return fresh.metadata.uid === uid ? fresh : undefined
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
