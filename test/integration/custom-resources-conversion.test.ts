@@ -149,6 +149,19 @@ describe('a webhook that converts', () => {
     assert.deepEqual(spec, { host: 'm', port: '1' })
     answering = (review) => respond(review)
   })
+
+  it('is asked back for the answer to a write in the other version', async () => {
+    answering = (review) => respond(review, ([one]) => (one.metadata.annotations = { by: 'hook' }))
+    const body = object('Conv', 'back', { spec: { host: 'k', port: '1' } }, 'ex.io/v2')
+    hook.asked.length = 0
+    const { metadata, spec, apiVersion } = await custom.must('POST', V2, body)
+    assert.deepEqual([metadata.annotations, spec, apiVersion], [{ by: 'hook' }, { host: 'k', port: '1' }, 'ex.io/v2'])
+    assert.deepEqual(
+      hook.asked.map(({ review }) => (review as Json).request.desiredAPIVersion),
+      ['ex.io/v1', 'ex.io/v2'],
+    )
+    answering = (review) => respond(review)
+  })
 })
 
 describe('a webhook that does not convert', () => {
@@ -244,4 +257,26 @@ describe('a webhook that does not convert', () => {
     assert.match(await custom.refused('DELETE', `${V2}/none`), /^404 /)
     assert.equal((await custom.must('GET', `${V1}/bad`)).spec.hostPort, 'b:1')
   })
+
+  for (const [kind, prefixes] of [
+    ['mutating', 'Internal error occurred: Internal error occurred: '],
+    ['validating', 'Internal error occurred: '],
+  ] as const) {
+    it(`stands in the way of ${kind} webhooks of the other version`, async () => {
+      const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`
+      const webhook = {
+        name: 'other.ex.io',
+        clientConfig: { url: hook.url('/admit'), caBundle: hook.caBundle },
+        rules: [{ operations: ['CREATE'], apiGroups: ['ex.io'], apiVersions: ['v2'], resources: ['convs'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      }
+      await custom.must('POST', path, { metadata: { name: 'other' }, webhooks: [webhook] })
+      answering = (review) => respond(review, (_, response) => (response.result = { message: 'no' }))
+      const body = object('Conv', 'unseen', { spec: { hostPort: 'u:1' } })
+      const why = 'conversion webhook for ex.io/v1, Kind=Conv failed: no'
+      assert.equal(await custom.refused('POST', V1, body), `500 ${prefixes}${why}`)
+      await custom.must('DELETE', `${path}/other`)
+    })
+  }
 })

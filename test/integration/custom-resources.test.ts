@@ -292,6 +292,16 @@ describe('lists of custom resources', () => {
     return items.map((one: Json) => one.metadata.name)
   }
 
+  it('say that nothing is left to list, as lists without Go types do', async () => {
+    const { metadata } = await custom.must('GET', base('rows'))
+    assert.deepEqual(Object.keys(metadata), ['continue', 'resourceVersion'])
+    assert.equal(metadata.continue, '')
+    const page = await custom.must('GET', `${base('rows')}?limit=1`)
+    assert.notEqual(page.metadata.continue, '')
+    const table = await custom.must('GET', base('rows'), undefined, TABLE)
+    assert.deepEqual(Object.keys(table.metadata), ['resourceVersion'])
+  })
+
   it('are selected by the fields that were declared', async () => {
     assert.deepEqual(await names('spec.color=red'), ['a'])
     assert.deepEqual(await names('spec.color!=red'), ['b'])

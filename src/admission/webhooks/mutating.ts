@@ -17,7 +17,7 @@ import { isAdmissionConfiguration } from '../matching/matcher.ts'
 import { Reinvocations } from '../matching/reinvocations.ts'
 import type { AdmissionPlugin, Round } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
-import { formWanted, type WebhookTools } from './relevance.ts'
+import { formWanted, showForm, type WebhookTools } from './relevance.ts'
 import { type Asked, askedOf } from './review.ts'
 import { askWebhook, isOver, type Verdict } from './verdict.ts'
 
@@ -56,10 +56,10 @@ export class MutatingWebhooks implements AdmissionPlugin {
 
   /** True when the object is another one afterwards. `place` is the end of the names of audit annotations. */
   async #askOne(hook: Hook, form: Form, attributes: Attributes, place: string): Promise<boolean> {
-    const { forms, meter } = this.#tools
+    const { meter } = this.#tools
     const { name, failurePolicy } = hook.spec
     const answered = meter.begin(name, attributes.operation)
-    const asked = askedOf(attributes, await forms.show(attributes, form.kind))
+    const asked = askedOf(attributes, await showForm(this.#tools, attributes, form.kind))
     const verdict = await askWebhook(this.#tools, hook, { form, isMutating: true }, asked)
     const { outcome, isChanged } = await this.#apply(hook, asked, verdict, place)
     annotateMutation(hook, attributes, isChanged, place)

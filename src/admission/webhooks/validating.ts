@@ -8,7 +8,7 @@ import { isAdmissionConfiguration } from '../matching/matcher.ts'
 import type { AdmissionPlugin } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
 import { refusalOf } from './mutating.ts'
-import { formWanted, type WebhookTools } from './relevance.ts'
+import { formWanted, showForm, type WebhookTools } from './relevance.ts'
 import { type Asked, askedOf } from './review.ts'
 import { askWebhook, isOver } from './verdict.ts'
 
@@ -54,7 +54,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
       const form = await formWanted(this.#tools, hook, attributes)
       if (form === undefined) continue
       const key = kindKey(form.kind)
-      const asked = shown.get(key) ?? askedOf(attributes, await this.#tools.forms.show(attributes, form.kind))
+      const asked = shown.get(key) ?? askedOf(attributes, await showForm(this.#tools, attributes, form.kind))
       shown.set(key, asked)
       invocations.push({ hook, form, asked })
     }

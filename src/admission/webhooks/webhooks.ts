@@ -56,5 +56,5 @@ function toolsFor(parts: AdmissionWebhooksParts, forms: Forms, type: 'admit' | '
   const { caller, random, authorize, metrics, clock } = parts
   const meter = createWebhookMeter(metrics, clock, type)
   const conditions = createConditionMeter(metrics, clock, { kind: 'webhook', type: CONDITION_TYPES[type] })
-  return { caller, random, clock, authorize, forms, meter, conditions }
+  return { caller, random, clock, authorize, forms, meter, conditions, isMutating: type === 'admit' }
 }

@@ -154,7 +154,8 @@ export class Representation {
     })
     const { group, version: listVersion, kind } = this.#listKind(version)
     const none = entries.length === 0 ? noItems(version) : []
-    const empty = encode({ kind, apiVersion: apiVersionOf({ group, version: listVersion }), metadata, items: none })
+    const apiVersion = apiVersionOf({ group, version: listVersion })
+    const empty = encode({ kind, apiVersion, metadata: this.#listMeta(metadata, version), items: none })
     const isYaml = negotiated.mediaType === 'application/yaml'
     const body = isYaml ? withYamlItems(empty, items) : withJsonItems(empty, items)
     return { status: 200, contentType: contentTypeOf(negotiated), body }
@@ -163,6 +164,11 @@ export class Representation {
   /** Of a custom resource nobody else could tell: its list may be called anything. */
   get #itemsSayKind(): boolean {
     return this.lens !== undefined
+  }
+
+  /** Lists of custom resources are made without a Go type, which would leave out that nothing is left to list. */
+  #listMeta(metadata: ListMeta, partialVersion: string | undefined): ListMeta {
+    return this.#itemsSayKind && partialVersion === undefined ? { continue: '', ...metadata } : metadata
   }
 
   /** Undefined for the forms that `listForPeople` is for. */
@@ -188,9 +194,10 @@ export class Representation {
       name,
       separatorBytes: 1,
       encode: (entries) => Buffer.from(entries.map(text).join(''), 'latin1'),
-      frame(metadata, itemBytes) {
+      frame: (metadata, itemBytes) => {
         const isNothing = itemBytes === 0 && noItems(version) === null
-        const head = `${prefix}"metadata":${encodeJson(metadata)},"items":${isNothing ? 'null' : '['}`
+        const meta = encodeJson(this.#listMeta(metadata, version))
+        const head = `${prefix}"metadata":${meta},"items":${isNothing ? 'null' : '['}`
         return { head: Buffer.from(head), tail: isNothing ? NOTHING_TAIL : JSON_TAIL }
       },
     }

@@ -36,7 +36,7 @@ export class Commits {
   /** The entry that `object`, canonical, would be at `revision`; nothing is stored. */
   async entryOf(key: string, object: KubeObject, revision: Revision): Promise<Entry> {
     const { make } = await this.#making(key, object)
-    return make(revision)
+    return this.#shown(make(revision))
   }
 
   /**
@@ -64,10 +64,17 @@ export class Commits {
     const value = this.#resting.seal(key, this.#encode(text, object))
     const lease = resource.ttlMs === undefined ? undefined : await services.backend.grantLease(resource.ttlMs)
     const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
-    return underway.run({ key, value, make }, async () => {
+    const entry = await underway.run({ key, value, make }, async () => {
       const result = await this.#write(write, signal)
       return result.ok ? result.revision : undefined
     })
+    return entry && this.#shown(entry)
+  }
+
+  /** Ready to be shown: whoever wrote in another version than is stored is told what conversion makes of what is stored. */
+  async #shown(entry: Entry): Promise<Entry> {
+    await this.#options.lens?.prepare([entry])
+    return entry
   }
 
   /** The text to be stored, and the entry that it will be. */
@@ -80,7 +87,7 @@ export class Commits {
     const text = encodeJson(stored)
     const make = (revision: Revision): Entry => {
       const entry = entries.written(key, text, stored, revision)
-      lens?.wrote(entry, object)
+      lens?.wrote(entry)
       return entry
     }
     return { text, make }

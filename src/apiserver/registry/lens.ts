@@ -98,10 +98,9 @@ export class Lens {
     return fields[field] ?? ''
   }
 
-  /** That the entry was just made of `object`, which is as this version shows it. */
-  wrote(entry: Entry, object: KubeObject): void {
+  /** That the entry was just made of an object that was as this version shows it. */
+  wrote(entry: Entry): void {
     if (this.#custom.storedAs === this.#apiVersion) entry.seenBy = this
-    else if (this.asks) this.#keep(entry, object)
   }
 
   /** Whether what is stored is just what would be stored if it were written now. */

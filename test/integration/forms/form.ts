@@ -117,12 +117,15 @@ export function expected({ as, media }: Form, json: Json): Json {
   if (as === undefined) return media === PROTOBUF ? withoutNestedTypes(json) : json
   const items = json.items as JsonObject[] | undefined
   if (as.kind !== 'Table' && items === undefined) return partialObject(json, as.version)
+  // What has a Go type does not say that nothing is left to list.
+  const { continue: left, ...bare } = json.metadata
+  const metadata = left === '' ? bare : json.metadata
   if (as.kind !== 'Table') {
-    const list = partialList(json, as.version) as Json
+    const list = partialList({ ...json, metadata }, as.version) as Json
     if (media === PROTOBUF) return withoutNestedTypes(list)
     return items?.length === 0 ? { ...list, items: null } : list
   }
-  const { resourceVersion, continue: rest, remainingItemCount } = json.metadata
+  const { resourceVersion, continue: rest, remainingItemCount } = metadata
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${as.version}`,
