@@ -43,20 +43,25 @@ export interface Ask {
   readonly accept?: string
   /** Sent as JSON. */
   readonly body?: unknown
+  /** What the body is said to be; a patch is one by merge unless told. */
+  readonly type?: string
+}
+
+export interface Told {
+  readonly status: number
+  readonly body: unknown
+  readonly warnings: readonly string[]
 }
 
 /** As the administrator. The answer is parsed when it is JSON. */
-export function ask(
-  { port, tls }: Pick<Server, 'port' | 'tls'>,
-  what: Ask,
-): Promise<{ status: number; body: unknown }> {
+export function ask({ port, tls }: Pick<Server, 'port' | 'tls'>, what: Ask): Promise<Told> {
   const { method = 'GET', path, accept = 'application/json', body } = what
-  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+  const { type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' } = what
   const sent = body === undefined ? undefined : JSON.stringify(body)
   // Node would send the body of a DELETE without saying how long it is.
   const about = sent === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(sent) }
   const headers = { accept, ...about }
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: unknown }>()
+  const { promise, resolve, reject } = Promise.withResolvers<Told>()
   const asking = request({ host: '127.0.0.1', port, method, path, headers, ...tls }, (answer) => {
     const chunks: Buffer[] = []
     answer.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -65,7 +70,8 @@ export function ask(
       const text = Buffer.concat(chunks).toString()
       // Upstream does not say so of all its documents.
       const isJson = text.startsWith('{')
-      resolve({ status: answer.statusCode ?? 0, body: isJson ? (JSON.parse(text) as unknown) : text })
+      const warnings = answer.headersDistinct['warning'] ?? []
+      resolve({ status: answer.statusCode ?? 0, body: isJson ? (JSON.parse(text) as unknown) : text, warnings })
     })
   })
   asking.on('error', reject)

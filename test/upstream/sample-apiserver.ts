@@ -13,8 +13,8 @@ import { etcdFlags } from './reference.ts'
 export const OWN_ADDRESS = '10.213.0.1'
 
 /** False where one may not. */
-export function changeAddress(verb: 'add' | 'del'): boolean {
-  return spawnSync('ip', ['addr', verb, `${OWN_ADDRESS}/32`, 'dev', 'lo']).status === 0
+export function changeAddress(verb: 'add' | 'del', address: string = OWN_ADDRESS): boolean {
+  return spawnSync('ip', ['addr', verb, `${address}/32`, 'dev', 'lo']).status === 0
 }
 
 /** Writes a kubeconfig of a ServiceAccount. */
