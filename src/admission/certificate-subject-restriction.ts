@@ -2,8 +2,8 @@
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { PRIVILEGED_GROUP } from '#apiserver/authorizers/authorizer.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import { readCertificateRequest } from '#model/certificate-requests.ts'
 
-import { readCertificateRequest } from './kit/certificate-request.ts'
 import { refuse } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 

@@ -37,9 +37,9 @@ export class Informers {
     return found.informer as unknown as Informer<T>
   }
 
-  /** Resolves when all that were asked for have seen what was there. */
-  async synced(): Promise<void> {
-    await Promise.all(Array.from(this.#informers.values(), ({ informer }) => informer.synced))
+  /** Resolves when those of these kinds have seen what was there. */
+  async synced(kinds: readonly Kind[]): Promise<void> {
+    await Promise.all(kinds.map((kind) => this.of(kind).synced))
   }
 
   /** Resolves when all have ended, after the signal. */

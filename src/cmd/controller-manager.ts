@@ -173,7 +173,10 @@ function createWork(
   }
   return async (signal) => {
     running.push(...controllers.map(({ name }) => healthy(name)))
-    const done = runControllers(options, signal)
+    const done = runControllers(options, signal).catch((cause: unknown) => {
+      log.error(cause, 'Error building controllers')
+      throw new ProgramError((cause as Error).message, { cause })
+    })
     await Promise.race([done, aborted(signal).then(() => sleep(clock, settings['controller-shutdown-timeout']))])
     running.length = 0
   }

@@ -45,6 +45,11 @@ export interface Controller {
   readonly reads?: readonly Kind[]
   /** What it may do, for its ClusterRole `system:controller:<account>`. */
   readonly rules: readonly PolicyRule[]
+  /**
+   * Before any controller begins: whether there is anything to do with these settings. When it throws, something is wrong
+   * with them, and none of the controllers runs.
+   */
+  prepare?(context: ControllerContext): Promise<boolean>
   reconcile(key: string, context: ControllerContext): Promise<Requeue | void>
   /** Work that is not about a key: rounds, rest of the state. Runs until the context's signal is aborted. */
   run?(context: ControllerContext): Promise<void>
@@ -92,6 +97,9 @@ export interface Watch<T extends KubeObject = KubeObject> {
   /** Keys are looked at this much later, so that what happens together is looked at once. */
   readonly delayMs?: number | ((settings: ControllerSettings) => number)
 }
+
+/** Nothing is wrong, but what must come first has not come: the key is tried again as after a failure, without a word. */
+export class NotYet extends Error {}
 
 export function defineController(controller: Controller): Controller {
   return controller

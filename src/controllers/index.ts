@@ -1,5 +1,8 @@
 /** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
 import { bootstrapSignerController } from './bootstrap-signer.ts'
+import { certificateApprovingController } from './certificates/approving.ts'
+import { certificateCleanerController } from './certificates/cleaner.ts'
+import { certificateSigningController } from './certificates/signing.ts'
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import type { Controller } from './controller.ts'
 import { cronJobController } from './cronjob/controller.ts'
@@ -36,6 +39,9 @@ import {
 
 export const CONTROLLERS: readonly Controller[] = [
   bootstrapSignerController,
+  certificateApprovingController,
+  certificateCleanerController,
+  certificateSigningController,
   clusterRoleAggregationController,
   cronJobController,
   daemonSetController,

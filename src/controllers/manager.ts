@@ -4,6 +4,7 @@
  */
 import { mkdir, readFile, rm } from 'node:fs/promises'
 
+import type { Kind } from '#apis/kinds.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { Informers } from '#client/informers.ts'
@@ -16,7 +17,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { isConflict } from '#meta/status.ts'
 
 import { Cache } from './cache.ts'
-import type { Controller, ControllerContext, Folders, Watch } from './controller.ts'
+import { type Controller, type ControllerContext, type Folders, NotYet, type Watch } from './controller.ts'
 import { Expectations } from './expectations.ts'
 import { controllerSettings, type ControllerSettings, workersOf } from './settings.ts'
 
@@ -39,9 +40,12 @@ export interface ManagerOptions {
 
 const DEFAULT_WORKERS = 5
 
-/** Runs until the signal is aborted; resolves when all have ended. */
+/**
+ * Runs until the signal is aborted; resolves when all have ended. Each begins when it knows what there is of the kinds it
+ * looks at, whatever holds up the others. Rejects when one of them finds something wrong with its settings.
+ */
 export async function runControllers(options: ManagerOptions, signal: AbortSignal): Promise<void> {
-  const { clock, random, log } = options
+  const { random, log } = options
   const client = clientOf(options, 'shared-informers')
   const informers = new Informers({
     client,
@@ -49,21 +53,43 @@ export async function runControllers(options: ManagerOptions, signal: AbortSigna
     signal,
     onError: (error, { plural }) => log.error(error, 'Failed to watch', { resource: plural }),
   })
-  const cache = new Cache(informers)
-  const running = allowed(options).map((controller) => {
-    const queue = new WorkQueue<string>({
-      clock,
-      ...(controller.retry !== undefined && { rateLimiter: createItemBackoff<string>(controller.retry) }),
-      ...(options.queueMetrics !== undefined && { metrics: options.queueMetrics(controller.name) }),
-    })
-    const context = contextOf(options, controller, { cache, queue, signal })
+  const running = await prepared(
+    allowed(options).map((controller) => runningOf(options, controller, { informers, signal })),
+  )
+  for (const { controller, queue, context, kinds } of running) {
     for (const watch of controller.watches) listen(informers, watch, queue, context)
-    for (const kind of controller.reads ?? []) informers.of(kind)
-    return { controller, queue, context }
-  })
-  await Promise.race([informers.synced(), aborted(signal)])
-  if (!signal.aborted) await Promise.all(running.map(work))
+    for (const kind of kinds) informers.of(kind)
+  }
+  const isOver = aborted(signal)
+  await Promise.all(
+    running.map(async (one) => {
+      await Promise.race([informers.synced(one.kinds), isOver])
+      if (!signal.aborted) await work(one)
+    }),
+  )
   await informers.ended()
+}
+
+function runningOf(
+  options: ManagerOptions,
+  controller: Controller,
+  { informers, signal }: { readonly informers: Informers; readonly signal: AbortSignal },
+): Running {
+  const queue = new WorkQueue<string>({
+    clock: options.clock,
+    ...(controller.retry !== undefined && { rateLimiter: createItemBackoff<string>(controller.retry) }),
+    ...(options.queueMetrics !== undefined && { metrics: options.queueMetrics(controller.name) }),
+  })
+  const kinds = [...controller.watches.map(({ kind }) => kind), ...(controller.reads ?? [])]
+  const context = contextOf(options, controller, { cache: new Cache(informers, kinds), queue, signal })
+  return { controller, queue, context, kinds }
+}
+
+/** Those that have something to do. */
+async function prepared(all: readonly Running[]): Promise<Running[]> {
+  const found: Running[] = []
+  for (const one of all) if ((await one.controller.prepare?.(one.context)) ?? true) found.push(one)
+  return found
 }
 
 function allowed({ controllers, isEnabled, log }: ManagerOptions): Controller[] {
@@ -176,6 +202,8 @@ interface Running {
   readonly controller: Controller
   readonly queue: WorkQueue<string>
   readonly context: ControllerContext
+  /** All that it looks at. */
+  readonly kinds: readonly Kind[]
 }
 
 async function work({ controller, queue, context }: Running): Promise<void> {
@@ -193,7 +221,8 @@ async function work({ controller, queue, context }: Running): Promise<void> {
     handle: (key) => controller.reconcile(key, context),
     onError(error, key) {
       // Somebody was faster: ordinary, and tried again at once.
-      if (!signal.aborted && !isConflict(error)) log.error(error, 'Sync failed', { controller: name, key })
+      if (!signal.aborted && !isConflict(error) && !(error instanceof NotYet))
+        log.error(error, 'Sync failed', { controller: name, key })
     },
   })
   await own

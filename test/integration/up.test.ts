@@ -10,6 +10,9 @@ import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
 import { realClock, sleep } from '#lib/clock.ts'
+import { parseCertificate } from '#lib/x509/certificate.ts'
+import { createKey } from '#lib/x509/key.ts'
+import { createRequest } from '#lib/x509/request.ts'
 
 import { upstreamPath } from '../upstream/programs.ts'
 
@@ -94,6 +97,15 @@ async function stops(server: Up, signal: NodeJS.Signals): Promise<Ended> {
   return Promise.race([server.ended, limit])
 }
 
+function signingRequest(name: string, pem: string): object {
+  const spec = {
+    signerName: 'kubernetes.io/kube-apiserver-client',
+    usages: ['client auth'],
+    request: Buffer.from(pem).toString('base64'),
+  }
+  return { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest', metadata: { name }, spec }
+}
+
 describe('hyperkube up', () => {
   it('starts a cluster, tells where it is, and leaves nothing behind when it is stopped', async () => {
     const server = up('--secure-port=0')
@@ -119,7 +131,7 @@ describe('hyperkube up', () => {
   })
 
   it(
-    'goes on with the cluster it finds, which kubectl can scale and whose controllers make the pods',
+    'goes on with the cluster it finds, which kubectl can scale and whose controllers make pods and sign certificates',
     { skip: whyNoKubectl },
     async () => {
       const server = up('--secure-port=0')
@@ -148,6 +160,16 @@ describe('hyperkube up', () => {
         pods = (await kubectl('get', 'pods', '-l', 'app=web', '-o', 'name')).split('\n')
       }
       assert.equal(pods.length, 7, 'its controllers make the pods')
+      const request = createRequest({ commonName: 'jane' }, createKey())
+      const file = join(dir, 'request.json')
+      writeFileSync(file, JSON.stringify(signingRequest('jane', request.pem)))
+      await kubectl('create', '-f', file)
+      await kubectl('certificate', 'approve', 'jane')
+      let certificate = ''
+      for (let tries = 0; tries < 100 && certificate === ''; tries++)
+        certificate = await kubectl('get', 'csr', 'jane', '-o', 'jsonpath={.status.certificate}')
+      const { subject, issuer } = parseCertificate(Buffer.from(certificate, 'base64').toString())
+      assert.deepEqual([subject.commonName, issuer.commonName], ['jane', 'kubernetes'])
       const { code } = await stops(server, 'SIGINT')
       assert.equal(code, 0)
     },

@@ -5,8 +5,8 @@ import { goQuote } from '#lib/go-text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
+import { readCertificateRequest } from '#model/certificate-requests.ts'
 
-import { readCertificateRequest } from '../kit/certificate-request.ts'
 import { refuseEarly } from '../kit/refusal.ts'
 import type { NodeWrite } from './node-write.ts'
 

@@ -1,0 +1,63 @@
+/** Cleaning up: requests for certificates that nobody needs any more, or that nobody ever answered, are deleted. */
+import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
+import { sleep } from '#lib/clock.ts'
+import { parseCertificate } from '#lib/x509/certificate.ts'
+import { isNotFound } from '#meta/status.ts'
+import { epochMsOf } from '#meta/time.ts'
+
+import { type Controller, type ControllerContext, defineController, rule } from '../controller.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const NAME = 'certificatesigningrequest-cleaner-controller'
+
+export const certificateCleanerController: Controller = defineController({
+  name: NAME,
+  aliases: ['csrcleaner'],
+  account: 'certificate-controller',
+  watches: [],
+  reads: [CertificateSigningRequests],
+  rules: [rule('certificates.k8s.io', 'certificatesigningrequests', 'delete list watch')],
+
+  reconcile: () => Promise.resolve(),
+
+  async run(context) {
+    const { clock, signal } = context
+    while (!signal.aborted) {
+      await clean(context)
+      await sleep(clock, HOUR_MS, signal).catch(() => undefined)
+    }
+  },
+})
+
+async function clean({ cache, client, clock, log, signal }: ControllerContext): Promise<void> {
+  for (const request of cache.list(CertificateSigningRequests)) {
+    if (!isOver(request, clock.now())) continue
+    const { name = '' } = request.metadata
+    await client.delete(CertificateSigningRequests, { name }, { signal }).catch((error: unknown) => {
+      if (!signal.aborted && !isNotFound(error)) log.error(error, 'Error while attempting to clean CSR', { csr: name })
+    })
+  }
+}
+
+/** An hour after an answer, a day without one, and at once when the certificate has expired. */
+export function isOver({ metadata, status }: CertificateSigningRequest, nowMs: number): boolean {
+  const { conditions = [], certificate = '' } = status
+  const isOlder = (time: string | null | undefined, ageMs: number): boolean =>
+    time !== undefined && time !== null && nowMs - epochMsOf(time) > ageMs
+  const isIssued = certificate !== ''
+  if (conditions.length === 0) return isOlder(metadata.creationTimestamp, DAY_MS)
+  return conditions.some(({ type, lastUpdateTime }) => {
+    if (type === 'Approved' && isIssued && isExpired(certificate, nowMs)) return true
+    if (type === 'Approved') return isOlder(lastUpdateTime, isIssued ? HOUR_MS : DAY_MS)
+    return (type === 'Denied' || type === 'Failed') && isOlder(lastUpdateTime, HOUR_MS)
+  })
+}
+
+function isExpired(certificate: string, nowMs: number): boolean {
+  try {
+    return parseCertificate(Buffer.from(certificate, 'base64').toString('latin1')).notAfterMs < nowMs
+  } catch {
+    return false
+  }
+}

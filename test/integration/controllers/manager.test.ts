@@ -1,0 +1,82 @@
+/** What runs controllers, on the whole server in virtual time: what holds one up holds up no other. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { ConfigMaps, Secrets } from '#apis/core/v1.ts'
+import { type Controller, defineController, itself } from '#controllers/controller.ts'
+import { createVirtualClock, realClock, type VirtualClock } from '#lib/clock.ts'
+import { createLog, type Logger } from '#lib/log.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { startControllers } from '#testing/controllers.ts'
+
+let clock: VirtualClock
+let plane: ControlPlane
+/** What was logged, and where to. */
+const logTo = (lines: string[]): Logger => {
+  const stream = {
+    write(text: string, done: () => void) {
+      lines.push(text)
+      done()
+    },
+  }
+  return createLog({ clock: realClock, stream }).logger
+}
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock })
+})
+
+afterEach(() => plane.stop())
+
+const looking = (name: string, more: Partial<Controller>, seen: string[]): Controller =>
+  defineController({
+    name,
+    watches: [itself(ConfigMaps)],
+    rules: [],
+    reconcile(key) {
+      seen.push(`${name} ${key}`)
+      return Promise.resolve()
+    },
+    ...more,
+  })
+
+const OBJECT = { namespace: 'default', name: 'here' }
+
+describe('controllers', () => {
+  it('begin without those whose collection cannot be read', async () => {
+    const seen: string[] = []
+    const missing = { ...Secrets, group: 'broken.example.com', plural: 'things' }
+    const all = [looking('whole', {}, seen), looking('held-up', { reads: [missing] }, seen)]
+    await using controllers = startControllers(plane, clock, all, { log: logTo([]) })
+    await controllers.client.create(ConfigMaps, { metadata: OBJECT })
+    await clock.advance(60_000)
+    assert.ok(seen.includes('whole default/here'))
+    assert.deepEqual(
+      seen.filter((what) => what.startsWith('held-up')),
+      [],
+    )
+  })
+
+  it('read nothing that they do not name', async () => {
+    const errors: string[] = []
+    const careless = looking(
+      'careless',
+      { reconcile: (_, { cache }) => Promise.resolve(void cache.get(Secrets, 'a')) },
+      [],
+    )
+    await using controllers = startControllers(plane, clock, [careless], { log: logTo(errors) })
+    await controllers.client.create(ConfigMaps, { metadata: OBJECT })
+    await clock.advance(1000)
+    assert.match(errors.join(''), /Secret is read from the cache and is not among what the controller watches or reads/)
+  })
+
+  it('do not run when they say that there is nothing to do', async () => {
+    const seen: string[] = []
+    const all = [looking('idle', { prepare: () => Promise.resolve(false) }, seen), looking('busy', {}, seen)]
+    await using controllers = startControllers(plane, clock, all)
+    await controllers.client.create(ConfigMaps, { metadata: OBJECT })
+    await clock.advance(1000)
+    assert.ok(seen.length > 0 && seen.every((what) => what.startsWith('busy')))
+  })
+})
