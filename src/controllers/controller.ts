@@ -90,6 +90,8 @@ export interface Watch<T extends KubeObject = KubeObject> {
   keysOf(object: T, cache: Cache): readonly string[]
   /** Whether a change matters; default: every one does. */
   concerns?(object: T, old: T): boolean
+  /** Only watched when these feature gates are on: the kind may not be served else. */
+  readonly gates?: readonly string[]
   /** News of what is there for the first time is none. */
   readonly skipsAdded?: boolean
   /** Its objects are made by this controller, which waits to see them: see Expectations. */

@@ -8,6 +8,7 @@ import type { Controller } from './controller.ts'
 import { cronJobController } from './cronjob/controller.ts'
 import { daemonSetController } from './daemonset/controller.ts'
 import { deploymentController } from './deployment/controller.ts'
+import { deviceTaintEvictionController } from './device-taint-eviction/controller.ts'
 import { disruptionController } from './disruption.ts'
 import { endpointsController } from './endpoints.ts'
 import { endpointSliceMirroringController } from './endpointslice-mirroring.ts'
@@ -22,6 +23,7 @@ import { persistentVolumeBinderController } from './persistentvolume-binder/cont
 import { podGarbageCollectorController } from './pod-garbage-collector.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
+import { resourceClaimController } from './resourceclaim/controller.ts'
 import { resourceQuotaController } from './resourcequota.ts'
 import { rootCaCertificatePublisherController } from './root-ca-certificate-publisher.ts'
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
@@ -46,6 +48,7 @@ export const CONTROLLERS: readonly Controller[] = [
   cronJobController,
   daemonSetController,
   deploymentController,
+  deviceTaintEvictionController,
   disruptionController,
   endpointsController,
   endpointSliceController,
@@ -62,6 +65,7 @@ export const CONTROLLERS: readonly Controller[] = [
   podGarbageCollectorController,
   replicaSetController,
   replicationControllerController,
+  resourceClaimController,
   resourceQuotaController,
   rootCaCertificatePublisherController,
   serviceAccountController,

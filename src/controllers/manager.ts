@@ -166,8 +166,9 @@ function listen(
   informers: Informers,
   watch: Watch,
   queue: WorkQueue<string>,
-  { cache, expectations, settings }: ControllerContext,
+  { cache, expectations, settings, isEnabled }: ControllerContext,
 ): void {
+  if (!(watch.gates ?? []).every(isEnabled)) return
   const delayMs = typeof watch.delayMs === 'function' ? watch.delayMs(settings) : (watch.delayMs ?? 0)
   const add = (key: string): void => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key))
   const wake = (object: KubeObject): readonly string[] => {
