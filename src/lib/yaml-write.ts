@@ -3,6 +3,7 @@
  * lines folded past 80 columns), byte for byte: people compare what `kubectl get -o yaml` shows.
  */
 import { JsonNumber } from './json-value.ts'
+import { atOnce, isDue, type Steps } from './slices.ts'
 import { YamlError } from './yaml-error.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
 
@@ -23,8 +24,13 @@ interface Writer {
 
 /** Throws a YamlError for a value that nests too deep (or contains itself). Members that are undefined are left out. */
 export function stringifyYaml(value: unknown): string {
+  return atOnce(writeYaml(value))
+}
+
+/** The same in steps, for what may be large. */
+export function* writeYaml(value: unknown): Steps<string> {
   const writer: Writer = { out: '', column: 0 }
-  writeValue(writer, value, { indent: 0, depth: 0, place: 'root' })
+  yield* writeValue(writer, value, { indent: 0, depth: 0, place: 'root' })
   return `${writer.out}\n`
 }
 
@@ -36,10 +42,14 @@ interface Position {
   readonly place: 'root' | 'key' | 'indicator'
 }
 
-function writeValue(writer: Writer, given: unknown, position: Position): void {
+function* writeValue(writer: Writer, given: unknown, position: Position): Steps<void> {
   const value = given !== null && typeof given === 'object' ? unwrap(given) : given
-  if (Array.isArray(value)) return writeSequence(writer, value, position)
-  if (typeof value === 'object' && value !== null) return writeMapping(writer, value, position)
+  if (typeof value !== 'object' || value === null) return writeScalar(writer, value, position)
+  if (isDue()) yield
+  yield* Array.isArray(value) ? writeSequence(writer, value, position) : writeMapping(writer, value, position)
+}
+
+function writeScalar(writer: Writer, value: unknown, position: Position): void {
   if (position.place === 'key') put(writer, ' ')
   const indent = position.indent + 2
   if (typeof value === 'string') writeString(writer, value, { indent, isKey: false })
@@ -60,7 +70,7 @@ function plainScalar(value: unknown): string {
   return typeof value === 'bigint' || typeof value === 'boolean' ? String(value) : 'null'
 }
 
-function writeSequence(writer: Writer, items: readonly unknown[], position: Position): void {
+function* writeSequence(writer: Writer, items: readonly unknown[], position: Position): Steps<void> {
   if (items.length === 0) return put(writer, position.place === 'key' ? ' []' : '[]')
   checkDepth(position)
   // Under its key a sequence is not indented; behind another indicator it begins on the same line, two columns on.
@@ -68,11 +78,11 @@ function writeSequence(writer: Writer, items: readonly unknown[], position: Posi
   for (const [index, item] of items.entries()) {
     if (index > 0 || position.place === 'key') newLine(writer, indent)
     put(writer, '- ')
-    writeValue(writer, item, { indent, depth: position.depth + 1, place: 'indicator' })
+    yield* writeValue(writer, item, { indent, depth: position.depth + 1, place: 'indicator' })
   }
 }
 
-function writeMapping(writer: Writer, value: object, position: Position): void {
+function* writeMapping(writer: Writer, value: object, position: Position): Steps<void> {
   const entries = Object.entries(value).filter(([, member]) => member !== undefined && typeof member !== 'function')
   if (entries.length === 0) return put(writer, position.place === 'key' ? ' {}' : '{}')
   checkDepth(position)
@@ -89,7 +99,7 @@ function writeMapping(writer: Writer, value: object, position: Position): void {
       newLine(writer, indent)
     }
     put(writer, simple ? ':' : ': ')
-    writeValue(writer, member, { indent, depth: position.depth + 1, place: simple ? 'key' : 'indicator' })
+    yield* writeValue(writer, member, { indent, depth: position.depth + 1, place: simple ? 'key' : 'indicator' })
   }
 }
 
@@ -176,9 +186,9 @@ function writeLiteral(writer: Writer, text: string, place: StringPlace): void {
   if (!text.endsWith('\n')) put(writer, '-')
   else if (text === '\n' || text.endsWith('\n\n')) put(writer, '+')
   const margin = ' '.repeat(place.indent)
-  writer.out += `\n${text.replaceAll(/(^|\n)(?=[^\n])/g, `$1${margin}`)}`
   // The last line break of the text is the one that ends the line.
-  if (writer.out.endsWith('\n')) writer.out = writer.out.slice(0, -1)
+  const lines = text.endsWith('\n') ? text.slice(0, -1) : text
+  writer.out += `\n${lines.replaceAll(/(^|\n)(?=[^\n])/g, `$1${margin}`)}`
   writer.column = 0
 }
 

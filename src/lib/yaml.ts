@@ -9,7 +9,7 @@ import { YamlError } from './yaml-error.ts'
 import { MAX_YAML_DEPTH, readYamlEvents } from './yaml-events.ts'
 import { formatFloat, resolveScalar, type Scalar } from './yaml-scalar.ts'
 
-export { stringifyYaml } from './yaml-write.ts'
+export { stringifyYaml, writeYaml } from './yaml-write.ts'
 
 export interface YamlParseOptions {
   /** Takes what the strict mode of go-yaml complains of: `line 4: key "a" already set in map`, 100 at most. */

@@ -5,7 +5,8 @@
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { inSlices, type Steps } from '#lib/slices.ts'
+import { stringifyYaml, writeYaml } from '#lib/yaml.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { contentTypeOf, type MediaType, type Negotiated, notAList } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
@@ -16,7 +17,6 @@ import type { StructSchema } from '#meta/schema.ts'
 import { failure, notAcceptableError } from '#meta/status-errors.ts'
 
 import type { WholeAnswer } from '../call.ts'
-import { mapInSlices } from '../handlers/slices.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
 import type { Entry } from '../registry/entry.ts'
 import { latin1 } from '../registry/latin1.ts'
@@ -99,7 +99,7 @@ export class Representation {
   }
 
   /** One object, with the newline that ends JSON answers. Throws 406 for who wants it as a list. */
-  object(entry: Entry, { negotiated, pretty }: Form, status: number): WholeAnswer {
+  async object(entry: Entry, { negotiated, pretty }: Form, status: number): Promise<WholeAnswer> {
     const contentType = contentTypeOf(negotiated)
     const { mediaType, as } = negotiated
     if (as?.kind === 'PartialObjectMetadataList') throw failure(notAList(`*${internalTypeOf(this.kind)}`))
@@ -111,7 +111,9 @@ export class Representation {
     }
     if (mediaType === PROTOBUF)
       return { status, contentType, body: encodeEnvelope(this.#itemKind(version), this.#message(entry, version)) }
-    return this.value(this.#shapeOf(entry, version), { negotiated, pretty }, status)
+    const shape = this.#shapeOf(entry, version)
+    const body = await inSlices(this.#encodeForPeople(shape, { negotiated, pretty }))
+    return { status, contentType, body }
   }
 
   /** Any object, encoded now. */
@@ -147,18 +149,35 @@ export class Representation {
     { negotiated, pretty }: Form,
   ): Promise<WholeAnswer> {
     const version = partialVersionOf(negotiated)
-    const encode = (object: object): string => this.encode(object as KubeObject, negotiated, pretty) as string
-    const items = await mapInSlices(entries, (entry) => {
-      const shape = this.#shapeOf(entry, version)
-      return encode(version === undefined && !this.#itemsSayKind ? withoutTypeMeta(shape) : shape)
-    })
+    const isYaml = negotiated.mediaType === 'application/yaml'
+    const items = await inSlices(this.#itemsForPeople(entries, { negotiated, pretty }))
     const { group, version: listVersion, kind } = this.#listKind(version)
     const none = entries.length === 0 ? noItems(version) : []
     const apiVersion = apiVersionOf({ group, version: listVersion })
-    const empty = encode({ kind, apiVersion, metadata: this.#listMeta(metadata, version), items: none })
-    const isYaml = negotiated.mediaType === 'application/yaml'
+    const frame = { kind, apiVersion, metadata: this.#listMeta(metadata, version), items: none }
+    const empty = this.encode(frame, negotiated, pretty) as string
     const body = isYaml ? withYamlItems(empty, items) : withJsonItems(empty, items)
     return { status: 200, contentType: contentTypeOf(negotiated), body }
+  }
+
+  /** Each as it stands in the list. */
+  *#itemsForPeople(entries: readonly Entry[], form: Form): Steps<string[]> {
+    const version = partialVersionOf(form.negotiated)
+    const indent = form.negotiated.mediaType === 'application/yaml' ? asYamlItem : asJsonItem
+    const items: string[] = []
+    for (const entry of entries) {
+      yield
+      const shape = this.#shapeOf(entry, version)
+      const shown = version === undefined && !this.#itemsSayKind ? withoutTypeMeta(shape) : shape
+      items.push(indent(yield* this.#encodeForPeople(shown, form)))
+    }
+    return items
+  }
+
+  /** As `encode`, of what may be large. */
+  *#encodeForPeople(object: object, { negotiated, pretty }: Form): Steps<string> {
+    if (negotiated.mediaType === 'application/yaml') return latin1(yield* writeYaml(object))
+    return this.encode(object as KubeObject, negotiated, pretty) as string
   }
 
   /** Of a custom resource nobody else could tell: its list may be called anything. */
@@ -295,13 +314,19 @@ export function gvkOf({ apiVersion = '', kind = '' }: KubeObject): GroupVersionK
 function withJsonItems(empty: string, items: readonly string[]): string {
   if (items.length === 0) return empty
   const end = empty.lastIndexOf(']')
-  const indented = items.map((item) => `    ${item.replaceAll('\n', '\n    ')}`)
-  return `${empty.slice(0, end)}\n${indented.join(',\n')}\n  ${empty.slice(end)}`
+  return `${empty.slice(0, end)}\n${items.join(',\n')}\n  ${empty.slice(end)}`
+}
+
+function asJsonItem(text: string): string {
+  return `    ${text.replaceAll('\n', '\n    ')}`
 }
 
 /** The same in YAML, where empty lines stay empty and items end with a newline each. */
 function withYamlItems(empty: string, items: readonly string[]): string {
   if (items.length === 0) return empty
-  const indented = items.map((item) => `- ${item.slice(0, -1).replaceAll(/\n(?=[^\n])/g, '\n  ')}\n`)
-  return empty.replace('items: []\n', () => `items:\n${indented.join('')}`)
+  return empty.replace('items: []\n', () => `items:\n${items.join('')}`)
+}
+
+function asYamlItem(text: string): string {
+  return `- ${text.slice(0, -1).replaceAll(/\n(?=[^\n])/g, '\n  ')}\n`
 }

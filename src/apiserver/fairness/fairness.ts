@@ -4,9 +4,9 @@
  * Follows what is stored, in step; what must be there and is not is imagined. Where nobody has to wait, nothing waits.
  */
 import { type Clock, every } from '#lib/clock.ts'
+import { turn } from '#lib/slices.ts'
 
 import { isLongRunning, type Load, requestKindOf } from '../filters/inflight.ts'
-import { turn } from '../handlers/slices.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'

@@ -22,7 +22,7 @@ export async function answerWithObject(
   entry: Entry,
   { form, status }: { readonly form: Form; readonly status: number },
 ): Promise<WholeAnswer> {
-  if (!isTable(form)) return compressed(call, view.representation.object(entry, form, status))
+  if (!isTable(form)) return compressed(call, await view.representation.object(entry, form, status))
   // What was looked at and never stored has no version.
   const metadata = entry.modRevision === 0 ? {} : { resourceVersion: String(entry.modRevision) }
   return { ...(await tableOf(call, view, { entries: [entry], metadata, form })), status }

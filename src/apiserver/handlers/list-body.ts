@@ -4,6 +4,7 @@
  * items (the list's own version) is new each time, compressed lists included.
  */
 import { deflatePart, type GzipPart, joinGzip, storedPart } from '#lib/gzip-parts.ts'
+import { SLICE_MS, turn } from '#lib/slices.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { prefixEnd } from '#storage/backend.ts'
 import type { Run as Neighbours } from '#storage/ordered-tree.ts'
@@ -13,7 +14,6 @@ import type { Call, WholeAnswer } from '../call.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
 import type { Entry } from '../registry/entry.ts'
 import type { Selection } from './selection.ts'
-import { SLICE_MS, turn } from './slices.ts'
 import type { View } from './view.ts'
 
 /** Items in a row, each with what separates it from the next. */

@@ -3,6 +3,7 @@
  * list. Inside the cache's window older states come from the cache, beyond it from the backend.
  */
 import type { Clock } from '#lib/clock.ts'
+import { walkInSlices } from '#lib/slices.ts'
 import { contentTypeOf } from '#meta/codec/negotiate.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
@@ -21,7 +22,6 @@ import { answerWithList, isTable, refuseOneObject } from './answers.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
 import { listAnswer, selectedRuns } from './list-body.ts'
 import { type Selection, selectionOf } from './selection.ts'
-import { walkInSlices } from './slices.ts'
 import { freshen, parseListVersion, reach } from './versions.ts'
 import { formFor, type View } from './view.ts'
 

@@ -1,5 +1,6 @@
 /** Tables: what kubectl prints. Cells come from the kind's columns; the ones that tell an age are computed each time. */
 import type { JsonObject } from '#lib/json-value.ts'
+import { mapInSlices } from '#lib/slices.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { contentTypeOf } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
@@ -17,7 +18,6 @@ import type { Entry } from '../registry/entry.ts'
 import { latin1 } from '../registry/latin1.ts'
 import type { Column, Resource } from '../registry/resource.ts'
 import { answerOfTexts } from './list-body.ts'
-import { mapInSlices } from './slices.ts'
 import type { View } from './view.ts'
 
 /** Tables are also made of what is not stored. */

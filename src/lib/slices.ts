@@ -1,7 +1,7 @@
 /** Work on many things a few at a time: whoever lists fifty thousand objects must not hold up everybody else. */
 
-import type { Clock } from '#lib/clock.ts'
-import { Fifo } from '#lib/fifo.ts'
+import { type Clock, realClock } from './clock.ts'
+import { Fifo } from './fifo.ts'
 
 /** A few milliseconds' work, whatever it is, even as YAML. */
 const SLICE_ITEMS = 25
@@ -39,6 +39,47 @@ export async function walkInSlices<T>(
     }
   }
   return undefined
+}
+
+/** Work that gives way wherever it yields. `yield*` makes it part of other work, `inSlices` does it, `atOnce` in one piece. */
+export type Steps<T> = Generator<void, T, void>
+
+export async function inSlices<T>(steps: Steps<T>, clock: Pick<Clock, 'elapsed'> = realClock): Promise<T> {
+  let begunMs = clock.elapsed()
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    if (clock.elapsed() - begunMs < SLICE_MS) continue
+    await turn()
+    begunMs = clock.elapsed()
+  }
+}
+
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/** As `flatMap`, for what is made in steps. */
+export function* flatMapSteps<T, R>(
+  items: Iterable<T>,
+  make: (item: T, at: number) => Steps<readonly R[]>,
+): Steps<R[]> {
+  const all: R[] = []
+  let at = 0
+  for (const item of items) for (const one of yield* make(item, at++)) all.push(one)
+  return all
+}
+
+/** How many small steps are taken for one at which work yields: that goes up and down through all that it is part of. */
+const STEPS_AT_A_TIME = 64
+let taken = 0
+
+/** Asked by work of very many, very small steps: whether to yield at this one. */
+export function isDue(): boolean {
+  return ++taken % STEPS_AT_A_TIME === 0
 }
 
 /** Who waits: in front those whose work is short, behind them the rest. */

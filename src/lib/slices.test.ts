@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { createVirtualClock } from '#lib/clock.ts'
-
-import { mapInSlices, turn, walkInSlices } from './slices.ts'
+import { createVirtualClock } from './clock.ts'
+import { atOnce, flatMapSteps, inSlices, isDue, mapInSlices, type Steps, turn, walkInSlices } from './slices.ts'
 
 const MANY = Array.from({ length: 1000 }, (_, at) => at)
 const SLICES = [MANY.slice(0, 400), MANY.slice(400)]
@@ -62,8 +61,48 @@ describe('work in slices', () => {
   })
 
   it('walks on only when others had their turn, if it took long', async () => {
-    let nowMs = 0
-    const clock = { ...createVirtualClock(), elapsed: () => nowMs++ }
-    assert.ok((await turnsDuring(walkInSlices(SLICES, clock, () => true))) > 5)
+    assert.ok((await turnsDuring(walkInSlices(SLICES, hastyClock(), () => true))) > 5)
+  })
+})
+
+/** A millisecond goes by whenever somebody looks. */
+function hastyClock(): ReturnType<typeof createVirtualClock> {
+  let nowMs = 0
+  return { ...createVirtualClock(), elapsed: () => nowMs++ }
+}
+
+describe('work in steps', () => {
+  function* doubled(of: readonly number[]): Steps<number[]> {
+    return yield* flatMapSteps(of, function* (one, at): Steps<number[]> {
+      yield
+      return [one, at]
+    })
+  }
+  const twice = MANY.flatMap((at) => [at, at])
+
+  it('comes to the same at once and in slices, in which others have their turn', async () => {
+    assert.deepEqual(atOnce(doubled(MANY)), twice)
+    const work = inSlices(doubled(MANY), hastyClock())
+    assert.ok((await turnsDuring(work)) > 100)
+    assert.deepEqual(await work, twice)
+  })
+
+  it('is done in one go while no time passes', async () => {
+    const work = inSlices(doubled(MANY), createVirtualClock())
+    assert.equal(await turnsDuring(work), 1)
+  })
+
+  it('fails where a step does', async () => {
+    function* failing(): Steps<void> {
+      yield
+      throw new Error('no further')
+    }
+    await assert.rejects(inSlices(failing(), hastyClock()), /no further/)
+    assert.throws(() => atOnce(failing()), /no further/)
+  })
+
+  it('yields at one of many small steps', () => {
+    const due = MANY.filter(isDue).length
+    assert.ok(due === 15 || due === 16, `${due} of ${MANY.length}`)
   })
 })
