@@ -9,6 +9,7 @@ import { type OpenApiDocument, openApiDocument } from '#apiserver/openapi/v3.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import { isJsonObject } from '#lib/json-value.ts'
+import { inSlices } from '#lib/slices.ts'
 import { WorkQueue } from '#lib/work-queue.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 
@@ -136,7 +137,7 @@ async function fetchSwagger(
   const swagger = filterSwagger(JSON.parse(body.toString()), `/apis/${remote.group}/${remote.version}/`)
   // What cannot be said in both forms would spoil the document for all.
   const { encodeOpenApiV2 } = await import('#apiserver/openapi/v2-protobuf.ts')
-  if (swagger !== undefined) encodeOpenApiV2(swagger)
+  if (swagger !== undefined) await inSlices(encodeOpenApiV2(swagger))
   return { swagger, etag: headers.etag, index }
 }
 

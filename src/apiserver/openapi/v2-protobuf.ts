@@ -3,6 +3,7 @@
  * turned over key by key, by a table of the messages we use; whatever a table does not name is a vendor extension.
  */
 import { WireWriter } from '#lib/protobuf/wire.ts'
+import { isDue, type Steps } from '#lib/slices.ts'
 import { stringifyYaml } from '#lib/yaml.ts'
 
 type Json = unknown
@@ -128,10 +129,24 @@ const document: Message = {
   },
 }
 
-/** The document as protobuf. */
-export function encodeOpenApiV2(swagger: JsonMap): Buffer {
+/** The document as protobuf, path by path and definition by definition. */
+export function* encodeOpenApiV2(swagger: JsonMap): Steps<Buffer> {
   const writer = new WireWriter()
-  writeFields(writer, document, swagger)
+  for (const [key, part] of Object.entries(swagger).toReversed()) {
+    const [number, form] = Object.hasOwn(document.fields, key) ? (document.fields[key] ?? []) : []
+    if (number === undefined || form === undefined) continue
+    if (typeof form !== 'object' || !('named' in form)) {
+      writeForm(writer, number, form, part)
+      continue
+    }
+    const mark = writer.length
+    for (const [name, value] of Object.entries(part as JsonMap).toReversed()) {
+      if (isDue() || key === 'definitions') yield
+      writeNamedValues(writer, form.named(), { [name]: value })
+    }
+    writer.lengthSince(mark)
+    writer.tag(number, LENGTH_DELIMITED)
+  }
   return writer.finish()
 }
 

@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto'
 
 import type { Kind } from '#apis/kinds.ts'
+import { inSlices, turn } from '#lib/slices.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { acceptsGzip, compressed } from '../handlers/list-body.ts'
-import { turn } from '../handlers/slices.ts'
 import { type Definition, V2 } from './definitions.ts'
 import {
   createReferences,
@@ -37,7 +37,7 @@ interface Made {
   readonly swagger: Definition
   readonly text: string
   readonly etag: string
-  protobuf: Buffer | undefined
+  protobuf: Promise<Buffer> | undefined
   /** Compressed once for each form, by its Content-Type. */
   readonly packed: Map<string, Promise<Answer>>
 }
@@ -78,7 +78,7 @@ async function answer(call: Call, made: Made): Promise<Answer> {
 async function bodyOf(made: Made, protobuf: boolean): Promise<Buffer> {
   if (!protobuf) return Buffer.from(made.text)
   const { encodeOpenApiV2 } = await import('./v2-protobuf.ts')
-  made.protobuf ??= encodeOpenApiV2(made.swagger)
+  made.protobuf ??= inSlices(encodeOpenApiV2(made.swagger))
   return made.protobuf
 }
 

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto'
 
 import type { Kind } from '#apis/kinds.ts'
+import { isJsonObject } from '#lib/json-value.ts'
+import { inSlices, type Steps } from '#lib/slices.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 
 import type { Answer, Call } from '../call.ts'
@@ -28,18 +30,19 @@ import { rootPaths } from './root-paths.ts'
 
 export interface OpenApiDocument {
   /** Made when first asked for, where that can wait. */
-  readonly text: string
+  readonly text: () => Promise<string>
   /** Upper-case hexadecimal SHA-512. */
   readonly hash: string
 }
 
-interface Document extends OpenApiDocument {
+interface Made {
+  readonly document: Promise<OpenApiDocument>
   /** What it was made of: made anew when that changes. */
   readonly facts: readonly unknown[]
 }
 
 export function openApiDocument(text: string): OpenApiDocument {
-  return { text, hash: sha512(text) }
+  return { text: async () => text, hash: sha512(text) }
 }
 
 /** A year, which is how long a document that is named by its hash may be kept. */
@@ -50,23 +53,16 @@ export function createOpenApiV3(
   options: OpenApiOptions,
   nowMs: () => number,
 ): (call: Call) => Promise<Answer> | undefined {
-  const documents = new Map<string, Document>()
-  const documentOf = (source: Source, describe: Describe): Document => {
+  const documents = new Map<string, Made>()
+  const documentOf = (source: Source, describe: Describe): Promise<OpenApiDocument> => {
     const facts = factsOf(source.kinds, options)
     const known = documents.get(source.name)
-    if (known !== undefined && sameFacts(known.facts, facts)) return known
-    let written: string | undefined
-    const write = (): string => (written ??= encodeJson(buildDocument(source, options, describe)))
-    const hash = sha512(identityOf(source, options) ?? write())
-    const made: Document = {
-      get text() {
-        return write()
-      },
-      hash,
-      facts,
-    }
-    documents.set(source.name, made)
-    return made
+    if (known !== undefined && sameFacts(known.facts, facts)) return known.document
+    const document = makeDocument(source, options, describe)
+    documents.set(source.name, { document, facts })
+    // What failed is tried again by the next who asks.
+    document.catch(() => documents.delete(source.name))
+    return document
   }
   const answer = async (call: Call, path: string): Promise<Answer> => {
     const { describeDefinition } = await import('./descriptions.ts')
@@ -79,13 +75,19 @@ export function createOpenApiV3(
     const passedOn = source === undefined ? options.aggregated?.openApi(call, path.slice(1)) : undefined
     if (passedOn !== undefined) return passedOn
     if (source === undefined) return { status: 404, contentType: 'application/json', body: '' }
-    return documentAnswer(call, documentOf(source, describeDefinition), nowMs())
+    return documentAnswer(call, await documentOf(source, describeDefinition), nowMs())
   }
   return (call) => {
     const { path } = call.info
     const isOurs = path === ROOT || path.startsWith(`${ROOT}/`)
     return isOurs ? answer(call, path.slice(ROOT.length)) : undefined
   }
+}
+
+async function makeDocument(source: Source, options: OpenApiOptions, describe: Describe): Promise<OpenApiDocument> {
+  let written: Promise<string> | undefined
+  const text = (): Promise<string> => (written ??= inSlices(writeDocument(source, options, describe)))
+  return { text, hash: sha512(identityOf(source, options) ?? (await text())) }
 }
 
 /** Of custom resources alone: whoever asks only whether anything has changed need not wait until all is described. */
@@ -125,18 +127,22 @@ function sourcesOf(options: OpenApiOptions): Source[] {
 }
 
 /** Our own documents and those of `others`, by name; where both have one, ours. */
-function indexAnswer(
+async function indexAnswer(
   sources: readonly Source[],
-  documentOf: (source: Source) => Document,
+  documentOf: (source: Source) => Promise<OpenApiDocument>,
   others: ReadonlyMap<string, string>,
-): Answer {
-  const own = sources.map((source) => [source.name, `${ROOT}/${source.name}?hash=${documentOf(source).hash}`] as const)
+): Promise<Answer> {
+  const urlOf = async (source: Source): Promise<readonly [string, string]> => {
+    const { hash } = await documentOf(source)
+    return [source.name, `${ROOT}/${source.name}?hash=${hash}`]
+  }
+  const own = await Promise.all(sources.map(urlOf))
   const urls = new Map([...others, ...own])
   const paths = Object.fromEntries([...urls].map(([name, url]) => [name, { serverRelativeURL: url }]))
   return { status: 200, contentType: 'application/json', body: JSON.stringify({ paths }) }
 }
 
-export function documentAnswer(call: Call, document: OpenApiDocument, nowMs: number): Answer {
+export async function documentAnswer(call: Call, document: OpenApiDocument, nowMs: number): Promise<Answer> {
   const { hash } = document
   const asked = call.query.get('hash')
   const contentType = 'application/json'
@@ -148,14 +154,27 @@ export function documentAnswer(call: Call, document: OpenApiDocument, nowMs: num
     asked === null ? {} : { 'Cache-Control': 'public, immutable', Expires: new Date(nowMs + FOREVER_MS).toUTCString() }
   const headers = { Etag: etag, Vary: 'Accept-Encoding, Accept', ...lasting }
   if (call.header('if-none-match') === etag) return { status: 304, contentType, body: '', headers }
-  return { status: 200, contentType, body: Buffer.from(document.text), headers }
+  return { status: 200, contentType, body: Buffer.from(await document.text()), headers }
 }
 
-function buildDocument(source: Source, options: OpenApiOptions, describe: Describe): Definition {
+/** A definition of a custom resource may be as large as all built-in ones of a group. */
+function* writeDocument(source: Source, options: OpenApiOptions, describe: Describe): Steps<string> {
   const { kinds, paths } = source
   const references = createReferences(V3, describe, kinds, options)
-  const items = Object.fromEntries(paths().map((path) => [path.path, pathItem(path, references)]))
-  const schemas = sortedDefinitions(references)
+  const items: Record<string, Definition> = {}
+  for (const path of paths()) {
+    yield
+    items[path.path] = pathItem(path, references)
+  }
+  return yield* writeWhole(wholeOf(source, options, { items, schemas: sortedDefinitions(references) }))
+}
+
+interface Parts {
+  readonly items: Definition
+  readonly schemas: Definition
+}
+
+function wholeOf(source: Source, options: OpenApiOptions, { items, schemas }: Parts): Definition {
   const securitySchemes = {
     BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
   }
@@ -169,6 +188,20 @@ function buildDocument(source: Source, options: OpenApiOptions, describe: Descri
     components: { ...(Object.keys(schemas).length === 0 ? {} : { schemas }), securitySchemes },
   }
 }
+
+/** Members of the document, and those of its parts, one by one. */
+function* writeWhole(whole: Definition, depth = 0): Steps<string> {
+  const members: string[] = []
+  for (const [name, value] of Object.entries(whole)) {
+    yield
+    const isPart = depth < PART_DEPTH && isJsonObject(value)
+    members.push(`${JSON.stringify(name)}:${isPart ? yield* writeWhole(value, depth + 1) : encodeJson(value)}`)
+  }
+  return `{${members.join(',')}}`
+}
+
+/** `components.schemas`. */
+const PART_DEPTH = 2
 
 const CUSTOM_INFO = { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' }
 
