@@ -17,6 +17,8 @@ export interface Call {
   header(name: string): string
   /** The whole body. Throws StatusError 413 beyond the limit. */
   body(): Promise<Buffer>
+  /** Of the body, once it has been read. */
+  readonly bodyBytes?: number
   /** The request as it came, for those who pass it on: target, headers, body piece by piece, and the connection. */
   readonly exchange: Exchange
   readonly user: User

@@ -270,6 +270,12 @@ interface CallParts {
 function createCall(parts: CallParts): Call {
   const { exchange, request, user, warnings, audit, auditId, deadlineMs } = parts
   let body: Promise<Buffer> | undefined
+  let bodyBytes = 0
+  const read = async (): Promise<Buffer> => {
+    const bytes = await readBody(parts)
+    bodyBytes = bytes.length
+    return bytes
+  }
   return {
     method: exchange.method,
     info: request.info,
@@ -278,7 +284,10 @@ function createCall(parts: CallParts): Call {
       const value = exchange.headers[name]
       return typeof value === 'string' ? value : (value?.join(', ') ?? '')
     },
-    body: () => (body ??= readBody(parts)),
+    body: () => (body ??= read()),
+    get bodyBytes() {
+      return bodyBytes
+    },
     exchange,
     user,
     auditId,

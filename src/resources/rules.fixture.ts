@@ -81,7 +81,7 @@ export function judge<T extends KubeObject>(resource: Resource<T>, options: Judg
       const errors = await complaints(async () => {
         prepareCreate(anyKind, object, context)
         await resource.allocate?.(object, undefined, context)
-        validateCreate(anyKind, object, context, resource.kind)
+        await validateCreate(anyKind, object, context, resource.kind)
       })
       return { object: canonical(object), errors, warnings: warningsFor(anyKind, object, undefined, '') }
     },
@@ -91,7 +91,7 @@ export function judge<T extends KubeObject>(resource: Resource<T>, options: Judg
         prepareUpdate(anyKind, [object, old], subresource, context)
         object.metadata.resourceVersion = '1'
         await resource.allocate?.(object, old, context)
-        validateUpdate(anyKind, [object, old], { subresource, gvk: resource.kind }, context)
+        await validateUpdate(anyKind, [object, old], { subresource, gvk: resource.kind }, context)
       })
       delete object.metadata.resourceVersion
       return { object: canonical(object), errors, warnings: warningsFor(anyKind, object, old, subresource) }

@@ -1,11 +1,25 @@
 /** The body of a write: decoded into canonical form, checked against what the path says, with defaults. */
 import type { JsonObject } from '#lib/json-value.ts'
+import { turn } from '#lib/slices.ts'
 import { YamlError } from '#lib/yaml-error.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
 import type { FieldValidation } from '#meta/codec/decode.ts'
 import { CodecError } from '#meta/codec/error.ts'
-import { CUSTOM_RESOURCE_MEDIA_TYPES, isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
-import { badRequestText, decodeObject, yamlFailure } from '#meta/codec/object.ts'
+import {
+  CUSTOM_RESOURCE_MEDIA_TYPES,
+  isRefusal,
+  MEDIA_TYPES,
+  type MediaType,
+  negotiateContentType,
+} from '#meta/codec/negotiate.ts'
+import {
+  badRequestText,
+  decodeObject,
+  type Document,
+  parseDocument,
+  yamlDocument,
+  yamlFailure,
+} from '#meta/codec/object.ts'
 import { type GroupVersionKind, internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import {
@@ -21,6 +35,7 @@ import type { Call } from '../call.ts'
 import type { CustomRules } from '../registry/resource.ts'
 import type { Services, WriteRequest } from '../registry/services.ts'
 import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
+import { isLarge } from '../registry/sizes.ts'
 import { applyDefaults } from '../registry/write-rules.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
 import type { View } from './view.ts'
@@ -71,9 +86,9 @@ async function decodeNoting(
   const bytes = await call.body()
   const validation = validationOf(fieldValidation)
   try {
-    const yaml = mediaType === 'application/yaml' ? await readYaml(call, services, bytes) : undefined
+    const document = await readDocument(call, services, bytes, mediaType)
     const { object, offences } = decodeObject(bytes, mediaType, {
-      ...(yaml === undefined ? {} : { yaml }),
+      ...(document !== undefined && { document }),
       schemaFor: shapes.schemaFor,
       validation,
       ...(custom === undefined
@@ -88,6 +103,20 @@ async function decodeNoting(
   } catch (cause) {
     throw codecFailure(cause, kind, bytes)
   }
+}
+
+/** Of a large body: others have their turn before it is decoded. Undefined for what is read and decoded at once. */
+async function readDocument(
+  call: Call,
+  services: Services,
+  bytes: Buffer,
+  mediaType: MediaType,
+): Promise<Document | undefined> {
+  if (mediaType === 'application/yaml') return yamlDocument(await readYaml(call, services, bytes))
+  if (mediaType !== 'application/json' || !isLarge({ bodyBytes: bytes.length })) return undefined
+  const document = parseDocument(bytes, mediaType)
+  await turn()
+  return document
 }
 
 /** Of a custom resource, which is decoded whatever it says it is. */
@@ -153,6 +182,7 @@ export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions
     annotate: call.audit && ((key, value, from) => call.audit?.annotate(key, value, from)),
     signal: call.signal,
     deadlineMs: call.deadlineMs,
+    bodyBytes: call.bodyBytes,
   }
 }
 

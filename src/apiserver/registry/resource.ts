@@ -8,6 +8,7 @@
 import type { Kind } from '#apis/kinds.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
+import type { Steps } from '#lib/slices.ts'
 import type { ReplicasPaths } from '#meta/apply/scale-fields.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
@@ -215,6 +216,8 @@ export interface ResourceSpec<T extends KubeObject> {
   prepareUpdate?(next: T, old: T, context: WriteContext): void
   /** Metadata is checked by the store. Default: everything is valid. */
   validate?(object: T, context: RuleContext): FieldError[]
+  /** In place of `validate` and `validateUpdate`, where that takes long: others have their turn at each step. */
+  judge?(next: T, old: T | undefined, context: RuleContext): Steps<FieldError[]>
   /** In place of `validate` on update, where both apply the hook calls it itself. Default: `validate(next)`. */
   validateUpdate?(next: T, old: T, context: RuleContext): FieldError[]
   warnings?(next: T, old: T | undefined): string[]

@@ -64,6 +64,8 @@ export interface WriteRequest {
   readonly signal: AbortSignal
   /** After this, by `clock.elapsed()`, nobody waits for the outcome; absent: somebody always does. */
   readonly deadlineMs?: number | undefined
+  /** What the client sent: what is large is written with turns for others in between. */
+  readonly bodyBytes?: number | undefined
   /**
    * It was let in as something else, an eviction or a binding: admission is not asked again, and nobody owns what it
    * changes, as upstream has it.

@@ -1,9 +1,10 @@
-/** How much of a collection there is in bytes, remembered with its runs. */
+/** How much there is in bytes: of a collection, remembered with its runs, and of what is written. */
 import { prefixEnd } from '#storage/backend.ts'
 import type { Run } from '#storage/ordered-tree.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Entry } from './entry.ts'
+import type { WriteRequest } from './services.ts'
 
 /** Remembered with the run. */
 export function bytesOfRun({ values, memo }: Run<Entry>): number {
@@ -39,4 +40,12 @@ export function averageBytes(collection: Collection<Entry>): number {
   const average = { count: size, bytes: size === 0 ? 0 : bytes / size, uses: USES }
   averages.set(collection, average)
   return average.bytes
+}
+
+/** From here on a step of a write takes a few milliseconds. */
+const LARGE_BYTES = 64 << 10
+
+/** Whether others are to have their turn between the steps of a write. */
+export function isLarge({ bodyBytes = 0 }: Pick<WriteRequest, 'bodyBytes'>, current?: Entry): boolean {
+  return bodyBytes + (current?.bytes ?? 0) > LARGE_BYTES
 }

@@ -4,6 +4,7 @@
  * hooks of the resource differ. Reads come
  * from the cache; a refusal that rests on a cache which may be behind is confirmed before it is sent.
  */
+import { turn } from '#lib/slices.ts'
 import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
 import { sameButForTimes } from '#meta/apply/same-but-for-times.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
@@ -30,12 +31,14 @@ import type { Entry, EntryMaker } from './entry.ts'
 import { checkReadable } from './errors.ts'
 import { fieldRequestOf } from './field-tracking.ts'
 import type { Lens } from './lens.ts'
-import type { Finish, Resource, WriteContext } from './resource.ts'
+import type { Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
+import { isLarge } from './sizes.ts'
 import {
   applyDefaults,
   clearSystemFields,
   fillSystemFields,
+  finishing,
   prepareCreate,
   prepareUpdate,
   settleNew,
@@ -138,6 +141,7 @@ export class Store {
 
   /** `body` is the store's from now on. */
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
+    if (isLarge(request)) await turn()
     const object = await this.#admitNew(request, this.#settle(request, nothingOf(request), body))
     const { name = '', generateName: prefix = '' } = object.metadata
     if (name === '' && prefix !== '') return this.#createNamed(request, object, prefix)
@@ -200,10 +204,12 @@ export class Store {
       finish,
       (outcome) => outcome !== undefined,
       async () => {
-        validateCreate(this.resource, object, context, request.gvk)
+        if (isLarge(request)) await turn()
+        await validateCreate(this.resource, object, context, request.gvk)
         for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
         await mayCreate?.()
         await admission?.validate()
+        if (isLarge(request)) await turn()
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
         const entry = await this.#commit(request, key, this.#canonical(object), 0)
         return entry === undefined ? undefined : { entry, created: true }
@@ -300,7 +306,9 @@ export class Store {
     await this.#lens?.prepare([current])
     const old = this.#stored(current)
     const live = this.resource.shapes.convert(old, request.gvk)
+    if (isLarge(request, current)) await turn()
     const next = await transform(live, this.#fieldRequest(request, live))
+    if (isLarge(request, current)) await turn()
     const object = this.#toStored(this.#settle(request, live, next, isTracked))
     const admission = this.#admission(request, 'UPDATE', { object, oldObject: old })
     await admission?.mutate()
@@ -310,9 +318,11 @@ export class Store {
       finish,
       ({ entry }) => entry !== undefined,
       async () => {
-        validateUpdate(resource, [object, old], request, context)
+        if (isLarge(request, current)) await turn()
+        await validateUpdate(resource, [object, old], request, context)
         for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
         await admission?.validate()
+        if (isLarge(request, current)) await turn()
         const finished = this.#canonical(object)
         const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
         const isUnchanged = !isLast && sameButForTimes(finished, withoutVersion(old))
@@ -456,23 +466,6 @@ export class Store {
 /** What is there before the first write, in the version of the request. */
 function nothingOf({ gvk }: WriteRequest): KubeObject {
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata: {} }
-}
-
-/** Runs `work`, then tells the hook that reserved something whether the write came about; once, whatever happens. */
-async function finishing<R>(
-  finish: Finish | undefined,
-  isWritten: (outcome: R) => boolean,
-  work: () => Promise<R>,
-): Promise<R> {
-  if (finish === undefined) return work()
-  let written = false
-  try {
-    const outcome = await work()
-    written = isWritten(outcome)
-    return outcome
-  } finally {
-    await finish(written)
-  }
 }
 
 function withoutVersion(object: KubeObject): KubeObject {

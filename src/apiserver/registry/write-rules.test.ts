@@ -6,6 +6,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject, ObjectMeta } from '#meta/object.ts'
 import { StatusError } from '#meta/status.ts'
+import { invalid } from '#meta/validation/field-error.ts'
 
 import { defineResource, type MetadataRules, type Resource, type WriteContext } from './resource.ts'
 import { prepareCreate, prepareUpdate, validateCreate, validateUpdate } from './write-rules.ts'
@@ -50,7 +51,7 @@ function changing(resource: Resource, metadata: Partial<ObjectMeta>, subresource
   const [next, old] = [named(metadata), named(stored)]
   return complaints(() => {
     prepareUpdate(resource, [next, old], '', context)
-    validateUpdate(resource, [next, old], { subresource, gvk: ConfigMaps }, context)
+    void validateUpdate(resource, [next, old], { subresource, gvk: ConfigMaps }, context)
   })
 }
 
@@ -108,6 +109,36 @@ describe('the metadata of an update', () => {
     const next = named({ generation: 9, creationTimestamp: '2020-01-01T00:00:00Z' })
     prepareUpdate(kindWith({}), [next, old], '', context)
     assert.deepEqual(next.metadata, old.metadata)
+  })
+})
+
+describe('a kind that is judged in steps', () => {
+  const steps = 1000
+  const resource: Resource = {
+    ...kindWith({}),
+    *judge(next, old) {
+      for (let at = 0; at < steps; at++) yield
+      return [invalid('data', next.metadata.name, old === undefined ? 'new' : 'changed')]
+    },
+  }
+
+  it('lets others have their turn before it is refused, after what is wrong with the metadata', async () => {
+    let nowMs = 0
+    const slow = { ...context, clock: { ...context.clock, elapsed: () => nowMs++ } }
+    const asked = { subresource: '', gvk: ConfigMaps }
+    const [next, old] = [named({ labels: { 'a b': 'c' } }), named({ uid: 'u', resourceVersion: '7' })]
+    const writes = [
+      () => validateCreate(resource, next, slow, ConfigMaps),
+      () => validateUpdate(resource, [next, old], asked, slow),
+    ]
+    for (const write of writes) {
+      const state = { turns: 0, isDone: false }
+      const refused = Promise.resolve(write()).finally(() => (state.isDone = true))
+      refused.catch(() => undefined)
+      for (; !state.isDone; state.turns++) await new Promise(setImmediate)
+      assert.ok(state.turns > steps / 20, `${state.turns} turns`)
+      await assert.rejects(refused, /metadata\.labels: Invalid value.*data: Invalid value: "a": (?:new|changed)/)
+    }
   })
 })
 

@@ -3,6 +3,7 @@
  * generation, validation. Pure but for the hooks of the resource.
  */
 import { uuid } from '#lib/random.ts'
+import { inSlices } from '#lib/slices.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { badRequestError, failure, invalidError } from '#meta/status-errors.ts'
@@ -12,6 +13,7 @@ import { type NameRule, nameIsPathSegment } from '#meta/validation/names.ts'
 import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 
 import type {
+  Finish,
   MetadataLook,
   MetadataRules,
   OtherVersion,
@@ -76,19 +78,37 @@ export function prepareCreate(resource: Resource, object: KubeObject, context: W
   resource.prepareCreate?.(object, context)
 }
 
+/** Throws StatusError; of a kind that is judged in steps, later. */
 export function validateCreate(
   resource: Resource,
   object: KubeObject,
   context: RuleContext,
   gvk: GroupVersionKind,
-): void {
+): Promise<void> | void {
   const rules = rulesOf(resource, gvk)
   const errors = [
     ...validateObjectMeta(object.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
     ...validateFinalizerNames(metadataRulesOf(resource, rules), object),
-    ...(rules.validate?.(object, context) ?? []),
   ]
-  refuse(resource, object, errors)
+  const own = (): FieldError[] => rules.validate?.(object, context) ?? []
+  return judge(resource, [object, undefined], context, { errors, own })
+}
+
+interface Findings {
+  readonly errors: readonly FieldError[]
+  /** What the rules of the kind say, where they say it at once. */
+  readonly own: () => readonly FieldError[]
+}
+
+function judge(
+  resource: Resource,
+  [next, old]: readonly [KubeObject, KubeObject | undefined],
+  context: RuleContext,
+  { errors, own }: Findings,
+): Promise<void> | void {
+  const steps = resource.judge?.(next, old, context)
+  if (steps === undefined) return refuse(resource, next, [...errors, ...own()])
+  return inSlices(steps, context.clock).then((more) => refuse(resource, next, [...errors, ...more]))
 }
 
 function metadataRulesOf(resource: Resource, rules: Rules): MetadataRules {
@@ -179,12 +199,13 @@ function generationGrows(resource: Resource, next: KubeObject, old: KubeObject):
   return !semanticEqual(now, before)
 }
 
+/** As `validateCreate`. */
 export function validateUpdate(
   resource: Resource,
   [next, old]: readonly [KubeObject, KubeObject],
   { subresource, gvk }: Pick<WriteRequest, 'subresource' | 'gvk'>,
   context: RuleContext,
-): void {
+): Promise<void> | void {
   const part = partOf(resource, subresource)
   const rules = rulesOf(resource, gvk)
   const own = (): FieldError[] => {
@@ -195,7 +216,9 @@ export function validateUpdate(
   const metadataRules = metadataRulesOf(resource, rules)
   const { update = AT_THE_CHANGE, part: ofPart = AT_THE_CHANGE } = metadataRules
   const again = { looks: part === undefined ? update : ofPart, finalizers: validateFinalizerNames(metadataRules, next) }
-  refuse(resource, next, [...validateMetadata(resource, [next, old], again), ...own()])
+  const errors = validateMetadata(resource, [next, old], again)
+  if (part !== undefined) return refuse(resource, next, [...errors, ...own()])
+  return judge(resource, [next, old], context, { errors, own })
 }
 
 const AT_THE_CHANGE: readonly MetadataLook[] = ['change']
@@ -233,4 +256,21 @@ export function warningsFor(
   const part = partOf(resource, subresource)
   if (part !== undefined) return old === undefined ? [] : (part.warnings?.(next, old) ?? [])
   return resource.warnings?.(next, old) ?? []
+}
+
+/** Runs `work`, then tells the hook that reserved something whether the write came about; once, whatever happens. */
+export async function finishing<R>(
+  finish: Finish | undefined,
+  isWritten: (outcome: R) => boolean,
+  work: () => Promise<R>,
+): Promise<R> {
+  if (finish === undefined) return work()
+  let written = false
+  try {
+    const outcome = await work()
+    written = isWritten(outcome)
+    return outcome
+  } finally {
+    await finish(written)
+  }
 }

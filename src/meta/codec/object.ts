@@ -36,8 +36,8 @@ export interface DecodeOptions {
   readonly limits?: JsonLimits
   /** Of a custom resource: takes out what its schema does not know, and says what that was. Its kind is judged later. */
   readonly prune?: (object: JsonObject) => readonly string[]
-  /** What a body of YAML says, for who has read it (see lib/yaml-reader.ts); else it is read here and now. */
-  readonly yaml?: ReadYaml
+  /** What the body says, for who has read it before; else it is read here and now. */
+  readonly document?: Document
 }
 
 /** What a struct costs, in the unit of `JsonLimits.maxWeight`. */
@@ -66,8 +66,7 @@ const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
 /** Decodes an object of a known kind. Throws a CodecError, and nothing else, for whatever the bytes are. */
 export function decodeObject(body: Buffer | string, mediaType: MediaType, options: DecodeOptions): Decoded {
   if (mediaType === 'application/vnd.kubernetes.protobuf') return decodeProtobufObject(body, options)
-  const document =
-    options.yaml === undefined ? parseDocument(body, mediaType, options.limits) : yamlDocument(options.yaml)
+  const document = options.document ?? parseDocument(body, mediaType, options.limits)
   const claimed = interpret(document.value)
   const gvk = withDefaults(claimed, options.defaultKind)
   const schema = lookUp(gvk, options, () => String(body))
@@ -167,14 +166,16 @@ function maxStructs({ limits = DEFAULT_JSON_LIMITS }: DecodeOptions): number {
   return Math.floor(limits.maxWeight / STRUCT_WEIGHT)
 }
 
-interface Document {
+/** A body that was read, and of which nobody knows yet what it is. */
+export interface Document {
   readonly value: unknown
   readonly duplicates: readonly JsonDuplicate[]
   /** Repeated keys that the parser itself complains of, as YAML's does. */
   readonly offences: readonly string[]
 }
 
-function parseDocument(
+/** Throws CodecError. */
+export function parseDocument(
   body: Buffer | string,
   mediaType: MediaType,
   limits: JsonLimits = DEFAULT_JSON_LIMITS,
@@ -198,7 +199,7 @@ function parseYamlDocument(body: Buffer | string): Document {
 }
 
 /** Go makes JSON of YAML first, which sorts the keys, so that offences come sorted too. */
-function yamlDocument({ value, duplicates }: ReadYaml): Document {
+export function yamlDocument({ value, duplicates }: ReadYaml): Document {
   return { value: normalizeUntyped(value), duplicates: [], offences: duplicates }
 }
 

@@ -1,5 +1,6 @@
 /** Defaults must be values that their own schema takes: judged when a definition is written, as an object would be. */
 import type { JsonObject, JsonValue } from '#lib/json-value.ts'
+import { flatMapSteps, isDue, type Steps } from '#lib/slices.ts'
 import { deepCopy } from '#meta/object.ts'
 import { aggregateText, child, type FieldError, fieldErrorText, invalid, key } from '#meta/validation/field-error.ts'
 
@@ -15,10 +16,10 @@ export interface DefaultRules {
 }
 
 /** Of the schema of a whole object, at `path`. */
-export function validateDefaults(schema: Structural, path: string, rules: DefaultRules): FieldError[] {
+export function* validateDefaults(schema: Structural, path: string, rules: DefaultRules): Steps<FieldError[]> {
   if (!hasDefaults(schema)) return []
   const root: Structural = { ...schema, embedded: true, has: schema.has | HAS_EMBEDDED }
-  return validateNode(root, path, { root, steps: [], inMeta: false, rules })
+  return yield* validateNode(root, path, { root, steps: [], inMeta: false, rules })
 }
 
 /** Where a schema stands: in which object, and on which way from there. */
@@ -32,22 +33,24 @@ interface Place {
 
 const ITEM: unique symbol = Symbol('item')
 
-function validateNode(schema: Structural, path: string, outer: Place): FieldError[] {
+function* validateNode(schema: Structural, path: string, outer: Place): Steps<FieldError[]> {
+  if (schema.default !== undefined || isDue()) yield
   const place: Place = schema.embedded ? { ...outer, root: schema, steps: [], inMeta: false } : outer
   const { steps } = place
   const errors =
     schema.default === undefined ? [] : validateDefault(schema.default, schema, child(path, 'default'), place)
-  const into = (inner: Structural, at: string, more: Pick<Place, 'steps'> & Partial<Place>): void => {
-    errors.push(...validateNode(inner, at, { ...place, ...more }))
-  }
   const { items, properties } = schema
-  if (items !== undefined && hasDefaults(items)) into(items, child(path, 'items'), { steps: [...steps, ITEM] })
-  for (const [name, property] of properties) {
-    if (!hasDefaults(property)) continue
+  const inItems =
+    items !== undefined && hasDefaults(items)
+      ? yield* validateNode(items, child(path, 'items'), { ...place, steps: [...steps, ITEM] })
+      : []
+  const defaulted = [...properties].filter(([, property]) => hasDefaults(property))
+  const inProperties = yield* flatMapSteps(defaulted, ([name, property]) => {
     const inMeta = place.inMeta || (schema.embedded && metaFields.has(name))
-    into(property, key(child(path, 'properties'), name), { steps: [...steps, name], inMeta })
-  }
-  return errors
+    const inside = { ...place, steps: [...steps, name], inMeta }
+    return validateNode(property, key(child(path, 'properties'), name), inside)
+  })
+  return [...errors, ...inItems, ...inProperties]
 }
 
 function hasDefaults({ has }: Structural): boolean {

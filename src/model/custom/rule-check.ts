@@ -3,10 +3,11 @@
  * may cost too much, however large the objects get that the schema allows.
  */
 import type { ValidationRule } from '#apis/apiextensions/v1.ts'
+import type { Steps } from '#lib/slices.ts'
 import { child, type FieldError, forbidden, index, internal, invalid, key } from '#meta/validation/field-error.ts'
 
 import { MAX_REQUEST_BYTES, minSizeOf, withMetadata } from './cel-type.ts'
-import { compileRules, type NodeRule } from './rules.ts'
+import { compileInSteps, type NodeRule } from './rules.ts'
 import { HAS_RULES, type Structural } from './structural.ts'
 
 export interface RuleCheckOptions {
@@ -25,10 +26,10 @@ const MAX_UINT64 = 2n ** 64n - 1n
 const NAMED_RULES = 4
 
 /** Of the schema of whole objects at `path`, in upstream's order. */
-export function checkRules(schema: Structural, path: string, options: RuleCheckOptions): FieldError[] {
+export function* checkRules(schema: Structural, path: string, options: RuleCheckOptions): Steps<FieldError[]> {
   if ((schema.has & HAS_RULES) === 0) return []
   const check = new RuleCheck(options)
-  check.walk({ schema, path, isResource: true, cardinality: 1n, uncorrelated: undefined, isBroken: false })
+  yield* check.walk({ schema, path, isResource: true, cardinality: 1n, uncorrelated: undefined, isBroken: false })
   return [...check.errors, ...check.totalErrors(path)]
 }
 
@@ -56,35 +57,39 @@ class RuleCheck {
   }
 
   /** What is inside comes before the node itself, as upstream has it. */
-  walk(place: Place): void {
+  *walk(place: Place): Steps<void> {
     const { schema, path, isResource, uncorrelated } = place
     if ((schema.has & HAS_RULES) === 0) return
-    const compiled = schema.rules.length === 0 ? undefined : compileRules(schema, isResource)
+    const compiled = schema.rules.length === 0 ? undefined : yield* compileInSteps(schema, isResource)
     const inside = {
       cardinality: multiply(place.cardinality, multiplicity(schema)),
       isBroken: place.isBroken || (schema.rules.length > 0 && compiled === undefined),
     }
-    const into = (inner: Structural, at: string, correlated = uncorrelated): void =>
+    const into = (inner: Structural, at: string, correlated = uncorrelated): Steps<void> =>
       this.walk({ ...inside, schema: inner, path: at, isResource: inner.embedded, uncorrelated: correlated })
     const { additional, items } = schema
-    if (typeof additional === 'object') into(additional, child(path, 'additionalProperties'))
+    if (typeof additional === 'object') yield* into(additional, child(path, 'additionalProperties'))
     const properties = isResource ? withMetadata(schema).properties : schema.properties
     for (const name of schema.properties.keys()) {
       const property = schema.properties.get(name) as Structural
       const seen = properties.get(name) as Structural
-      into({ ...seen, rules: property.rules, has: property.has }, key(child(path, 'properties'), name))
+      yield* into({ ...seen, rules: property.rules, has: property.has }, key(child(path, 'properties'), name))
     }
-    if (items !== undefined) into(items, child(path, 'items'), schema.listType === 'map' ? uncorrelated : path)
-    if (schema.rules.length > 0 && !this.#options.isFaulty(path)) this.#judge(place, compiled?.rules, inside.isBroken)
+    if (items !== undefined) yield* into(items, child(path, 'items'), schema.listType === 'map' ? uncorrelated : path)
+    if (schema.rules.length === 0 || this.#options.isFaulty(path)) return
+    yield* this.#judge(place, compiled?.rules, inside.isBroken)
   }
 
-  #judge(place: Place, rules: readonly NodeRule[] | undefined, isBroken: boolean): void {
+  *#judge(place: Place, rules: readonly NodeRule[] | undefined, isBroken: boolean): Steps<void> {
     const field = child(place.path, 'x-kubernetes-validations')
     if (rules === undefined || isBroken) {
       this.errors.push(internal(field, new Error(NO_TYPE)))
       return
     }
-    for (const [at, rule] of rules.entries()) this.#judgeRule(rule, index(field, at), place)
+    for (const [at, rule] of rules.entries()) {
+      yield
+      this.#judgeRule(rule, index(field, at), place)
+    }
   }
 
   #judgeRule(compiled: NodeRule, path: string, place: Place): void {

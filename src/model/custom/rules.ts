@@ -7,6 +7,7 @@ import { type Compiled, createEnvironment, type Environment } from '#cel/environ
 import type { Program } from '#cel/program.ts'
 import { type CelType, optionalOf } from '#cel/type.ts'
 import { CelError } from '#cel/value.ts'
+import { atOnce, type Steps } from '#lib/slices.ts'
 
 import { celTypeOf } from './cel-type.ts'
 import type { Structural } from './structural.ts'
@@ -34,8 +35,12 @@ export interface Expression {
   maxCost(): bigint
 }
 
-/** Undefined when expressions cannot see values of the schema. */
 export function compileRules(schema: Structural, isResource: boolean): NodeRules | undefined {
+  return atOnce(compileInSteps(schema, isResource))
+}
+
+/** Undefined when expressions cannot see values of the schema. */
+export function* compileInSteps(schema: Structural, isResource: boolean): Steps<NodeRules | undefined> {
   const type = celTypeOf(schema, isResource)
   if (type === undefined) return undefined
   const environments = new Map<boolean, Environment>()
@@ -45,7 +50,12 @@ export function compileRules(schema: Structural, isResource: boolean): NodeRules
     environments.set(optionalOldSelf, known)
     return known
   }
-  return { type, rules: schema.rules.map((rule) => compileRule(rule, environmentFor(rule))) }
+  const rules: NodeRule[] = []
+  for (const rule of schema.rules) {
+    yield
+    rules.push(compileRule(rule, environmentFor(rule)))
+  }
+  return { type, rules }
 }
 
 function compileRule(rule: ValidationRule, environment: Environment): NodeRule {

@@ -443,6 +443,38 @@ describe('the schema of a definition', () => {
   })
 })
 
+describe('a large definition', () => {
+  const rule = { rule: 'self.all(k, k.size() < 9)', message: 'short keys' }
+  const field = (at: number): JSONSchemaProps => ({
+    type: 'object',
+    maxProperties: 3,
+    additionalProperties: { type: 'string', maxLength: 8, pattern: `^a{1,${at + 1}}$`, default: 'a' },
+    ...(at % 10 === 0 && { 'x-kubernetes-validations': [rule] }),
+  })
+  const fields = (count: number): object =>
+    changed(
+      body,
+      'spec.versions.0.schema.openAPIV3Schema.properties.spec',
+      object({
+        name: { type: 'string' },
+        ...Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, field(at)])),
+      }),
+    )
+  /** How often others may have their turn until it is judged. */
+  const stepsOf = (count: number): number => {
+    const steps = customResourceDefinition.judge?.(read(fields(count)), undefined, {} as WriteContext)
+    let taken = 0
+    for (let step = steps?.next(); step?.done === false; step = steps?.next()) taken++
+    return taken
+  }
+
+  it('is judged in as many steps as it has rules and patterns, and more', async () => {
+    assert.deepEqual((await create(fields(200))).errors, [])
+    const [small, large] = [stepsOf(20), stepsOf(200)]
+    assert.ok(large > 240 && large > small * 8, `${small} and ${large} steps`)
+  })
+})
+
 describe('a definition in use', () => {
   it('keeps its scope, kind, group and plural', async () => {
     const scoped = changed(changed(established, 'spec.scope', 'Cluster'), 'spec.names.kind', 'Bar')

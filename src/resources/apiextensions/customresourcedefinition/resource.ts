@@ -9,6 +9,7 @@ import {
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { flatMapSteps, type Steps } from '#lib/slices.ts'
 import { addFinalizer, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
@@ -55,8 +56,7 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
     const missing = storageVersion(next.spec).filter((name) => !stored.includes(name))
     if (missing.length > 0) next.status = { ...next.status, storedVersions: [...stored, ...missing] }
   },
-  validate: (object) => [...validateName(object), ...validateDefinition(object, undefined)],
-  validateUpdate: validateDefinition,
+  judge: validateDefinition,
   warnings: formatWarnings,
   // Upstream cleans up before it lets go, whatever the policy.
   deletion(object, _, { clock }) {
@@ -110,10 +110,15 @@ const strict: SpecOptions = {
   unchanged: new Set(),
 }
 
-function validateDefinition(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+/** Schemas of a megabyte are common, and their rules take long to compile. */
+function* validateDefinition(
+  next: CustomResourceDefinition,
+  old: CustomResourceDefinition | undefined,
+): Steps<FieldError[]> {
   const { spec, status } = next
   return [
-    ...validateSpecChange(next, old),
+    ...(old === undefined ? validateName(next) : []),
+    ...(yield* validateSpecChange(next, old)),
     ...(old === undefined ? [] : validateFixed(next, old)),
     ...validateNames('status.acceptedNames', status.acceptedNames),
     ...validateStoredVersions(status.storedVersions ?? [], spec),
@@ -125,11 +130,15 @@ function validateDefinition(next: CustomResourceDefinition, old: CustomResourceD
 }
 
 /** What an update may keep is found out only when something is wrong: that takes several looks at large schemas. */
-function validateSpecChange(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
-  if (old === undefined) return validateSpec(next.spec, strict)
+function* validateSpecChange(
+  next: CustomResourceDefinition,
+  old: CustomResourceDefinition | undefined,
+): Steps<FieldError[]> {
+  if (old === undefined) return yield* validateSpec(next.spec, strict)
   const soundCaBundle = needsSoundCaBundle(old)
-  const errors = validateSpec(next.spec, { ...strict, soundCaBundle })
-  return errors.length === 0 ? [] : validateSpec(next.spec, { ...optionsFor(next, old), soundCaBundle })
+  const errors = yield* validateSpec(next.spec, { ...strict, soundCaBundle })
+  if (errors.length === 0) return []
+  return yield* validateSpec(next.spec, { ...(yield* optionsFor(next, old)), soundCaBundle })
 }
 
 const NO_PRESERVING =
@@ -144,15 +153,19 @@ function needsSoundCaBundle(old: CustomResourceDefinition): boolean {
   return isEstablished(old) && (bundle === '' || hasCertificate(bundle))
 }
 
-function optionsFor(next: CustomResourceDefinition, old: CustomResourceDefinition): Omit<SpecOptions, 'soundCaBundle'> {
+function* optionsFor(
+  next: CustomResourceDefinition,
+  old: CustomResourceDefinition,
+): Steps<Omit<SpecOptions, 'soundCaBundle'>> {
   const { spec } = old
   const reviewed = spec.conversion?.webhook?.conversionReviewVersions ?? []
-  const isOdd = (schema: Schema): boolean =>
-    structuralObstacle(schema) !== undefined || validateStructural('', schema).length > 0
+  const obstacles = schemasOf(spec).filter((schema) => structuralObstacle(schema) !== undefined)
+  const faults = yield* flatMapSteps(schemasOf(spec), (schema) => validateStructural('', schema))
+  const unpruned = yield* flatMapSteps(schemasOf(spec), unprunedDefaults)
   return {
     openApiSchema: (spec.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema !== undefined),
-    structural: !schemasOf(spec).some(isOdd),
-    prunedDefaults: schemasOf(spec).every(hasPrunedDefaults),
+    structural: obstacles.length + faults.length === 0,
+    prunedDefaults: unpruned.length === 0,
     reviewVersion: reviewed.length === 0 || reviewed.some(isKnownReviewVersion),
     knownTypes: !anySchema(spec, ({ type = '' }) => type !== '' && !openApiTypes.includes(type)),
     atomicSets: !anySchema(spec, hasLooseItems),
@@ -162,9 +175,9 @@ function optionsFor(next: CustomResourceDefinition, old: CustomResourceDefinitio
   }
 }
 
-function hasPrunedDefaults(schema: Schema): boolean {
-  const errors = validateDefaults(structuralOf(schema), '', { pruned: true })
-  return errors.every(({ detail }) => detail !== 'must not have unknown fields')
+function* unprunedDefaults(schema: Schema): Steps<FieldError[]> {
+  const errors = yield* validateDefaults(structuralOf(schema), '', { pruned: true })
+  return errors.filter(({ detail }) => detail === 'must not have unknown fields')
 }
 
 function manySelectable(next: Spec, old: Spec): Set<string> {

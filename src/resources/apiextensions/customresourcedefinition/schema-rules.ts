@@ -1,5 +1,6 @@
 /** The rules of one OpenAPI schema in a definition, and of all schemas inside it. */
 import type { ValidationRule } from '#apis/apiextensions/v1.ts'
+import { flatMapSteps, isDue, type Steps } from '#lib/slices.ts'
 import {
   child,
   type FieldError,
@@ -16,7 +17,7 @@ import { structuralOf } from '#model/custom/structural.ts'
 
 import { hasLineBreak, isBlank } from '../../expressions.ts'
 import { internalItems } from './internal-form.ts'
-import { additionalOf, isPlainScalar, itemsOf, type Schema } from './schema-walk.ts'
+import { additionalOf, isPlainScalar, itemsOf, type Schema, telling } from './schema-walk.ts'
 import { structuralObstacle } from './structural.ts'
 
 const LIST_TYPE = 'x-kubernetes-list-type'
@@ -47,13 +48,14 @@ interface Surroundings {
 export const openApiTypes: readonly string[] = ['string', 'number', 'integer', 'boolean', 'array', 'object']
 const metaFields = ['metadata', 'kind', 'apiVersion']
 
-export function validateSchema(
+export function* validateSchema(
   path: string,
   schema: Schema,
   options: SchemaOptions,
   around: Surroundings = {},
-): FieldError[] {
+): Steps<FieldError[]> {
   if (isPlainScalar(schema)) return []
+  if (isDue()) yield
   const errors = [
     ...validateSupported(path, schema, options, around),
     ...(schema.uniqueItems === true
@@ -64,9 +66,9 @@ export function validateSchema(
           ),
         ]
       : []),
-    ...validateProperties(path, schema, options, around),
-    ...validateCombined(path, schema, options, around),
-    ...validateItems(path, schema, options, around),
+    ...(yield* validateProperties(path, schema, options, around)),
+    ...(yield* validateCombined(path, schema, options, around)),
+    ...(yield* validateItems(path, schema, options, around)),
     ...(schema[PRESERVE] === false ? [invalid(child(path, PRESERVE), false, 'must be true or undefined')] : []),
     ...validateMapType(path, schema),
     ...validateListType(path, schema, options),
@@ -111,7 +113,12 @@ function isPresent(value: unknown): boolean {
   return typeof value !== 'object' || value === null || Object.keys(value).length > 0
 }
 
-function validateProperties(path: string, schema: Schema, options: SchemaOptions, around: Surroundings): FieldError[] {
+function* validateProperties(
+  path: string,
+  schema: Schema,
+  options: SchemaOptions,
+  around: Surroundings,
+): Steps<FieldError[]> {
   const { properties = {}, additionalProperties } = schema
   const additional = additionalOf(schema)
   const field = child(path, 'additionalProperties')
@@ -124,15 +131,15 @@ function validateProperties(path: string, schema: Schema, options: SchemaOptions
     ...(clash && Object.keys(properties).length > 0
       ? [forbidden(field, 'additionalProperties and properties are mutual exclusive')]
       : []),
-    ...(additional === undefined ? [] : validateSchema(field, additional, options, inside)),
-    ...Object.entries(properties).flatMap(([name, property]) => {
+    ...(additional === undefined ? [] : yield* validateSchema(field, additional, options, inside)),
+    ...(yield* flatMapSteps(telling(properties), ([name, property]) => {
       const isMeta = (around.isRoot === true || schema[EMBEDDED] === true) && metaFields.includes(name)
       return validateSchema(key(child(path, 'properties'), name), property, options, {
         ...insideOf(around),
         ...(isMeta ? { inMeta: true } : {}),
         ...(isMeta && around.isRoot === true ? { noDefaults: `in top-level ${name}` } : {}),
       })
-    }),
+    })),
   ]
 }
 
@@ -140,30 +147,39 @@ function insideOf(around: Surroundings): Surroundings {
   return { ...around, isRoot: false }
 }
 
-function validateCombined(path: string, schema: Schema, options: SchemaOptions, around: Surroundings): FieldError[] {
+function* validateCombined(
+  path: string,
+  schema: Schema,
+  options: SchemaOptions,
+  around: Surroundings,
+): Steps<FieldError[]> {
   const inside = insideOf(around)
-  const check = (field: string, one: Schema): FieldError[] => validateSchema(field, one, options, inside)
+  const check = (field: string, one: Schema): Steps<FieldError[]> => validateSchema(field, one, options, inside)
   const dependencies = Object.entries(schema.dependencies ?? {})
+  const schemasOnly = dependencies.filter((member): member is [string, Schema] => !Array.isArray(member[1]))
   return [
-    ...(schema.not === undefined ? [] : check(child(path, 'not'), schema.not)),
-    ...(['allOf', 'oneOf', 'anyOf'] as const).flatMap((name) =>
-      (schema[name] ?? []).flatMap((one, at) => check(index(child(path, name), at), one)),
-    ),
-    ...Object.entries(schema.definitions ?? {}).flatMap(([name, one]) =>
+    ...(schema.not === undefined ? [] : yield* check(child(path, 'not'), schema.not)),
+    ...(yield* flatMapSteps(['allOf', 'oneOf', 'anyOf'] as const, (name) =>
+      flatMapSteps(schema[name] ?? [], (one, at) => check(index(child(path, name), at), one)),
+    )),
+    ...(yield* flatMapSteps(Object.entries(schema.definitions ?? {}), ([name, one]) =>
       check(key(child(path, 'definitions'), name), one),
-    ),
-    ...dependencies.flatMap(([name, one]) =>
-      Array.isArray(one) ? [] : check(key(child(path, 'dependencies'), name), one),
-    ),
+    )),
+    ...(yield* flatMapSteps(schemasOnly, ([name, one]) => check(key(child(path, 'dependencies'), name), one))),
   ]
 }
 
-function validateItems(path: string, { items }: Schema, options: SchemaOptions, around: Surroundings): FieldError[] {
+function* validateItems(
+  path: string,
+  { items }: Schema,
+  options: SchemaOptions,
+  around: Surroundings,
+): Steps<FieldError[]> {
   if (items === undefined) return []
   const field = child(path, 'items')
   const inside = insideOf(around)
-  if (!Array.isArray(items)) return validateSchema(field, items, options, inside)
-  return items.flatMap((one, at) => validateSchema(index(field, at), one, options, inside))
+  if (!Array.isArray(items)) return yield* validateSchema(field, items, options, inside)
+  return yield* flatMapSteps(items, (one, at) => validateSchema(index(field, at), one, options, inside))
 }
 
 function wrongType(path: string, type: string, detail: string): FieldError {

@@ -28,6 +28,11 @@ export function isPlainScalar(schema: Schema): boolean {
   return true
 }
 
+/** The properties about which there is something to say. */
+export function telling(properties: Readonly<Record<string, Schema>>): [string, Schema][] {
+  return Object.entries(properties).filter(([, property]) => !isPlainScalar(property))
+}
+
 const single = ['not', 'items', 'additionalProperties', 'additionalItems'] as const
 const lists = ['allOf', 'anyOf', 'oneOf', 'items'] as const
 const named = ['properties', 'patternProperties', 'definitions', 'dependencies'] as const

@@ -5,6 +5,7 @@ import type {
   CustomResourceDefinitionSpec,
 } from '#apis/apiextensions/v1.ts'
 import { byteLength, isPrintable } from '#lib/go-text.ts'
+import { flatMapSteps, type Steps } from '#lib/slices.ts'
 import {
   asJson,
   child,
@@ -48,8 +49,9 @@ function joined(field: string, value: string, complaints: readonly string[], int
   return complaints.length === 0 ? [] : [invalid(field, value, `${intro}${complaints.join(',')}`)]
 }
 
-export function validateSpec(spec: CustomResourceDefinitionSpec, given: SpecOptions): FieldError[] {
+export function* validateSpec(spec: CustomResourceDefinitionSpec, given: SpecOptions): Steps<FieldError[]> {
   const definition = definitionOf(spec)
+  yield
   const { common, versions, preservesUnknown } = definition
   const options = { ...given, structural: given.structural || !preservesUnknown || needsStructure(definition) }
   const firstName = versions[0]?.name ?? ''
@@ -60,17 +62,19 @@ export function validateSpec(spec: CustomResourceDefinitionSpec, given: SpecOpti
     ...(preservesUnknown && hasDefaults(definition)
       ? [invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema')]
       : []),
-    ...versions.flatMap((version, at) => validateVersion(index('spec.versions', at), version, definition, options)),
+    ...(yield* flatMapSteps(versions, (version, at) =>
+      validateVersion(index('spec.versions', at), version, definition, options),
+    )),
     ...validateVersionSet(versions),
     ...joined('spec.version', firstName, firstName === '' ? [] : dns1035Label(firstName)),
     ...(['plural', 'singular', 'kind', 'listKind'] as const)
       .filter((name) => (spec.names[name] ?? '') === '')
       .map((name) => required(`spec.names.${name}`)),
     ...validateNames('spec.names', spec.names),
-    ...validateVersionSchema('spec.validation', common.schema, hasAnyStatus(definition), {
+    ...(yield* validateVersionSchema('spec.validation', common.schema, hasAnyStatus(definition), {
       ...options,
       costsAnything: options.unchanged.has(firstName),
-    }),
+    })),
     ...validateSubresources('spec.subresources', common.subresources),
     ...(common.additionalPrinterColumns ?? []).flatMap((column, at) =>
       validateColumn(index('spec.additionalPrinterColumns', at), column),
@@ -140,12 +144,12 @@ function validateSchemaPresence(
   )
 }
 
-function validateVersion(
+function* validateVersion(
   path: string,
   version: DefinedVersion,
   definition: Definition,
   options: SpecOptions,
-): FieldError[] {
+): Steps<FieldError[]> {
   const { name, schema, selectableFields = [] } = version
   const field = child(path, 'selectableFields')
   const openApi = schema?.openAPIV3Schema
@@ -156,10 +160,10 @@ function validateVersion(
   return [
     ...joined(child(path, 'name'), name, dns1035Label(name)),
     ...validateDeprecation(child(path, 'deprecationWarning'), version),
-    ...validateVersionSchema(child(path, 'schema'), schema, hasStatus(definition, version), {
+    ...(yield* validateVersionSchema(child(path, 'schema'), schema, hasStatus(definition, version), {
       ...options,
       costsAnything: options.unchanged.has(name),
-    }),
+    })),
     ...validateSubresources(child(path, 'subresources'), version.subresources),
     ...(version.additionalPrinterColumns ?? []).flatMap((column, at) =>
       validateColumn(index(child(path, 'additionalPrinterColumns'), at), column),

@@ -5,6 +5,7 @@
  */
 import { compareText } from '#lib/go-text.ts'
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
+import { flatMapSteps, isDue, type Steps } from '#lib/slices.ts'
 import { semanticEqual } from '#meta/object.ts'
 import {
   child,
@@ -17,7 +18,7 @@ import {
   required,
 } from '#meta/validation/field-error.ts'
 
-import { additionalOf, isPlainScalar, itemsOf, type Schema, someSchema } from './schema-walk.ts'
+import { additionalOf, isPlainScalar, itemsOf, type Schema, someSchema, telling } from './schema-walk.ts'
 
 /** Where in an object a schema stands. */
 type Level = 'root' | 'item' | 'field'
@@ -57,10 +58,10 @@ function isSet(value: unknown): boolean {
 }
 
 /** In the order of their texts. */
-export function validateStructural(path: string, schema: Schema): FieldError[] {
-  return [...validateInvariants(path, schema, 'root'), ...validateCompleteness([path, schema], [path, schema])].sort(
-    (a, b) => compareText(fieldErrorText(a), fieldErrorText(b)),
-  )
+export function* validateStructural(path: string, schema: Schema): Steps<FieldError[]> {
+  const invariants = yield* validateInvariants(path, schema, 'root')
+  const completeness = yield* validateCompleteness([path, schema], [path, schema])
+  return [...invariants, ...completeness].sort((a, b) => compareText(fieldErrorText(a), fieldErrorText(b)))
 }
 
 const emptyTypeTexts: Readonly<Record<Level, string>> = {
@@ -69,26 +70,29 @@ const emptyTypeTexts: Readonly<Record<Level, string>> = {
   field: 'must not be empty for specified object fields',
 }
 
-function validateInvariants(path: string, schema: Schema, level: Level): FieldError[] {
+function* validateInvariants(path: string, schema: Schema, level: Level): Steps<FieldError[]> {
   if (level !== 'root' && isPlainScalar(schema)) return []
+  if (isDue()) yield
   const { type = '', properties = {}, additionalProperties } = schema
   const items = itemsOf(schema)
   const additional = additionalOf(schema)
   return [
     ...(type === 'array' && items === undefined ? [required(child(path, 'items'), 'must be specified')] : []),
-    ...(items === undefined ? [] : validateInvariants(child(path, 'items'), items, 'item')),
-    ...Object.entries(properties).flatMap(([name, one]) =>
+    ...(items === undefined ? [] : yield* validateInvariants(child(path, 'items'), items, 'item')),
+    ...(yield* flatMapSteps(telling(properties), ([name, one]) =>
       validateInvariants(key(child(path, 'properties'), name), one, 'field'),
-    ),
+    )),
     ...(additionalProperties !== undefined && level === 'root'
       ? [forbidden(child(path, 'additionalProperties'), 'must not be used at the root')]
       : []),
-    ...(additional === undefined ? [] : validateInvariants(child(path, 'additionalProperties'), additional, 'field')),
+    ...(additional === undefined
+      ? []
+      : yield* validateInvariants(child(path, 'additionalProperties'), additional, 'field')),
     ...validateExtensions(path, schema),
-    ...validateValues(path, schema, {
+    ...(yield* validateValues(path, schema, {
       anyOf: isIntOrString(schema.anyOf),
       first: isIntOrString(schema.allOf?.[0]?.anyOf),
-    }),
+    })),
     ...validateType(path, schema, level),
     ...validateEmbedded(path, schema),
     ...validateMeta(path, schema, level),
@@ -183,21 +187,23 @@ interface Skipped {
 
 const nothing: Skipped = { anyOf: false, first: false }
 
-function validateValues(path: string, schema: Schema, skipped: Skipped): FieldError[] {
+function* validateValues(path: string, schema: Schema, skipped: Skipped): Steps<FieldError[]> {
   const { allOf = [], anyOf = [], oneOf = [], not, pattern = '' } = schema
   const at = (name: string, place: number): string => index(child(path, name), place)
   return [
-    ...(skipped.anyOf ? [] : anyOf.flatMap((one, place) => validateNested(at('anyOf', place), one))),
-    ...allOf.flatMap((one, place) =>
+    ...(skipped.anyOf ? [] : yield* flatMapSteps(anyOf, (one, place) => validateNested(at('anyOf', place), one))),
+    ...(yield* flatMapSteps(allOf, (one, place) =>
       validateNested(at('allOf', place), one, { anyOf: skipped.first && place === 0, first: false }),
-    ),
-    ...oneOf.flatMap((one, place) => validateNested(at('oneOf', place), one)),
-    ...(not === undefined ? [] : validateNested(child(path, 'not'), not)),
-    ...(pattern === '' ? [] : validatePattern(child(path, 'pattern'), pattern)),
+    )),
+    ...(yield* flatMapSteps(oneOf, (one, place) => validateNested(at('oneOf', place), one))),
+    ...(not === undefined ? [] : yield* validateNested(child(path, 'not'), not)),
+    ...(pattern === '' ? [] : yield* validatePattern(child(path, 'pattern'), pattern)),
   ]
 }
 
-function validatePattern(field: string, pattern: string): FieldError[] {
+/** Compiling one takes as long as looking at a hundred schemas. */
+function* validatePattern(field: string, pattern: string): Steps<FieldError[]> {
+  yield
   try {
     compileRegexp(pattern)
     return []
@@ -224,7 +230,8 @@ const nestedRules: readonly (readonly [field: keyof Schema, text: string])[] = [
   ['x-kubernetes-validations', 'must be empty to be structural'],
 ]
 
-function validateNested(path: string, schema: Schema, skipped: Skipped = nothing): FieldError[] {
+function* validateNested(path: string, schema: Schema, skipped: Skipped = nothing): Steps<FieldError[]> {
+  if (isDue()) yield
   const items = itemsOf(schema)
   const { properties = {} } = schema
   const said = nestedRules.filter(([field]) => {
@@ -232,9 +239,11 @@ function validateNested(path: string, schema: Schema, skipped: Skipped = nothing
     return field === 'default' ? value !== undefined && value !== null : value !== false && isSaid(value)
   })
   return [
-    ...validateValues(path, schema, skipped),
-    ...(items === undefined ? [] : validateNested(child(path, 'items'), items)),
-    ...Object.entries(properties).flatMap(([name, one]) => validateNested(key(child(path, 'properties'), name), one)),
+    ...(yield* validateValues(path, schema, skipped)),
+    ...(items === undefined ? [] : yield* validateNested(child(path, 'items'), items)),
+    ...(yield* flatMapSteps(Object.entries(properties), ([name, one]) =>
+      validateNested(key(child(path, 'properties'), name), one),
+    )),
     ...said.map(([field, text]) => forbidden(child(path, field), text)),
     ...(own(properties, 'metadata') === undefined
       ? []
@@ -250,27 +259,31 @@ function isSaid(value: unknown): boolean {
 type Placed = readonly [path: string, schema: Schema]
 
 /** Every field named in the values `v` of a schema must be named in the schema `s` itself. */
-function validateCompleteness([sPath, s]: readonly [string, Schema | undefined], [vPath, v]: Placed): FieldError[] {
+function* validateCompleteness(
+  [sPath, s]: readonly [string, Schema | undefined],
+  [vPath, v]: Placed,
+): Steps<FieldError[]> {
+  if (isDue()) yield
   if (s === undefined) return [required(sPath, `because it is defined in ${vPath}`)]
   const lists = (['allOf', 'anyOf', 'oneOf'] as const).flatMap((name) =>
     (v[name] ?? []).map((one, at): Placed => [index(child(vPath, name), at), one]),
   )
   const all: readonly Placed[] = v.not === undefined ? lists : [[child(vPath, 'not'), v.not], ...lists]
-  return all.flatMap((nested) => validateNestedCompleteness([sPath, s], nested))
+  return yield* flatMapSteps(all, (nested) => validateNestedCompleteness([sPath, s], nested))
 }
 
-function validateNestedCompleteness([sPath, s]: Placed, [vPath, v]: Placed): FieldError[] {
+function* validateNestedCompleteness([sPath, s]: Placed, [vPath, v]: Placed): Steps<FieldError[]> {
   const items = itemsOf(v)
   const named = (path: string, name: string): string => key(child(path, 'properties'), name)
-  const inside = (target: readonly [string, Schema | undefined], nested: Placed): FieldError[] =>
-    target[1] === undefined
-      ? [required(target[0], `because it is defined in ${nested[0]}`)]
-      : validateNestedCompleteness([target[0], target[1]], nested)
+  function* inside([path, schema]: readonly [string, Schema | undefined], nested: Placed): Steps<FieldError[]> {
+    if (schema === undefined) return [required(path, `because it is defined in ${nested[0]}`)]
+    return yield* validateNestedCompleteness([path, schema], nested)
+  }
   return [
-    ...validateCompleteness([sPath, s], [vPath, v]),
-    ...(items === undefined ? [] : inside([child(sPath, 'items'), itemsOf(s)], [child(vPath, 'items'), items])),
-    ...Object.entries(v.properties ?? {}).flatMap(([name, one]) =>
+    ...(yield* validateCompleteness([sPath, s], [vPath, v])),
+    ...(items === undefined ? [] : yield* inside([child(sPath, 'items'), itemsOf(s)], [child(vPath, 'items'), items])),
+    ...(yield* flatMapSteps(Object.entries(v.properties ?? {}), ([name, one]) =>
       inside([named(sPath, name), own(s.properties ?? {}, name)], [named(vPath, name), one]),
-    ),
+    )),
   ]
 }

@@ -7,6 +7,7 @@ import type {
   SelectableField,
 } from '#apis/apiextensions/v1.ts'
 import { compareText } from '#lib/go-text.ts'
+import type { Steps } from '#lib/slices.ts'
 import {
   child,
   duplicate,
@@ -36,38 +37,43 @@ interface PartOptions extends SchemaOptions {
 }
 
 /** The schema of a version. Defaults are looked at when it is structural: only then can it be said what they must be. */
-export function validateVersionSchema(
+export function* validateVersionSchema(
   path: string,
   validation: CustomResourceValidation | undefined,
   withStatus: boolean,
   options: PartOptions,
-): FieldError[] {
+): Steps<FieldError[]> {
   const schema = validation?.openAPIV3Schema
   if (schema === undefined) return []
+  yield
   const field = child(path, 'openAPIV3Schema')
   const obstacle = options.structural ? structuralObstacle(schema) : undefined
+  yield
   const structural = options.structural && obstacle === undefined ? structuralOf(schema) : undefined
-  const structure = structural === undefined ? [] : validateStructure(field, schema, structural, options)
+  yield
+  const structure = structural === undefined ? [] : yield* validateStructure(field, schema, structural, options)
   const faulty = new Set<string>()
-  const shape = validateSchema(field, schema, { ...options, faulty }, { isRoot: true })
+  const shape = yield* validateSchema(field, schema, { ...options, faulty }, { isRoot: true })
   const errors = [
     ...(withStatus ? validateRoot(field, schema) : []),
     ...(schema.nullable === true ? [forbidden(child(field, 'nullable'), 'nullable cannot be true at the root')] : []),
     ...structure,
     ...shape,
-    ...(structural === undefined || structure.length > 0 ? [] : validateRules(field, structural, faulty, options)),
+    ...(structural === undefined || structure.length > 0
+      ? []
+      : yield* validateRules(field, structural, faulty, options)),
   ]
   return errors.length === 0 && obstacle !== undefined ? [invalid(field, '', obstacle)] : errors
 }
 
-function validateStructure(
+function* validateStructure(
   field: string,
   schema: Schema,
   structural: Structural,
   { prunedDefaults }: PartOptions,
-): FieldError[] {
-  const errors = validateStructural(field, schema)
-  return errors.length > 0 ? errors : validateDefaults(structural, field, { pruned: prunedDefaults })
+): Steps<FieldError[]> {
+  const errors = yield* validateStructural(field, schema)
+  return errors.length > 0 ? errors : yield* validateDefaults(structural, field, { pruned: prunedDefaults })
 }
 
 /** Rules of a part that has other faults are not looked at. */
@@ -76,7 +82,7 @@ function validateRules(
   structural: Structural,
   faulty: ReadonlySet<string>,
   { costsAnything }: PartOptions,
-): FieldError[] {
+): Steps<FieldError[]> {
   return checkRules(structural, field, {
     isFaulty: (path) => faulty.has(path),
     show: internalRule,
