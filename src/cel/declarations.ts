@@ -103,21 +103,25 @@ interface WellKnownType {
 }
 
 const wrapping = (type: typeof BOOL): WellKnownType => ({ type: wrapperOf(type), fields: { value: type } })
+const wrappingNarrow = (type: typeof BOOL): WellKnownType => ({
+  type: { ...wrapperOf(type), isNarrow: true },
+  fields: { value: type },
+})
 
 /** Messages of protobuf that are something else to CEL; they can be written as literals. */
 const WELL_KNOWN_TYPES: Readonly<Record<string, WellKnownType>> = {
   'google.protobuf.BoolValue': wrapping(BOOL),
   'google.protobuf.BytesValue': wrapping(BYTES),
   'google.protobuf.DoubleValue': wrapping(DOUBLE),
-  'google.protobuf.FloatValue': wrapping(DOUBLE),
-  'google.protobuf.Int32Value': wrapping(INT),
+  'google.protobuf.FloatValue': wrappingNarrow(DOUBLE),
+  'google.protobuf.Int32Value': wrappingNarrow(INT),
   'google.protobuf.Int64Value': wrapping(INT),
   'google.protobuf.StringValue': wrapping(STRING),
-  'google.protobuf.UInt32Value': wrapping(UINT),
+  'google.protobuf.UInt32Value': wrappingNarrow(UINT),
   'google.protobuf.UInt64Value': wrapping(UINT),
   'google.protobuf.Duration': { type: DURATION, fields: { seconds: INT, nanos: INT } },
   'google.protobuf.Timestamp': { type: TIMESTAMP, fields: { seconds: INT, nanos: INT } },
-  'google.protobuf.Any': { type: DYN, fields: { type_url: STRING, value: BYTES } },
+  'google.protobuf.Any': { type: { ...DYN, isAny: true }, fields: { type_url: STRING, value: BYTES } },
   'google.protobuf.ListValue': { type: listOf(DYN), fields: { values: listOf(DYN) } },
   'google.protobuf.Struct': { type: mapOf(STRING, DYN), fields: { fields: mapOf(STRING, DYN) } },
   'google.protobuf.Value': {

@@ -84,6 +84,11 @@ const sound: readonly (readonly [string, unknown, number])[] = [
   ['string(timestamp("2024-01-02T03:04:05+01:00"))', '2024-01-02T03:04:05+01:00', 0],
   ['dyn(1) == 1u && dyn(1) == 1.0', true, 2],
   ['0.0/0.0 == 0.0/0.0', false, 3],
+  ['[null][0]', null, 2],
+  ['{"a": null}["a"]', null, 2],
+  ['{true: null}[true] == null', true, 3],
+  ['google.protobuf.FloatValue{value: 1.333} == 1.333', false, 41],
+  ['google.protobuf.Int32Value{value: -2147483648}', -2147483648, 40],
 ]
 
 /** Expression, message, cost. */
@@ -99,6 +104,19 @@ const failing: readonly (readonly [string, string, number])[] = [
   ['object.metadata.name + 1', 'no such overload', 4],
   ['object.spec.replicas.startsWith("a")', 'no such overload', 4],
   ['quantity(object.spec.replicas)', 'no such overload: quantity(int)', 4],
+  ['labels[dyn(b"x")]', 'invalid qualifier type: types.Bytes', 0],
+  ['numbers[dyn(null)]', 'invalid qualifier type: types.Null', 0],
+  ['google.protobuf.Any{}', 'unsupported conversion to ref.Val: (*dynamicpb.Message)', 40],
+  [
+    'google.protobuf.Int32Value{value: 2147483648}',
+    'field type conversion error for google.protobuf.Int32Value.value value type: integer overflow',
+    40,
+  ],
+  [
+    'google.protobuf.UInt32Value{value: 4294967296u}',
+    'field type conversion error for google.protobuf.UInt32Value.value value type: unsigned integer overflow',
+    40,
+  ],
 ]
 
 describe('a planned expression', () => {

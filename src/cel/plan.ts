@@ -6,7 +6,7 @@ import type { Comprehension, Expression, Select } from './ast.ts'
 import type { CallReference, Checked, Reference } from './checked.ts'
 import { beginEffort, endEffort } from './effort.ts'
 import { literalValue } from './literals.ts'
-import { attributeOf } from './planner/attribute.ts'
+import { attributeOf, isKey, unusable } from './planner/attribute.ts'
 import { planBuiltIn } from './planner/built-in.ts'
 import {
   attributePlan,
@@ -215,6 +215,7 @@ function planIndex({
   const isOptional = name === '_[?_]' || name === '_?._'
   if ((name !== '_[_]' && !isOptional) || operand === undefined || index === undefined) return undefined
   const constant = index.constant?.value
+  if (constant !== undefined && !isKey(constant)) throw new CelError(unusable(constant).message)
   const step: Step =
     constant === undefined
       ? { constant: undefined, key: index.attribute?.resolve ?? index.evaluate, isOptional, isTest: false }

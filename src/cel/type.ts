@@ -30,6 +30,8 @@ export interface SimpleType {
   readonly maxSize?: number
   /** Declared by upstream, but values are handed over as they are in JSON: functions look at them before they believe it. */
   readonly isUnsure?: boolean
+  /** Of `dyn`: google.protobuf.Any, which differs in its name, and in that there are no values of it. */
+  readonly isAny?: boolean
 }
 
 export interface ListType {
@@ -86,6 +88,8 @@ export interface ParameterType {
 export interface WrapperType {
   readonly kind: 'wrapper'
   readonly of: SimpleType
+  /** Of 32 bits. */
+  readonly isNarrow?: boolean
 }
 
 const simple = (kind: SimpleType['kind']): SimpleType => ({ kind })
@@ -139,6 +143,8 @@ export function runtimeTypeName(type: CelType): string {
       return 'google.protobuf.Duration'
     case 'wrapper':
       return type.of.kind
+    case 'dyn':
+      return type.isAny === true ? 'google.protobuf.Any' : type.kind
     case 'object':
     case 'opaque':
     case 'parameter':

@@ -79,7 +79,7 @@ function take(frame: Frame, value: Value, { key, isTest }: Step): Result {
   if (at instanceof Failure) return at
   const found = find(value, at)
   if (isTest) return found instanceof Failure ? found : found !== undefined
-  return found ?? missing(value, at)
+  return found === undefined ? missing(value, at) : found
 }
 
 function missing(value: Value, key: Value): Failure {
@@ -93,8 +93,8 @@ function find(value: Value, key: Value): Result | undefined {
   return isKey(key) ? undefined : unusable(key)
 }
 
-const isKey = (key: Value): boolean => typeof key !== 'object' || key instanceof Uint || key instanceof Double
-const unusable = (key: Value): Failure => new Failure(`invalid qualifier type: ${goTypeOf(key)}`)
+export const isKey = (key: Value): boolean => typeof key !== 'object' || key instanceof Uint || key instanceof Double
+export const unusable = (key: Value): Failure => new Failure(`invalid qualifier type: ${goTypeOf(key)}`)
 
 function findIndex(list: ListValue, key: Value): Result | undefined {
   const index = indexOf(key)

@@ -125,7 +125,7 @@ function messageOf(type: CelType | undefined, fields: ReadonlyMap<string, Value>
 function wellKnown(type: CelType | undefined, fields: ReadonlyMap<string, Value>): Result {
   switch (type?.kind) {
     case 'wrapper':
-      return fields.get('value') ?? zeros[type.of.kind] ?? null
+      return wrapped(fields.get('value') ?? zeros[type.of.kind] ?? null, type.isNarrow === true)
     case 'timestamp':
       return shiftTimestamp(new Timestamp(0, 0), nanosOf(fields))
     case 'duration':
@@ -134,9 +134,27 @@ function wellKnown(type: CelType | undefined, fields: ReadonlyMap<string, Value>
       return fields.get('fields') ?? new EntryMap()
     case 'list':
       return fields.get('values') ?? new ArrayList([])
+    case 'dyn':
+      return type.isAny === true ? new Failure(NO_ANY) : ([...fields.values()].at(-1) ?? null)
     default:
-      return [...fields.values()].at(-1) ?? null
+      return null
   }
+}
+
+/** There is nothing that could be in it. */
+const NO_ANY = 'unsupported conversion to ref.Val: (*dynamicpb.Message)'
+
+/** Of 32 bits, numbers are rounded and integers refused where they do not fit. */
+function wrapped(value: Value, isNarrow: boolean): Result {
+  if (!isNarrow) return value
+  if (value instanceof Double) return new Double(Math.fround(value.value))
+  if (value instanceof Uint && value.value > 0xffffffffn) return overflow('UInt32Value', 'unsigned integer')
+  if (isInt(value) && BigInt.asIntN(32, BigInt(value)) !== BigInt(value)) return overflow('Int32Value', 'integer')
+  return value
+}
+
+function overflow(message: string, what: string): Failure {
+  return new Failure(`field type conversion error for google.protobuf.${message}.value value type: ${what} overflow`)
 }
 
 const zeros: Readonly<Record<string, Value>> = {
