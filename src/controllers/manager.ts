@@ -92,12 +92,15 @@ async function prepared(all: readonly Running[]): Promise<Running[]> {
   return found
 }
 
+/** Those whose gates are on, each with the watches whose gates are on. */
 function allowed({ controllers, isEnabled, log }: ManagerOptions): Controller[] {
-  return controllers.filter(({ name, gates = [] }) => {
-    const missing = gates.filter((gate) => !isEnabled(gate))
-    if (missing.length > 0)
-      log.info('Controller is disabled by a feature gate', { controller: name, requiredFeatureGates: missing })
-    return missing.length === 0
+  const missing = (gates: readonly string[] = []): string[] => gates.filter((gate) => !isEnabled(gate))
+  return controllers.flatMap((controller) => {
+    const requiredFeatureGates = missing(controller.gates)
+    if (requiredFeatureGates.length === 0)
+      return { ...controller, watches: controller.watches.filter(({ gates }) => missing(gates).length === 0) }
+    log.info('Controller is disabled by a feature gate', { controller: controller.name, requiredFeatureGates })
+    return []
   })
 }
 
@@ -166,9 +169,8 @@ function listen(
   informers: Informers,
   watch: Watch,
   queue: WorkQueue<string>,
-  { cache, expectations, settings, isEnabled }: ControllerContext,
+  { cache, expectations, settings }: ControllerContext,
 ): void {
-  if (!(watch.gates ?? []).every(isEnabled)) return
   const delayMs = typeof watch.delayMs === 'function' ? watch.delayMs(settings) : (watch.delayMs ?? 0)
   const add = (key: string): void => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key))
   const wake = (object: KubeObject): readonly string[] => {
