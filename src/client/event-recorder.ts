@@ -158,7 +158,7 @@ const startSimilar = (nowMs: number): Similar => ({ messages: new Set(), lastMs:
 const namespaceOf = ({ namespace }: ObjectReference): string =>
   namespace === undefined || namespace === '' ? 'default' : namespace
 
-function referenceTo(about: KubeObject | ObjectReference): ObjectReference {
+export function referenceTo(about: KubeObject | ObjectReference): ObjectReference {
   if (!('metadata' in about)) return about
   const { name, namespace, uid, resourceVersion } = about.metadata
   const { kind, ...version } = kindOf(about)

@@ -15,11 +15,14 @@ const OPERATORS: Readonly<Record<string, LabelOperator>> = {
 export function fitsAffinity({ nodeSelector, affinity }: PodSpec, node: Node): boolean {
   if (nodeSelector !== undefined && !matchesLabels(selectorFromLabels(nodeSelector), node.metadata.labels)) return false
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms
-  return terms === undefined || terms === null || terms.some((term) => fitsTerm(term, node))
+  return terms === undefined || terms === null || terms.some((term) => fitsNodeTerm(term, node))
 }
 
 /** A term that says nothing fits nothing. */
-function fitsTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, { metadata }: Node): boolean {
+export function fitsNodeTerm(
+  { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
+  { metadata }: Node,
+): boolean {
   if (matchExpressions.length === 0 && matchFields.length === 0) return false
   const fields = { 'metadata.name': metadata.name ?? '' }
   return fits(matchExpressions, metadata.labels) && fits(matchFields, fields)

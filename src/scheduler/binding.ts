@@ -1,0 +1,98 @@
+/**
+ * From a decision to a pod on its node. The pod counts as there at once; then everybody who has a say may prepare the
+ * ground, wait, or refuse, and the API server is told. Whatever goes wrong, what was reserved is given back.
+ */
+import { sleep } from '#lib/clock.ts'
+
+import type { Case, Cases, Handle, PluginRefusal, Verdict, Wait } from './framework.ts'
+import type { NodeInfo } from './node-info.ts'
+import type { PodInfo } from './pod-info.ts'
+import type { Enabled, Profile } from './profile.ts'
+
+export interface Choice {
+  readonly profile: Profile
+  readonly pod: PodInfo
+  readonly node: NodeInfo
+  readonly cases: Cases
+}
+
+/** In order; those that had reserved when one refuses give back, last first. */
+export function reserve({ profile, node, cases }: Choice): PluginRefusal | undefined {
+  for (const [at, { name }] of profile.reserve.entries()) {
+    const verdict = cases.get(name)?.reserve?.(node)
+    if (verdict === undefined) continue
+    giveBack(profile.reserve.slice(0, at + 1), node, cases)
+    return { ...verdict, plugin: name }
+  }
+  return undefined
+}
+
+export function unreserve({ profile, node, cases }: Choice): void {
+  giveBack(profile.reserve, node, cases)
+}
+
+function giveBack(plugins: readonly Enabled[], node: NodeInfo, cases: Cases): void {
+  for (const { name } of plugins.toReversed()) cases.get(name)?.unreserve?.(node)
+}
+
+/** All who want to wait, together: resolves when the last allows, or the first refuses. Undefined: nobody wants to. */
+export function permit(
+  { profile, pod, node }: Choice,
+  { clock }: Pick<Handle, 'clock'>,
+): PluginRefusal | Promise<PluginRefusal | undefined> | undefined {
+  const waits: Promise<PluginRefusal | undefined>[] = []
+  for (const { name, plugin } of profile.permit) {
+    const verdict = plugin.permit?.(pod, node)
+    if (verdict === undefined) continue
+    if ('code' in verdict) return { ...verdict, plugin: name }
+    waits.push(waitFor(verdict, clock).then((late) => (late === undefined ? undefined : { ...late, plugin: name })))
+  }
+  if (waits.length === 0) return undefined
+  return Promise.all(waits).then((late) => late.find((one) => one !== undefined))
+}
+
+async function waitFor({ decided, timeoutMs }: Wait, clock: Handle['clock']): Promise<Verdict> {
+  const over = new AbortController()
+  const timeout = sleep(clock, timeoutMs, over.signal).then(
+    (): Verdict => ({ code: 'unschedulable', reasons: ['timed out waiting on permit'] }),
+    () => undefined,
+  )
+  const verdict = await Promise.race([decided, timeout])
+  over.abort()
+  return verdict
+}
+
+/** Whether somebody still has to prepare the ground; until then the pod is nominated. */
+export function willWait({ profile, node, cases }: Choice): boolean {
+  return profile.preBind.some(({ name }) => cases.get(name)?.willPreBind?.(node) === true)
+}
+
+export async function preBind(
+  { profile, node, cases }: Choice,
+  signal: AbortSignal,
+): Promise<PluginRefusal | undefined> {
+  for (const { name } of profile.preBind) {
+    const own: Case | undefined = cases.get(name)
+    if (own?.preBind === undefined) continue
+    const verdict = await own.preBind(node, signal)
+    if (verdict !== undefined) return wrapped('PreBind', name, verdict)
+  }
+  return undefined
+}
+
+/** By the first who says that it is theirs to bind. */
+export async function bind({ profile, pod, node }: Choice, signal: AbortSignal): Promise<PluginRefusal | undefined> {
+  for (const { name, plugin } of profile.bind) {
+    const doing = plugin.bind?.(pod, node.name, signal)
+    if (doing === undefined) continue
+    const verdict = await doing
+    return verdict === undefined ? undefined : wrapped('Bind', name, verdict)
+  }
+  return { code: 'error', reasons: ['no bind plugin'], plugin: '' }
+}
+
+/** What broke is told with the place where it broke; a refusal speaks for itself. */
+function wrapped(point: string, plugin: string, { code, reasons }: NonNullable<Verdict>): PluginRefusal {
+  if (code !== 'error') return { code, reasons, plugin }
+  return { code, reasons: [`running ${point} plugin "${plugin}": ${reasons.join(', ')}`], plugin }
+}

@@ -1,0 +1,201 @@
+/**
+ * One decision: which nodes a pod fits on, and which of them is best. Pure but for chance among equals; made in one go on
+ * the cluster as it is.
+ */
+import type { Random } from '#lib/random.ts'
+
+import type { Cluster } from './cluster.ts'
+import {
+  type Case,
+  type Cases,
+  isRefusal,
+  type Judge,
+  type PluginRefusal,
+  type Scorer,
+  type Search,
+} from './framework.ts'
+import { firstRefusal, type Likeness, Likenesses } from './likeness.ts'
+import type { NodeInfo } from './node-info.ts'
+import type { Nominations } from './nominations.ts'
+import type { PodInfo } from './pod-info.ts'
+import type { Enabled, Profile, Scoring } from './profile.ts'
+
+/** Up to here all nodes are looked at, and so many at least beyond. */
+const FEW_NODES = 100
+
+export class Decider implements Judge {
+  readonly #profile: Profile
+  readonly #cluster: Cluster
+  readonly #nominations: Nominations
+  readonly #random: Random
+  readonly #likenesses: Likenesses
+  /** What follows the plugins that are remembered. */
+  readonly #rest: readonly Enabled[]
+  /** Where the next search begins, so that all nodes have their turn. */
+  #start = 0
+
+  constructor(profile: Profile, { cluster, nominations, random }: DeciderParts) {
+    this.#profile = profile
+    this.#cluster = cluster
+    this.#nominations = nominations
+    this.#random = random
+    this.#likenesses = new Likenesses(profile)
+    this.#rest = profile.filter.slice(this.#likenesses.pure.length)
+  }
+
+  /** `only`: no other node comes into question. */
+  search(pod: PodInfo, only?: string): Search {
+    const prepared = this.prepare(pod)
+    if ('plugin' in prepared) return refusedAtOnce(pod, prepared)
+    const { cases, narrowedBy } = prepared
+    const names = only === undefined ? prepared.nodes : narrowed(prepared.nodes, new Set([only]))
+    const nodes = names === undefined ? this.#cluster.nodes : this.#named(names)
+    const likeness = this.#likenesses.of(pod)
+    const enough = names === undefined ? this.#enough(nodes.length) : nodes.length
+    const feasible: NodeInfo[] = []
+    const refusals = new Map<string, PluginRefusal>()
+    let looked = 0
+    for (; looked < nodes.length && feasible.length < enough; looked++) {
+      const node = nodes[(this.#start + looked) % nodes.length] as NodeInfo
+      const refusal = this.#judge(pod, node, cases, likeness)
+      if (refusal === undefined) feasible.push(node)
+      else refusals.set(node.name, refusal)
+    }
+    if (only === undefined && nodes.length > 0) this.#start = (this.#start + looked) % nodes.length
+    return { pod, cases, feasible, refusals, narrowedBy, looked }
+  }
+
+  /** What each plugin has found out about the pod, or who refused it outright. */
+  prepare(pod: PodInfo): Prepared | PluginRefusal {
+    const cases = new Map<string, Case>()
+    const narrowedBy: string[] = []
+    let nodes: ReadonlySet<string> | undefined
+    for (const { name, plugin } of this.#profile.preFilter) {
+      const found = plugin.preFilter?.(pod)
+      if (found === undefined) continue
+      if (isRefusal(found)) return { ...found, plugin: name }
+      cases.set(name, found)
+      if (found.nodes === undefined) continue
+      nodes = narrowed(nodes, found.nodes)
+      narrowedBy.push(name)
+      if (nodes.size > 0) continue
+      const reason =
+        narrowedBy.length === 1
+          ? `node(s) didn't satisfy plugin ${name}`
+          : `node(s) didn't satisfy plugin(s) [${[...narrowedBy].sort().join(' ')}] simultaneously`
+      return { plugin: name, code: 'unresolvable', reasons: [reason] }
+    }
+    return { cases, nodes, narrowedBy }
+  }
+
+  /** Whether it fits, with those that were promised a place there, and without them. */
+  #judge(pod: PodInfo, node: NodeInfo, cases: Cases, likeness: Likeness): PluginRefusal | undefined {
+    const expected = this.#nominations.before(pod, node.name)
+    if (expected.length > 0) {
+      const crowded = node.clone()
+      const forks = forkAll(cases)
+      for (const other of expected) {
+        crowded.add(other)
+        for (const one of forks.values()) one.add?.(other, crowded)
+      }
+      const refusal = this.judgeFreely(pod, crowded, forks)
+      if (refusal !== undefined) return refusal
+    }
+    return likeness.verdict(pod, node) ?? this.#judgeRest(pod, node, cases)
+  }
+
+  /** On a node that may be imagined, with cases that may have been changed. */
+  judgeFreely(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
+    return firstRefusal(this.#likenesses.pure, pod, node) ?? this.#judgeRest(pod, node, cases)
+  }
+
+  #judgeRest(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
+    for (const { name, plugin } of this.#rest) {
+      const verdict = plugin.filter === undefined ? cases.get(name)?.filter?.(node) : plugin.filter(pod, node)
+      if (verdict !== undefined) return { ...verdict, plugin: name }
+    }
+    return undefined
+  }
+
+  #named(names: ReadonlySet<string>): NodeInfo[] {
+    return [...names].flatMap((name) => this.#cluster.node(name) ?? [])
+  }
+
+  #enough(count: number): number {
+    if (count < FEW_NODES) return count
+    const { percentageOfNodesToScore: fixed } = this.#profile
+    const percentage = fixed > 0 ? fixed : Math.max(5, 50 - Math.floor(count / 125))
+    return percentage >= 100 ? count : Math.max(FEW_NODES, Math.floor((count * percentage) / 100))
+  }
+
+  /** The best of some nodes; chance decides among equals. `extra`: points that others gave. */
+  best({ pod, feasible }: Pick<Search, 'pod' | 'feasible'>, extra?: ReadonlyMap<string, number>): NodeInfo {
+    const totals = feasible.length === 1 ? [0] : this.points(pod, feasible)
+    let best = 0
+    let equals = 0
+    let most = -Infinity
+    for (const [at, node] of feasible.entries()) {
+      const total = (totals[at] ?? 0) + (extra?.get(node.name) ?? 0)
+      if (total < most) continue
+      equals = total > most ? 1 : equals + 1
+      most = total
+      if (equals === 1 || this.#random.int(equals) === 0) best = at
+    }
+    return feasible[best] as NodeInfo
+  }
+
+  /** For each node, of all plugins together. */
+  points(pod: PodInfo, nodes: readonly NodeInfo[]): number[] {
+    const totals = nodes.map(() => 0)
+    const likeness = this.#likenesses.of(pod)
+    for (const scoring of this.#profile.score) {
+      const points = pointsOf(scoring, pod, nodes, likeness)
+      if (points === undefined) continue
+      for (const [at, value] of points.entries()) totals[at] = (totals[at] ?? 0) + value * scoring.weight
+    }
+    return totals
+  }
+}
+
+export interface DeciderParts {
+  readonly cluster: Cluster
+  readonly nominations: Nominations
+  readonly random: Random
+}
+
+interface Prepared {
+  readonly cases: Cases
+  readonly nodes: ReadonlySet<string> | undefined
+  readonly narrowedBy: readonly string[]
+}
+
+export function forkAll(cases: Cases): Cases {
+  return new Map(Array.from(cases, ([name, one]) => [name, one.fork?.() ?? one]))
+}
+
+function pointsOf(
+  scoring: Scoring,
+  pod: PodInfo,
+  nodes: readonly NodeInfo[],
+  likeness: Likeness,
+): number[] | undefined {
+  const { plugin } = scoring
+  if (plugin.score !== undefined) {
+    const points = nodes.map((node) => likeness.points(scoring, pod, node))
+    plugin.normalize?.(points, nodes)
+    return points
+  }
+  const scorer: Scorer | undefined = plugin.preScore?.(pod, nodes)
+  if (scorer === undefined) return undefined
+  const points = nodes.map((node) => scorer.score(node))
+  scorer.normalize?.(points, nodes)
+  return points
+}
+
+function narrowed(a: ReadonlySet<string> | undefined, b: ReadonlySet<string>): ReadonlySet<string> {
+  return a === undefined ? b : a.intersection(b)
+}
+
+function refusedAtOnce(pod: PodInfo, refused: PluginRefusal): Search {
+  return { pod, cases: new Map(), feasible: [], refusals: new Map(), refused, narrowedBy: [], looked: 0 }
+}

@@ -1,0 +1,105 @@
+/**
+ * A node and what is on it, added up as pods come and go. `generation` grows with every change, so whoever remembers
+ * something about the node knows whether it still holds. A node may be unknown as yet while its pods are known.
+ */
+import type { Node } from '#apis/core/v1.ts'
+import type { Labels } from '#meta/labels.ts'
+import { claimKeysOf } from '#model/volumes.ts'
+
+import { addAmounts, type Amounts, amountsOfList, copyAmounts, noAmounts } from './amounts.ts'
+import type { HostPort, PodInfo } from './pod-info.ts'
+
+let generations = 0
+
+export class NodeInfo {
+  readonly name: string
+  /** Where whoever keeps something for each node keeps it. */
+  readonly slot: number
+  generation: number = ++generations
+  node: Node | undefined
+  allocatable: Amounts = noAmounts()
+  maxPods = 0
+  readonly pods: Map<string, PodInfo>
+  requested: Amounts
+  /** With guesses, see `PodInfo.likely`. */
+  likely: Amounts
+  /** How many use a port; by protocol, address and number. */
+  readonly ports: Map<string, number>
+  /** How many pods use a claim, by its key. */
+  readonly claims: Map<string, number>
+
+  constructor(name: string, slot: number, from?: NodeInfo) {
+    this.name = name
+    this.slot = slot
+    this.pods = new Map(from?.pods)
+    this.requested = from === undefined ? noAmounts() : copyAmounts(from.requested)
+    this.likely = from === undefined ? noAmounts() : copyAmounts(from.likely)
+    this.ports = new Map(from?.ports)
+    this.claims = new Map(from?.claims)
+    if (from === undefined) return
+    this.node = from.node
+    this.allocatable = from.allocatable
+    this.maxPods = from.maxPods
+  }
+
+  get labels(): Labels {
+    return this.node?.metadata.labels
+  }
+
+  /** For thinking of what would be. */
+  clone(): NodeInfo {
+    return new NodeInfo(this.name, this.slot, this)
+  }
+
+  describe(node: Node | undefined): void {
+    this.generation = ++generations
+    this.node = node
+    this.allocatable = amountsOfList(node?.status.allocatable)
+    this.maxPods = this.allocatable.others?.get('pods') ?? 0
+  }
+
+  add(pod: PodInfo): void {
+    this.pods.set(pod.uid, pod)
+    this.#count(pod, 1)
+  }
+
+  remove(pod: PodInfo): void {
+    const held = this.pods.get(pod.uid)
+    if (held === undefined) return
+    this.pods.delete(pod.uid)
+    this.#count(held, -1)
+  }
+
+  /** Whether any of them is taken. On all addresses means on each of them. */
+  hasPortConflict(wanted: readonly HostPort[]): boolean {
+    if (this.ports.size === 0) return false
+    return wanted.some(({ protocol, ip, port }) => {
+      if (ip !== EVERYWHERE)
+        return this.ports.has(portKey(protocol, ip, port)) || this.ports.has(portKey(protocol, EVERYWHERE, port))
+      const suffix = portKey(protocol, '', port)
+      for (const key of this.ports.keys()) if (key.endsWith(suffix)) return true
+      return false
+    })
+  }
+
+  #count(pod: PodInfo, sign: 1 | -1): void {
+    this.generation = ++generations
+    addAmounts(this.requested, pod.requests, sign)
+    addAmounts(this.likely, pod.likely, sign)
+    for (const { protocol, ip, port } of pod.ports) bump(this.ports, portKey(protocol, ip, port), sign)
+    if (pod.pod.spec.volumes !== undefined) for (const key of claimKeysOf(pod.pod)) bump(this.claims, key, sign)
+  }
+}
+
+const EVERYWHERE = '0.0.0.0'
+
+function portKey(protocol: string, ip: string, port: number): string {
+  return `${ip} ${protocol} ${port}`
+}
+
+/** What comes down to nothing is left out. */
+export function bump<K>(counts: Map<K, number>, key: K, by: number): void {
+  const count = (counts.get(key) ?? 0) + by
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
+}

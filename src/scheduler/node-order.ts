@@ -1,0 +1,42 @@
+/** Nodes in the order in which they are looked at: one of each zone in turn, so that even a few are spread. */
+import type { Labels } from '#meta/labels.ts'
+
+const REGION = 'topology.kubernetes.io/region'
+const ZONE = 'topology.kubernetes.io/zone'
+
+/** What counts as one zone; the older names of the labels too. */
+export function zoneOf(labels: Labels): string {
+  const region = labels?.[REGION] ?? labels?.['failure-domain.beta.kubernetes.io/region'] ?? ''
+  const zone = labels?.[ZONE] ?? labels?.['failure-domain.beta.kubernetes.io/zone'] ?? ''
+  return region === '' && zone === '' ? '' : `${region}:\0:${zone}`
+}
+
+export class NodeOrder<T> {
+  readonly #zones = new Map<string, Map<string, T>>()
+  #list: readonly T[] | undefined
+
+  set(name: string, zone: string, node: T): void {
+    this.#list = undefined
+    let members = this.#zones.get(zone)
+    if (members === undefined) this.#zones.set(zone, (members = new Map()))
+    members.set(name, node)
+  }
+
+  delete(name: string, zone: string): void {
+    this.#list = undefined
+    const members = this.#zones.get(zone)
+    members?.delete(name)
+    if (members?.size === 0) this.#zones.delete(zone)
+  }
+
+  list(): readonly T[] {
+    return (this.#list ??= interleave([...this.#zones.values()].map((members) => [...members.values()])))
+  }
+}
+
+function interleave<T>(lists: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, at) =>
+    lists.flatMap((list) => (at < list.length ? [list[at] as T] : [])),
+  ).flat()
+}

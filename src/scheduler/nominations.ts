@@ -1,0 +1,41 @@
+/** Pods that others make room for: where they are expected, until they are placed. */
+import type { PodInfo } from './pod-info.ts'
+
+export class Nominations {
+  readonly #onNode = new Map<string, Map<string, PodInfo>>()
+  readonly #nodeOf = new Map<string, string>()
+
+  /** An empty name takes it back. */
+  set(pod: PodInfo, node: string): void {
+    this.delete(pod.uid)
+    if (node === '') return
+    this.#nodeOf.set(pod.uid, node)
+    const there = this.#onNode.get(node)
+    if (there === undefined) this.#onNode.set(node, new Map([[pod.uid, pod]]))
+    else there.set(pod.uid, pod)
+  }
+
+  delete(uid: string): void {
+    const node = this.#nodeOf.get(uid)
+    if (node === undefined) return
+    this.#nodeOf.delete(uid)
+    const there = this.#onNode.get(node)
+    there?.delete(uid)
+    if (there?.size === 0) this.#onNode.delete(node)
+  }
+
+  nodeOf(uid: string): string | undefined {
+    return this.#nodeOf.get(uid)
+  }
+
+  /** Those that go first: no less important than the pod, and not itself. */
+  before(pod: PodInfo, node: string): readonly PodInfo[] {
+    const there = this.#onNode.get(node)
+    if (there === undefined) return []
+    return [...there.values()].filter(({ uid, priority }) => uid !== pod.uid && priority >= pod.priority)
+  }
+
+  on(node: string): readonly PodInfo[] {
+    return [...(this.#onNode.get(node)?.values() ?? [])]
+  }
+}

@@ -1,0 +1,54 @@
+/** Every plugin that a profile can name. */
+import type { PluginFactory } from '../framework.ts'
+import { balancedAllocation } from './balanced-allocation.ts'
+import { defaultBinder } from './default-binder.ts'
+import { imageLocality } from './image-locality.ts'
+import { interPodAffinity } from './inter-pod-affinity.ts'
+import { nodeAffinity } from './node-affinity.ts'
+import { nodeName } from './node-name.ts'
+import { nodePorts } from './node-ports.ts'
+import { nodeResourcesFit } from './node-resources-fit.ts'
+import { nodeUnschedulable } from './node-unschedulable.ts'
+import { podTopologySpread } from './pod-topology-spread.ts'
+import { prioritySort } from './priority-sort.ts'
+import { schedulingGates } from './scheduling-gates.ts'
+import { taintToleration } from './taint-toleration.ts'
+
+export const PLUGINS: readonly PluginFactory[] = [
+  balancedAllocation,
+  defaultBinder,
+  imageLocality,
+  interPodAffinity,
+  nodeAffinity,
+  nodeName,
+  nodePorts,
+  nodeResourcesFit,
+  nodeUnschedulable,
+  podTopologySpread,
+  prioritySort,
+  schedulingGates,
+  taintToleration,
+]
+
+/** Those that are on unless a profile says otherwise, in order, with what their points count. */
+export const DEFAULT_PLUGINS: readonly (readonly [name: string, weight?: number])[] = [
+  ['SchedulingGates'],
+  ['PrioritySort'],
+  ['NodeUnschedulable'],
+  ['NodeName'],
+  ['TaintToleration', 3],
+  ['NodeAffinity', 2],
+  ['NodePorts'],
+  ['NodeResourcesFit', 1],
+  ['VolumeRestrictions'],
+  ['NodeVolumeLimits'],
+  ['VolumeBinding'],
+  ['VolumeZone'],
+  ['PodTopologySpread', 2],
+  ['InterPodAffinity', 2],
+  ['DynamicResources', 2],
+  ['DefaultPreemption'],
+  ['NodeResourcesBalancedAllocation', 1],
+  ['ImageLocality', 1],
+  ['DefaultBinder'],
+]

@@ -1,0 +1,268 @@
+/**
+ * InterPodAffinity: near which pods a pod must, must not, would like to and would rather not be; and what those that are
+ * there say about it. Counts and wishes are kept by the cluster, so nobody looks at every pod.
+ */
+import { Nodes, type Pod } from '#apis/core/v1.ts'
+import type { Labels } from '#meta/labels.ts'
+
+import type { Cluster } from '../cluster.ts'
+import {
+  type Case,
+  definePlugin,
+  type Handle,
+  MAX_SCORE,
+  type PluginFactory,
+  type Scorer,
+  unresolvable,
+  unschedulable,
+  type Verdict,
+} from '../framework.ts'
+import { bump, type NodeInfo } from '../node-info.ts'
+import type { Description } from '../pod-counts.ts'
+import { PodInfo } from '../pod-info.ts'
+import { isMeant, type PodTerm } from '../pod-terms.ts'
+import type { WishSort } from '../pod-wishes.ts'
+
+const FAR = unresolvable("node(s) didn't match pod affinity rules")
+const NEAR = unschedulable("node(s) didn't match pod anti-affinity rules")
+const UNWANTED = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+
+interface InterPodAffinityArgs {
+  readonly hardPodAffinityWeight?: number
+  readonly ignorePreferredTermsOfExistingPods?: boolean
+}
+
+/** Counts by value of a label, for each label that matters. */
+type Counts = Map<string, Map<string, number>>
+
+export const interPodAffinity: PluginFactory = definePlugin({
+  name: 'InterPodAffinity',
+  create({ cluster }: Handle, args: InterPodAffinityArgs) {
+    const { hardPodAffinityWeight = 1, ignorePreferredTermsOfExistingPods = false } = args
+    return {
+      wakes: [
+        {
+          on: 'AssignedPod',
+          actions: ['add', 'labels', 'delete'],
+          helps: (pod, now, old) => concerns(cluster, new PodInfo(pod), [now, old]),
+        },
+        { on: Nodes, actions: ['add', 'labels'] },
+      ],
+      preFilter: (pod) => Company.of(pod, cluster),
+      preScore(pod) {
+        const isPicky = pod.terms.preferred.length + pod.terms.avoided.length > 0
+        if (ignorePreferredTermsOfExistingPods && !isPicky) return undefined
+        return scorerOf(likingOf(pod, cluster, hardPodAffinityWeight))
+      },
+    }
+  },
+})
+
+/** Whether a pod that came, went or was relabelled has to do with what this one asks, or asks something of it. */
+function concerns(cluster: Cluster, pod: PodInfo, others: readonly unknown[]): boolean {
+  const labelsOf = (name: string): Labels => cluster.namespaceLabels(name)
+  return others.some((object) => {
+    if (object === undefined) return false
+    const other = new PodInfo(object as Pod)
+    const terms = [...pod.terms.affinity, ...pod.terms.antiAffinity]
+    if (terms.some((term) => isMeant(term, other, labelsOf))) return true
+    return other.terms.antiAffinity.some((term) => isMeant(term, pod, labelsOf))
+  })
+}
+
+/** Which pods a term means, to have them counted. */
+function descriptionOf(term: PodTerm, cluster: Cluster): Description {
+  const labelsOf = (name: string): Labels => cluster.namespaceLabels(name)
+  const byNamespaceLabels = term.namespaceSelector.nothing !== true
+  return {
+    id: `term\n${term.id}`,
+    byNamespaceLabels,
+    ...(byNamespaceLabels ? {} : { namespaces: term.namespaces }),
+    matches: (pod) => isMeant(term, pod, labelsOf),
+  }
+}
+
+/** The rules about one pod. */
+class Company implements Case {
+  readonly #pod: PodInfo
+  readonly #cluster: Cluster
+  /** Where pods are that the pod must be near, or must not; where those are that do not want it. */
+  readonly #wanted: readonly ReadonlyMap<string, number>[]
+  readonly #shunned: readonly ReadonlyMap<string, number>[]
+  readonly #unwanted: Counts
+  /** What would be different; of forks. */
+  readonly #changes: readonly Map<string, number>[]
+
+  /** Undefined: there are none. */
+  static of(pod: PodInfo, cluster: Cluster): Company | undefined {
+    const { affinity, antiAffinity } = pod.terms
+    const unwanted: Counts = new Map()
+    for (const { term, byValue } of cluster.wishes.of('antiAffinity')) {
+      if (!isMeant(term, pod, (name) => cluster.namespaceLabels(name))) continue
+      for (const [value, count] of byValue) bump(valuesOf(unwanted, term.topologyKey), value, count)
+    }
+    if (affinity.length + antiAffinity.length + unwanted.size === 0) return undefined
+    return new Company(pod, cluster, unwanted)
+  }
+
+  private constructor(pod: PodInfo, cluster: Cluster, unwanted: Counts, from?: Company) {
+    this.#pod = pod
+    this.#cluster = cluster
+    const counted = (term: PodTerm): ReadonlyMap<string, number> =>
+      cluster.counts.of(descriptionOf(term, cluster)).by(term.topologyKey)
+    this.#wanted = from === undefined ? this.#countAll(pod.terms.affinity) : from.#wanted
+    this.#shunned = from === undefined ? pod.terms.antiAffinity.map(counted) : from.#shunned
+    this.#unwanted = new Map(Array.from(unwanted, ([key, counts]) => [key, new Map(counts)]))
+    const terms = pod.terms.affinity.length + pod.terms.antiAffinity.length
+    this.#changes = Array.from({ length: terms }, (_, at) => new Map(from === undefined ? [] : from.#changes[at]))
+  }
+
+  /** Only those count that all the terms mean. */
+  #countAll(terms: readonly PodTerm[]): ReadonlyMap<string, number>[] {
+    if (terms.length === 0) return []
+    const each = terms.map((term) => descriptionOf(term, this.#cluster))
+    const [first] = each
+    const all: Description =
+      each.length === 1 && first !== undefined
+        ? first
+        : {
+            id: `all\n${each.map(({ id }) => id).join('\n\n')}`,
+            byNamespaceLabels: each.some(({ byNamespaceLabels }) => byNamespaceLabels),
+            matches: (pod) => each.every((one) => one.matches(pod)),
+          }
+    const count = this.#cluster.counts.of(all)
+    return terms.map(({ topologyKey }) => count.by(topologyKey))
+  }
+
+  fork(): Company {
+    return new Company(this.#pod, this.#cluster, this.#unwanted, this)
+  }
+
+  add(other: PodInfo, node: NodeInfo): void {
+    this.#change(other, node, 1)
+  }
+
+  remove(other: PodInfo, node: NodeInfo): void {
+    this.#change(other, node, -1)
+  }
+
+  filter(node: NodeInfo): Verdict {
+    if (!this.#isNearAll(node)) return FAR
+    if (this.#isNearAny(node)) return NEAR
+    const labels = node.labels ?? {}
+    for (const [key, counts] of this.#unwanted) {
+      const value = labels[key]
+      if (value !== undefined && (counts.get(value) ?? 0) > 0) return UNWANTED
+    }
+    return undefined
+  }
+
+  #isNearAll({ labels }: NodeInfo): boolean {
+    const { affinity } = this.#pod.terms
+    let isMissing = false
+    for (const [at, { topologyKey }] of affinity.entries()) {
+      const value = labels?.[topologyKey]
+      if (value === undefined) return false
+      if (this.#count(at, value) <= 0) isMissing = true
+    }
+    // The first of its kind: when nobody is there yet whom it wants to be near, and it would be one of them.
+    return !isMissing || this.#isFirst()
+  }
+
+  #isFirst(): boolean {
+    const { affinity } = this.#pod.terms
+    const labelsOf = (name: string): Labels => this.#cluster.namespaceLabels(name)
+    if (!affinity.every((term) => isMeant(term, this.#pod, labelsOf))) return false
+    return affinity.every((_, at) => {
+      const values = new Set([...(this.#wanted[at]?.keys() ?? []), ...(this.#changes[at]?.keys() ?? [])])
+      for (const value of values) if (this.#count(at, value) > 0) return false
+      return true
+    })
+  }
+
+  #isNearAny({ labels }: NodeInfo): boolean {
+    const { affinity, antiAffinity } = this.#pod.terms
+    return antiAffinity.some(({ topologyKey }, at) => {
+      const value = labels?.[topologyKey]
+      return value !== undefined && this.#count(affinity.length + at, value) > 0
+    })
+  }
+
+  /** Affinity first, then anti-affinity. */
+  #count(at: number, value: string): number {
+    const wanted = this.#wanted.length
+    const counts = at < wanted ? this.#wanted[at] : this.#shunned[at - wanted]
+    return (counts?.get(value) ?? 0) + (this.#changes[at]?.get(value) ?? 0)
+  }
+
+  #change(other: PodInfo, { labels }: NodeInfo, by: number): void {
+    const labelsOf = (name: string): Labels => this.#cluster.namespaceLabels(name)
+    const { affinity, antiAffinity } = this.#pod.terms
+    const note = (at: number, { topologyKey }: PodTerm): void => {
+      const value = labels?.[topologyKey]
+      const changes = this.#changes[at]
+      if (value !== undefined && changes !== undefined) bump(changes, value, by)
+    }
+    if (affinity.every((term) => isMeant(term, other, labelsOf)))
+      for (const [at, term] of affinity.entries()) note(at, term)
+    for (const [at, term] of antiAffinity.entries()) {
+      if (isMeant(term, other, labelsOf)) note(affinity.length + at, term)
+    }
+    for (const term of other.terms.antiAffinity) {
+      const value = labels?.[term.topologyKey]
+      if (value !== undefined && isMeant(term, this.#pod, labelsOf))
+        bump(valuesOf(this.#unwanted, term.topologyKey), value, by)
+    }
+  }
+}
+
+function valuesOf(counts: Counts, key: string): Map<string, number> {
+  let values = counts.get(key)
+  if (values === undefined) counts.set(key, (values = new Map()))
+  return values
+}
+
+/** For and against, by label and value: what the pod would like, and what those that are there would like of it. */
+function likingOf(pod: PodInfo, cluster: Cluster, hardWeight: number): Counts {
+  const liking: Counts = new Map()
+  const add = (term: PodTerm, counts: ReadonlyMap<string, number>, factor: number): void => {
+    for (const [value, count] of counts) bump(valuesOf(liking, term.topologyKey), value, count * factor)
+  }
+  for (const [terms, sign] of [[pod.terms.preferred, 1] as const, [pod.terms.avoided, -1] as const]) {
+    for (const { term, weight } of terms) {
+      add(term, cluster.counts.of(descriptionOf(term, cluster)).by(term.topologyKey), sign * weight)
+    }
+  }
+  const others: readonly (readonly [WishSort, number])[] = [
+    ['affinity', hardWeight],
+    ['preferred', 1],
+    ['avoided', -1],
+  ]
+  for (const [sort, factor] of others) {
+    if (factor === 0) continue
+    for (const { term, byValue } of cluster.wishes.of(sort)) {
+      if (isMeant(term, pod, (name) => cluster.namespaceLabels(name))) add(term, byValue, factor)
+    }
+  }
+  return liking
+}
+
+function scorerOf(liking: Counts): Scorer | undefined {
+  if (liking.size === 0) return undefined
+  return {
+    score({ labels }) {
+      let sum = 0
+      for (const [key, counts] of liking) {
+        const value = labels?.[key]
+        if (value !== undefined) sum += counts.get(value) ?? 0
+      }
+      return sum
+    },
+    normalize(scores) {
+      const least = Math.min(...scores)
+      const range = Math.max(...scores) - least
+      for (const [at, score] of scores.entries())
+        scores[at] = range > 0 ? Math.trunc(MAX_SCORE * ((score - least) / range)) : 0
+    },
+  }
+}

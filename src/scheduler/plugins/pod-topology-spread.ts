@@ -1,0 +1,313 @@
+/** PodTopologySpread: pods of one sort are spread over zones, nodes, or whatever the pod says. */
+import { ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
+import { Nodes, type Pod, ReplicationControllers, Services, type TopologySpreadConstraint } from '#apis/core/v1.ts'
+import { asSelector } from '#meta/label-selector.ts'
+import {
+  createSelector,
+  everything,
+  type LabelRequirement,
+  matchesLabels,
+  type Selector,
+  selectorFromLabels,
+  selectorText,
+} from '#meta/labels.ts'
+import { controllerOf, keyOf } from '#meta/object.ts'
+import { fitsAffinity, isRepelled } from '#model/node-fit.ts'
+
+import type { Cluster } from '../cluster.ts'
+import {
+  type Case,
+  definePlugin,
+  type Handle,
+  MAX_SCORE,
+  type PluginFactory,
+  type Scorer,
+  unresolvable,
+  unschedulable,
+  type Verdict,
+} from '../framework.ts'
+import type { NodeInfo } from '../node-info.ts'
+import type { PodCount } from '../pod-counts.ts'
+import type { PodInfo } from '../pod-info.ts'
+
+const HOSTNAME = 'kubernetes.io/hostname'
+const SKEWED = unschedulable("node(s) didn't match pod topology spread constraints")
+const UNLABELLED = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
+
+interface PodTopologySpreadArgs {
+  readonly defaultConstraints?: readonly TopologySpreadConstraint[]
+  readonly defaultingType?: string
+}
+
+/** For pods that say nothing themselves and are part of something. */
+const SYSTEM_DEFAULTS: readonly TopologySpreadConstraint[] = [
+  { topologyKey: HOSTNAME, whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 3 },
+  { topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 5 },
+]
+
+/** One constraint, made ready for a pod. */
+interface Constraint {
+  readonly key: string
+  readonly maxSkew: number
+  readonly minDomains: number
+  readonly honorsAffinity: boolean
+  readonly honorsTaints: boolean
+  readonly count: PodCount
+  readonly selector: Selector
+}
+
+export const podTopologySpread: PluginFactory = definePlugin({
+  name: 'PodTopologySpread',
+  create(handle: Handle, { defaultingType = 'System', defaultConstraints = [] }: PodTopologySpreadArgs) {
+    const isSystem = defaultingType === 'System'
+    const defaults = isSystem ? SYSTEM_DEFAULTS : defaultConstraints
+    const { cluster } = handle
+    const constraintsOf = (pod: PodInfo, action: string): Constraint[] => {
+      const own = pod.pod.spec.topologySpreadConstraints ?? []
+      const chosen = (own.length > 0 ? own : defaults).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === action)
+      const ofOwner = own.length > 0 || chosen.length === 0 ? undefined : selectorOfOwners(pod.pod, handle)
+      if (own.length === 0 && ofOwner === undefined) return []
+      return chosen.map((one) => constraintOf(cluster, pod, one, ofOwner ?? selectorOf(one, pod)))
+    }
+    return {
+      wakes: [
+        { on: 'AssignedPod', actions: ['add', 'labels', 'delete'], helps: inNamespaceOf },
+        { on: Nodes, actions: ['add', 'delete', 'labels', 'taints'] },
+        { on: 'TargetPod', actions: ['labels'] },
+      ],
+      preFilter(pod) {
+        const constraints = constraintsOf(pod, 'DoNotSchedule')
+        return constraints.length === 0 ? undefined : Spread.of(pod, cluster, constraints)
+      },
+      preScore(pod, nodes) {
+        const constraints = constraintsOf(pod, 'ScheduleAnyway')
+        if (constraints.length === 0) return undefined
+        const needsAll = !isSystem || (pod.pod.spec.topologySpreadConstraints ?? []).length > 0
+        return scorerOf({ pod, cluster, constraints, needsAll }, nodes)
+      },
+    }
+  },
+})
+
+function inNamespaceOf({ metadata }: Pod, ...others: readonly (Pick<Pod, 'metadata'> | undefined)[]): boolean {
+  return others.some((other) => other !== undefined && other.metadata.namespace === metadata.namespace)
+}
+
+/** With the pod's own values of the labels that are to be the same. */
+function selectorOf({ labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint, { labels }: PodInfo): Selector {
+  const selector = asSelector(labelSelector)
+  if (selector.nothing === true) return selector
+  const same: LabelRequirement[] = matchLabelKeys.flatMap((key) =>
+    labels?.[key] === undefined ? [] : [{ key, operator: '=', values: [labels[key]] }],
+  )
+  return same.length === 0 ? selector : createSelector([...same, ...selector.requirements])
+}
+
+/** What the services and the controller that a pod belongs to go by, all together. Undefined: it belongs to nothing. */
+function selectorOfOwners(pod: Pod, { of }: Handle): Selector | undefined {
+  const requirements: LabelRequirement[] = []
+  const { namespace = '', labels } = pod.metadata
+  for (const { spec } of of(Services).by('namespace', namespace)) {
+    const selector = selectorFromLabels(spec.selector)
+    if (selector.requirements.length > 0 && matchesLabels(selector, labels)) requirements.push(...selector.requirements)
+  }
+  requirements.push(...selectorOfController(pod, of).requirements)
+  return requirements.length === 0 ? undefined : createSelector(requirements)
+}
+
+function selectorOfController(pod: Pod, of: Handle['of']): Selector {
+  const owner = controllerOf(pod)
+  const key = keyOf(pod.metadata.namespace, owner?.name ?? '')
+  switch (owner?.kind) {
+    case 'ReplicationController':
+      return selectorFromLabels(of(ReplicationControllers).get(key)?.spec.selector)
+    case 'ReplicaSet':
+      return asSelector(of(ReplicaSets).get(key)?.spec.selector)
+    case 'StatefulSet':
+      return asSelector(of(StatefulSets).get(key)?.spec.selector)
+    default:
+      return everything
+  }
+}
+
+function constraintOf(
+  cluster: Cluster,
+  { namespace }: PodInfo,
+  one: TopologySpreadConstraint,
+  selector: Selector,
+): Constraint {
+  const { topologyKey, maxSkew, minDomains = 1, nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' } = one
+  // Those that are on their way out make room; who selects everything has selected nobody.
+  const isEmpty = selector.requirements.length === 0
+  const count = cluster.counts.of({
+    id: `spread\n${namespace}\n${selector.nothing === true || isEmpty ? '!' : selectorText(selector)}`,
+    namespaces: new Set([namespace]),
+    matches: (pod) =>
+      !isEmpty && !pod.isTerminating && pod.namespace === namespace && matchesLabels(selector, pod.labels),
+  })
+  return {
+    key: topologyKey,
+    maxSkew,
+    minDomains,
+    honorsAffinity: nodeAffinityPolicy === 'Honor',
+    honorsTaints: nodeTaintsPolicy === 'Honor',
+    count,
+    selector,
+  }
+}
+
+function counts({ honorsAffinity, honorsTaints }: Constraint, { pod }: PodInfo, { node }: NodeInfo): boolean {
+  if (node === undefined) return false
+  if (honorsAffinity && !fitsAffinity(pod.spec, node)) return false
+  return !honorsTaints || !isRepelled(node.spec.taints, pod.spec.tolerations, ['NoSchedule', 'NoExecute'])
+}
+
+/** Whether every node counts, whatever it is like: then what is kept as pods come and go can be used as it is. */
+function countsAll({ honorsAffinity, honorsTaints }: Constraint, { pod: { spec } }: PodInfo): boolean {
+  const isPicky = spec.nodeSelector !== undefined || spec.affinity?.nodeAffinity !== undefined
+  return !honorsTaints && !(honorsAffinity && isPicky)
+}
+
+function hasAll(constraints: readonly Constraint[], { labels }: NodeInfo): boolean {
+  return constraints.every(({ key }) => labels?.[key] !== undefined)
+}
+
+/** How many pods there are in each place that counts, for each constraint that must hold. */
+class Spread implements Case {
+  readonly #pod: PodInfo
+  readonly #constraints: readonly Constraint[]
+  readonly #places: readonly Map<string, number>[]
+  readonly #least: (number | undefined)[] = []
+
+  static of(pod: PodInfo, cluster: Cluster, constraints: readonly Constraint[]): Spread {
+    const places = constraints.map(() => new Map<string, number>())
+    for (const node of cluster.nodes) {
+      if (!hasAll(constraints, node)) continue
+      for (const [at, one] of constraints.entries()) {
+        if (!counts(one, pod, node)) continue
+        const place = node.labels?.[one.key] as string
+        const map = places[at] as Map<string, number>
+        map.set(place, (map.get(place) ?? 0) + (one.count.onNode.get(node.name) ?? 0))
+      }
+    }
+    return new Spread(pod, constraints, places)
+  }
+
+  private constructor(pod: PodInfo, constraints: readonly Constraint[], places: readonly Map<string, number>[]) {
+    this.#pod = pod
+    this.#constraints = constraints
+    this.#places = places
+  }
+
+  fork(): Spread {
+    return new Spread(
+      this.#pod,
+      this.#constraints,
+      this.#places.map((places) => new Map(places)),
+    )
+  }
+
+  add(other: PodInfo, node: NodeInfo): void {
+    this.#change(other, node, 1)
+  }
+
+  remove(other: PodInfo, node: NodeInfo): void {
+    this.#change(other, node, -1)
+  }
+
+  filter({ labels }: NodeInfo): Verdict {
+    for (const [at, { key, maxSkew, selector }] of this.#constraints.entries()) {
+      const place = labels?.[key]
+      if (place === undefined) return UNLABELLED
+      const itself = matchesLabels(selector, this.#pod.labels) ? 1 : 0
+      const there = this.#places[at]?.get(place) ?? 0
+      if (there + itself - this.#leastOf(at) > maxSkew) return SKEWED
+    }
+    return undefined
+  }
+
+  /** In the emptiest place; none where there are too few places. */
+  #leastOf(at: number): number {
+    const known = this.#least[at]
+    if (known !== undefined) return known
+    const places = this.#places[at] as Map<string, number>
+    const { minDomains } = this.#constraints[at] as Constraint
+    let least = places.size < minDomains ? 0 : 2 ** 31 - 1
+    if (places.size >= minDomains) for (const count of places.values()) least = Math.min(least, count)
+    this.#least[at] = least
+    return least
+  }
+
+  #change(other: PodInfo, node: NodeInfo, by: number): void {
+    if (other.namespace !== this.#pod.namespace || !hasAll(this.#constraints, node)) return
+    for (const [at, one] of this.#constraints.entries()) {
+      if (!matchesLabels(one.selector, other.labels) || !counts(one, this.#pod, node)) continue
+      const places = this.#places[at] as Map<string, number>
+      const place = node.labels?.[one.key] as string
+      places.set(place, (places.get(place) ?? 0) + by)
+      this.#least[at] = undefined
+    }
+  }
+}
+
+interface Spreading {
+  readonly pod: PodInfo
+  readonly cluster: Cluster
+  readonly constraints: readonly Constraint[]
+  /** Nodes that lack one of the labels are not looked at. */
+  readonly needsAll: boolean
+}
+
+/** The fewer there are already, the better; in a place of many parts each counts for more. */
+function scorerOf(spreading: Spreading, nodes: readonly NodeInfo[]): Scorer {
+  const { constraints, needsAll } = spreading
+  const isIgnored = (node: NodeInfo): boolean => needsAll && !hasAll(constraints, node)
+  const looked = nodes.filter((node) => !isIgnored(node))
+  const parts = constraints.map((one) => {
+    const places = new Set(looked.map(({ labels }) => labels?.[one.key] ?? ''))
+    const weight = Math.log((one.key === HOSTNAME ? looked.length : places.size) + 2)
+    return { one, weight, there: one.key === HOSTNAME ? one.count.onNode : countsOf(spreading, one, places) }
+  })
+  return {
+    score(node) {
+      if (isIgnored(node)) return 0
+      let sum = 0
+      for (const { one, weight, there } of parts) {
+        const place = node.labels?.[one.key]
+        if (place === undefined) continue
+        sum += (there.get(one.key === HOSTNAME ? node.name : place) ?? 0) * weight + (one.maxSkew - 1)
+      }
+      return Math.round(sum)
+    },
+    normalize: (scores, scored) => favourLow(scores, (at) => isIgnored(scored[at] as NodeInfo)),
+  }
+}
+
+/** How many there are in each of the places, on nodes that count. */
+function countsOf(
+  { pod, cluster, constraints, needsAll }: Spreading,
+  one: Constraint,
+  places: ReadonlySet<string>,
+): ReadonlyMap<string, number> {
+  const { onNode } = one.count
+  if (!needsAll && countsAll(one, pod)) return one.count.by(one.key)
+  const sums = new Map<string, number>()
+  for (const [name, count] of onNode) {
+    const node = cluster.node(name)
+    const place = node?.labels?.[one.key] ?? ''
+    if (node === undefined || !places.has(place) || (needsAll && !hasAll(constraints, node)) || !counts(one, pod, node))
+      continue
+    sums.set(place, (sums.get(place) ?? 0) + count)
+  }
+  return sums
+}
+
+function favourLow(scores: number[], isIgnored: (at: number) => boolean): void {
+  const looked = scores.filter((_, at) => !isIgnored(at))
+  const least = Math.min(...looked)
+  const most = Math.max(0, ...looked)
+  for (const [at, score] of scores.entries()) {
+    if (isIgnored(at)) scores[at] = 0
+    else scores[at] = most === 0 ? MAX_SCORE : Math.trunc((MAX_SCORE * (most + least - score)) / most)
+  }
+}

@@ -1,0 +1,73 @@
+/** A pod as the scheduler sees it: what it asks for, read once. */
+import type { Pod } from '#apis/core/v1.ts'
+import type { Labels } from '#meta/labels.ts'
+import { objectKey } from '#meta/object.ts'
+import { quantityOf, quantityOfMilli } from '#meta/quantity.ts'
+import { podRequests } from '#model/pod-resources.ts'
+
+import { type Amounts, amountsFrom } from './amounts.ts'
+import { type PodTerms, podTermsOf } from './pod-terms.ts'
+
+export interface HostPort {
+  readonly protocol: string
+  readonly ip: string
+  readonly port: number
+}
+
+/** What a container that asks for nothing is taken to need, where nodes are compared: 0.1 CPU, 200 MiB. */
+const GUESS = new Map([
+  ['cpu', quantityOfMilli(100)],
+  ['memory', quantityOf(200 << 20, 'BinarySI')],
+])
+
+export class PodInfo {
+  readonly pod: Pod
+  readonly uid: string
+  readonly key: string
+  readonly namespace: string
+  readonly labels: Labels
+  readonly priority: number
+  readonly requests: Amounts
+  /** With a guess for containers that ask for no CPU or memory. */
+  readonly likely: Amounts
+  readonly ports: readonly HostPort[]
+  readonly terms: PodTerms
+  #likeness: string | undefined
+
+  constructor(pod: Pod) {
+    this.pod = pod
+    this.uid = pod.metadata.uid ?? ''
+    this.key = objectKey(pod)
+    this.namespace = pod.metadata.namespace ?? ''
+    this.labels = pod.metadata.labels
+    this.priority = pod.spec.priority ?? 0
+    this.requests = amountsFrom(podRequests(pod, { useStatus: true }))
+    this.likely = amountsFrom(podRequests(pod, { useStatus: true, atLeast: GUESS }))
+    this.ports = hostPortsOf(pod)
+    this.terms = podTermsOf(pod)
+  }
+
+  get isTerminating(): boolean {
+    return this.pod.metadata.deletionTimestamp !== undefined
+  }
+
+  /** The same for pods that no node, looked at by itself, can tell apart. */
+  get likeness(): string {
+    if (this.#likeness !== undefined) return this.#likeness
+    const { nodeName, nodeSelector, affinity, tolerations, containers, initContainers, volumes } = this.pod.spec
+    const images = [...(initContainers ?? []), ...containers].map(({ image }) => image)
+    const { requests, likely, ports } = this
+    const amounts = [requests, likely].map(({ others, ...rest }) => [rest, [...(others ?? [])]])
+    const seen = [nodeName, nodeSelector, affinity?.nodeAffinity, tolerations, images, ports, amounts, volumes?.length]
+    return (this.#likeness = JSON.stringify(seen))
+  }
+}
+
+function hostPortsOf({ spec }: Pod): HostPort[] {
+  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
+  return [...spec.containers, ...sidecars].flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort = 0, hostIP = '', protocol = 'TCP' }) =>
+      hostPort > 0 ? [{ protocol, ip: hostIP === '' ? '0.0.0.0' : hostIP, port: hostPort }] : [],
+    ),
+  )
+}

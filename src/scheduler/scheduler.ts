@@ -1,0 +1,289 @@
+/**
+ * The scheduler: takes one pod after the other, decides where it goes, and sees to it that it gets there. Decisions are
+ * made one at a time; what follows from them runs alongside. Others in the process have their turn every few milliseconds.
+ */
+import { type Pod, type PodCondition, Pods } from '#apis/core/v1.ts'
+import { referenceTo } from '#client/event-recorder.ts'
+import type { SeriesRecorder } from '#client/event-series.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import { timeOf } from '#meta/time.ts'
+
+import { bind, type Choice, permit, preBind, reserve, unreserve, willWait } from './binding.ts'
+import type { Cluster } from './cluster.ts'
+import { Decider } from './decision.ts'
+import { explain } from './explanation.ts'
+import type { Handle, PluginRefusal, Search } from './framework.ts'
+import type { Nominations } from './nominations.ts'
+import type { PodInfo } from './pod-info.ts'
+import type { Profile } from './profile.ts'
+import type { QueuedPod, SchedulingQueue } from './queue.ts'
+
+/** Then others have a turn. */
+const SLICE_MS = 5
+
+export interface SchedulerParts {
+  readonly handle: Handle
+  readonly cluster: Cluster
+  readonly queue: SchedulingQueue
+  readonly nominations: Nominations
+  /** By name. */
+  readonly profiles: ReadonlyMap<string, Profile>
+  readonly recorderOf: (profile: string) => SeriesRecorder
+  readonly signal: AbortSignal
+}
+
+/** Why a pod was not placed, as its condition says it. */
+interface Failure {
+  readonly reason: 'Unschedulable' | 'SchedulerError'
+  readonly message: string
+  readonly rejectors: ReadonlySet<string>
+  readonly pendings: ReadonlySet<string>
+  readonly nominate?: string | undefined
+}
+
+export class Scheduler {
+  readonly #parts: SchedulerParts
+  readonly #deciders: ReadonlyMap<string, Decider>
+  readonly #clock: Clock
+  readonly #log: Logger
+  #hasBegun = false
+  #isRunning = false
+  /** What runs alongside. */
+  readonly #underway = new Set<Promise<void>>()
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts
+    const { cluster, nominations, handle, profiles } = parts
+    const with_ = { cluster, nominations, random: handle.random }
+    this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Decider(profile, with_)]))
+    this.#clock = handle.clock
+    this.#log = handle.log
+  }
+
+  /** What there is has been seen: before that nobody could decide. */
+  begin(): void {
+    this.#hasBegun = true
+    this.wake()
+  }
+
+  /** There is somebody in the queue. */
+  wake(): void {
+    if (!this.#hasBegun || this.#isRunning || this.#parts.signal.aborted) return
+    this.#isRunning = true
+    setImmediate(() => void this.#work())
+  }
+
+  /** Resolves when nothing runs alongside any more. */
+  async settled(): Promise<void> {
+    while (this.#underway.size > 0) await Promise.all(this.#underway)
+  }
+
+  async #work(): Promise<void> {
+    const { queue, signal } = this.#parts
+    let begunMs = this.#clock.elapsed()
+    for (let next = queue.pop(); next !== undefined && !signal.aborted; next = queue.pop()) {
+      const waiting = this.#attempt(next)
+      if (waiting !== undefined) await waiting
+      if (this.#clock.elapsed() - begunMs < SLICE_MS) continue
+      await new Promise((resolve) => setImmediate(resolve))
+      begunMs = this.#clock.elapsed()
+    }
+    this.#isRunning = false
+  }
+
+  /** A promise only where the decision has to wait for somebody. */
+  #attempt(queued: QueuedPod): Promise<void> | undefined {
+    const { queue, cluster, handle } = this.#parts
+    const { pod } = queued
+    const profile = this.#profileOf(pod)
+    const current = handle.of(Pods).get(pod.key)
+    if (profile === undefined || current?.metadata.uid !== pod.uid || cluster.placed(pod.uid) !== undefined) {
+      queue.done(pod.uid)
+      return undefined
+    }
+    if (current.metadata.deletionTimestamp !== undefined) {
+      this.#tell(profile, pod, 'Warning', `skip schedule deleting pod: ${pod.key}`)
+      queue.done(pod.uid)
+      return undefined
+    }
+    if (cluster.nodes.length === 0) {
+      this.#fail(queued, profile, failureOf('no nodes available to schedule pods'))
+      return undefined
+    }
+    const decider = this.#deciders.get(profile.name) as Decider
+    const search = this.#search(decider, pod)
+    if (search.feasible.length === 0) return this.#nowhere(queued, profile, { search, decider })
+    this.#commit(queued, { profile, pod, node: decider.best(search), cases: search.cases })
+    return undefined
+  }
+
+  /** Where room was made for it is looked at first. */
+  #search(decider: Decider, pod: PodInfo): Search {
+    const nominated = pod.pod.status.nominatedNodeName ?? ''
+    if (nominated !== '' && this.#parts.cluster.node(nominated) !== undefined) {
+      const search = decider.search(pod, nominated)
+      if (search.feasible.length > 0) return search
+    }
+    return decider.search(pod)
+  }
+
+  async #nowhere(
+    queued: QueuedPod,
+    profile: Profile,
+    { search, decider }: { search: Search; decider: Decider },
+  ): Promise<void> {
+    const reasons: string[] = []
+    let nominate: string | undefined
+    for (const { plugin } of profile.postFilter) {
+      const result = await plugin.postFilter?.(search, decider)
+      if (result === undefined) continue
+      reasons.push(...result.reasons)
+      nominate ??= result.nominate
+      if (result.reasons.length === 0) {
+        reasons.length = 0
+        break
+      }
+    }
+    const refusals = search.refused === undefined ? [...search.refusals.values()] : [search.refused]
+    const isError = refusals.some(({ code }) => code === 'error')
+    const broken = refusals.find(({ code }) => code === 'error')
+    const message = broken?.reasons.join(', ') ?? explain(search, this.#parts.cluster.nodes.length, reasons)
+    this.#fail(queued, profile, {
+      reason: isError ? 'SchedulerError' : 'Unschedulable',
+      message,
+      rejectors: isError ? new Set() : new Set([...refusals.map(({ plugin }) => plugin), ...search.narrowedBy]),
+      pendings: new Set(refusals.filter(({ code }) => code === 'pending').map(({ plugin }) => plugin)),
+      nominate,
+    })
+  }
+
+  #commit(queued: QueuedPod, choice: Choice): void {
+    const { cluster, nominations, handle } = this.#parts
+    const { pod, node, profile } = choice
+    cluster.assume(pod, node.name)
+    const refusal = reserve(choice)
+    if (refusal !== undefined) {
+      cluster.forget(pod.uid)
+      this.#fail(queued, profile, failureFrom(refusal))
+      return
+    }
+    const permitted = permit(choice, handle)
+    if (permitted !== undefined && 'code' in permitted) {
+      this.#takeBack(queued, choice, permitted)
+      return
+    }
+    nominations.delete(pod.uid)
+    const doing = this.#bind(queued, choice, permitted).catch((error: unknown) => {
+      this.#takeBack(queued, choice, { code: 'error', reasons: [(error as Error).message], plugin: '' })
+    })
+    const tracked = doing.finally(() => this.#underway.delete(tracked))
+    this.#underway.add(tracked)
+  }
+
+  async #bind(
+    queued: QueuedPod,
+    choice: Choice,
+    permitted: Promise<PluginRefusal | undefined> | undefined,
+  ): Promise<void> {
+    const { queue, signal, handle } = this.#parts
+    const { pod, node, profile } = choice
+    if (handle.isEnabled('NominatedNodeNameForExpectation') && (permitted !== undefined || willWait(choice))) {
+      await this.#patch(pod, { nominatedNodeName: node.name })
+    }
+    const refusal = (await permitted) ?? (await preBind(choice, signal)) ?? (await bind(choice, signal))
+    if (refusal !== undefined) {
+      this.#takeBack(queued, choice, refusal)
+      return
+    }
+    queue.done(pod.uid)
+    this.#tell(profile, pod, 'Normal', `Successfully assigned ${pod.key} to ${node.name}`)
+    for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
+  }
+
+  #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): void {
+    const { cluster, queue } = this.#parts
+    unreserve(choice)
+    cluster.forget(choice.pod.uid)
+    // Its room is free again, for itself as well.
+    queue.tell({ about: 'AssignedPod', actions: ['delete'], now: undefined, old: choice.pod.pod })
+    this.#fail(queued, choice.profile, failureFrom(refusal))
+  }
+
+  #fail(queued: QueuedPod, profile: Profile, failure: Failure): void {
+    const { queue, handle, nominations } = this.#parts
+    const { pod } = queued
+    const { reason, message, rejectors, pendings, nominate } = failure
+    const current = handle.of(Pods).get(pod.key)
+    if (current?.metadata.uid !== pod.uid || (current.spec.nodeName ?? '') !== '') {
+      queue.done(pod.uid)
+      return
+    }
+    queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' })
+    if (nominate !== undefined) nominations.set(pod, nominate)
+    this.#tell(profile, pod, 'Warning', message)
+    const condition = conditionOf(current, failure, timeOf(this.#clock.now()))
+    const changes = {
+      ...(condition !== undefined && { conditions: [condition] }),
+      ...(nominate !== undefined &&
+        nominate !== (current.status.nominatedNodeName ?? '') && { nominatedNodeName: nominate }),
+    }
+    if (Object.keys(changes).length > 0) void this.#patch(pod, changes)
+  }
+
+  /** What cannot be told is told next time. */
+  async #patch({ pod }: PodInfo, status: object): Promise<void> {
+    const { namespace, name = '', uid } = pod.metadata
+    try {
+      const value = { metadata: { uid }, status }
+      await this.#parts.handle.client.patch(
+        Pods,
+        { namespace, name, subresource: 'status' },
+        { type: 'strategic', value },
+      )
+    } catch (error) {
+      this.#log.info('A pod could not be told why it waits', { pod: `${namespace}/${name}`, error })
+    }
+  }
+
+  #tell(profile: Profile, { pod }: PodInfo, type: 'Normal' | 'Warning', note: string): void {
+    const [reason, action] = type === 'Normal' ? ['Scheduled', 'Binding'] : ['FailedScheduling', 'Scheduling']
+    this.#parts.recorderOf(profile.name).record(referenceTo(pod), { type, reason, action, note })
+  }
+
+  #profileOf({ pod }: PodInfo): Profile | undefined {
+    return this.#parts.profiles.get(pod.spec.schedulerName ?? 'default-scheduler')
+  }
+}
+
+function failureOf(message: string): Failure {
+  return { reason: 'Unschedulable', message, rejectors: new Set(), pendings: new Set() }
+}
+
+function failureFrom({ code, reasons, plugin }: PluginRefusal): Failure {
+  const message = reasons.join(', ')
+  if (code === 'error') return { reason: 'SchedulerError', message, rejectors: new Set(), pendings: new Set() }
+  return {
+    reason: 'Unschedulable',
+    message,
+    rejectors: new Set([plugin]),
+    pendings: new Set(code === 'pending' ? [plugin] : []),
+  }
+}
+
+/** Undefined: it says so already. */
+function conditionOf({ metadata, status }: Pod, { reason, message }: Failure, now: string): PodCondition | undefined {
+  const old = status.conditions?.find(({ type }) => type === 'PodScheduled')
+  const generation = metadata.generation ?? 0
+  const isSame = old?.status === 'False' && old.reason === reason && old.message === message
+  if (isSame && (old.observedGeneration ?? 0) === generation) return undefined
+  return {
+    type: 'PodScheduled',
+    ...(generation > 0 && { observedGeneration: generation }),
+    status: 'False',
+    lastProbeTime: null,
+    lastTransitionTime: old?.status === 'False' ? old.lastTransitionTime : now,
+    reason,
+    message,
+  }
+}

@@ -1,0 +1,132 @@
+/** The scheduler put together: what it follows, its picture of the cluster, its queue, its profiles. */
+import { Namespaces, type Pod, Pods, Services } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { SeriesRecorder } from '#client/event-series.ts'
+import { Informers } from '#client/informers.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+import { kindKey } from '#meta/kind.ts'
+
+import { Cluster } from './cluster.ts'
+import { feed } from './feed.ts'
+import type { Handle, PluginRefusal, Wake } from './framework.ts'
+import { Nominations } from './nominations.ts'
+import type { PodInfo } from './pod-info.ts'
+import type { Profile } from './profile.ts'
+import { createProfile, DEFAULT_PROFILE, type ProfileSettings } from './profiles.ts'
+import { SchedulingQueue } from './queue.ts'
+import { Scheduler } from './scheduler.ts'
+
+export interface SchedulerOptions {
+  readonly client: ApiClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly isEnabled: (gate: string) => boolean
+  /** What events are said to come from, after the profile's name. */
+  readonly host: string
+  readonly profiles?: readonly ProfileSettings[]
+  readonly initialBackoffMs?: number
+  readonly maxBackoffMs?: number
+}
+
+export interface RunningScheduler {
+  readonly queue: SchedulingQueue
+  readonly cluster: Cluster
+  /** Everything that was there has been seen. */
+  readonly synced: Promise<void>
+  /** Resolves when nothing is under way any more, after the signal. */
+  readonly ended: () => Promise<void>
+}
+
+export function startScheduler(options: SchedulerOptions): RunningScheduler {
+  const { client, clock, random, log, signal, isEnabled } = options
+  const informers = new Informers({
+    client,
+    random,
+    signal,
+    onError: (error, kind) => log.info('A collection could not be followed', { kind: kindKey(kind), error }),
+  })
+  const cluster = new Cluster((name) => informers.of(Namespaces).get(name)?.metadata.labels)
+  const nominations = new Nominations()
+  const handle: Handle = { cluster, client, clock, random, log, isEnabled, of: (kind) => informers.of(kind) }
+  informers.of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
+  const settings = options.profiles ?? [DEFAULT_PROFILE]
+  const profiles = new Map(settings.map((one) => [one.name, createProfile(one, handle)]))
+  const profileOf = (pod: Pod): Profile | undefined => profiles.get(pod.spec.schedulerName ?? DEFAULT_PROFILE.name)
+  const queue = createQueue(options, profiles, profileOf, () => scheduler.wake())
+  const recorders = new Map(settings.map(({ name }) => [name, recorderOf(options, name)]))
+  const scheduler = new Scheduler({
+    handle,
+    cluster,
+    queue,
+    nominations,
+    profiles,
+    recorderOf: (name) => recorders.get(name) as SeriesRecorder,
+    signal,
+  })
+  const isOurs = (pod: Pod): boolean => profileOf(pod) !== undefined
+  feed({ cluster, queue, nominations, isOurs, of: handle.of, kinds: awaitedKinds(profiles.values()) })
+  const ended = async (): Promise<void> => {
+    queue.close()
+    await scheduler.settled()
+    for (const recorder of recorders.values()) recorder.close()
+    await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.flush()), informers.ended()])
+  }
+  const synced = informers.synced().then(() => scheduler.begin())
+  return { queue, cluster, synced, ended }
+}
+
+function createQueue(
+  { clock, initialBackoffMs = 1000, maxBackoffMs = 10_000 }: SchedulerOptions,
+  profiles: ReadonlyMap<string, Profile>,
+  profileOf: (pod: Pod) => Profile | undefined,
+  ready: () => void,
+): SchedulingQueue {
+  const [first] = profiles.values()
+  const wakes = new Map<string, readonly Wake[] | undefined>()
+  for (const { name, plugins } of profiles.values()) {
+    for (const {
+      name: plugin,
+      plugin: { wakes: own },
+    } of plugins)
+      wakes.set(`${name}\n${plugin}`, own)
+  }
+  return new SchedulingQueue({
+    clock,
+    initialBackoffMs,
+    maxBackoffMs,
+    compare: (a, b) => first?.queueSort.plugin.compare?.(a, b) ?? 0,
+    preEnqueue: (pod) => gateOf(pod, profileOf(pod.pod)),
+    wakesOf: ({ pod }, plugin) => wakes.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
+    ready,
+  })
+}
+
+function gateOf(pod: PodInfo, profile: Profile | undefined): PluginRefusal | undefined {
+  for (const { name, plugin } of profile?.preEnqueue ?? []) {
+    const verdict = plugin.preEnqueue?.(pod)
+    if (verdict !== undefined) return { ...verdict, plugin: name }
+  }
+  return undefined
+}
+
+/** Every kind that some plugin waits for, once. */
+function awaitedKinds(profiles: Iterable<Profile>): Kind[] {
+  const kinds = new Map<string, Kind>()
+  for (const { plugins } of profiles) {
+    for (const { plugin } of plugins) {
+      for (const { on } of plugin.wakes ?? []) if (typeof on !== 'string') kinds.set(kindKey(on), on)
+    }
+  }
+  kinds.delete(kindKey(Pods))
+  return [...kinds.values()]
+}
+
+function recorderOf({ client, host, log }: SchedulerOptions, profile: string): SeriesRecorder {
+  const onError = (error: unknown): void => log.info('An event could not be written', { error })
+  return new SeriesRecorder({ client, controller: profile, instance: `${profile}-${host}`, onError })
+}
