@@ -52,8 +52,13 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   })
   const cluster = new Cluster((name) => informers.of(Namespaces).get(name)?.metadata.labels)
   const nominations = new Nominations()
-  const handle: Handle = { cluster, client, clock, random, log, isEnabled, of: (kind) => informers.of(kind) }
-  informers.of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
+  const followed = new Set<Kind>()
+  const of: Handle['of'] = (kind) => {
+    followed.add(kind)
+    return informers.of(kind)
+  }
+  const handle: Handle = { cluster, client, clock, random, log, isEnabled, of }
+  of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
   const settings = options.profiles ?? [DEFAULT_PROFILE]
   const profiles = new Map(settings.map((one) => [one.name, createProfile(one, handle)]))
   const profileOf = (pod: Pod): Profile | undefined => profiles.get(pod.spec.schedulerName ?? DEFAULT_PROFILE.name)
@@ -69,14 +74,14 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     signal,
   })
   const isOurs = (pod: Pod): boolean => profileOf(pod) !== undefined
-  feed({ cluster, queue, nominations, isOurs, of: handle.of, kinds: awaitedKinds(profiles.values()) })
+  feed({ cluster, queue, nominations, isOurs, of, kinds: awaitedKinds(profiles.values()) })
   const ended = async (): Promise<void> => {
     queue.close()
     await scheduler.settled()
     for (const recorder of recorders.values()) recorder.close()
     await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.flush()), informers.ended()])
   }
-  const synced = informers.synced().then(() => scheduler.begin())
+  const synced = informers.synced([...followed]).then(() => scheduler.begin())
   return { queue, cluster, synced, ended }
 }
 
@@ -116,12 +121,8 @@ function gateOf(pod: PodInfo, profile: Profile | undefined): PluginRefusal | und
 
 /** Every kind that some plugin waits for, once. */
 function awaitedKinds(profiles: Iterable<Profile>): Kind[] {
-  const kinds = new Map<string, Kind>()
-  for (const { plugins } of profiles) {
-    for (const { plugin } of plugins) {
-      for (const { on } of plugin.wakes ?? []) if (typeof on !== 'string') kinds.set(kindKey(on), on)
-    }
-  }
+  const wakes = Array.from(profiles, ({ plugins }) => plugins.flatMap(({ plugin }) => plugin.wakes ?? [])).flat()
+  const kinds = new Map(wakes.flatMap(({ on }) => (typeof on === 'string' ? [] : [[kindKey(on), on] as const])))
   kinds.delete(kindKey(Pods))
   return [...kinds.values()]
 }
