@@ -26,6 +26,7 @@ import type { Controller } from '#controllers/controller.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
 import { runControllers } from '#controllers/manager.ts'
 import { chooseControllers } from '#controllers/selection.ts'
+import { controllerSettingErrors } from '#controllers/settings.ts'
 import { sleep } from '#lib/clock.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
@@ -78,7 +79,8 @@ async function runManager(invocation: Invocation<typeof MANAGER_FLAGS>, signal: 
   const running: HealthCheck[] = []
   const port = await serve(manager, () => [LEADER_CHECK, ...running])
   if (port !== undefined) log.info(`Serving securely on ${bracketed(port.host)}:${port.port}`)
-  const work = createWork(manager, { root, nobody: { ...nobody, transport: meter(nobody.transport) } }, running)
+  const reached = { root, nobody: { ...nobody, transport: meter(nobody.transport) }, serverBundle: bundleIn(config) }
+  const work = createWork(manager, reached, running)
   try {
     await (settings['leader-elect'] ? leadAndWork(manager, root, { signal, work }) : work(signal))
     return 0
@@ -103,6 +105,7 @@ function checkSettings(
     ...metricsErrors(settings),
     ...gateErrors(settings['feature-gates']),
     ...leaderErrors(settings),
+    ...controllerSettingErrors(settings),
     ...unknown,
   ]
   if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
@@ -143,10 +146,22 @@ async function open({ env, readFile, clock, log, closing }: Manager, config: Cli
 
 type Server = Pick<ApiClientOptions, 'transport' | 'server'>
 
+interface Reached {
+  readonly root: Server
+  readonly nobody: Server
+  /** PEM of what it is verified with. */
+  readonly serverBundle: string
+}
+
+/** As upstream: only what the kubeconfig holds itself. */
+function bundleIn({ cluster }: ClientConfig): string {
+  return Buffer.from(cluster['certificate-authority-data'] ?? '', 'base64').toString()
+}
+
 /** What a leader does: the controllers, each with its own credentials where that is asked for. */
 function createWork(
   manager: Manager,
-  { root: server, nobody }: { readonly root: Server; readonly nobody: Server },
+  { root: server, nobody, serverBundle }: Reached,
   running: HealthCheck[],
 ): (signal: AbortSignal) => Promise<void> {
   const { settings, controllers, clock, random, log, readFile, metrics, isEnabled } = manager
@@ -165,6 +180,7 @@ function createWork(
     readFile,
     queueMetrics,
     isEnabled,
+    serverBundle,
     userAgent: userAgent(NAME),
     connect: (name: string) =>
       settings['use-service-account-credentials'] && accounts.has(name)

@@ -65,6 +65,8 @@ export interface ControllerContext {
   readonly readFile: (path: string) => Promise<string>
   /** Folders of the machine it runs on. */
   readonly folders: Folders
+  /** PEM of what the server is verified with by this program; empty when it is in the same process, or nothing says so. */
+  readonly serverBundle: string
   /** With the controller's own identity. */
   readonly client: ApiClient
   readonly expectations: Expectations

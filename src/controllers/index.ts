@@ -4,6 +4,7 @@ import { certificateApprovingController } from './certificates/approving.ts'
 import { certificateCleanerController } from './certificates/cleaner.ts'
 import { certificateSigningController } from './certificates/signing.ts'
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
+import { clusterTrustBundlePublisherController } from './clustertrustbundle-publisher.ts'
 import type { Controller } from './controller.ts'
 import { cronJobController } from './cronjob/controller.ts'
 import { daemonSetController } from './daemonset/controller.ts'
@@ -17,7 +18,9 @@ import { ephemeralVolumeController } from './ephemeral-volume.ts'
 import { garbageCollectorController } from './garbage-collector/controller.ts'
 import { horizontalPodAutoscalerController } from './horizontal-pod-autoscaler/controller.ts'
 import { jobController } from './job/controller.ts'
+import { legacyTokenCleanerController } from './legacy-serviceaccount-token-cleaner.ts'
 import { namespaceController } from './namespace.ts'
+import { nodeIpamController } from './node-ipam/controller.ts'
 import { nodeLifecycleController } from './node-lifecycle/controller.ts'
 import { persistentVolumeBinderController } from './persistentvolume-binder/controller.ts'
 import { podGarbageCollectorController } from './pod-garbage-collector.ts'
@@ -26,6 +29,7 @@ import { replicationControllerController } from './replicationcontroller.ts'
 import { resourceClaimController } from './resourceclaim/controller.ts'
 import { resourceQuotaController } from './resourcequota.ts'
 import { rootCaCertificatePublisherController } from './root-ca-certificate-publisher.ts'
+import { serviceCidrController } from './service-cidr.ts'
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
 import { serviceAccountController } from './serviceaccount.ts'
 import { statefulSetController } from './statefulset/controller.ts'
@@ -57,7 +61,10 @@ export const CONTROLLERS: readonly Controller[] = [
   garbageCollectorController,
   horizontalPodAutoscalerController,
   jobController,
+  clusterTrustBundlePublisherController,
+  legacyTokenCleanerController,
   namespaceController,
+  nodeIpamController,
   nodeLifecycleController,
   persistentVolumeBinderController,
   volumeProtectionController,
@@ -68,6 +75,7 @@ export const CONTROLLERS: readonly Controller[] = [
   resourceClaimController,
   resourceQuotaController,
   rootCaCertificatePublisherController,
+  serviceCidrController,
   serviceAccountController,
   serviceAccountTokenController,
   statefulSetController,

@@ -35,6 +35,8 @@ export interface ManagerOptions {
   readonly isEnabled: (gate: string) => boolean
   readonly readFile?: (path: string) => Promise<string>
   readonly folders?: Folders
+  /** PEM of what the server is verified with. */
+  readonly serverBundle?: string
   readonly queueMetrics?: (name: string) => WorkQueueMetrics
 }
 
@@ -130,6 +132,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     settings = controllerSettings(),
     readFile: read = readText,
     folders = FOLDERS,
+    serverBundle = '',
   } = options
   const { cache, queue, signal } = shared
   const account = controller.account ?? controller.name
@@ -143,6 +146,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     isEnabled,
     readFile: read,
     folders,
+    serverBundle,
     client,
     expectations: new Expectations(clock),
     clock,

@@ -1,6 +1,6 @@
 /**
  * Root CA publisher: the ConfigMap `kube-root-ca.crt` of every namespace says what pods verify the API server with
- * (`--root-ca-file`). What is changed or removed is put back.
+ * (`root-bundle.ts`). What is changed or removed is put back.
  */
 import { type ConfigMap, ConfigMaps, Namespaces } from '#apis/core/v1.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
@@ -11,23 +11,17 @@ import {
   type ControllerContext,
   defineController,
   itself,
-  perRun,
   related,
   rule,
   EVENTS,
 } from './controller.ts'
 import { isNamespaceGoing } from './pod-creation.ts'
+import { rootBundleOf } from './root-bundle.ts'
 
 const NAME = 'kube-root-ca.crt'
 const ANNOTATION = 'kubernetes.io/description'
 const DESCRIPTION =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.'
-
-/** Read once: who changes the file starts the manager again, as with upstream's. */
-const bundleOf = perRun(({ settings, readFile }) => {
-  const file = settings['root-ca-file']
-  return file === '' ? Promise.resolve('') : readFile(file)
-})
 
 export const rootCaCertificatePublisherController: Controller = defineController({
   name: 'root-ca-certificate-publisher-controller',
@@ -42,7 +36,7 @@ export const rootCaCertificatePublisherController: Controller = defineController
 
   async reconcile(namespace, context) {
     const { cache } = context
-    const bundle = await bundleOf(context)
+    const bundle = await rootBundleOf(context)
     if (bundle === '' || cache.get(Namespaces, namespace)?.status.phase !== 'Active') return
     try {
       await publish(namespace, { 'ca.crt': bundle }, context)

@@ -2,7 +2,7 @@
  * What controllers are told: upstream's flags of kube-controller-manager, in its groups, each named for the controller that
  * reads them (`context.settings`). How many workers one has is here too, and of concern to the manager alone.
  */
-import { type FlagsOf, type FlagGroup, idle, unsupported } from '#lib/flags/flag-support.ts'
+import { type FlagsOf, type FlagGroup, idle } from '#lib/flags/flag-support.ts'
 import { flag, type Flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, duration, float, float32, int32, string } from '#lib/flags/kinds.ts'
 
@@ -271,9 +271,9 @@ export const CONTROLLER_FLAGS: FlagGroups = {
 
 /** Those of the group "generic" that controllers read. */
 export const GENERIC_CONTROLLER_FLAGS: FlagGroup = {
-  'allocate-node-cidrs': idle(bool, false, NOT_BUILT),
-  'cidr-allocator-type': unsupported(string, 'RangeAllocator', 'addresses of pods come from --cluster-cidr'),
-  'cluster-cidr': idle(string, '', NOT_BUILT),
+  'allocate-node-cidrs': flag(bool, false, 'Whether nodes get addresses for their pods'),
+  'cidr-allocator-type': flag(string, 'RangeAllocator', 'Where they come from; RangeAllocator: --cluster-cidr'),
+  'cluster-cidr': flag(string, '', 'Addresses of pods, of one family or of both'),
   'cluster-name': idle(string, 'kubernetes', 'only cloud providers ask what the cluster is called'),
   'node-monitor-period': flag(duration, 5000, 'How often nodes are looked at'),
 }
@@ -285,6 +285,12 @@ export function controllerSettings(
   const all = [...Object.values(CONTROLLER_FLAGS), GENERIC_CONTROLLER_FLAGS].flatMap((group) => Object.entries(group))
   const values = all.map(([name, { initial }]) => [name, chosen[name] ?? initial])
   return Object.fromEntries(values)
+}
+
+/** What is wrong with them before anything is looked at, in upstream's words. */
+export function controllerSettingErrors(settings: ControllerSettings): string[] {
+  const ranges = settings['service-cluster-ip-range'].split(',')
+  return ranges.length > 2 ? ['--service-cluster-ip-range can not contain more than two entries'] : []
 }
 
 /** How many keys a controller works on at once, if there is a flag that says so. */

@@ -3,6 +3,10 @@ import type { ServiceSpec } from '#apis/core/v1.ts'
 
 export type IpFamily = 'IPv4' | 'IPv6'
 
+/** Label of an IPAddress that the API server keeps for a Service, and what it says there. */
+export const ADDRESS_MANAGED_BY = 'ipaddress.kubernetes.io/managed-by'
+export const ADDRESS_MANAGER = 'ipallocator.k8s.io'
+
 /** In place of a cluster IP, for a Service that is only a name for its endpoints. */
 export const HEADLESS = 'None'
 

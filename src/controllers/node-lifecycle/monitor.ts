@@ -5,6 +5,7 @@ import { sleep } from '#lib/clock.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
 
 import type { ControllerContext } from '../controller.ts'
+import { tellNodeStatus, tellOfNode } from '../node-events.ts'
 import { podsOn } from '../node-pods.ts'
 import { isSilent, type NodeHealth, observe, readyOf, unknownConditions } from './health.ts'
 import { markNotReady } from './pods.ts'
@@ -61,22 +62,17 @@ export class Monitor {
   }
 
   async #register(nodes: readonly Node[]): Promise<void> {
-    const { event } = this.#context
-    const tell = ({ metadata: { name = '', uid = '' } }: Node, reason: string, what: string): void => {
-      const about = { kind: 'Node', apiVersion: 'v1', metadata: { name, uid } }
-      event(about, { type: 'Normal', reason, message: `Node ${name} event: ${what}` })
-    }
     for (const node of nodes) {
       const { name = '' } = node.metadata
       if (this.#known.has(name)) continue
-      tell(node, 'RegisteredNode', `Registered Node ${name} in Controller`)
+      tellOfNode(node, 'RegisteredNode', `Registered Node ${name} in Controller`, this.#context)
       this.#known.set(name, node)
       await this.#forgive(node)
     }
     const there = new Set(nodes.map(({ metadata }) => metadata.name))
     for (const [name, node] of this.#known) {
       if (there.has(name)) continue
-      tell(node, 'RemovingNode', `Removing Node ${name} from Controller`)
+      tellOfNode(node, 'RemovingNode', `Removing Node ${name} from Controller`, this.#context)
       for (const memory of [this.#known, this.#health, this.#unfinished]) memory.delete(name)
     }
   }
@@ -144,13 +140,9 @@ export class Monitor {
   }
 
   async #tellPods({ node, before }: Looked, status: string): Promise<void> {
-    const { name = '', uid = '' } = node.metadata
+    const { name = '' } = node.metadata
     const isLost = status !== 'True' && before?.status === 'True'
-    if (isLost) {
-      const about = { kind: 'Node', apiVersion: 'v1', metadata: { name, uid } }
-      const message = `Node ${name} status is now: NodeNotReady`
-      this.#context.event(about, { type: 'Normal', reason: 'NodeNotReady', message })
-    }
+    if (isLost) tellNodeStatus(node, 'NodeNotReady', this.#context)
     if (isLost || (this.#unfinished.has(name) && before?.status !== 'True')) {
       this.#unfinished.add(name)
       await markNotReady(podsOn(name, this.#context.cache), this.#context)

@@ -1,5 +1,6 @@
 /** What a pod, or a volume, makes its node need: the names of everything it refers to. */
-import type { PersistentVolume, Pod, PodSpec, Volume } from '#apis/core/v1.ts'
+import type { PersistentVolume, Pod, PodSpec } from '#apis/core/v1.ts'
+import { secretNames } from '#model/pod-spec/secret-names.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
 
 /** Kinds that a node may read because of its pods. */
@@ -38,30 +39,6 @@ export function podReferences(pod: Pod): Set<string> {
     ...to('persistentvolumeclaim', claimNames(pod)),
     ...to('resourceclaim', resourceClaimNames(pod)),
   ])
-}
-
-function secretNames(spec: PodSpec): (string | undefined)[] {
-  return [
-    ...(spec.imagePullSecrets ?? []).map(({ name }) => name),
-    ...containersOf(spec).flatMap(({ container: { env = [], envFrom = [] } }) => [
-      ...envFrom.map(({ secretRef }) => secretRef?.name),
-      ...env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),
-    ]),
-    ...(spec.volumes ?? []).flatMap(volumeSecrets),
-  ]
-}
-
-/** Volume types that name a secret in `secretRef`. */
-const WITH_SECRET_REF = ['cephfs', 'cinder', 'flexVolume', 'rbd', 'scaleIO', 'iscsi', 'storageos'] as const
-
-function volumeSecrets(volume: Volume): (string | undefined)[] {
-  return [
-    volume.azureFile?.secretName,
-    volume.secret?.secretName,
-    volume.csi?.nodePublishSecretRef?.name,
-    ...WITH_SECRET_REF.map((type) => volume[type]?.secretRef?.name),
-    ...(volume.projected?.sources ?? []).map(({ secret }) => secret?.name),
-  ]
 }
 
 function configMapNames(spec: PodSpec): (string | undefined)[] {

@@ -8,7 +8,7 @@ import type { IPAddress, ServiceCIDR } from '#apis/networking/v1.ts'
 import { planIpBands } from '#lib/cidr-allocator.ts'
 import { type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from '#lib/cidr.ts'
 import type { Random } from '#lib/random.ts'
-import type { IpFamily } from '#model/services.ts'
+import { ADDRESS_MANAGED_BY, ADDRESS_MANAGER, type IpFamily } from '#model/services.ts'
 
 /** Where the IPAddress objects are. */
 export interface AddressBook {
@@ -31,9 +31,7 @@ export class AddressError extends Error {
   }
 }
 
-export const MANAGED_BY = 'ipaddress.kubernetes.io/managed-by'
 export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family'
-export const MANAGER = 'ipallocator.k8s.io'
 
 /** The object that says who has the address; also what repair compares with. */
 export function addressObject(name: string, { metadata }: Service): IPAddress {
@@ -41,7 +39,10 @@ export function addressObject(name: string, { metadata }: Service): IPAddress {
   return {
     kind: 'IPAddress',
     apiVersion: 'networking.k8s.io/v1',
-    metadata: { name, labels: { [FAMILY_LABEL]: name.includes(':') ? 'IPv6' : 'IPv4', [MANAGED_BY]: MANAGER } },
+    metadata: {
+      name,
+      labels: { [FAMILY_LABEL]: name.includes(':') ? 'IPv6' : 'IPv4', [ADDRESS_MANAGED_BY]: ADDRESS_MANAGER },
+    },
     spec: { parentRef: { resource: 'services', namespace, name: service } },
   }
 }

@@ -8,9 +8,9 @@ import { type IPAddress, IPAddresses } from '#apis/networking/v1.ts'
 import { type Cidr, formatIp, parseIp } from '#lib/cidr.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
-import { clusterIpsOf } from '#model/services.ts'
+import { ADDRESS_MANAGED_BY, ADDRESS_MANAGER, clusterIpsOf } from '#model/services.ts'
 
-import { type AddressBook, addressObject, FAMILY_LABEL, isUsable, MANAGED_BY, MANAGER } from './ip-pool.ts'
+import { type AddressBook, addressObject, FAMILY_LABEL, isUsable } from './ip-pool.ts'
 import type { PortLedger, PortRange } from './node-ports.ts'
 
 /** What people should hear of, as a Warning event about the object. */
@@ -62,7 +62,7 @@ interface Known {
 }
 
 function isManaged({ metadata }: IPAddress): boolean {
-  return metadata.labels?.[MANAGED_BY] === MANAGER
+  return metadata.labels?.[ADDRESS_MANAGED_BY] === ADDRESS_MANAGER
 }
 
 /** That an address of a Service is taken, for this Service. */

@@ -1,0 +1,82 @@
+/**
+ * Publisher of the bundle with which the API server is verified, as a ClusterTrustBundle of the signer
+ * `kubernetes.io/kube-apiserver-serving`. Its name is made from what is in it; older ones go.
+ */
+import { createHash } from 'node:crypto'
+
+import { ClusterTrustBundles } from '#apis/certificates/v1beta1.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
+
+import { type Controller, type ControllerContext, defineController, EVENTS, related, rule } from './controller.ts'
+import { rootBundleOf } from './root-bundle.ts'
+
+const SIGNER = 'kubernetes.io/kube-apiserver-serving'
+/** There is one thing to look at. */
+const KEY = 'bundle'
+
+export const clusterTrustBundlePublisherController: Controller = defineController({
+  name: 'kube-apiserver-serving-clustertrustbundle-publisher-controller',
+  account: 'kube-apiserver-serving-clustertrustbundle-publisher',
+  gates: ['ClusterTrustBundle'],
+  workers: 1,
+  watches: [related(ClusterTrustBundles, ({ spec }) => (spec.signerName === SIGNER ? [KEY] : []))],
+  rules: [
+    rule('certificates.k8s.io', 'signers', 'attest'),
+    rule('certificates.k8s.io', 'clustertrustbundles', 'create delete list update watch'),
+    EVENTS,
+  ],
+
+  async prepare(context) {
+    if ((await rootBundleOf(context)) === '') return false
+    return isServed(context)
+  },
+
+  async reconcile(_, context) {
+    const { cache, client, signal } = context
+    const trustBundle = await rootBundleOf(context)
+    const name = bundleName(trustBundle)
+    const known = cache.get(ClusterTrustBundles, name)
+    const spec = { signerName: SIGNER, trustBundle }
+    if (known === undefined)
+      await client.create(ClusterTrustBundles, { metadata: { name }, spec }, { signal }).catch(unlessThere)
+    else if (known.spec.trustBundle !== trustBundle)
+      await client.update(ClusterTrustBundles, { ...known, spec }, { signal })
+    for (const {
+      metadata,
+      spec: { signerName },
+    } of cache.list(ClusterTrustBundles)) {
+      if (signerName !== SIGNER || metadata.name === name) continue
+      await client.delete(ClusterTrustBundles, { name: metadata.name ?? '' }, { signal }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+      })
+    }
+  },
+
+  run({ enqueue }) {
+    enqueue(KEY)
+    return Promise.resolve()
+  },
+})
+
+/** Colons for slashes, and the first 12 bytes of the SHA-256. */
+export function bundleName(bundle: string): string {
+  const hash = createHash('sha256').update(bundle).digest('hex').slice(0, 24)
+  return `${SIGNER.replaceAll('/', ':')}:${hash}`
+}
+
+function unlessThere(error: unknown): void {
+  if (!isAlreadyExists(error)) throw error
+}
+
+async function isServed({ client, log, signal }: ControllerContext): Promise<boolean> {
+  try {
+    await client.list(ClusterTrustBundles, { limit: 1, signal })
+    return true
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+    log.info(
+      'no known scheme version was found for clustertrustbundles, cannot start kube-apiserver-serving-clustertrustbundle-publisher-controller',
+    )
+    return false
+  }
+}

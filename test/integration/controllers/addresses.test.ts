@@ -1,0 +1,165 @@
+/** Addresses of pods and of Services on the whole server in virtual time: who gets which, and what may go. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { Events, Nodes, Services } from '#apis/core/v1.ts'
+import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { nodeIpamController } from '#controllers/node-ipam/controller.ts'
+import { serviceCidrController } from '#controllers/service-cidr.ts'
+import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createLog, type Logger } from '#lib/log.ts'
+import { isNotFound } from '#meta/status.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { type RunningControllers, startControllers } from '#testing/controllers.ts'
+
+let clock: VirtualClock
+let plane: ControlPlane
+let controllers: RunningControllers
+let client: ApiClient
+
+const quiet = (): Logger => createLog({ clock, stream: { write: (_text: string, done: () => void) => done() } }).logger
+
+const start = async (chosen: Partial<ControllerSettings>): Promise<void> => {
+  const settings = controllerSettings({ 'allocate-node-cidrs': true, ...chosen })
+  controllers = startControllers(plane, clock, [nodeIpamController, serviceCidrController], { settings, log: quiet() })
+  client = controllers.client
+  await clock.advance(1000)
+}
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock })
+})
+
+afterEach(async () => {
+  await controllers.stop()
+  await plane.stop()
+})
+
+const add = async (name: string, podCIDRs?: string[]): Promise<string[]> => {
+  const spec = podCIDRs === undefined ? {} : { podCIDR: podCIDRs[0] ?? '', podCIDRs }
+  await client.create(Nodes, { metadata: { name }, spec })
+  await clock.advance(1000)
+  const node = await client.get(Nodes, { name })
+  assert.equal(node.spec.podCIDR, node.spec.podCIDRs?.[0])
+  return node.spec.podCIDRs ?? []
+}
+
+const told = async (): Promise<string[]> => {
+  const { items } = await client.list(Events)
+  return items.map(
+    ({ type, reason, message, reportingComponent }) => `${type} ${reason} ${reportingComponent} ${message}`,
+  )
+}
+
+describe('the addresses of pods', () => {
+  it('are given out in turn, and those of a node that went only after all others', async () => {
+    await start({ 'cluster-cidr': '10.244.0.0/22' })
+    assert.deepEqual(await add('n1'), ['10.244.0.0/24'])
+    assert.deepEqual(await add('n2'), ['10.244.1.0/24'])
+    await client.delete(Nodes, { name: 'n1' })
+    await clock.advance(1000)
+    assert.deepEqual(await add('n3'), ['10.244.2.0/24'])
+    assert.deepEqual(await add('n4'), ['10.244.3.0/24'])
+    assert.deepEqual(await add('n5'), ['10.244.0.0/24'])
+  })
+
+  it('are of both families', async () => {
+    await start({ 'cluster-cidr': '10.244.0.0/16,fd00:1::/56' })
+    assert.deepEqual(await add('n1'), ['10.244.0.0/24', 'fd00:1::/64'])
+  })
+
+  it('leave out those that nodes brought along', async () => {
+    await start({ 'cluster-cidr': '10.244.0.0/16' })
+    assert.deepEqual(await add('own', ['10.244.0.0/24']), ['10.244.0.0/24'])
+    assert.deepEqual(await add('n1'), ['10.244.1.0/24'])
+  })
+
+  it('come when others have gone, and until then the node is told', async () => {
+    await start({ 'cluster-cidr': '10.244.0.0/24' })
+    await add('n1')
+    assert.deepEqual(await add('n2'), [])
+    assert.deepEqual(await told(), ['Normal CIDRNotAvailable cidrAllocator Node n2 status is now: CIDRNotAvailable'])
+    await client.delete(Nodes, { name: 'n1' })
+    await clock.advance(10_000)
+    assert.deepEqual((await client.get(Nodes, { name: 'n2' })).spec.podCIDRs, ['10.244.0.0/24'])
+  })
+
+  it('are known again after a restart', async () => {
+    await start({ 'cluster-cidr': '10.244.0.0/16' })
+    await add('n1')
+    await controllers.stop()
+    await start({ 'cluster-cidr': '10.244.0.0/16' })
+    assert.deepEqual(await add('n2'), ['10.244.1.0/24'])
+  })
+})
+
+describe('ranges of Services', () => {
+  const find = (name: string): Promise<ServiceCIDR> => client.get(ServiceCIDRs, { name })
+  const ready = async (name: string): Promise<string> => {
+    const condition = (await find(name)).status.conditions?.find(({ type }) => type === 'Ready')
+    return `${condition?.status} ${condition?.reason} ${condition?.message}`
+  }
+  const make = async (name: string, ...cidrs: string[]): Promise<void> => {
+    await client.create(ServiceCIDRs, { metadata: { name }, spec: { cidrs } })
+    await clock.advance(1000)
+  }
+  const serve = async (name: string, clusterIP: string): Promise<void> => {
+    const spec = { clusterIP, ports: [{ port: 80, targetPort: 80 }] }
+    await client.create(Services, { metadata: { namespace: 'default', name }, spec })
+    await clock.advance(1000)
+  }
+  const remove = async (name: string): Promise<void> => {
+    await client.delete(ServiceCIDRs, { name })
+    await clock.advance(1000)
+  }
+
+  beforeEach(() => start({ 'allocate-node-cidrs': false }))
+
+  it('are ready and protected as soon as they are there', async () => {
+    await make('more', '10.9.0.0/24')
+    assert.equal(await ready('more'), 'True  Kubernetes Service CIDR is ready')
+    const { metadata } = await find('more')
+    assert.deepEqual(metadata.finalizers, ['networking.k8s.io/service-cidr-finalizer'])
+    assert.ok(
+      metadata.managedFields?.some(
+        ({ manager, operation }) => manager === 'service-cidr-controller' && operation === 'Apply',
+      ),
+    )
+    assert.equal(await ready('kubernetes'), 'True  Kubernetes Service CIDR is ready')
+  })
+
+  it('go ten seconds after they were deleted', async () => {
+    await make('more', '10.9.0.0/24')
+    await remove('more')
+    await clock.advance(8000)
+    await find('more')
+    await clock.advance(2000)
+    await assert.rejects(find('more'), isNotFound)
+  })
+
+  it('stay while an address would be left behind', async () => {
+    await make('more', '10.9.0.0/24')
+    await serve('web', '10.9.0.7')
+    await remove('more')
+    await clock.advance(20_000)
+    assert.equal(
+      await ready('more'),
+      'False Terminating There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR',
+    )
+    await client.delete(Services, { namespace: 'default', name: 'web' })
+    await clock.advance(1000)
+    await assert.rejects(find('more'), isNotFound)
+  })
+
+  it('go when another has all their addresses, too', async () => {
+    await make('more', '10.9.0.0/24')
+    await serve('web', '10.9.0.7')
+    await remove('more')
+    await make('larger', '10.9.0.0/16')
+    await clock.advance(20_000)
+    await assert.rejects(find('more'), isNotFound)
+  })
+})
