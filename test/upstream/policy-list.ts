@@ -54,6 +54,43 @@ const EXPRESSIONS = [
   'string(object.data)',
 ]
 
+/** Of the keys of a hundred entries, three times over: almost all that one expression may cost. */
+const COSTLY = "object.data.all(a, object.data.all(b, a + b != '' && a.size() + b.size() > 0 && (a + b).size() > 0))"
+const LARGE = { data: Object.fromEntries(Array.from({ length: 240 }, (_, at) => [`k${at}`, 'v'])) }
+
+const BUDGETS: readonly PolicyCase[] = [
+  {
+    name: 'budget of validations',
+    kind: 'validating',
+    spec: { validations: Array.from({ length: 30 }, () => ({ expression: COSTLY })) },
+    object: LARGE,
+  },
+  {
+    name: 'budget of match conditions',
+    kind: 'validating',
+    spec: {
+      matchConditions: Array.from({ length: 9 }, (_, at) => ({ name: `c${at}`, expression: COSTLY })),
+      validations: [{ expression: 'true' }],
+    },
+    object: LARGE,
+  },
+  {
+    name: 'budget of one expression',
+    kind: 'validating',
+    spec: { validations: [{ expression: `object.data.all(c, ${COSTLY})` }] },
+    object: LARGE,
+  },
+  {
+    name: 'budget of variables',
+    kind: 'validating',
+    spec: {
+      variables: Array.from({ length: 30 }, (_, at) => ({ name: `v${at}`, expression: COSTLY })),
+      validations: [{ expression: Array.from({ length: 30 }, (_, at) => `variables.v${at}`).join(' && ') }],
+    },
+    object: LARGE,
+  },
+]
+
 const AUTHORIZATIONS = [
   "authorizer.group('').resource('pods').namespace('default').check('create').allowed()",
   "authorizer.path('/healthz').check('get').reason() == 'x'",
@@ -222,5 +259,6 @@ export const POLICY_CASES: readonly PolicyCase[] = [
     spec: { mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }] },
   })),
   ...BINDINGS,
+  ...BUDGETS,
   ...OTHERS,
 ]

@@ -6,6 +6,29 @@ import type { ControlPlaneResponse } from '#testing/control-plane.ts'
 
 import { about, CONFIG_MAPS, GROUP, type Json, PolicyPlane } from './policy-plane.ts'
 
+const CORE = '/api/v1/namespaces/default'
+const REVIEWED = { user: 'a', resourceAttributes: { namespace: 'default', verb: 'get', resource: 'pods' } }
+const SCHEMA = { openAPIV3Schema: { type: 'object' } }
+const DEFINITION = {
+  metadata: { name: 'fines.ex.io' },
+  spec: {
+    group: 'ex.io',
+    scope: 'Namespaced',
+    names: { plural: 'fines', kind: 'Fine' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: SCHEMA }],
+  },
+}
+const SERVICE = {
+  metadata: { name: 'v1.agg.io' },
+  spec: {
+    group: 'agg.io',
+    version: 'v1',
+    groupPriorityMinimum: 100,
+    versionPriority: 10,
+    service: { name: 'a', namespace: 'default' },
+    insecureSkipTLSVerify: true,
+  },
+}
 const DENIED = "ValidatingAdmissionPolicy 'p1' with binding 'b1' denied request: "
 
 describe('a validating policy', () => {
@@ -158,6 +181,22 @@ describe('a validating policy', () => {
     assert.match(await why(data), /resulted in error: operation cancelled: actual cost limit exceeded$/)
   })
 
+  it('stops what costs too much together, validations and conditions each with a budget of their own', async () => {
+    const expression = "object.data.all(a, object.data.all(b, a + b != '' && a.size() + b.size() > 0))"
+    const data = Object.fromEntries(Array.from({ length: 240 }, (_, at) => [`k${at}`, 'v']))
+    const spent = 'validation failed due to running out of cost budget, no further validation rules will be run'
+    const validations = Array.from({ length: 30 }, () => ({ expression }))
+    await plane.use('validating', { validations })
+    assert.equal(await why(data), spent)
+    await plane.reset()
+    const matchConditions = Array.from({ length: 8 }, (_, at) => ({ name: `c${at}`, expression }))
+    await plane.validate('true', { matchConditions })
+    assert.equal(await why(data), spent)
+    await plane.reset()
+    await plane.use('validating', { validations: validations.slice(0, 8) })
+    await passes(data)
+  })
+
   it('sees the request, the namespace and what the object was', async () => {
     const seen = async (expression: string): Promise<void> => {
       await plane.validate(expression, { matchConstraints: about('configmaps', { operations: ['*'] }) })
@@ -193,10 +232,56 @@ describe('a validating policy', () => {
     assert.equal(bound.status, 201, bound.text)
     const review = await plane.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {})
     assert.equal(review.status, 201, review.text)
-    const hooks = await plane.request('POST', `${GROUP}/validatingwebhookconfigurations`, { metadata: { name: 'w' } })
-    assert.match(message(hooks), /^validatingwebhookconfigurations.admissionregistration.k8s.io "w" is forbidden: /)
-    const token = await plane.request('POST', '/api/v1/namespaces/default/serviceaccounts/default/token', { spec: {} })
-    assert.match(message(token), /^serviceaccounts "default" is forbidden: /)
+    for (const [path, spec] of [
+      ['authentication.k8s.io/v1/tokenreviews', { token: 'x' }],
+      ['authorization.k8s.io/v1/selfsubjectaccessreviews', { nonResourceAttributes: { path: '/', verb: 'get' } }],
+      ['authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews', REVIEWED],
+      ['authorization.k8s.io/v1/subjectaccessreviews', REVIEWED],
+      ['authorization.k8s.io/v1/selfsubjectrulesreviews', { namespace: 'default' }],
+    ] as const) {
+      const { status, text } = await plane.request('POST', `/apis/${path}`, { spec })
+      assert.equal(status, 201, text)
+    }
+  })
+
+  it('is asked about all else, and names the resource where it is asked about a part', async () => {
+    const pod = { metadata: { name: 'p1' }, spec: { containers: [{ name: 'c', image: 'c' }] } }
+    await plane.did('POST', `${CORE}/pods`, pod)
+    const template = { metadata: { labels: { a: 'b' } }, spec: pod.spec }
+    const deployment = { metadata: { name: 'd1' }, spec: { selector: { matchLabels: { a: 'b' } }, template } }
+    await plane.did('POST', '/apis/apps/v1/namespaces/default/deployments', deployment)
+    await plane.validate('false', {
+      matchConstraints: about('*/*', { apiGroups: ['*'], apiVersions: ['*'], operations: ['*'] }),
+    })
+    const asked: readonly (readonly [path: string, body: Json, subject: string])[] = [
+      [`${GROUP}/validatingwebhookconfigurations`, {}, 'validatingwebhookconfigurations.admissionregistration.k8s.io'],
+      [
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+        DEFINITION,
+        'customresourcedefinitions.apiextensions.k8s.io',
+      ],
+      ['/apis/apiregistration.k8s.io/v1/apiservices', SERVICE, 'apiservices.apiregistration.k8s.io'],
+      ['/apis/coordination.k8s.io/v1/namespaces/default/leases', {}, 'leases.coordination.k8s.io'],
+    ]
+    for (const [path, body, subject] of asked) {
+      const { name = 'w' } = (body['metadata'] ?? {}) as { name?: string }
+      const said = message(await plane.request('POST', path, { ...body, metadata: { name } }))
+      assert.ok(said.startsWith(`${subject} "${name}" is forbidden: ${DENIED}`), said)
+    }
+    const parts: readonly (readonly [path: string, body: Json | undefined, subject: string])[] = [
+      [`${CORE}/serviceaccounts/default/token`, { spec: {} }, 'serviceaccounts "default"'],
+      [`${CORE}/pods/p1/eviction`, { metadata: { name: 'p1' } }, 'pods "p1"'],
+      [`${CORE}/pods/p1/binding`, { metadata: { name: 'p1' }, target: { kind: 'Node', name: 'n' } }, 'pods "p1"'],
+      [`${CORE}/pods/p1/exec?command=x&stdout=1`, undefined, 'pods "p1"'],
+    ]
+    for (const [path, body, subject] of parts) {
+      const said = message(await plane.request('POST', path, body))
+      assert.ok(said.startsWith(`${subject} is forbidden: ${DENIED}`), said)
+    }
+    const scale = '/apis/apps/v1/namespaces/default/deployments/d1/scale'
+    const merge = { 'content-type': 'application/merge-patch+json' }
+    const scaled = await plane.request('PATCH', scale, { spec: { replicas: 2 } }, merge)
+    assert.ok(message(scaled).startsWith(`deployments.apps "d1" is forbidden: ${DENIED}`), message(scaled))
   })
 
   it('means nothing without a binding, and a binding nothing without a policy', async () => {
