@@ -472,6 +472,11 @@ describe('versions of a custom resource without conversion', () => {
     assert.deepEqual((await custom.must('GET', `${base('twos', 'v2')}/x`)).spec, { a: '1', b: '2' })
   })
 
+  it('are counted once', async () => {
+    const { text } = await custom.ask('GET', '/metrics')
+    assert.match(text, /^apiserver_resource_objects\{group="ex\.io",resource="twos"\} 1$/m)
+  })
+
   it('warn when they are to go', async () => {
     assert.deepEqual(warningsOf(await custom.ask('GET', base('twos', 'v0'))), [
       '299 - "ex.io/v0 Two is deprecated; use ex.io/v2 Two"',

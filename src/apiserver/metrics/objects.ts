@@ -32,12 +32,12 @@ interface Stored {
   readonly store: Store
 }
 
-/** A store serves several versions, and is counted once. */
+/** What is served in several versions is counted once, though versions of a custom resource each have a store. */
 function* stored(registry: Registry): Generator<Stored> {
-  const seen = new Set<Store>()
+  const seen = new Set<Store['collection']>()
   for (const { resource, store } of registry.served()) {
-    if (seen.has(store) || !store.collection.isLoaded) continue
-    seen.add(store)
+    if (seen.has(store.collection) || !store.collection.isLoaded) continue
+    seen.add(store.collection)
     yield { group: resource.kind.group, resource: resource.kind.plural, store }
   }
 }
