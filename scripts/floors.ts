@@ -98,6 +98,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'revisions',
     'root-bundle',
     'selection',
+    'served-kinds',
     'service-pods',
     'settings',
     'waiting',

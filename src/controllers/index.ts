@@ -24,6 +24,7 @@ import { nodeIpamController } from './node-ipam/controller.ts'
 import { nodeLifecycleController } from './node-lifecycle/controller.ts'
 import { persistentVolumeBinderController } from './persistentvolume-binder/controller.ts'
 import { podGarbageCollectorController } from './pod-garbage-collector.ts'
+import { podGroupProtectionController } from './podgroup-protection.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
 import { resourceClaimController } from './resourceclaim/controller.ts'
@@ -33,10 +34,13 @@ import { serviceCidrController } from './service-cidr.ts'
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
 import { serviceAccountController } from './serviceaccount.ts'
 import { statefulSetController } from './statefulset/controller.ts'
+import { storageVersionMigratorController } from './storage-version-migrator/controller.ts'
+import { storageVersionGarbageCollectorController } from './storageversion-garbage-collector.ts'
 import { taintEvictionController } from './taint-eviction.ts'
 import { tokenCleanerController } from './token-cleaner.ts'
 import { ttlAfterFinishedController } from './ttl-after-finished.ts'
 import { ttlController } from './ttl.ts'
+import { validatingAdmissionPolicyStatusController } from './validatingadmissionpolicy-status.ts'
 import {
   claimProtectionController,
   volumeAttributesClassProtectionController,
@@ -70,6 +74,7 @@ export const CONTROLLERS: readonly Controller[] = [
   volumeProtectionController,
   claimProtectionController,
   podGarbageCollectorController,
+  podGroupProtectionController,
   replicaSetController,
   replicationControllerController,
   resourceClaimController,
@@ -79,9 +84,12 @@ export const CONTROLLERS: readonly Controller[] = [
   serviceAccountController,
   serviceAccountTokenController,
   statefulSetController,
+  storageVersionGarbageCollectorController,
+  storageVersionMigratorController,
   taintEvictionController,
   tokenCleanerController,
   ttlAfterFinishedController,
   ttlController,
   volumeAttributesClassProtectionController,
+  validatingAdmissionPolicyStatusController,
 ]

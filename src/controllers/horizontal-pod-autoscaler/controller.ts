@@ -19,12 +19,13 @@ import {
   perRun,
   rule,
 } from '../controller.ts'
+import { ServedKinds } from '../served-kinds.ts'
 import { decide, type History, remember } from './limits.ts'
 import { Metrics } from './metrics.ts'
 import { propose, type Proposal, type Round } from './proposals.ts'
 import type { Tolerance } from './replica-count.ts'
 import { Report } from './report.ts'
-import { readTarget, ServedKinds, type Target, writeScale } from './scale-target.ts'
+import { readTarget, type Target, writeScale } from './scale-target.ts'
 
 interface Memory {
   readonly kinds: ServedKinds

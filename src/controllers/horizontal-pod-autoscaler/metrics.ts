@@ -13,8 +13,9 @@ import type { KubeObject } from '#meta/object.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
 
+import type { ServedKinds } from '../served-kinds.ts'
 import type { PodMetric, PodMetrics } from './replica-count.ts'
-import { noMatch, type ServedKinds } from './scale-target.ts'
+import { noMatch } from './scale-target.ts'
 
 /** What a metric is called, and which of its series count. */
 export interface MetricName {

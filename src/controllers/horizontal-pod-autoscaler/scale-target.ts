@@ -2,52 +2,18 @@
 import type { Scale } from '#apis/autoscaling/v1.ts'
 import type { CrossVersionObjectReference } from '#apis/autoscaling/v2.ts'
 import { type ApiClient, type Ask, pathOf } from '#client/api-client.ts'
-import { discover, type ServedKind } from '#client/discovery.ts'
-import type { Clock } from '#lib/clock.ts'
 import { sleep } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { parseJson } from '#lib/json.ts'
 import { type GroupKind, parseApiVersion } from '#meta/kind.ts'
 import { isConflict } from '#meta/status.ts'
 
-/** As upstream's manager forgets what it knows of the kinds that are served. */
-const FRESH_MS = 30_000
+import type { ServedKinds } from '../served-kinds.ts'
+
 const MAX_BYTES = 1 << 20
 /** A write that somebody else was faster than, as client-go does it again. */
 const WRITES = 5
 const PAUSE_MS = 10
-
-/** The kinds that are served, asked for anew from time to time, and whenever one is not among them. */
-export class ServedKinds {
-  readonly #client: ApiClient
-  #kinds: Promise<readonly ServedKind[]> | undefined
-  #askedMs = -Infinity
-
-  constructor(client: ApiClient) {
-    this.#client = client
-  }
-
-  /** In all versions, the preferred one first. */
-  ofKind({ group, kind }: GroupKind): Promise<ServedKind[]> {
-    return this.#find((one) => one.kind === kind && one.group === group)
-  }
-
-  /** The versions of a group, the preferred one first. */
-  async versionsOf(group: string): Promise<string[]> {
-    const kinds = await this.#find((one) => one.group === group)
-    return [...new Set(kinds.map(({ version }) => version))]
-  }
-
-  async #find(fits: (kind: ServedKind) => boolean): Promise<ServedKind[]> {
-    const clock: Clock = this.#client.clock
-    const isOld = clock.elapsed() - this.#askedMs >= FRESH_MS
-    const known = isOld ? [] : ((await this.#kinds) ?? []).filter(fits)
-    if (known.length > 0) return known
-    this.#askedMs = clock.elapsed()
-    this.#kinds = discover(this.#client).then(({ kinds }) => kinds)
-    return (await this.#kinds).filter(fits)
-  }
-}
 
 export function noMatch({ group, kind }: GroupKind): string {
   return `no matches for kind ${goQuote(kind)} in group ${goQuote(group)}`

@@ -2,10 +2,10 @@
  * What expressions know of a schema: its CEL type, with the sizes that bound the cost of rules. Fields of objects are
  * looked up when an expression uses them, so that a rule on a large schema costs no more than what it looks at.
  */
-import { escapeName } from '#cel/names.ts'
-import { BOOL, type CelType, DOUBLE, INT, type ListType, type ObjectField, type SimpleType } from '#cel/type.ts'
+import { BOOL, type CelType, DOUBLE, INT, type ListType, type SimpleType } from '#cel/type.ts'
 import { byteLength } from '#lib/go-text.ts'
 
+import { lazyObject } from '../expressions/declared-type.ts'
 import { type Structural, structuralOf } from './structural.ts'
 
 /** The largest request that upstream takes: nothing in an object is larger. */
@@ -67,31 +67,11 @@ function mapType({ values }: Structural, additional: Structural, name: string): 
 }
 
 function objectType(schema: Structural, name: string): CelType {
-  const known = new Map<string, ObjectField | undefined>()
-  const names = new Map<string, string>()
-  for (const jsonName of schema.properties.keys()) {
-    const escaped = escapeName(jsonName)
-    if (escaped === undefined) continue
-    names.set(escaped, jsonName)
-    // Words that the grammar keeps for itself may also be written as they are.
-    if (escaped === `__${jsonName}__`) names.set(jsonName, jsonName)
-  }
-  const find = (field: string): ObjectField | undefined => {
-    const jsonName = names.get(field)
-    const property = jsonName === undefined ? undefined : schema.properties.get(jsonName)
-    if (jsonName === undefined || property === undefined) return undefined
-    const type = typeOf(property, property.embedded, `${name}.${field}`)
-    return type && { type, jsonName }
-  }
-  return {
-    kind: 'object',
-    name,
-    maxSize: 0,
-    field(field) {
-      if (!known.has(field)) known.set(field, find(field))
-      return known.get(field)
-    },
-  }
+  const fields = lazyObject(name, schema.properties.keys(), (jsonName, field) => {
+    const property = schema.properties.get(jsonName)
+    return property && typeOf(property, property.embedded, `${name}.${field}`)
+  })
+  return { ...fields, maxSize: 0 }
 }
 
 /** Formats that make a text something else, and the size of it as JSON. */

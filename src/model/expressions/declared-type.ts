@@ -1,4 +1,5 @@
 /** The types that Kubernetes declares for the variables of expressions: objects known by name, with fields of their own. */
+import { escapeName } from '#cel/names.ts'
 import { type CelType, type ObjectField, type ObjectType, STRING } from '#cel/type.ts'
 
 /** An object type whose fields are called in expressions as they are in JSON. */
@@ -12,4 +13,34 @@ export function declareObject(name: string, fields: Readonly<Record<string, CelT
 /** The same of fields that all hold text. */
 export function declareTexts(name: string, fields: readonly string[]): ObjectType {
   return declareObject(name, Object.fromEntries(fields.map((field) => [field, STRING])))
+}
+
+/** An object type whose fields are made when an expression first uses them; a field without a type is not there. */
+export function lazyObject(
+  name: string,
+  jsonNames: Iterable<string>,
+  typeOf: (jsonName: string, field: string) => CelType | undefined,
+): ObjectType {
+  const known = new Map<string, ObjectField | undefined>()
+  const names = new Map<string, string>()
+  for (const jsonName of jsonNames) {
+    const escaped = escapeName(jsonName)
+    if (escaped === undefined) continue
+    names.set(escaped, jsonName)
+    // Words that the grammar keeps for itself may also be written as they are.
+    if (escaped === `__${jsonName}__`) names.set(jsonName, jsonName)
+  }
+  const find = (field: string): ObjectField | undefined => {
+    const jsonName = names.get(field)
+    const type = jsonName === undefined ? undefined : typeOf(jsonName, field)
+    return type && { type, jsonName: jsonName ?? '' }
+  }
+  return {
+    kind: 'object',
+    name,
+    field(field) {
+      if (!known.has(field)) known.set(field, find(field))
+      return known.get(field)
+    },
+  }
 }

@@ -1,0 +1,205 @@
+/** What only runs behind gates: migrations of stored versions, their records, and the protection of pod groups. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
+import { StorageVersions } from '#apis/apiserverinternal/v1alpha1.ts'
+import { Leases } from '#apis/coordination/v1.ts'
+import { ConfigMaps, Pods } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import { PodGroups } from '#apis/scheduling/v1alpha2.ts'
+import { StorageVersionMigrations } from '#apis/storagemigration/v1beta1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { podGroupProtectionController } from '#controllers/podgroup-protection.ts'
+import { storageVersionMigratorController } from '#controllers/storage-version-migrator/controller.ts'
+import { storageVersionGarbageCollectorController } from '#controllers/storageversion-garbage-collector.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { isNotFound } from '#meta/status.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { type RunningControllers, startControllers } from '#testing/controllers.ts'
+
+import { definition } from '../custom-kit.ts'
+
+const namespace = 'default'
+const GATES = { StorageVersionMigrator: true, StorageVersionAPI: true, GenericWorkload: true }
+const VERSIONS = ['storagemigration.k8s.io/v1beta1', 'internal.apiserver.k8s.io/v1alpha1', 'scheduling.k8s.io/v1alpha2']
+
+let clock: VirtualClock
+let plane: ControlPlane
+let controllers: RunningControllers
+let client: ApiClient
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  const settings = {
+    'disable-admission-plugins': ['ServiceAccount'],
+    'feature-gates': new Map(Object.entries(GATES)),
+    'runtime-config': new Map(VERSIONS.map((version) => [version, 'true'])),
+  }
+  plane = await startControlPlane({ clock, settings })
+  const all = [podGroupProtectionController, storageVersionMigratorController, storageVersionGarbageCollectorController]
+  controllers = startControllers(plane, clock, all, { gates: GATES })
+  client = controllers.client
+})
+
+afterEach(async () => {
+  await controllers.stop()
+  await plane.stop()
+})
+
+describe('a storage version migration', () => {
+  const start = async (name: string, group: string, resource: string): Promise<void> => {
+    await client.create(StorageVersionMigrations, { metadata: { name }, spec: { resource: { group, resource } } })
+    await clock.advance(1000)
+  }
+  const said = async (name: string): Promise<string[]> => {
+    const { status } = await client.get(StorageVersionMigrations, { name })
+    return (status.conditions ?? []).map((one) => `${one.type} ${one.status} ${one.reason} ${one.message}`)
+  }
+  const DONE = [
+    'Running False MigrationCompleted Migration completed',
+    'Succeeded True StorageVersionMigrationSucceeded ',
+  ]
+
+  it('writes every object again and leaves it as it was', async () => {
+    for (let at = 0; at < 3; at++)
+      await client.create(ConfigMaps, { metadata: { namespace, name: `c${at}` }, data: { a: 'b' } })
+    const before = await client.list(ConfigMaps, { namespace })
+    await start('m', '', 'configmaps')
+    assert.deepEqual(await said('m'), DONE)
+    const { status } = await client.get(StorageVersionMigrations, { name: 'm' })
+    assert.ok(BigInt(status.resourceVersion ?? '0') >= BigInt(before.metadata.resourceVersion ?? '0'))
+    assert.deepEqual((await client.list(ConfigMaps, { namespace })).items, before.items)
+  })
+
+  it('tells the definition of a custom resource, which forgets its old versions', async () => {
+    const v1 = definition('Widget', { group: 'example.com', versions: [{ name: 'v1' }, { name: 'v2' }] })
+    await client.create(CustomResourceDefinitions, v1)
+    await clock.advance(2000)
+    const widgets = { group: 'example.com', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true } as Kind
+    await client.create(widgets, { metadata: { namespace, name: 'w' } })
+    const name = 'widgets.example.com'
+    const versions = [
+      { ...v1.spec.versions[0], storage: false },
+      { ...v1.spec.versions[1], storage: true },
+    ]
+    await client.patch(CustomResourceDefinitions, { name }, { type: 'merge', value: { spec: { versions } } })
+    await clock.advance(2000)
+    assert.deepEqual((await client.get(CustomResourceDefinitions, { name })).status.storedVersions, ['v1', 'v2'])
+    await start('m', 'example.com', 'widgets')
+    assert.deepEqual(await said('m'), DONE)
+    const { status } = await client.get(CustomResourceDefinitions, { name })
+    assert.deepEqual(status.storedVersions, ['v2'])
+    const condition = status.conditions?.find(({ type }) => type === 'StorageMigrating')
+    assert.deepEqual(
+      [condition?.status, condition?.reason, condition?.message],
+      ['False', 'MigrationSucceeded', 'The migration has succeeded and the stored versions have been updated'],
+    )
+  })
+
+  it('waits a minute for a resource that nobody serves, and fails then', async () => {
+    await start('m', 'example.com', 'things')
+    assert.deepEqual(await said('m'), ['Running True MigrationRunning The migration is running'])
+    await clock.advance(66_000)
+    assert.deepEqual(await said('m'), [
+      'Running False MigrationCompleted Migration completed',
+      'Failed True StorageVersionMigrationFailed resource does not exist in discovery',
+    ])
+  })
+
+  it('does not begin with what cannot be written', async () => {
+    await start('m', '', 'bindings')
+    assert.equal(
+      (await said('m'))[1],
+      'Failed True StorageVersionMigrationFailed resource "/v1, Resource=bindings" does not support discovery operations: [update patch list]',
+    )
+  })
+
+  it('of the same resource waits for the one before', async () => {
+    await start('first', 'example.com', 'things')
+    await start('second', 'example.com', 'things')
+    assert.deepEqual(await said('second'), [])
+    await client.delete(StorageVersionMigrations, { name: 'first' })
+    await clock.advance(1000)
+    assert.deepEqual(await said('second'), ['Running True MigrationRunning The migration is running'])
+  })
+})
+
+describe('storage versions', () => {
+  const live = async (name: string): Promise<void> => {
+    const labels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' }
+    await client.create(Leases, { metadata: { namespace: 'kube-system', name, labels }, spec: {} })
+  }
+  const record = async (name: string, servers: Record<string, string>): Promise<void> => {
+    const storageVersions = Object.entries(servers).map(([apiServerID, version]) => ({
+      apiServerID,
+      encodingVersion: version,
+      decodableVersions: [version],
+    }))
+    const versions = [...new Set(Object.values(servers))]
+    const common = versions.length === 1 ? { commonEncodingVersion: versions.join('') } : {}
+    const { metadata } = await client.create(StorageVersions, { metadata: { name }, spec: {} })
+    const conditions = [
+      {
+        type: 'AllEncodingVersionsEqual',
+        status: 'False',
+        reason: 'CommonEncodingVersionUnset',
+        message: 'Common encoding version unset',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ]
+    await client.updateStatus(StorageVersions, {
+      metadata,
+      spec: {},
+      status: { storageVersions, conditions, ...common },
+    })
+    await clock.advance(1000)
+  }
+
+  it('forget servers that are gone, and agree when the others do', async () => {
+    await live('a')
+    await live('b')
+    await record('example.com.things', { a: 'v1', b: 'v2' })
+    assert.equal((await client.get(StorageVersions, { name: 'example.com.things' })).status.storageVersions?.length, 2)
+    await client.delete(Leases, { namespace: 'kube-system', name: 'b' })
+    await clock.advance(1000)
+    const { status } = await client.get(StorageVersions, { name: 'example.com.things' })
+    assert.deepEqual(
+      status.storageVersions?.map(({ apiServerID }) => apiServerID),
+      ['a'],
+    )
+    assert.equal(status.commonEncodingVersion, 'v1')
+    assert.deepEqual(
+      status.conditions?.map(({ status: is, reason, message }) => [is, reason, message]),
+      [['True', 'CommonEncodingVersionSet', 'Common encoding version set']],
+    )
+  })
+
+  it('go with the last server that wrote them', async () => {
+    await record('example.com.things', { nobody: 'v1' })
+    await assert.rejects(client.get(StorageVersions, { name: 'example.com.things' }), isNotFound)
+  })
+})
+
+describe('a pod group', () => {
+  it('stays until its last pod has ended', async () => {
+    const spec = { schedulingPolicy: { basic: {} } }
+    const metadata = { namespace, name: 'g', finalizers: ['scheduling.k8s.io/podgroup-protection'] }
+    await client.create(PodGroups, { metadata, spec: spec as never })
+    const containers = [{ name: 'c', image: 'i', resources: {} }]
+    await client.create(Pods, {
+      metadata: { namespace, name: 'p' },
+      spec: { containers, schedulingGroup: { podGroupName: 'g' } },
+    })
+    await client.delete(PodGroups, { namespace, name: 'g' })
+    await clock.advance(1000)
+    assert.ok((await client.get(PodGroups, { namespace, name: 'g' })).metadata.deletionTimestamp)
+    await client.patch(
+      Pods,
+      { namespace, name: 'p', subresource: 'status' },
+      { type: 'merge', value: { status: { phase: 'Failed' } } },
+    )
+    await clock.advance(1000)
+    await assert.rejects(client.get(PodGroups, { namespace, name: 'g' }), isNotFound)
+  })
+})
