@@ -49,9 +49,45 @@ describe('follow', () => {
         failed: (error) => seen.push(error),
       },
     )
-    await clock.advance(60_000)
+    await clock.advance(0)
     await following
     assert.deepEqual(asked, ['stream', 'list', 'list', 'watch'])
     assert.deepEqual(seen, [[['a'], '8']])
+  })
+
+  /** When it was asked for a watch, in milliseconds, by a server that answers each so. */
+  const watchTimes = async (answers: (at: number) => HttpResponse, forMs: number): Promise<number[]> => {
+    const clock = createVirtualClock()
+    const stop = new AbortController()
+    const times: number[] = []
+    const transport = { request: () => Promise.resolve(answers(times.push(clock.elapsed()) - 1)) }
+    const client = new ApiClient({ transport, clock, userAgent: 'test' })
+    const following = follow(
+      { client, kind: ConfigMaps, random: createSeededRandom(1), signal: stop.signal },
+      { replace: () => undefined, change: () => undefined, failed: () => undefined },
+    )
+    await clock.advance(forMs)
+    stop.abort()
+    await following
+    return times
+  }
+  const bookmark = (resourceVersion: string): object => {
+    const annotations = { 'k8s.io/initial-events-end': 'true' }
+    return { type: 'BOOKMARK', object: { kind: 'ConfigMap', metadata: { resourceVersion, annotations } } }
+  }
+
+  it('waits longer and longer while watches end at once without a word', async () => {
+    const times = await watchTimes(() => answer(), 60_000)
+    const waits = times.slice(1).map((time, at) => time - (times[at] ?? 0))
+    assert.ok(waits.length >= 4 && waits.length <= 8, times.join(' '))
+    for (const [at, wait] of waits.entries()) {
+      const shortest = Math.min(800 * 2 ** at, 30_000)
+      assert.ok(wait >= shortest && wait <= 2 * shortest, times.join(' '))
+    }
+  })
+
+  it('goes on at once when a watch has brought something', async () => {
+    const times = await watchTimes((at) => (at < 5 ? answer(bookmark(`${at + 1}`)) : answer()), 0)
+    assert.deepEqual(times, [0, 0, 0, 0, 0, 0])
   })
 })

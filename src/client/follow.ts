@@ -39,23 +39,28 @@ const BACKOFF = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1 }
 /** After this long without a failure the next one is the first again. */
 const CALM_MS = 120_000
 
+/** A watch that ends sooner and has said nothing was not one: who asks again at once asks in vain, and without end. */
+const SHORT_MS = 1000
+
 export async function follow<T extends KubeObject>(options: FollowOptions<T>, follower: Follower<T>): Promise<void> {
   const { client, random, signal } = options
   const { clock } = client
   const backoff = createBackoff(random, BACKOFF)
   const place: Place = { resourceVersion: undefined, streamsLists: true }
+  let failedMs = -Infinity
   while (!signal.aborted) {
     const startedMs = clock.elapsed()
     try {
-      await turn(options, follower, place)
+      const hasGoneOn = await turn(options, follower, place)
+      if (hasGoneOn || clock.elapsed() - startedMs >= SHORT_MS) continue
     } catch (error) {
       if (signal.aborted) return
       if (isGone(error) || isResourceExpired(error)) place.resourceVersion = undefined
       else follower.failed(error)
     }
-    const lastedMs = clock.elapsed() - startedMs
-    if (lastedMs > CALM_MS) backoff.reset()
-    if (lastedMs < BACKOFF.baseMs) await sleep(clock, backoff.next(), signal).catch(() => undefined)
+    if (clock.elapsed() - failedMs > CALM_MS) backoff.reset()
+    failedMs = clock.elapsed()
+    await sleep(clock, backoff.next(), signal).catch(() => undefined)
   }
 }
 
@@ -66,14 +71,15 @@ interface Place {
   streamsLists: boolean
 }
 
-/** One watch, and before it what is there, when that is not known. */
+/** One watch, and before it what is there, when that is not known. Returns whether it has led anywhere. */
 async function turn<T extends KubeObject>(
   options: FollowOptions<T>,
   follower: Follower<T>,
   place: Place,
-): Promise<void> {
+): Promise<boolean> {
   const { client, kind, selection = {}, metadataOnly, random, signal } = options
   const isStreamed = place.resourceVersion === undefined && place.streamsLists
+  const before = place.resourceVersion
   if (place.resourceVersion === undefined && !isStreamed) place.resourceVersion = await readAll(options, follower)
   const initial: T[] | undefined = isStreamed ? [] : undefined
   const asked = {
@@ -95,7 +101,9 @@ async function turn<T extends KubeObject>(
   } catch (error) {
     if (!isStreamed || place.resourceVersion !== undefined || !cannotStream(error)) throw error
     place.streamsLists = false
+    return true
   }
+  return place.resourceVersion !== before
 }
 
 /** A server that does not know how says that the parameter is invalid; one whose store does not, says so in the stream. */

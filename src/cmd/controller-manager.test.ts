@@ -8,6 +8,7 @@ import { defineFlags } from '#lib/flags/flags.ts'
 import { userAgent } from '#model/version.ts'
 import { runProgram } from '#testing/run-program.ts'
 
+import { managerConfigz } from './controller-manager-configz.ts'
 import { UPSTREAM_MANAGER_FLAGS } from './controller-manager-flags.fixture.ts'
 import { MANAGER_FLAGS } from './controller-manager-flags.ts'
 import { controllerManager } from './controller-manager.ts'
@@ -121,6 +122,33 @@ function covers(rule: PolicyRule, [verb, group, resource]: Right): boolean {
   const has = (list: readonly string[] = [], wanted: string): boolean => list.includes('*') || list.includes(wanted)
   return has(rule.verbs, verb) && has(rule.apiGroups, group) && has(rule.resources, resource)
 }
+
+describe('what /configz shows', () => {
+  const shown = JSON.stringify(managerConfigz(MANAGER_FLAGS, { 'service-cluster-ip-range': '10.0.0.0/24,fd00::/112' }))
+
+  it('is every setting by its name in the configuration', () => {
+    assert.ok(shown.startsWith('{"kubecontrollermanager.config.k8s.io":{"kind":"KubeControllerManagerConfiguration",'))
+    for (const part of [
+      '"MinResyncPeriod":"12h0m0s"',
+      '"Controllers":["*"]',
+      '"NodeMonitorPeriod":"5s"',
+      '"ServiceCIDR":"10.0.0.0/24","SecondaryServiceCIDR":"fd00::/112"',
+      '"UnhealthyZoneThreshold":0.55',
+      '"ClusterSigningDuration":"8760h0m0s"',
+      '"ResourceClaimController":{"ConcurrentSyncs":50}}}',
+    ]) {
+      assert.ok(shown.includes(part), part)
+    }
+  })
+
+  it('names no flag that is not there', () => {
+    const names = Object.values(MANAGER_FLAGS).flatMap((flags) => Object.keys(flags))
+    const values = Object.fromEntries(names.map((name) => [name, null]))
+    const isFilled = (value: unknown): boolean =>
+      typeof value === 'object' && value !== null ? Object.values(value).every(isFilled) : value !== undefined
+    assert.ok(isFilled(managerConfigz(MANAGER_FLAGS, values)))
+  })
+})
 
 describe('userAgent', () => {
   it('names program, version and platform as upstream', () => {

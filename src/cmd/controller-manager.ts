@@ -35,6 +35,7 @@ import { registerWorkQueueMetrics } from '#lib/work-queue-metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 import { kubernetesVersion, userAgent, versionInfo } from '#model/version.ts'
 
+import { managerConfigz } from './controller-manager-configz.ts'
 import { MANAGER_FLAGS, type ManagerSettings } from './controller-manager-flags.ts'
 
 const NAME = 'kube-controller-manager'
@@ -283,6 +284,7 @@ async function serve(manager: Manager, checks: () => readonly HealthCheck[]): Re
     version,
     flags: new Map(all.map(([name, { kind, initial }]) => [name, kind.print(values[name] ?? initial)] as const)),
     checks,
+    configz: managerConfigz(MANAGER_FLAGS, values),
     ...(authorities !== undefined && { clientAuthorities: authorities }),
     ...(authentication !== undefined && { tokenReviews: reviewing(authentication, 'authentication', 'tokenreviews') }),
     ...(authorization !== undefined && {

@@ -17,7 +17,6 @@ import type { Answer } from '#apiserver/call.ts'
 import type { SendReview } from '#apiserver/credentials/review-webhook.ts'
 import { createDebugPages } from '#apiserver/diagnostics/debug-pages.ts'
 import { createHealth, type HealthCheck } from '#apiserver/diagnostics/health.ts'
-import { createPathIndex } from '#apiserver/diagnostics/path-index.ts'
 import { createZPages } from '#apiserver/diagnostics/zpages.ts'
 import type { Authenticate, Authorize } from '#apiserver/filters/access.ts'
 import { createInflight } from '#apiserver/filters/inflight.ts'
@@ -53,6 +52,8 @@ export interface ComponentServerOptions extends Surroundings {
   readonly isEnabled: (gate: string) => boolean
   /** By name, as text. */
   readonly flags: ReadonlyMap<string, string>
+  /** What `/configz` shows; absent: there is no such page. */
+  readonly configz?: object
   /** Asked at every request: those that run come and go. */
   readonly checks: () => readonly HealthCheck[]
   readonly closing: AsyncDisposableStack
@@ -213,7 +214,6 @@ function createRoutes(options: ComponentServerOptions): Route {
   const { gitVersion, goVersion } = versionInfo(options.version)
   const version = { gitVersion, goVersion, emulated: gitVersion.replace(/^v(\d+\.\d+).*$/, '$1') }
   const startedAtMs = readProcess(clock).startTimeSeconds() * 1000
-  const index = createPathIndex(() => PATHS)
   const zpages = createZPages({
     component: name,
     clock,
@@ -233,12 +233,18 @@ function createRoutes(options: ComponentServerOptions): Route {
     contentType: METRICS_CONTENT_TYPE,
     body: Buffer.from(registry.render()),
   })
+  const config: Answer | undefined = options.configz && {
+    status: 200,
+    contentType: 'application/json',
+    body: Buffer.from(JSON.stringify(options.configz)),
+  }
   return (call) => {
     const { path } = call.info
+    if (path === '/configz') return config
     if (path === '/metrics') return shown(metrics)
     if (path === '/metrics/slis') return shown(slis)
-    return createHealth(checks(), slis)(call) ?? index(call) ?? zpages(call) ?? debugging(call)
+    return createHealth(checks(), slis)(call) ?? zpages(call) ?? debugging(call)
   }
 }
 
-const PATHS = ['/flagz', '/healthz', '/livez', '/metrics', '/metrics/slis', '/readyz', '/statusz']
+const PATHS = ['/configz', '/flagz', '/healthz', '/livez', '/metrics', '/metrics/slis', '/readyz', '/statusz']

@@ -5,7 +5,6 @@
 import { readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'
 
-import { startPublishers } from '#apiserver/bootstrap/publishers.ts'
 import { kubeconfigText } from '#client/kubeconfig.ts'
 import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
 import type { RunningServer } from '#control-plane/server.ts'
@@ -17,6 +16,8 @@ import { createLog } from '#lib/log.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority, type Issued, type IssuePlan } from '#lib/x509/authority.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
+
+import { startPublishers } from './publishers.ts'
 
 export interface ControlPlaneOptions extends Partial<Pick<Surroundings, 'clock' | 'random' | 'log' | 'network'>> {
   /** By the names of kube-apiserver's flags; besides those of `SETTINGS`, or instead of them. */

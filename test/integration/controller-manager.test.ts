@@ -203,6 +203,35 @@ describe('kube-controller-manager', () => {
     }
     assert.match((await page(port, '/flagz', plane.token)).text, /kube-controller-manager flagz\n/)
     assert.match((await page(port, '/statusz', plane.token)).text, /kube-controller-manager statusz\n/)
-    assert.equal((await page(port, '/nothing', plane.token)).status, 404)
+    for (const path of ['/', '/nothing']) assert.equal((await page(port, path, plane.token)).status, 404)
+    const shown = JSON.parse((await page(port, '/configz', plane.token)).text) as {
+      'kubecontrollermanager.config.k8s.io': { Generic: { LeaderElection: object } }
+    }
+    assert.deepEqual(shown['kubecontrollermanager.config.k8s.io'].Generic.LeaderElection, {
+      leaderElect: false,
+      leaseDuration: '3s',
+      renewDeadline: '2s',
+      retryPeriod: '500ms',
+      resourceLock: 'leases',
+      resourceName: 'kube-controller-manager',
+      resourceNamespace: 'kube-system',
+    })
+  })
+
+  it('ends with what is wrong with the settings of a controller', async () => {
+    const args = [
+      'kube-controller-manager',
+      `--kubeconfig=${join(folder, 'kubeconfig')}`,
+      '--leader-elect=false',
+      '--secure-port=0',
+      '--allocate-node-cidrs',
+      '--cluster-cidr=10.0.0.0/25',
+    ]
+    const child = spawn(BIN, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    let log = ''
+    child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
+    const [code] = (await once(child, 'close')) as [number]
+    assert.equal(code, 1)
+    assert.match(log, /"Error building controllers" err="Controller: Invalid --cluster-cidr, mask size of cluster CIDR/)
   })
 })

@@ -1,14 +1,13 @@
 /**
- * Publishers: every namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`, and gets them
- * back when somebody removes them. They run inside the server until the controller manager takes them over.
+ * Publishers for servers that are tested without controllers: every namespace gets the ServiceAccount `default` and the
+ * ConfigMap `kube-root-ca.crt`, and gets them back when somebody removes them, so that pods can be made.
  */
 import { ConfigMaps, Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
+import { follow, type Following, joinFollowings } from '#apiserver/authorizers/follow.ts'
+import type { Entry } from '#apiserver/registry/entry.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
-
-import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
-import type { Entry } from '../registry/entry.ts'
-import type { Registry } from '../registry/registry.ts'
 
 const ROOT_CA = 'kube-root-ca.crt'
 const DESCRIPTION =

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 
 import { ConfigMaps, Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
+import { defineResource } from '#apiserver/registry/resource.ts'
+import { createServers, type TestServers } from '#apiserver/registry/servers.fixture.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Registry } from '../registry/registry.ts'
-import { defineResource } from '../registry/resource.ts'
-import { createServers, type TestServers } from '../registry/servers.fixture.ts'
 import { startPublishers } from './publishers.ts'
 
 const KINDS = [Namespaces, ServiceAccounts, ConfigMaps]
