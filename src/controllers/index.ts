@@ -23,6 +23,7 @@ import { namespaceController } from './namespace.ts'
 import { nodeIpamController } from './node-ipam/controller.ts'
 import { nodeLifecycleController } from './node-lifecycle/controller.ts'
 import { persistentVolumeBinderController } from './persistentvolume-binder/controller.ts'
+import { persistentVolumeExpanderController } from './persistentvolume-expander.ts'
 import { podGarbageCollectorController } from './pod-garbage-collector.ts'
 import { podGroupProtectionController } from './podgroup-protection.ts'
 import { replicaSetController } from './replicaset.ts'
@@ -71,6 +72,7 @@ export const CONTROLLERS: readonly Controller[] = [
   nodeIpamController,
   nodeLifecycleController,
   persistentVolumeBinderController,
+  persistentVolumeExpanderController,
   volumeProtectionController,
   claimProtectionController,
   podGarbageCollectorController,

@@ -1,8 +1,6 @@
-/**
- * What the binder, the scheduler and provisioners tell each other in annotations of claims and volumes, and which plugins
- * of old are CSI drivers now. Pure.
- */
+/** What the binder, the scheduler and provisioners tell each other in annotations of claims and volumes. Pure. */
 import type { ObjectMeta } from '#meta/object.ts'
+import { driverOf } from '#model/csi-migration.ts'
 
 /** On a claim: it was bound once, and must not be bound to anything else. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
@@ -20,21 +18,6 @@ export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capaci
 /** Finalizers of volumes that are to be deleted with what is on them: by this controller, by provisioners outside. */
 export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
 const EXTERNAL_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
-
-const MIGRATED: Readonly<Record<string, string>> = {
-  'kubernetes.io/aws-ebs': 'ebs.csi.aws.com',
-  'kubernetes.io/azure-disk': 'disk.csi.azure.com',
-  'kubernetes.io/azure-file': 'file.csi.azure.com',
-  'kubernetes.io/cinder': 'cinder.csi.openstack.org',
-  'kubernetes.io/gce-pd': 'pd.csi.storage.gke.io',
-  'kubernetes.io/portworx-volume': 'pxd.portworx.com',
-  'kubernetes.io/vsphere-volume': 'csi.vsphere.vmware.com',
-}
-
-/** The driver that does now what the plugin did. */
-export function driverOf(plugin: string): string | undefined {
-  return Object.hasOwn(MIGRATED, plugin) ? MIGRATED[plugin] : undefined
-}
 
 export type Annotations = Readonly<Record<string, string>>
 

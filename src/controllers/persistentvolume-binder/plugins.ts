@@ -1,7 +1,8 @@
 /** Who makes, empties and deletes volumes: this controller itself, which knows folders and NFS, or a driver outside. Pure. */
 import type { PersistentVolume } from '#apis/core/v1.ts'
+import { driverOf } from '#model/csi-migration.ts'
 
-import { driverOf, hasAnnotation, MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
+import { hasAnnotation, MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
 
 export const HOST_PATH = 'kubernetes.io/host-path'
 const NFS = 'kubernetes.io/nfs'

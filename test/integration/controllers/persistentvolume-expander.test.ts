@@ -1,0 +1,69 @@
+/** Claims that ask for more than they have, on the whole server in virtual time. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import {
+  Events,
+  Namespaces,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+  type PersistentVolumeSpec,
+} from '#apis/core/v1.ts'
+import { StorageClasses } from '#apis/storage/v1.ts'
+import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
+import { persistentVolumeExpanderController } from '#controllers/persistentvolume-expander.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { startControlPlane } from '#testing/control-plane.ts'
+import { startControllers } from '#testing/controllers.ts'
+
+const namespace = 'storage'
+
+/** What is said about the claim when it grows, and its annotations then. */
+async function grown(source: PersistentVolumeSpec): Promise<[events: string[], resizer: string | undefined]> {
+  const clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  await using plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
+  await using controllers = startControllers(plane, clock, [
+    persistentVolumeBinderController,
+    persistentVolumeExpanderController,
+  ])
+  const { client } = controllers
+  await client.create(Namespaces, { metadata: { name: namespace } })
+  await client.create(StorageClasses, { metadata: { name: 'x' }, provisioner: 'x.example', allowVolumeExpansion: true })
+  const shared = { accessModes: ['ReadWriteOnce'], storageClassName: 'x' }
+  await client.create(PersistentVolumes, {
+    metadata: { name: 'v' },
+    spec: { ...shared, capacity: { storage: '1Gi' }, persistentVolumeReclaimPolicy: 'Retain', ...source },
+  })
+  await clock.advance(100)
+  const where = { namespace, name: 'c' }
+  const spec = { ...shared, resources: { requests: { storage: '1Gi' } } }
+  await client.create(PersistentVolumeClaims, { metadata: where, spec })
+  await clock.advance(100)
+  const value = { spec: { resources: { requests: { storage: '2Gi' } } } }
+  await client.patch(PersistentVolumeClaims, where, { type: 'merge', value })
+  await clock.advance(100)
+  const { items } = await client.list(Events, { namespace })
+  const { metadata, status } = await client.get(PersistentVolumeClaims, where)
+  assert.deepEqual(status.capacity, { storage: '1Gi' })
+  const told = items.map(
+    ({ type, reason, reportingComponent, message }) => `${type} ${reason} (${reportingComponent}) ${message}`,
+  )
+  return [told, metadata.annotations?.['volume.kubernetes.io/storage-resizer']]
+}
+
+describe('a claim that grows', () => {
+  it('waits for a controller outside', async () => {
+    assert.deepEqual(await grown({ csi: { driver: 'x.example', volumeHandle: 'h' } }), [
+      ['Normal ExternalExpanding (volume_expand) waiting for an external controller to expand this PVC'],
+      undefined,
+    ])
+  })
+
+  it('waits for the driver that a plugin of old has become, which is told', async () => {
+    const message = 'CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc'
+    assert.deepEqual(await grown({ gcePersistentDisk: { pdName: 'd' } }), [
+      [`Normal ExternalExpanding (volume_expand) ${message}`],
+      'pd.csi.storage.gke.io',
+    ])
+  })
+})
