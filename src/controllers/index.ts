@@ -1,4 +1,5 @@
 /** Every controller there is, by name. Which of them run is `--controllers`' choice: see selection.ts. */
+import { attachDetachController } from './attach-detach/controller.ts'
 import { bootstrapSignerController } from './bootstrap-signer.ts'
 import { certificateApprovingController } from './certificates/approving.ts'
 import { certificateCleanerController } from './certificates/cleaner.ts'
@@ -71,6 +72,7 @@ export const CONTROLLERS: readonly Controller[] = [
   namespaceController,
   nodeIpamController,
   nodeLifecycleController,
+  attachDetachController,
   persistentVolumeBinderController,
   persistentVolumeExpanderController,
   volumeProtectionController,

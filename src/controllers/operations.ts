@@ -7,39 +7,53 @@ import type { Clock } from '#lib/clock.ts'
 
 const RETRY: Growth = { baseMs: 500, capMs: 122_000 }
 
+/** What has failed, how often in a row, and until when it is left alone. */
+export class Failures {
+  readonly #clock: Clock
+  readonly #failed = new Map<string, { readonly times: number; readonly untilMs: number }>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  add(name: string): void {
+    const { times = 0 } = this.#failed.get(name) ?? {}
+    this.#failed.set(name, { times: times + 1, untilMs: this.#clock.elapsed() + exponentialDelayMs(RETRY, times) })
+  }
+
+  /** How long it is left alone yet. */
+  waitMs(name: string): number {
+    return Math.max(0, (this.#failed.get(name)?.untilMs ?? 0) - this.#clock.elapsed())
+  }
+
+  forget(name: string): void {
+    this.#failed.delete(name)
+  }
+}
+
 export interface OperationsOptions {
   readonly clock: Clock
   readonly onError: (error: unknown, name: string) => void
 }
 
 export class Operations {
-  readonly #options: OperationsOptions
+  readonly #onError: OperationsOptions['onError']
+  readonly #failures: Failures
   readonly #running = new Map<string, Promise<void>>()
-  readonly #failed = new Map<string, { readonly times: number; readonly untilMs: number }>()
 
-  constructor(options: OperationsOptions) {
-    this.#options = options
+  constructor({ clock, onError }: OperationsOptions) {
+    this.#onError = onError
+    this.#failures = new Failures(clock)
   }
 
   isRunning(name: string): boolean {
     return this.#running.has(name)
   }
 
-  /** Whether it was begun: it is neither under way nor waiting after a failure. */
-  start(name: string, work: () => Promise<void>): boolean {
-    if (this.#running.has(name) || this.waitMs(name) > 0) return false
+  /** Begins it, unless it is under way or waits after a failure. */
+  start(name: string, work: () => Promise<void>): void {
+    if (this.#running.has(name) || this.#failures.waitMs(name) > 0) return
     this.#running.set(name, this.#run(name, work))
-    return true
-  }
-
-  /** How long it has to wait after its last failure. */
-  waitMs(name: string): number {
-    return Math.max(0, (this.#failed.get(name)?.untilMs ?? 0) - this.#options.clock.elapsed())
-  }
-
-  /** Its failures do not count any more. */
-  forget(name: string): void {
-    this.#failed.delete(name)
   }
 
   /** Resolves when all that were begun have ended. */
@@ -48,14 +62,12 @@ export class Operations {
   }
 
   async #run(name: string, work: () => Promise<void>): Promise<void> {
-    const { clock, onError } = this.#options
     try {
       await work()
-      this.#failed.delete(name)
+      this.#failures.forget(name)
     } catch (error) {
-      const { times = 0 } = this.#failed.get(name) ?? {}
-      this.#failed.set(name, { times: times + 1, untilMs: clock.elapsed() + exponentialDelayMs(RETRY, times) })
-      onError(error, name)
+      this.#failures.add(name)
+      this.#onError(error, name)
     } finally {
       this.#running.delete(name)
     }

@@ -12,12 +12,12 @@ import {
 import { objectKey } from '#meta/object.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
 import { migratedSource } from '#model/csi-migration.ts'
+import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
 
 import { type Controller, type ControllerContext, defineController, EVENTS, related, rule } from './controller.ts'
 import { messageOf } from './pod-creation.ts'
 
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
-const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 
 export const persistentVolumeExpanderController: Controller = defineController({
   name: 'persistentvolume-expander-controller',

@@ -6,6 +6,9 @@ import { isControlledBy, keyOf, type ObjectMeta } from '#meta/object.ts'
 export const STORAGE_CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class'
 export const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options'
 
+/** How large the file system on a volume is, while the volume is larger. */
+export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+
 /** Annotations that make a class the one of claims that name none. */
 export const DEFAULT_STORAGE_CLASS_MARKS: readonly string[] = [
   'storageclass.kubernetes.io/is-default-class',

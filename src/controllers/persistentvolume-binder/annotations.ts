@@ -12,8 +12,6 @@ export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 const OLD_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
-/** How large the file system on a volume is, while the volume is larger. */
-export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 
 /** Finalizers of volumes that are to be deleted with what is on them: by this controller, by provisioners outside. */
 export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'

@@ -7,6 +7,7 @@ import type {
 } from '#apis/core/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
+import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
 
 import {
   BIND_COMPLETED,
@@ -14,7 +15,6 @@ import {
   deletionFinalizers,
   hasAnnotation,
   migrated,
-  PRE_RESIZE_CAPACITY,
   PROVISIONED_BY,
   provisionerOfClaim,
   withAnnotations,

@@ -1,0 +1,104 @@
+/** Volumes that have to be attached to a node before it can mount them, and what they are called in its status. Pure. */
+import { createHash } from 'node:crypto'
+
+import type { FCVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '#apis/core/v1.ts'
+import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
+import { keyOf } from '#meta/object.ts'
+import { claimNameOf, notMadeForPod } from '#model/volumes.ts'
+
+import type { Cache, CacheIndex } from '../cache.ts'
+
+export interface Attachable {
+  /** `kubernetes.io/csi/<driver>^<handle>`: the same for all who mean the same. */
+  readonly name: string
+  /** What people call it. */
+  readonly title: string
+  /** May be at several nodes at once. */
+  readonly isShared: boolean
+  /** Attached by a driver outside; what has none is there as soon as somebody says so. */
+  readonly csi?: { readonly driver: string; readonly handle: string; readonly volumeName: string }
+}
+
+export const CSI = 'kubernetes.io/csi/'
+
+export function attachableOf({ metadata, spec }: PersistentVolume): Attachable | undefined {
+  const { accessModes = [], csi } = spec
+  const { name: title = '' } = metadata
+  const isShared = accessModes.length === 0 || accessModes.some((mode) => mode.endsWith('Many'))
+  if (csi !== undefined) {
+    const { driver, volumeHandle: handle } = csi
+    return { name: `${CSI}${driver}^${handle}`, title, isShared, csi: { driver, handle, volumeName: title } }
+  }
+  const name = networkDisk(spec)
+  return name === undefined ? undefined : { name, title, isShared }
+}
+
+/** Of a volume that is described in its pod. */
+export function inlineAttachable(volume: Volume): Attachable | undefined {
+  const name = networkDisk(volume)
+  return name === undefined ? undefined : { name, title: volume.name, isShared: true }
+}
+
+/** Disks that nodes reach over the network by themselves. */
+function networkDisk({ iscsi, fc }: Pick<PersistentVolume['spec'] | Volume, 'iscsi' | 'fc'>): string | undefined {
+  if (iscsi !== undefined) return `kubernetes.io/iscsi/${iscsi.targetPortal}:${iscsi.iqn}:${iscsi.lun}`
+  const disk = fc === undefined ? undefined : fibreChannelDisk(fc)
+  return disk === undefined ? undefined : `kubernetes.io/fc/${disk}`
+}
+
+function fibreChannelDisk({ targetWWNs = [], lun, wwids = [] }: FCVolumeSource): string | undefined {
+  if (targetWWNs.length > 0 && lun !== undefined) return `[${targetWWNs.join(' ')}]:${lun}`
+  return wwids.length > 0 ? `[${wwids.join(' ')}]` : undefined
+}
+
+/** Driver and handle in a name that a node reported; undefined when no driver is needed. */
+export function csiIn(name: string): { readonly driver: string; readonly handle: string } | undefined {
+  if (!name.startsWith(CSI)) return undefined
+  const [driver = '', handle = ''] = name.slice(CSI.length).split('^')
+  return { driver, handle }
+}
+
+/** Of the VolumeAttachment: the same for all who attach the same. */
+export function attachmentName({ driver, handle }: { driver: string; handle: string }, node: string): string {
+  return `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`
+}
+
+export const VOLUMES_BY_NAME: CacheIndex<PersistentVolume> = {
+  name: 'attachable',
+  of(volume) {
+    const attachable = attachableOf(volume)
+    return attachable === undefined ? [] : [attachable.name]
+  },
+}
+
+export const PODS_BY_INLINE: CacheIndex<Pod> = {
+  name: 'inline-attachable',
+  of: ({ spec }) => inlineNames(spec.volumes ?? []),
+}
+
+function inlineNames(volumes: readonly Volume[]): string[] {
+  return volumes.map((volume) => inlineAttachable(volume)?.name).filter((name) => name !== undefined)
+}
+
+/** The volume that the claim is bound to, if both say so. */
+export function volumeOfClaim(claim: PersistentVolumeClaim, cache: Cache): PersistentVolume | undefined {
+  const { volumeName = '' } = claim.spec
+  if (claim.status.phase !== 'Bound' || volumeName === '') return undefined
+  const volume = cache.get(PersistentVolumes, volumeName)
+  return volume?.spec.claimRef?.uid === claim.metadata.uid ? volume : undefined
+}
+
+/** The names of what is to be attached for the pod. */
+export function namesFor(pod: Pod, cache: Cache): string[] {
+  const { volumes = [] } = pod.spec
+  const claimed = volumes.flatMap((volume) => {
+    const name = claimNameOf(pod, volume)
+    const claim =
+      name === undefined ? undefined : cache.get(PersistentVolumeClaims, keyOf(pod.metadata.namespace, name))
+    if (claim === undefined || (volume.ephemeral !== undefined && notMadeForPod(pod, claim) !== undefined)) return []
+    const bound = volumeOfClaim(claim, cache)
+    const attachable = bound === undefined ? undefined : attachableOf(bound)
+    return attachable === undefined ? [] : [attachable.name]
+  })
+  return [...claimed, ...inlineNames(volumes)]
+}

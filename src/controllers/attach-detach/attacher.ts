@@ -1,0 +1,271 @@
+/** Attaches and detaches: asks a driver by a VolumeAttachment, follows what becomes of it, and tells the pods and the node. */
+import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+import { type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
+import { compareText } from '#lib/go-text.ts'
+import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
+
+import type { ControllerContext } from '../controller.ts'
+import { Failures } from '../operations.ts'
+import { messageOf } from '../pod-creation.ts'
+import { attachmentName, csiIn } from './attachable.ts'
+import type { Step } from './plan.ts'
+import { laneOf, type Pending, type VolumeState, World } from './world.ts'
+
+/** How long a driver may take. */
+const DRIVER_MS = 120_000
+/** How often it is looked whether it has done it, if nothing is heard: from half a second, ever less often. */
+const FIRST_LOOK_MS = 500
+const LAST_LOOK_MS = 7000
+const LOOK_GROWTH = 1.05
+
+export class Attacher {
+  readonly world: World
+  readonly #context: ControllerContext
+  readonly #failures: Failures
+  /** Nodes as they were when they had been told: the cache may not show it yet. */
+  readonly #told = new Map<string, Node>()
+
+  constructor(context: ControllerContext) {
+    this.#context = context
+    this.world = new World(context.cache)
+    this.#failures = new Failures(context.clock)
+  }
+
+  /** How long until `what` may be tried again; Infinity while something is under way. */
+  waitMs(state: VolumeState, node: string, what: Pending['to']): number {
+    if (state.pending.has(laneOf(state, node))) return Infinity
+    return this.#failures.waitMs(this.#key(state, node, what))
+  }
+
+  async take(state: VolumeState, step: Step): Promise<void> {
+    if (step.to === 'complain') this.#complain(state, step.node, step.elsewhere)
+    else if (step.to === 'attach') await this.#attach(state, step.node)
+    else await this.#detach(state, step.node, step.isChecked)
+  }
+
+  /** Looks at what is under way; how long until the next look. */
+  follow(state: VolumeState): number {
+    let nextMs = Infinity
+    for (const [lane, pending] of state.pending) {
+      const outcome = this.#outcome(state, pending)
+      if (outcome === 'pending') {
+        nextMs = Math.min(nextMs, LAST_LOOK_MS, FIRST_LOOK_MS * LOOK_GROWTH ** pending.looks++)
+        continue
+      }
+      state.pending.delete(lane)
+      if (outcome === 'done') this.#succeed(state, pending)
+      else this.#fail(state, pending, outcome.message)
+    }
+    return nextMs
+  }
+
+  /** Tells nodes what is attached to them. What could not be told is told next time. */
+  async tellNodes(): Promise<void> {
+    for (const node of this.world.unreported) await this.#tellNode(node)
+  }
+
+  /** Whether it is where it was: drivers may lose a volume, and people delete what they should not. */
+  async verify(): Promise<string[]> {
+    const lost: string[] = []
+    for (const state of this.world.volumes()) {
+      const { csi } = state.attachable ?? {}
+      if (csi === undefined) continue
+      for (const { node, isConfirmed } of state.attachments.values()) {
+        const name = attachmentName(csi, node)
+        if (!isConfirmed || state.pending.has(laneOf(state, node)) || (await this.#isAttached(name))) continue
+        this.world.remove(state, node)
+        lost.push(state.name)
+      }
+    }
+    return lost
+  }
+
+  async #isAttached(name: string): Promise<boolean> {
+    const { cache, client, signal } = this.#context
+    const known = cache.get(VolumeAttachments, name)
+    if (known !== undefined) return known.status.attached
+    try {
+      return (await client.get(VolumeAttachments, { name }, { signal })).status.attached
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
+    }
+  }
+
+  async #attach(state: VolumeState, node: string): Promise<void> {
+    const { cache, client, clock, signal } = this.#context
+    const pending: Pending = { to: 'attach', node, sinceMs: clock.elapsed(), looks: 0 }
+    const { csi } = state.attachable ?? {}
+    if (csi === undefined) return this.#succeed(state, pending)
+    const name = attachmentName(csi, node)
+    try {
+      if (cache.get(VolumeAttachments, name) === undefined) {
+        const source = { persistentVolumeName: csi.volumeName }
+        const spec = { attacher: csi.driver, source, nodeName: node }
+        await client.create(VolumeAttachments, { metadata: { name }, spec }, { signal })
+      }
+    } catch (error) {
+      if (!isAlreadyExists(error)) {
+        return this.#fail(state, pending, `kubernetes.io/csi: attacher.Attach failed: ${messageOf(error)}`)
+      }
+    }
+    state.pending.set(laneOf(state, node), pending)
+  }
+
+  async #detach(state: VolumeState, node: string, isChecked: boolean): Promise<void> {
+    const { client, clock, signal } = this.#context
+    const pending: Pending = { to: 'detach', node, sinceMs: clock.elapsed(), looks: 0 }
+    // From now on nobody may mount it: nothing is detached before the node has been told.
+    this.world.report(state, node, false)
+    try {
+      if (this.world.unreported.has(node)) await this.#tellNode(node)
+    } catch (error) {
+      this.world.report(state, node, true)
+      throw error
+    }
+    const csi = csiIn(state.name)
+    try {
+      if (isChecked) await this.#checkUnused(state, node)
+      if (csi === undefined) return this.#succeed(state, pending)
+      await client.delete(VolumeAttachments, { name: attachmentName(csi, node) }, { signal })
+      state.pending.set(laneOf(state, node), pending)
+    } catch (error) {
+      if (isNotFound(error)) this.#succeed(state, pending)
+      else this.#fail(state, pending, messageOf(error))
+    }
+  }
+
+  /** The cache may not have heard that the node has begun to use it. */
+  async #checkUnused({ name }: VolumeState, node: string): Promise<void> {
+    const { client, signal } = this.#context
+    const fresh = await client.get(Nodes, { name: node }, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+    if (fresh?.status.volumesInUse?.includes(name) === true) {
+      throw new Error('volume is still in use by node, according to Node status')
+    }
+  }
+
+  #outcome(state: VolumeState, pending: Pending): 'pending' | 'done' | { readonly message: string } {
+    const { cache, clock } = this.#context
+    const csi = csiIn(state.name) ?? { driver: '', handle: '' }
+    const attachment = cache.get(VolumeAttachments, attachmentName(csi, pending.node))
+    const outcome = pending.to === 'attach' ? attachOutcome(attachment) : detachOutcome(attachment)
+    if (outcome !== 'pending' || clock.elapsed() - pending.sinceMs < DRIVER_MS) return outcome
+    const driver = pending.to === 'attach' ? csi.driver : 'unknown'
+    const what = `of ${driver} CSI driver to ${pending.to} volume ${csi.handle}`
+    return { message: `timed out waiting for external-attacher ${what}` }
+  }
+
+  #succeed(state: VolumeState, { to, node }: Pending): void {
+    this.#failures.forget(this.#key(state, node, to))
+    if (to === 'detach') return this.world.remove(state, node)
+    this.world.note(state, node, true)
+    this.#tellPods(state, node, {
+      type: 'Normal',
+      reason: 'SuccessfulAttachVolume',
+      what: 'AttachVolume.Attach succeeded',
+      rest: '',
+    })
+  }
+
+  /** It may or may not be there now. */
+  #fail(state: VolumeState, { to, node }: Pending, message: string): void {
+    this.#failures.add(this.#key(state, node, to))
+    this.world.note(state, node, false)
+    this.#context.log.v(2)?.info('Volume operation failed', { operation: to, volume: state.name, node, err: message })
+    if (to === 'detach') return
+    this.#tellPods(state, node, {
+      type: 'Warning',
+      reason: 'FailedAttachVolume',
+      what: 'AttachVolume.Attach failed',
+      rest: `: ${message}`,
+    })
+  }
+
+  #complain(state: VolumeState, node: string, elsewhere: readonly string[]): void {
+    if (state.told.has(node)) return
+    state.told.add(node)
+    const users = elsewhere.flatMap((other) => this.#podsAt(state, other))
+    const note = { type: 'Warning', reason: 'FailedAttachVolume', what: 'Waiting for detach' } as const
+    for (const pod of this.#podsAt(state, node)) this.#tellPod(pod, state, { ...note, rest: whoHas(users, pod) })
+  }
+
+  #podsAt(state: VolumeState, node: string): Pod[] {
+    const keys = [...(state.wanted.get(node)?.values() ?? [])].toSorted(compareText)
+    return keys.map((key) => this.#context.cache.get(Pods, key)).filter((pod) => pod !== undefined)
+  }
+
+  #tellPods(state: VolumeState, node: string, note: Note): void {
+    for (const pod of this.#podsAt(state, node)) this.#tellPod(pod, state, note)
+  }
+
+  #tellPod(pod: Pod, { name, attachable }: VolumeState, { type, reason, what, rest }: Note): void {
+    const message = `${what} for volume ${JSON.stringify(attachable?.title ?? name)} ${rest}`
+    this.#context.event(pod, { type, reason, message })
+  }
+
+  async #tellNode(name: string): Promise<void> {
+    const { cache, client, signal } = this.#context
+    const volumesAttached = this.world.attachedTo(name)
+    const known = newer(cache.get(Nodes, name), this.#told.get(name))
+    if (known !== undefined && !semanticEqual(known.status.volumesAttached, volumesAttached)) {
+      const value = { status: { volumesAttached: volumesAttached.length === 0 ? null : volumesAttached } }
+      const where = { name, subresource: 'status' }
+      const told = await client.patch(Nodes, where, { type: 'strategic', value }, { signal }).catch(ignoringAbsence)
+      if (told !== undefined) this.#told.set(name, told)
+    }
+    this.world.unreported.delete(name)
+  }
+
+  #key(state: VolumeState, node: string, what: Pending['to']): string {
+    return `${what} ${state.name} ${laneOf(state, node)}`
+  }
+}
+
+interface Note {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly what: string
+  readonly rest: string
+}
+
+function ignoringAbsence(error: unknown): undefined {
+  if (!isNotFound(error)) throw error
+  return undefined
+}
+
+/** What is not there any more is no use, however new. */
+function newer(cached: Node | undefined, told: Node | undefined): Node | undefined {
+  if (cached === undefined || told?.metadata.uid !== cached.metadata.uid) return cached
+  const isAhead = BigInt(told?.metadata.resourceVersion ?? '0') > BigInt(cached.metadata.resourceVersion ?? '0')
+  return isAhead ? told : cached
+}
+
+function attachOutcome(attachment: VolumeAttachment | undefined): 'pending' | 'done' | { readonly message: string } {
+  // It was made a moment ago.
+  if (attachment === undefined) return 'pending'
+  if (isBeingDeleted(attachment)) return { message: 'volume attachment is being deleted' }
+  const { attached, attachError } = attachment.status
+  if (attached) return 'done'
+  return attachError === undefined ? 'pending' : { message: attachError.message ?? '' }
+}
+
+function detachOutcome(attachment: VolumeAttachment | undefined): 'pending' | 'done' | { readonly message: string } {
+  if (attachment === undefined) return 'done'
+  const { detachError } = attachment.status
+  return detachError === undefined ? 'pending' : { message: detachError.message ?? '' }
+}
+
+/** Names of other namespaces are nobody's business. */
+function whoHas(users: readonly Pod[], { metadata: { namespace } }: Pod): string {
+  const near = users.filter(({ metadata }) => metadata.namespace === namespace).map(({ metadata }) => metadata.name)
+  const far = users.length - near.length
+  if (users.length === 0) {
+    return 'Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node'
+  }
+  const others = `${far} pod(s) in different namespaces`
+  if (near.length === 0) return `Volume is already used by ${others}`
+  return `Volume is already used by pod(s) ${near.join(', ')}${far > 0 ? ` and ${others}` : ''}`
+}

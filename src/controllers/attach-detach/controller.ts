@@ -1,0 +1,135 @@
+/**
+ * Attach/detach: brings volumes to the nodes whose pods want them and takes them away afterwards. A volume is looked at when a
+ * pod, a claim, a node or an attachment of it changes; drivers outside do the work. One volume after the other, so that
+ * nothing is decided from half of what is known.
+ */
+import {
+  type Node,
+  Nodes,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+  type Pod,
+  Pods,
+} from '#apis/core/v1.ts'
+import { CSIDrivers, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
+import { sleep } from '#lib/clock.ts'
+import { semanticEqual } from '#meta/object.ts'
+import { isOver, isScheduled } from '#model/pods.ts'
+
+import type { Cache } from '../cache.ts'
+import {
+  type Controller,
+  type ControllerContext,
+  defineController,
+  EVENTS,
+  perRun,
+  related,
+  rule,
+} from '../controller.ts'
+import { podsOn } from '../node-pods.ts'
+import { attachableOf, namesFor, volumeOfClaim } from './attachable.ts'
+import { Attacher } from './attacher.ts'
+import { isManaged, isReady, look } from './look.ts'
+
+/** Whatever nobody told is found out. */
+const ROUND_MS = 60_000
+/** Comparing more often than that is not comparing at all. */
+const MIN_VERIFY_MS = 1000
+
+const NODE = 'node:'
+const VERIFY = 'verify'
+
+const attacherOf = perRun((context) => new Attacher(context))
+
+export const attachDetachController: Controller = defineController({
+  name: 'persistentvolume-attach-detach-controller',
+  aliases: ['attachdetach'],
+  account: 'attachdetach-controller',
+  component: 'attachdetach-controller',
+  workers: 1,
+  watches: [
+    related(Pods, keysOfPod, isNewsOfPod),
+    related(PersistentVolumeClaims, keysOfClaim),
+    related(PersistentVolumes, keysOfVolume),
+    related(VolumeAttachments, keysOfAttachment),
+    related(Nodes, keysOfNode, isNewsOfNode),
+  ],
+  reads: [CSIDrivers],
+  rules: [
+    rule('', 'persistentvolumeclaims persistentvolumes pods', 'list watch'),
+    rule('', 'nodes', 'get list watch'),
+    rule('', 'nodes/status', 'patch update'),
+    rule('storage.k8s.io', 'volumeattachments', 'get list watch create delete'),
+    rule('storage.k8s.io', 'csidrivers csinodes', 'get list watch'),
+    EVENTS,
+  ],
+
+  async reconcile(key, context) {
+    const attacher = attacherOf(context)
+    if (key.startsWith(NODE)) attacher.world.recheck(key.slice(NODE.length))
+    else if (key === VERIFY) for (const lost of await attacher.verify()) context.enqueue(lost)
+    else return look(key, attacher, context)
+    return attacher.tellNodes()
+  },
+
+  async run(context) {
+    const { cache, settings, enqueue } = context
+    const verifyMs = settings['attach-detach-reconcile-sync-period']
+    const isVerifying = !settings['disable-attach-detach-reconcile-sync'] && verifyMs >= MIN_VERIFY_MS
+    const wakeAll = (): void => {
+      for (const name of attacherOf(context).world.names()) enqueue(name)
+      for (const pod of cache.list(Pods)) for (const name of keysOfPod(pod, cache)) enqueue(name)
+    }
+    wakeAll()
+    await Promise.all([
+      repeat(ROUND_MS, context, wakeAll),
+      isVerifying ? repeat(verifyMs, context, () => enqueue(VERIFY)) : undefined,
+    ])
+  },
+})
+
+async function repeat(periodMs: number, { clock, signal }: ControllerContext, task: () => void): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(clock, periodMs, signal).catch(() => undefined)
+    if (!signal.aborted) task()
+  }
+}
+
+function keysOfPod(pod: Pod, cache: Cache): string[] {
+  return isScheduled(pod) ? namesFor(pod, cache) : []
+}
+
+function isNewsOfPod(pod: Pod, old: Pod): boolean {
+  return pod.spec.nodeName !== old.spec.nodeName || isOver(pod) !== isOver(old)
+}
+
+function keysOfVolume(volume: PersistentVolume): string[] {
+  const attachable = attachableOf(volume)
+  return attachable === undefined ? [] : [attachable.name]
+}
+
+function keysOfClaim(claim: PersistentVolumeClaim, cache: Cache): string[] {
+  const volume = volumeOfClaim(claim, cache)
+  return volume === undefined ? [] : keysOfVolume(volume)
+}
+
+function keysOfAttachment({ spec }: VolumeAttachment, cache: Cache): string[] {
+  const volume = cache.get(PersistentVolumes, spec.source.persistentVolumeName ?? '')
+  return volume === undefined ? [] : keysOfVolume(volume)
+}
+
+function keysOfNode({ metadata: { name = '' }, status }: Node, cache: Cache): string[] {
+  const { volumesAttached = [], volumesInUse = [] } = status
+  const wanted = podsOn(name, cache).flatMap((pod) => namesFor(pod, cache))
+  return [...new Set([...volumesAttached.map((one) => one.name), ...volumesInUse, ...wanted, NODE + name])]
+}
+
+function isNewsOfNode(node: Node, old: Node): boolean {
+  const told = (one: Node): unknown => {
+    const { volumesAttached, volumesInUse } = one.status
+    return [volumesAttached, volumesInUse, one.spec.taints, isReady(one), isManaged(one)]
+  }
+  return !semanticEqual(told(node), told(old))
+}

@@ -1,0 +1,294 @@
+/** Volumes that come to nodes and leave them, on the whole server in virtual time, with a driver played by the test. */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+import { Events, Namespaces, Nodes, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
+import { CSIDrivers, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { attachDetachController } from '#controllers/attach-detach/controller.ts'
+import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
+import { type ControllerSettings, controllerSettings } from '#controllers/settings.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { type RunningControllers, startControllers } from '#testing/controllers.ts'
+
+let clock: VirtualClock
+let plane: ControlPlane
+let controllers: RunningControllers
+let client: ApiClient
+const namespace = 'storage'
+const V1 = 'kubernetes.io/csi/csi.example.com^h1'
+
+beforeEach(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
+  start()
+  await client.create(Namespaces, { metadata: { name: namespace } })
+  for (const name of ['n1', 'n2']) await node(name)
+})
+
+afterEach(async () => {
+  await controllers.stop()
+  await plane.stop()
+})
+
+const start = (settings: Partial<ControllerSettings> = {}): void => {
+  const list = [attachDetachController, persistentVolumeBinderController]
+  controllers = startControllers(plane, clock, list, { settings: controllerSettings(settings) })
+  client = controllers.client
+}
+
+const node = async (name: string): Promise<void> => {
+  const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
+  await client.create(Nodes, { metadata: { name, annotations } })
+  await nodeStatus(name, { conditions: [{ type: 'Ready', status: 'True' }] })
+}
+
+const nodeStatus = async (name: string, status: object): Promise<void> => {
+  await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
+  await clock.advance(100)
+}
+
+/** A volume and a claim that is bound to it. */
+const volume = async (name: string, handle: string, accessModes = ['ReadWriteOnce']): Promise<void> => {
+  const spec = {
+    accessModes,
+    capacity: { storage: '1Gi' },
+    persistentVolumeReclaimPolicy: 'Retain',
+    csi: { driver: 'csi.example.com', volumeHandle: handle },
+  }
+  await client.create(PersistentVolumes, { metadata: { name }, spec })
+  await clock.advance(100)
+  const claim = { accessModes, volumeName: name, resources: { requests: { storage: '1Gi' } } }
+  await client.create(PersistentVolumeClaims, { metadata: { namespace, name }, spec: claim })
+  await clock.advance(500)
+}
+
+const pod = async (name: string, claimName: string, nodeName: string): Promise<void> => {
+  const containers = [{ name: 'c', image: 'i', resources: {} }]
+  const volumes = [{ name: 'v', persistentVolumeClaim: { claimName } }]
+  await client.create(Pods, { metadata: { namespace, name }, spec: { containers, volumes, nodeName } })
+  await clock.advance(100)
+}
+
+const deletePod = async (name: string): Promise<void> => {
+  await client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
+  await clock.advance(100)
+}
+
+const attachments = async (): Promise<VolumeAttachment[]> => (await client.list(VolumeAttachments)).items
+
+/** What the driver says of the only attachment there is. */
+const driverSays = async (status: object): Promise<void> => {
+  const [attachment] = await attachments()
+  const where = { name: attachment?.metadata.name ?? '', subresource: 'status' }
+  await client.patch(VolumeAttachments, where, { type: 'merge', value: { status } })
+  await clock.advance(1000)
+}
+
+const attachedTo = async (name: string): Promise<string[]> => {
+  const { status } = await client.get(Nodes, { name })
+  return (status.volumesAttached ?? []).map((one) => `${one.name}${one.devicePath}`)
+}
+
+const told = async (name: string): Promise<string[]> => {
+  const { items } = await client.list(Events, { namespace })
+  return items
+    .filter(
+      ({ involvedObject, reportingComponent }) =>
+        involvedObject.name === name && reportingComponent === 'attachdetach-controller',
+    )
+    .map(({ type, reason, message }) => `${type} ${reason} ${message}`)
+}
+
+describe('a volume of a pod', () => {
+  it('is attached by its driver and told to its node, and detached when the pod has gone', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    const [attachment, ...more] = await attachments()
+    assert.deepEqual(more, [])
+    assert.equal(attachment?.metadata.name, 'csi-8157d03abc5a2bde671ba3121addefb9168531d96b38761bc92ae350c651387b')
+    assert.deepEqual(attachment.spec, {
+      attacher: 'csi.example.com',
+      source: { persistentVolumeName: 'pv1' },
+      nodeName: 'n1',
+    })
+    assert.deepEqual(await attachedTo('n1'), [])
+    await driverSays({ attached: true })
+    assert.deepEqual(await attachedTo('n1'), [V1])
+    assert.deepEqual(await told('q1'), [
+      'Normal SuccessfulAttachVolume AttachVolume.Attach succeeded for volume "pv1" ',
+    ])
+    await deletePod('q1')
+    assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
+  })
+
+  it('is not attached where nobody manages that, nor for a driver that needs no attaching', async () => {
+    const unmanaged = { metadata: { annotations: null } }
+    await client.patch(Nodes, { name: 'n2' }, { type: 'merge', value: unmanaged })
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n2')
+    assert.deepEqual(await attachments(), [])
+    await client.create(CSIDrivers, { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } })
+    await pod('q2', 'pv1', 'n1')
+    assert.deepEqual(await attachments(), [])
+  })
+
+  it('fails to be attached with the words of the driver, and is tried again', async () => {
+    await volume('pv2', 'h2')
+    await pod('q1', 'pv2', 'n1')
+    await driverSays({ attached: false, attachError: { message: 'boom' } })
+    assert.deepEqual(await told('q1'), [
+      'Warning FailedAttachVolume AttachVolume.Attach failed for volume "pv2" : boom',
+    ])
+    await driverSays({ attached: true, attachError: null })
+    await clock.advance(5000)
+    assert.deepEqual(await attachedTo('n1'), ['kubernetes.io/csi/csi.example.com^h2'])
+  })
+
+  it('waits for its driver two minutes at a time', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await clock.advance(119_000)
+    assert.deepEqual(await told('q1'), [])
+    await clock.advance(8000)
+    const message = 'timed out waiting for external-attacher of csi.example.com CSI driver to attach volume h1'
+    assert.deepEqual(await told('q1'), [
+      `Warning FailedAttachVolume AttachVolume.Attach failed for volume "pv1" : ${message}`,
+    ])
+  })
+
+  it('waits while another node has it, and says who', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    await nodeStatus('n1', { volumesInUse: [V1] })
+    await pod('q2', 'pv1', 'n2')
+    await clock.advance(10_000)
+    assert.deepEqual(await told('q2'), [
+      'Warning FailedAttachVolume Waiting for detach for volume "pv1" Volume is already used by pod(s) q1',
+    ])
+    await deletePod('q1')
+    await pod('q3', 'pv1', 'n2')
+    assert.equal((await attachments())[0]?.spec.nodeName, 'n1')
+    await nodeStatus('n1', { volumesInUse: [] })
+    await clock.advance(1000)
+    assert.equal((await attachments())[0]?.spec.nodeName, 'n2')
+    await driverSays({ attached: true })
+    assert.deepEqual([await attachedTo('n1'), await attachedTo('n2')], [[], [V1]])
+    assert.match((await told('q3')).join(), /SuccessfulAttachVolume/)
+  })
+
+  it('says nothing of pods when those that had it have gone', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    await nodeStatus('n1', { volumesInUse: [V1] })
+    await deletePod('q1')
+    await pod('q2', 'pv1', 'n2')
+    const text =
+      'Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node'
+    assert.deepEqual(await told('q2'), [`Warning FailedAttachVolume Waiting for detach for volume "pv1" ${text}`])
+  })
+
+  it('is at several nodes at once when it is shared', async () => {
+    await volume('pv1', 'h1', ['ReadWriteMany'])
+    await pod('q1', 'pv1', 'n1')
+    await pod('q2', 'pv1', 'n2')
+    assert.deepEqual((await attachments()).map(({ spec }) => spec.nodeName).toSorted(), ['n1', 'n2'])
+  })
+})
+
+describe('a node that does not unmount', () => {
+  const inUse = async (): Promise<void> => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    await nodeStatus('n1', { volumesInUse: [V1] })
+    await deletePod('q1')
+  }
+
+  it('keeps the volume while it is healthy, and loses it six minutes after when it is not', async () => {
+    await inUse()
+    await clock.advance(400_000)
+    assert.equal((await attachments()).length, 1)
+    await nodeStatus('n1', { conditions: [{ type: 'Ready', status: 'Unknown' }] })
+    await clock.advance(1000)
+    assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
+  })
+
+  it('loses it at the sixth minute, not before', async () => {
+    await inUse()
+    await nodeStatus('n1', { conditions: [{ type: 'Ready', status: 'Unknown' }] })
+    await clock.advance(355_000)
+    assert.equal((await attachments()).length, 1)
+    await clock.advance(6000)
+    assert.equal((await attachments()).length, 0)
+  })
+
+  it('keeps it for ever where force is forbidden', async () => {
+    await controllers.stop()
+    start({ 'disable-force-detach-on-timeout': true })
+    await inUse()
+    await nodeStatus('n1', { conditions: [{ type: 'Ready', status: 'Unknown' }] })
+    await clock.advance(420_000)
+    assert.equal((await attachments()).length, 1)
+  })
+
+  it('loses it at once when it is out of service', async () => {
+    await inUse()
+    const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }]
+    await client.patch(Nodes, { name: 'n1' }, { type: 'merge', value: { spec: { taints } } })
+    await clock.advance(1000)
+    assert.deepEqual(await attachments(), [])
+  })
+})
+
+describe('a controller that begins', () => {
+  it('knows what is attached from nodes and attachments, and takes away what nobody wants', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    await controllers.stop()
+    await deletePod('q1')
+    start()
+    await clock.advance(1000)
+    await nodeStatus('n1', { volumesInUse: [] })
+    await clock.advance(61_000)
+    assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
+  })
+
+  it('leaves alone what is wanted', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    const before = await attachments()
+    await controllers.stop()
+    start()
+    await clock.advance(120_000)
+    assert.deepEqual([await attachedTo('n1'), await attachments()], [[V1], before])
+  })
+})
+
+describe('what is attached', () => {
+  it('is attached again when somebody deletes the attachment', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    const [before] = await attachments()
+    await client.delete(VolumeAttachments, { name: before?.metadata.name ?? '' })
+    await clock.advance(61_000)
+    const [after] = await attachments()
+    assert.equal(after?.metadata.name, before?.metadata.name)
+    assert.notEqual(after?.metadata.uid, before?.metadata.uid)
+  })
+
+  it('is told again to a node that forgot', async () => {
+    await volume('pv1', 'h1')
+    await pod('q1', 'pv1', 'n1')
+    await driverSays({ attached: true })
+    await nodeStatus('n1', { volumesAttached: null })
+    await clock.advance(1000)
+    assert.deepEqual(await attachedTo('n1'), [V1])
+  })
+})
