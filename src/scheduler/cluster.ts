@@ -101,6 +101,18 @@ export class Cluster {
     if (this.#placed.get(uid)?.isAssumed === true) this.#unplace(uid)
   }
 
+  /** Looks at the cluster as if a pod were not there. */
+  without<T>(uid: string, look: () => T): T {
+    const placed = this.#placed.get(uid)
+    if (placed === undefined) return look()
+    this.#unplace(uid)
+    try {
+      return look()
+    } finally {
+      this.#place(placed)
+    }
+  }
+
   isAssumed(uid: string): boolean {
     return this.#placed.get(uid)?.isAssumed === true
   }

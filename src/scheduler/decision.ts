@@ -147,13 +147,23 @@ export class Decider implements Judge {
   /** For each node, of all plugins together. */
   points(pod: PodInfo, nodes: readonly NodeInfo[]): number[] {
     const totals = nodes.map(() => 0)
+    for (const points of this.pointsByPlugin(pod, nodes).values()) {
+      for (const [at, value] of points.entries()) totals[at] = (totals[at] ?? 0) + value
+    }
+    return totals
+  }
+
+  /** For each node, of each plugin that has an opinion, as they count. */
+  pointsByPlugin(pod: PodInfo, nodes: readonly NodeInfo[]): Map<string, number[]> {
     const likeness = this.#likenesses.of(pod)
+    const all = new Map<string, number[]>()
     for (const scoring of this.#profile.score) {
       const points = pointsOf(scoring, pod, nodes, likeness)
       if (points === undefined) continue
-      for (const [at, value] of points.entries()) totals[at] = (totals[at] ?? 0) + value * scoring.weight
+      for (const [at, value] of points.entries()) points[at] = value * scoring.weight
+      all.set(scoring.name, points)
     }
-    return totals
+    return all
   }
 }
 

@@ -15,7 +15,7 @@ import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
 import type { Handle, PluginRefusal, Search } from './framework.ts'
 import type { Nominations } from './nominations.ts'
-import type { PodInfo } from './pod-info.ts'
+import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
 import type { QueuedPod, SchedulingQueue } from './queue.ts'
 
@@ -31,6 +31,15 @@ export interface SchedulerParts {
   readonly profiles: ReadonlyMap<string, Profile>
   readonly recorderOf: (profile: string) => SeriesRecorder
   readonly signal: AbortSignal
+}
+
+/** A decision laid open. */
+export interface Consideration {
+  readonly search: Search
+  /** What each plugin gives the nodes that fit, in their order. */
+  readonly points: ReadonlyMap<string, readonly number[]>
+  /** How many there are. */
+  readonly nodes: number
 }
 
 /** Why a pod was not placed, as its condition says it. */
@@ -55,8 +64,8 @@ export class Scheduler {
   constructor(parts: SchedulerParts) {
     this.#parts = parts
     const { cluster, nominations, handle, profiles } = parts
-    const with_ = { cluster, nominations, random: handle.random }
-    this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Decider(profile, with_)]))
+    const view = { cluster, nominations, random: handle.random }
+    this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Decider(profile, view)]))
     this.#clock = handle.clock
     this.#log = handle.log
   }
@@ -116,6 +125,18 @@ export class Scheduler {
     if (search.feasible.length === 0) return this.#nowhere(queued, profile, { search, decider })
     this.#commit(queued, { profile, pod, node: decider.best(search), cases: search.cases })
     return undefined
+  }
+
+  /** What would be decided about a pod now, whether it has a place or not, and why. Changes nothing but where the next search begins. */
+  consider(pod: Pod): Consideration | undefined {
+    const { cluster } = this.#parts
+    const info = new PodInfo(pod)
+    const decider = this.#deciders.get(this.#profileOf(info)?.name ?? '')
+    if (decider === undefined) return undefined
+    return cluster.without(info.uid, () => {
+      const search = decider.search(info)
+      return { search, points: decider.pointsByPlugin(info, search.feasible), nodes: cluster.nodes.length }
+    })
   }
 
   /** Where room was made for it is looked at first. */

@@ -17,7 +17,7 @@ import type { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
 import { createProfile, DEFAULT_PROFILE, type ProfileSettings } from './profiles.ts'
 import { SchedulingQueue } from './queue.ts'
-import { Scheduler } from './scheduler.ts'
+import { type Consideration, Scheduler } from './scheduler.ts'
 
 export interface SchedulerOptions {
   readonly client: ApiClient
@@ -29,6 +29,8 @@ export interface SchedulerOptions {
   /** What events are said to come from, after the profile's name. */
   readonly host: string
   readonly profiles?: readonly ProfileSettings[]
+  /** Which pods are placed; those of its profiles unless told otherwise. */
+  readonly isOurs?: (pod: Pod) => boolean
   readonly initialBackoffMs?: number
   readonly maxBackoffMs?: number
 }
@@ -36,6 +38,8 @@ export interface SchedulerOptions {
 export interface RunningScheduler {
   readonly queue: SchedulingQueue
   readonly cluster: Cluster
+  /** What would be decided about a pod now, and why. Undefined: nobody decides about it. */
+  readonly consider: (pod: Pod) => Consideration | undefined
   /** Everything that was there has been seen. */
   readonly synced: Promise<void>
   /** Resolves when nothing is under way any more, after the signal. */
@@ -73,7 +77,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     recorderOf: (name) => recorders.get(name) as SeriesRecorder,
     signal,
   })
-  const isOurs = (pod: Pod): boolean => profileOf(pod) !== undefined
+  const { isOurs = (pod) => profileOf(pod) !== undefined } = options
   feed({ cluster, queue, nominations, isOurs, of, kinds: awaitedKinds(profiles.values()) })
   const ended = async (): Promise<void> => {
     queue.close()
@@ -82,7 +86,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.flush()), informers.ended()])
   }
   const synced = informers.synced([...followed]).then(() => scheduler.begin())
-  return { queue, cluster, synced, ended }
+  return { queue, cluster, consider: (pod) => scheduler.consider(pod), synced, ended }
 }
 
 function createQueue(
