@@ -14,6 +14,7 @@ import {
   type Scorer,
   type Search,
 } from './framework.ts'
+import { Imagined } from './imagined.ts'
 import { firstRefusal, type Likeness, Likenesses } from './likeness.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
@@ -90,22 +91,22 @@ export class Decider implements Judge {
 
   /** Whether it fits, with those that were promised a place there, and without them. */
   #judge(pod: PodInfo, node: NodeInfo, cases: Cases, likeness: Likeness): PluginRefusal | undefined {
-    const expected = this.#nominations.before(pod, node.name)
-    if (expected.length > 0) {
-      const crowded = node.clone()
-      const forks = forkAll(cases)
-      for (const other of expected) {
-        crowded.add(other)
-        for (const one of forks.values()) one.add?.(other, crowded)
-      }
-      const refusal = this.judgeFreely(pod, crowded, forks)
-      if (refusal !== undefined) return refusal
-    }
-    return likeness.verdict(pod, node) ?? this.#judgeRest(pod, node, cases)
+    return this.#judgeCrowded(pod, node, cases) ?? likeness.verdict(pod, node) ?? this.#judgeRest(pod, node, cases)
   }
 
-  /** On a node that may be imagined, with cases that may have been changed. */
   judgeFreely(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
+    return this.#judgeCrowded(pod, node, cases) ?? this.#judgeAfresh(pod, node, cases)
+  }
+
+  #judgeCrowded(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
+    const expected = this.#nominations.before(pod, node.name)
+    if (expected.length === 0) return undefined
+    const crowded = new Imagined(node, cases)
+    for (const other of expected) crowded.add(other)
+    return this.#judgeAfresh(pod, crowded.node, crowded.cases)
+  }
+
+  #judgeAfresh(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
     return firstRefusal(this.#likenesses.pure, pod, node) ?? this.#judgeRest(pod, node, cases)
   }
 
@@ -177,10 +178,6 @@ interface Prepared {
   readonly cases: Cases
   readonly nodes: ReadonlySet<string> | undefined
   readonly narrowedBy: readonly string[]
-}
-
-export function forkAll(cases: Cases): Cases {
-  return new Map(Array.from(cases, ([name, one]) => [name, one.fork?.() ?? one]))
 }
 
 function pointsOf(

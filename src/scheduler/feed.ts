@@ -65,7 +65,7 @@ class PodFeed {
     if (isTerminal(pod)) {
       if (old === undefined || !isTerminal(old)) this.gone(old ?? pod)
     } else if ((pod.spec.nodeName ?? '') !== '') this.#placed(pod, old)
-    else if (this.#parts.isOurs(pod)) this.#waiting(pod)
+    else if (this.#parts.isOurs(pod)) this.#waiting(pod, old)
   }
 
   /** Deleted, or as good as: it takes up no room any more. */
@@ -93,12 +93,15 @@ class PodFeed {
     if (news !== undefined) queue.tell(news)
   }
 
-  #waiting(pod: Pod): void {
+  #waiting(pod: Pod, old: Pod | undefined): void {
     const { cluster, queue, nominations } = this.#parts
     const info = new PodInfo(pod)
     // We know better: it is on its way.
     if (cluster.isAssumed(info.uid)) return
-    nominations.set(info, pod.status.nominatedNodeName ?? '')
+    const nominated = pod.status.nominatedNodeName ?? ''
+    // What has not been told yet, or is just being told, holds.
+    const isUntold = nominated === '' && old !== undefined && (old.status.nominatedNodeName ?? '') === ''
+    nominations.set(info, isUntold ? (nominations.nodeOf(info.uid) ?? '') : nominated)
     queue.update(info)
   }
 }

@@ -4,9 +4,10 @@
  * (`preFilter`, `preScore`), and what it found lives in the object it returns, never in the module: a decision can be
  * forked to ask what would be if some pods were gone.
  */
-import type { Pod } from '#apis/core/v1.ts'
+import type { ObjectReference, Pod } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
+import type { SeriesNote } from '#client/event-series.ts'
 import type { Informer } from '#client/informer.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
@@ -15,6 +16,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import type { Cluster } from './cluster.ts'
 import type { NodeInfo } from './node-info.ts'
+import type { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
 
 /**
@@ -86,7 +88,7 @@ export interface Search {
   readonly looked: number
 }
 
-/** Whether a pod would fit on a node as it might be, with cases forked for it. */
+/** Whether a pod would fit on a node as it might be, with cases forked for it; also beside those that are promised a place there. */
 export interface Judge {
   judgeFreely(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined
 }
@@ -96,6 +98,8 @@ export interface PostFilterResult {
   readonly reasons: readonly string[]
   /** Where room is being made. An empty text: a nomination is taken back. */
   readonly nominate?: string
+  /** It broke: nobody else is asked, and what others said is not told. */
+  readonly isBroken?: boolean
 }
 
 /** Points for the nodes that are left. */
@@ -175,8 +179,25 @@ export interface Handle {
   readonly random: Random
   readonly log: Logger
   readonly isEnabled: (gate: string) => boolean
+  readonly nominations: Nominations
+  readonly meter: Meter
+  /** An event, in the name of the profile. */
+  readonly record: (regarding: ObjectReference, note: SeriesNote) => void
+  /** Something that nobody waits for, but for the end of the scheduler. It must not fail. */
+  readonly alongside: (doing: Promise<void>) => void
+  /** Lets these pods try at once, whatever refused them. */
+  readonly activate: (uids: Iterable<string>) => void
+  /** Whether a pod that is on its way to its node could still be held up; it goes back to the queue. */
+  readonly holdUp: (uid: string, why: string) => boolean
   /** What is stored, as far as the scheduler has heard; followed from the start on by whoever asks for it. */
   readonly of: <T extends KubeObject>(kind: Kind<T>) => Informer<T>
+}
+
+/** What is counted about preemption. */
+export interface Meter {
+  preemptionTried(): void
+  preemptionChosen(victims: number): void
+  preemptionDone(result: 'success' | 'error', tookMs: number): void
 }
 
 export interface PluginFactory {

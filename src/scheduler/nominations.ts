@@ -35,6 +35,7 @@ export class Nominations {
     return [...there.values()].filter(({ uid, priority }) => uid !== pod.uid && priority >= pod.priority)
   }
 
+  /** All of them. */
   on(node: string): readonly PodInfo[] {
     return [...(this.#onNode.get(node)?.values() ?? [])]
   }

@@ -3,6 +3,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import type { Labels } from '#meta/labels.ts'
 import { objectKey } from '#meta/object.ts'
 import { quantityOf, quantityOfMilli } from '#meta/quantity.ts'
+import { epochMsOf } from '#meta/time.ts'
 import { podRequests } from '#model/pod-resources.ts'
 
 import { type Amounts, amountsFrom } from './amounts.ts'
@@ -49,6 +50,12 @@ export class PodInfo {
 
   get isTerminating(): boolean {
     return this.pod.metadata.deletionTimestamp !== undefined
+  }
+
+  /** When the kubelet took it up; Infinity before that. */
+  get startMs(): number {
+    const { startTime } = this.pod.status
+    return startTime === undefined ? Infinity : epochMsOf(startTime)
   }
 
   /** The same for pods that no node, looked at by itself, can tell apart. */

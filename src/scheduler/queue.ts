@@ -200,21 +200,25 @@ export class SchedulingQueue {
 
   #moveFor(queued: QueuedPod, news: News): Move {
     const { rejectors, pendings, gatedBy, pod } = queued
-    if (gatedBy !== undefined) return this.#hears(queued, gatedBy, news) ? 'now' : 'no'
-    if (rejectors.size === 0) return 'soon'
+    if (gatedBy === undefined && rejectors.size === 0) return 'soon'
+    // Only what the gate listens to is worth a look; then those that refused it before have their say too.
+    if (gatedBy !== undefined && !this.#hears(pod, gatedBy, news, false)) return 'no'
     let move: Move = 'no'
-    for (const plugin of rejectors) {
-      if (!this.#hears({ pod }, plugin, news)) continue
+    for (const plugin of gatedBy === undefined ? rejectors : [gatedBy, ...rejectors]) {
+      if (!this.#hears(pod, plugin, news, true)) continue
       if (pendings.has(plugin)) return 'now'
       move = 'soon'
     }
     return move
   }
 
-  #hears({ pod }: Pick<QueuedPod, 'pod'>, plugin: string, news: News): boolean {
+  /** `mustHelp`: hearing of it is not enough. */
+  #hears(pod: PodInfo, plugin: string, news: News, mustHelp: boolean): boolean {
     const wakes = this.#options.wakesOf(pod, plugin)
     if (wakes === undefined) return true
-    return wakes.some((wake) => isHeard(wake, news) && (wake.helps?.(pod.pod, news.now, news.old) ?? true))
+    return wakes.some(
+      (wake) => isHeard(wake, news) && (!mustHelp || (wake.helps?.(pod.pod, news.now, news.old) ?? true)),
+    )
   }
 
   #wake(queued: QueuedPod, move: Move): void {

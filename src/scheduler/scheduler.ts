@@ -13,7 +13,7 @@ import { bind, type Choice, permit, preBind, reserve, unreserve, willWait } from
 import type { Cluster } from './cluster.ts'
 import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
-import type { Handle, PluginRefusal, Search } from './framework.ts'
+import type { Handle, Judge, PluginRefusal, PostFilterResult, Search } from './framework.ts'
 import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -60,6 +60,8 @@ export class Scheduler {
   #isRunning = false
   /** What runs alongside. */
   readonly #underway = new Set<Promise<void>>()
+  /** Pods that have a node and are not bound yet, by what could still hold them up. */
+  readonly #onTheWay = new Map<string, AbortController>()
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
@@ -154,26 +156,17 @@ export class Scheduler {
     profile: Profile,
     { search, decider }: { search: Search; decider: Decider },
   ): Promise<void> {
-    const reasons: string[] = []
-    let nominate: string | undefined
-    for (const { plugin } of profile.postFilter) {
-      const result = await plugin.postFilter?.(search, decider)
-      if (result === undefined) continue
-      reasons.push(...result.reasons)
-      nominate ??= result.nominate
-      if (result.reasons.length === 0) {
-        reasons.length = 0
-        break
-      }
-    }
     const refusals = search.refused === undefined ? [...search.refusals.values()] : [search.refused]
-    const isError = refusals.some(({ code }) => code === 'error')
     const broken = refusals.find(({ code }) => code === 'error')
-    const message = broken?.reasons.join(', ') ?? explain(search, this.#parts.cluster.nodes.length, reasons)
+    if (broken !== undefined) {
+      this.#fail(queued, profile, failureFrom(broken))
+      return
+    }
+    const { reasons, nominate } = await postFilter(profile, search, decider)
     this.#fail(queued, profile, {
-      reason: isError ? 'SchedulerError' : 'Unschedulable',
-      message,
-      rejectors: isError ? new Set() : new Set([...refusals.map(({ plugin }) => plugin), ...search.narrowedBy]),
+      reason: 'Unschedulable',
+      message: explain(search, this.#parts.cluster.nodes.length, reasons),
+      rejectors: new Set([...refusals.map(({ plugin }) => plugin), ...search.narrowedBy]),
       pendings: new Set(refusals.filter(({ code }) => code === 'pending').map(({ plugin }) => plugin)),
       nominate,
     })
@@ -198,8 +191,20 @@ export class Scheduler {
     const doing = this.#bind(queued, choice, permitted).catch((error: unknown) => {
       this.#takeBack(queued, choice, { code: 'error', reasons: [(error as Error).message], plugin: '' })
     })
+    this.alongside(doing)
+  }
+
+  /** Nobody waits for it but `settled`. It must not fail. */
+  alongside(doing: Promise<void>): void {
     const tracked = doing.finally(() => this.#underway.delete(tracked))
     this.#underway.add(tracked)
+  }
+
+  /** Whether a pod that is on its way to its node could still be held up; it goes back to the queue. */
+  holdUp(uid: string, why: string): boolean {
+    const held = this.#onTheWay.get(uid)
+    held?.abort(why)
+    return held !== undefined
   }
 
   async #bind(
@@ -207,12 +212,10 @@ export class Scheduler {
     choice: Choice,
     permitted: Promise<PluginRefusal | undefined> | undefined,
   ): Promise<void> {
-    const { queue, signal, handle } = this.#parts
+    const { queue, signal } = this.#parts
     const { pod, node, profile } = choice
-    if (handle.isEnabled('NominatedNodeNameForExpectation') && (permitted !== undefined || willWait(choice))) {
-      await this.#patch(pod, { nominatedNodeName: node.name })
-    }
-    const refusal = (await permitted) ?? (await preBind(choice, signal)) ?? (await bind(choice, signal))
+    const isReady = permitted === undefined && !willWait(choice)
+    const refusal = (isReady ? undefined : await this.#prepare(choice, permitted)) ?? (await bind(choice, signal))
     if (refusal !== undefined) {
       this.#takeBack(queued, choice, refusal)
       return
@@ -220,6 +223,31 @@ export class Scheduler {
     queue.done(pod.uid)
     this.#tell(profile, pod, 'Normal', `Successfully assigned ${pod.key} to ${node.name}`)
     for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
+  }
+
+  /** Until everybody agrees and the ground is prepared; so long the pod is nominated, and may be held up. */
+  async #prepare(
+    choice: Choice,
+    permitted: Promise<PluginRefusal | undefined> | undefined,
+  ): Promise<PluginRefusal | undefined> {
+    const { signal, handle } = this.#parts
+    const { pod, node } = choice
+    const hold = new AbortController()
+    const held = new Promise<PluginRefusal>((resolve) => {
+      hold.signal.addEventListener('abort', () =>
+        resolve({ code: 'unschedulable', reasons: [String(hold.signal.reason)], plugin: '' }),
+      )
+    })
+    this.#onTheWay.set(pod.uid, hold)
+    try {
+      if (handle.isEnabled('NominatedNodeNameForExpectation') && pod.pod.status.nominatedNodeName !== node.name)
+        await this.#patch(pod, { nominatedNodeName: node.name })
+      const refusal = await Promise.race([permitted, held])
+      if (refusal !== undefined) return refusal
+      return await Promise.race([preBind(choice, AbortSignal.any([signal, hold.signal])), held])
+    } finally {
+      this.#onTheWay.delete(pod.uid)
+    }
   }
 
   #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): void {
@@ -233,13 +261,15 @@ export class Scheduler {
 
   #fail(queued: QueuedPod, profile: Profile, failure: Failure): void {
     const { queue, handle, nominations } = this.#parts
-    const { pod } = queued
     const { reason, message, rejectors, pendings, nominate } = failure
-    const current = handle.of(Pods).get(pod.key)
-    if (current?.metadata.uid !== pod.uid || (current.spec.nodeName ?? '') !== '') {
-      queue.done(pod.uid)
+    const current = handle.of(Pods).get(queued.pod.key)
+    if (current?.metadata.uid !== queued.pod.uid || (current.spec.nodeName ?? '') !== '') {
+      queue.done(queued.pod.uid)
       return
     }
+    // Changes that came while it was in flight.
+    if (current !== queued.pod.pod) queued.pod = new PodInfo(current)
+    const { pod } = queued
     queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' })
     if (nominate !== undefined) nominations.set(pod, nominate)
     this.#tell(profile, pod, 'Warning', message)
@@ -278,17 +308,33 @@ export class Scheduler {
 }
 
 function failureOf(message: string): Failure {
-  return { reason: 'Unschedulable', message, rejectors: new Set(), pendings: new Set() }
+  return { reason: 'Unschedulable', message, rejectors: new Set(), pendings: new Set(), nominate: '' }
+}
+
+/** What might help, in order, until something does. */
+async function postFilter(profile: Profile, search: Search, judge: Judge): Promise<PostFilterResult> {
+  const reasons: string[] = []
+  let nominate: string | undefined
+  for (const { plugin } of profile.postFilter) {
+    const result = await plugin.postFilter?.(search, judge)
+    if (result === undefined) continue
+    if (result.reasons.length === 0 || result.isBroken === true) return result
+    reasons.push(...result.reasons)
+    nominate = result.nominate ?? nominate
+  }
+  return { reasons, ...(nominate !== undefined && { nominate }) }
 }
 
 function failureFrom({ code, reasons, plugin }: PluginRefusal): Failure {
   const message = reasons.join(', ')
-  if (code === 'error') return { reason: 'SchedulerError', message, rejectors: new Set(), pendings: new Set() }
+  if (code === 'error')
+    return { reason: 'SchedulerError', message, rejectors: new Set(), pendings: new Set(), nominate: '' }
   return {
     reason: 'Unschedulable',
-    message,
+    message: `0/1 nodes are available: ${reasons.map((reason) => `1 ${reason}`).join(', ')}.`,
     rejectors: new Set([plugin]),
     pendings: new Set(code === 'pending' ? [plugin] : []),
+    nominate: '',
   }
 }
 

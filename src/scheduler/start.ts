@@ -11,7 +11,7 @@ import { kindKey } from '#meta/kind.ts'
 
 import { Cluster } from './cluster.ts'
 import { feed } from './feed.ts'
-import type { Handle, PluginRefusal, Wake } from './framework.ts'
+import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
 import { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -33,6 +33,7 @@ export interface SchedulerOptions {
   readonly isOurs?: (pod: Pod) => boolean
   readonly initialBackoffMs?: number
   readonly maxBackoffMs?: number
+  readonly meter?: Meter
 }
 
 export interface RunningScheduler {
@@ -46,14 +47,16 @@ export interface RunningScheduler {
   readonly ended: () => Promise<void>
 }
 
+const UNMETERED: Meter = {
+  preemptionTried: () => undefined,
+  preemptionChosen: () => undefined,
+  preemptionDone: () => undefined,
+}
+
 export function startScheduler(options: SchedulerOptions): RunningScheduler {
-  const { client, clock, random, log, signal, isEnabled } = options
-  const informers = new Informers({
-    client,
-    random,
-    signal,
-    onError: (error, kind) => log.info('A collection could not be followed', { kind: kindKey(kind), error }),
-  })
+  const { client, clock, random, log, signal, isEnabled, meter = UNMETERED } = options
+  const settings = options.profiles ?? [DEFAULT_PROFILE]
+  const informers = informersFor(options)
   const cluster = new Cluster((name) => informers.of(Namespaces).get(name)?.metadata.labels)
   const nominations = new Nominations()
   const followed = new Set<Kind>()
@@ -61,15 +64,21 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     followed.add(kind)
     return informers.of(kind)
   }
-  const handle: Handle = { cluster, client, clock, random, log, isEnabled, of }
   of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
-  const settings = options.profiles ?? [DEFAULT_PROFILE]
-  const profiles = new Map(settings.map((one) => [one.name, createProfile(one, handle)]))
+  const recorders = new Map(settings.map(({ name }) => [name, recorderOf(options, name)]))
+  const shared = { cluster, client, clock, random, log, isEnabled, of, nominations, meter }
+  const handleOf = (profile: string): Handle => ({
+    ...shared,
+    record: (regarding, note) => recorders.get(profile)?.record(regarding, note),
+    alongside: (doing) => scheduler.alongside(doing),
+    activate: (uids) => queue.activate(uids),
+    holdUp: (uid, why) => scheduler.holdUp(uid, why),
+  })
+  const profiles = new Map(settings.map((one) => [one.name, createProfile(one, handleOf(one.name))]))
   const profileOf = (pod: Pod): Profile | undefined => profiles.get(pod.spec.schedulerName ?? DEFAULT_PROFILE.name)
   const queue = createQueue(options, profiles, profileOf, () => scheduler.wake())
-  const recorders = new Map(settings.map(({ name }) => [name, recorderOf(options, name)]))
   const scheduler = new Scheduler({
-    handle,
+    handle: handleOf(DEFAULT_PROFILE.name),
     cluster,
     queue,
     nominations,
@@ -87,6 +96,15 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   }
   const synced = informers.synced([...followed]).then(() => scheduler.begin())
   return { queue, cluster, consider: (pod) => scheduler.consider(pod), synced, ended }
+}
+
+function informersFor({ client, random, signal, log }: SchedulerOptions): Informers {
+  return new Informers({
+    client,
+    random,
+    signal,
+    onError: (error, kind) => log.info('A collection could not be followed', { kind: kindKey(kind), error }),
+  })
 }
 
 function createQueue(

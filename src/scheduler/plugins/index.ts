@@ -2,6 +2,8 @@
 import type { PluginFactory } from '../framework.ts'
 import { balancedAllocation } from './balanced-allocation.ts'
 import { defaultBinder } from './default-binder.ts'
+import { defaultPreemption } from './default-preemption.ts'
+import { dynamicResources } from './dynamic-resources.ts'
 import { imageLocality } from './image-locality.ts'
 import { interPodAffinity } from './inter-pod-affinity.ts'
 import { nodeAffinity } from './node-affinity.ts'
@@ -17,6 +19,8 @@ import { taintToleration } from './taint-toleration.ts'
 export const PLUGINS: readonly PluginFactory[] = [
   balancedAllocation,
   defaultBinder,
+  defaultPreemption,
+  dynamicResources,
   imageLocality,
   interPodAffinity,
   nodeAffinity,

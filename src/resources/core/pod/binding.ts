@@ -39,7 +39,7 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   const request = { ...writeRequestOf(named, view.representation.kind, options), isAdmitted: true }
   const { uid = '', resourceVersion = '' } = binding.metadata
   const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }
-  await view.store.update(request, name, (live) => bound(live as Pod, binding, view.services.clock.now()), terms)
+  await view.store.update(request, name, (live) => bound(live as Pod, binding, view.services), terms)
   const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } as KubeObject
   return view.representation.value(success, form, 201)
 }
@@ -63,7 +63,7 @@ function validateBinding({ target }: Binding): FieldError[] {
 }
 
 /** The pod on its node. Throws 409 when it has one or is going. */
-function bound(live: Pod, { target, metadata }: Binding, nowMs: number): Pod {
+function bound(live: Pod, { target, metadata }: Binding, { clock, isEnabled }: View['services']): Pod {
   const { name = '' } = live.metadata
   const refuse = (why: string): never => {
     throw conflictError(BINDINGS, name, why)
@@ -78,7 +78,13 @@ function bound(live: Pod, { target, metadata }: Binding, nowMs: number): Pod {
     pod.metadata.annotations = { ...pod.metadata.annotations, ...metadata.annotations }
   if (metadata.labels !== undefined) pod.metadata.labels = { ...metadata.labels, ...pod.metadata.labels }
   const others = (pod.status.conditions ?? []).filter(({ type }) => type !== 'PodScheduled')
-  const condition = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: timeOf(nowMs) }
+  const condition = {
+    type: 'PodScheduled',
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: timeOf(clock.now()),
+  }
   pod.status = { ...pod.status, conditions: [...others, condition] }
+  if (isEnabled('ClearingNominatedNodeNameAfterBinding')) delete pod.status.nominatedNodeName
   return pod
 }

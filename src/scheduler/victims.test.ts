@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Pod } from '#apis/core/v1.ts'
+
+import type { Judge } from './framework.ts'
+import { NodeInfo } from './node-info.ts'
+import { PodInfo } from './pod-info.ts'
+import { budgetOf, type Candidate, leastHarm, victimsOn } from './victims.ts'
+
+interface Words {
+  readonly priority?: number
+  readonly cpu?: number
+  readonly startTime?: string
+  readonly labels?: Record<string, string>
+}
+
+function podOf(name: string, { priority = 0, cpu = 1, startTime, labels = {} }: Words = {}): PodInfo {
+  const pod: Pod = {
+    metadata: { namespace: 'ns', name, uid: name, labels },
+    spec: { priority, containers: [{ name: 'c', resources: { requests: { cpu: String(cpu) } } }] },
+    status: { ...(startTime !== undefined && { startTime }) },
+  }
+  return new PodInfo(pod)
+}
+
+/** Fits where four CPUs are enough for all. */
+const judge: Judge = {
+  judgeFreely: (pod, { requested }) =>
+    requested.cpu + pod.requests.cpu > 4000
+      ? { code: 'unschedulable', reasons: ['Insufficient cpu'], plugin: 'NodeResourcesFit' }
+      : undefined,
+}
+
+function nodeWith(...pods: readonly PodInfo[]): NodeInfo {
+  const node = new NodeInfo('n', 0)
+  for (const pod of pods) node.add(pod)
+  return node
+}
+
+function budget(allowed: number, labels: Record<string, string>, spentOn: Record<string, string> = {}) {
+  const made = budgetOf({
+    metadata: { namespace: 'ns', name: 'b' },
+    spec: { selector: { matchLabels: labels } },
+    status: {
+      disruptionsAllowed: allowed,
+      disruptedPods: spentOn,
+      currentHealthy: 0,
+      desiredHealthy: 0,
+      expectedPods: 0,
+    },
+  })
+  assert.ok(made)
+  return made
+}
+
+describe('victims on a node', () => {
+  const strong = podOf('strong', { priority: 100, cpu: 2 })
+  const chosen = (node: NodeInfo, budgets: ReturnType<typeof budget>[] = []): [string[], number] | string => {
+    const found = victimsOn({ pod: strong, cases: new Map() }, node, budgets, judge)
+    return 'code' in found ? found.reasons.join() : [found.victims.map(({ uid }) => uid), found.violations]
+  }
+
+  it('are as few as it takes, the least important first, of equals those that began last', () => {
+    const node = nodeWith(
+      podOf('a', { priority: 2 }),
+      podOf('b', { priority: 1, startTime: '2026-01-01T00:00:00Z' }),
+      podOf('c', { priority: 1, startTime: '2026-01-02T00:00:00Z' }),
+      podOf('d', { priority: 1 }),
+    )
+    assert.deepEqual(chosen(node), [['c', 'd'], 0])
+  })
+
+  it('are never as important as the pod', () => {
+    assert.equal(
+      chosen(nodeWith(podOf('a', { priority: 100, cpu: 4 }))),
+      'No preemption victims found for incoming pod',
+    )
+  })
+
+  it('are not chosen where even all of them would not be enough: the refusal says why', () => {
+    const node = nodeWith(podOf('a', { priority: 100, cpu: 3 }), podOf('b'))
+    assert.equal(chosen(node), 'Insufficient cpu')
+  })
+
+  it('are spared when a budget protects them, though they are less important', () => {
+    const node = nodeWith(
+      podOf('a', { priority: 1, cpu: 2, labels: { app: 'x' } }),
+      podOf('b', { priority: 5, cpu: 2 }),
+    )
+    assert.deepEqual(chosen(node), [['a'], 0])
+    assert.deepEqual(chosen(node, [budget(0, { app: 'x' })]), [['b'], 0])
+    assert.deepEqual(chosen(node, [budget(1, { app: 'x' })]), [['a'], 0])
+    assert.deepEqual(chosen(node, [budget(0, { app: 'x' }, { a: '2026-01-01T00:00:00Z' })]), [['a'], 0])
+  })
+
+  it('are taken against a budget when nobody else is left, and counted', () => {
+    const labels = { app: 'x' }
+    const node = nodeWith(podOf('a', { cpu: 2, labels }), podOf('b', { cpu: 2, labels }))
+    assert.deepEqual(chosen(node, [budget(0, labels)]), [['b'], 1])
+  })
+})
+
+describe('of several nodes', () => {
+  const at = (node: string, violations: number, ...victims: readonly PodInfo[]): Candidate => ({
+    node,
+    violations,
+    victims,
+  })
+  const rows: readonly [rule: string, best: Candidate, other: Candidate][] = [
+    ['the fewest violated budgets', at('a', 0, podOf('x', { priority: 9 })), at('b', 1, podOf('x'))],
+    ['the lowest highest priority', at('a', 0, podOf('x'), podOf('y')), at('b', 0, podOf('x', { priority: 1 }))],
+    [
+      'the lowest sum of priorities',
+      at('a', 0, podOf('x', { priority: 2 }), podOf('y')),
+      at('b', 0, podOf('x', { priority: 2 }), podOf('y', { priority: 1 })),
+    ],
+    [
+      'fewer victims, even where priorities are negative',
+      at('a', 0, podOf('x', { priority: -5 })),
+      at('b', 0, podOf('x', { priority: -5 }), podOf('y', { priority: -5 })),
+    ],
+    [
+      'the latest start of the most important',
+      at('a', 0, podOf('x', { startTime: '2026-01-02T00:00:00Z' })),
+      at('b', 0, podOf('x', { startTime: '2026-01-01T00:00:00Z' })),
+    ],
+  ]
+  for (const [rule, best, other] of rows) {
+    it(`the one is best with ${rule}`, () => {
+      assert.equal(leastHarm([best, other])?.node, 'a')
+      assert.equal(leastHarm([other, best])?.node, 'a')
+    })
+  }
+
+  it('the first is taken of those that are equal', () => {
+    assert.equal(leastHarm([at('a', 0, podOf('x')), at('b', 0, podOf('x'))])?.node, 'a')
+  })
+})
