@@ -43,6 +43,8 @@ export interface ApiClientOptions {
   readonly bearerToken?: () => Promise<string | undefined>
   /** Default: none, fairness is the server's. */
   readonly limits?: BucketOptions
+  /** Told what an object is like after each change of it, before whoever changed it is. */
+  readonly onChanged?: (kind: Kind, object: KubeObject) => void
 }
 
 /** One object; `namespace` is left out for kinds that have none. */
@@ -171,7 +173,7 @@ export class ApiClient {
     const { signal, subresource, ...query } = options
     const { namespace, name = '' } = object.metadata
     const path = pathOf(kind, { namespace, name, subresource }) + text(encodeQuery(createOptionsQuery, query))
-    return this.#json({ method: 'PUT', path, about: about(kind, name), body: typed(kind, object), signal })
+    return this.#change(kind, { method: 'PUT', path, about: about(kind, name), body: typed(kind, object), signal })
   }
 
   updateStatus<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, limits: Limits = {}): Promise<T> {
@@ -187,7 +189,7 @@ export class ApiClient {
     const { signal, ...query } = options
     const path = pathOf(kind, where) + text(encodeQuery(patchOptionsQuery, query))
     const ask = { method: 'PATCH', path, about: about(kind, where.name), contentType: PATCH_TYPES[type] }
-    return this.#json({ ...ask, body: value, signal })
+    return this.#change(kind, { ...ask, body: value, signal })
   }
 
   /** Server-side apply: the object says what this manager wants, and nothing else. */
@@ -200,7 +202,7 @@ export class ApiClient {
     const { namespace, name } = object.metadata
     const path = pathOf(kind, { namespace, name, subresource }) + text(encodeQuery(patchOptionsQuery, query))
     const ask = { method: 'PATCH', path, about: about(kind, name), contentType: PATCH_TYPES.apply }
-    return this.#json({ ...ask, body: typed(kind, object), signal })
+    return this.#change(kind, { ...ask, body: typed(kind, object), signal })
   }
 
   async delete(kind: Kind, where: Where, options: DeleteOptions & Limits = {}): Promise<void> {
@@ -229,6 +231,13 @@ export class ApiClient {
       response.discard()
       await sleep(this.clock, after * 1000, ask.signal)
     }
+  }
+
+  async #change<T extends KubeObject>(kind: Kind<T>, ask: Ask): Promise<T> {
+    const object = await this.#json<T>(ask)
+    // A scale, say, is answered with something else.
+    if (object.kind === kind.kind) this.#options.onChanged?.(kind, object)
+    return object
   }
 
   async #json<R>(ask: Ask): Promise<R> {

@@ -50,6 +50,8 @@ interface Written {
   resourceVersion: string
 }
 
+const COMBINED = '(combined from similar events): '
+
 export class EventRecorder {
   readonly #options: EventRecorderOptions
   readonly #clock: Clock
@@ -91,7 +93,7 @@ export class EventRecorder {
     remember(this.#similar, about, similar)
     if (similar.messages.size < SIMILAR_LIMIT) return { message, key: `${about}|${message}` }
     similar.messages.delete(similar.messages.values().next().value ?? '')
-    return { message: `(combined from similar events): ${message}`, key: about }
+    return { message: `${COMBINED}${message}`, key: about }
   }
 
   #isSpam(reference: ObjectReference): boolean {
@@ -144,8 +146,10 @@ export class EventRecorder {
       count: 1,
       type,
       eventTime: null,
-      reportingComponent: source.component ?? '',
-      reportingInstance: source.host ?? '',
+      // Upstream makes those that stand for several anew, and leaves that out.
+      ...(message.startsWith(COMBINED)
+        ? { reportingComponent: '', reportingInstance: '' }
+        : { reportingComponent: source.component ?? '', reportingInstance: source.host ?? '' }),
     }
   }
 

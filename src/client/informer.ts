@@ -42,6 +42,8 @@ export class Informer<T extends KubeObject> {
   readonly #objects = new Map<string, T>()
   readonly #indexes = new Map<string, { readonly of: Index<T>; readonly keys: Map<string, Set<string>> }>()
   readonly #listeners = new Set<Listener<T>>()
+  /** Resource versions of objects that were learned of before their event: those of events to come may be older. */
+  readonly #ahead = new Map<string, number>()
   readonly #synced = Promise.withResolvers<void>()
   #isSynced = false
 
@@ -75,6 +77,20 @@ export class Informer<T extends KubeObject> {
 
   get size(): number {
     return this.#objects.size
+  }
+
+  /**
+   * What somebody changed an object into, before the watch tells: whoever looks next sees it, and does not act on what was.
+   * Only of objects that are there, since of others nobody could say whether they have gone again meanwhile.
+   */
+  learn(object: T): void {
+    const key = objectKey(object)
+    const held = this.#objects.get(key)
+    if (held === undefined || held.metadata.uid !== object.metadata.uid) return
+    const [before, version] = [versionOf(held), versionOf(object)]
+    if (!(version > before)) return
+    this.#put(object)
+    this.#ahead.set(key, version)
   }
 
   /** By `namespace/name`, or the name alone. */
@@ -116,6 +132,7 @@ export class Informer<T extends KubeObject> {
   }
 
   #replace(objects: readonly T[]): void {
+    this.#ahead.clear()
     const gone = new Set(this.#objects.keys())
     for (const object of objects) {
       gone.delete(objectKey(object))
@@ -127,7 +144,11 @@ export class Informer<T extends KubeObject> {
   }
 
   #change({ type, object }: ObjectEvent<T>): void {
-    if (type === 'DELETED') this.#remove(objectKey(object), object)
+    const key = objectKey(object)
+    const ahead = this.#ahead.get(key)
+    if (type !== 'DELETED' && ahead !== undefined && versionOf(object) < ahead) return
+    if (ahead !== undefined) this.#ahead.delete(key)
+    if (type === 'DELETED') this.#remove(key, object)
     else this.#put(object)
   }
 
@@ -175,4 +196,9 @@ export class Informer<T extends KubeObject> {
       }
     }
   }
+}
+
+/** Versions of one kind are numbers that grow. */
+function versionOf({ metadata }: KubeObject): number {
+  return Number(metadata.resourceVersion ?? Number.NaN)
 }

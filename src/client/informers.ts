@@ -37,6 +37,11 @@ export class Informers {
     return found.informer as unknown as Informer<T>
   }
 
+  /** Shows a change before the watch tells of it, if the kind is followed: see `Informer.learn`. */
+  learn(kind: Kind, object: KubeObject): void {
+    this.#informers.get(kindKey(kind))?.informer.learn(object)
+  }
+
   /** Resolves when those of these kinds have seen what was there. */
   async synced(kinds: readonly Kind[]): Promise<void> {
     await Promise.all(kinds.map((kind) => this.of(kind).synced))

@@ -19,6 +19,7 @@ import { isConflict } from '#meta/status.ts'
 import { Cache } from './cache.ts'
 import { type Controller, type ControllerContext, type Folders, NotYet, type Watch } from './controller.ts'
 import { Expectations } from './expectations.ts'
+import { isNamespaceGoing } from './pod-creation.ts'
 import { controllerSettings, type ControllerSettings, workersOf } from './settings.ts'
 
 export interface ManagerOptions {
@@ -83,7 +84,7 @@ function runningOf(
     ...(options.queueMetrics !== undefined && { metrics: options.queueMetrics(controller.name) }),
   })
   const kinds = [...controller.watches.map(({ kind }) => kind), ...(controller.reads ?? [])]
-  const context = contextOf(options, controller, { cache: new Cache(informers, kinds), queue, signal })
+  const context = contextOf(options, controller, { cache: new Cache(informers, kinds), informers, queue, signal })
   return { controller, queue, context, kinds }
 }
 
@@ -113,12 +114,17 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-function clientOf({ clock, userAgent, connect }: ManagerOptions, name: string): ApiClient {
-  return new ApiClient({ clock, userAgent: `${userAgent}/${name}`, ...connect(name) })
+function clientOf(
+  { clock, userAgent, connect }: ManagerOptions,
+  name: string,
+  more: Pick<ApiClientOptions, 'onChanged'> = {},
+): ApiClient {
+  return new ApiClient({ clock, userAgent: `${userAgent}/${name}`, ...connect(name), ...more })
 }
 
 interface Shared {
   readonly cache: Cache
+  readonly informers: Informers
   readonly queue: WorkQueue<string>
   readonly signal: AbortSignal
 }
@@ -134,9 +140,10 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     folders = FOLDERS,
     serverBundle = '',
   } = options
-  const { cache, queue, signal } = shared
+  const { cache, informers, queue, signal } = shared
   const account = controller.account ?? controller.name
-  const client = clientOf(options, account)
+  // The next look must not begin with what was there before this one.
+  const client = clientOf(options, account, { onChanged: (kind, object) => informers.learn(kind, object) })
   const source = { component: controller.component ?? controller.name }
   // Of its own, so that events do not hold up what they are about.
   const recorder = new EventRecorder({ client: clientOf(options, account), source })
@@ -225,7 +232,7 @@ async function work({ controller, queue, context }: Running): Promise<void> {
     workers,
     ...(maxRetries !== undefined && { maxRetries }),
     signal,
-    handle: (key) => controller.reconcile(key, context),
+    handle: (key) => controller.reconcile(key, context).catch(unlessNamespaceGoes),
     onError(error, key) {
       // Somebody was faster: ordinary, and tried again at once.
       if (!signal.aborted && !isConflict(error) && !(error instanceof NotYet))
@@ -233,4 +240,9 @@ async function work({ controller, queue, context }: Running): Promise<void> {
     },
   })
   await own
+}
+
+/** Where everything goes nothing can be made, however often it is tried. */
+function unlessNamespaceGoes(error: unknown): void {
+  if (!isNamespaceGoing(error)) throw error
 }

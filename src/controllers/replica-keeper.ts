@@ -15,7 +15,7 @@ import { isActive, isAvailable, isReady, isTerminal } from '#model/pods.ts'
 import { claim } from './adoption.ts'
 import type { Cache } from './cache.ts'
 import { type Controller, type ControllerContext, defineController, itself, ownedBy, related } from './controller.ts'
-import { createPod, deletePod, messageOf, podFrom } from './pod-creation.ts'
+import { createPod, deletePod, isNamespaceGoing, messageOf, podFrom } from './pod-creation.ts'
 import { planReplicas } from './replicas.ts'
 import { nextAvailableMs } from './waiting.ts'
 
@@ -112,7 +112,8 @@ async function act<T extends ReplicaOwner>(
   if (plan.missing > 0 && template !== undefined) {
     const create = (): Promise<Pod> => createPod(context, set, podFrom(template, set, kind))
     const { error } = await expectations.create(key, plan.missing, create)
-    return error === undefined ? undefined : { reason: 'FailedCreate', error }
+    // Nothing can be made any more where everything goes: nobody's failure.
+    return error === undefined || isNamespaceGoing(error) ? undefined : { reason: 'FailedCreate', error }
   }
   if (plan.surplus.length === 0) return undefined
   const { error } = await expectations.delete(key, plan.surplus, (pod) => deletePod(context, set, pod))

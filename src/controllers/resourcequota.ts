@@ -34,7 +34,7 @@ import {
 /** How often it asks what is served, when a quota names what was not. */
 const DISCOVERY_MS = 30_000
 /** Counted under their own name before everything could be counted. */
-const ALIASES: readonly string[] = ['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets']
+const ALIASES: readonly string[] = ['configmaps', 'replicationcontrollers', 'secrets']
 const COUNT = 'count/'
 
 const countingOf = perRun((context) => new Counting(context))
@@ -101,6 +101,8 @@ class Counting {
   readonly #counted = new Map<string, Informer<KubeObject>>()
   #kinds = new KindMap([])
   #discoveredMs = -Infinity
+  /** Whoever asks meanwhile waits for the same answer. */
+  #discovering: Promise<void> = Promise.resolve()
 
   constructor(context: ControllerContext) {
     this.#context = context
@@ -138,6 +140,8 @@ class Counting {
       [Services, serviceEvaluator],
       [PersistentVolumeClaims, createVolumeClaimEvaluator(shared)],
       [ResourceClaims, await createDeviceClaimEvaluator({ ...shared, objects })],
+      // From the same cache as the quota itself: another watch might not have seen it yet, and nothing would wake it.
+      [ResourceQuotas, createCountEvaluator({ group: '', resource: 'resourcequotas' })],
     ]
   }
 
@@ -178,18 +182,19 @@ class Counting {
   async #kindOf(resource: string): Promise<Kind | undefined> {
     const { client, clock, signal } = this.#context
     const wanted = parseGroupResource(resource)
+    if (this.#kinds.ofResource(wanted) === undefined && clock.elapsed() - this.#discoveredMs >= DISCOVERY_MS) {
+      this.#discoveredMs = clock.elapsed()
+      this.#discovering = discover(client, signal).then(({ kinds }) => void (this.#kinds = new KindMap(kinds)))
+    }
+    await this.#discovering
     const known = this.#kinds.ofResource(wanted)
-    if (known !== undefined) return known.namespaced && known.verbs.includes('watch') ? known : undefined
-    if (clock.elapsed() - this.#discoveredMs < DISCOVERY_MS) return undefined
-    this.#discoveredMs = clock.elapsed()
-    this.#kinds = new KindMap((await discover(client, signal)).kinds)
-    return this.#kinds.ofResource(wanted) === undefined ? undefined : this.#kindOf(resource)
+    return known?.namespaced && known.verbs.includes('watch') ? known : undefined
   }
 }
 
 /** Those that have evaluators of their own count themselves. */
 const COUNTED_ELSEWHERE: ReadonlySet<string> = new Set(
-  [Pods, Services, PersistentVolumeClaims, ResourceClaims].map(({ group, plural }) =>
+  [Pods, Services, PersistentVolumeClaims, ResourceClaims, ResourceQuotas].map(({ group, plural }) =>
     groupResourceText({ group, resource: plural }),
   ),
 )

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name… --reference]`: measures what we promise to measure. Figures depend on the machine and on what
  * else it does, so every table has its reference in the same run: the ratios are what to compare. --reference builds or
- * finds upstream's kube-apiserver and sets it beside ours.
+ * finds upstream's programs and sets them beside ours.
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
@@ -17,6 +17,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['start', () => import('./start.bench.ts')],
   ['apiserver', () => import('./apiserver.bench.ts')],
   ['custom', () => import('./custom.bench.ts')],
+  ['controllers', () => import('./controllers.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],
 ]

@@ -54,7 +54,7 @@ export const startOurs: StartServer = async (folder) => {
 let installing: Promise<string> | undefined
 
 /** The entry of the package, packed now from the sources and installed as people install it; gone when we are. */
-function installed(): Promise<string> {
+export function installed(): Promise<string> {
   installing ??= (async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-installed-'))
     process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -85,7 +85,7 @@ export const startTheirs: StartServer = async (folder) => {
 }
 
 /** Not a number where there is no /proc. */
-async function usageOf(pid: number): Promise<Usage> {
+export async function usageOf(pid: number): Promise<Usage> {
   const [stat, status] = await Promise.all(
     ['stat', 'status'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
   )

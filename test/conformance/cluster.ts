@@ -1,11 +1,18 @@
-/** A cluster for one run: `hyperkube up` with a data directory of its own, or one that is already there. */
+/**
+ * A cluster for one run, with files of its own: `hyperkube up`, or the programs one by one, for tests that need nodes and a
+ * scheduler, but no containers.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-const HYPERKUBE = join(import.meta.dirname, '..', '..', 'bin', 'hyperkube')
+import { startComponents } from '../upstream/components.ts'
+import { end } from '../upstream/kube-apiserver.ts'
+import { HYPERKUBE, startOurs, writeKubeconfig } from '../upstream/ours.ts'
+import { startReference } from '../upstream/reference.ts'
+import { startVirtualNodes } from '../upstream/virtual-nodes.ts'
 
 export interface Cluster extends AsyncDisposable {
   readonly kubeconfig: string
@@ -30,4 +37,23 @@ async function stop(child: ChildProcess): Promise<void> {
   const closed = once(child, 'close')
   child.kill('SIGTERM')
   await closed
+}
+
+const NODES = [{ name: 'virtual-1' }, { name: 'virtual-2' }]
+
+/**
+ * Our kube-apiserver, or upstream's, with our kube-controller-manager, upstream's kube-scheduler and two nodes on which pods
+ * run without containers. Logs are in `folder`.
+ */
+export async function startPrograms(folder: string, server: 'ours' | "upstream's"): Promise<Cluster> {
+  await using starting = new AsyncDisposableStack()
+  const running = await (server === 'ours' ? startOurs(folder) : startReference(folder))
+  starting.defer(() => running.stop())
+  const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), running)
+  const components = await startComponents(folder, kubeconfig, { manager: 'ours' })
+  for (const child of components.values()) starting.defer(() => end(child, 'SIGTERM'))
+  const nodes = await startVirtualNodes({ server: running, nodes: NODES })
+  starting.defer(() => nodes.stop())
+  const started = starting.move()
+  return { kubeconfig, nodes: NODES.length, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

@@ -5,14 +5,14 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { missingGo, upstreamPrograms, UPSTREAM_VERSION } from '../upstream/programs.ts'
 import { entryOf, type Need, NEEDS, plainName } from './catalog.ts'
-import { type Cluster, startCluster } from './cluster.ts'
+import { type Cluster, startCluster, startPrograms } from './cluster.ts'
 import { inGroups, readPage, type Result, type TestRun, writePage } from './report.ts'
 import { endWithSuite, listTests, runTests } from './suite.ts'
 
@@ -25,6 +25,7 @@ const USAGE = `npm run conformance -- [options]
   --skip REGEXP      not the tests whose name matches
   --kubeconfig FILE  a cluster that is there already, instead of a fresh one
   --procs N          how many tests run at a time (default: the machine's cores)
+  --reference        only tests that need controllers, with ours against upstream's kube-apiserver; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
   --list             names the chosen tests and ends
   --keep             keeps the folder of reports and logs even when all pass
@@ -38,6 +39,7 @@ const { values: options } = parseArgs({
     skip: { type: 'string' },
     kubeconfig: { type: 'string' },
     procs: { type: 'string' },
+    reference: { type: 'boolean' },
     ratchet: { type: 'boolean' },
     list: { type: 'boolean' },
     keep: { type: 'boolean' },
@@ -62,8 +64,15 @@ async function main(): Promise<number> {
     return chosen.length > 0 ? 0 : 1
   }
   const procs = Number(options.procs ?? availableParallelism())
-  const runs = await withCluster(folder, (cluster) => runTests({ programs, folder, cluster, procs }, chosen))
-  if (!options.ratchet) await remember(all, runs)
+  const runs: TestRun[] = []
+  for (const [part, names] of Object.entries(Object.groupBy(chosen, clusterOf))) {
+    const own = join(folder, part)
+    await mkdir(own)
+    runs.push(
+      ...(await withCluster(part, own, (cluster) => runTests({ programs, folder: own, cluster, procs }, names))),
+    )
+  }
+  if (!options.ratchet && !options.reference) await remember(all, runs)
   return conclude(folder, chosen, runs)
 }
 
@@ -83,24 +92,37 @@ function choose(names: readonly string[], last: ReadonlyMap<string, Result>): st
   if (needs !== undefined && !NEEDS.includes(needs as Need)) throw new Error(`--needs takes ${NEEDS.join(', ')}`)
   const level = needs === undefined ? NEEDS.length : NEEDS.indexOf(needs as Need)
   return names.filter((name) => {
-    const entry = entryOf(name)
-    if (options.ratchet && !isHeld(last.get(plainName(name)), entry?.needs)) return false
-    if (group && !group.includes(entry?.group ?? 'other')) return false
-    if (NEEDS.indexOf(entry?.needs ?? 'api') > level) return false
-    if (skip !== undefined && new RegExp(skip).test(name)) return false
-    return focus === undefined || new RegExp(focus).test(name)
+    const { group: own = 'other', needs: need = 'api' } = entryOf(name) ?? {}
+    return (
+      isOfRun(last.get(plainName(name)), need) &&
+      NEEDS.indexOf(need) <= level &&
+      (group === undefined || group.includes(own)) &&
+      (skip === undefined || !new RegExp(skip).test(name)) &&
+      (focus === undefined || new RegExp(focus).test(name))
+    )
   })
 }
 
-function isHeld(last: Result | undefined, needs: Need = 'api'): boolean {
+/** The ratchet runs what is held; upstream's server is there for what controllers do with it. */
+function isOfRun(last: Result | undefined, need: Need): boolean {
+  return (!options.reference || need === 'controllers') && (!options.ratchet || isHeld(last, need))
+}
+
+function isHeld(last: Result | undefined, needs: Need): boolean {
   return last !== undefined && last !== 'failed' && NEEDS.indexOf(needs) <= WITHOUT_CONTAINERS
 }
 
-async function withCluster<T>(folder: string, use: (cluster: Cluster) => Promise<T>): Promise<T> {
+/** What needs nothing but an API server runs against `up`; what needs controllers also needs nodes and a scheduler. */
+function clusterOf(name: string): 'up' | 'programs' {
+  return entryOf(name)?.needs === 'controllers' ? 'programs' : 'up'
+}
+
+async function withCluster<T>(part: string, folder: string, use: (cluster: Cluster) => Promise<T>): Promise<T> {
   if (options.kubeconfig !== undefined) {
     return use({ kubeconfig: options.kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} })
   }
-  await using cluster = await startCluster(folder)
+  const server = options.reference ? "upstream's" : 'ours'
+  await using cluster = await (part === 'programs' ? startPrograms(folder, server) : startCluster(folder))
   return await use(cluster)
 }
 

@@ -1,29 +1,55 @@
-/** Upstream's kube-controller-manager and kube-scheduler, started for a server of ours. */
+/** kube-controller-manager, of either make, and upstream's kube-scheduler, started for a server of either make. */
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 
 import { launch } from './kube-apiserver.ts'
+import { HYPERKUBE } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
+/** Who made what is started. */
+export type Make = 'ours' | "upstream's"
+
 /** Those of a cluster that need no node, by name; the certificates of the server and their logs are in `folder`. */
-export async function startComponents(folder: string, kubeconfig: string): Promise<Map<string, ChildProcess>> {
+export async function startComponents(
+  folder: string,
+  kubeconfig: string,
+  { manager = "upstream's" }: { readonly manager?: Make } = {},
+): Promise<Map<string, ChildProcess>> {
   const say = (line: string): boolean => process.stderr.write(`${line}\n`)
-  const programs = await upstreamPrograms(['kube-controller-manager', 'kube-scheduler'], say)
-  const pki = (name: string): string => join(folder, 'pki', name)
-  const both = [`--kubeconfig=${kubeconfig}`, '--secure-port=0', '--leader-elect=false']
-  const manager = [
+  const { 'kube-scheduler': scheduler } = await upstreamPrograms(['kube-scheduler'], say)
+  const flags = [`--kubeconfig=${kubeconfig}`, '--secure-port=0', '--leader-elect=false']
+  return new Map([
+    ['kube-controller-manager', await startManager(folder, kubeconfig, { make: manager })],
+    ['kube-scheduler', await launch(scheduler, flags, join(folder, 'kube-scheduler.log'))],
+  ])
+}
+
+export interface ManagerStart {
+  readonly make: Make
+  /** Besides the usual ones. */
+  readonly flags?: readonly string[]
+  /** The name of its log in the folder. */
+  readonly log?: string
+  /** What is run for ours, and its first arguments; default: the sources here. */
+  readonly program?: readonly [file: string, ...args: string[]]
+}
+
+/** With credentials of their own for its controllers, and everything that they need of the server's certificates. */
+export async function startManager(folder: string, kubeconfig: string, start: ManagerStart): Promise<ChildProcess> {
+  const name = 'kube-controller-manager'
+  const { make, flags = [], log = `${name}.log`, program: [file, ...args] = [HYPERKUBE] } = start
+  const pki = (file: string): string => join(folder, 'pki', file)
+  const usual = [
+    `--kubeconfig=${kubeconfig}`,
+    '--secure-port=0',
+    '--leader-elect=false',
     '--use-service-account-credentials=true',
     `--service-account-private-key-file=${pki('sa.key')}`,
     `--root-ca-file=${pki('ca.crt')}`,
     `--cluster-signing-cert-file=${pki('ca.crt')}`,
     `--cluster-signing-key-file=${pki('ca.key')}`,
   ]
-  const started = new Map<string, ChildProcess>()
-  for (const [name, more] of [
-    ['kube-controller-manager', manager],
-    ['kube-scheduler', []],
-  ] as const) {
-    started.set(name, await launch(programs[name], [...both, ...more], join(folder, `${name}.log`)))
-  }
-  return started
+  if (make === 'ours') return launch(file, [...args, name, ...usual, ...flags], join(folder, log))
+  const programs = await upstreamPrograms([name], (line) => process.stderr.write(`${line}\n`))
+  return launch(programs[name], [...usual, ...flags], join(folder, log))
 }

@@ -7,7 +7,7 @@ import { kubeconfigText } from '#client/kubeconfig.ts'
 
 import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
 
-const HYPERKUBE = join(import.meta.dirname, '..', '..', 'bin', 'hyperkube')
+export const HYPERKUBE: string = join(import.meta.dirname, '..', '..', 'bin', 'hyperkube')
 
 export interface Server {
   readonly port: number

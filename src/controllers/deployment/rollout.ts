@@ -43,7 +43,6 @@ export class Rollout {
     if (!semanticEqual(before, annotations) || (current.spec.minReadySeconds ?? 0) !== minReadySeconds) {
       const metadata = { ...current.metadata, annotations: { ...annotations } }
       this.#replace(current, await this.#update({ ...current, metadata, spec: { ...current.spec, minReadySeconds } }))
-      return
     }
     await this.#noteRevision(annotations[REVISION] ?? '', 'FoundNewReplicaSet', `Found new replica set`, current)
   }

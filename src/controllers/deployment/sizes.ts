@@ -37,7 +37,8 @@ export function sum(sets: readonly ReplicaSet[], count: (set: ReplicaSet) => num
   return sets.reduce((total, set) => total + (count(set) ?? 0), 0)
 }
 
-const availableOf = ({ status }: ReplicaSet): number => status.availableReplicas ?? 0
+/** What a set can be relied on for: when it has just been made smaller, its status still tells of more. */
+const availableOf = (set: ReplicaSet): number => Math.min(set.status.availableReplicas ?? 0, replicasOf(set))
 
 /** How large the set of the current template may be, beside the others. */
 export function newSetSize(deployment: Deployment, others: readonly ReplicaSet[], size: number): number {

@@ -111,7 +111,7 @@ describe('an event recorder', () => {
     const { items } = await client().list(Events, { namespace: 'default' })
     return items
       .filter(({ involvedObject }) => involvedObject.name === 'web')
-      .map(({ reason, message, count }) => `${reason} ${count} ${message}`)
+      .map(({ reason, message, count, reportingComponent }) => `${reason} ${count} ${reportingComponent}: ${message}`)
   }
 
   it('counts up what happens again, and combines many that are alike', async () => {
@@ -121,8 +121,8 @@ describe('an event recorder', () => {
     for (let n = 0; n < 12; n++) recorder.record(pod, { type: 'Warning', reason: 'Failed', message: `Error ${n}` })
     await recorder.flush()
     const told = await events()
-    assert.ok(told.includes('Pulled 3 Container image pulled'))
-    assert.ok(told.includes('Failed 3 (combined from similar events): Error 11'), told.join('\n'))
+    assert.ok(told.includes('Pulled 3 tester: Container image pulled'))
+    assert.ok(told.includes('Failed 3 : (combined from similar events): Error 11'), told.join('\n'))
     assert.equal(told.length, 1 + 9 + 1)
   })
 

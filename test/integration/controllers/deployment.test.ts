@@ -167,6 +167,25 @@ describe('the Deployment controller', () => {
     )
   })
 
+  it('adopts the set of its template, and says that it found it', async () => {
+    const set = { replicas: 2, selector: { matchLabels: labels }, template: templateOf('img:1') }
+    await client.create(ReplicaSets, { metadata: { namespace, name: 'old', labels }, spec: set })
+    await settle()
+    const told: string[] = []
+    const watching = new AbortController()
+    const seen = (async () => {
+      for await (const { object } of client.watch(Deployments, { namespace, signal: watching.signal })) {
+        const reason = object.status?.conditions?.find(({ type }) => type === 'Progressing')?.reason
+        if (reason !== undefined && reason !== told.at(-1)) told.push(reason)
+      }
+    })().catch(() => undefined)
+    await create({ replicas: 2 })
+    watching.abort()
+    await seen
+    assert.deepEqual(told, ['FoundNewReplicaSet', 'NewReplicaSetAvailable'])
+    assert.equal((await get()).metadata.annotations?.['deployment.kubernetes.io/revision'], '1')
+  })
+
   it('forgets the oldest sets beyond the limit', async () => {
     await create({ replicas: 1, revisionHistoryLimit: 1 })
     for (const image of ['img:2', 'img:3', 'img:4']) await setImage(image)

@@ -61,6 +61,19 @@ describe('the quota controller', () => {
     })
   })
 
+  it('counts quotas made at the same moment, themselves included, and what none of them has asked for before', async () => {
+    const hard = { resourcequotas: '9', 'count/deployments.apps': '1', secrets: '1' }
+    const names = ['first', 'second', 'third']
+    const make = (name: string): Promise<unknown> =>
+      client.create(ResourceQuotas, { metadata: { namespace, name }, spec: { hard } })
+    await Promise.all(names.map(make))
+    await clock.advance(1000)
+    for (const name of names) {
+      const { status: is } = await client.get(ResourceQuotas, { namespace, name })
+      assert.deepEqual(is?.used, { 'count/deployments.apps': '0', resourcequotas: '3', secrets: '0' }, name)
+    }
+  })
+
   it('makes room when something goes, and when a pod has ended', async () => {
     await limit({ pods: '2', configmaps: '50' })
     await pod('one')

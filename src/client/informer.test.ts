@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import { ApiClient } from './api-client.ts'
+import { Informer } from './informer.ts'
+
+const clock = createVirtualClock()
+
+function configMap(version: number, uid = 'u'): ConfigMap {
+  const metadata = { name: 'a', namespace: 'b', uid, resourceVersion: String(version) }
+  return { kind: 'ConfigMap', apiVersion: 'v1', metadata }
+}
+
+const END = {
+  type: 'BOOKMARK',
+  object: { metadata: { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+}
+
+/** An informer whose watch says what `tell` is given, and the news that it has. */
+async function watching(): Promise<{
+  readonly informer: Informer<ConfigMap>
+  readonly news: string[]
+  readonly tell: (type: string, object: object) => Promise<void>
+}> {
+  const { readable, writable } = new TransformStream<Buffer, Buffer>()
+  const writer = writable.getWriter()
+  const body = readable as AsyncIterable<Buffer>
+  const answer = { status: 200, headers: {}, body, discard: () => undefined } as unknown as HttpResponse
+  const client = new ApiClient({ transport: { request: () => Promise.resolve(answer) }, clock, userAgent: 'test' })
+  const options = { client, kind: ConfigMaps, random: createSeededRandom(1), onError: () => undefined }
+  const informer = new Informer<ConfigMap>(options)
+  const news: string[] = []
+  informer.listen({
+    added: ({ metadata }) => news.push(`added ${metadata.resourceVersion}`),
+    updated: ({ metadata }, old) => news.push(`${old.metadata.resourceVersion} is ${metadata.resourceVersion}`),
+    deleted: ({ metadata }) => news.push(`deleted ${metadata.resourceVersion}`),
+  })
+  void informer.run(new AbortController().signal)
+  const tell = async (type: string, object: object): Promise<void> => {
+    await writer.write(Buffer.from(`${JSON.stringify({ type, object })}\n`))
+    await clock.advance(1)
+  }
+  await tell(END.type, END.object)
+  return { informer, news, tell }
+}
+
+describe('an informer that learns of a change before the watch tells', () => {
+  it('shows it at once, and nothing older afterwards', async () => {
+    const { informer, news, tell } = await watching()
+    await tell('ADDED', configMap(2))
+    informer.learn(configMap(5))
+    assert.equal(informer.get('b/a')?.metadata.resourceVersion, '5')
+    for (const version of [3, 5, 6]) await tell('MODIFIED', configMap(version))
+    await tell('DELETED', configMap(7))
+    assert.deepEqual(news, ['added 2', '2 is 5', '5 is 6', 'deleted 7'])
+  })
+
+  it('does not bring back what has gone, nor take one object for another or the past for news', async () => {
+    const { informer, news, tell } = await watching()
+    informer.learn(configMap(5))
+    await tell('ADDED', configMap(8, 'other'))
+    informer.learn(configMap(9))
+    informer.learn(configMap(7, 'other'))
+    assert.deepEqual(news, ['added 8'])
+  })
+})

@@ -1,0 +1,16 @@
+/** All scenarios, those that take longest first. */
+import { CLUSTER } from './cluster.ts'
+import { JOBS } from './jobs.ts'
+import { ROLLOUTS } from './rollouts.ts'
+import type { Scenario } from './scenario.ts'
+import { SERVICES } from './services.ts'
+import { SETS } from './sets.ts'
+
+const ALL: readonly Scenario[] = [...JOBS, ...SETS, ...ROLLOUTS, ...SERVICES, ...CLUSTER]
+
+const LONG = /CronJob|collected|tried again|ignores|fails too often/
+
+export const SCENARIOS: readonly Scenario[] = [
+  ...ALL.filter(({ name }) => LONG.test(name)),
+  ...ALL.filter(({ name }) => !LONG.test(name)),
+]

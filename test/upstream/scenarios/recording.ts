@@ -1,0 +1,217 @@
+/**
+ * What users see of a scenario, without what differs each time: the objects that are there at the end, the conditions that
+ * each object went through, the events that were told. As lines, so that two recordings can be set side by side.
+ */
+import { DaemonSets, ControllerRevisions, Deployments, ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
+import { HorizontalPodAutoscalers } from '#apis/autoscaling/v2.ts'
+import { CronJobs, Jobs } from '#apis/batch/v1.ts'
+import {
+  ConfigMaps,
+  Endpoints,
+  type Event,
+  Events,
+  Namespaces,
+  PersistentVolumeClaims,
+  Pods,
+  ReplicationControllers,
+  ResourceQuotas,
+  Secrets,
+  ServiceAccounts,
+  Services,
+} from '#apis/core/v1.ts'
+import { EndpointSlices } from '#apis/discovery/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { Informers } from '#client/informers.ts'
+import { realClock, sleep } from '#lib/clock.ts'
+import { secureRandom } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+/** All kinds whose objects a scenario may leave in its namespace. */
+const KINDS: readonly Kind[] = [
+  ConfigMaps,
+  ControllerRevisions,
+  CronJobs,
+  DaemonSets,
+  Deployments,
+  EndpointSlices,
+  Endpoints,
+  HorizontalPodAutoscalers,
+  Jobs,
+  PersistentVolumeClaims,
+  PodDisruptionBudgets,
+  Pods,
+  ReplicaSets,
+  ReplicationControllers,
+  ResourceQuotas,
+  Secrets,
+  ServiceAccounts,
+  Services,
+  StatefulSets,
+]
+
+const LOOK_EVERY_MS = 250
+/** Nothing goes on for ever: a scenario that is never quiet is looked at as it is then. */
+const MAX_QUIET_MS = 60_000
+
+export interface Recording {
+  readonly objects: readonly string[]
+  /** `Deployment web Progressing: True NewReplicaSetCreated …` for each change of a condition, in its order. */
+  readonly conditions: readonly string[]
+  readonly events: readonly string[]
+  readonly lost: readonly string[]
+}
+
+interface Conditioned extends KubeObject {
+  readonly status?: {
+    readonly phase?: string
+    readonly conditions?: readonly { type: string; status: string; reason?: string; message?: string }[]
+  }
+}
+
+/** Follows everything from its start on. */
+export class Recorder {
+  readonly #client: ApiClient
+  readonly #informers: Informers
+  readonly #over = new AbortController()
+  /** Names that the server made up, and what stands for them. */
+  readonly #made = new Map<string, string>()
+  /** By scenario: what each condition of each object was, one after the other. */
+  readonly #conditions = new Map<string, Map<string, string[]>>()
+  readonly #changedMs = new Map<string, number>()
+
+  constructor(client: ApiClient, clusterKinds: readonly Kind[]) {
+    this.#client = client
+    const onError = (error: unknown, { plural }: Kind): void =>
+      void process.stderr.write(`${plural}: ${String(error)}\n`)
+    this.#informers = new Informers({ client, random: secureRandom, signal: this.#over.signal, onError })
+    for (const kind of new Set([...KINDS, Namespaces, Events, ...clusterKinds])) {
+      this.#informers.of(kind).listen({
+        added: (object) => this.#see(kind, object),
+        updated: (object) => this.#see(kind, object),
+        deleted: (object) => this.#see(kind, object),
+      })
+    }
+  }
+
+  async synced(): Promise<void> {
+    await this.#informers.synced()
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort()
+    await this.#informers.ended()
+  }
+
+  #see(kind: Kind, object: Conditioned): void {
+    const { name = '', namespace = name, generateName } = object.metadata
+    this.#changedMs.set(namespace, realClock.elapsed())
+    if (generateName !== undefined) this.#made.set(name, `${generateName}*`)
+    const all = this.#conditions.get(namespace) ?? new Map<string, string[]>()
+    this.#conditions.set(namespace, all)
+    const { phase, conditions = [] } = object.status ?? {}
+    const told = conditions.map(({ type, status, reason = '', message = '' }) => [
+      type,
+      `${status} ${reason} ${message}`,
+    ])
+    if (phase !== undefined) told.push(['phase', phase])
+    // Pods by their name, which is made up: what became of each of them is told by their owners.
+    for (const [type = '', text = ''] of kind === Pods ? [] : told) {
+      const key = `${kind.kind} ${name} ${type}`
+      const before = all.get(key) ?? []
+      if (before.at(-1) !== text) all.set(key, [...before, text])
+    }
+  }
+
+  /** Waits until nothing has happened for a while. */
+  async record(namespace: string, quietMs: number, clusterKinds: readonly Kind[]): Promise<Omit<Recording, 'lost'>> {
+    const startMs = realClock.elapsed()
+    const sinceMs = (): number => realClock.elapsed() - (this.#changedMs.get(namespace) ?? 0)
+    while (sinceMs() < quietMs && realClock.elapsed() - startMs < MAX_QUIET_MS) await sleep(realClock, LOOK_EVERY_MS)
+    const { items: events } = await this.#client.list(Events)
+    const isAbout = ({ involvedObject: { namespace: own = '', name = '' } }: Event): boolean =>
+      own === namespace || (own === '' && name.startsWith(namespace))
+    const conditions = [...(this.#conditions.get(namespace) ?? [])].flatMap(([key, texts]) =>
+      texts.map((text, at) => this.#masked(`${key} ${at + 1}: ${text}`)),
+    )
+    return {
+      objects: (await this.#objects(namespace, clusterKinds)).sort(),
+      conditions: conditions.sort(),
+      events: this.#told(events.filter(isAbout)),
+    }
+  }
+
+  async #objects(namespace: string, clusterKinds: readonly Kind[]): Promise<string[]> {
+    const lines: string[] = []
+    for (const kind of KINDS) {
+      const { items } = await this.#client.list(kind, { namespace })
+      lines.push(...items.flatMap((object) => this.#lines(kind, object)))
+    }
+    for (const kind of clusterKinds) {
+      const { items } = await this.#client.list(kind)
+      const own = items.filter(({ metadata }) => metadata.name?.startsWith(namespace))
+      lines.push(...own.flatMap((object) => this.#lines(kind, object)))
+    }
+    return lines
+  }
+
+  /** One for each field of an object, so that a difference is one line. */
+  #lines(kind: Kind, object: KubeObject): string[] {
+    const { metadata, ...rest } = object
+    const { managedFields = [], ...shown } = metadata
+    const managers = managedFields
+      .map(({ manager, operation, subresource = '' }) => `${manager} ${operation} ${subresource}`.trim())
+      .filter((manager) => !manager.startsWith('stand-in'))
+    const whole = { ...rest, metadata: { ...shown, managers: [...new Set(managers)].sort() } }
+    const head = this.#masked(`${kind.kind} ${metadata.name}`)
+    const found = fields(whole, '').map((line) => this.#masked(line))
+    return found.sort().map((line) => `${head} ${line}`)
+  }
+
+  #told(events: readonly Event[]): string[] {
+    const counts = new Map<string, number>()
+    for (const { involvedObject, type, reason, message, count = 1, reportingComponent } of events) {
+      const { kind, name, fieldPath = '' } = involvedObject
+      const text = this.#masked(`${kind} ${name}${fieldPath} ${type} ${reason} (${reportingComponent}): ${message}`)
+      counts.set(text, (counts.get(text) ?? 0) + count)
+    }
+    return Array.from(counts, ([text, count]) => `${text} x${count}`).sort()
+  }
+
+  #masked(text: string): string {
+    const named = text.replaceAll(/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/g, (word) => this.#made.get(word) ?? word)
+    return MASKS.reduce((masked, [pattern, by]) => masked.replaceAll(pattern, by), named)
+  }
+}
+
+const MASKS: readonly (readonly [RegExp, string])[] = [
+  [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, '<uid>'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '<time>'],
+  [/-\d{8}\b/g, '-<minute>'],
+  [/\b10\.\d+\.\d+\.\d+\b/g, '<ip>'],
+  [/\b(virtual|zone)-\d\b/g, '$1-*'],
+  [/\bkube-api-access-\w{5}\b/g, 'kube-api-access-*'],
+  [/(resourceVersion: ").+?"/g, '$1<version>"'],
+  [/(data\.[^ ]+: )".{40,}"/g, '$1"<long>"'],
+]
+
+/** `spec.replicas: 3`; lists of objects by what is in them, since their order is mostly nobody's promise. */
+function fields(value: unknown, path: string): string[] {
+  if (Array.isArray(value)) {
+    if (value.length === 0) return [`${path}: []`]
+    return value.map((each) => `${path}[]: ${JSON.stringify(sorted(each))}`)
+  }
+  if (typeof value !== 'object' || value === null) return [`${path}: ${JSON.stringify(value)}`]
+  const entries = Object.entries(value)
+  if (entries.length === 0) return [`${path}: {}`]
+  return entries.flatMap(([name, each]) => fields(each, path === '' ? name : `${path}.${name}`))
+}
+
+/** With keys in order, so that equal values are equal texts. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, each]) => [name, sorted(each)]))
+}

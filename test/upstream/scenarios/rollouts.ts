@@ -1,0 +1,199 @@
+/** Deployments and ReplicaSets: roll-outs, pauses, rollbacks, adoption and what stays when owners go. */
+import { type Deployment, Deployments, ReplicaSets } from '#apis/apps/v1.ts'
+import { Pods, ReplicationControllers, ResourceQuotas } from '#apis/core/v1.ts'
+
+import type { Act, Scenario } from './scenario.ts'
+
+const labels = { app: 'web' }
+const selector = { matchLabels: labels }
+
+/** A template; `annotations` tell its pods what to do. */
+export function template(image = 'one', annotations: Record<string, string> = {}, pod: object = {}): object {
+  return {
+    metadata: { labels, annotations },
+    spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'c', image }], ...pod },
+  }
+}
+
+const spec = (replicas: number, more: object = {}): object => ({ replicas, selector, template: template(), ...more })
+
+const isComplete = ({ metadata, spec: { replicas = 1 }, status }: Deployment): boolean =>
+  status.observedGeneration === metadata.generation &&
+  status.updatedReplicas === replicas &&
+  status.replicas === replicas &&
+  status.availableReplicas === replicas
+
+async function deploy(act: Act, replicas: number, more: object = {}): Promise<void> {
+  await act.make(Deployments, 'web', { spec: spec(replicas, more) })
+  await act.until(Deployments, 'web', isComplete)
+}
+
+const rolling = (maxSurge: number | string, maxUnavailable: number | string): object => ({
+  strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
+})
+
+function rollOut(name: string, replicas: number, more: object): Scenario {
+  return {
+    name,
+    async run(act) {
+      await deploy(act, replicas, more)
+      await act.change(Deployments, 'web', { spec: { template: template('two') } })
+      await act.until(Deployments, 'web', isComplete)
+    },
+  }
+}
+
+export const ROLLOUTS: readonly Scenario[] = [
+  { name: 'a Deployment gets its pods', run: (act) => deploy(act, 3) },
+  rollOut('a roll-out with surge', 3, rolling(2, 0)),
+  rollOut('a roll-out with unavailability', 4, rolling(0, 2)),
+  rollOut('a roll-out by percentages', 5, rolling('40%', '20%')),
+  rollOut('a roll-out that recreates', 3, { strategy: { type: 'Recreate' } }),
+  rollOut('a roll-out with minReadySeconds', 2, { ...rolling(1, 0), minReadySeconds: 2 }),
+  rollOut('a roll-out that keeps one old set', 2, { revisionHistoryLimit: 0 }),
+  {
+    name: 'a roll-out that gets stuck is said to',
+    async run(act) {
+      await deploy(act, 2, { ...rolling(1, 0), progressDeadlineSeconds: 4 })
+      await act.change(Deployments, 'web', { spec: { template: template('two', { 'stand-in/fate': 'running' }) } })
+      await act.until(Deployments, 'web', ({ status }) =>
+        (status.conditions ?? []).some(({ reason }) => reason === 'ProgressDeadlineExceeded'),
+      )
+    },
+  },
+  {
+    name: 'a paused roll-out waits until it is resumed',
+    async run(act) {
+      await deploy(act, 3)
+      await act.change(Deployments, 'web', { spec: { paused: true } })
+      await act.change(Deployments, 'web', { spec: { template: template('two') } })
+      await act.wait(1500)
+      await act.change(Deployments, 'web', { spec: { replicas: 4 } })
+      await act.until(Deployments, 'web', ({ status }) => status.replicas === 4)
+      await act.change(Deployments, 'web', { spec: { paused: false } })
+      await act.until(Deployments, 'web', isComplete)
+    },
+  },
+  {
+    name: 'a rollback takes the old set again',
+    async run(act) {
+      await deploy(act, 2)
+      await act.change(Deployments, 'web', { spec: { template: template('two') } })
+      await act.until(Deployments, 'web', isComplete)
+      await act.change(Deployments, 'web', { spec: { template: template('one') } })
+      await act.until(Deployments, 'web', isComplete)
+    },
+  },
+  {
+    name: 'scaling up and down in the middle of a roll-out is proportional',
+    async run(act) {
+      await deploy(act, 6, rolling(2, 1))
+      await act.change(Deployments, 'web', { spec: { template: template('two', { 'stand-in/fate': 'running' }) } })
+      await act.wait(3000)
+      await act.change(Deployments, 'web', { spec: { replicas: 12 } })
+      await act.wait(3000)
+    },
+  },
+  {
+    name: 'a Deployment is scaled up, down and to zero',
+    async run(act) {
+      await deploy(act, 1)
+      for (const replicas of [4, 2, 0]) {
+        await act.change(Deployments, 'web', { spec: { replicas } })
+        await act.until(Deployments, 'web', ({ status }) => (status.replicas ?? 0) === replicas)
+      }
+    },
+  },
+  {
+    name: 'annotations and labels of a Deployment go to its sets',
+    async run(act) {
+      await act.make(Deployments, 'web', {
+        metadata: { annotations: { note: 'one', 'kubernetes.io/change-cause': 'first' }, labels: { team: 'a' } },
+        spec: spec(1),
+      })
+      await act.until(Deployments, 'web', isComplete)
+      await act.change(Deployments, 'web', { metadata: { annotations: { note: 'two' } } })
+      await act.wait(1500)
+    },
+  },
+  {
+    name: 'a Deployment adopts a set that fits',
+    async run(act) {
+      await act.make(ReplicaSets, 'old', { metadata: { labels }, spec: spec(2) })
+      await act.until(ReplicaSets, 'old', ({ status }) => status.readyReplicas === 2)
+      await deploy(act, 2)
+    },
+  },
+  {
+    name: 'a Deployment that is deleted in the background takes its pods along',
+    async run(act) {
+      await deploy(act, 2)
+      await act.remove(Deployments, 'web', { propagationPolicy: 'Background' })
+      await act.untilAll(Pods, (pods) => pods.length === 0)
+    },
+  },
+  {
+    name: 'a Deployment that is deleted in the foreground goes last',
+    async run(act) {
+      await deploy(act, 2, { template: template('one', { 'stand-in/stop-ms': '900' }) })
+      await act.remove(Deployments, 'web', { propagationPolicy: 'Foreground' })
+      await act.gone(Deployments, 'web')
+    },
+  },
+  {
+    name: 'a Deployment that is orphaned leaves its sets, and a new one takes them',
+    async run(act) {
+      await deploy(act, 2)
+      await act.remove(Deployments, 'web', { propagationPolicy: 'Orphan' })
+      await act.gone(Deployments, 'web')
+      await act.untilAll(ReplicaSets, (sets) => sets.every(({ metadata }) => metadata.ownerReferences === undefined))
+      await act.make(Deployments, 'web', { spec: spec(2) })
+      await act.until(Deployments, 'web', isComplete)
+    },
+  },
+  {
+    name: 'a Deployment whose pods are refused says why',
+    async run(act) {
+      await act.make(ResourceQuotas, 'few', { spec: { hard: { pods: '1' } } })
+      await act.until(ResourceQuotas, 'few', ({ status }) => status?.used !== undefined)
+      await act.make(Deployments, 'web', { spec: spec(2) })
+      await act.until(Deployments, 'web', ({ status }) =>
+        (status.conditions ?? []).some(({ type }) => type === 'ReplicaFailure'),
+      )
+      await act.change(ResourceQuotas, 'few', { spec: { hard: { pods: '5' } } })
+      await act.until(Deployments, 'web', isComplete)
+    },
+  },
+  {
+    name: 'a ReplicaSet adopts pods that fit and lets go of those that do not any more',
+    async run(act) {
+      await act.make(Pods, 'loose', { ...template(), metadata: { labels } })
+      await act.until(Pods, 'loose', ({ status }) => status.phase === 'Running')
+      await act.make(ReplicaSets, 'web', { spec: spec(2) })
+      await act.until(ReplicaSets, 'web', ({ status }) => status.readyReplicas === 2)
+      await act.change(Pods, 'loose', { metadata: { labels: { app: 'other' } } })
+      await act.untilAll(Pods, (pods) => pods.length === 3)
+      await act.until(ReplicaSets, 'web', ({ status }) => status.readyReplicas === 2)
+    },
+  },
+  {
+    name: 'a ReplicaSet replaces pods that fail and pods that are deleted',
+    async run(act) {
+      await act.make(ReplicaSets, 'web', { spec: spec(2) })
+      await act.until(ReplicaSets, 'web', ({ status }) => status.readyReplicas === 2)
+      const [first, second] = await act.list(Pods)
+      await act.change(Pods, first?.metadata.name ?? '', { status: { phase: 'Failed' } }, 'status')
+      await act.remove(Pods, second?.metadata.name ?? '')
+      await act.untilAll(Pods, (pods) => pods.filter(({ status }) => status.phase === 'Running').length === 2)
+    },
+  },
+  {
+    name: 'a ReplicationController gets its pods, is scaled and goes',
+    async run(act) {
+      await act.make(ReplicationControllers, 'web', { spec: { ...spec(3), selector: labels } })
+      await act.until(ReplicationControllers, 'web', ({ status }) => status?.readyReplicas === 3)
+      await act.change(ReplicationControllers, 'web', { spec: { replicas: 1 } })
+      await act.until(ReplicationControllers, 'web', ({ status }) => status?.replicas === 1)
+    },
+  },
+]

@@ -1,0 +1,145 @@
+/** Services: endpoints and slices, mirroring, hints, and budgets for disruptions. */
+import { Deployments } from '#apis/apps/v1.ts'
+import { Endpoints, Pods, Services } from '#apis/core/v1.ts'
+import { EndpointSlices } from '#apis/discovery/v1.ts'
+import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
+
+import { template } from './rollouts.ts'
+import type { Act, Scenario } from './scenario.ts'
+
+const labels = { app: 'web' }
+const selector = { matchLabels: labels }
+const http = { name: 'http', port: 80, targetPort: 'http' }
+const ports = { containers: [{ name: 'c', image: 'one', ports: [{ name: 'http', containerPort: 8080 }] }] }
+
+async function withPods(act: Act, replicas: number, annotations: Record<string, string> = {}): Promise<void> {
+  await act.make(Deployments, 'web', {
+    spec: { replicas, selector, template: template('one', annotations, ports) },
+  })
+  await act.untilAll(Pods, (pods) => pods.filter(({ status }) => status.phase === 'Running').length === replicas)
+}
+
+const isFilled = (count: number) => (slices: { endpoints?: readonly unknown[] | null }[]) =>
+  slices.reduce((sum, { endpoints }) => sum + (endpoints?.length ?? 0), 0) === count
+
+function service(
+  name: string,
+  spec: object,
+  more: Partial<{ metadata: object; pods: Record<string, string> }> = {},
+): Scenario {
+  return {
+    name,
+    async run(act) {
+      await withPods(act, 3, more.pods)
+      const { metadata = {} } = more
+      await act.make(Services, 'web', { metadata, spec: { selector: labels, ports: [http], ...spec } })
+      await act.untilAll(EndpointSlices, isFilled(3))
+    },
+  }
+}
+
+export const SERVICES: readonly Scenario[] = [
+  service('a Service has endpoints', {}),
+  service('a Service without an address has endpoints', { clusterIP: 'None' }),
+  service(
+    'a Service shows pods that are not ready',
+    { publishNotReadyAddresses: true },
+    { pods: { 'stand-in/fate': 'running' } },
+  ),
+  service('a Service hides pods that are not ready', {}, { pods: { 'stand-in/fate': 'running' } }),
+  service(
+    'a Service with labels and two ports',
+    { ports: [http, { name: 'raw', port: 81, targetPort: 9 }] },
+    { metadata: { labels: { team: 'a' } } },
+  ),
+  service('a Service that prefers the same zone', { trafficDistribution: 'PreferSameZone' }),
+  service('a Service that prefers the same node', { trafficDistribution: 'PreferSameNode' }),
+  service(
+    'a Service with hints about zones',
+    {},
+    { metadata: { annotations: { 'service.kubernetes.io/topology-mode': 'Auto' } } },
+  ),
+  {
+    name: 'a Service follows its pods',
+    async run(act) {
+      await withPods(act, 2, { 'stand-in/stop-ms': '800' })
+      await act.make(Services, 'web', { spec: { selector: labels, ports: [http] } })
+      await act.untilAll(EndpointSlices, isFilled(2))
+      await act.change(Deployments, 'web', { spec: { replicas: 1 } })
+      await act.untilAll(EndpointSlices, isFilled(1))
+      await act.change(Services, 'web', { spec: { ports: [{ ...http, targetPort: 9 }] } })
+      await act.wait(1500)
+    },
+  },
+  {
+    name: 'a Service whose selector goes keeps its endpoints, and one that goes does not',
+    async run(act) {
+      await withPods(act, 1)
+      for (const name of ['kept', 'gone']) {
+        await act.make(Services, name, { spec: { selector: labels, ports: [http] } })
+      }
+      await act.untilAll(EndpointSlices, isFilled(2))
+      await act.change(Services, 'kept', { spec: { selector: null } })
+      await act.remove(Services, 'gone')
+      await act.gone(Endpoints, 'gone')
+      await act.wait(1500)
+    },
+  },
+  {
+    name: 'endpoints that somebody made are mirrored',
+    async run(act) {
+      await act.make(Services, 'own', { spec: { ports: [{ port: 80 }] } })
+      const subset = { addresses: [{ ip: '192.0.2.1', hostname: 'a' }, { ip: '192.0.2.2' }], ports: [{ port: 80 }] }
+      await act.make(Endpoints, 'own', { metadata: { labels: { team: 'a' } }, subsets: [subset] })
+      await act.untilAll(EndpointSlices, isFilled(2))
+      await act.change(Endpoints, 'own', { subsets: [{ ...subset, notReadyAddresses: [{ ip: '2001:db8::1' }] }] })
+      await act.untilAll(EndpointSlices, isFilled(3))
+      await act.change(Endpoints, 'own', { subsets: [{ ...subset, addresses: [{ ip: '192.0.2.3' }] }] })
+      await act.untilAll(EndpointSlices, isFilled(1))
+    },
+  },
+  {
+    name: 'a budget allows what its pods can bear',
+    async run(act) {
+      await withPods(act, 3)
+      await act.make(PodDisruptionBudgets, 'web', { spec: { minAvailable: 2, selector } })
+      await act.until(PodDisruptionBudgets, 'web', ({ status }) => status?.disruptionsAllowed === 1)
+      const [pod, other] = await act.list(Pods)
+      const evict = async (name = ''): Promise<unknown> =>
+        act.client
+          .create(
+            Pods,
+            { kind: 'Eviction', apiVersion: 'policy/v1', metadata: { namespace: act.ns, name } },
+            { subresource: 'eviction' },
+          )
+          .catch((error: unknown) => act.lost.push(String(error).replaceAll(name, '<pod>')))
+      await evict(pod?.metadata.name)
+      await evict(other?.metadata.name)
+      await act.untilAll(Pods, (pods) => pods.filter(({ status }) => status.phase === 'Running').length === 3)
+      await act.until(PodDisruptionBudgets, 'web', ({ status }) => status?.disruptionsAllowed === 1)
+    },
+  },
+  {
+    name: 'a budget in percent follows the size of what it is about',
+    async run(act) {
+      await withPods(act, 3)
+      await act.make(PodDisruptionBudgets, 'web', { spec: { maxUnavailable: '34%', selector } })
+      await act.until(PodDisruptionBudgets, 'web', ({ status }) => status?.expectedPods === 3)
+      await act.change(Deployments, 'web', { spec: { replicas: 6 } })
+      await act.until(PodDisruptionBudgets, 'web', ({ status }) => status?.currentHealthy === 6)
+    },
+  },
+  {
+    name: 'a budget without pods, and one about pods that nobody made',
+    async run(act) {
+      await act.make(PodDisruptionBudgets, 'none', {
+        spec: { minAvailable: 1, selector: { matchLabels: { app: 'no' } } },
+      })
+      await act.make(Pods, 'bare', { ...template(), metadata: { labels } })
+      await act.make(PodDisruptionBudgets, 'bare', { spec: { minAvailable: '50%', selector } })
+      await act.make(PodDisruptionBudgets, 'number', { spec: { minAvailable: 1, selector } })
+      await act.until(PodDisruptionBudgets, 'number', ({ status }) => status?.currentHealthy === 1)
+      await act.wait(1500)
+    },
+  },
+]

@@ -1,0 +1,246 @@
+/** StatefulSets and DaemonSets: order, revisions, partitions, what becomes of claims, roll-outs node by node. */
+import { DaemonSets, type StatefulSet, StatefulSets } from '#apis/apps/v1.ts'
+import { PersistentVolumeClaims, Pods } from '#apis/core/v1.ts'
+
+import { template } from './rollouts.ts'
+import type { Act, Scenario } from './scenario.ts'
+
+const selector = { matchLabels: { app: 'web' } }
+const SLOW = { 'stand-in/after-ms': '300' }
+
+const isSettled = ({ metadata, spec, status }: StatefulSet): boolean =>
+  status.observedGeneration === metadata.generation &&
+  status.readyReplicas === spec.replicas &&
+  status.replicas === spec.replicas
+
+async function makeSet(act: Act, replicas: number, more: object = {}): Promise<void> {
+  await act.make(StatefulSets, 'set', {
+    spec: { replicas, serviceName: 'set', selector, template: template('one', SLOW), ...more },
+  })
+  await act.until(StatefulSets, 'set', isSettled)
+}
+
+const isRolled = (set: StatefulSet): boolean =>
+  isSettled(set) && set.status.currentRevision === set.status.updateRevision
+
+const claims = {
+  volumeClaimTemplates: [
+    {
+      metadata: { name: 'data' },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'none', resources: { requests: { storage: '1Gi' } } },
+    },
+  ],
+}
+
+const image = (name: string): object => ({ spec: { template: template(name, SLOW) } })
+
+async function makeDaemons(act: Act, more: object = {}): Promise<void> {
+  await act.make(DaemonSets, 'agent', { spec: { selector, template: template(), ...more } })
+  await act.until(DaemonSets, 'agent', ({ status }) => status.numberReady === 3)
+}
+
+const isEverywhere = ({ metadata, status }: { metadata: { generation?: number }; status: object }): boolean => {
+  const { observedGeneration, updatedNumberScheduled, numberAvailable, desiredNumberScheduled } = status as Record<
+    string,
+    number
+  >
+  return (
+    observedGeneration === metadata.generation &&
+    updatedNumberScheduled === desiredNumberScheduled &&
+    numberAvailable === desiredNumberScheduled
+  )
+}
+
+export const SETS: readonly Scenario[] = [
+  { name: 'a StatefulSet starts its pods one after the other', run: (act) => makeSet(act, 3) },
+  {
+    name: 'a StatefulSet starts its pods all at once',
+    run: (act) => makeSet(act, 3, { podManagementPolicy: 'Parallel' }),
+  },
+  {
+    name: 'a StatefulSet is scaled down from the end and up again',
+    async run(act) {
+      await makeSet(act, 3)
+      for (const replicas of [1, 2]) {
+        await act.change(StatefulSets, 'set', { spec: { replicas } })
+        await act.until(StatefulSets, 'set', isSettled)
+      }
+    },
+  },
+  {
+    name: 'a StatefulSet rolls out from the end',
+    async run(act) {
+      await makeSet(act, 3)
+      await act.change(StatefulSets, 'set', image('two'))
+      await act.until(StatefulSets, 'set', isRolled)
+    },
+  },
+  {
+    name: 'a StatefulSet rolls out down to its partition',
+    async run(act) {
+      await makeSet(act, 3, { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } } })
+      await act.change(StatefulSets, 'set', image('two'))
+      await act.until(StatefulSets, 'set', (set) => isSettled(set) && set.status.updatedReplicas === 1)
+      await act.wait(1500)
+      await act.change(StatefulSets, 'set', { spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } })
+      await act.until(StatefulSets, 'set', isRolled)
+    },
+  },
+  {
+    name: 'a StatefulSet rolls out when its pods are deleted by hand',
+    async run(act) {
+      await makeSet(act, 2, { updateStrategy: { type: 'OnDelete' } })
+      await act.change(StatefulSets, 'set', image('two'))
+      await act.wait(1500)
+      await act.remove(Pods, 'set-0')
+      await act.until(StatefulSets, 'set', (set) => isSettled(set) && set.status.updatedReplicas === 1)
+    },
+  },
+  {
+    name: 'a StatefulSet is rolled back',
+    async run(act) {
+      await makeSet(act, 2)
+      for (const name of ['two', 'one']) {
+        await act.change(StatefulSets, 'set', image(name))
+        await act.until(StatefulSets, 'set', isRolled)
+      }
+    },
+  },
+  {
+    name: 'a StatefulSet keeps as many revisions as it is told',
+    async run(act) {
+      await makeSet(act, 1, { revisionHistoryLimit: 1 })
+      for (const name of ['two', 'three', 'four']) {
+        await act.change(StatefulSets, 'set', image(name))
+        await act.until(StatefulSets, 'set', isRolled)
+      }
+      await act.wait(1000)
+    },
+  },
+  {
+    name: 'a StatefulSet begins with another number',
+    async run(act) {
+      await makeSet(act, 2, { ordinals: { start: 5 } })
+      await act.change(StatefulSets, 'set', { spec: { ordinals: { start: 6 } } })
+      await act.untilAll(Pods, (pods) => pods.map(({ metadata }) => metadata.name).join() === 'set-6,set-7')
+      await act.until(StatefulSets, 'set', isSettled)
+    },
+  },
+  {
+    name: 'a StatefulSet keeps the claims of pods that are gone',
+    async run(act) {
+      await makeSet(act, 2, claims)
+      await act.change(StatefulSets, 'set', { spec: { replicas: 1 } })
+      await act.until(StatefulSets, 'set', isSettled)
+    },
+  },
+  {
+    name: 'a StatefulSet deletes the claims of pods that are scaled away',
+    async run(act) {
+      await makeSet(act, 2, {
+        ...claims,
+        persistentVolumeClaimRetentionPolicy: { whenScaled: 'Delete', whenDeleted: 'Retain' },
+      })
+      await act.change(StatefulSets, 'set', { spec: { replicas: 1 } })
+      await act.until(StatefulSets, 'set', isSettled)
+      await act.wait(1000)
+    },
+  },
+  {
+    name: 'a StatefulSet that goes takes its claims along',
+    async run(act) {
+      await makeSet(act, 2, {
+        ...claims,
+        persistentVolumeClaimRetentionPolicy: { whenScaled: 'Retain', whenDeleted: 'Delete' },
+      })
+      await act.untilAll(PersistentVolumeClaims, (all) => all.every(({ metadata }) => metadata.ownerReferences))
+      await act.remove(StatefulSets, 'set', { propagationPolicy: 'Background' })
+      await act.untilAll(Pods, (pods) => pods.length === 0)
+      await act.wait(1000)
+    },
+  },
+  {
+    name: 'a StatefulSet replaces a pod that failed',
+    async run(act) {
+      await makeSet(act, 2)
+      await act.change(Pods, 'set-1', { status: { phase: 'Failed' } }, 'status')
+      await act.wait(500)
+      await act.until(StatefulSets, 'set', isSettled)
+    },
+  },
+  {
+    name: 'a StatefulSet adopts its pods after it was orphaned',
+    async run(act) {
+      await makeSet(act, 2)
+      await act.remove(StatefulSets, 'set', { propagationPolicy: 'Orphan' })
+      await act.gone(StatefulSets, 'set')
+      await makeSet(act, 2)
+    },
+  },
+  {
+    name: 'a StatefulSet waits for minReadySeconds',
+    run: (act) => makeSet(act, 2, { minReadySeconds: 2 }),
+  },
+  {
+    name: 'a StatefulSet in parallel may lose several at once',
+    async run(act) {
+      await makeSet(act, 4, {
+        podManagementPolicy: 'Parallel',
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 2 } },
+      })
+      await act.change(StatefulSets, 'set', image('two'))
+      await act.until(StatefulSets, 'set', isRolled)
+    },
+  },
+  { name: 'a DaemonSet has a pod on each node', run: (act) => makeDaemons(act) },
+  {
+    name: 'a DaemonSet rolls out with unavailability',
+    async run(act) {
+      await makeDaemons(act)
+      await act.change(DaemonSets, 'agent', { spec: { template: template('two') } })
+      await act.until(DaemonSets, 'agent', isEverywhere)
+    },
+  },
+  {
+    name: 'a DaemonSet rolls out with surge',
+    async run(act) {
+      const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 }
+      await makeDaemons(act, { updateStrategy: { type: 'RollingUpdate', rollingUpdate } })
+      await act.change(DaemonSets, 'agent', { spec: { template: template('two') } })
+      await act.until(DaemonSets, 'agent', isEverywhere)
+    },
+  },
+  {
+    name: 'a DaemonSet rolls out when its pods are deleted by hand',
+    async run(act) {
+      await makeDaemons(act, { updateStrategy: { type: 'OnDelete' } })
+      await act.change(DaemonSets, 'agent', { spec: { template: template('two') } })
+      await act.wait(1500)
+      const [pod] = await act.list(Pods)
+      await act.remove(Pods, pod?.metadata.name ?? '')
+      await act.until(DaemonSets, 'agent', ({ status }) => status.updatedNumberScheduled === 1)
+      await act.until(DaemonSets, 'agent', ({ status }) => status.numberReady === 3)
+    },
+  },
+  {
+    name: 'a DaemonSet runs where its node selector says, and moves with it',
+    async run(act) {
+      await act.make(DaemonSets, 'agent', {
+        spec: { selector, template: template('one', {}, { nodeSelector: { 'kubernetes.io/hostname': 'virtual-1' } }) },
+      })
+      await act.until(DaemonSets, 'agent', ({ status }) => status.numberReady === 1)
+      await act.change(DaemonSets, 'agent', { spec: { template: { spec: { nodeSelector: null } } } })
+      await act.until(DaemonSets, 'agent', isEverywhere)
+    },
+  },
+  {
+    name: 'a DaemonSet replaces a pod that failed',
+    async run(act) {
+      await makeDaemons(act)
+      const [pod] = await act.list(Pods)
+      await act.change(Pods, pod?.metadata.name ?? '', { status: { phase: 'Failed' } }, 'status')
+      await act.gone(Pods, pod?.metadata.name ?? '')
+      await act.until(DaemonSets, 'agent', ({ status }) => status.numberReady === 3)
+    },
+  },
+]

@@ -1,0 +1,295 @@
+/**
+ * Nodes without containers, for a server of either make: they are alive, and the pods that are bound to them run, end and go
+ * as annotations say. A controller like others, with its own cache, so that it costs next to nothing while nothing happens.
+ *
+ *     stand-in/fate     ready (default) · running, but not ready · pending · exit N · by-index 0=1,2=42 (others end with 0)
+ *     stand-in/after-ms how long a pod runs before that, or waits before it is ready
+ *     stand-in/stop-ms  how long it takes to stop when it is deleted
+ */
+import { Leases } from '#apis/coordination/v1.ts'
+import { Nodes, type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
+import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
+import { type Controller, type ControllerContext, defineController, itself } from '#controllers/controller.ts'
+import { runControllers } from '#controllers/manager.ts'
+import { realClock, sleep } from '#lib/clock.ts'
+import { createHttpClient } from '#lib/http/client.ts'
+import { createLog } from '#lib/log.ts'
+import { secureRandom } from '#lib/random.ts'
+import type { Requeue } from '#lib/work-queue.ts'
+import { isBeingDeleted } from '#meta/object.ts'
+import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
+import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
+import { isTerminal } from '#model/pods.ts'
+
+import type { Server } from './ours.ts'
+
+const CAPACITY = { cpu: '64', memory: '256Gi', pods: '5000', 'ephemeral-storage': '1Ti' }
+const HEARTBEAT_MS = 10_000
+const LEASE_SECONDS = 40
+/** Annotations of pods begin with it. */
+const PREFIX = 'stand-in/'
+
+export interface VirtualNode {
+  readonly name: string
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+export interface VirtualNodesOptions {
+  readonly server: Pick<Server, 'port' | 'tls'>
+  readonly nodes: readonly VirtualNode[]
+  /** Finds nodes for pods as well: round robin, or the one that the pod's affinity names. Default: a scheduler does. */
+  readonly binds?: boolean
+  /** In each namespace no two pods get ready, end or go within this time, so that what follows is always the same. */
+  readonly paceMs?: number
+}
+
+export interface VirtualNodes {
+  /** May do everything. */
+  readonly client: ApiClient
+  /** From now on the node says nothing any more, and nothing happens to its pods. */
+  lose(name: string): void
+  /** Ends what it says; the nodes stay as they are. */
+  stop(): Promise<void>
+}
+
+/** Resolves when the nodes are ready. */
+export async function startVirtualNodes(options: VirtualNodesOptions): Promise<VirtualNodes> {
+  const { server, nodes } = options
+  const { ca, cert: certificate, key } = server.tls
+  const transport = createHttpClient({ clock: realClock, tls: { ca, certificate, key } })
+  const reach: Pick<ApiClientOptions, 'transport' | 'server'> = {
+    transport,
+    server: `https://127.0.0.1:${server.port}`,
+  }
+  const client = new ApiClient({ ...reach, clock: realClock, userAgent: 'stand-in' })
+  const alive = new Set(nodes.map(({ name }) => name))
+  await Promise.all(nodes.map((node) => joinNode(client, node)))
+  const over = new AbortController()
+  const ended = runControllers(
+    {
+      controllers: [virtualKubelet(alive, options)],
+      clock: realClock,
+      random: secureRandom,
+      log: createLog({ stream: process.stderr, clock: realClock, caller: false }).logger,
+      connect: () => reach,
+      userAgent: 'stand-in',
+    },
+    over.signal,
+  )
+  const beats = beat(client, alive, over.signal)
+  return {
+    client,
+    lose: (name) => void alive.delete(name),
+    async stop() {
+      over.abort()
+      await Promise.all([ended, beats])
+      transport.close()
+    },
+  }
+}
+
+async function joinNode(client: ApiClient, { name, labels = {} }: VirtualNode): Promise<void> {
+  await client
+    .create(Nodes, { metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } } })
+    .catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error
+    })
+  const at = timeOf(realClock.now())
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' }
+  const status = {
+    capacity: CAPACITY,
+    allocatable: CAPACITY,
+    conditions: [{ ...ready, lastHeartbeatTime: at, lastTransitionTime: at }],
+    addresses: [{ type: 'Hostname', address: name }],
+    nodeInfo: { kubeletVersion: 'v1.36.4', architecture: 'amd64', operatingSystem: 'linux' },
+  }
+  await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
+  await renew(client, name)
+  // A new node is not ready until a controller says so, and not every manager has that one.
+  await client.patch(Nodes, { name }, { type: 'merge', value: { spec: { taints: null } } })
+}
+
+async function renew(client: ApiClient, name: string): Promise<void> {
+  const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTimeOf(realClock.now()) }
+  const where = { namespace: 'kube-node-lease', name }
+  try {
+    await client.patch(Leases, where, { type: 'merge', value: { spec } })
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+    await client.create(Leases, { metadata: where, spec })
+  }
+}
+
+async function beat(client: ApiClient, alive: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(realClock, HEARTBEAT_MS, signal).catch(() => undefined)
+    // A server that is away is one that comes back.
+    if (!signal.aborted) await Promise.all([...alive].map((name) => renew(client, name).catch(() => undefined)))
+  }
+}
+
+/** Says how long somebody has to wait for their turn; 0 when it is theirs, which it is for no other then. */
+type Turns = (namespace: string) => number
+
+function inTurns(paceMs: number): Turns {
+  const nextMs = new Map<string, number>()
+  return (namespace) => {
+    const waitMs = (nextMs.get(namespace) ?? 0) - realClock.elapsed()
+    if (waitMs > 0) return waitMs
+    nextMs.set(namespace, realClock.elapsed() + paceMs)
+    return 0
+  }
+}
+
+function virtualKubelet(alive: ReadonlySet<string>, { binds = false, paceMs = 0 }: VirtualNodesOptions): Controller {
+  let turn = 0
+  const turns = inTurns(paceMs)
+  return defineController({
+    name: 'virtual-kubelet',
+    watches: [itself(Pods)],
+    reads: [Nodes],
+    workers: 20,
+    rules: [],
+    async reconcile(key, context) {
+      const pod = context.cache.get(Pods, key)
+      if (pod === undefined) return
+      try {
+        if (alive.has(pod.spec.nodeName ?? '')) return await live(pod, turns, context)
+        if (binds && (pod.spec.nodeName ?? '') === '') await bind(pod, nodeFor(pod, [...alive], turn++), context)
+      } catch (error) {
+        if (!isNotFound(error) && !isConflict(error)) throw error
+      }
+    },
+  })
+}
+
+function nodeFor({ spec }: Pod, names: readonly string[], turn: number): string {
+  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms
+  return terms?.[0]?.matchFields?.[0]?.values?.[0] ?? names[turn % names.length] ?? ''
+}
+
+async function bind(pod: Pod, node: string, { client }: ControllerContext): Promise<void> {
+  if ((pod.spec.schedulingGates ?? []).length > 0 || isBeingDeleted(pod)) return
+  const { namespace = '', name = '' } = pod.metadata
+  const binding = { kind: 'Binding', metadata: { namespace, name }, target: { kind: 'Node', name: node } }
+  await client.create(Pods, binding, { subresource: 'binding' })
+}
+
+interface Fate {
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
+  readonly isReady: boolean
+  readonly exitCode?: number
+}
+
+const READY: Fate = { phase: 'Running', isReady: true }
+const KILLED_CODE = 137
+
+/** What is asked for it by name. */
+function told({ metadata }: Pod, what: 'fate' | 'after-ms' | 'stop-ms'): string | undefined {
+  return metadata.annotations?.[`${PREFIX}${what}`]
+}
+
+function fateOf(pod: Pod): Fate {
+  const [word = 'ready', value = ''] = (told(pod, 'fate') ?? 'ready').split(' ')
+  if (word === 'pending') return { phase: 'Pending', isReady: false }
+  if (word === 'running') return { phase: 'Running', isReady: false }
+  if (word === 'exit') return ended(Number(value))
+  if (word === 'by-index') {
+    const index = pod.metadata.annotations?.['batch.kubernetes.io/job-completion-index'] ?? ''
+    const codes = new Map(value.split(',').map((each) => each.split('=') as [string, string]))
+    return ended(Number(codes.get(index) ?? 0))
+  }
+  return READY
+}
+
+function ended(exitCode: number): Fate {
+  return { phase: exitCode === 0 ? 'Succeeded' : 'Failed', isReady: false, exitCode }
+}
+
+async function live(pod: Pod, turns: Turns, context: ControllerContext): Promise<Requeue | void> {
+  if (isBeingDeleted(pod)) return end(pod, turns, context)
+  if (isTerminal(pod)) return
+  const { clock } = context
+  const fate = fateOf(pod)
+  const startedMs = pod.status.startTime === undefined ? clock.now() : epochMsOf(pod.status.startTime)
+  const restMs = startedMs + Number(told(pod, 'after-ms') ?? 0) - clock.now()
+  const next: Fate = restMs <= 0 || fate.phase === 'Pending' ? fate : { phase: 'Running', isReady: false }
+  if (isNews(pod, next, clock.now())) {
+    const waitMs = turns(pod.metadata.namespace ?? '')
+    if (waitMs > 0) return { requeueAfterMs: waitMs }
+    await report(pod, next, context)
+  }
+  if (next !== fate) return { requeueAfterMs: restMs }
+}
+
+async function end(pod: Pod, turns: Turns, context: ControllerContext): Promise<Requeue | void> {
+  const { client, clock } = context
+  const { namespace = '', name = '', uid = '', deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
+  const graceMs = deletionGracePeriodSeconds * 1000
+  const stopMs = Math.min(Number(told(pod, 'stop-ms') ?? 0), graceMs)
+  const waitMs = Math.max(epochMsOf(deletionTimestamp ?? '') - graceMs + stopMs - clock.now(), 0) || turns(namespace)
+  if (waitMs > 0) return { requeueAfterMs: waitMs }
+  if (!isTerminal(pod)) await report(pod, ended(KILLED_CODE), context)
+  await client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } })
+}
+
+function isNews(pod: Pod, fate: Fate, nowMs: number): boolean {
+  const status = statusFor(pod, fate, timeOf(nowMs))
+  return status.phase !== pod.status.phase || readyIn(status) !== readyIn(pod.status)
+}
+
+async function report(pod: Pod, fate: Fate, { client, clock }: ControllerContext): Promise<void> {
+  const { namespace, name = '' } = pod.metadata
+  const status = statusFor(pod, fate, timeOf(clock.now()))
+  await client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value: { status } })
+}
+
+function readyIn({ conditions }: Partial<PodStatus>): string {
+  return conditions?.find(({ type }) => type === 'Ready')?.status ?? 'None'
+}
+
+/** Always the same for one pod, whatever of it has been seen, and hardly ever that of another. */
+function addressOf({ metadata: { uid = '' } }: Pod): string {
+  return `10.${[0, 2, 4].map((at) => Number.parseInt(uid.slice(at, at + 2), 16)).join('.')}`
+}
+
+function statusFor(pod: Pod, { phase, isReady, exitCode }: Fate, now: string): Partial<PodStatus> {
+  const { containers } = pod.spec
+  const is = (type: string, isTrue: boolean): object => ({
+    type,
+    status: isTrue ? 'True' : 'False',
+    ...(readyIn(pod.status) !== 'None' && readyIn(pod.status) === (isReady ? 'True' : 'False')
+      ? {}
+      : { lastTransitionTime: now }),
+  })
+  const podIP = addressOf(pod)
+  const startTime = pod.status.startTime ?? now
+  if (phase === 'Pending') return { phase, startTime }
+  const state =
+    exitCode === undefined
+      ? { running: { startedAt: startTime } }
+      : {
+          running: null,
+          terminated: {
+            exitCode,
+            reason: exitCode === 0 ? 'Completed' : 'Error',
+            startedAt: startTime,
+            finishedAt: now,
+          },
+        }
+  return {
+    phase,
+    startTime,
+    podIP,
+    podIPs: [{ ip: podIP }],
+    conditions: [is('Ready', isReady), is('ContainersReady', isReady), is('Initialized', true)],
+    containerStatuses: containers.map(({ name, image = '' }) => ({
+      name,
+      image,
+      imageID: image,
+      ready: isReady,
+      restartCount: 0,
+      state,
+    })),
+  } as never
+}
