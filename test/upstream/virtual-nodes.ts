@@ -2,7 +2,7 @@
  * Nodes without containers, for a server of either make: they are alive, and the pods that are bound to them run, end and go
  * as annotations say. A controller like others, with its own cache, so that it costs next to nothing while nothing happens.
  *
- *     stand-in/fate     ready (default) · running, but not ready · pending · exit N · by-index 0=1,2=42 (others end with 0)
+ *     stand-in/fate     ready (default) · running, but not ready · pending · exit N · by-index 0=1,2=ready (others end with 0)
  *     stand-in/after-ms how long a pod runs before that, or waits before it is ready
  *     stand-in/stop-ms  how long it takes to stop when it is deleted
  */
@@ -197,7 +197,8 @@ function fateOf(pod: Pod): Fate {
   if (word === 'by-index') {
     const index = pod.metadata.annotations?.['batch.kubernetes.io/job-completion-index'] ?? ''
     const codes = new Map(value.split(',').map((each) => each.split('=') as [string, string]))
-    return ended(Number(codes.get(index) ?? 0))
+    const code = codes.get(index) ?? '0'
+    return code === 'ready' ? READY : ended(Number(code))
   }
   return READY
 }

@@ -175,7 +175,7 @@ describe('the Deployment controller', () => {
     const watching = new AbortController()
     const seen = (async () => {
       for await (const { object } of client.watch(Deployments, { namespace, signal: watching.signal })) {
-        const reason = object.status?.conditions?.find(({ type }) => type === 'Progressing')?.reason
+        const reason = (object as Deployment).status?.conditions?.find(({ type }) => type === 'Progressing')?.reason
         if (reason !== undefined && reason !== told.at(-1)) told.push(reason)
       }
     })().catch(() => undefined)

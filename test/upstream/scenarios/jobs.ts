@@ -80,10 +80,10 @@ export const JOBS: readonly Scenario[] = [
     backoffLimit: 6,
     successPolicy: { rules: [{ succeededIndexes: '0' }] },
   }),
-  job('a Job that ends when enough indexes have succeeded', 'exit 0', {
+  job('a Job that ends when enough indexes have succeeded', 'by-index 1=ready,3=ready', {
     completionMode: 'Indexed',
-    completions: 5,
-    parallelism: 2,
+    completions: 4,
+    parallelism: 4,
     successPolicy: { rules: [{ succeededCount: 2 }] },
   }),
   job('a Job whose policy fails it for an exit code', 'exit 42', failurePolicy('FailJob')),

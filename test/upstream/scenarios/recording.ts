@@ -192,7 +192,9 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b10\.\d+\.\d+\.\d+\b/g, '<ip>'],
   [/\b(virtual|zone)-\d\b/g, '$1-*'],
   [/\bkube-api-access-\w{5}\b/g, 'kube-api-access-*'],
-  [/(resourceVersion: ").+?"/g, '$1<version>"'],
+  [/(resourceVersion"?: ?")\d+"/g, '$1<version>"'],
+  // Names that were refused, which nobody has.
+  [/(pods "[\w-]+-)\w{5}(" is forbidden)/g, '$1*$2'],
   [/(data\.[^ ]+: )".{40,}"/g, '$1"<long>"'],
 ]
 
