@@ -2,7 +2,6 @@
  * Endpoints controller: a Service with a selector has an Endpoints object of its name, for clients that do not read
  * slices. Subsets, their ports and addresses are in upstream's order, so that nothing is written without need.
  */
-import { createHash } from 'node:crypto'
 
 import {
   type EndpointAddress,
@@ -16,7 +15,7 @@ import {
   Services,
 } from '#apis/core/v1.ts'
 import { structFor } from '#apis/schemas.ts'
-import { parseIp } from '#lib/cidr.ts'
+import { fnv128a } from '#lib/fnv128.ts'
 import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, objectKey, semanticEqual, splitKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -214,17 +213,15 @@ function portsOf({ spec }: Service, pod: Pod): (EndpointPort | undefined)[] {
 }
 
 function byAddress(one: EndpointAddress, other: EndpointAddress): number {
-  const value = ({ ip }: EndpointAddress): bigint => parseIp(ip)?.value ?? 0n
-  const [a, b] = [value(one), value(other)]
-  if (a !== b) return a < b ? -1 : 1
-  return compareText(one.targetRef?.uid ?? '', other.targetRef?.uid ?? '')
+  return compareText(one.ip, other.ip) || compareText(one.targetRef?.uid ?? '', other.targetRef?.uid ?? '')
 }
 
 /** In the order of the hashes that upstream takes of what Go shows of them. */
 function sortedByHash<T>(type: string, values: readonly T[]): T[] {
   const schema = structFor('core.v1', type)
-  const hash = (value: T): string => createHash('md5').update(goDump(schema, value)).digest('hex')
-  return values.toSorted((a, b) => compareText(hash(a), hash(b)))
+  if (values.length < 2) return [...values]
+  const hashes = new Map(values.map((value) => [value, fnv128a(Buffer.from(goDump(schema, value)))]))
+  return values.toSorted((a, b) => compareText(hashes.get(a) ?? '', hashes.get(b) ?? ''))
 }
 
 /** Ready ones first. The same array when there is nothing to cut. */

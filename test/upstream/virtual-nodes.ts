@@ -73,6 +73,7 @@ export async function startVirtualNodes(options: VirtualNodesOptions): Promise<V
       log: createLog({ stream: process.stderr, clock: realClock, caller: false }).logger,
       connect: () => reach,
       userAgent: 'stand-in',
+      isEnabled: () => true,
     },
     over.signal,
   )

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import { Endpoints, Namespaces, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { endpointsController } from '#controllers/endpoints.ts'
+import { endpointsController, subsetsOf } from '#controllers/endpoints.ts'
 import { endpointSliceMirroringController } from '#controllers/endpointslice-mirroring.ts'
 import { endpointSliceController } from '#controllers/endpointslice/controller.ts'
 import { controllerSettings } from '#controllers/settings.ts'
@@ -71,6 +71,31 @@ const slices = async (): Promise<EndpointSlice[]> => {
 
 const sizes = async (): Promise<number[]> =>
   (await slices()).map(({ endpoints }) => endpoints?.length ?? 0).sort((a, b) => a - b)
+
+describe('the subsets of Endpoints', () => {
+  it('have ports in the order of upstream, and addresses in that of their texts', () => {
+    const ports = [
+      { name: 'raw', port: 81, targetPort: 9 },
+      { name: 'http', port: 80, targetPort: 8080 },
+    ]
+    const service = { metadata: { namespace: 'a', name: 'web' }, spec: { ports } } as Service
+    const pod = (ip: string): Pod =>
+      ({
+        metadata: { namespace: 'a', name: ip, uid: ip },
+        spec: { containers: [] },
+        status: { podIP: ip, podIPs: [{ ip }], conditions: [{ type: 'Ready', status: 'True' }] },
+      }) as unknown as Pod
+    const [subset] = subsetsOf(service, [pod('10.0.0.9'), pod('10.0.0.10')])
+    assert.deepEqual(
+      subset?.ports?.map(({ name }) => name),
+      ['http', 'raw'],
+    )
+    assert.deepEqual(
+      subset?.addresses?.map(({ ip }) => ip),
+      ['10.0.0.10', '10.0.0.9'],
+    )
+  })
+})
 
 describe('slices of a service', () => {
   it('say where its pods are, and in which state', async () => {
@@ -199,7 +224,7 @@ describe('endpoints of a service', () => {
     assert.deepEqual(more, [])
     assert.deepEqual(
       subset?.addresses?.map(({ ip }) => ip),
-      ['10.0.0.9', '10.0.0.10'],
+      ['10.0.0.10', '10.0.0.9'],
     )
     assert.deepEqual(
       subset?.notReadyAddresses?.map(({ ip, nodeName }) => `${ip} ${nodeName}`),

@@ -74,6 +74,7 @@ interface Conditioned extends KubeObject {
 export class Recorder {
   readonly #client: ApiClient
   readonly #informers: Informers
+  readonly #kinds: readonly Kind[]
   readonly #over = new AbortController()
   /** Names that the server made up, and what stands for them. */
   readonly #made = new Map<string, string>()
@@ -86,7 +87,8 @@ export class Recorder {
     const onError = (error: unknown, { plural }: Kind): void =>
       void process.stderr.write(`${plural}: ${String(error)}\n`)
     this.#informers = new Informers({ client, random: secureRandom, signal: this.#over.signal, onError })
-    for (const kind of new Set([...KINDS, Namespaces, Events, ...clusterKinds])) {
+    this.#kinds = [...new Set([...KINDS, Namespaces, Events, ...clusterKinds])]
+    for (const kind of this.#kinds) {
       this.#informers.of(kind).listen({
         added: (object) => this.#see(kind, object),
         updated: (object) => this.#see(kind, object),
@@ -96,7 +98,7 @@ export class Recorder {
   }
 
   async synced(): Promise<void> {
-    await this.#informers.synced()
+    await this.#informers.synced(this.#kinds)
   }
 
   async stop(): Promise<void> {
