@@ -9,6 +9,7 @@ import type { Labels } from '#meta/labels.ts'
 import { ImageSpread } from './image-spread.ts'
 import { NodeInfo } from './node-info.ts'
 import { NodeOrder, zoneOf } from './node-order.ts'
+import { NodePlaces } from './node-places.ts'
 import { PodCounts } from './pod-counts.ts'
 import type { PodInfo } from './pod-info.ts'
 import { PodWishes } from './pod-wishes.ts'
@@ -29,6 +30,7 @@ export class Cluster {
   readonly counts: PodCounts = new PodCounts(this.#nodes)
   readonly wishes: PodWishes = new PodWishes()
   readonly images: ImageSpread = new ImageSpread()
+  readonly places: NodePlaces = new NodePlaces(() => this.nodes)
   readonly #labelsOfNamespace: (name: string) => Labels
 
   constructor(labelsOfNamespace: (name: string) => Labels) {
@@ -44,6 +46,11 @@ export class Cluster {
   node(name: string): NodeInfo | undefined {
     const info = this.#nodes.get(name)
     return info?.node === undefined ? undefined : info
+  }
+
+  /** Whether every node has the label. */
+  isEverywhere(key: string): boolean {
+    return this.places.of(key).total === this.nodes.length
   }
 
   namespaceLabels(name: string): Labels {
@@ -141,7 +148,9 @@ export class Cluster {
     this.#forgetIfEmpty(info)
   }
 
+  /** Of a node that exists or did; labels that are gone are undefined. */
   #moved(name: string, from: Labels, to: Labels): void {
+    this.places.moved(from, to)
     this.counts.moved(name, from, to)
     this.wishes.moved(name, from, to)
   }

@@ -15,7 +15,7 @@ import {
   type Search,
 } from './framework.ts'
 import { Imagined } from './imagined.ts'
-import { firstRefusal, type Likeness, Likenesses } from './likeness.ts'
+import { firstRefusal, type Likeness, Likenesses, refusalOf } from './likeness.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
@@ -113,7 +113,7 @@ export class Decider implements Judge {
   #judgeRest(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
     for (const { name, plugin } of this.#rest) {
       const verdict = plugin.filter === undefined ? cases.get(name)?.filter?.(node) : plugin.filter(pod, node)
-      if (verdict !== undefined) return { ...verdict, plugin: name }
+      if (verdict !== undefined) return refusalOf(name, verdict)
     }
     return undefined
   }
@@ -135,8 +135,8 @@ export class Decider implements Judge {
     let best = 0
     let equals = 0
     let most = -Infinity
-    for (const [at, node] of feasible.entries()) {
-      const total = (totals[at] ?? 0) + (extra?.get(node.name) ?? 0)
+    for (let at = 0; at < feasible.length; at++) {
+      const total = (totals[at] as number) + (extra?.get((feasible[at] as NodeInfo).name) ?? 0)
       if (total < most) continue
       equals = total > most ? 1 : equals + 1
       most = total
@@ -149,7 +149,7 @@ export class Decider implements Judge {
   points(pod: PodInfo, nodes: readonly NodeInfo[]): number[] {
     const totals = nodes.map(() => 0)
     for (const points of this.pointsByPlugin(pod, nodes).values()) {
-      for (const [at, value] of points.entries()) totals[at] = (totals[at] ?? 0) + value
+      for (let at = 0; at < totals.length; at++) totals[at] = (totals[at] as number) + (points[at] as number)
     }
     return totals
   }
@@ -161,7 +161,7 @@ export class Decider implements Judge {
     for (const scoring of this.#profile.score) {
       const points = pointsOf(scoring, pod, nodes, likeness)
       if (points === undefined) continue
-      for (const [at, value] of points.entries()) points[at] = value * scoring.weight
+      for (let at = 0; at < points.length; at++) points[at] = (points[at] as number) * scoring.weight
       all.set(scoring.name, points)
     }
     return all
@@ -188,7 +188,7 @@ function pointsOf(
 ): number[] | undefined {
   const { plugin } = scoring
   if (plugin.score !== undefined) {
-    const points = nodes.map((node) => likeness.points(scoring, pod, node))
+    const points = likeness.points(scoring, pod, nodes)
     plugin.normalize?.(points, nodes)
     return points
   }

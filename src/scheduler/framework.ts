@@ -214,12 +214,10 @@ export const MAX_SCORE = 100
 
 /** So that the greatest is 100; `reverse`: so that the greatest is 0. As upstream does, in whole numbers. */
 export function spreadScores(scores: number[], reverse = false): void {
-  const most = Math.max(0, ...scores)
-  for (const [at, score] of scores.entries()) {
-    if (most === 0) scores[at] = reverse ? MAX_SCORE : score
-    else {
-      const part = Math.floor((MAX_SCORE * score) / most)
-      scores[at] = reverse ? MAX_SCORE - part : part
-    }
+  let most = 0
+  for (const score of scores) if (score > most) most = score
+  for (let at = 0; at < scores.length; at++) {
+    const part = most === 0 ? 0 : Math.floor((MAX_SCORE * (scores[at] as number)) / most)
+    scores[at] = reverse ? MAX_SCORE - part : part
   }
 }

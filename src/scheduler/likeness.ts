@@ -2,7 +2,7 @@
  * What is known about nodes for pods that are alike: verdicts and points of plugins that look at nothing but the pod's
  * spec and the node. It holds for a node until that changes; after a pod is placed that is one node.
  */
-import type { PluginRefusal } from './framework.ts'
+import type { PluginRefusal, Refusal } from './framework.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { PodInfo } from './pod-info.ts'
 import type { Enabled, Profile, Scoring } from './profile.ts'
@@ -30,24 +30,35 @@ export class Likeness {
     return verdict
   }
 
-  points(scoring: Scoring, pod: PodInfo, node: NodeInfo): number {
+  /** In the order of the nodes; a fresh list. */
+  points(scoring: Scoring, pod: PodInfo, nodes: readonly NodeInfo[]): number[] {
     let known = this.#scored.get(scoring)
     if (known === undefined) this.#scored.set(scoring, (known = { at: [], points: [] }))
-    const { slot, generation } = node
-    if (known.at[slot] === generation) return known.points[slot] as number
-    const points = scoring.plugin.score?.(pod, node) ?? 0
-    known.at[slot] = generation
-    known.points[slot] = points
-    return points
+    const { at, points } = known
+    return nodes.map((node) => {
+      const { slot, generation } = node
+      if (at[slot] === generation) return points[slot] as number
+      at[slot] = generation
+      return (points[slot] = scoring.plugin.score?.(pod, node) ?? 0)
+    })
   }
 }
 
 export function firstRefusal(filters: readonly Enabled[], pod: PodInfo, node: NodeInfo): PluginRefusal | undefined {
   for (const { name, plugin } of filters) {
     const verdict = plugin.filter?.(pod, node)
-    if (verdict !== undefined) return { ...verdict, plugin: name }
+    if (verdict !== undefined) return refusalOf(name, verdict)
   }
   return undefined
+}
+
+const refusals = new WeakMap<Refusal, PluginRefusal>()
+
+/** Most verdicts are always the same: thousands of nodes share one. A verdict is only ever given by one plugin. */
+export function refusalOf(plugin: string, verdict: Refusal): PluginRefusal {
+  let known = refusals.get(verdict)
+  if (known === undefined) refusals.set(verdict, (known = { ...verdict, plugin }))
+  return known
 }
 
 export class Likenesses {

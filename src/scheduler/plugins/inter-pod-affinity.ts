@@ -259,10 +259,12 @@ function scorerOf(liking: Counts): Scorer | undefined {
       return sum
     },
     normalize(scores) {
-      const least = Math.min(...scores)
-      const range = Math.max(...scores) - least
-      for (const [at, score] of scores.entries())
-        scores[at] = range > 0 ? Math.trunc(MAX_SCORE * ((score - least) / range)) : 0
+      let [least, most] = [Infinity, -Infinity]
+      for (const score of scores) [least, most] = [Math.min(least, score), Math.max(most, score)]
+      const range = most - least
+      for (let at = 0; at < scores.length; at++) {
+        scores[at] = range > 0 ? Math.trunc(MAX_SCORE * (((scores[at] as number) - least) / range)) : 0
+      }
     },
   }
 }

@@ -172,6 +172,11 @@ function hasAll(constraints: readonly Constraint[], { labels }: NodeInfo): boole
   return constraints.every(({ key }) => labels?.[key] !== undefined)
 }
 
+function keptPlaces(cluster: Cluster, { key, count }: Constraint): Map<string, number> {
+  const there = count.by(key)
+  return new Map(Array.from(cluster.places.of(key).nodes.keys(), (place) => [place, there.get(place) ?? 0]))
+}
+
 /** How many pods there are in each place that counts, for each constraint that must hold. */
 class Spread implements Case {
   readonly #pod: PodInfo
@@ -180,6 +185,14 @@ class Spread implements Case {
   readonly #least: (number | undefined)[] = []
 
   static of(pod: PodInfo, cluster: Cluster, constraints: readonly Constraint[]): Spread {
+    // As a rule every node has the labels and counts: then nobody has to look at them.
+    if (constraints.every((one) => countsAll(one, pod) && cluster.isEverywhere(one.key))) {
+      return new Spread(
+        pod,
+        constraints,
+        constraints.map((one) => keptPlaces(cluster, one)),
+      )
+    }
     const places = constraints.map(() => new Map<string, number>())
     for (const node of cluster.nodes) {
       if (!hasAll(constraints, node)) continue
@@ -260,13 +273,14 @@ interface Spreading {
 
 /** The fewer there are already, the better; in a place of many parts each counts for more. */
 function scorerOf(spreading: Spreading, nodes: readonly NodeInfo[]): Scorer {
-  const { constraints, needsAll } = spreading
+  const { constraints, cluster } = spreading
+  const needsAll = spreading.needsAll && !constraints.every(({ key }) => cluster.isEverywhere(key))
   const isIgnored = (node: NodeInfo): boolean => needsAll && !hasAll(constraints, node)
-  const looked = nodes.filter((node) => !isIgnored(node))
+  const looked = needsAll ? nodes.filter((node) => !isIgnored(node)) : nodes
   const parts = constraints.map((one) => {
+    if (one.key === HOSTNAME) return { one, weight: Math.log(looked.length + 2), there: one.count.onNode }
     const places = new Set(looked.map(({ labels }) => labels?.[one.key] ?? ''))
-    const weight = Math.log((one.key === HOSTNAME ? looked.length : places.size) + 2)
-    return { one, weight, there: one.key === HOSTNAME ? one.count.onNode : countsOf(spreading, one, places) }
+    return { one, weight: Math.log(places.size + 2), there: countsOf({ ...spreading, needsAll }, one, places) }
   })
   return {
     score(node) {
@@ -303,11 +317,15 @@ function countsOf(
 }
 
 function favourLow(scores: number[], isIgnored: (at: number) => boolean): void {
-  const looked = scores.filter((_, at) => !isIgnored(at))
-  const least = Math.min(...looked)
-  const most = Math.max(0, ...looked)
-  for (const [at, score] of scores.entries()) {
+  let least = Infinity
+  let most = 0
+  for (let at = 0; at < scores.length; at++) {
+    if (isIgnored(at)) continue
+    least = Math.min(least, scores[at] as number)
+    most = Math.max(most, scores[at] as number)
+  }
+  for (let at = 0; at < scores.length; at++) {
     if (isIgnored(at)) scores[at] = 0
-    else scores[at] = most === 0 ? MAX_SCORE : Math.trunc((MAX_SCORE * (most + least - score)) / most)
+    else scores[at] = most === 0 ? MAX_SCORE : Math.trunc((MAX_SCORE * (most + least - (scores[at] as number))) / most)
   }
 }
