@@ -86,6 +86,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'cache',
     'controller',
     'disruption-plan',
+    'disruption-target',
     'expectations',
     'manager',
     'node-events',

@@ -7,10 +7,10 @@ import { sleep } from '#lib/clock.ts'
 import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
-import { timeOf } from '#meta/time.ts'
-import { conditionsOf, isTerminal } from '#model/pods.ts'
+import { isTerminal } from '#model/pods.ts'
 
 import { type Controller, type ControllerContext, defineController, rule } from './controller.ts'
+import { disruptionTarget } from './disruption-target.ts'
 
 const PERIOD_MS = 20_000
 /** A node that is missing may have been made a moment ago. */
@@ -121,16 +121,12 @@ async function remove(pod: Pod, reason: Reason | undefined, context: ControllerC
 
 async function fail(pod: Pod, reason: Reason, { client, clock, signal }: ControllerContext): Promise<void> {
   const { namespace, name = '', uid, generation } = pod.metadata
-  const known = conditionsOf(pod.status.conditions).find(({ type }) => type === 'DisruptionTarget')
-  const condition = {
-    type: 'DisruptionTarget',
-    status: 'True',
+  const why = {
     reason: 'DeletionByPodGC',
     message: 'PodGC: node no longer exists',
-    lastTransitionTime: known?.status === 'True' ? known.lastTransitionTime : timeOf(clock.now()),
     ...(generation !== undefined && { observedGeneration: generation }),
   }
-  const status = { phase: 'Failed', ...(reason === 'orphaned' && { conditions: [condition] }) }
+  const status = { phase: 'Failed', ...(reason === 'orphaned' && disruptionTarget(pod, why, clock.now())) }
   const patch = { type: 'strategic', value: { metadata: { uid }, status } } as const
   await client.patch(Pods, { namespace, name, subresource: 'status' }, patch, { signal })
 }

@@ -6,7 +6,6 @@ import { type Node, Nodes, type Pod, Pods, type Taint } from '#apis/core/v1.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted, objectKey, semanticEqual } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
-import { timeOf } from '#meta/time.ts'
 import { tolerates } from '#model/node-fit.ts'
 
 import type { Cache } from './cache.ts'
@@ -20,6 +19,7 @@ import {
   rule,
   EVENTS,
 } from './controller.ts'
+import { disruptionTarget } from './disruption-target.ts'
 import { podsOn } from './node-pods.ts'
 
 /** Since when pods wait to be evicted, by key. */
@@ -84,26 +84,23 @@ export function toleratedMs({ spec: { tolerations = [] } }: Pod, taints: readonl
   return Math.min(Infinity, ...seconds) * 1000
 }
 
-function tell(key: string, message: string, { cache, event }: ControllerContext): void {
+/** About the pod by its name alone, as upstream's. */
+function tell(key: string, message: string, { event }: ControllerContext): void {
   const [namespace = '', name = ''] = key.split('/')
-  const { uid } = cache.get(Pods, key)?.metadata ?? {}
-  const about = { kind: 'Pod', apiVersion: 'v1', metadata: { namespace, name, ...(uid !== undefined && { uid }) } }
+  const about = { kind: 'Pod', apiVersion: 'v1', metadata: { namespace, name } }
   event(about, { type: 'Normal', reason: 'TaintManagerEviction', message })
 }
 
 async function evict(pod: Pod, { client, clock, signal }: ControllerContext): Promise<undefined> {
   const { namespace, name = '', uid, generation } = pod.metadata
-  const condition = {
-    type: 'DisruptionTarget',
-    status: 'True',
+  const why = {
     reason: 'DeletionByTaintManager',
     message: 'Taint manager: deleting due to NoExecute taint',
-    lastTransitionTime: timeOf(clock.now()),
     ...(generation !== undefined && { observedGeneration: generation }),
   }
-  const patch = { type: 'strategic', value: { metadata: { uid }, status: { conditions: [condition] } } } as const
+  const value = { metadata: { uid }, status: disruptionTarget(pod, why, clock.now()) }
   try {
-    await client.patch(Pods, { namespace, name, subresource: 'status' }, patch, { signal })
+    await client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }, { signal })
     await client.delete(Pods, { namespace, name }, { signal })
   } catch (error) {
     if (!isNotFound(error)) throw error

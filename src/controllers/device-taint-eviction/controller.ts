@@ -21,6 +21,7 @@ import {
   related,
   rule,
 } from '../controller.ts'
+import { disruptionTarget } from '../disruption-target.ts'
 import { byGroup, WORKLOADS } from '../resourceclaim/consumer.ts'
 import { type Devices, EVICTING, type Eviction, evictionOf, isSelected, newest, poolKey } from './plan.ts'
 import { type Reach, ruleCondition } from './rule-status.ts'
@@ -177,14 +178,11 @@ async function markAndDelete(pod: Pod, { client, clock, signal, event }: Control
   const current = await client.get(Pods, { namespace, name }, { signal })
   if (current.metadata.uid !== uid || isBeingDeleted(current)) return
   event(referenceTo(pod), { ...NOTE, message: 'Marking for deletion' })
-  const condition = {
-    type: 'DisruptionTarget',
-    status: 'True',
+  const why = {
     reason: 'DeletionByDeviceTaintManager',
     message: 'Device Taint manager: deleting due to NoExecute taint',
-    lastTransitionTime: timeOf(clock.now()),
   }
-  const value = { metadata: { uid }, status: { conditions: [condition] } }
+  const value = { metadata: { uid }, status: disruptionTarget(current, why, clock.now()) }
   await client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }, { signal })
   await client.delete(Pods, { namespace, name }, { ...(uid !== undefined && { preconditions: { uid } }), signal })
 }

@@ -76,10 +76,16 @@ describe('taint eviction', () => {
   it('evicts what does not tolerate the taint, and says why', async () => {
     await run('d')
     await run('stays', [toleration()])
+    const value = { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
+    await client.patch(Pods, { namespace, name: 'd', subresource: 'status' }, { type: 'merge', value })
     await taint(['gone'])
     assert.deepEqual(await going(), ['d'])
     const { status } = await client.get(Pods, { namespace, name: 'd' })
-    const condition = status.conditions?.find(({ type }) => type === 'DisruptionTarget')
+    assert.deepEqual(
+      status.conditions?.map(({ type }) => type),
+      ['Ready', 'DisruptionTarget'],
+    )
+    const [, condition] = status.conditions ?? []
     assert.deepEqual(
       [condition?.status, condition?.reason, condition?.message, condition?.observedGeneration],
       ['True', 'DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint', 1],
