@@ -18,6 +18,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['apiserver', () => import('./apiserver.bench.ts')],
   ['custom', () => import('./custom.bench.ts')],
   ['controllers', () => import('./controllers.bench.ts')],
+  ['scheduler', () => import('./scheduler.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],
 ]
