@@ -198,13 +198,12 @@ function listen(
     updated(object, old) {
       if (watch.concerns?.(object, old) === false) return
       // It may be another's from now on.
-      for (const key of watch.keysOf(old, cache)) {
-        add(key)
-        const isGoing = object.metadata.deletionTimestamp !== undefined && old.metadata.deletionTimestamp === undefined
-        // What has begun to go is gone for whoever made it.
-        if (isExpected && isGoing) expectations.sawDeletion(key, object)
-      }
-      wake(object)
+      const former = watch.keysOf(old, cache)
+      const isGoing = object.metadata.deletionTimestamp !== undefined && old.metadata.deletionTimestamp === undefined
+      // What has begun to go is gone for whoever made it.
+      if (isExpected && isGoing) for (const key of former) expectations.sawDeletion(key, object)
+      // Each once: a key that is added while it is looked at is looked at again.
+      for (const key of new Set([...former, ...watch.keysOf(object, cache)])) add(key)
     },
     deleted(object) {
       for (const key of wake(object)) if (isExpected) expectations.sawDeletion(key, object)

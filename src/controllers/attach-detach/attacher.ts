@@ -152,7 +152,10 @@ export class Attacher {
     const csi = csiIn(state.name) ?? { driver: '', handle: '' }
     const attachment = cache.get(VolumeAttachments, attachmentName(csi, pending.node))
     const outcome = pending.to === 'attach' ? attachOutcome(attachment) : detachOutcome(attachment)
-    if (outcome !== 'pending' || clock.elapsed() - pending.sinceMs < DRIVER_MS) return outcome
+    const tookMs = clock.elapsed() - pending.sinceMs
+    // What an earlier try has failed of is still there when the next one begins.
+    if (typeof outcome === 'object' && tookMs < FIRST_LOOK_MS) return 'pending'
+    if (outcome !== 'pending' || tookMs < DRIVER_MS) return outcome
     const driver = pending.to === 'attach' ? csi.driver : 'unknown'
     const what = `of ${driver} CSI driver to ${pending.to} volume ${csi.handle}`
     return { message: `timed out waiting for external-attacher ${what}` }

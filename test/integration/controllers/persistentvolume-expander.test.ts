@@ -46,7 +46,8 @@ async function grown(source: PersistentVolumeSpec): Promise<[events: string[], r
   const { metadata, status } = await client.get(PersistentVolumeClaims, where)
   assert.deepEqual(status.capacity, { storage: '1Gi' })
   const told = items.map(
-    ({ type, reason, reportingComponent, message }) => `${type} ${reason} (${reportingComponent}) ${message}`,
+    ({ type, reason, reportingComponent, message, count }) =>
+      `${type} ${reason} (${reportingComponent}) ${message} x${count}`,
   )
   return [told, metadata.annotations?.['volume.kubernetes.io/storage-resizer']]
 }
@@ -54,7 +55,7 @@ async function grown(source: PersistentVolumeSpec): Promise<[events: string[], r
 describe('a claim that grows', () => {
   it('waits for a controller outside', async () => {
     assert.deepEqual(await grown({ csi: { driver: 'x.example', volumeHandle: 'h' } }), [
-      ['Normal ExternalExpanding (volume_expand) waiting for an external controller to expand this PVC'],
+      ['Normal ExternalExpanding (volume_expand) waiting for an external controller to expand this PVC x1'],
       undefined,
     ])
   })
@@ -62,7 +63,7 @@ describe('a claim that grows', () => {
   it('waits for the driver that a plugin of old has become, which is told', async () => {
     const message = 'CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc'
     assert.deepEqual(await grown({ gcePersistentDisk: { pdName: 'd' } }), [
-      [`Normal ExternalExpanding (volume_expand) ${message}`],
+      [`Normal ExternalExpanding (volume_expand) ${message} x1`],
       'pd.csi.storage.gke.io',
     ])
   })
