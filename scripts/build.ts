@@ -3,7 +3,7 @@
  * without declarations. One esbuild run with code splitting: commands stay lazy (a
  * start reads only the chunks it needs), and every entry shares its classes with the others, so an error thrown by
  * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in one folder, which gives
- * `import.meta.url` one meaning: see `assetUrls`.
+ * `import.meta.url` one meaning: see `assetUrls`. Only the kinds lie below it, under their group and version; they read nothing.
  *
  * Dependencies stay outside the bundle: npm installs them, and their security fixes reach users without a release.
  */
@@ -36,7 +36,14 @@ async function main(): Promise<void> {
   rmSync(DIST, { recursive: true, force: true })
   const entries = Object.entries(ENTRIES).filter(([, source]) => existsSync(join(SRC, source)))
   const workers = globSync('**/*.worker.ts', { cwd: SRC })
-  await bundle(Object.fromEntries([...entries, ...workers.map((source) => [workerName(source), source])]))
+  const kinds = globSync('apis/*/v*.ts', { cwd: SRC }).map((source) => source.replaceAll('\\', '/'))
+  await bundle(
+    Object.fromEntries([
+      ...entries,
+      ...workers.map((source) => [workerName(source), source]),
+      ...(options.into === undefined ? kinds.map((source) => [source.replace(/\.ts$/, ''), source]) : []),
+    ]),
+  )
   copyAssets()
   if (options.into !== undefined) return
   emitTypes()

@@ -5,6 +5,7 @@
 import type { CrossVersionObjectReference } from '#apis/autoscaling/v2.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
+import { defineKind } from '#client/custom-kind.ts'
 import { parseJson } from '#lib/json.ts'
 import { durationMs } from '#meta/duration.ts'
 import { groupKindText, groupResourceText, parseApiVersion } from '#meta/kind.ts'
@@ -41,16 +42,7 @@ interface MetricValues {
 }
 
 function metricsKind<T extends KubeObject>(group: string, plural: string): Kind<T> {
-  const names = {
-    kind: '',
-    singular: '',
-    listKind: '',
-    shortNames: [],
-    categories: [],
-    verbs: ['list'],
-    subresources: [],
-  }
-  return { group, version: 'v1beta1', plural, namespaced: true, ...names }
+  return defineKind({ group, version: 'v1beta1', kind: '', plural })
 }
 
 const PodUsages: Kind<PodUsage> = metricsKind('metrics.k8s.io', 'pods')

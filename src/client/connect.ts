@@ -1,0 +1,61 @@
+/**
+ * The shortest way to a server: finds out where it is and who we are, as every program in a cluster or beside one does. What
+ * was asked for counts first, then KUBECONFIG, then the files of a pod, then `~/.kube/config`.
+ */
+import { readFile } from 'node:fs/promises'
+import process from 'node:process'
+
+import type { BucketOptions } from '#lib/backoff.ts'
+import { type Clock, realClock } from '#lib/clock.ts'
+
+import { ApiClient } from './api-client.ts'
+import { type ConfigSources, inClusterConfig, userConfig } from './config.ts'
+import { openConnection } from './connection.ts'
+import type { ClientConfig } from './kubeconfig-reading.ts'
+
+export interface ConnectOptions extends Partial<ConfigSources> {
+  /** The first word names the owner of fields that are set: `my-operator/v1`. */
+  readonly userAgent: string
+  /** A kubeconfig file, and a context in it. */
+  readonly kubeconfig?: string
+  readonly context?: string
+  /** Default: none, fairness is the server's. */
+  readonly limits?: BucketOptions
+  readonly clock?: Clock
+  /** Told when new credentials cannot be had. */
+  readonly onError?: (error: unknown) => void
+}
+
+export interface Connected extends AsyncDisposable {
+  readonly client: ApiClient
+  /** Where things are looked for when nothing is said; empty when nobody says so. */
+  readonly namespace: string
+  /** Ends everything that goes through it. */
+  close(): void
+}
+
+/** Throws ConfigError. */
+export async function connect(options: ConnectOptions): Promise<Connected> {
+  const { userAgent, limits, clock = realClock, onError } = options
+  const sources = {
+    env: process.env,
+    cwd: process.cwd(),
+    readFile: (path: string) => readFile(path, 'utf8'),
+    ...options,
+  }
+  const config = await findConfig(options, sources)
+  const connection = await openConnection(config, { ...sources, clock, ...(onError && { onError }) })
+  const client = new ApiClient({ ...connection, clock, userAgent, ...(limits !== undefined && { limits }) })
+  return {
+    client,
+    namespace: config.namespace,
+    close: () => connection.close(),
+    [Symbol.asyncDispose]: async () => connection.close(),
+  }
+}
+
+function findConfig({ kubeconfig = '', context }: ConnectOptions, sources: ConfigSources): Promise<ClientConfig> {
+  const { KUBECONFIG: files = '', KUBERNETES_SERVICE_HOST: host = '' } = sources.env
+  const isPod = kubeconfig === '' && files === '' && context === undefined && host !== ''
+  return isPod ? inClusterConfig(sources) : userConfig(kubeconfig, context === undefined ? {} : { context }, sources)
+}
