@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import process from 'node:process'
 
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { BucketOptions } from '#lib/backoff.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 
@@ -44,7 +45,8 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     ...options,
   }
   const config = await findConfig(options, sources)
-  const connection = await openConnection(config, { ...sources, clock, ...(onError && { onError }) })
+  const writeFile = (path: string, text: string): Promise<void> => writeFileAtomically(path, text, { mode: 0o600 })
+  const connection = await openConnection(config, { ...sources, clock, writeFile, ...(onError && { onError }) })
   const client = new ApiClient({ ...connection, clock, userAgent, ...(limits !== undefined && { limits }) })
   return {
     client,

@@ -9,6 +9,8 @@ import type { ClientTls } from '#lib/http/dial.ts'
 import type { Transport } from './api-client.ts'
 import { createExecPlugin, type ExecCredentials, type ExecPlugin, type RunPlugin } from './exec-plugin.ts'
 import { type ClientConfig, ConfigError, type ReadText } from './kubeconfig-reading.ts'
+import { withAuthProvider } from './kubeconfig.ts'
+import { createOidcSource } from './oidc.ts'
 
 export interface Connection {
   readonly transport: Transport
@@ -23,6 +25,8 @@ export interface ConnectionTools {
   /** For plugins. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly run?: RunPlugin
+  /** Keeps tokens that were renewed in the kubeconfig; default: nobody does. */
+  readonly writeFile?: (path: string, text: string) => Promise<void>
   /** Told when a new certificate or a plugin cannot be used. */
   readonly onError?: (error: unknown) => void
 }
@@ -43,16 +47,35 @@ export async function openConnection(config: ClientConfig, tools: ConnectionTool
   const read = (): Promise<ClientTls> => (isSecure ? tlsOf(config, readFile) : Promise.resolve({}))
   const tls = new Renewed(clock, CERTIFICATE_MS, read)
   const client = createHttpClient({ clock, tls: await tls.get() })
-  const token = isSecure ? tokenSource(config, tools) : undefined
-  const identity = new Identity(config, { plugin, token: token && (() => token.get()), client, tls, onError })
-  return { server, transport: { request: (request) => identity.send(request) }, close: () => client.close() }
+  const own = isSecure ? tokenSource(config, tools) : undefined
+  const oidc = isSecure
+    ? await createOidcSource(config, { clock, readFile, persist: keeper(config, tools) })
+    : undefined
+  const token = own === undefined ? oidc && (() => oidc.token()) : () => own.get()
+  const identity = new Identity(config, { plugin, token, client, tls, onError })
+  return {
+    server,
+    transport: { request: (request) => identity.send(request) },
+    close() {
+      client.close()
+      oidc?.close()
+    },
+  }
 }
 
-function checkSupport({ cluster, user }: ClientConfig): void {
+/** What keeps the new words of an auth provider where the old ones stand. */
+function keeper(
+  { origin }: ClientConfig,
+  { readFile, writeFile }: ConnectionTools,
+): ((config: Readonly<Record<string, string>>) => Promise<void>) | undefined {
+  if (origin === undefined || writeFile === undefined) return undefined
+  const { file, user } = origin
+  return async (config) => writeFile(file, withAuthProvider(await readFile(file), user, config))
+}
+
+function checkSupport({ cluster }: ClientConfig): void {
   const { 'proxy-url': proxy = '', 'insecure-skip-tls-verify': insecure } = cluster
   if (proxy !== '') throw new ConfigError(`proxy-url "${proxy}" is not supported: connections are made directly`)
-  const provider = user['auth-provider']
-  if (provider !== undefined) throw new ConfigError(`no Auth Provider found for name "${provider.name ?? ''}"`)
   const ca = cluster['certificate-authority'] ?? cluster['certificate-authority-data'] ?? ''
   if (insecure === true && ca !== '') {
     throw new ConfigError('specifying a root certificates file with the insecure flag is not allowed')

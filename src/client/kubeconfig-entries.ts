@@ -23,7 +23,7 @@ export interface UserEntry {
   readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>
   readonly username?: string
   readonly password?: string
-  readonly 'auth-provider'?: { readonly name?: string }
+  readonly 'auth-provider'?: { readonly name?: string; readonly config?: Readonly<Record<string, string>> | null }
   readonly exec?: ExecEntry
 }
 

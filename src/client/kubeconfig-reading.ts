@@ -20,6 +20,8 @@ export interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, ClusterEntry>
   readonly users: ReadonlyMap<string, UserEntry>
   readonly contexts: ReadonlyMap<string, ContextEntry>
+  /** Which file a user stands in. */
+  readonly origins: ReadonlyMap<string, string>
   readonly currentContext: string
 }
 
@@ -38,6 +40,8 @@ export interface ClientConfig {
   readonly cluster: ClusterEntry
   readonly user: UserEntry
   readonly namespace: string
+  /** Where the user stands, for what has to be kept there. */
+  readonly origin?: { readonly file: string; readonly user: string }
 }
 
 export type ReadText = (path: string) => Promise<string>
@@ -66,6 +70,7 @@ export async function readKubeconfigs(files: readonly string[], read: ReadText, 
     clusters: new Map(all.flatMap(({ clusters }) => [...clusters])),
     users: new Map(all.flatMap(({ users }) => [...users])),
     contexts: new Map(all.flatMap(({ contexts }) => [...contexts])),
+    origins: new Map(all.flatMap(({ origins }) => [...origins])),
     currentContext: found.find(({ currentContext }) => currentContext !== '')?.currentContext ?? '',
   }
 }
@@ -77,6 +82,7 @@ export function parseKubeconfig(source: string, file: string): Kubeconfig {
   const config = parsed as Readonly<Record<string, unknown>>
   const current = config['current-context']
   const absolute = <T extends object>(entry: T, fields: readonly string[]): T => withPaths(entry, fields, dirname(file))
+  const users = named<UserEntry>(config, 'users', 'user')
   return {
     clusters: new Map(
       named<ClusterEntry>(config, 'clusters', 'cluster').map(([name, entry]) => [
@@ -85,12 +91,13 @@ export function parseKubeconfig(source: string, file: string): Kubeconfig {
       ]),
     ),
     users: new Map(
-      named<UserEntry>(config, 'users', 'user').map(([name, entry]) => [
+      users.map(([name, entry]) => [
         name,
         withCommand(absolute(entry, ['client-certificate', 'client-key', 'tokenFile']), dirname(file)),
       ]),
     ),
     contexts: new Map(named<ContextEntry>(config, 'contexts', 'context')),
+    origins: new Map(users.map(([name]) => [name, file])),
     currentContext: typeof current === 'string' ? current : '',
   }
 }
@@ -145,7 +152,8 @@ export async function chooseContext(
     ...(await clusterProblems(clusterName, cluster, problemOf)),
   ]
   if (problems.length > 0) throw new ConfigError(`invalid configuration: ${aggregated(problems)}`)
-  return { cluster, user, namespace }
+  const file = config.origins.get(userName)
+  return { cluster, user, namespace, ...(file !== undefined && { origin: { file, user: userName } }) }
 }
 
 /** Another server has another name in its certificate. */

@@ -45,6 +45,17 @@ export async function mergeKubeconfig(file: string, entry: KubeconfigEntry): Pro
   await writeFileAtomically(file, stringifyYaml(merged(before as KubeconfigFile, entry)), { mode: 0o600 })
 }
 
+/** The same file with other words for the auth provider of a user; everything else stays. */
+export function withAuthProvider(text: string, user: string, config: Readonly<Record<string, string>>): string {
+  const before = parseYaml(text) as KubeconfigFile
+  const users = (before.users ?? []).map((entry) => {
+    if (entry.name !== user) return entry
+    const { user: old = {} } = entry as Named & { user?: { readonly 'auth-provider'?: object } }
+    return { ...entry, user: { ...old, 'auth-provider': { ...old['auth-provider'], config } } }
+  })
+  return stringifyYaml({ ...before, users })
+}
+
 /** Takes the entry's cluster, user and context out again; a file that is not there has none. */
 export async function removeFromKubeconfig(file: string, name: string): Promise<void> {
   const text = await readIfThere(file)

@@ -83,7 +83,7 @@ describe('a connection', () => {
       { 'proxy-url': 'http://p' },
       'proxy-url "http://p" is not supported: connections are made directly',
     ],
-    ['an auth provider', { 'auth-provider': { name: 'oidc' } }, {}, 'no Auth Provider found for name "oidc"'],
+    ['an auth provider', { 'auth-provider': { name: 'gcp' } }, {}, 'no Auth Provider found for name "gcp"'],
     [
       'authorities that do not count',
       {},
