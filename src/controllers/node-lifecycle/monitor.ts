@@ -56,7 +56,7 @@ export class Monitor {
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     const turn = this.#zones.count(censuses)
-    if (turn === 'all-lost') for (const node of nodes) await this.#forgive(node)
+    if (turn === 'all-lost') for (const node of nodes) await this.#tryToForgive(node)
     if (turn === 'some-back') this.#beginAgain()
     this.#taintSoon()
   }
@@ -67,7 +67,7 @@ export class Monitor {
       if (this.#known.has(name)) continue
       tellOfNode(node, 'RegisteredNode', `Registered Node ${name} in Controller`, this.#context)
       this.#known.set(name, node)
-      await this.#forgive(node)
+      await this.#tryToForgive(node)
     }
     const there = new Set(nodes.map(({ metadata }) => metadata.name))
     for (const [name, node] of this.#known) {
@@ -148,6 +148,13 @@ export class Monitor {
       await markNotReady(podsOn(name, this.#context.cache), this.#context)
     }
     this.#unfinished.delete(name)
+  }
+
+  async #tryToForgive(node: Node): Promise<void> {
+    const { log, signal } = this.#context
+    await this.#forgive(node).catch((error: unknown) => {
+      if (!signal.aborted) log.error(error, 'Failed to remove taints from node', { node: node.metadata.name })
+    })
   }
 
   async #forgive(node: Node): Promise<void> {

@@ -2,14 +2,18 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
+import fc from 'fast-check'
+
 import { Events, Nodes, Services } from '#apis/core/v1.ts'
 import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
-import type { ApiClient } from '#client/api-client.ts'
+import { ApiClient, type Transport } from '#client/api-client.ts'
 import { nodeIpamController } from '#controllers/node-ipam/controller.ts'
 import { serviceCidrController } from '#controllers/service-cidr.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { HttpError } from '#lib/http/dial.ts'
 import { createLog, type Logger } from '#lib/log.ts'
+import { createSeededRandom, type Random } from '#lib/random.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 import { type RunningControllers, startControllers } from '#testing/controllers.ts'
@@ -18,6 +22,8 @@ let clock: VirtualClock
 let plane: ControlPlane
 let controllers: RunningControllers
 let client: ApiClient
+
+const MASTER = { name: 'tester', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
 
 const quiet = (): Logger => createLog({ clock, stream: { write: (_text: string, done: () => void) => done() } }).logger
 
@@ -93,6 +99,58 @@ describe('the addresses of pods', () => {
     await controllers.stop()
     await start({ 'cluster-cidr': '10.244.0.0/16' })
     assert.deepEqual(await add('n2'), ['10.244.1.0/24'])
+  })
+})
+
+describe('the addresses of pods, when writes fail or are not heard of', () => {
+  type Step = readonly [node: number, isThere: boolean, waitMs: number]
+  const steps = fc.array<Step>(
+    fc.tuple(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom(0, 3, 50, 1000)),
+    { minLength: 4, maxLength: 24 },
+  )
+  /** Every so often a write is lost, before it is made or after. */
+  const faulty = (random: Random): ((transport: Transport) => Transport) => {
+    const lost = (): never => {
+      throw new HttpError('broken', 'The connection was lost')
+    }
+    return (transport) => ({
+      async request(request) {
+        const fate = request.method === 'PATCH' ? random.float() : 1
+        if (fate < 0.3) lost()
+        const response = await transport.request(request)
+        return fate < 0.6 ? lost() : response
+      },
+    })
+  }
+
+  it('are never those of two nodes, and every node gets some in the end', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, fc.nat(), async (plan, seed) => {
+        const settings = controllerSettings({ 'allocate-node-cidrs': true, 'cluster-cidr': '10.244.0.0/22' })
+        const through = faulty(createSeededRandom(seed))
+        controllers = startControllers(plane, clock, [nodeIpamController], { settings, log: quiet(), through })
+        client = new ApiClient({ transport: plane.running.server.clientAs(MASTER), clock, userAgent: 'tester' })
+        const check = async (): Promise<number> => {
+          const { items } = await client.list(Nodes)
+          const given = items.flatMap(({ spec }) => spec.podCIDRs ?? [])
+          assert.equal(new Set(given).size, given.length, given.join(' '))
+          return items.length - given.length
+        }
+        for (const [node, isThere, waitMs] of plan) {
+          const name = `n${node}`
+          await (isThere ? client.create(Nodes, { metadata: { name } }) : client.delete(Nodes, { name })).catch(
+            () => undefined,
+          )
+          await clock.advance(waitMs)
+          await check()
+        }
+        await clock.advance(600_000)
+        assert.equal(await check(), 0)
+        await client.deleteCollection(Nodes, {})
+        await controllers.stop()
+      }),
+      { numRuns: 12 },
+    )
   })
 })
 

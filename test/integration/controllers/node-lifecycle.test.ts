@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
+import fc from 'fast-check'
+
 import { Leases } from '#apis/coordination/v1.ts'
 import { Events, Namespaces, type Node, Nodes, Pods } from '#apis/core/v1.ts'
-import type { ApiClient } from '#client/api-client.ts'
+import { ApiClient, type Transport } from '#client/api-client.ts'
 import { nodeLifecycleController } from '#controllers/node-lifecycle/controller.ts'
-import { every, createVirtualClock, type Timer, type VirtualClock } from '#lib/clock.ts'
+import { createVirtualClock, every, realClock, type Timer, type VirtualClock } from '#lib/clock.ts'
+import { HttpError } from '#lib/http/dial.ts'
+import { createLog } from '#lib/log.ts'
+import { createSeededRandom } from '#lib/random.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 import { type RunningControllers, startControllers } from '#testing/controllers.ts'
@@ -17,6 +22,7 @@ let controllers: RunningControllers
 let client: ApiClient
 let beats: Map<string, Timer>
 const namespace = 'node'
+const MASTER = { name: 'tester', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
 
 beforeEach(async () => {
   clock = createVirtualClock(Date.UTC(2026, 0, 1))
@@ -281,5 +287,57 @@ describe('zones', () => {
     await post('a1')
     await clock.advance(20_000)
     assert.deepEqual(await driven(), ['b1'])
+  })
+})
+
+describe('nodes, when writes fail or are not heard of', () => {
+  it('have the taints that their conditions ask for in the end, and no others', async () => {
+    const lost = (): never => {
+      throw new HttpError('broken', 'The connection was lost')
+    }
+    const random = createSeededRandom(7)
+    const through = (transport: Transport): Transport => ({
+      async request(request) {
+        const fate = request.method === 'PATCH' || request.method === 'PUT' ? random.float() : 1
+        if (fate < 0.2) lost()
+        const response = await transport.request(request)
+        return fate < 0.4 ? lost() : response
+      },
+    })
+    await controllers.stop()
+    const nowhere = { write: (_text: string, done: () => void) => done() }
+    const log = createLog({ clock: realClock, stream: nowhere }).logger
+    const own = new ApiClient({ transport: plane.running.server.clientAs(MASTER), clock, userAgent: 'tester' })
+    client = own
+    controllers = startControllers(plane, clock, [nodeLifecycleController], { through, log })
+    for (const name of ['n0', 'n1', 'n2', 'n3']) await live(name)
+    const say = fc.tuple(
+      fc.integer({ min: 0, max: 3 }),
+      fc.constantFrom('True', 'False', 'unschedulable', 'schedulable'),
+      fc.constantFrom(0, 20, 3000),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(say, { minLength: 5, maxLength: 20 }), async (said) => {
+        for (const [node, what, waitMs] of said) {
+          const name = `n${node}`
+          const spec = { unschedulable: what === 'unschedulable' }
+          if (what.endsWith('schedulable')) await client.patch(Nodes, { name }, { type: 'merge', value: { spec } })
+          else await post(name, what)
+          await clock.advance(waitMs)
+        }
+        await clock.advance(60_000)
+        for (const node of (await client.list(Nodes)).items) {
+          const ready = node.status.conditions?.find(({ type }) => type === 'Ready')?.status
+          const wanted = [
+            ...(ready === 'False' ? ['not-ready:NoSchedule'] : []),
+            ...(node.spec.unschedulable === true ? ['unschedulable:NoSchedule'] : []),
+          ]
+          const found = taintsOf(node).filter((taint) => taint.endsWith(':NoSchedule'))
+          assert.deepEqual(found.toSorted(), wanted)
+          if (ready === 'True') assert.ok(!taintsOf(node).some((taint) => taint.endsWith(':NoExecute')))
+        }
+      }),
+      { numRuns: 6 },
+    )
   })
 })
