@@ -7,7 +7,7 @@ import { type Lease, Leases, type LeaseSpec } from '#apis/coordination/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
-import { isNotFound } from '#meta/status.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
 import type { ApiClient } from './api-client.ts'
@@ -64,6 +64,12 @@ export async function lead(
 }
 
 const RETRY_JITTER = 1.2
+const RELEASE_TRIES = 3
+
+function unlessConflict(error: unknown): false {
+  if (!isConflict(error)) throw error
+  return false
+}
 
 class Candidate {
   readonly #options: LeaderElectionOptions
@@ -103,26 +109,24 @@ class Candidate {
     return false
   }
 
-  /** Best effort: whoever comes next waits a second instead of the whole duration. */
+  /**
+   * Best effort: whoever comes next waits a second instead of the whole duration. Read anew, and again on a conflict: a
+   * renewal that was cut short may have come through.
+   */
   async release(): Promise<void> {
-    const held = this.#seen
-    if (held === undefined || held.spec.holderIdentity !== this.#options.identity) return
-    const now = microTimeOf(this.#clock.now())
-    const spec: LeaseSpec = {
-      ...held.spec,
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      renewTime: now,
-      acquireTime: now,
-    }
+    const { client, identity, onError } = this.#options
+    const signal = this.#after(this.#deadlineMs)
     try {
-      this.#seen = await this.#options.client.update(
-        Leases,
-        { ...held, spec },
-        { signal: this.#after(this.#deadlineMs) },
-      )
+      for (let tries = 0; tries < RELEASE_TRIES; tries++) {
+        const held = await this.#read(signal)
+        if (held === undefined || held.spec.holderIdentity !== identity) return
+        const now = microTimeOf(this.#clock.now())
+        const given = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now }
+        const done = client.update(Leases, { ...held, spec: { ...held.spec, ...given } }, { signal })
+        if (await done.then(() => true, unlessConflict)) return
+      }
     } catch (error) {
-      this.#options.onError?.(error)
+      onError?.(error)
     }
   }
 
