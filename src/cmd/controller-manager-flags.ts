@@ -5,6 +5,7 @@ import {
   type DelegationValues,
 } from '#control-plane/flags/delegation-flags.ts'
 import { FEATURE_FLAGS, GENERIC_FLAGS, SERVER_LOG_FLAGS } from '#control-plane/flags/general-flags.ts'
+import { leaderElectionFlags, type LeaderElectionValues } from '#control-plane/flags/leader-election-flags.ts'
 import { METRICS_FLAGS, type MetricsValues } from '#control-plane/flags/metrics-flags.ts'
 import { SERVING_FLAGS, type ServingValues } from '#control-plane/flags/serving-flags.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
@@ -20,15 +21,6 @@ import { type FlagGroup, type FlagsOf, idle, unsupported } from '#lib/flags/flag
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, duration, float32, int32, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-
-export interface LeaderElectionValues {
-  readonly 'leader-elect': boolean
-  readonly 'leader-elect-lease-duration': number
-  readonly 'leader-elect-renew-deadline': number
-  readonly 'leader-elect-resource-name': string
-  readonly 'leader-elect-resource-namespace': string
-  readonly 'leader-elect-retry-period': number
-}
 
 interface GenericValues extends LeaderElectionValues {
   readonly 'controller-shutdown-timeout': number
@@ -51,18 +43,9 @@ export interface ManagerSettings
 
 const CLOUD = 'clouds have a controller manager of their own'
 
-const LEADER_ELECTION_FLAGS: FlagsOf<LeaderElectionValues> = {
-  'leader-elect': flag(bool, true, 'Whether to work only while being the leader of several of these'),
-  'leader-elect-lease-duration': flag(duration, 15_000, 'How long others wait for a leader that is silent'),
-  'leader-elect-renew-deadline': flag(duration, 10_000, 'How long a leader goes on that cannot say so'),
-  'leader-elect-resource-name': flag(string, 'kube-controller-manager', 'Name of the Lease that says who leads'),
-  'leader-elect-resource-namespace': flag(string, 'kube-system', 'Namespace of the Lease'),
-  'leader-elect-retry-period': flag(duration, 2000, 'How often the Lease is looked at and renewed'),
-}
-
 const MANAGER_GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = {
   ...GENERIC_CONTROLLER_FLAGS,
-  ...LEADER_ELECTION_FLAGS,
+  ...leaderElectionFlags('kube-controller-manager'),
   'cloud-config': unsupported(string, '', CLOUD),
   'cloud-provider': idle(string, '', CLOUD),
   'configure-cloud-routes': idle(bool, true, CLOUD),
@@ -79,7 +62,6 @@ const MANAGER_GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = {
   'kube-api-burst': flag(int32, 30, 'How many requests a controller may send at once'),
   'kube-api-content-type': idle(string, 'application/vnd.kubernetes.protobuf', 'requests are sent as JSON'),
   'kube-api-qps': flag(float32, 20, 'How many requests a second a controller sends in the long run'),
-  'leader-elect-resource-lock': unsupported(string, 'leases', 'who leads is said in a Lease'),
   'min-compatibility-version': unsupported(strings, [], 'there is no emulation of other versions'),
   'min-resync-period': idle(duration, 12 * 3_600_000, 'watches miss nothing'),
   'route-reconciliation-period': idle(duration, 10_000, CLOUD),

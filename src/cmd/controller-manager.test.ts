@@ -4,30 +4,14 @@ import { describe, it } from 'node:test'
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { bootstrapPolicy } from '#apiserver/bootstrap/roles.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
-import { defineFlags } from '#lib/flags/flags.ts'
 import { userAgent } from '#model/version.ts'
 import { runProgram } from '#testing/run-program.ts'
+import { assertUpstreamFlags } from '#testing/upstream-flags.ts'
 
 import { managerConfigz } from './controller-manager-configz.ts'
 import { UPSTREAM_MANAGER_FLAGS } from './controller-manager-flags.fixture.ts'
 import { MANAGER_FLAGS } from './controller-manager-flags.ts'
 import { controllerManager } from './controller-manager.ts'
-
-interface Row {
-  readonly group: string
-  readonly name: string
-  readonly hint: string
-  readonly initial: string
-}
-
-function upstreamRows(): Row[] {
-  let group = ''
-  return UPSTREAM_MANAGER_FLAGS.split('\n').flatMap((line): Row[] => {
-    if (line.startsWith('# ')) group = line.slice(2)
-    const [name = '', hint = '', initial = ''] = line.split(' ')
-    return line === '' || line.startsWith('# ') ? [] : [{ group, name, hint, initial: initial === "''" ? '' : initial }]
-  })
-}
 
 async function run(...args: string[]): Promise<string> {
   const { signal } = new AbortController()
@@ -36,16 +20,8 @@ async function run(...args: string[]): Promise<string> {
 }
 
 describe('the flags of kube-controller-manager', () => {
-  const rows = upstreamRows()
-
-  it("are all of upstream's, in its groups and their order", () => {
-    defineFlags(MANAGER_FLAGS)
-    assert.ok(rows.length > 140)
-    assert.deepEqual(Object.keys(MANAGER_FLAGS), [...new Set(rows.map(({ group }) => group))])
-    for (const [group, flags] of Object.entries(MANAGER_FLAGS)) {
-      const names = rows.filter((row) => row.group === group).map(({ name }) => name)
-      assert.deepEqual(Object.keys(flags).sort(), names.sort(), group)
-    }
+  it("are all of upstream's, in its groups and their order, with its types and defaults", () => {
+    assertUpstreamFlags(MANAGER_FLAGS, UPSTREAM_MANAGER_FLAGS)
   })
 
   it('say that they do nothing where no controller reads them', () => {
@@ -55,18 +31,6 @@ describe('the flags of kube-controller-manager', () => {
       for (const [name, flag] of Object.entries(flags)) assert.match(flag.usage, /^Accepted without effect: /, name)
     }
     assert.doesNotMatch(MANAGER_FLAGS['job-controller']?.['concurrent-job-syncs']?.usage ?? '', /without effect/)
-  })
-
-  it("have upstream's types and defaults", () => {
-    const different = rows.flatMap(({ group, name, hint, initial }) => {
-      const each = MANAGER_FLAGS[group]?.[name]
-      if (each === undefined) return [name]
-      const printed = each.kind.print(each.initial)
-      const isSame = initial === printed || (initial === '' && (each.kind.plain.includes(printed) || printed === '[]'))
-      const isKind = (each.kind.hint === '' ? 'bool' : each.kind.hint) === hint
-      return isSame && isKind ? [] : [`${name}: ${each.kind.hint} ${printed}, not ${hint} ${initial}`]
-    })
-    assert.deepEqual(different, [])
   })
 
   const refusals: readonly [args: readonly string[], message: string][] = [
