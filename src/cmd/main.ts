@@ -26,7 +26,12 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./controller-manager.ts')).controllerManager,
   },
   planned('kube-proxy', 'Routes traffic for Services on this node', ['proxy']),
-  planned('kube-scheduler', 'Chooses a node for every new Pod', ['scheduler']),
+  {
+    name: 'kube-scheduler',
+    aliases: ['scheduler'],
+    short: 'Chooses a node for every new Pod',
+    load: async () => (await import('./scheduler.ts')).scheduler,
+  },
   planned('kubectl', 'Controls a Kubernetes cluster'),
   planned('kubelet', 'Runs the Pods of this node'),
   planned('cloud-controller-manager', 'Runs the control loops that depend on a cloud provider'),

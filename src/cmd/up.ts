@@ -1,9 +1,9 @@
 /**
  * `hyperkube up`: a cluster on this machine, in the foreground until Ctrl-C; started again, the same cluster goes on. For
- * now the cluster is its API server and its controllers: scheduler and nodes join it as they are built.
+ * now the cluster is its API server, its controllers and its scheduler: nodes join it as they are built.
  */
 import { mkdir } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { homedir, hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 
 import { ServiceAccounts } from '#apis/core/v1.ts'
@@ -20,7 +20,7 @@ import { chooseControllers } from '#controllers/selection.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
 import { sleep } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
-import { int, oneOf, string } from '#lib/flags/kinds.ts'
+import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
@@ -29,6 +29,7 @@ import { type LocalPki, openLocalPki } from '#supervisor/local-pki.ts'
 
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
 import { startInProcessControllers } from './in-process-controllers.ts'
+import type { InProcessScheduler } from './in-process-scheduler.ts'
 
 const FLAGS = {
   cluster: {
@@ -41,6 +42,7 @@ const FLAGS = {
       ['*'],
       'which controllers run, as for kube-controller-manager; empty: none, for those who bring their own',
     ),
+    scheduler: flag(bool, true, 'whether pods get nodes; false: for those who bring their own scheduler'),
     output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
   auditing: { ...AUDIT_FLAGS },
@@ -80,20 +82,30 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   say('API server', `${apiServer}, objects in ${datastore}`)
   const controllers = chosenControllers(invocation)
   const settings = controllerSettings(signingWith((file) => join(folder, file)))
-  startInProcessControllers(
-    running,
-    { ...invocation, controllers, settings, isEnabled: createGates(new Map()) },
-    closing,
-  )
+  const isEnabled = createGates(new Map())
+  startInProcessControllers(running, { ...invocation, controllers, settings, isEnabled }, closing)
+  const scheduling = flags.scheduler ? startScheduling(running, { ...invocation, isEnabled }, closing) : undefined
   if (controllers.some(({ name }) => name === 'serviceaccount-controller'))
     await untilPodsMayBeMade(running, invocation)
   say('Controllers', controllers.length === 0 ? 'none' : `${controllers.length} in this process`)
+  await scheduling
+  say('Scheduler', flags.scheduler ? 'in this process' : 'none')
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
   say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
   announce(invocation, { apiServer, kubeconfig, dataDir, readyMs: Math.round(clock.elapsed() - startedMs), nodes: 0 })
   await aborted(signal)
   say('Stopping', 'requests that are running may finish')
   return 0
+}
+
+/** Who brings their own does not load it. */
+async function startScheduling(
+  running: RunningServer,
+  around: Omit<InProcessScheduler, 'host'>,
+  closing: AsyncDisposableStack,
+): Promise<void> {
+  const { startInProcessScheduler } = await import('./in-process-scheduler.ts')
+  startInProcessScheduler(running, { ...around, host: hostname() }, closing)
 }
 
 /** Throws ProgramError for names that nobody knows. */
@@ -224,7 +236,7 @@ function announce({ flags, stdout }: UpInvocation, ready: Ready): void {
   }
   stdout.write(
     [
-      `\nReady in ${ready.readyMs} ms. This cluster has an API server and controllers and no nodes yet: Deployments get pods, which wait for a node.`,
+      `\nReady in ${ready.readyMs} ms. This cluster has an API server, controllers and a scheduler and no nodes yet: pods of Deployments go to the nodes that you make.`,
       `Try:   kubectl --context hyperkube get namespaces`,
       `Stop:  Ctrl-C; the next "hyperkube up" goes on where this one stopped.\n\n`,
     ].join('\n'),

@@ -12,7 +12,6 @@ import { isHeard, type News, newsOfPod } from './news.ts'
 import type { PodInfo } from './pod-info.ts'
 
 const FLUSH_EVERY_MS = 30_000
-const PARKED_AT_MOST_MS = 5 * 60_000
 /** Within a second, importance counts for more than who has waited longer. */
 const WINDOW_MS = 1000
 
@@ -37,6 +36,8 @@ export interface QueueOptions {
   readonly clock: Clock
   readonly initialBackoffMs: number
   readonly maxBackoffMs: number
+  /** How long a pod waits at most for news that help. */
+  readonly parkedAtMostMs: number
   readonly compare: (a: Queued, b: Queued) => number
   /** Who does not let it be thought of. */
   readonly preEnqueue: (pod: PodInfo) => PluginRefusal | undefined
@@ -274,10 +275,11 @@ export class SchedulingQueue {
   }
 
   #flushParked(): void {
-    const nowMs = this.#options.clock.now()
+    const { clock, parkedAtMostMs } = this.#options
+    const nowMs = clock.now()
     const parked = [...this.#parked.values()]
     for (const queued of parked) {
-      if (queued.gatedBy === undefined && nowMs - queued.queuedMs > PARKED_AT_MOST_MS) this.#wake(queued, 'soon')
+      if (queued.gatedBy === undefined && nowMs - queued.queuedMs > parkedAtMostMs) this.#wake(queued, 'soon')
     }
   }
 

@@ -251,7 +251,9 @@ export class Scheduler {
   }
 
   #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): void {
-    const { cluster, queue } = this.#parts
+    const { cluster, queue, signal } = this.#parts
+    // It was cut short, not refused: whoever schedules next sees how far it came.
+    if (signal.aborted) return
     unreserve(choice)
     cluster.forget(choice.pod.uid)
     // Its room is free again, for itself as well.

@@ -21,6 +21,8 @@ import { type Consideration, Scheduler } from './scheduler.ts'
 
 export interface SchedulerOptions {
   readonly client: ApiClient
+  /** What events are written with, where they must not hold up the rest; default: the same. */
+  readonly eventClient?: ApiClient
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -34,6 +36,10 @@ export interface SchedulerOptions {
   readonly initialBackoffMs?: number
   readonly maxBackoffMs?: number
   readonly meter?: Meter
+  /** How long a pod that fits nowhere waits at most before it is tried again. Default 5 minutes. */
+  readonly parkedAtMostMs?: number
+  /** Until then it follows what happens and decides nothing: somebody else leads. */
+  readonly mayBegin?: Promise<void>
 }
 
 export interface RunningScheduler {
@@ -94,7 +100,8 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     for (const recorder of recorders.values()) recorder.close()
     await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.flush()), informers.ended()])
   }
-  const synced = informers.synced([...followed]).then(() => scheduler.begin())
+  const synced = informers.synced([...followed])
+  void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())
   return { queue, cluster, consider: (pod) => scheduler.consider(pod), synced, ended }
 }
 
@@ -108,7 +115,7 @@ function informersFor({ client, random, signal, log }: SchedulerOptions): Inform
 }
 
 function createQueue(
-  { clock, initialBackoffMs = 1000, maxBackoffMs = 10_000 }: SchedulerOptions,
+  { clock, initialBackoffMs = 1000, maxBackoffMs = 10_000, parkedAtMostMs = 5 * 60_000 }: SchedulerOptions,
   profiles: ReadonlyMap<string, Profile>,
   profileOf: (pod: Pod) => Profile | undefined,
   ready: () => void,
@@ -126,6 +133,7 @@ function createQueue(
     clock,
     initialBackoffMs,
     maxBackoffMs,
+    parkedAtMostMs,
     compare: (a, b) => first?.queueSort.plugin.compare?.(a, b) ?? 0,
     preEnqueue: (pod) => gateOf(pod, profileOf(pod.pod)),
     wakesOf: ({ pod }, plugin) => wakes.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
@@ -149,7 +157,10 @@ function awaitedKinds(profiles: Iterable<Profile>): Kind[] {
   return [...kinds.values()]
 }
 
-function recorderOf({ client, host, log }: SchedulerOptions, profile: string): SeriesRecorder {
+function recorderOf(
+  { client: own, eventClient: client = own, host, log }: SchedulerOptions,
+  profile: string,
+): SeriesRecorder {
   const onError = (error: unknown): void => log.info('An event could not be written', { error })
   return new SeriesRecorder({ client, controller: profile, instance: `${profile}-${host}`, onError })
 }

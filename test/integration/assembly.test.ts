@@ -60,8 +60,9 @@ async function startUp(): Promise<Get> {
     'json',
     '--secure-port=0',
     '--datastore=memory',
-    // The server is compared; what controllers make of it would be there or not by chance.
+    // The server is compared; what controllers and scheduler make of it would be there or not by chance.
     '--controllers=',
+    '--scheduler=false',
     `--data-dir=${dir}`,
     `--kubeconfig=${kubeconfig}`,
   ]

@@ -120,8 +120,8 @@ async function startProgram(program: string, kubeconfig: string, args: readonly 
     `--authorization-kubeconfig=${kubeconfig}`,
     '--bind-address=127.0.0.1',
     `--secure-port=${await freePort()}`,
-    '--leader-elect-lease-duration=3s',
-    '--leader-elect-renew-deadline=2s',
+    '--leader-elect-lease-duration=8s',
+    '--leader-elect-renew-deadline=6s',
     '--leader-elect-retry-period=500ms',
     ...args,
   ]

@@ -111,8 +111,8 @@ describe('kube-controller-manager', () => {
     }
     assert.deepEqual(shown['kubecontrollermanager.config.k8s.io'].Generic.LeaderElection, {
       leaderElect: false,
-      leaseDuration: '3s',
-      renewDeadline: '2s',
+      leaseDuration: '8s',
+      renewDeadline: '6s',
       retryPeriod: '500ms',
       resourceLock: 'leases',
       resourceName: 'kube-controller-manager',

@@ -97,6 +97,18 @@ async function stops(server: Up, signal: NodeJS.Signals): Promise<Ended> {
   return Promise.race([server.ended, limit])
 }
 
+/** Ready, as its kubelet would say. */
+const HAND_MADE_NODE = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'made' },
+  spec: {},
+  status: {
+    allocatable: { cpu: '4', memory: '8Gi', pods: '110' },
+    conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'by hand' }],
+  },
+}
+
 function signingRequest(name: string, pem: string): object {
   const spec = {
     signerName: 'kubernetes.io/kube-apiserver-client',
@@ -131,7 +143,7 @@ describe('hyperkube up', () => {
   })
 
   it(
-    'goes on with the cluster it finds, which kubectl can scale and whose controllers make pods and sign certificates',
+    'goes on with the cluster it finds, which kubectl can scale, whose controllers make pods and sign certificates and whose scheduler binds',
     { skip: whyNoKubectl },
     async () => {
       const server = up('--secure-port=0')
@@ -160,6 +172,13 @@ describe('hyperkube up', () => {
         pods = (await kubectl('get', 'pods', '-l', 'app=web', '-o', 'name')).split('\n')
       }
       assert.equal(pods.length, 7, 'its controllers make the pods')
+      const nodeFile = join(dir, 'node.json')
+      writeFileSync(nodeFile, JSON.stringify(HAND_MADE_NODE))
+      await kubectl('create', '-f', nodeFile)
+      let places: string[] = []
+      for (let tries = 0; tries < 100 && places.length !== 7; tries++)
+        places = (await kubectl('get', 'pods', '-l', 'app=web', '-o', 'jsonpath={.items[*].spec.nodeName}')).split(' ')
+      assert.deepEqual(new Set(places), new Set(['made']), 'its scheduler binds them')
       const request = createRequest({ commonName: 'jane' }, createKey())
       const file = join(dir, 'request.json')
       writeFileSync(file, JSON.stringify(signingRequest('jane', request.pem)))

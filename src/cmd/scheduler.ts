@@ -1,0 +1,136 @@
+/**
+ * `kube-scheduler`: gives every new pod a node, as a program of its own, with upstream's flags. Of several at most one
+ * leads; the others follow what happens meanwhile, so that whoever takes over can decide at once.
+ */
+import { hostname } from 'node:os'
+
+import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
+import { ApiClient } from '#client/api-client.ts'
+import { registerClientMetrics } from '#client/client-metrics.ts'
+import { gateErrors } from '#control-plane/flags/gates.ts'
+import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
+import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
+import { servingErrors } from '#control-plane/flags/plan.ts'
+import { findUnsupported } from '#lib/flags/flag-support.ts'
+import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { kubernetesVersion, userAgent } from '#model/version.ts'
+import { type RunningScheduler, startScheduler } from '#scheduler/start.ts'
+
+import { type Component, connect, healthy, openComponent, serve, type Server, workAsLeader } from './component.ts'
+import { SCHEDULER_FLAGS, type SchedulerSettings } from './scheduler-flags.ts'
+
+const NAME = 'kube-scheduler'
+
+export const scheduler: Program = defineProgram({
+  name: NAME,
+  aliases: ['scheduler'],
+  long:
+    'The Kubernetes scheduler watches for pods that have no node, finds those on which each may run, and binds it to the ' +
+    'best of them.',
+  version: kubernetesVersion(),
+  flags: SCHEDULER_FLAGS,
+  run: runScheduler,
+})
+
+type SchedulerComponent = Component & { readonly settings: SchedulerSettings }
+
+async function runScheduler(invocation: Invocation<typeof SCHEDULER_FLAGS>, signal: AbortSignal): Promise<number> {
+  // Every setting is in the table of flags, with its type.
+  const settings = invocation.flags as unknown as SchedulerSettings
+  checkSettings(settings, invocation)
+  await using closing = new AsyncDisposableStack()
+  const component: SchedulerComponent = await openComponent(invocation, { name: NAME, settings, closing })
+  const { log, metrics, clock } = component
+  log.info('Starting Kubernetes Scheduler', { version: invocation.version ?? kubernetesVersion().number })
+  const { server: plain } = await connect(component, settings)
+  const server: Server = { ...plain, transport: registerClientMetrics(metrics.registry, clock)(plain.transport) }
+  const leading = Promise.withResolvers<void>()
+  const stop = new AbortController()
+  const running = start(component, server, {
+    signal: AbortSignal.any([signal, stop.signal]),
+    mayBegin: leading.promise,
+  })
+  await serve(component, { flags: SCHEDULER_FLAGS, checks: checksOf(component, running, signal) })
+  // Closed only when it is over.
+  return await workAsLeader(component, {
+    server,
+    signal,
+    releases: true,
+    tellsAs: 'default-scheduler',
+    async work(leads) {
+      leading.resolve()
+      await aborted(leads)
+      stop.abort()
+      await running.ended()
+    },
+  })
+}
+
+function checkSettings(settings: SchedulerSettings, { changed, log }: Invocation<typeof SCHEDULER_FLAGS>): void {
+  const values = settings as unknown as Readonly<Record<string, unknown>>
+  const support = findUnsupported(SCHEDULER_FLAGS, values, changed)
+  const errors = [
+    ...support.errors,
+    ...gateErrors(settings['feature-gates']),
+    ...servingErrors(settings),
+    ...metricsErrors(settings),
+    ...leaderErrors(settings),
+  ]
+  if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
+  for (const note of support.notes) log.info(note)
+}
+
+/** Events do not hold up the binding of pods: they have a client of their own. */
+function start(
+  { settings, clock, random, log, isEnabled }: SchedulerComponent,
+  server: Server,
+  when: { readonly signal: AbortSignal; readonly mayBegin: Promise<void> },
+): RunningScheduler {
+  const limits = { qps: settings['kube-api-qps'], burst: settings['kube-api-burst'] }
+  const open = (agent: string): ApiClient => new ApiClient({ ...server, clock, limits, userAgent: agent })
+  return startScheduler({
+    ...when,
+    client: open(`${userAgent(NAME)}/scheduler`),
+    eventClient: open(userAgent(NAME)),
+    clock,
+    random,
+    log,
+    isEnabled,
+    host: hostname(),
+    parkedAtMostMs: settings['pod-max-in-unschedulable-pods-duration'],
+  })
+}
+
+function checksOf(
+  { settings }: SchedulerComponent,
+  running: RunningScheduler,
+  signal: AbortSignal,
+): () => readonly HealthCheck[] {
+  let isSynced = false
+  void running.synced.then(() => (isSynced = true))
+  const checks: HealthCheck[] = [
+    settings['leader-elect'] ? healthy('leaderElection', ['healthz', 'readyz']) : healthy('ping', ['healthz']),
+    healthy('ping', ['livez']),
+    failing('shutdown', () => (signal.aborted ? 'process is shutting down' : undefined)),
+    failing('sched-handler-sync', () => (isSynced ? undefined : 'handlers are not fully synchronized')),
+  ]
+  return () => checks
+}
+
+function failing(name: string, problem: () => string | undefined): HealthCheck {
+  return {
+    name,
+    on: ['readyz'],
+    check() {
+      const text = problem()
+      if (text !== undefined) throw new Error(text)
+    },
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })
+}
