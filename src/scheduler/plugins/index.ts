@@ -7,6 +7,7 @@ import { dynamicResources } from './dynamic-resources.ts'
 import { imageLocality } from './image-locality.ts'
 import { interPodAffinity } from './inter-pod-affinity.ts'
 import { nodeAffinity } from './node-affinity.ts'
+import { nodeDeclaredFeatures } from './node-declared-features.ts'
 import { nodeName } from './node-name.ts'
 import { nodePorts } from './node-ports.ts'
 import { nodeResourcesFit } from './node-resources-fit.ts'
@@ -24,6 +25,7 @@ export const PLUGINS: readonly PluginFactory[] = [
   imageLocality,
   interPodAffinity,
   nodeAffinity,
+  nodeDeclaredFeatures,
   nodeName,
   nodePorts,
   nodeResourcesFit,
@@ -55,4 +57,5 @@ export const DEFAULT_PLUGINS: readonly (readonly [name: string, weight?: number]
   ['NodeResourcesBalancedAllocation', 1],
   ['ImageLocality', 1],
   ['DefaultBinder'],
+  ['NodeDeclaredFeatures'],
 ]

@@ -72,6 +72,25 @@ describe('a pod that fits nowhere', () => {
     )
   })
 
+  it('waits for a node that declares what it needs', async () => {
+    const node = await cluster.node('n1')
+    const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }
+    const container = { name: 'c', image: 'i', resources: {}, restartPolicy: 'Never', restartPolicyRules: [rule] }
+    await cluster.pod('p', { containers: [container] })
+    assert.match(
+      await cluster.whyNot('p'),
+      /^0\/1 nodes are available: 1 node\(s\) didn't match Pod's required features\./,
+    )
+    const value = { status: { declaredFeatures: ['RestartAllContainersOnContainerExits'] } }
+    await cluster.client.patch(
+      Nodes,
+      { name: node.metadata.name ?? '', subresource: 'status' },
+      { type: 'merge', value },
+    )
+    await cluster.settle(2000)
+    assert.equal(await cluster.placeOf('p'), 'n1')
+  })
+
   it('is placed when a node has room again', async () => {
     await cluster.node('n1')
     await cluster.pod('a', asking({ cpu: '3' }))

@@ -1,0 +1,41 @@
+/** NodeDeclaredFeatures: a pod that needs something new of its node goes only where the node says that it has it. */
+import { Nodes, type PodSpec } from '#apis/core/v1.ts'
+
+import { definePlugin, type PluginFactory, unresolvable } from '../framework.ts'
+
+const LACKING = unresolvable("node(s) didn't match Pod's required features")
+
+/** What nodes may declare, and which pods cannot do without. */
+const NEEDS: readonly (readonly [feature: string, needs: (spec: PodSpec) => boolean])[] = [
+  [
+    'RestartAllContainersOnContainerExits',
+    ({ containers, initContainers = [] }) =>
+      [...containers, ...initContainers].some(({ restartPolicyRules = [] }) =>
+        restartPolicyRules.some(({ action }) => action === 'RestartAllContainers'),
+      ),
+  ],
+  ['UserNamespacesHostNetworkSupport', ({ hostNetwork, hostUsers }) => hostNetwork === true && hostUsers === false],
+]
+
+export const nodeDeclaredFeatures: PluginFactory = definePlugin({
+  name: 'NodeDeclaredFeatures',
+  create: ({ isEnabled }) =>
+    isEnabled('NodeDeclaredFeatures')
+      ? {
+          wakes: [
+            { on: Nodes, actions: ['add', 'features'] },
+            { on: 'TargetPod', actions: ['update'] },
+          ],
+          preFilter({ pod }) {
+            const needed = NEEDS.filter(([, needs]) => needs(pod.spec)).map(([feature]) => feature)
+            if (needed.length === 0) return undefined
+            return {
+              filter({ node }) {
+                const declared = node?.status.declaredFeatures ?? []
+                return needed.every((feature) => declared.includes(feature)) ? undefined : LACKING
+              },
+            }
+          },
+        }
+      : {},
+})
