@@ -83,6 +83,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   admission: ['chain', 'metrics', 'plugin'],
   controllers: [
     'adoption',
+    'attachable',
     'cache',
     'controller',
     'disruption-plan',

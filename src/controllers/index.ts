@@ -32,6 +32,7 @@ import { replicationControllerController } from './replicationcontroller.ts'
 import { resourceClaimController } from './resourceclaim/controller.ts'
 import { resourceQuotaController } from './resourcequota.ts'
 import { rootCaCertificatePublisherController } from './root-ca-certificate-publisher.ts'
+import { seLinuxWarningController } from './selinux-warning.ts'
 import { serviceCidrController } from './service-cidr.ts'
 import { serviceAccountTokenController } from './serviceaccount-token.ts'
 import { serviceAccountController } from './serviceaccount.ts'
@@ -84,6 +85,7 @@ export const CONTROLLERS: readonly Controller[] = [
   resourceClaimController,
   resourceQuotaController,
   rootCaCertificatePublisherController,
+  seLinuxWarningController,
   serviceCidrController,
   serviceAccountController,
   serviceAccountTokenController,

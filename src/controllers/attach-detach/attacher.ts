@@ -5,10 +5,10 @@ import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
+import { attachmentName, csiIn } from '../attachable.ts'
 import type { ControllerContext } from '../controller.ts'
 import { Failures } from '../operations.ts'
 import { messageOf } from '../pod-creation.ts'
-import { attachmentName, csiIn } from './attachable.ts'
 import type { Step } from './plan.ts'
 import { laneOf, type Pending, type VolumeState, World } from './world.ts'
 
@@ -219,6 +219,7 @@ export class Attacher {
       const told = await client.patch(Nodes, where, { type: 'strategic', value }, { signal }).catch(ignoringAbsence)
       if (told !== undefined) this.#told.set(name, told)
     }
+    if (known === undefined) this.#told.delete(name)
     this.world.unreported.delete(name)
   }
 

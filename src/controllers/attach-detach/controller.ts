@@ -18,6 +18,7 @@ import { sleep } from '#lib/clock.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isOver, isScheduled } from '#model/pods.ts'
 
+import { attachableOf, namesFor, volumeOfClaim } from '../attachable.ts'
 import type { Cache } from '../cache.ts'
 import {
   type Controller,
@@ -29,7 +30,6 @@ import {
   rule,
 } from '../controller.ts'
 import { podsOn } from '../node-pods.ts'
-import { attachableOf, namesFor, volumeOfClaim } from './attachable.ts'
 import { Attacher } from './attacher.ts'
 import { isManaged, isReady, look } from './look.ts'
 

@@ -6,9 +6,6 @@ import { isConditionTrue } from '#meta/conditions.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
 import { isOver, isScheduled } from '#model/pods.ts'
 
-import type { Cache } from '../cache.ts'
-import type { ControllerContext } from '../controller.ts'
-import { PODS_BY_CLAIM } from '../pods-by-claim.ts'
 import {
   type Attachable,
   attachableOf,
@@ -17,7 +14,10 @@ import {
   PODS_BY_INLINE,
   VOLUMES_BY_NAME,
   volumeOfClaim,
-} from './attachable.ts'
+} from '../attachable.ts'
+import type { Cache } from '../cache.ts'
+import type { ControllerContext } from '../controller.ts'
+import { PODS_BY_CLAIM } from '../pods-by-claim.ts'
 import type { Attacher } from './attacher.ts'
 import { planAttachments, type Seen } from './plan.ts'
 import type { Attachment, VolumeState } from './world.ts'

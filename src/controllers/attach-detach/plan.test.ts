@@ -5,7 +5,7 @@ import fc from 'fast-check'
 
 import type { PersistentVolume } from '#apis/core/v1.ts'
 
-import { attachableOf, attachmentName, csiIn } from './attachable.ts'
+import { attachableOf, attachmentName, csiIn } from '../attachable.ts'
 import { planAttachments, type Seen, type Sight, UNMOUNT_MS } from './plan.ts'
 
 const at = (node: string, more: Partial<Seen> = {}): Seen => ({

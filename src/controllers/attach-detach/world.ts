@@ -6,8 +6,8 @@ import { type AttachedVolume, Nodes, PersistentVolumes } from '#apis/core/v1.ts'
 import { VolumeAttachments } from '#apis/storage/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 
+import { type Attachable, attachableOf } from '../attachable.ts'
 import type { Cache } from '../cache.ts'
-import { type Attachable, attachableOf } from './attachable.ts'
 
 export interface Attachment {
   readonly node: string

@@ -6,7 +6,7 @@ import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import { keyOf } from '#meta/object.ts'
 import { claimNameOf, notMadeForPod } from '#model/volumes.ts'
 
-import type { Cache, CacheIndex } from '../cache.ts'
+import type { Cache, CacheIndex } from './cache.ts'
 
 export interface Attachable {
   /** `kubernetes.io/csi/<driver>^<handle>`: the same for all who mean the same. */
@@ -73,11 +73,10 @@ export const VOLUMES_BY_NAME: CacheIndex<PersistentVolume> = {
 
 export const PODS_BY_INLINE: CacheIndex<Pod> = {
   name: 'inline-attachable',
-  of: ({ spec }) => inlineNames(spec.volumes ?? []),
-}
-
-function inlineNames(volumes: readonly Volume[]): string[] {
-  return volumes.map((volume) => inlineAttachable(volume)?.name).filter((name) => name !== undefined)
+  of({ spec }) {
+    const found = (spec.volumes ?? []).map((volume) => inlineAttachable(volume)?.name)
+    return found.filter((name) => name !== undefined)
+  },
 }
 
 /** The volume that the claim is bound to, if both say so. */
@@ -88,17 +87,19 @@ export function volumeOfClaim(claim: PersistentVolumeClaim, cache: Cache): Persi
   return volume?.spec.claimRef?.uid === claim.metadata.uid ? volume : undefined
 }
 
+/** What a volume of a pod is, as far as it can be attached: behind its claim, or as the pod describes it. */
+export function attachableFor(pod: Pod, volume: Volume, cache: Cache): Attachable | undefined {
+  const name = claimNameOf(pod, volume)
+  if (name === undefined) return inlineAttachable(volume)
+  const claim = cache.get(PersistentVolumeClaims, keyOf(pod.metadata.namespace, name))
+  if (claim === undefined || (volume.ephemeral !== undefined && notMadeForPod(pod, claim) !== undefined))
+    return undefined
+  const bound = volumeOfClaim(claim, cache)
+  return bound === undefined ? undefined : attachableOf(bound)
+}
+
 /** The names of what is to be attached for the pod. */
 export function namesFor(pod: Pod, cache: Cache): string[] {
-  const { volumes = [] } = pod.spec
-  const claimed = volumes.flatMap((volume) => {
-    const name = claimNameOf(pod, volume)
-    const claim =
-      name === undefined ? undefined : cache.get(PersistentVolumeClaims, keyOf(pod.metadata.namespace, name))
-    if (claim === undefined || (volume.ephemeral !== undefined && notMadeForPod(pod, claim) !== undefined)) return []
-    const bound = volumeOfClaim(claim, cache)
-    const attachable = bound === undefined ? undefined : attachableOf(bound)
-    return attachable === undefined ? [] : [attachable.name]
-  })
-  return [...claimed, ...inlineNames(volumes)]
+  const found = (pod.spec.volumes ?? []).map((volume) => attachableFor(pod, volume, cache)?.name)
+  return found.filter((name) => name !== undefined)
 }
