@@ -87,13 +87,13 @@ class VersionMaker {
       generation: hasStatus ? 'spec' : isChangedBesideMetadata,
       applyDefaults: (object) => void schema.applyDefaults(object),
       // What admission has added is judged as what clients send.
-      prepareCreate: (object) => schema.settle(object),
-      prepareUpdate: (next, old) => (hasStatus ? settleBut(schema, next, old) : schema.settle(next)),
+      prepareCreate: (object) => schema.prepare(object),
+      prepareUpdate: (next, old) => (hasStatus ? prepareBut(schema, next, old) : schema.prepare(next)),
       validate: (object) => judge(object).errors,
       validateUpdate: (next, old) => judge(next, old).errors,
       warnings: (next, old) => [...judge(next, old).warnings, ...finalizerWarnings(next, old)],
       status: {
-        prepareUpdate: (next) => schema.settlePart(next, 'status'),
+        prepareUpdate: (next) => schema.preparePart(next, 'status'),
         validateUpdate: (next, old) => judge(next, old, 'status').errors,
         warnings: (next, old) => judge(next, old, 'status').warnings,
       },
@@ -161,7 +161,7 @@ class VersionMaker {
       storedAs,
       identity: `${uid} ${generation}`,
       describe: (dialect) => describeCustom(kind, schema.declared, dialect),
-      prune: (object) => schema.prune(object),
+      prune: (object, keepsNulls) => schema.prune(object, keepsNulls),
       show,
       ...(converter !== undefined && { ask: (objects: readonly KubeObject[]) => ask(objects, own) }),
       async store(object) {
@@ -189,8 +189,8 @@ class VersionMaker {
 }
 
 /** Status is the stored object's, whatever this version would make of it. */
-function settleBut(schema: VersionSchema, next: KubeObject, old: KubeObject): void {
-  schema.settle(next)
+function prepareBut(schema: VersionSchema, next: KubeObject, old: KubeObject): void {
+  schema.prepare(next)
   if ('status' in old) Object.assign(next, { status: old.status })
   else if ('status' in next) delete next.status
 }

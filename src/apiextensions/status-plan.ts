@@ -4,7 +4,10 @@
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from '#apis/apiextensions/v1.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { atOnce } from '#lib/slices.ts'
 import { semanticEqual } from '#meta/object.ts'
+import { aggregateText, type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { structuralObstacle, validateStructural } from '#model/custom/structure-rules.ts'
 
 import { type Condition, isTrue, withCondition } from './definition.ts'
 import { planNames, type TakenNames } from './names.ts'
@@ -20,8 +23,9 @@ export function planStatus(
 ): CustomResourceDefinitionStatus | undefined {
   const { status } = definition
   const { accepted, condition } = planNames(definition, taken)
-  const named = [approvalOf(definition), condition, installing(definition, condition)]
-  let conditions = status.conditions ?? []
+  const structure = mayBeOdd(definition) ? oddityOf(definition) : undefined
+  const named = [approvalOf(definition), condition, installing(definition, condition), structure]
+  let conditions = (status.conditions ?? []).filter(({ type }) => type !== ODD || structure !== undefined)
   for (const one of named) if (one !== undefined) conditions = withCondition(conditions, one, nowMs)
   const first = { ...status, conditions, acceptedNames: accepted }
   if (!semanticEqual(first, status)) return first
@@ -29,6 +33,35 @@ export function planStatus(
   if (established === undefined) return undefined
   const second = { ...status, conditions: withCondition(conditions, established, nowMs) }
   return semanticEqual(second, status) ? undefined : second
+}
+
+const ODD = 'NonStructuralSchema'
+
+/** What was written by way of the API is structural: whoever wrote it owns it. What came to be otherwise may be anything. */
+function mayBeOdd({ metadata: { managedFields }, spec, status }: CustomResourceDefinition): boolean {
+  if (spec.preserveUnknownFields === true) return true
+  const { conditions } = status
+  return (
+    (conditions ?? []).some(({ type }) => type === ODD) ||
+    ((conditions ?? []).length === 0 && managedFields === undefined)
+  )
+}
+
+function oddityOf({ spec }: CustomResourceDefinition): Condition | undefined {
+  const errors: FieldError[] =
+    spec.preserveUnknownFields === true ? [invalid('spec.preserveUnknownFields', true, 'must be false')] : []
+  for (const [at, { name, schema }] of spec.versions.entries()) {
+    if (schema?.openAPIV3Schema === undefined) continue
+    const obstacle = structuralObstacle(schema.openAPIV3Schema)
+    if (obstacle !== undefined) {
+      const message = `failed to check validation schema for version ${name}: ${obstacle}`
+      return { type: ODD, status: 'Unknown', reason: 'StructuralError', message }
+    }
+    const path = `spec.versions[${at}].schema.openAPIV3Schema`
+    for (const error of atOnce(validateStructural(path, schema.openAPIV3Schema))) errors.push(error)
+  }
+  if (errors.length === 0) return undefined
+  return { type: ODD, status: 'True', reason: 'Violations', message: aggregateText(errors) }
 }
 
 const ACCEPTED = 'the initial names have been accepted'

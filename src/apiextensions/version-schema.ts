@@ -11,7 +11,7 @@ import { CodecError } from '#meta/codec/error.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
-import { applyDefaults } from '#model/custom/defaults.ts'
+import { applyDefaults, dropNulls } from '#model/custom/defaults.ts'
 import { coerceEmbedded } from '#model/custom/embedded.ts'
 import { prune } from '#model/custom/prune.ts'
 import { type Structural, structuralOf } from '#model/custom/structural.ts'
@@ -46,12 +46,14 @@ export class VersionSchema {
     return this.#typed
   }
 
-  /** Takes out what the schema does not know; returns the paths of that. Throws CodecError for what is no metadata. */
-  prune(object: KubeObject): string[] {
+  /** As `CustomRules.prune`. Throws CodecError for what is no metadata. */
+  prune(object: KubeObject, keepsNulls = false): string[] {
     const unknown: string[] = []
     const fault = coerceEmbedded(json(object), this.structural, { unknown })
     if (fault !== undefined) throw new CodecError('type', fieldErrorText(fault))
-    return [...unknown, ...prune(json(object), this.structural)].sort()
+    const pruned = prune(json(object), this.structural)
+    if (!keepsNulls) dropNulls(json(object), this.structural)
+    return [...unknown, ...pruned].sort()
   }
 
   /** Defaults of an embedded object's metadata are pruned like what clients send. */
@@ -63,8 +65,8 @@ export class VersionSchema {
 
   /** Leaves in the object what this version knows. */
   trim(object: KubeObject): void {
-    coerceEmbedded(json(object), this.structural, { dropInvalid: true })
-    prune(json(object), this.structural)
+    this.#leaveKnown(object)
+    dropNulls(json(object), this.structural)
   }
 
   /** The same, and fills in defaults. */
@@ -73,13 +75,24 @@ export class VersionSchema {
     this.applyDefaults(object)
   }
 
+  /** What is about to be judged: as `settle`, but for nulls, which are judged as they are. */
+  prepare(object: KubeObject): void {
+    this.#leaveKnown(object)
+    this.applyDefaults(object)
+  }
+
+  #leaveKnown(object: KubeObject): void {
+    coerceEmbedded(json(object), this.structural, { dropInvalid: true })
+    prune(json(object), this.structural)
+  }
+
   /** The same for one part; the others are left as they are. */
-  settlePart(object: KubeObject, name: string): void {
+  preparePart(object: KubeObject, name: string): void {
     const value = json(object)[name]
     const part = { metadata: {}, ...(value !== undefined && { [name]: value }) }
-    this.settle(part)
-    const settled = json(part)[name]
-    if (settled !== undefined) json(object)[name] = settled
+    this.prepare(part)
+    const prepared = json(part)[name]
+    if (prepared !== undefined) json(object)[name] = prepared
     else delete json(object)[name]
   }
 }

@@ -63,6 +63,8 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }
 
+const APPLY_TYPE: PatchType = 'application/apply-patch+yaml'
+
 /** What a patch is for: objects of one kind, as the client sees them. */
 export interface PatchTarget {
   readonly kind: GroupVersionKind & { readonly namespaced: boolean }
@@ -91,7 +93,7 @@ export async function readPatch(call: Call, services: Services, target: PatchTar
   const type = negotiatePatch(call.header('content-type'), isCustom ? 'custom' : 'builtin')
   if (isRefusal(type)) throw failure(type)
   const options = decodeQuery(patchOptionsQuery, call.query)
-  const isApply = type === 'application/apply-patch+yaml'
+  const isApply = type === APPLY_TYPE
   const errors = validatePatchOptions(options, { apply: isApply })
   if (errors.length > 0) throw invalidOptionsError('PatchOptions', errors)
   const patch = { call, services, target, options, type, body: await call.body() }
@@ -191,7 +193,8 @@ function decodeFor({ call, target, options }: Patch, document: PatchDocument, ma
       schema,
       validation: validationOf(options.fieldValidation),
       isKnown: (gvk) => custom !== undefined || schemaFor(gvk) !== undefined,
-      prune: custom && ((found) => custom.prune(found)),
+      // What was applied is what its author wants, nulls included.
+      prune: custom && ((found) => custom.prune(found, document.type === APPLY_TYPE)),
     },
     document,
     make,

@@ -136,8 +136,11 @@ export interface PartRules<T extends KubeObject> {
 export interface CustomRules {
   /** The apiVersion in which objects are written. */
   readonly storedAs: string
-  /** Takes out of `object` what the schema of this version does not know; returns the paths of that, in order. */
-  prune(object: KubeObject): readonly string[]
+  /**
+   * Takes out of `object` what the schema of this version does not know; returns the paths of that, in order. Nulls that
+   * may not be there go too, unless they are to be refused.
+   */
+  prune(object: KubeObject, keepsNulls?: boolean): readonly string[]
   /** What is stored, in whichever version, as this one shows it: pruned, with defaults. The object is given away. */
   show(object: KubeObject): KubeObject
   /** Where others convert: the same for objects of other versions, all at once. Throws StatusError. */

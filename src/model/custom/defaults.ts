@@ -1,6 +1,7 @@
 /**
  * Defaulting of custom resources, on the way in and on the way out of storage: an absent property takes its default, and
- * so does a null that its schema does not allow; where there is no default such a null goes.
+ * so does a null that its schema does not allow. Where there is no default such a null goes when it is read, and is
+ * refused when it was applied.
  */
 import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
 import { deepCopy } from '#meta/object.ts'
@@ -30,9 +31,7 @@ function defaultMembers(object: JsonObject, schema: Structural): boolean {
     const value = object[name] as JsonValue
     if (value !== null) {
       if (applyDefaults(value, member)) added = true
-    } else if (!member.nullable && member.default === undefined) {
-      delete object[name]
-    } else if (!member.nullable) {
+    } else if (!member.nullable && member.default !== undefined) {
       setMember(object, name, defaultOf(member))
     }
   }
@@ -43,6 +42,21 @@ function defaultMembers(object: JsonObject, schema: Structural): boolean {
     added = true
   }
   return added
+}
+
+/** Takes out the nulls that the schema neither allows nor has a default for; in lists they stay. Changes `value`. */
+export function dropNulls(value: JsonValue, schema: Structural): void {
+  if (Array.isArray(value)) {
+    if (schema.items !== undefined) for (const item of value) dropNulls(item, schema.items)
+    return
+  }
+  if (!isJsonObject(value)) return
+  for (const name of Object.keys(value)) {
+    const member = memberSchema(schema, name)
+    if (member === undefined) continue
+    if (value[name] !== null) dropNulls(value[name] as JsonValue, member)
+    else if (!member.nullable && member.default === undefined) delete value[name]
+  }
 }
 
 /** A default may itself leave properties to their defaults. */

@@ -9,7 +9,7 @@ import { validateTyped } from '#meta/apply/validate.ts'
 import { fieldSetOf } from '#meta/apply/walk.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
 
-import { applyDefaults } from './defaults.ts'
+import { applyDefaults, dropNulls } from './defaults.ts'
 import { coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { validateListTypes } from './list-types.ts'
 import { judgeObject } from './object-rules.ts'
@@ -95,7 +95,7 @@ describe('defaults', () => {
     assert.deepEqual(defaulted({ d1: {} }, schema), { d1: { x: 5 }, d2: { x: 5 } })
   })
 
-  it('replace nulls that are not allowed, and drop those without a default', () => {
+  it('replace nulls that are not allowed; those without a default stay until they are dropped', () => {
     const schema = object({
       a: { type: 'string', default: 'd' },
       b: text,
@@ -105,7 +105,9 @@ describe('defaults', () => {
       list: { type: 'array', items: text },
     })
     const value = { a: null, b: null, n: null, nd: null, map: { k: null, l: 'x' }, list: [null] }
-    assert.deepEqual(defaulted(value, schema), { a: 'd', n: null, nd: null, map: { l: 'x' }, list: [null] })
+    assert.deepEqual(defaulted(value, schema), { ...value, a: 'd' })
+    dropNulls(value, structuralOf(schema))
+    assert.deepEqual(value, { a: null, n: null, nd: null, map: { l: 'x' }, list: [null] })
   })
 
   it('are never shared between objects', () => {

@@ -5,9 +5,9 @@
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'
 import { goJson } from '#lib/go-text.ts'
 import { type Verbatim, verbatim } from '#meta/validation/field-error.ts'
+import { someSchema } from '#model/custom/schema-walk.ts'
 
 import type { DefinedVersion } from './definition.ts'
-import { someSchema } from './schema-walk.ts'
 
 /** What stands for nothing: `''`, `false` or null. A function says how a value that is there is printed. */
 type Field = readonly [go: string, json: string, zero: string | boolean | null, print?: (value: never) => unknown]

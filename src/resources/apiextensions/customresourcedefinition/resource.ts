@@ -15,15 +15,15 @@ import { timeOf } from '#meta/time.ts'
 import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
 import { immutable } from '#meta/validation/rules.ts'
 import { validateDefaults } from '#model/custom/default-rules.ts'
+import { anySchema, schemasOf, type Schema, someSchema } from '#model/custom/schema-walk.ts'
 import { structuralOf } from '#model/custom/structural.ts'
+import { structuralObstacle, validateStructural } from '#model/custom/structure-rules.ts'
 
 import { createdAtColumn } from '../../created-at.ts'
 import { DEFAULT_WEBHOOK_PORT } from '../../webhook-client.ts'
 import { definitionOf } from './definition.ts'
 import { hasLooseItems, openApiTypes, validateMapKeys } from './schema-rules.ts'
-import { anySchema, schemasOf, type Schema, someSchema } from './schema-walk.ts'
 import { hasCertificate, isKnownReviewVersion, type SpecOptions, validateNames, validateSpec } from './spec.ts'
-import { structuralObstacle, validateStructural } from './structural.ts'
 import { MAX_SELECTABLE_FIELDS } from './version-parts.ts'
 
 /** Whoever deletes the custom resources takes it away when they have gone. */

@@ -13,12 +13,12 @@ import {
   required,
 } from '#meta/validation/field-error.ts'
 import { findField } from '#model/custom/field-path.ts'
+import { additionalOf, isPlainScalar, itemsOf, type Schema, telling } from '#model/custom/schema-walk.ts'
 import { structuralOf } from '#model/custom/structural.ts'
+import { structuralObstacle } from '#model/custom/structure-rules.ts'
 
 import { hasLineBreak, isBlank } from '../../expressions.ts'
 import { internalItems } from './internal-form.ts'
-import { additionalOf, isPlainScalar, itemsOf, type Schema, telling } from './schema-walk.ts'
-import { structuralObstacle } from './structural.ts'
 
 const LIST_TYPE = 'x-kubernetes-list-type'
 const MAP_TYPE = 'x-kubernetes-map-type'

@@ -18,12 +18,12 @@ import {
 } from '#meta/validation/field-error.ts'
 import { dns1035Label, dns1123Subdomain } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'
+import { someSchema } from '#model/custom/schema-walk.ts'
 
 import { validateWebhookClient } from '../../webhook-client.ts'
 import { definitionOf, type DefinedVersion, type Definition, hasAnyStatus, hasStatus } from './definition.ts'
 import { internalVersions } from './internal-form.ts'
 import type { SchemaOptions } from './schema-rules.ts'
-import { someSchema } from './schema-walk.ts'
 import {
   validateColumn,
   validateSelectableFields,

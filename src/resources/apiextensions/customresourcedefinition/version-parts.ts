@@ -21,12 +21,12 @@ import {
 import { validateDefaults } from '#model/custom/default-rules.ts'
 import { findField } from '#model/custom/field-path.ts'
 import { checkRules } from '#model/custom/rule-check.ts'
+import type { Schema } from '#model/custom/schema-walk.ts'
 import { type Structural, structuralOf } from '#model/custom/structural.ts'
+import { structuralObstacle, validateStructural } from '#model/custom/structure-rules.ts'
 
 import { internalRule, internalSchema } from './internal-form.ts'
 import { type SchemaOptions, validateSchema } from './schema-rules.ts'
-import type { Schema } from './schema-walk.ts'
-import { structuralObstacle, validateStructural } from './structural.ts'
 
 interface PartOptions extends SchemaOptions {
   readonly structural: boolean
