@@ -4,6 +4,7 @@
  */
 import type { CustomResourceDefinition } from '#apis/apiextensions/v1.ts'
 import type { WebhookCaller, WebhookClientConfig } from '#apiserver/webhooks/caller.ts'
+import type { Clock } from '#lib/clock.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
@@ -11,12 +12,15 @@ import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject, ObjectMeta } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
+import type { ServerMeters } from '#model/metrics/families.ts'
 
 import type { Converter } from './custom-resource.ts'
 
 export interface ConversionParts {
   readonly caller: WebhookCaller
+  readonly clock: Clock
   readonly random: Random
+  readonly metrics: ServerMeters
 }
 
 const TIMEOUT_MS = 30_000
@@ -27,16 +31,22 @@ const REVIEW_BYTES = 1 << 20
 const ANSWER_FACTOR = 4
 
 /** Undefined where versions differ in their name only. */
-export function converterOf({ spec }: CustomResourceDefinition, parts: ConversionParts): Converter | undefined {
+export function converterOf(
+  { spec, metadata }: CustomResourceDefinition,
+  parts: ConversionParts,
+): Converter | undefined {
   const { strategy, webhook } = spec.conversion ?? {}
   if (strategy !== 'Webhook' || webhook?.clientConfig === undefined) return undefined
   const version = (webhook.conversionReviewVersions ?? []).find((one) => one === 'v1' || one === 'v1beta1') ?? 'v1'
   const review = { group: 'apiextensions.k8s.io', version, kind: 'ConversionReview' }
   const exchange = new Exchange(webhook.clientConfig, review, parts)
+  const meter = createMeter(metadata.name ?? '', parts)
   return {
     async convert(objects, apiVersion) {
       const converted: KubeObject[] = []
-      for (const some of reviewsOf(objects)) converted.push(...(await exchange.ask(some, apiVersion)))
+      for (const some of reviewsOf(objects)) {
+        converted.push(...(await meter(some, apiVersion, () => exchange.ask(some, apiVersion))))
+      }
       return converted
     },
   }
@@ -59,6 +69,53 @@ function* reviewsOf(objects: readonly KubeObject[]): Generator<readonly KubeObje
   if (some.length > 0) yield some
 }
 
+type Fail = (type: string, what: string) => ConversionFailure
+
+/** What went wrong, by the word that metrics have for it, and what clients are told. */
+class ConversionFailure extends Error {
+  readonly type: string
+  readonly refusal: StatusError
+
+  constructor(type: string, refusal: StatusError) {
+    super(refusal.message)
+    this.type = type
+    this.refusal = refusal
+  }
+}
+
+type Measure = <T>(objects: readonly KubeObject[], apiVersion: string, work: () => Promise<T>) => Promise<T>
+
+/** Counts how conversions of one definition go, by upstream's names. Throws StatusError where they fail. */
+function createMeter(definition: string, { clock, metrics }: ConversionParts): Measure {
+  const requests = metrics.family('apiserver_conversion_webhook_request_total')
+  const durations = metrics.family('apiserver_conversion_webhook_duration_seconds')
+  const ofDefinitions = metrics.family('apiserver_crd_conversion_webhook_duration_seconds')
+  return async (objects, apiVersion, work) => {
+    const startMs = clock.elapsed()
+    const note = (failureType?: string): void => {
+      const seconds = (clock.elapsed() - startMs) / 1000
+      const isGood = failureType === undefined
+      const outcome = [
+        isGood ? 'success' : 'failure',
+        isGood ? '' : `conversion_webhook_${failureType}_failure`,
+      ] as const
+      requests.labels(...outcome).inc()
+      durations.labels(...outcome).observe(seconds)
+      const [from, to] = [objects[0]?.apiVersion ?? '', apiVersion].map((text) => text.slice(text.indexOf('/') + 1))
+      ofDefinitions.labels(definition, from ?? '', to ?? '', String(isGood)).observe(seconds)
+    }
+    try {
+      const done = await work()
+      note()
+      return done
+    } catch (cause) {
+      if (!(cause instanceof ConversionFailure)) throw cause
+      note(cause.type)
+      throw cause.refusal
+    }
+  }
+}
+
 class Exchange {
   readonly #config: WebhookClientConfig
   readonly #review: GroupVersionKind
@@ -70,26 +127,28 @@ class Exchange {
     this.#parts = parts
   }
 
-  /** All of one version. */
+  /** All of one version. Throws ConversionFailure. */
   async ask(objects: readonly KubeObject[], apiVersion: string): Promise<KubeObject[]> {
     const { kind = '', apiVersion: from = '' } = objects[0] ?? {}
-    const fail = (what: string): StatusError =>
-      failure({ code: 500, message: `conversion webhook for ${from}, Kind=${kind} ${what}` })
+    const fail: Fail = (type, what) => {
+      const message = `conversion webhook for ${from}, Kind=${kind} ${what}`
+      return new ConversionFailure(type, failure({ code: 500, message }))
+    }
     const uid = uuid(this.#parts.random)
     const response = await this.#call({ uid, desiredAPIVersion: apiVersion, objects }, fail)
     const converted = convertedIn(response, this.#review.version === 'v1' ? uid : undefined)
-    if (typeof converted === 'string') throw fail(`failed: ${converted}`)
+    if (typeof converted === 'string') throw fail('malformed_response', `failed: ${converted}`)
     if (converted.length !== objects.length) {
-      throw fail(`returned ${converted.length} objects, expected ${objects.length}`)
+      throw fail('partial_response', `returned ${converted.length} objects, expected ${objects.length}`)
     }
     return objects.map((object, at) => {
       const outcome = settled(object, converted[at], { apiVersion, at, isAlone: objects.length === 1 })
-      if (typeof outcome === 'string') throw fail(outcome)
+      if (typeof outcome === 'string') throw fail('invalid_converted_object', outcome)
       return outcome
     })
   }
 
-  async #call(request: object, fail: (what: string) => StatusError): Promise<JsonObject> {
+  async #call(request: object, fail: Fail): Promise<JsonObject> {
     const { kind } = this.#review
     const body = encodeJson({ kind, apiVersion: apiVersionOf(this.#review), request, response: NO_RESPONSE })
     try {
@@ -102,7 +161,7 @@ class Exchange {
       })
       return object
     } catch (cause) {
-      throw fail(`failed: ${(cause as Error).message}`)
+      throw fail('call', `failed: ${(cause as Error).message}`)
     }
   }
 }

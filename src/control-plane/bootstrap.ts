@@ -37,12 +37,12 @@ export async function bootstrap(
     const flows = startFlowStatus(registry, (error) => log.error(error, 'Saying what flow schemas lack failed'))
     closing.defer(() => flows?.close())
   }
-  const { random } = registry.services
+  const { random, metrics } = registry.services
   const caller = createWebhookCaller({ clock, random, objects: registry, network })
   closing.defer(() => caller.close())
   const custom = startCustomResources({
     registry,
-    converterOf: (definition) => converterOf(definition, { caller, random }),
+    converterOf: (definition) => converterOf(definition, { caller, random, clock, metrics }),
     onError: (error) => log.error(error, 'Looking after a definition failed'),
   })
   closing.defer(() => custom.close())

@@ -231,6 +231,36 @@ describe('a webhook that does not convert', () => {
     answering = (review) => respond(review)
   })
 
+  it('because it fails or cannot be reached, is quoted, and counted', async () => {
+    let answered = 0
+    hook.on('/fails', (_, response) => void (answered++, response.writeHead(500).end('boom text')))
+    const where = (url: string): Promise<Json> =>
+      custom.redefine('convs.ex.io', ({ conversion }) => (conversion.webhook.clientConfig.url = url))
+    await where(hook.url('/fails'))
+    assert.equal(
+      await custom.refused('GET', `${V2}/bad`),
+      `${prefix}failed: an error on the server ("boom text") has prevented the request from succeeding`,
+    )
+    await where('https://127.0.0.1:1/gone')
+    assert.equal(
+      await custom.refused('GET', `${V2}/bad`),
+      `${prefix}failed: Post "https://127.0.0.1:1/gone?timeout=30s": dial tcp 127.0.0.1:1: connect: connection refused`,
+    )
+    await where(hook.url('/convert'))
+    assert.ok(answered > 0)
+    const { text } = await custom.ask('GET', '/metrics')
+    for (const series of [
+      // One collection, whatever number of versions shows it.
+      'apiserver_resource_objects{group="ex.io",resource="convs"} ',
+      'apiserver_conversion_webhook_request_total{failure_type="",result="success"} ',
+      'apiserver_conversion_webhook_request_total{failure_type="conversion_webhook_call_failure",result="failure"} 2',
+      'apiserver_conversion_webhook_duration_seconds_bucket{failure_type="",result="success",le="0.005"} ',
+      'apiserver_crd_conversion_webhook_duration_seconds_count{crd_name="convs.ex.io",from_version="v1",succeeded="false",to_version="v2"} 2',
+    ]) {
+      assert.ok(text.includes(`\n${series}`), `${series}\n${text.match(/.*conversion_webhook.*/g)?.join('\n')}`)
+    }
+  })
+
   for (const [what, answer, message] of faults) {
     it(`because it ${what}, is quoted`, async () => {
       answering = answer

@@ -1,5 +1,25 @@
-/** Families about what is let in: admission as a whole and plugin by plugin, pod security, certificates. */
+/** Families about what is let in: admission as a whole and plugin by plugin, pod security, certificates; conversion. */
 export const ADMISSION_FAMILIES = {
+  apiserver_conversion_webhook_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    'result failure_type',
+    'How long each conversion by a webhook took, in seconds.',
+    { buckets: 'conversionWebhook' },
+  ],
+  apiserver_conversion_webhook_request_total: [
+    'counter',
+    'ALPHA',
+    'result failure_type',
+    'Conversions that webhooks were asked for, by how they went.',
+  ],
+  apiserver_crd_conversion_webhook_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    'crd_name from_version to_version succeeded',
+    'How long conversions of custom resources by a webhook took, in seconds.',
+    { buckets: 'conversion' },
+  ],
   apiserver_admission_controller_admission_duration_seconds: [
     'histogram',
     'STABLE',

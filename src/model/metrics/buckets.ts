@@ -12,6 +12,8 @@ export type BucketName =
   | 'bodyBytes'
   | 'certificate'
   | 'condition'
+  | 'conversion'
+  | 'conversionWebhook'
   | 'decision'
   | 'demand'
   | 'eventBytes'
@@ -31,6 +33,8 @@ export type BucketName =
   | 'webhook'
 
 export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
+  conversion: exponentialBuckets(0.001, 2, 15),
+  conversionWebhook: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60],
   admission: [0.005, 0.025, 0.1, 0.5, 1, 2.5],
   answerBytes: exponentialBuckets(1000, 10, 7),
   bodyBytes: linearBuckets(50_000, 100_000, 31),
