@@ -231,6 +231,7 @@ async function measureObjects(server: ServerUnderTest): Promise<Figures> {
     await sendAll(server, there)
     await run('GET', 32, () => encodeRequest({ path: `${path}/there-000` }))
     await run('LIST 500', 4, () => encodeRequest({ path: `${path}?limit=500` }))
+    rows.push({ name: `WATCH, 100 clients, ${name}`, values: await measureWatch(server, path) })
     await run('CREATE', 16, (turn) => post(`written-${turn}`))
   }
   return {
@@ -238,4 +239,45 @@ async function measureObjects(server: ServerUnderTest): Promise<Figures> {
     columns: ['', 'per second', 'p50 ms', 'p99 ms', 'server CPU us each'],
     rows: rows.toSorted((a, b) => a.name.localeCompare(b.name)),
   }
+}
+
+const WATCHERS = 100
+const WATCH_MS = 2500
+/** How many changes may be on their way to all who watch. */
+const MAX_UNDERWAY = 4
+
+/** One object changes as fast as all who watch it keep up. Each change says when it was sent. */
+async function measureWatch(server: ServerUnderTest, path: string): Promise<number[]> {
+  const delays: number[] = []
+  const watchers = await Promise.all(
+    Array.from({ length: WATCHERS }, async () => {
+      const { socket } = await openConnection(server)
+      socket.removeAllListeners('data')
+      socket.on('data', (piece: Buffer) => {
+        for (const [, sentMs] of piece.toString('latin1').matchAll(/"sent":"([\d.]+)"/g)) {
+          delays.push(performance.now() - Number(sentMs))
+        }
+      })
+      socket.write(encodeRequest({ path: `${path}?watch=true&fieldSelector=metadata.name%3Dthere-000` }))
+      return socket
+    }),
+  )
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  const change = (): Buffer => {
+    const body = JSON.stringify({ metadata: { annotations: { sent: performance.now().toFixed(3) } } })
+    return encodeRequest({ method: 'PATCH', path: `${path}/there-000`, body, headers })
+  }
+  const { send, socket } = await openConnection(server)
+  await pause(500)
+  const before = await server.usage()
+  const start = performance.now()
+  for (let sent = 1; performance.now() - start < WATCH_MS; sent++) {
+    await send(change())
+    while ((sent - MAX_UNDERWAY) * WATCHERS > delays.length) await pause(1)
+  }
+  const spentMs = performance.now() - start
+  const { cpuMs } = await server.usage()
+  for (const one of [socket, ...watchers]) one.destroy()
+  const cpuMicros = ((cpuMs - before.cpuMs) * 1000) / delays.length
+  return [(delays.length * 1000) / spentMs, quantile(delays, 0.5), quantile(delays, 0.99), cpuMicros]
 }
