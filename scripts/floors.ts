@@ -89,6 +89,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'disruption-plan',
     'disruption-target',
     'expectations',
+    'in-rounds',
     'manager',
     'node-events',
     'node-pods',

@@ -3,6 +3,7 @@ import { attachDetachController } from './attach-detach/controller.ts'
 import { bootstrapSignerController } from './bootstrap-signer.ts'
 import { certificateApprovingController } from './certificates/approving.ts'
 import { certificateCleanerController } from './certificates/cleaner.ts'
+import { podCertificateCleanerController } from './certificates/pod-cleaner.ts'
 import { certificateSigningController } from './certificates/signing.ts'
 import { clusterRoleAggregationController } from './clusterrole-aggregation.ts'
 import { clusterTrustBundlePublisherController } from './clustertrustbundle-publisher.ts'
@@ -79,6 +80,7 @@ export const CONTROLLERS: readonly Controller[] = [
   volumeProtectionController,
   claimProtectionController,
   podGarbageCollectorController,
+  podCertificateCleanerController,
   podGroupProtectionController,
   replicaSetController,
   replicationControllerController,

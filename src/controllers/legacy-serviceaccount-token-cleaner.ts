@@ -3,7 +3,6 @@
  * time, is marked as invalid, and after as long again deleted. The API server notes on it when it was last used.
  */
 import { ConfigMaps, Pods, type Secret, Secrets, ServiceAccounts } from '#apis/core/v1.ts'
-import { sleep } from '#lib/clock.ts'
 import { duration } from '#lib/flags/kinds.ts'
 import { isBeingDeleted, keyOf, objectKey } from '#meta/object.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
@@ -12,6 +11,7 @@ import { secretNames } from '#model/pod-spec/secret-names.ts'
 
 import type { Cache } from './cache.ts'
 import { type Controller, type ControllerContext, defineController, rule } from './controller.ts'
+import { inRounds } from './in-rounds.ts'
 
 const DAY_MS = 24 * 3_600_000
 const TYPE = 'kubernetes.io/service-account-token'
@@ -37,15 +37,7 @@ export const legacyTokenCleanerController: Controller = defineController({
     return Promise.reject(new Error(`failed to init the legacy service account token cleaner: ${why}`))
   },
 
-  async run(context) {
-    const { clock, log, signal } = context
-    while (!signal.aborted) {
-      await clean(context).catch((error: unknown) => {
-        if (!signal.aborted) log.error(error, 'Getting lastest possible tracked_since time')
-      })
-      await sleep(clock, DAY_MS, signal).catch(() => undefined)
-    }
-  },
+  run: (context) => inRounds(context, DAY_MS, 'Getting lastest possible tracked_since time', () => clean(context)),
 })
 
 async function clean(context: ControllerContext): Promise<void> {

@@ -3,7 +3,6 @@
  * many; those of nodes that have gone or are out of service; those that were deleted before they had a node.
  */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
-import { sleep } from '#lib/clock.ts'
 import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -11,6 +10,7 @@ import { isTerminal } from '#model/pods.ts'
 
 import { type Controller, type ControllerContext, defineController, rule } from './controller.ts'
 import { disruptionTarget } from './disruption-target.ts'
+import { inRounds } from './in-rounds.ts'
 
 const PERIOD_MS = 20_000
 /** A node that is missing may have been made a moment ago. */
@@ -27,16 +27,9 @@ export const podGarbageCollectorController: Controller = defineController({
 
   reconcile: () => Promise.resolve(),
 
-  async run(context) {
-    const { clock, signal, log } = context
+  run(context) {
     const missingSinceMs = new Map<string, number>()
-    while (!signal.aborted) {
-      await collect(missingSinceMs, context).catch((error: unknown) => {
-        if (!signal.aborted)
-          log.error(error, 'Failed to collect pods', { controller: 'pod-garbage-collector-controller' })
-      })
-      await sleep(clock, PERIOD_MS, signal).catch(() => undefined)
-    }
+    return inRounds(context, PERIOD_MS, 'Failed to collect pods', () => collect(missingSinceMs, context))
   },
 })
 

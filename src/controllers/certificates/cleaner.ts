@@ -1,11 +1,11 @@
 /** Cleaning up: requests for certificates that nobody needs any more, or that nobody ever answered, are deleted. */
 import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
-import { sleep } from '#lib/clock.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { isNotFound } from '#meta/status.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 import { type Controller, type ControllerContext, defineController, rule } from '../controller.ts'
+import { inRounds } from '../in-rounds.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -21,13 +21,7 @@ export const certificateCleanerController: Controller = defineController({
 
   reconcile: () => Promise.resolve(),
 
-  async run(context) {
-    const { clock, signal } = context
-    while (!signal.aborted) {
-      await clean(context)
-      await sleep(clock, HOUR_MS, signal).catch(() => undefined)
-    }
-  },
+  run: (context) => inRounds(context, HOUR_MS, 'Unable to clean CSRs', () => clean(context)),
 })
 
 async function clean({ cache, client, clock, log, signal }: ControllerContext): Promise<void> {

@@ -4,7 +4,6 @@
  */
 import { Leases } from '#apis/coordination/v1.ts'
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
-import { sleep } from '#lib/clock.ts'
 import { objectKey } from '#meta/object.ts'
 
 import {
@@ -16,6 +15,7 @@ import {
   perRun,
   rule,
 } from '../controller.ts'
+import { inRounds } from '../in-rounds.ts'
 import { Monitor } from './monitor.ts'
 import { markNotReady } from './pods.ts'
 import { changeTaints, planNoSchedule } from './taints.ts'
@@ -49,17 +49,10 @@ export const nodeLifecycleController: Controller = defineController({
     await alignLabels(node, context)
   },
 
-  async run(context) {
-    const { clock, log, settings, signal } = context
-    while (!signal.aborted) {
-      await monitorOf(context)
-        .look()
-        .catch((error: unknown) => {
-          if (!signal.aborted) log.error(error, 'Error monitoring node health')
-        })
-      await sleep(clock, settings['node-monitor-period'], signal).catch(() => undefined)
-    }
-  },
+  run: (context) =>
+    inRounds(context, context.settings['node-monitor-period'], 'Error monitoring node health', () =>
+      monitorOf(context).look(),
+    ),
 })
 
 function nodeOf(pod: object): string {

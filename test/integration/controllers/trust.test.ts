@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
-import { ClusterTrustBundles } from '#apis/certificates/v1beta1.ts'
+import { ClusterTrustBundles, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { Pods, Secrets, ServiceAccounts } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
+import { podCertificateCleanerController } from '#controllers/certificates/pod-cleaner.ts'
 import { bundleName, clusterTrustBundlePublisherController } from '#controllers/clustertrustbundle-publisher.ts'
 import type { Controller } from '#controllers/controller.ts'
 import { legacyTokenCleanerController } from '#controllers/legacy-serviceaccount-token-cleaner.ts'
@@ -12,6 +13,8 @@ import { controllerSettings, type ControllerSettings } from '#controllers/settin
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
+import { createKey } from '#lib/x509/key.ts'
+import { createRequest } from '#lib/x509/request.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '#testing/control-plane.ts'
 import { type RunningControllers, startControllers } from '#testing/controllers.ts'
@@ -42,7 +45,7 @@ const start = async (
   controllers = startControllers(plane, clock, [controller], {
     settings: controllerSettings(chosen),
     readFile: () => Promise.resolve(bundle),
-    gates: { ClusterTrustBundle: true },
+    gates: { ClusterTrustBundle: true, PodCertificateRequest: true },
   })
   client = controllers.client
   await clock.advance(1000)
@@ -87,6 +90,36 @@ describe('tokens in Secrets that nobody uses', () => {
     assert.deepEqual((await after(13)).toSorted(), [...others, 'old 2026-01-13'].toSorted())
     assert.deepEqual((await after(23)).toSorted(), [...others, 'old 2026-01-13'].toSorted())
     assert.deepEqual((await after(24)).toSorted(), others)
+  })
+})
+
+describe('requests for certificates of pods', () => {
+  it('go after a quarter of an hour', async () => {
+    await start(
+      podCertificateCleanerController,
+      {},
+      {
+        'runtime-config': new Map([['certificates.k8s.io/v1beta1/podcertificaterequests', 'true']]),
+        'feature-gates': new Map([['PodCertificateRequest', true]]),
+      },
+    )
+    const spec = {
+      signerName: 'example.com/signer',
+      podName: 'pod',
+      podUID: 'uid-1',
+      serviceAccountName: 'sa',
+      serviceAccountUID: 'uid-2',
+      nodeName: 'node',
+      nodeUID: 'uid-3',
+      pkixPublicKey: null,
+      proofOfPossession: null,
+      stubPKCS10Request: createRequest({ commonName: '' }, createKey()).der.toString('base64'),
+    }
+    await client.create(PodCertificateRequests, { metadata: { namespace, name: 'r' }, spec })
+    await clock.advance(14 * 60_000)
+    await client.get(PodCertificateRequests, { namespace, name: 'r' })
+    await clock.advance(6 * 60_000)
+    await assert.rejects(client.get(PodCertificateRequests, { namespace, name: 'r' }), isNotFound)
   })
 })
 
