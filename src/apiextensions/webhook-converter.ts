@@ -7,6 +7,7 @@ import type { WebhookCaller, WebhookClientConfig } from '#apiserver/webhooks/cal
 import type { Clock } from '#lib/clock.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { type Random, uuid } from '#lib/random.ts'
+import { withinSpan } from '#lib/tracing/active.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject, ObjectMeta } from '#meta/object.ts'
@@ -39,7 +40,7 @@ export function converterOf(
   if (strategy !== 'Webhook' || webhook?.clientConfig === undefined) return undefined
   const version = (webhook.conversionReviewVersions ?? []).find((one) => one === 'v1' || one === 'v1beta1') ?? 'v1'
   const review = { group: 'apiextensions.k8s.io', version, kind: 'ConversionReview' }
-  const exchange = new Exchange(webhook.clientConfig, review, parts)
+  const exchange = new Exchange(metadata.name ?? '', webhook.clientConfig, review, parts)
   const meter = createMeter(metadata.name ?? '', parts)
   return {
     async convert(objects, apiVersion) {
@@ -117,11 +118,14 @@ function createMeter(definition: string, { clock, metrics }: ConversionParts): M
 }
 
 class Exchange {
+  /** Of the definition. */
+  readonly #name: string
   readonly #config: WebhookClientConfig
   readonly #review: GroupVersionKind
   readonly #parts: ConversionParts
 
-  constructor(config: WebhookClientConfig, review: GroupVersionKind, parts: ConversionParts) {
+  constructor(name: string, config: WebhookClientConfig, review: GroupVersionKind, parts: ConversionParts) {
+    this.#name = name
     this.#config = config
     this.#review = review
     this.#parts = parts
@@ -135,7 +139,16 @@ class Exchange {
       return new ConversionFailure(type, failure({ code: 500, message }))
     }
     const uid = uuid(this.#parts.random)
-    const response = await this.#call({ uid, desiredAPIVersion: apiVersion, objects }, fail)
+    const response = await withinSpan(
+      'Call conversion webhook',
+      () => ({
+        'custom-resource-definition': this.#name,
+        'desired-api-version': apiVersion,
+        'object-count': objects.length,
+        UID: uid,
+      }),
+      () => this.#call({ uid, desiredAPIVersion: apiVersion, objects }, fail),
+    )
     const converted = convertedIn(response, this.#review.version === 'v1' ? uid : undefined)
     if (typeof converted === 'string') throw fail('malformed_response', `failed: ${converted}`)
     if (converted.length !== objects.length) {

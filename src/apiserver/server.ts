@@ -31,6 +31,7 @@ import type { Impersonate } from './filters/impersonation.ts'
 import { isLongRunning } from './filters/inflight.ts'
 import { createLargeBodies, LARGE_BODY_LIMITS, type LargeBodies } from './filters/large-bodies.ts'
 import { identify, type Passing, type PassingOptions, permit, received, takePlace } from './filters/passing.ts'
+import type { RequestTrace, TraceRequest } from './filters/tracing.ts'
 import { type MeterRequest, type RequestMeter, UNMETERED } from './metrics/requests.ts'
 import type { User } from './registry/resource.ts'
 import { isAddedGroup } from './registry/served-groups.ts'
@@ -63,6 +64,8 @@ export interface ApiServerOptions extends PassingOptions {
   readonly encoder: Pick<Representation, 'value'>
   readonly onError?: (error: unknown, info: RequestInfo) => void
   readonly meterRequest?: MeterRequest
+  /** Where requests are traced. */
+  readonly traceRequest?: TraceRequest
   /** Aborted when the server stops: answers without end are ended then. */
   readonly draining?: AbortSignal
 }
@@ -78,13 +81,14 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
     const cross = options.cors?.(exchange)
     if (cross !== undefined && exchange.method === 'OPTIONS') return exchange.respond(204, cross)
     const request = readRequest(exchange)
-    const meter = options.meterRequest?.(observed(exchange, request)) ?? UNMETERED
     const auditId = auditIdOf(exchange, options.random)
+    const { meter, trace } = watching(options, exchange, { request, auditId })
     const audit = options.audit?.begin({ exchange, info: request.info, auditId })
     const context: AnswerContext = {
       auditId,
       audit,
       meter,
+      trace,
       warnings: [],
       headers: [...(options.fixedHeaders ?? []), ...(cross ?? [])],
       streams,
@@ -97,7 +101,7 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
     let code = 500
     let bytes: number | undefined
     try {
-      const made = await answerTo(options, exchange, { request, context })
+      const made = await answerWithin(options, exchange, { request, context })
       const answer = audit === undefined ? made : await recorded(audit, made, { options, exchange })
       ;({ status: code } = answer)
       bytes = lengthOf(answer)
@@ -116,6 +120,23 @@ interface Progress {
   readonly context: AnswerContext
 }
 
+/** Who counts the request, and who traces it. */
+function watching(
+  options: ApiServerOptions,
+  exchange: Exchange,
+  { request, auditId }: { readonly request: Request; readonly auditId: string },
+): Pick<AnswerContext, 'meter' | 'trace'> {
+  const meter = options.meterRequest?.(observed(exchange, request)) ?? UNMETERED
+  const trace = options.traceRequest?.({ exchange, info: request.info, auditId })
+  return { meter: trace?.metered(meter) ?? meter, trace }
+}
+
+function answerWithin(options: ApiServerOptions, exchange: Exchange, progress: Progress): Promise<Answer> {
+  const { trace } = progress.context
+  if (trace === undefined) return answerTo(options, exchange, progress)
+  return trace.run(() => answerTo(options, exchange, progress))
+}
+
 /** Never throws: what goes wrong is an answer too. A place among the running requests is held until there is one. */
 async function answerTo(
   options: ApiServerOptions,
@@ -130,6 +151,7 @@ async function answerTo(
     const known = identify(options, exchange, { path: request.path, meter })
     let user = known instanceof Promise ? await known : known
     if (user.warnings !== undefined) context.warnings.push(...user.warnings)
+    context.trace?.identified(user)
     const audit = context.audit === undefined ? undefined : await received(context.audit, user, meter)
     if (options.impersonate !== undefined) {
       user = await options.impersonate(user, info, exchange, audit?.impersonated)
@@ -149,7 +171,9 @@ async function answerTo(
     const leftMs = taken === place ? limitMs : limitMs - (options.clock.elapsed() - context.arrivedMs)
     const deadlineMs = isLongRunning(info) ? undefined : options.clock.elapsed() + leftMs
     const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter, deadlineMs })
+    context.trace?.handling()
     answer = await withDeadline(context, request, leftMs, () => route(options, call))
+    context.trace?.answering()
     return answer
   } catch (error) {
     return await failed(options, exchange, { request, context }, error)
@@ -382,6 +406,7 @@ function asStatus(error: unknown): StatusError {
 interface AnswerContext extends SendContext {
   readonly audit: AuditTrail | undefined
   readonly meter: RequestMeter
+  readonly trace: RequestTrace | undefined
   readonly bodies: LargeBodies
   /** When the request came, by the clock's `elapsed`. */
   readonly arrivedMs: number

@@ -110,6 +110,8 @@ async function openParts(
   const { settings, plan, log, metrics, isEnabled, setVerbosity } = site
   const { maxStreams } = plan.serving
   const audit = await openAudit(site)
+  const isTraced = settings['tracing-config-file'] !== ''
+  const traceRequest = isTraced ? await (await import('./tracing.ts')).openTracing(site) : undefined
   const address = advertisedAddress(settings)
   return {
     registry,
@@ -120,6 +122,7 @@ async function openParts(
     ...createFilters(site),
     ...anonymousFilters(site, identities),
     ...(audit !== undefined && { audit }),
+    ...(traceRequest !== undefined && { traceRequest }),
     metrics,
     versionInfo: versionInfo(site.version),
     flags: printedFlags(settings),

@@ -6,6 +6,7 @@ import { goQuote } from '#lib/go-text.ts'
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { type Random, uuid } from '#lib/random.ts'
+import { withinSpan } from '#lib/tracing/active.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
 import type { Decoded } from '#meta/codec/object.ts'
 import { badRequestError } from '#meta/status-errors.ts'
@@ -42,7 +43,7 @@ const TIMEOUT_SECONDS = 10
 /** Asks one webhook; passes its warnings and annotations on. */
 export async function askWebhook(
   { caller, random, clock }: Asking,
-  { spec }: Hook,
+  { spec, configuration }: Hook,
   { form, isMutating }: { readonly form: Form; readonly isMutating: boolean },
   asked: Asked,
 ): Promise<Verdict> {
@@ -60,7 +61,14 @@ export async function askWebhook(
     const body = reviewText(review, uid, form, asked)
     const leftMs = (attributes.deadlineMs ?? Infinity) - clock.elapsed()
     const timeoutMs = Math.max(Math.min((spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000, leftMs), 0)
-    answer = await caller.call({ config: spec.clientConfig, body, review, timeoutMs, signal: attributes.signal })
+    const call = { config: spec.clientConfig, body, review, timeoutMs, signal: attributes.signal }
+    const { addressed, subresource, operation } = attributes
+    const resource = `${addressed.group}/${addressed.version}, Resource=${addressed.resource}`
+    answer = await withinSpan(
+      `Call ${isMutating ? 'mutating' : 'validating'} webhook`,
+      () => ({ configuration, webhook: spec.name, resource, subresource, operation, UID: uid }),
+      () => caller.call(call),
+    )
   } catch (error) {
     return failedCall(spec.name, error, attributes.signal)
   }

@@ -77,9 +77,9 @@ describe('the flags of kube-apiserver', () => {
 
 describe('findUnsupported', () => {
   it('refuses by name what is not honoured, with the value that was given', () => {
-    assert.deepEqual(support(['--tracing-config-file=t.yaml', '--goaway-chance=0.02']).errors, [
+    assert.deepEqual(support(['--egress-selector-config-file=e.yaml', '--goaway-chance=0.02']).errors, [
       '--goaway-chance=0.02 is not supported: clients are not sent away by chance',
-      '--tracing-config-file=t.yaml is not supported: there is no tracing',
+      '--egress-selector-config-file=e.yaml is not supported: connections are made directly',
     ])
   })
 

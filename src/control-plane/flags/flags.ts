@@ -23,6 +23,7 @@ import {
   type MiscValues,
   SERVER_LOG_FLAGS,
   TRACE_FLAGS,
+  type TraceValues,
 } from './general-flags.ts'
 import { METRICS_FLAGS, type MetricsValues } from './metrics-flags.ts'
 import { SERVING_FLAGS, type ServingValues, STORAGE_FLAGS, type StorageValues } from './serving-flags.ts'
@@ -61,6 +62,7 @@ export interface Settings
     AdmissionValues,
     FeatureValues,
     MetricsValues,
+    TraceValues,
     MiscValues {}
 
 /** The defaults of all flags, but for `chosen`. */

@@ -105,8 +105,12 @@ export const SERVER_LOG_FLAGS: FlagGroup = {
   'log-text-info-buffer-size': idle(quantity, '0', 'lines are written as they come'),
 }
 
-export const TRACE_FLAGS: FlagGroup = {
-  'tracing-config-file': unsupported(string, '', 'there is no tracing'),
+export interface TraceValues {
+  readonly 'tracing-config-file': string
+}
+
+export const TRACE_FLAGS: FlagsOf<TraceValues> & FlagGroup = {
+  'tracing-config-file': flag(string, '', 'File that says where spans of requests go, and how many traces begin here'),
 }
 
 export const EGRESS_FLAGS: FlagGroup = {

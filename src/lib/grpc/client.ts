@@ -4,6 +4,9 @@
  */
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
+import { activeSpan } from '../tracing/active.ts'
+import { withRpcSpan } from '../tracing/client-spans.ts'
+import type { Span } from '../tracing/span.ts'
 import { Call } from './call.ts'
 import type { ConnectionOptions, ConnectionState } from './connection.ts'
 import { Connection } from './connection.ts'
@@ -145,8 +148,18 @@ async function callUnary<Q, QIn, R, RIn>(
 ): Promise<R> {
   const limits = limitCall(context, options)
   try {
-    const frame = encodeFrame(encode(() => method.request.encode(request)))
-    const answer = await attemptUnary(context, { path: method.path, frame, options, limits, attempt: 1 })
+    const { path } = method
+    const body = encode(() => method.request.encode(request))
+    const send = (metadata = options.metadata): Promise<Buffer> => {
+      const asked = metadata === undefined ? options : { ...options, metadata }
+      return attemptUnary(context, { path, frame: encodeFrame(body), options: asked, limits, attempt: 1 })
+    }
+    const span = activeSpan()
+    const traced = (within: Span): Promise<Buffer> =>
+      withRpcSpan(within, { path, request: body }, (headers) =>
+        send(new Map([...(options.metadata ?? []), ...Object.entries(headers)])),
+      )
+    const answer = await (span === undefined ? send() : traced(span))
     return decode(() => method.response.decode(answer))
   } finally {
     limits.release()

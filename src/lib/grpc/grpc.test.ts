@@ -14,6 +14,9 @@ import type { VirtualClock } from '../clock.ts'
 import { createVirtualClock, realClock } from '../clock.ts'
 import { defineMessage } from '../protobuf/message.ts'
 import { secureRandom } from '../random.ts'
+import { withScope } from '../tracing/active.ts'
+import type { Span } from '../tracing/span.ts'
+import { createTracer } from '../tracing/tracer.ts'
 import { createAuthority } from '../x509/authority.ts'
 import type { GrpcClient, GrpcClientOptions } from './client.ts'
 import { createGrpcClient } from './client.ts'
@@ -134,6 +137,33 @@ describe('unary calls', () => {
     assert.equal(seen.get('seen'), 'me')
     assert.deepEqual(seen.get('raw-bin'), Buffer.from([0, 255]))
     assert.equal(client.state, 'ready')
+  })
+
+  it('within a span are one of their own, and pass it on', async () => {
+    let seen: unknown
+    const { path } = await startServer([
+      handleUnary(Echo, (request, context) => {
+        seen = context.metadata.get('traceparent')
+        return request
+      }),
+    ])
+    const client = startClient(path)
+    const taken: Span[] = []
+    const take = (span: Span): void => void taken.push(span)
+    const tracer = createTracer({ clock: realClock, random: secureRandom, samplingRatePerMillion: 1_000_000, take })
+    const span = tracer.begin('whole', {}, { remote: undefined, isStranger: false })
+    await withScope({ span }, () => client.unary(Echo, { text: 'x' }))
+    const [call] = taken
+    assert.ok(call !== undefined)
+    assert.deepEqual([call.name, call.kind, call.parent], ['test.Echo/Echo', 'client', span.context])
+    assert.deepEqual(
+      call.events.map(({ attributes }) => [attributes['rpc.message.type'], attributes['rpc.message.compressed_size']]),
+      [
+        ['SENT', 3],
+        ['RECEIVED', 3],
+      ],
+    )
+    assert.equal(seen, call.headers()['traceparent'])
   })
 
   it('go many at once over one connection', async () => {

@@ -11,6 +11,8 @@ import type { TLSSocket } from 'node:tls'
 
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
+import { activeSpan } from '../tracing/active.ts'
+import { withHttpSpan } from '../tracing/client-spans.ts'
 import type { RequestHead } from './client-http1.ts'
 import { DialingAgent, openHttp1, openUpgrade, wasStale } from './client-http1.ts'
 import type { PooledSession } from './client-http2.ts'
@@ -104,11 +106,16 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return {
     async request(request) {
       const url = new URL(request.url)
-      return sendRequest(poolOf(url), url, request)
+      const span = activeSpan()
+      if (span === undefined) return sendRequest(poolOf(url), url, request)
+      return withHttpSpan(span, { method: request.method ?? 'GET', url }, (headers) =>
+        sendRequest(poolOf(url), url, { ...request, headers: { ...request.headers, ...headers } }),
+      )
     },
     async upgrade(request) {
       const url = new URL(request.url)
-      return sendUpgrade(poolOf(url), url, request)
+      const headers = { ...request.headers, ...activeSpan()?.headers() }
+      return sendUpgrade(poolOf(url), url, { ...request, headers })
     },
     reloadTls(next) {
       tls = next
