@@ -31,6 +31,7 @@ import { podGroupProtectionController } from './podgroup-protection.ts'
 import { replicaSetController } from './replicaset.ts'
 import { replicationControllerController } from './replicationcontroller.ts'
 import { resourceClaimController } from './resourceclaim/controller.ts'
+import { resourcePoolStatusRequestController } from './resourcepoolstatusrequest.ts'
 import { resourceQuotaController } from './resourcequota.ts'
 import { rootCaCertificatePublisherController } from './root-ca-certificate-publisher.ts'
 import { seLinuxWarningController } from './selinux-warning.ts'
@@ -85,6 +86,7 @@ export const CONTROLLERS: readonly Controller[] = [
   replicaSetController,
   replicationControllerController,
   resourceClaimController,
+  resourcePoolStatusRequestController,
   resourceQuotaController,
   rootCaCertificatePublisherController,
   seLinuxWarningController,

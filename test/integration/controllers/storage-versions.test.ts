@@ -1,4 +1,4 @@
-/** What only runs behind gates: migrations of stored versions, their records, and the protection of pod groups. */
+/** What only runs behind gates: migrations of stored versions, their records, pod groups, and questions about pools. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -7,10 +7,13 @@ import { StorageVersions } from '#apis/apiserverinternal/v1alpha1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { ConfigMaps, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import { ResourceClaims, ResourceSlices } from '#apis/resource/v1.ts'
+import { ResourcePoolStatusRequests } from '#apis/resource/v1alpha3.ts'
 import { PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import { StorageVersionMigrations } from '#apis/storagemigration/v1beta1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { podGroupProtectionController } from '#controllers/podgroup-protection.ts'
+import { resourcePoolStatusRequestController } from '#controllers/resourcepoolstatusrequest.ts'
 import { storageVersionMigratorController } from '#controllers/storage-version-migrator/controller.ts'
 import { storageVersionGarbageCollectorController } from '#controllers/storageversion-garbage-collector.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
@@ -21,8 +24,18 @@ import { type RunningControllers, startControllers } from '#testing/controllers.
 import { definition } from '../custom-kit.ts'
 
 const namespace = 'default'
-const GATES = { StorageVersionMigrator: true, StorageVersionAPI: true, GenericWorkload: true }
-const VERSIONS = ['storagemigration.k8s.io/v1beta1', 'internal.apiserver.k8s.io/v1alpha1', 'scheduling.k8s.io/v1alpha2']
+const GATES = {
+  StorageVersionMigrator: true,
+  StorageVersionAPI: true,
+  GenericWorkload: true,
+  DRAResourcePoolStatus: true,
+}
+const VERSIONS = [
+  'storagemigration.k8s.io/v1beta1',
+  'internal.apiserver.k8s.io/v1alpha1',
+  'scheduling.k8s.io/v1alpha2',
+  'resource.k8s.io/v1alpha3',
+]
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -37,7 +50,12 @@ beforeEach(async () => {
     'runtime-config': new Map(VERSIONS.map((version) => [version, 'true'])),
   }
   plane = await startControlPlane({ clock, settings })
-  const all = [podGroupProtectionController, storageVersionMigratorController, storageVersionGarbageCollectorController]
+  const all = [
+    podGroupProtectionController,
+    resourcePoolStatusRequestController,
+    storageVersionMigratorController,
+    storageVersionGarbageCollectorController,
+  ]
   controllers = startControllers(plane, clock, all, { gates: GATES })
   client = controllers.client
 })
@@ -201,5 +219,68 @@ describe('a pod group', () => {
     )
     await clock.advance(1000)
     await assert.rejects(client.get(PodGroups, { namespace, name: 'g' }), isNotFound)
+  })
+})
+
+describe('a question about pools', () => {
+  const publish = async (pool: string, part: number, of: number, devices: number): Promise<void> => {
+    const spec = {
+      driver: 'd.example.com',
+      nodeName: 'n1',
+      pool: { name: pool, generation: 1, resourceSliceCount: of },
+      devices: Array.from({ length: devices }, (_, at) => ({ name: `dev-${part}-${at}` })),
+    }
+    await client.create(ResourceSlices, { metadata: { name: `${pool}-${part}` }, spec })
+  }
+  const ask = async (name: string, more: object = {}): Promise<void> => {
+    await client.create(ResourcePoolStatusRequests, { metadata: { name }, spec: { driver: 'd.example.com', ...more } })
+    await clock.advance(1000)
+  }
+  const told = async (name: string): Promise<unknown[]> => {
+    const { status } = await client.get(ResourcePoolStatusRequests, { name })
+    const pools = status?.pools?.map((pool) => [
+      pool.poolName,
+      pool.totalDevices,
+      pool.allocatedDevices,
+      pool.availableDevices,
+    ])
+    const conditions = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason} ${one.message}`)
+    return [status?.poolCount, pools, conditions]
+  }
+
+  it('is answered once, and goes after an hour', async () => {
+    await publish('a', 1, 1, 3)
+    await publish('b', 1, 1, 2)
+    const requests = [{ name: 'gpu', exactly: { deviceClassName: 'gpu', allocationMode: 'ExactCount', count: 1 } }]
+    await client.create(ResourceClaims, { metadata: { namespace, name: 'c' }, spec: { devices: { requests } } })
+    const results = [{ request: 'gpu', driver: 'd.example.com', pool: 'a', device: 'dev-1-0' }]
+    const value = { metadata: { finalizers: ['resource.kubernetes.io/delete-protection'] } }
+    await client.patch(ResourceClaims, { namespace, name: 'c' }, { type: 'merge', value })
+    const status = { allocation: { devices: { results } } }
+    await client.patch(
+      ResourceClaims,
+      { namespace, name: 'c', subresource: 'status' },
+      { type: 'merge', value: { status } },
+    )
+    await ask('all')
+    const pools = [
+      ['a', 3, 1, 2],
+      ['b', 2, 0, 2],
+    ]
+    assert.deepEqual(await told('all'), [2, pools, ['Complete True CalculationComplete Calculated status for 2 pools']])
+    await ask('one', { poolName: 'b' })
+    assert.deepEqual((await told('one')).slice(0, 2), [1, [['b', 2, 0, 2]]])
+    await ask('first', { limit: 1 })
+    assert.deepEqual((await told('first')).slice(0, 2), [2, [['a', 3, 1, 2]]])
+    await clock.advance(3_500_000)
+    await client.get(ResourcePoolStatusRequests, { name: 'all' })
+    await clock.advance(800_000)
+    await assert.rejects(client.get(ResourcePoolStatusRequests, { name: 'all' }), isNotFound)
+  })
+
+  it('waits for a pool that is not whole', async () => {
+    await publish('a', 1, 2, 3)
+    await ask('all')
+    assert.deepEqual(await told('all'), [undefined, undefined, undefined])
   })
 })
