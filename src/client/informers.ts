@@ -5,15 +5,19 @@ import { kindKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import type { ApiClient } from './api-client.ts'
-import { Informer } from './informer.ts'
+import { Informer, type InformerOptions } from './informer.ts'
 
 export interface InformersOptions {
   readonly client: ApiClient
   readonly random: Random
   /** Ends all of them. */
   readonly signal: AbortSignal
+  /** What is kept of a kind, and of which of its objects. Default: all of all. */
+  readonly tailor?: (kind: Kind) => Tailoring
   readonly onError: (error: unknown, kind: Kind) => void
 }
+
+export type Tailoring = Pick<InformerOptions<KubeObject>, 'selection' | 'metadataOnly' | 'transform' | 'indexes'>
 
 export class Informers {
   readonly #options: InformersOptions
@@ -26,10 +30,16 @@ export class Informers {
   /** Begins to follow the kind when somebody first asks for it. */
   of<T extends KubeObject>(kind: Kind<T>): Informer<T> {
     const key = kindKey(kind)
-    const { client, random, signal, onError } = this.#options
+    const { client, random, signal, tailor, onError } = this.#options
     let found = this.#informers.get(key)
     if (found === undefined) {
-      const informer = new Informer<KubeObject>({ client, kind, random, onError: (error) => onError(error, kind) })
+      const informer = new Informer<KubeObject>({
+        client,
+        kind,
+        random,
+        onError: (error) => onError(error, kind),
+        ...tailor?.(kind),
+      })
       found = { informer, running: informer.run(signal) }
       this.#informers.set(key, found)
     }

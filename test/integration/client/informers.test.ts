@@ -1,0 +1,88 @@
+/** What shared informers keep, find and tell again, on the whole server in virtual time. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
+import { ApiClient } from '#client/api-client.ts'
+import { Informers } from '#client/informers.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { isNotFound } from '#meta/status.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+
+const namespace = 'default'
+const ADMIN = { name: 'tester', uid: '', groups: ['system:masters'], extra: {} }
+let clock: VirtualClock
+let plane: ControlPlane
+let client: ApiClient
+
+before(async () => {
+  clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  plane = await startControlPlane({ clock })
+  client = new ApiClient({ transport: plane.running.server.clientAs(ADMIN), clock, userAgent: 'tester/v1' })
+  for (const name of ['a', 'b', 'c']) {
+    const labels = { app: name === 'c' ? 'other' : 'mine' }
+    await client.create(ConfigMaps, {
+      metadata: { namespace, name, labels },
+      data: { colour: name === 'a' ? 'red' : 'blue' },
+    })
+  }
+})
+after(() => plane.stop())
+
+describe('shared informers', () => {
+  it('keep what they are tailored to, once for everybody, and find it by their indexes', async () => {
+    const stop = new AbortController()
+    const informers = new Informers({
+      client,
+      random: createSeededRandom(1),
+      signal: stop.signal,
+      onError: (error) => assert.fail(error as Error),
+      tailor: () => ({
+        selection: { labelSelector: 'app=mine' },
+        transform: ({ metadata: { managedFields: _dropped, ...metadata }, ...rest }: KubeObject) => ({
+          ...rest,
+          metadata,
+        }),
+        indexes: { colour: (object) => [(object as ConfigMap).data?.['colour'] ?? ''] },
+      }),
+    })
+    const informer = informers.of(ConfigMaps)
+    assert.equal(informers.of(ConfigMaps), informer)
+    await clock.advance(1000)
+    await informers.synced([ConfigMaps])
+    assert.deepEqual([...informer.list()].map(({ metadata }) => metadata.name ?? '').sort(), ['a', 'b'])
+    assert.deepEqual(
+      informer.by('colour', 'red').map(({ metadata }) => metadata.name),
+      ['a'],
+    )
+    assert.ok([...informer.list()].every(({ metadata }) => metadata.managedFields === undefined))
+    let told = 0
+    const end = informer.listen({ updated: () => void told++ }, 60_000)
+    await clock.advance(180_000)
+    end()
+    assert.equal(told, 6)
+    stop.abort()
+    await clock.advance(1000)
+    await informers.ended()
+  })
+})
+
+describe('a dry run', () => {
+  it('answers as if it were so, and nothing is', async () => {
+    const dryRun = ['All']
+    const where = { namespace, name: 'never' }
+    const made = await client.create(ConfigMaps, { metadata: where }, { dryRun })
+    assert.ok(made.metadata.uid)
+    await assert.rejects(client.get(ConfigMaps, where), isNotFound)
+    const applied = await client.apply(
+      ConfigMaps,
+      { metadata: { namespace, name: 'a' }, data: { colour: 'green' } },
+      { fieldManager: 'x', force: true, dryRun },
+    )
+    assert.equal(applied.data?.['colour'], 'green')
+    await client.delete(ConfigMaps, { namespace, name: 'a' }, { dryRun })
+    assert.equal((await client.get(ConfigMaps, { namespace, name: 'a' })).data?.['colour'], 'red')
+  })
+})
