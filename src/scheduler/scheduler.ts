@@ -94,8 +94,14 @@ export class Scheduler {
     const { queue, signal } = this.#parts
     let begunMs = this.#clock.elapsed()
     for (let next = queue.pop(); next !== undefined && !signal.aborted; next = queue.pop()) {
-      const waiting = this.#attempt(next)
-      if (waiting !== undefined) await waiting
+      try {
+        const waiting = this.#attempt(next)
+        if (waiting !== undefined) await waiting
+      } catch (error) {
+        // One pod that nobody can think about keeps no other from its node.
+        this.#log.error(error, 'A pod could not be decided about', { pod: next.pod.key })
+        queue.putBack(next, { rejectors: new Set(), pendings: new Set(), isError: true })
+      }
       if (this.#clock.elapsed() - begunMs < SLICE_MS) continue
       await new Promise((resolve) => setImmediate(resolve))
       begunMs = this.#clock.elapsed()
