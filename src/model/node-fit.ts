@@ -21,7 +21,7 @@ export function fitsAffinity({ nodeSelector, affinity }: PodSpec, node: Node): b
 /** A term that says nothing fits nothing. */
 export function fitsNodeTerm(
   { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
-  { metadata }: Node,
+  { metadata }: Pick<Node, 'metadata'>,
 ): boolean {
   if (matchExpressions.length === 0 && matchFields.length === 0) return false
   const fields = { 'metadata.name': metadata.name ?? '' }

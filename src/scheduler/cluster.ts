@@ -5,9 +5,10 @@
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { Labels } from '#meta/labels.ts'
+import { claimKeysOf } from '#model/volumes.ts'
 
 import { ImageSpread } from './image-spread.ts'
-import { NodeInfo } from './node-info.ts'
+import { bump, NodeInfo } from './node-info.ts'
 import { NodeOrder, zoneOf } from './node-order.ts'
 import { NodePlaces } from './node-places.ts'
 import { PodCounts } from './pod-counts.ts'
@@ -27,6 +28,8 @@ export class Cluster {
   readonly #order = new NodeOrder<NodeInfo>()
   readonly #placed = new Map<string, Placed>()
   readonly #freeSlots: number[] = []
+  /** How many pods use a claim, by its key. */
+  readonly #claims = new Map<string, number>()
   readonly counts: PodCounts = new PodCounts(this.#nodes)
   readonly wishes: PodWishes = new PodWishes()
   readonly images: ImageSpread = new ImageSpread()
@@ -120,6 +123,11 @@ export class Cluster {
     }
   }
 
+  /** Whether a pod that has a node uses it. */
+  isClaimInUse(key: string): boolean {
+    return this.#claims.has(key)
+  }
+
   isAssumed(uid: string): boolean {
     return this.#placed.get(uid)?.isAssumed === true
   }
@@ -133,6 +141,7 @@ export class Cluster {
     const info = this.#nodeOf(node)
     this.#placed.set(pod.uid, placed)
     info.add(pod)
+    this.#countClaims(pod, 1)
     this.counts.placed(pod, info, 1)
     this.wishes.placed(pod, info, 1)
   }
@@ -143,9 +152,14 @@ export class Cluster {
     const info = this.#nodeOf(placed.node)
     this.#placed.delete(uid)
     info.remove(placed.pod)
+    this.#countClaims(placed.pod, -1)
     this.counts.placed(placed.pod, info, -1)
     this.wishes.placed(placed.pod, info, -1)
     this.#forgetIfEmpty(info)
+  }
+
+  #countClaims({ pod }: PodInfo, by: 1 | -1): void {
+    if (pod.spec.volumes !== undefined) for (const key of claimKeysOf(pod)) bump(this.#claims, key, by)
   }
 
   /** Of a node that exists or did; labels that are gone are undefined. */

@@ -4,7 +4,6 @@
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { Labels } from '#meta/labels.ts'
-import { claimKeysOf } from '#model/volumes.ts'
 
 import { addAmounts, type Amounts, amountsOfList, copyAmounts, noAmounts } from './amounts.ts'
 import type { HostPort, PodInfo } from './pod-info.ts'
@@ -25,8 +24,6 @@ export class NodeInfo {
   likely: Amounts
   /** How many use a port; by protocol, address and number. */
   readonly ports: Map<string, number>
-  /** How many pods use a claim, by its key. */
-  readonly claims: Map<string, number>
 
   constructor(name: string, slot: number, from?: NodeInfo) {
     this.name = name
@@ -35,7 +32,6 @@ export class NodeInfo {
     this.requested = from === undefined ? noAmounts() : copyAmounts(from.requested)
     this.likely = from === undefined ? noAmounts() : copyAmounts(from.likely)
     this.ports = new Map(from?.ports)
-    this.claims = new Map(from?.claims)
     if (from === undefined) return
     this.node = from.node
     this.allocatable = from.allocatable
@@ -87,7 +83,6 @@ export class NodeInfo {
     addAmounts(this.requested, pod.requests, sign)
     addAmounts(this.likely, pod.likely, sign)
     for (const { protocol, ip, port } of pod.ports) bump(this.ports, portKey(protocol, ip, port), sign)
-    if (pod.pod.spec.volumes !== undefined) for (const key of claimKeysOf(pod.pod)) bump(this.claims, key, sign)
   }
 }
 

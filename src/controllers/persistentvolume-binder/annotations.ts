@@ -1,13 +1,8 @@
-/** What the binder, the scheduler and provisioners tell each other in annotations of claims and volumes. Pure. */
+/** What the binder and provisioners tell each other in annotations of claims and volumes. Pure. */
 import type { ObjectMeta } from '#meta/object.ts'
 import { driverOf } from '#model/csi-migration.ts'
+import type { Annotations } from '#model/volume-binding.ts'
 
-/** On a claim: it was bound once, and must not be bound to anything else. */
-export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
-/** Of a binding: chosen here, not by a user who would want it kept. */
-export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
-/** On a claim: where the scheduler wants the first pod. */
-export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
@@ -16,19 +11,6 @@ const OLD_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
 /** Finalizers of volumes that are to be deleted with what is on them: by this controller, by provisioners outside. */
 export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
 const EXTERNAL_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
-
-export type Annotations = Readonly<Record<string, string>>
-
-export function hasAnnotation({ metadata }: { readonly metadata: ObjectMeta }, name: string): boolean {
-  return Object.hasOwn(metadata.annotations ?? {}, name)
-}
-
-/** The object with other annotations; none at all rather than an empty list of them. */
-export function withAnnotations<T extends { readonly metadata: ObjectMeta }>(object: T, annotations: Annotations): T {
-  const { annotations: _, ...metadata } = object.metadata
-  const isEmpty = Object.keys(annotations).length === 0
-  return { ...object, metadata: isEmpty ? metadata : { ...metadata, annotations } }
-}
 
 /** Says which driver is to look after the volume or claim, where a plugin of old was; the same annotations where all is said. */
 export function migrated(annotations: Annotations, provisioner: string | undefined): Annotations {

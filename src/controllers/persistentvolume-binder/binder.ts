@@ -1,4 +1,3 @@
-/** What the parts of the binder share: what is known of claims and volumes, what is under way, and the writes of a binding. */
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -6,10 +5,12 @@ import {
   PersistentVolumes,
 } from '#apis/core/v1.ts'
 import type { EventNote } from '#client/event-recorder.ts'
+/** What the parts of the binder share: what is known of claims and volumes, what is under way, and the writes of a binding. */
+import { boundVolume } from '#model/volume-binding.ts'
 
 import { type ControllerContext, perRun } from '../controller.ts'
 import { Operations } from '../operations.ts'
-import { boundClaim, boundVolume, claimInPhase, unboundVolume, volumeInPhase } from './changes.ts'
+import { boundClaim, claimInPhase, unboundVolume, volumeInPhase } from './changes.ts'
 import { Ledger } from './ledger.ts'
 
 export interface Binder {

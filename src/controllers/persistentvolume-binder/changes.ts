@@ -1,38 +1,16 @@
-/** Claims and volumes as they are to be written: bound, let go, in another phase. Pure; undefined when nothing changes. */
-import type {
-  ObjectReference,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  PersistentVolumeClaimStatus,
-} from '#apis/core/v1.ts'
+import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus } from '#apis/core/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
-import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
-
+/** Claims and volumes as they are to be written: bound, let go, in another phase. Pure; undefined when nothing changes. */
 import {
   BIND_COMPLETED,
   BOUND_BY_CONTROLLER,
-  deletionFinalizers,
   hasAnnotation,
-  migrated,
-  PROVISIONED_BY,
-  provisionerOfClaim,
   withAnnotations,
-} from './annotations.ts'
-import { isBoundTo } from './matching.ts'
+} from '#model/volume-binding.ts'
+import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
 
-export function claimReference({ metadata }: PersistentVolumeClaim): ObjectReference {
-  const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata
-  return { kind: 'PersistentVolumeClaim', namespace, name, uid, apiVersion: 'v1', resourceVersion }
-}
-
-export function boundVolume(volume: PersistentVolume, claim: PersistentVolumeClaim): PersistentVolume | undefined {
-  if (volume.spec.claimRef?.uid === claim.metadata.uid && isBoundTo(volume, claim)) return undefined
-  const bound = { ...volume, spec: { ...volume.spec, claimRef: claimReference(claim) } }
-  // What a user kept for the claim stays kept for it when they part.
-  const isOurs = !isBoundTo(volume, claim) && !hasAnnotation(volume, BOUND_BY_CONTROLLER)
-  return isOurs ? withAnnotations(bound, { ...volume.metadata.annotations, [BOUND_BY_CONTROLLER]: 'yes' }) : bound
-}
+import { deletionFinalizers, migrated, PROVISIONED_BY, provisionerOfClaim } from './annotations.ts'
 
 export function unboundVolume(volume: PersistentVolume): PersistentVolume {
   const { claimRef, ...spec } = volume.spec

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { PersistentVolume, PersistentVolumeClaim } from '#apis/core/v1.ts'
+import { BIND_COMPLETED, BOUND_BY_CONTROLLER } from '#model/volume-binding.ts'
 import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
 
-import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY } from './annotations.ts'
+import { PROVISIONED_BY } from './annotations.ts'
 import { claimInPhase, migratedVolume } from './changes.ts'
 import { type ClaimView, planClaim, planVolume } from './plan.ts'
 

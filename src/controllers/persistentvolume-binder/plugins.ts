@@ -1,8 +1,9 @@
-/** Who makes, empties and deletes volumes: this controller itself, which knows folders and NFS, or a driver outside. Pure. */
 import type { PersistentVolume } from '#apis/core/v1.ts'
 import { driverOf } from '#model/csi-migration.ts'
+/** Who makes, empties and deletes volumes: this controller itself, which knows folders and NFS, or a driver outside. Pure. */
+import { hasAnnotation } from '#model/volume-binding.ts'
 
-import { hasAnnotation, MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
+import { MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
 
 export const HOST_PATH = 'kubernetes.io/host-path'
 const NFS = 'kubernetes.io/nfs'

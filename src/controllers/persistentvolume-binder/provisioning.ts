@@ -1,7 +1,3 @@
-/**
- * A volume for a claim that none is there for. A driver outside is told in annotations of the claim and does the rest; this
- * controller itself only knows how to make a folder, which is for tests on a machine of its own.
- */
 import { Nodes, type PersistentVolume, type PersistentVolumeClaim, PersistentVolumes } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import type { Draft } from '#client/api-client.ts'
@@ -10,22 +6,23 @@ import { uuid } from '#lib/random.ts'
 import { objectKey } from '#meta/object.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
+/**
+ * A volume for a claim that none is there for. A driver outside is told in annotations of the claim and does the rest; this
+ * controller itself only knows how to make a folder, which is for tests on a machine of its own.
+ */
+import {
+  BOUND_BY_CONTROLLER,
+  SELECTED_NODE,
+  claimReference,
+  hasAnnotation,
+  withAnnotations,
+} from '#model/volume-binding.ts'
 import { storageClassOf } from '#model/volumes.ts'
 
 import type { ControllerContext } from '../controller.ts'
 import { messageOf } from '../pod-creation.ts'
-import {
-  BOUND_BY_CONTROLLER,
-  hasAnnotation,
-  IN_TREE_FINALIZER,
-  PROVISIONED_BY,
-  provisionedBy,
-  SELECTED_NODE,
-  STORAGE_PROVISIONER,
-  withAnnotations,
-} from './annotations.ts'
+import { IN_TREE_FINALIZER, PROVISIONED_BY, provisionedBy, STORAGE_PROVISIONER } from './annotations.ts'
 import type { Binder } from './binder.ts'
-import { claimReference } from './changes.ts'
 import { HOST_PATH, makerOf } from './plugins.ts'
 
 /** How often the volume is saved that was made; then it is thrown away. */

@@ -1,12 +1,13 @@
-/** What becomes of a volume whose claim has gone: it is kept, emptied for the next claim, or deleted with what is on it. */
 import { type PersistentVolume, PersistentVolumes, Pods } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 import { hasFinalizer, isBeingDeleted, keyOf, objectKey, removeFinalizer } from '#meta/object.ts'
 import { isOver } from '#model/pods.ts'
+/** What becomes of a volume whose claim has gone: it is kept, emptied for the next claim, or deleted with what is on it. */
+import { hasAnnotation } from '#model/volume-binding.ts'
 
 import { messageOf } from '../pod-creation.ts'
 import { PODS_BY_CLAIM } from '../pods-by-claim.ts'
-import { hasAnnotation, IN_TREE_FINALIZER, MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
+import { IN_TREE_FINALIZER, MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
 import { type Binder, failVolume, unbind } from './binder.ts'
 import { deleterOf } from './plugins.ts'
 import { empty } from './recycler.ts'

@@ -12,10 +12,14 @@ import { nodeName } from './node-name.ts'
 import { nodePorts } from './node-ports.ts'
 import { nodeResourcesFit } from './node-resources-fit.ts'
 import { nodeUnschedulable } from './node-unschedulable.ts'
+import { nodeVolumeLimits } from './node-volume-limits.ts'
 import { podTopologySpread } from './pod-topology-spread.ts'
 import { prioritySort } from './priority-sort.ts'
 import { schedulingGates } from './scheduling-gates.ts'
 import { taintToleration } from './taint-toleration.ts'
+import { volumeBinding } from './volume-binding.ts'
+import { volumeRestrictions } from './volume-restrictions.ts'
+import { volumeZone } from './volume-zone.ts'
 
 export const PLUGINS: readonly PluginFactory[] = [
   balancedAllocation,
@@ -30,10 +34,14 @@ export const PLUGINS: readonly PluginFactory[] = [
   nodePorts,
   nodeResourcesFit,
   nodeUnschedulable,
+  nodeVolumeLimits,
   podTopologySpread,
   prioritySort,
   schedulingGates,
   taintToleration,
+  volumeBinding,
+  volumeRestrictions,
+  volumeZone,
 ]
 
 /** Those that are on unless a profile says otherwise, in order, with what their points count. */

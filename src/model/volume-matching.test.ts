@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 
-import { findMatch, mismatchOf } from './matching.ts'
+import { delayedMatches, findMatch, isReachable, mismatchOf } from './volume-matching.ts'
 
 interface VolumeRow extends Partial<PersistentVolume['spec']> {
   readonly size?: string
@@ -116,4 +116,28 @@ describe('a volume that is asked for by name is refused', () => {
   for (const [one, wanted, expected] of rows) {
     it(expected ?? 'not at all, when it fits', () => assert.equal(mismatchOf(one, wanted), expected))
   }
+})
+
+describe('where the scheduler chooses', () => {
+  const names = (list: readonly PersistentVolume[]): (string | undefined)[] => list.map(({ metadata }) => metadata.name)
+
+  it('the smallest that would do comes first, whatever more access it gives', () => {
+    const volumes = [volume('a'), volume('b', { ...RWX, size: '2Gi' }), volume('c', { size: '1Mi' }), volume('d')]
+    assert.deepEqual(names(delayedMatches(claim(), volumes)), ['b', 'a', 'd'])
+  })
+
+  it('what is kept for the claim is the only one, in whatever phase', () => {
+    assert.deepEqual(names(delayedMatches(claim(), [volume('a'), volume('b', { ...kept(), phase: 'Pending' })])), ['b'])
+  })
+
+  it('a volume is reached by the labels of nodes, never by their names', () => {
+    const term = (key: string, values: string[]) => ({ matchExpressions: [{ key, operator: 'In', values }] })
+    const near = (...nodeSelectorTerms: object[]) => volume('a', { nodeAffinity: { required: { nodeSelectorTerms } } })
+    const node = { metadata: { name: 'n', labels: { zone: 'a' } } }
+    assert.equal(isReachable(volume('a'), node), true)
+    assert.equal(isReachable(near(term('zone', ['b']), term('zone', ['a'])), node), true)
+    assert.equal(isReachable(near(term('zone', ['b'])), node), false)
+    const named = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n'] }] }
+    assert.equal(isReachable(near(named), node), false)
+  })
 })

@@ -1,20 +1,16 @@
 /** Which volume a claim gets. Pure. */
-import type { PersistentVolume, PersistentVolumeClaim } from '#apis/core/v1.ts'
+import type { Node, PersistentVolume, PersistentVolumeClaim } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { compareQuantities, parseQuantity, type Quantity, quantityValue } from '#meta/quantity.ts'
-import { storageClassOf } from '#model/volumes.ts'
+
+import { fitsNodeTerm } from './node-fit.ts'
+import { isBoundTo } from './volume-binding.ts'
+import { storageClassOf } from './volumes.ts'
 
 type Claim = Pick<PersistentVolumeClaim, 'metadata' | 'spec'>
-
-/** Whether the volume is the claim's, or kept for it by name. */
-export function isBoundTo({ spec: { claimRef } }: PersistentVolume, { metadata }: Claim): boolean {
-  if (claimRef === undefined || claimRef.name !== metadata.name || claimRef.namespace !== metadata.namespace)
-    return false
-  return (claimRef.uid ?? '') === '' || claimRef.uid === metadata.uid
-}
 
 export function haveSameMode(volume: PersistentVolume, claim: Claim): boolean {
   return (volume.spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem')
@@ -33,7 +29,7 @@ export function capacityOf({ spec }: PersistentVolume): Quantity {
   return parseQuantity(spec.capacity?.['storage'] ?? '0')
 }
 
-function requestOf({ spec }: Claim): Quantity {
+export function requestOf({ spec }: Claim): Quantity {
   return parseQuantity(spec.resources?.requests?.['storage'] ?? '0')
 }
 
@@ -67,6 +63,35 @@ export function findMatch(
   return best?.volume
 }
 
+/**
+ * What comes into question when a node is chosen for the claim's first pod: only what is kept for it, where something is,
+ * or else whatever would do, the smallest first.
+ */
+export function delayedMatches(
+  claim: PersistentVolumeClaim,
+  volumes: readonly PersistentVolume[],
+): readonly PersistentVolume[] {
+  const large = volumes.filter((volume) => isLikeAndLarge(volume, claim))
+  const kept = large.find((volume) => isBoundTo(volume, claim))
+  if (kept !== undefined) return [kept]
+  const isWanted = wantedBy(claim)
+  return large.filter((volume) => isWanted(volume) && givesAccess(volume, claim)).sort(bySize)
+}
+
+function bySize(one: PersistentVolume, other: PersistentVolume): number {
+  const order = compareQuantities(capacityOf(one), capacityOf(other))
+  return order === 0 ? compareText(one.metadata.name ?? '', other.metadata.name ?? '') : order
+}
+
+/** Whether the node can get at the volume. */
+export function isReachable({ spec }: PersistentVolume, { metadata: { labels } }: Pick<Node, 'metadata'>): boolean {
+  const required = spec.nodeAffinity?.required
+  if (required === undefined) return true
+  // Only labels count: a volume does not know nodes by name.
+  const node = { metadata: labels === undefined ? {} : { labels } }
+  return (required.nodeSelectorTerms ?? []).some((term) => fitsNodeTerm(term, node))
+}
+
 /** What a volume must be that nobody has kept for the claim. */
 function wantedBy(claim: PersistentVolumeClaim): (volume: PersistentVolume) => boolean {
   const storageClass = storageClassOf(claim)
@@ -80,8 +105,12 @@ function wantedBy(claim: PersistentVolumeClaim): (volume: PersistentVolume) => b
 
 /** What any volume must be, kept or not. */
 function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  return isLikeAndLarge(volume, claim) && givesAccess(volume, claim)
+}
+
+function isLikeAndLarge(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   if (isBeingDeleted(volume) || !haveSameMode(volume, claim) || !haveSameAttributes(volume, claim)) return false
-  return givesAccess(volume, claim) && compareQuantities(capacityOf(volume), requestOf(claim)) >= 0
+  return compareQuantities(capacityOf(volume), requestOf(claim)) >= 0
 }
 
 interface Ranked {
