@@ -87,7 +87,6 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'cache',
     'controller',
     'disruption-plan',
-    'disruption-target',
     'expectations',
     'in-rounds',
     'manager',

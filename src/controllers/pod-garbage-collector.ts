@@ -6,10 +6,10 @@ import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
+import { disruptionTarget } from '#model/disruption-target.ts'
 import { isTerminal } from '#model/pods.ts'
 
 import { type Controller, type ControllerContext, defineController, rule } from './controller.ts'
-import { disruptionTarget } from './disruption-target.ts'
 import { inRounds } from './in-rounds.ts'
 
 const PERIOD_MS = 20_000

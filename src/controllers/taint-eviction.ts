@@ -6,6 +6,7 @@ import { type Node, Nodes, type Pod, Pods, type Taint } from '#apis/core/v1.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted, objectKey, semanticEqual } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
+import { disruptionTarget } from '#model/disruption-target.ts'
 import { tolerates } from '#model/node-fit.ts'
 
 import type { Cache } from './cache.ts'
@@ -19,7 +20,6 @@ import {
   rule,
   EVENTS,
 } from './controller.ts'
-import { disruptionTarget } from './disruption-target.ts'
 import { podsOn } from './node-pods.ts'
 
 /** Since when pods wait to be evicted, by key. */

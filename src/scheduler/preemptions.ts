@@ -2,10 +2,10 @@
  * Room being made for pods: their victims are told why, and deleted, while others are scheduled. A pod for which that is
  * under way is not thought of until the last of its victims has begun to go.
  */
-import { type Pod, type PodCondition, Pods } from '#apis/core/v1.ts'
+import { type Pod, Pods } from '#apis/core/v1.ts'
 import { referenceTo } from '#client/event-recorder.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
-import { timeOf } from '#meta/time.ts'
+import { disruptionTarget } from '#model/disruption-target.ts'
 
 import type { Handle } from './framework.ts'
 import type { PodInfo } from './pod-info.ts'
@@ -74,9 +74,9 @@ export class Preemptions {
   /** Whether it was there. */
   async #delete(victim: Pod, { spec }: Pod): Promise<boolean> {
     const { namespace, name = '', uid = '' } = victim.metadata
-    const condition = conditionOf(victim, spec.schedulerName ?? '', timeOf(this.#handle.clock.now()))
+    const why = toldWhy(victim, spec.schedulerName ?? '', this.#handle.clock.now())
     try {
-      if (condition !== undefined) await this.#patch(victim.metadata, { conditions: [condition] })
+      if (why !== undefined) await this.#patch(victim.metadata, why)
       await this.#handle.client.delete(Pods, { namespace, name }, { preconditions: { uid } })
       return true
     } catch (error) {
@@ -93,18 +93,13 @@ export class Preemptions {
 }
 
 /** Undefined: it has been told already. */
-function conditionOf({ metadata, status }: Pod, scheduler: string, now: string): PodCondition | undefined {
+function toldWhy(victim: Pod, scheduler: string, nowMs: number): object | undefined {
+  const { metadata, status } = victim
   const message = `${scheduler}: preempting to accommodate a higher priority pod`
   const reason = 'PreemptionByScheduler'
   const old = status.conditions?.find(({ type }) => type === 'DisruptionTarget')
   if (old?.status === 'True' && old.reason === reason && old.message === message) return undefined
-  return {
-    type: 'DisruptionTarget',
-    ...(metadata.generation !== undefined && { observedGeneration: metadata.generation }),
-    status: 'True',
-    lastProbeTime: null,
-    lastTransitionTime: old?.status === 'True' ? old.lastTransitionTime : now,
-    reason,
-    message,
-  }
+  const { generation } = metadata
+  const why = { reason, message, ...(generation !== undefined && { observedGeneration: generation }) }
+  return disruptionTarget(victim, why, nowMs)
 }

@@ -10,6 +10,7 @@ import { findCondition } from '#meta/conditions.ts'
 import { isBeingDeleted, keyOf, objectKey, semanticEqual } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
+import { disruptionTarget } from '#model/disruption-target.ts'
 
 import type { Cache, CacheIndex } from '../cache.ts'
 import {
@@ -21,7 +22,6 @@ import {
   related,
   rule,
 } from '../controller.ts'
-import { disruptionTarget } from '../disruption-target.ts'
 import { byGroup, WORKLOADS } from '../resourceclaim/consumer.ts'
 import { type Devices, EVICTING, type Eviction, evictionOf, isSelected, newest, poolKey } from './plan.ts'
 import { type Reach, ruleCondition } from './rule-status.ts'

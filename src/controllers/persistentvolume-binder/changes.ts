@@ -2,12 +2,7 @@ import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStat
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
 /** Claims and volumes as they are to be written: bound, let go, in another phase. Pure; undefined when nothing changes. */
-import {
-  BIND_COMPLETED,
-  BOUND_BY_CONTROLLER,
-  hasAnnotation,
-  withAnnotations,
-} from '#model/volume-binding.ts'
+import { BIND_COMPLETED, BOUND_BY_CONTROLLER, hasAnnotation, withAnnotations } from '#model/volume-binding.ts'
 import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
 
 import { deletionFinalizers, migrated, PROVISIONED_BY, provisionerOfClaim } from './annotations.ts'

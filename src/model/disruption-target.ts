@@ -1,7 +1,8 @@
 /** The condition that says why a pod is taken away, and the patch that puts it behind the conditions that are there. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { timeOf } from '#meta/time.ts'
-import { conditionsOf } from '#model/pods.ts'
+
+import { conditionsOf } from './pods.ts'
 
 const TYPE = 'DisruptionTarget'
 
