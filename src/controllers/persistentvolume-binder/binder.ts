@@ -1,3 +1,4 @@
+/** What the parts of the binder share: what is known of claims and volumes, what is under way, and the writes of a binding. */
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -5,7 +6,6 @@ import {
   PersistentVolumes,
 } from '#apis/core/v1.ts'
 import type { EventNote } from '#client/event-recorder.ts'
-/** What the parts of the binder share: what is known of claims and volumes, what is under way, and the writes of a binding. */
 import { boundVolume } from '#model/volume-binding.ts'
 
 import { type ControllerContext, perRun } from '../controller.ts'

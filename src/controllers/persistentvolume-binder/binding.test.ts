@@ -1,3 +1,7 @@
+/**
+ * The promise of the binder, under managers that know too little too late and writes that fail, before they are made or
+ * after: no volume is ever two claims', no claim ever has two volumes, and in the end whatever fits is bound.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -13,10 +17,6 @@ import type { Kind } from '#apis/kinds.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { deepCopy, type KubeObject, objectKey } from '#meta/object.ts'
 import { modifiedError, notFoundError } from '#meta/status-errors.ts'
-/**
- * The promise of the binder, under managers that know too little too late and writes that fail, before they are made or
- * after: no volume is ever two claims', no claim ever has two volumes, and in the end whatever fits is bound.
- */
 import { BIND_COMPLETED, hasAnnotation } from '#model/volume-binding.ts'
 
 import type { CacheIndex } from '../cache.ts'

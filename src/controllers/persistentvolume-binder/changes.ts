@@ -1,7 +1,7 @@
+/** Claims and volumes as they are to be written: bound, let go, in another phase. Pure; undefined when nothing changes. */
 import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus } from '#apis/core/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
-/** Claims and volumes as they are to be written: bound, let go, in another phase. Pure; undefined when nothing changes. */
 import { BIND_COMPLETED, BOUND_BY_CONTROLLER, hasAnnotation, withAnnotations } from '#model/volume-binding.ts'
 import { PRE_RESIZE_CAPACITY } from '#model/volumes.ts'
 

@@ -1,8 +1,8 @@
+/** What is to be done about a claim or a volume, decided from what is known of it, in upstream's order and words. Pure. */
 import type { PersistentVolume, PersistentVolumeClaim } from '#apis/core/v1.ts'
 import type { StorageClass } from '#apis/storage/v1.ts'
 import type { EventNote } from '#client/event-recorder.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
-/** What is to be done about a claim or a volume, decided from what is known of it, in upstream's order and words. Pure. */
 import { BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, hasAnnotation, isBoundTo } from '#model/volume-binding.ts'
 import { findMatch, haveSameMode, mismatchOf } from '#model/volume-matching.ts'
 import { hasStorageClass, storageClassOf } from '#model/volumes.ts'

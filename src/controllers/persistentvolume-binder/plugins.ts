@@ -1,6 +1,6 @@
+/** Who makes, empties and deletes volumes: this controller itself, which knows folders and NFS, or a driver outside. Pure. */
 import type { PersistentVolume } from '#apis/core/v1.ts'
 import { driverOf } from '#model/csi-migration.ts'
-/** Who makes, empties and deletes volumes: this controller itself, which knows folders and NFS, or a driver outside. Pure. */
 import { hasAnnotation } from '#model/volume-binding.ts'
 
 import { MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'

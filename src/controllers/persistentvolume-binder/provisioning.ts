@@ -1,3 +1,7 @@
+/**
+ * A volume for a claim that none is there for. A driver outside is told in annotations of the claim and does the rest; this
+ * controller itself only knows how to make a folder, which is for tests on a machine of its own.
+ */
 import { Nodes, type PersistentVolume, type PersistentVolumeClaim, PersistentVolumes } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import type { Draft } from '#client/api-client.ts'
@@ -6,10 +10,6 @@ import { uuid } from '#lib/random.ts'
 import { objectKey } from '#meta/object.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
-/**
- * A volume for a claim that none is there for. A driver outside is told in annotations of the claim and does the rest; this
- * controller itself only knows how to make a folder, which is for tests on a machine of its own.
- */
 import {
   BOUND_BY_CONTROLLER,
   SELECTED_NODE,

@@ -1,8 +1,8 @@
+/** What becomes of a volume whose claim has gone: it is kept, emptied for the next claim, or deleted with what is on it. */
 import { type PersistentVolume, PersistentVolumes, Pods } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 import { hasFinalizer, isBeingDeleted, keyOf, objectKey, removeFinalizer } from '#meta/object.ts'
 import { isOver } from '#model/pods.ts'
-/** What becomes of a volume whose claim has gone: it is kept, emptied for the next claim, or deleted with what is on it. */
 import { hasAnnotation } from '#model/volume-binding.ts'
 
 import { messageOf } from '../pod-creation.ts'

@@ -1,9 +1,9 @@
+/** Empties a volume by a pod that mounts it and deletes what it finds. What is said about the pod is said about the volume. */
 import { Events, type PersistentVolume, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Draft } from '#client/api-client.ts'
 import { parseYaml } from '#lib/yaml.ts'
 import { quantityValue } from '#meta/quantity.ts'
 import { isAlreadyExists } from '#meta/status.ts'
-/** Empties a volume by a pod that mounts it and deletes what it finds. What is said about the pod is said about the volume. */
 import { capacityOf } from '#model/volume-matching.ts'
 
 import type { ControllerContext } from '../controller.ts'
