@@ -7,8 +7,9 @@ import { applyJsonPatch, JsonPatchError } from '#lib/json-patch.ts'
 import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
+import { inSlices, turn } from '#lib/slices.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
-import { applyConfig, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
+import { applyInSteps, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
@@ -39,6 +40,7 @@ import type { Answer, Call } from '../call.ts'
 import type { CustomRules } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import type { Shapes } from '../registry/shapes.ts'
+import { isLarge } from '../registry/sizes.ts'
 import { answerWithObject } from './answers.ts'
 import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
@@ -98,8 +100,8 @@ export async function readPatch(call: Call, services: Services, target: PatchTar
   if (errors.length > 0) throw invalidOptionsError('PatchOptions', errors)
   const patch = { call, services, target, options, type, body: await call.body() }
   const merge = isApply ? await readApply(patch) : patchMerge(patch)
-  const change: Merge = (live, fields) => {
-    const next = merge(live, fields)
+  const change: Merge = async (live, fields) => {
+    const next = await merge(live, fields)
     checkTerms(call, target, next.metadata, live.metadata)
     dropRepeatedOwners(next.metadata, (text) => call.warn(text), 'after mutating admission happens')
     return next
@@ -129,7 +131,7 @@ interface Patch {
   readonly body: Buffer
 }
 
-type Merge = (live: KubeObject, fields: FieldRequest) => KubeObject
+type Merge = (live: KubeObject, fields: FieldRequest) => Promise<KubeObject> | KubeObject
 
 function patchMerge(patch: Patch): Merge {
   const { call, target, options, type } = patch
@@ -240,11 +242,12 @@ function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
   }
   if ((metadata?.managedFields ?? null) !== null) throw badRequestError('metadata.managedFields must be nil')
   const whole = { ...config, metadata: metadata ?? {} }
-  return (_live, fields) => {
+  return async (_live, fields) => {
     try {
-      const result = applyConfig(fields, whole, options.force ?? false)
+      const result = await inSlices(applyInSteps(fields, whole, options.force ?? false), patch.services.clock)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
       noteRepeated(patch, repeated)
+      if (isLarge(patch.call)) await turn()
       const next = decodeFor(patch, { type, value: config, offences: [] }, () => result.object)
       settleIdentity(next, call, kind.namespaced)
       return next
@@ -279,6 +282,7 @@ interface ReadConfig {
 
 async function readConfig({ call, services, body }: Patch): Promise<ReadConfig> {
   const { value, duplicates } = parseJsonConfig(body) ?? (await readYamlConfig(call, services, body))
+  if (isLarge(call)) await turn()
   if (isJsonObject(value)) return { config: value as unknown as Config, repeated: duplicates }
   const why = `json: cannot unmarshal ${goWord(value, false)} into Go value of type map[string]interface {}`
   throw badRequestError(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`)

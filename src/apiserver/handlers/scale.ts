@@ -70,7 +70,8 @@ async function patchScale(call: Call, view: View): Promise<Answer> {
     schemaFor: BUILT_IN.schemaFor,
     isOfCustom: view.resource.custom !== undefined,
   })
-  const tracked = (live: Scale, fields: FieldRequest): Scale => trackUpdate(fields, change(live, fields))
+  const tracked = async (live: Scale, fields: FieldRequest): Promise<Scale> =>
+    trackUpdate(fields, await change(live, fields))
   return writeScale(call, view, { options, terms: {}, change: isApply ? change : tracked })
 }
 
@@ -78,7 +79,7 @@ interface ScaleWrite {
   readonly options: WriteOptions
   readonly terms: UpdateTerms
   /** What the request makes of the Scale, with its fields tracked. */
-  readonly change: (live: Scale, fields: FieldRequest) => Scale
+  readonly change: (live: Scale, fields: FieldRequest) => Promise<Scale> | Scale
 }
 
 async function writeScale(call: Call, view: View, { options, terms, change }: ScaleWrite): Promise<Answer> {
@@ -86,9 +87,9 @@ async function writeScale(call: Call, view: View, { options, terms, change }: Sc
   const rules = rulesOf(view)
   const { kind } = view.representation
   const { name } = call.info
-  const transform: Transform = (live, fields) => {
+  const transform: Transform = async (live, fields) => {
     const shown = scaleForWrite(rules, live, kind)
-    const scale = change(shown, scaleFields(fields, shown))
+    const scale = await change(shown, scaleFields(fields, shown))
     checkScale(view, scale, live)
     return withScale(rules, live, scale, kind)
   }

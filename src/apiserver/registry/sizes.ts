@@ -4,7 +4,6 @@ import type { Run } from '#storage/ordered-tree.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Entry } from './entry.ts'
-import type { WriteRequest } from './services.ts'
 
 /** Remembered with the run. */
 export function bytesOfRun({ values, memo }: Run<Entry>): number {
@@ -46,6 +45,6 @@ export function averageBytes(collection: Collection<Entry>): number {
 const LARGE_BYTES = 64 << 10
 
 /** Whether others are to have their turn between the steps of a write. */
-export function isLarge({ bodyBytes = 0 }: Pick<WriteRequest, 'bodyBytes'>, current?: Entry): boolean {
+export function isLarge({ bodyBytes = 0 }: { readonly bodyBytes?: number | undefined }, current?: Entry): boolean {
   return bodyBytes + (current?.bytes ?? 0) > LARGE_BYTES
 }

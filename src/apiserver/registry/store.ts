@@ -211,7 +211,9 @@ export class Store {
         await admission?.validate()
         if (isLarge(request)) await turn()
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
-        const entry = await this.#commit(request, key, this.#canonical(object), 0)
+        const finished = this.#canonical(object)
+        if (isLarge(request)) await turn()
+        const entry = await this.#commit(request, key, finished, 0)
         return entry === undefined ? undefined : { entry, created: true }
       },
     )
@@ -324,6 +326,7 @@ export class Store {
         await admission?.validate()
         if (isLarge(request, current)) await turn()
         const finished = this.#canonical(object)
+        if (isLarge(request, current)) await turn()
         const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
         const isUnchanged = !isLast && sameButForTimes(finished, withoutVersion(old))
         if (isUnchanged && !(await this.#restsStale(current))) return { entry: current, now: current }

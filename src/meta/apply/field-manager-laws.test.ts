@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { KubeObject } from '../object.ts'
 import { compareTyped } from './compare.ts'
 import { exampleKind, exampleType } from './example-kind.ts'
-import { applyConfig, type ApplyResult, trackUpdate } from './field-manager.ts'
+import { applyConfig, applyInSteps, type ApplyResult, trackUpdate } from './field-manager.ts'
 import { EMPTY_SET, type FieldSet, isEmptySet, union } from './field-set.ts'
 import { decodeManaged, managerOf } from './managed-fields.ts'
 import { fieldSetOf } from './walk.ts'
@@ -69,6 +69,14 @@ function content(object: KubeObject): unknown {
 }
 
 describe('apply, as a law', () => {
+  it('gives way between its looks at the whole', () => {
+    const once = applied(applyConfig(request(undefined, 'm'), widget({ image: '1', tags: ['x'] }), true))
+    const steps = applyInSteps(request({ ...once, metadata: { uid: 'u', ...once.metadata } }, 'm'), widget({}), true)
+    let taken = 0
+    while (steps.next().done === false) taken++
+    assert.ok(taken > 10, `${taken} steps`)
+  })
+
   it('is idempotent, to the last byte', () => {
     fc.assert(
       fc.property(live, object, (at, config) => {

@@ -5,6 +5,8 @@
  * Ownership is computed after defaulting and before admission, so what plugins add belongs to nobody. Behaviour follows
  * apimachinery's managedfields and structured-merge-diff v6.3, as of v1.36.
  */
+import { atOnce, type Steps } from '#lib/slices.ts'
+
 import { parseApiVersion } from '../kind.ts'
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
 import type { StatusCause } from '../status.ts'
@@ -105,33 +107,42 @@ export class TypedPatchError extends Error {
  * the caller has seen to that. Throws TypedPatchError.
  */
 export function applyConfig(request: FieldRequest, config: KubeObject, force: boolean): ApplyResult {
+  return atOnce(applyInSteps(request, config, force))
+}
+
+/** The same in steps, each of which looks once at everything there is. */
+export function* applyInSteps(request: FieldRequest, config: KubeObject, force: boolean): Steps<ApplyResult> {
   const { kind, manager, subresource } = request
   const { apiVersion = '' } = config
   const live = isNone(request.live) ? emptyLike(kind, config) : request.live
   const managed = managedForApply(request, live)
+  yield
   const bare = withoutManaged(live)
   const type = kind.typeOf(apiVersion)
   checkTyped(type, config, (what) => `failed to create typed patch object (${what})`)
+  yield
   checkTyped(type, bare, (what) => `failed to create typed live object (${what})`, { allowDuplicates: true })
   const id = idOf({ manager, operation: 'Apply', apiVersion, subresource })
   const applying = { kind, live: versioned(bare), config: versioned(config), managers: managed.managers, manager: id }
-  const attempt = (forced: boolean): OwnershipResult => comparing(() => applyOwnership({ ...applying, force: forced }))
-  let result = attempt(force)
+  const attempt = (forced: boolean): Steps<OwnershipResult> => comparing(applyOwnership({ ...applying, force: forced }))
+  yield
+  let result = yield* attempt(force)
   if (!result.ok) {
     const conflicts = withoutLastApplied({ kind, live: bare, manager, apiVersion }, result.conflicts)
     if (conflicts.length > 0) return { ok: false, ...reportConflicts(conflicts) }
-    result = attempt(true)
+    result = yield* attempt(true)
   }
   if (!result.ok) return { ok: false, ...reportConflicts(result.conflicts) }
   const times = new Map(managed.times)
   if (result.changed) times.set(id, timeOf(request.nowMs))
+  yield
   const object = refreshLastApplied(manager, result.changed ? withMetadata(result.value) : bare, config)
   return { ok: true, object: withEntries(object, encodeManaged({ managers: strip(result.managers, id), times })) }
 }
 
-function comparing<T>(work: () => T): T {
+function* comparing<T>(work: Steps<T>): Steps<T> {
   try {
-    return work()
+    return yield* work
   } catch (cause) {
     if (!(cause instanceof ItemFault)) throw cause
     throw new TypedPatchError(`failed to compare objects: ${cause.message}`, { cause })

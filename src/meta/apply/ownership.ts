@@ -4,6 +4,8 @@
  * another manager owns is a conflict unless forced, and a field it no longer mentions is given up, which removes it
  * when nobody else owns it.
  */
+import type { Steps } from '#lib/slices.ts'
+
 import type { ApplyKind, Conflict, Managers, Owned, Versioned } from './apply-kind.ts'
 import type { Typed } from './atom.ts'
 import { type Comparison, compareTyped, NO_CHANGES } from './compare.ts'
@@ -50,18 +52,32 @@ export interface ApplyRequest extends Omit<UpdateRequest, 'next'> {
  * `live` with `config` applied. `changed` is false when that changes nothing but perhaps who owns what. Throws
  * ItemFault.
  */
-export function applyOwnership({ kind, live, config, manager, force, ...request }: ApplyRequest): OwnershipResult {
+export function* applyOwnership({
+  kind,
+  live,
+  config,
+  manager,
+  force,
+  ...request
+}: ApplyRequest): Steps<OwnershipResult> {
   const { apiVersion } = config
   const type = requireType(kind, apiVersion)
   const managers = reconcileManagers(kind, request.managers)
   const last = managers.get(manager)
+  yield
   const set = filterFields(fieldSetOf(type, config.value), kind.filter?.(apiVersion))
   const all = new Map(managers).set(manager, { set, apiVersion, applied: true })
+  yield
   const merged = { apiVersion, value: mergeTyped(type, live.value, config.value) }
-  const next = last === undefined || isEmptySet(last.set) ? merged : prune({ kind, merged, managers: all, last })
+  yield
+  const isFirst = last === undefined || isEmptySet(last.set)
+  const next = isFirst ? merged : yield* prune({ kind, merged, managers: all, last })
+  yield
   const { conflicts, others } = take({ kind, live, next, managers: all, manager })
   if (!force && conflicts.length > 0) return { ok: false, conflicts }
+  yield
   const result = release(others.managers, others.losses)
+  yield
   return { ok: true, value: next.value, managers: result, changed: !equalValues(live.value, next.value) }
 }
 

@@ -2,6 +2,8 @@
  * What an apply gives up: fields the applier owned, applies no longer, and nobody else owns leave the object. Ownership
  * is in terms of the version each manager wrote, so this works in one version after the other.
  */
+import type { Steps } from '#lib/slices.ts'
+
 import type { ApplyKind, Managers, Owned, Versioned } from './apply-kind.ts'
 import type { Typed } from './atom.ts'
 import { difference, EMPTY_SET, type FieldSet, intersection, union } from './field-set.ts'
@@ -16,19 +18,21 @@ export interface PruneRequest {
   readonly last: Owned
 }
 
-export function prune({ kind, merged, managers, last }: PruneRequest): Versioned {
+export function* prune({ kind, merged, managers, last }: PruneRequest): Steps<Versioned> {
   const type = kind.typeOf(last.apiVersion)
   // A version that is gone cannot say what its fields were called: nothing can be removed on its word.
   if (type === undefined) return merged
   const all = kind.convert(merged, last.apiVersion)
   const cut: Versioned = { ...all, value: removeFields(type, all.value, withNamedFields(type, last.set)) }
-  const kept = addBackOwned(kind, all, cut, managers)
-  const result = addBackDangling(type, all, kind.convert(kept, last.apiVersion), last.set)
+  yield
+  const kept = yield* addBackOwned(kind, all, cut, managers)
+  yield
+  const result = yield* addBackDangling(type, all, kind.convert(kept, last.apiVersion), last.set)
   return kind.convert(result, merged.apiVersion)
 }
 
 /** What `cut` lacks of `all` and somebody owns comes back. */
-function addBackOwned(kind: ApplyKind, all: Versioned, cut: Versioned, managers: Managers): Versioned {
+function* addBackOwned(kind: ApplyKind, all: Versioned, cut: Versioned, managers: Managers): Steps<Versioned> {
   const byVersion = Map.groupBy(managers.values(), ({ apiVersion }) => apiVersion)
   // The version pruned in comes first: converting to another may need fields that are added back here.
   const versions = [all.apiVersion, ...[...byVersion.keys()].filter((version) => version !== all.apiVersion)]
@@ -41,15 +45,20 @@ function addBackOwned(kind: ApplyKind, all: Versioned, cut: Versioned, managers:
     pruned = kind.convert(pruned, version)
     const owned = owners.reduce((sum, { set }) => union(sum, set), EMPTY_SET)
     const stays = union(namedFieldsOf(type, pruned.value), withNamedFields(type, owned))
+    yield
     const goes = difference(namedFieldsOf(type, whole.value), stays)
+    yield
     pruned = { ...whole, value: removeFields(type, whole.value, goes) }
   }
   return pruned
 }
 
 /** Whatever pruning took along that the applier never owned (a list item with fields of others) comes back. */
-function addBackDangling(type: Typed, all: Versioned, cut: Versioned, last: FieldSet): Versioned {
-  const lost = difference(namedFieldsOf(type, all.value), namedFieldsOf(type, cut.value))
+function* addBackDangling(type: Typed, all: Versioned, cut: Versioned, last: FieldSet): Steps<Versioned> {
+  const before = namedFieldsOf(type, all.value)
+  yield
+  const lost = difference(before, namedFieldsOf(type, cut.value))
+  yield
   return { ...all, value: removeFields(type, all.value, intersection(lost, withNamedFields(type, last))) }
 }
 
