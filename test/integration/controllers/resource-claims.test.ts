@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
+import fc from 'fast-check'
+
 import { Events, type Pod, type PodResourceClaim, Pods } from '#apis/core/v1.ts'
 import {
   type DeviceToleration,
@@ -12,7 +14,7 @@ import {
 } from '#apis/resource/v1.ts'
 import { DeviceTaintRules } from '#apis/resource/v1beta2.ts'
 import { PodGroups } from '#apis/scheduling/v1alpha2.ts'
-import type { ApiClient } from '#client/api-client.ts'
+import type { ApiClient, Transport } from '#client/api-client.ts'
 import { deviceTaintEvictionController } from '#controllers/device-taint-eviction/controller.ts'
 import { baseName } from '#controllers/resourceclaim/consumer.ts'
 import { resourceClaimController } from '#controllers/resourceclaim/controller.ts'
@@ -27,8 +29,24 @@ let clock: VirtualClock
 let plane: ControlPlane
 let controllers: RunningControllers
 let client: ApiClient
+let made = 0
 
 const quiet = { error: () => undefined, info: () => undefined, v: () => undefined } as never
+
+/** Whether the next write of a controller fails, before it is done or after. */
+let fault: () => 'before' | 'after' | undefined = () => undefined
+
+const through = (transport: Transport): Transport => ({
+  async request(request) {
+    const isWrite = request.method !== 'GET' && !String(request.headers?.['user-agent']).startsWith('tester')
+    const failure = isWrite ? fault() : undefined
+    if (failure === 'before') throw new Error('the connection broke')
+    const response = await transport.request(request)
+    if (failure === undefined) return response
+    response.discard()
+    throw new Error('the answer was lost')
+  },
+})
 
 async function start(gates: Record<string, boolean> = {}, runtime: readonly string[] = []): Promise<void> {
   clock = createVirtualClock(Date.UTC(2026, 0, 1))
@@ -40,6 +58,7 @@ async function start(gates: Record<string, boolean> = {}, runtime: readonly stri
   plane = await startControlPlane({ clock, settings })
   controllers = startControllers(plane, clock, [resourceClaimController, deviceTaintEvictionController], {
     gates,
+    through,
     log: quiet,
   })
   client = controllers.client
@@ -159,6 +178,32 @@ describe('the resource claim controller', () => {
       ?.map(({ resourceClaimName }) => resourceClaimName)
       .sort()
     assert.deepEqual(told, names)
+  })
+
+  it('makes each claim once however often writes fail, and tells its name in the end', async () => {
+    await makeTemplate()
+    const law = fc.asyncProperty(
+      fc.infiniteStream(fc.constantFrom('before', 'after', undefined)),
+      fc.nat(),
+      async (faults, at) => {
+        let left = 6
+        fault = () => (left-- > 0 ? faults.next().value : undefined)
+        const name = `web-${at}-${++made}`
+        await makePod(name, [
+          { name: 'a', resourceClaimTemplateName: 'gpu' },
+          { name: 'b', resourceClaimTemplateName: 'gpu' },
+        ])
+        await clock.advance(60_000)
+        const own = (await claims()).filter(({ metadata }) => metadata.ownerReferences?.[0]?.name === name)
+        const told = (await getPod(name)).status.resourceClaimStatuses?.map(
+          ({ resourceClaimName }) => resourceClaimName,
+        )
+        assert.deepEqual(told?.toSorted(), own.map(({ metadata }) => metadata.name ?? '').toSorted())
+        assert.equal(own.length, 2)
+      },
+    )
+    await fc.assert(law, { numRuns: 10 })
+    fault = () => undefined
   })
 
   it('gives a claim back when the last pod that uses it has ended', async () => {
