@@ -40,6 +40,8 @@ const NODES = [1, 2, 3].map((at) => ({
 const FLAGS = [
   '--kube-api-qps=200',
   '--kube-api-burst=400',
+  // When claims are looked at without reason is chance, and how often they are told why they wait then too.
+  '--pvclaimbinder-sync-period=1h',
   '--controllers=*,bootstrap-signer-controller,token-cleaner-controller',
 ]
 

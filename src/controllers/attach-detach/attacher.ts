@@ -1,5 +1,5 @@
 /** Attaches and detaches: asks a driver by a VolumeAttachment, follows what becomes of it, and tells the pods and the node. */
-import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+import { Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
@@ -23,8 +23,6 @@ export class Attacher {
   readonly world: World
   readonly #context: ControllerContext
   readonly #failures: Failures
-  /** Nodes as they were when they had been told: the cache may not show it yet. */
-  readonly #told = new Map<string, Node>()
 
   constructor(context: ControllerContext) {
     this.#context = context
@@ -212,14 +210,12 @@ export class Attacher {
   async #tellNode(name: string): Promise<void> {
     const { cache, client, signal } = this.#context
     const volumesAttached = this.world.attachedTo(name)
-    const known = newer(cache.get(Nodes, name), this.#told.get(name))
+    const known = cache.get(Nodes, name)
     if (known !== undefined && !semanticEqual(known.status.volumesAttached, volumesAttached)) {
       const value = { status: { volumesAttached: volumesAttached.length === 0 ? null : volumesAttached } }
       const where = { name, subresource: 'status' }
-      const told = await client.patch(Nodes, where, { type: 'strategic', value }, { signal }).catch(ignoringAbsence)
-      if (told !== undefined) this.#told.set(name, told)
+      await client.patch(Nodes, where, { type: 'strategic', value }, { signal }).catch(ignoringAbsence)
     }
-    if (known === undefined) this.#told.delete(name)
     this.world.unreported.delete(name)
   }
 
@@ -235,16 +231,8 @@ interface Note {
   readonly rest: string
 }
 
-function ignoringAbsence(error: unknown): undefined {
+function ignoringAbsence(error: unknown): void {
   if (!isNotFound(error)) throw error
-  return undefined
-}
-
-/** What is not there any more is no use, however new. */
-function newer(cached: Node | undefined, told: Node | undefined): Node | undefined {
-  if (cached === undefined || told?.metadata.uid !== cached.metadata.uid) return cached
-  const isAhead = BigInt(told?.metadata.resourceVersion ?? '0') > BigInt(cached.metadata.resourceVersion ?? '0')
-  return isAhead ? told : cached
 }
 
 function attachOutcome(attachment: VolumeAttachment | undefined): 'pending' | 'done' | { readonly message: string } {

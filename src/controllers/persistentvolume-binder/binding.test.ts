@@ -114,7 +114,12 @@ class Manager {
       get: (kind: Kind, { namespace, name }: { namespace?: string; name: string }) =>
         Promise.resolve().then(() => store.get(kind, namespace === undefined ? name : `${namespace}/${name}`)),
       update: (kind: Kind, object: KubeObject, { subresource }: { subresource?: string }) =>
-        Promise.resolve().then(() => store.update(kind, object, subresource)),
+        Promise.resolve().then(() => {
+          const written = store.update(kind, object, subresource)
+          // What was written is seen at the next look.
+          this.#cached.set(`${kind.plural}/${objectKey(written)}`, written)
+          return written
+        }),
     }
     const context = {
       cache,

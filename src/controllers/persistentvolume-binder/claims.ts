@@ -15,7 +15,7 @@ import { DEFAULT_STORAGE_CLASS_MARKS, storageClassOf } from '#model/volumes.ts'
 
 import type { CacheIndex } from '../cache.ts'
 import { PODS_BY_CLAIM } from '../pods-by-claim.ts'
-import { bind, type Binder, settleClaim } from './binder.ts'
+import { bind, type Binder, settleClaim, writeClaim } from './binder.ts'
 import { migratedClaim } from './changes.ts'
 import { type ClaimStep, type ClaimView, planClaim } from './plan.ts'
 import { provision } from './provisioning.ts'
@@ -32,22 +32,21 @@ const FREE: CacheIndex<PersistentVolume> = {
 }
 
 export async function syncClaim(binder: Binder, key: string): Promise<void> {
-  const { claims, context } = binder
-  const cached = context.cache.get(PersistentVolumeClaims, key)
-  if (cached === undefined || claims.isBehind(key)) return
+  const cached = binder.context.cache.get(PersistentVolumeClaims, key)
+  if (cached === undefined) return
   const changed = migratedClaim(cached)
-  const claim = changed === undefined ? cached : await claims.write(changed, context)
+  const claim = changed === undefined ? cached : await writeClaim(binder, changed)
   await take(binder, claim, planClaim(claim, viewOf(binder)))
 }
 
 async function take(binder: Binder, claim: PersistentVolumeClaim, step: ClaimStep): Promise<void> {
-  const { claims, context } = binder
+  const { context } = binder
   switch (step.to) {
     case 'bind':
       return bind(binder, step.volume, claim)
     case 'assign': {
       const { storageClassName } = step
-      await claims.write({ ...claim, spec: { ...claim.spec, storageClassName } }, context)
+      await writeClaim(binder, { ...claim, spec: { ...claim.spec, storageClassName } })
       return
     }
     case 'provision':
@@ -66,14 +65,12 @@ async function take(binder: Binder, claim: PersistentVolumeClaim, step: ClaimSte
   }
 }
 
-function viewOf({ context: { cache }, volumes }: Binder): ClaimView {
+function viewOf({ context: { cache } }: Binder): ClaimView {
   return {
-    volume: (name) => volumes.get(name),
+    volume: (name) => cache.get(PersistentVolumes, name),
     *candidates(claim) {
-      yield* volumes.newest(cache.by(PersistentVolumes, TAKEN, objectKey(claim)))
-      yield* volumes.newest(cache.by(PersistentVolumes, FREE, storageClassOf(claim)))
-      // The indexes know them as they were.
-      yield* volumes.unseen()
+      yield* cache.by(PersistentVolumes, TAKEN, objectKey(claim))
+      yield* cache.by(PersistentVolumes, FREE, storageClassOf(claim))
     },
     storageClass: (name) => cache.get(StorageClasses, name),
     defaultClass: () => newestDefault([...cache.list(StorageClasses)], DEFAULT_STORAGE_CLASS_MARKS)?.metadata.name,

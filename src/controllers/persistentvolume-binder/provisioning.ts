@@ -22,7 +22,7 @@ import { storageClassOf } from '#model/volumes.ts'
 import type { ControllerContext } from '../controller.ts'
 import { messageOf } from '../pod-creation.ts'
 import { IN_TREE_FINALIZER, PROVISIONED_BY, provisionedBy, STORAGE_PROVISIONER } from './annotations.ts'
-import type { Binder } from './binder.ts'
+import { type Binder, writeClaim } from './binder.ts'
 import { HOST_PATH, makerOf } from './plugins.ts'
 
 /** How often the volume is saved that was made; then it is thrown away. */
@@ -68,13 +68,13 @@ async function handOver(binder: Binder, claim: PersistentVolumeClaim, provisione
 }
 
 async function tellProvisioner(
-  { claims, context }: Binder,
+  binder: Binder,
   claim: PersistentVolumeClaim,
   provisioner: string,
 ): Promise<PersistentVolumeClaim> {
   const { annotations = {} } = claim.metadata
   if (annotations[STORAGE_PROVISIONER] === provisioner) return claim
-  return claims.write(withAnnotations(claim, provisionedBy(annotations, provisioner)), context)
+  return writeClaim(binder, withAnnotations(claim, provisionedBy(annotations, provisioner)))
 }
 
 async function makeFolder(binder: Binder, before: PersistentVolumeClaim, storageClass: StorageClass): Promise<void> {
@@ -137,11 +137,11 @@ function obstacle(
 }
 
 /** The scheduler is to choose again. */
-async function reschedule({ claims, context }: Binder, claim: PersistentVolumeClaim): Promise<void> {
+async function reschedule(binder: Binder, claim: PersistentVolumeClaim): Promise<void> {
   if (!hasAnnotation(claim, SELECTED_NODE)) return
   const { [SELECTED_NODE]: _, ...annotations } = claim.metadata.annotations ?? {}
   // Should it fail, the next failure says it again.
-  await claims.write(withAnnotations(claim, annotations), context).catch(() => undefined)
+  await writeClaim(binder, withAnnotations(claim, annotations)).catch(() => undefined)
 }
 
 function volumeFor(

@@ -1,5 +1,5 @@
 /** What becomes of a volume whose claim has gone: it is kept, emptied for the next claim, or deleted with what is on it. */
-import { type PersistentVolume, PersistentVolumes, Pods } from '#apis/core/v1.ts'
+import { type PersistentVolume, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 import { hasFinalizer, isBeingDeleted, keyOf, objectKey, removeFinalizer } from '#meta/object.ts'
 import { isOver } from '#model/pods.ts'
@@ -8,7 +8,7 @@ import { hasAnnotation } from '#model/volume-binding.ts'
 import { messageOf } from '../pod-creation.ts'
 import { PODS_BY_CLAIM } from '../pods-by-claim.ts'
 import { IN_TREE_FINALIZER, MIGRATED_TO, PROVISIONED_BY } from './annotations.ts'
-import { type Binder, failVolume, unbind } from './binder.ts'
+import { type Binder, failVolume, unbind, writeVolume } from './binder.ts'
 import { deleterOf } from './plugins.ts'
 import { empty } from './recycler.ts'
 
@@ -40,9 +40,9 @@ export async function reclaim(binder: Binder, volume: PersistentVolume): Promise
 }
 
 /** Whether its claim has gone, or has another volume. */
-function isFree({ claims }: Binder, { metadata, spec: { claimRef } }: PersistentVolume): boolean {
+function isFree({ context: { cache } }: Binder, { metadata, spec: { claimRef } }: PersistentVolume): boolean {
   if ((claimRef?.uid ?? '') === '') return false
-  const claim = claims.get(keyOf(claimRef?.namespace, claimRef?.name ?? ''))
+  const claim = cache.get(PersistentVolumeClaims, keyOf(claimRef?.namespace, claimRef?.name ?? ''))
   if (claim?.metadata.uid !== claimRef?.uid) return true
   const { volumeName = '' } = claim?.spec ?? {}
   return volumeName !== '' && volumeName !== metadata.name
@@ -66,7 +66,7 @@ async function remove(binder: Binder, volume: PersistentVolume): Promise<void> {
     throw error
   }
   const changed = { ...fresh, metadata: { ...fresh.metadata } }
-  if (removeFinalizer(changed, IN_TREE_FINALIZER)) await binder.volumes.write(changed, binder.context)
+  if (removeFinalizer(changed, IN_TREE_FINALIZER)) await writeVolume(binder, changed)
   await client.delete(PersistentVolumes, { name }, { signal })
 }
 
@@ -88,7 +88,7 @@ function temporaryFolder({ metadata, spec: { hostPath } }: PersistentVolume): st
 
 /** Empties it for the next claim. A failure is told, and tried again when the volume is looked at next. */
 async function recycle(binder: Binder, name: string): Promise<void> {
-  const { context, claims } = binder
+  const { context } = binder
   const { cache, client, event, signal } = context
   const volume = await client.get(PersistentVolumes, { name }, { signal })
   if (!isFree(binder, volume)) return
@@ -96,7 +96,7 @@ async function recycle(binder: Binder, name: string): Promise<void> {
   const claimKey = keyOf(namespace, claimName)
   const users = cache.by(Pods, PODS_BY_CLAIM, claimKey).filter((pod) => !isOver(pod))
   // With another claim of the same name, they are that one's.
-  if (users.length > 0 && claims.get(claimKey) === undefined) {
+  if (users.length > 0 && cache.get(PersistentVolumeClaims, claimKey) === undefined) {
     const message = `Volume is used by pods: ${users.map(objectKey).toSorted(compareText).join(',')}`
     return event(volume, { type: 'Normal', reason: 'VolumeFailedRecycle', message })
   }

@@ -8,18 +8,18 @@ import {
 import { keyOf } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { type Binder, settleVolume, unbind } from './binder.ts'
+import { type Binder, settleVolume, unbind, writeVolume } from './binder.ts'
 import { migratedVolume } from './changes.ts'
 import { planVolume, type VolumeStep } from './plan.ts'
 import { operationOn, reclaim } from './reclaim.ts'
 
 /** `wake`: has a claim looked at. */
 export async function syncVolume(binder: Binder, name: string, wake: (claimKey: string) => void): Promise<void> {
-  const { volumes, operations, context } = binder
+  const { operations, context } = binder
   const cached = context.cache.get(PersistentVolumes, name)
-  if (cached === undefined || volumes.isBehind(name) || operations.isRunning(operationOn(cached))) return
+  if (cached === undefined || operations.isRunning(operationOn(cached))) return
   const changed = migratedVolume(cached)
-  const volume = changed === undefined ? cached : await volumes.write(changed, context)
+  const volume = changed === undefined ? cached : await writeVolume(binder, changed)
   const claim = await claimOf(binder, volume)
   const step = planVolume(volume, claim)
   if (step.to === 'wake') wake(keyOf(claim?.metadata.namespace, claim?.metadata.name ?? ''))
@@ -57,13 +57,10 @@ function isReleased({ status }: PersistentVolume): boolean {
  * The claim that the volume is bound to, by name and uid. Before a volume is let go the server is asked: the claim may be
  * so new that it has not been heard of.
  */
-async function claimOf(
-  { claims, context }: Binder,
-  volume: PersistentVolume,
-): Promise<PersistentVolumeClaim | undefined> {
+async function claimOf({ context }: Binder, volume: PersistentVolume): Promise<PersistentVolumeClaim | undefined> {
   const { namespace, name = '', uid = '' } = volume.spec.claimRef ?? {}
   if (uid === '') return undefined
-  const known = claims.get(keyOf(namespace, name))
+  const known = context.cache.get(PersistentVolumeClaims, keyOf(namespace, name))
   if (known?.metadata.uid === uid || (known === undefined && isReleased(volume))) return known
   try {
     const { client, signal } = context

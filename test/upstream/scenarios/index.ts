@@ -5,8 +5,9 @@ import { ROLLOUTS } from './rollouts.ts'
 import type { Scenario } from './scenario.ts'
 import { SERVICES } from './services.ts'
 import { SETS } from './sets.ts'
+import { VOLUMES } from './volumes.ts'
 
-const ALL: readonly Scenario[] = [...JOBS, ...SETS, ...ROLLOUTS, ...SERVICES, ...CLUSTER]
+const ALL: readonly Scenario[] = [...JOBS, ...SETS, ...ROLLOUTS, ...SERVICES, ...CLUSTER, ...VOLUMES]
 
 const LONG = /CronJob|collected|tried again|ignores|fails too often/
 
