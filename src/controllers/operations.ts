@@ -56,6 +56,12 @@ export class Operations {
     this.#running.set(name, this.#run(name, work))
   }
 
+  /** The same, for what does not take long: resolves when it has ended, for good or ill. */
+  async finish(name: string, work: () => Promise<void>): Promise<void> {
+    this.start(name, work)
+    await this.#running.get(name)
+  }
+
   /** Resolves when all that were begun have ended. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.values())

@@ -29,7 +29,7 @@ import { HOST_PATH, makerOf } from './plugins.ts'
 const SAVES = 5
 const SAVE_INTERVAL_MS = 10_000
 
-/** Begins it, unless it has begun. Comes back before it is over. */
+/** Begins it, unless it has begun. A folder may take its time. */
 export async function provision(binder: Binder, claim: PersistentVolumeClaim): Promise<void> {
   const { context, operations } = binder
   if (!context.settings['enable-dynamic-provisioning']) return
@@ -44,9 +44,9 @@ export async function provision(binder: Binder, claim: PersistentVolumeClaim): P
   }
   const maker = makerOf(storageClass.provisioner)
   if (maker.by === 'nobody') return tellFailure(context, claim, maker.why)
-  operations.start(`provision-${objectKey(claim)}[${claim.metadata.uid}]`, () =>
-    maker.by === 'driver' ? handOver(binder, claim, maker.name) : makeFolder(binder, claim, storageClass),
-  )
+  const operation = `provision-${objectKey(claim)}[${claim.metadata.uid}]`
+  if (maker.by === 'driver') return operations.finish(operation, () => handOver(binder, claim, maker.name))
+  operations.start(operation, () => makeFolder(binder, claim, storageClass))
 }
 
 function tellFailure({ event }: ControllerContext, claim: PersistentVolumeClaim, message: string): void {

@@ -10,4 +10,9 @@ export const EXPLAINED: readonly { readonly in: RegExp; readonly line: RegExp; r
     line: /FailedCreate/,
     why: 'how often a pod is refused before the quota is raised depends on how quickly it is tried again',
   },
+  {
+    in: /volumes others make/,
+    line: /ExternalProvisioning/,
+    why: "whether upstream's manager is done with handing a claim over when it hears of its own write, and tells once or twice, is chance",
+  },
 ]
