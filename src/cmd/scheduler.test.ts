@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { runProgram } from '#testing/run-program.ts'
+import { type Outcome, runProgram } from '#testing/run-program.ts'
 import { assertUpstreamFlags } from '#testing/upstream-flags.ts'
 
 import { UPSTREAM_SCHEDULER_FLAGS } from './scheduler-flags.fixture.ts'
@@ -9,9 +9,16 @@ import { SCHEDULER_FLAGS } from './scheduler-flags.ts'
 import { scheduler } from './scheduler.ts'
 
 async function run(...args: string[]): Promise<string> {
+  return (await runWith({}, ...args)).err
+}
+
+function runWith(files: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
   const { signal } = new AbortController()
-  const { err } = await runProgram((context) => scheduler.run(context, signal), { args })
-  return err
+  const readFile = (path: string): Promise<string> =>
+    Object.hasOwn(files, path)
+      ? Promise.resolve(files[path] ?? '')
+      : Promise.reject(Object.assign(new Error('gone'), { code: 'ENOENT' }))
+  return runProgram((context) => scheduler.run(context, signal), { args, readFile })
 }
 
 describe('the flags of kube-scheduler', () => {
@@ -32,4 +39,49 @@ describe('the flags of kube-scheduler', () => {
       assert.match(await run(...args), new RegExp(`Error: ${RegExp.escape(message)}\n$`))
     })
   }
+})
+
+describe('the configuration of kube-scheduler', () => {
+  const head = 'apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n'
+
+  const refusals: readonly [more: string, args: readonly string[], message: string][] = [
+    ['foo: 1', [], 'strict decoding error: unknown field "foo"'],
+    ['podInitialBackoffSeconds: -1', [], 'podInitialBackoffSeconds: Invalid value: -1: must be greater than 0'],
+    [
+      '',
+      ['--leader-elect-lease-duration=1s', '--leader-elect-renew-deadline=500ms', '--leader-elect-retry-period=1s'],
+      'renewDeadline must be greater than retryPeriod*JitterFactor',
+    ],
+    [
+      'leaderElection: {leaseDuration: 1s, renewDeadline: 20s}',
+      [],
+      'leaderElection.leaseDuration: Invalid value: "20s": must be greater than `RenewDeadline`',
+    ],
+    [
+      'profiles: [{plugins: {bind: {disabled: [{name: "*"}]}}}]',
+      [],
+      'initializing profiles: creating profile for scheduler name default-scheduler: at least one bind plugin is needed for profile with scheduler name "default-scheduler"',
+    ],
+    [
+      'profiles: [{plugins: {queueSort: {disabled: [{name: "*"}]}}}]',
+      [],
+      'initializing profiles: creating profile for scheduler name default-scheduler: only one queue sort plugin required for profile with scheduler name "default-scheduler", but got 0',
+    ],
+    [
+      'profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityRatio}}}]}]',
+      [],
+      'initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "NodeResourcesFit": scoringStrategy.requestedToCapacityRatio: Required value: must be specified when type is RequestedToCapacityRatio',
+    ],
+  ]
+  for (const [more, args, message] of refusals) {
+    it(`is refused: ${[more, ...args].join(' ')}`, async () => {
+      const { err, code } = await runWith({ 'c.yaml': `${head}${more}` }, '--config=c.yaml', ...args)
+      assert.match(err, new RegExp(`Error: ${RegExp.escape(message)}\n$`))
+      assert.equal(code, 1)
+    })
+  }
+
+  it('says that its file is not there', async () => {
+    assert.match(await run('--config=nowhere'), /Error: open nowhere: no such file or directory\n$/)
+  })
 })

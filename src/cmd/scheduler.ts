@@ -2,21 +2,25 @@
  * `kube-scheduler`: gives every new pod a node, as a program of its own, with upstream's flags. Of several at most one
  * leads; the others follow what happens meanwhile, so that whoever takes over can decide at once.
  */
+import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { resolve } from 'node:path'
 
 import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
-import { gateErrors } from '#control-plane/flags/gates.ts'
+import { createGates, gateErrors } from '#control-plane/flags/gates.ts'
 import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
 import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
 import { servingErrors } from '#control-plane/flags/plan.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion, userAgent } from '#model/version.ts'
+import { shownConfiguration, writtenConfiguration } from '#scheduler/configuration/showing.ts'
 import { type RunningScheduler, startScheduler } from '#scheduler/start.ts'
 
 import { type Component, connect, healthy, openComponent, serve, type Server, workAsLeader } from './component.ts'
+import { type LoadedConfiguration, loadConfiguration } from './scheduler-configuration.ts'
 import { SCHEDULER_FLAGS, type SchedulerSettings } from './scheduler-flags.ts'
 
 const NAME = 'kube-scheduler'
@@ -32,38 +36,52 @@ export const scheduler: Program = defineProgram({
   run: runScheduler,
 })
 
-type SchedulerComponent = Component & { readonly settings: SchedulerSettings }
+type SchedulerComponent = Component & LoadedConfiguration
 
 async function runScheduler(invocation: Invocation<typeof SCHEDULER_FLAGS>, signal: AbortSignal): Promise<number> {
   // Every setting is in the table of flags, with its type.
-  const settings = invocation.flags as unknown as SchedulerSettings
-  checkSettings(settings, invocation)
+  const flags = invocation.flags as unknown as SchedulerSettings
+  checkSettings(flags, invocation)
+  const loaded = await loadConfiguration(invocation, flags, createGates(flags['feature-gates']))
+  if (flags['write-config-to'] !== '') return writeConfiguration(invocation, loaded)
   await using closing = new AsyncDisposableStack()
-  const component: SchedulerComponent = await openComponent(invocation, { name: NAME, settings, closing })
-  const { log, metrics, clock } = component
+  const component: SchedulerComponent = await openComponent(invocation, { ...loaded, name: NAME, closing })
+  const { log, metrics, clock, settings, configuration, profiles } = component
   log.info('Starting Kubernetes Scheduler', { version: invocation.version ?? kubernetesVersion().number })
   const { server: plain } = await connect(component, settings)
   const server: Server = { ...plain, transport: registerClientMetrics(metrics.registry, clock)(plain.transport) }
-  const leading = Promise.withResolvers<void>()
   const stop = new AbortController()
-  const running = start(component, server, {
-    signal: AbortSignal.any([signal, stop.signal]),
-    mayBegin: leading.promise,
-  })
-  await serve(component, { flags: SCHEDULER_FLAGS, checks: checksOf(component, running, signal) })
+  const leading = Promise.withResolvers<void>()
+  const start = (): RunningScheduler =>
+    startWith(component, server, { signal: AbortSignal.any([signal, stop.signal]), mayBegin: leading.promise })
+  // Who waits follows what happens, unless that is too much for them.
+  let running = configuration.delayCacheUntilActive && settings['leader-elect'] ? undefined : start()
+  const configz = { componentconfig: shownConfiguration(configuration) }
+  await serve(component, { flags: SCHEDULER_FLAGS, checks: checksOf(component, () => running, signal), configz })
   // Closed only when it is over.
   return await workAsLeader(component, {
     server,
     signal,
     releases: true,
-    tellsAs: 'default-scheduler',
+    tellsAs: profiles[0]?.name ?? NAME,
     async work(leads) {
+      running ??= start()
       leading.resolve()
       await aborted(leads)
       stop.abort()
       await running.ended()
     },
   })
+}
+
+async function writeConfiguration(
+  { log, cwd }: Invocation<typeof SCHEDULER_FLAGS>,
+  { configuration, settings }: LoadedConfiguration,
+): Promise<number> {
+  const file = settings['write-config-to']
+  await writeFile(resolve(cwd, file), writtenConfiguration(configuration))
+  log.info('Wrote configuration', { file })
+  return 0
 }
 
 function checkSettings(settings: SchedulerSettings, { changed, log }: Invocation<typeof SCHEDULER_FLAGS>): void {
@@ -81,8 +99,8 @@ function checkSettings(settings: SchedulerSettings, { changed, log }: Invocation
 }
 
 /** Events do not hold up the binding of pods: they have a client of their own. */
-function start(
-  { settings, clock, random, log, isEnabled }: SchedulerComponent,
+function startWith(
+  { settings, configuration, profiles, clock, random, log, isEnabled }: SchedulerComponent,
   server: Server,
   when: { readonly signal: AbortSignal; readonly mayBegin: Promise<void> },
 ): RunningScheduler {
@@ -97,22 +115,25 @@ function start(
     log,
     isEnabled,
     host: hostname(),
+    profiles,
+    initialBackoffMs: configuration.podInitialBackoffSeconds * 1000,
+    maxBackoffMs: configuration.podMaxBackoffSeconds * 1000,
     parkedAtMostMs: settings['pod-max-in-unschedulable-pods-duration'],
   })
 }
 
 function checksOf(
   { settings }: SchedulerComponent,
-  running: RunningScheduler,
+  running: () => RunningScheduler | undefined,
   signal: AbortSignal,
 ): () => readonly HealthCheck[] {
-  let isSynced = false
-  void running.synced.then(() => (isSynced = true))
   const checks: HealthCheck[] = [
     settings['leader-elect'] ? healthy('leaderElection', ['healthz', 'readyz']) : healthy('ping', ['healthz']),
     healthy('ping', ['livez']),
     failing('shutdown', () => (signal.aborted ? 'process is shutting down' : undefined)),
-    failing('sched-handler-sync', () => (isSynced ? undefined : 'handlers are not fully synchronized')),
+    failing('sched-handler-sync', () =>
+      running()?.isSynced() === true ? undefined : 'handlers are not fully synchronized',
+    ),
   ]
   return () => checks
 }

@@ -10,6 +10,7 @@ import { type VerifyingKey, verifyingKey } from '#lib/jwt/key.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
 import { parsePublicKeys } from '#lib/x509/key.ts'
+import { fileErrorText } from '#meta/config-kind.ts'
 
 import {
   type AuthenticationSettings,
@@ -17,7 +18,6 @@ import {
   jwtIssuers,
   parseAuthenticationConfig,
 } from './config/authentication-config.ts'
-import { fileErrorText } from './config/config-kind.ts'
 import type { Settings } from './flags/flags.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createReviewClient } from './review-client.ts'

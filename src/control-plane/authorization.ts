@@ -4,9 +4,9 @@ import type { WebhookAuthorizerOptions } from '#apiserver/authorizers/webhook.ts
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import { ProgramError } from '#lib/program.ts'
+import { fileErrorText } from '#meta/config-kind.ts'
 
 import { type AuthorizerSettings, loadAuthorizers, parseAuthorizationConfig } from './config/authorization-config.ts'
-import { fileErrorText } from './config/config-kind.ts'
 import type { Settings } from './flags/flags.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createReviewClient } from './review-client.ts'

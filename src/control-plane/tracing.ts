@@ -7,8 +7,8 @@ import { goQuote } from '#lib/go-text.ts'
 import { ProgramError } from '#lib/program.ts'
 import { createSpanExporter } from '#lib/tracing/exporter.ts'
 import { createTracer } from '#lib/tracing/tracer.ts'
+import { fileErrorText } from '#meta/config-kind.ts'
 
-import { fileErrorText } from './config/config-kind.ts'
 import { parseTracingConfig, type TracingConfig } from './config/tracing-config.ts'
 import type { Site } from './site.ts'
 

@@ -57,6 +57,13 @@ export function createSelector(requirements: readonly LabelRequirement[]): Selec
 
 /** A requirement that obeys the rules of its operator, of keys and of values; throws all complaints as one text. */
 export function createRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
+  const errors = requirementErrors(key, operator, values)
+  if (errors.length > 0) throw new Error(aggregateText(errors))
+  return { key, operator, values }
+}
+
+/** What is wrong with one, with paths from the requirement on. */
+export function requirementErrors(key: string, operator: LabelOperator, values: readonly string[]): FieldError[] {
   const errors: FieldError[] = []
   const complaints = qualifiedName(key)
   if (complaints.length > 0) errors.push(invalid('key', key, complaints.join('; ')))
@@ -65,8 +72,7 @@ export function createRequirement(key: string, operator: LabelOperator, values: 
     const wrong = labelValue(value)
     if (wrong.length > 0) errors.push(invalid(keyed(index('values', at), key), value, wrong.join('; ')))
   }
-  if (errors.length > 0) throw new Error(aggregateText(errors))
-  return { key, operator, values }
+  return errors
 }
 
 export function isEverything(selector: Selector): boolean {

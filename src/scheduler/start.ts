@@ -49,6 +49,7 @@ export interface RunningScheduler {
   readonly consider: (pod: Pod) => Consideration | undefined
   /** Everything that was there has been seen. */
   readonly synced: Promise<void>
+  readonly isSynced: () => boolean
   /** Resolves when nothing is under way any more, after the signal. */
   readonly ended: () => Promise<void>
 }
@@ -100,9 +101,10 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     for (const recorder of recorders.values()) recorder.close()
     await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.flush()), informers.ended()])
   }
-  const synced = informers.synced([...followed])
+  let hasSeen = false
+  const synced = informers.synced([...followed]).then(() => void (hasSeen = true))
   void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())
-  return { queue, cluster, consider: (pod) => scheduler.consider(pod), synced, ended }
+  return { queue, cluster, consider: (pod) => scheduler.consider(pod), synced, isSynced: () => hasSeen, ended }
 }
 
 function informersFor({ client, random, signal, log }: SchedulerOptions): Informers {

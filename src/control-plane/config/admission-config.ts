@@ -20,18 +20,6 @@ import { aggregatedText } from '#apiserver/authorizers/authorizer.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { ProgramError } from '#lib/program.ts'
 import {
-  aggregateText,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-  verbatim,
-} from '#meta/validation/field-error.ts'
-import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'
-
-import {
   anything,
   type ConfigKind,
   defineConfig,
@@ -43,7 +31,18 @@ import {
   struct,
   text,
   texts,
-} from './config-kind.ts'
+} from '#meta/config-kind.ts'
+import {
+  aggregateText,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+  verbatim,
+} from '#meta/validation/field-error.ts'
+import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'
 
 const CONFIG_GROUP = 'apiserver.config.k8s.io'
 

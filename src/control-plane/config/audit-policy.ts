@@ -1,17 +1,6 @@
 /** The audit policy file (audit.k8s.io/v1 Policy). Fields that do not belong are warned of; what is wrong is refused. */
 import { type GroupResources, LEVELS, type Policy, type PolicyRule, STAGES } from '#apiserver/audit/policy.ts'
 import {
-  aggregateText,
-  asJson,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
-import { dns1123Subdomain } from '#meta/validation/names.ts'
-
-import {
   anything,
   defineConfig,
   flag,
@@ -22,7 +11,17 @@ import {
   struct,
   texts,
   text,
-} from './config-kind.ts'
+} from '#meta/config-kind.ts'
+import {
+  aggregateText,
+  asJson,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#meta/validation/field-error.ts'
+import { dns1123Subdomain } from '#meta/validation/names.ts'
 
 const GROUP_RESOURCES = struct('v1.GroupResources', { group: text, resources: texts, resourceNames: texts })
 const STAGE_LIST = listOf(scalar('string', 'v1.Stage'))

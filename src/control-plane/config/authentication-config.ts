@@ -9,6 +9,7 @@ import type { Clock } from '#lib/clock.ts'
 import { compareText } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
+import { defineConfig, flag, listOf, optional, readConfig, struct, text, texts } from '#meta/config-kind.ts'
 import {
   aggregateText,
   duplicate,
@@ -22,8 +23,6 @@ import {
 import { validateDomainPrefixedPath } from '#meta/validation/rules.ts'
 import { compileClaimMapping, compileClaimRule, compileUserRule } from '#model/expressions/claims.ts'
 import { type CompiledExpression, expressionErrors, fit } from '#model/expressions/compile.ts'
-
-import { defineConfig, flag, listOf, optional, readConfig, struct, text, texts } from './config-kind.ts'
 
 const PREFIXED = struct('v1.PrefixedClaimOrExpression', { claim: text, prefix: optional(text), expression: text })
 

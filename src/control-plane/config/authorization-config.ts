@@ -5,6 +5,17 @@
 import { isAbsolute } from 'node:path'
 
 import type { AuthorizationMode, ConfiguredAuthorizer } from '#apiserver/authorizers/index.ts'
+import {
+  defineConfig,
+  fileErrorText,
+  flag,
+  listOf,
+  optional,
+  readConfig,
+  scalar,
+  struct,
+  text,
+} from '#meta/config-kind.ts'
 import { durationMs } from '#meta/duration.ts'
 import {
   aggregateText,
@@ -22,7 +33,6 @@ import { compileAccessCondition } from '#model/expressions/access.ts'
 import { expressionErrors, fit } from '#model/expressions/compile.ts'
 
 import { createReviewClient, type ReviewClientTools } from '../review-client.ts'
-import { defineConfig, fileErrorText, flag, listOf, optional, readConfig, scalar, struct, text } from './config-kind.ts'
 
 const WEBHOOK = struct('v1.WebhookConfiguration', {
   authorizedTTL: scalar('duration', 'v1.Duration'),

@@ -3,11 +3,10 @@
  * upstream's words; secrets are in none of them.
  */
 import { goQuote } from '#lib/go-text.ts'
+import { defineConfig, listOf, optional, readConfig, scalar, struct, text, texts } from '#meta/config-kind.ts'
 import { durationMs } from '#meta/duration.ts'
 import { aggregateText, type FieldError, index, invalid, required, verbatim } from '#meta/validation/field-error.ts'
 import type { EncryptionConfig, ProviderConfig, ResourceRule } from '#storage/encryption/config.ts'
-
-import { defineConfig, listOf, optional, readConfig, scalar, struct, text, texts } from './config-kind.ts'
 
 const KEYS = listOf(struct('v1.Key', { name: text, secret: text }))
 const KMS = struct('v1.KMSConfiguration', {

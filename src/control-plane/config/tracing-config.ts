@@ -1,9 +1,8 @@
 /** TracingConfiguration: where spans go, and how many traces begin here. Refused in upstream's words. */
 import { parseGoUrl } from '#lib/go-url.ts'
 import type { GrpcTarget } from '#lib/grpc/connection.ts'
+import { defineConfig, optional, readConfig, scalar, text } from '#meta/config-kind.ts'
 import { aggregateText, type FieldError, invalid } from '#meta/validation/field-error.ts'
-
-import { defineConfig, optional, readConfig, scalar, text } from './config-kind.ts'
 
 const TRACING = defineConfig(
   'TracingConfiguration',

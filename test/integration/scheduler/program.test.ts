@@ -82,6 +82,11 @@ describe('kube-scheduler', () => {
     assert.equal(await lines('/livez'), '[+]ping ok\nlivez check passed\n')
     assert.equal(await lines('/healthz'), '[+]leaderElection ok\nhealthz check passed\n')
     assert.equal((await page(port, '/metrics')).status, 403)
+    const shown = JSON.parse((await page(port, '/configz', plane.token)).text) as {
+      componentconfig: { leaderElection: { leaseDuration: string }; profiles: { schedulerName: string }[] }
+    }
+    assert.equal(shown.componentconfig.leaderElection.leaseDuration, '8s')
+    assert.equal(shown.componentconfig.profiles[0]?.schedulerName, 'default-scheduler')
     assert.match((await page(port, '/flagz', plane.token)).text, /kube-scheduler flagz\n/)
     assert.match((await page(port, '/statusz', plane.token)).text, /kube-scheduler statusz\n/)
   })

@@ -2,18 +2,10 @@
  * Configuration files that are API objects nobody stores: their shapes as schemas, written down by hand, so that they
  * are read by the same decoder as everything else and refused in the same words.
  */
-import { CodecError } from '#meta/codec/error.ts'
-import { decodeObject } from '#meta/codec/object.ts'
-import { apiVersionOf, type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
-import type {
-  AnySchema,
-  FieldSchema,
-  ListSchema,
-  ScalarSchema,
-  ScalarType,
-  Schema,
-  StructSchema,
-} from '#meta/schema.ts'
+import { CodecError } from './codec/error.ts'
+import { decodeObject } from './codec/object.ts'
+import { apiVersionOf, type GroupVersionKind, parseApiVersion } from './kind.ts'
+import type { AnySchema, FieldSchema, ListSchema, ScalarSchema, ScalarType, Schema, StructSchema } from './schema.ts'
 
 export interface ConfigKind {
   readonly kind: string

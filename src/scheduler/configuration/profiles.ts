@@ -1,0 +1,31 @@
+/** From a configuration to the profiles that it asks for. */
+import { aggregateText } from '#meta/validation/field-error.ts'
+
+import { pointsOf, type ProfileSettings } from '../profiles.ts'
+import type { ProfileConfiguration, SchedulerConfiguration } from './configuration.ts'
+import { ARGS, type IsEnabled } from './plugin-args.ts'
+
+/** Throws upstream's texts for what cannot be made. */
+export function planProfiles(config: SchedulerConfiguration, isEnabled: IsEnabled): ProfileSettings[] {
+  return config.profiles.map((profile) => {
+    const settings = settingsOf(profile, config.percentageOfNodesToScore)
+    try {
+      pointsOf(settings)
+      for (const [name, args] of Object.entries(settings.args)) {
+        const known = ARGS.get(name)
+        const errors = known?.isJudgedLate === true ? known.errors('', args as never, isEnabled) : []
+        if (errors.length > 0) throw new Error(`initializing plugin "${name}": ${aggregateText(errors)}`)
+      }
+    } catch (cause) {
+      const message = `creating profile for scheduler name ${settings.name}: ${(cause as Error).message}`
+      throw new Error(message, { cause })
+    }
+    return settings
+  })
+}
+
+function settingsOf(profile: ProfileConfiguration, percentage: number): ProfileSettings {
+  const { schedulerName = '', plugins = {}, pluginConfig = [], percentageOfNodesToScore = percentage } = profile
+  const args = Object.fromEntries(pluginConfig.map((one) => [one.name, one.args ?? {}]))
+  return { name: schedulerName, percentageOfNodesToScore, plugins, args }
+}
