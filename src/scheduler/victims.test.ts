@@ -6,7 +6,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import type { Judge } from './framework.ts'
 import { NodeInfo } from './node-info.ts'
 import { PodInfo } from './pod-info.ts'
-import { budgetOf, type Candidate, leastHarm, victimsOn } from './victims.ts'
+import { budgetOf, type Candidate, leastHarm, VictimMemory, victimsOn } from './victims.ts'
 
 interface Words {
   readonly priority?: number
@@ -98,6 +98,31 @@ describe('victims on a node', () => {
     const labels = { app: 'x' }
     const node = nodeWith(podOf('a', { cpu: 2, labels }), podOf('b', { cpu: 2, labels }))
     assert.deepEqual(chosen(node, [budget(0, labels)]), [['b'], 1])
+  })
+})
+
+describe('victims that were found before', () => {
+  it('are found anew for other pods, and when the node has changed', () => {
+    const memory = new VictimMemory()
+    const node = nodeWith(podOf('a', { cpu: 4 }))
+    let looked = 0
+    const recall = (pod: PodInfo) =>
+      memory.recall(pod, node, () => {
+        looked++
+        return victimsOn({ pod, cases: new Map() }, node, [], judge)
+      })
+    const first = recall(podOf('p', { priority: 5 }))
+    assert.equal(recall(podOf('q', { priority: 5 })), first)
+    assert.equal(looked, 1)
+    recall(podOf('q', { priority: 6 }))
+    recall(podOf('q', { priority: 5, cpu: 2 }))
+    assert.equal(looked, 3)
+    node.add(podOf('b', { priority: 9, cpu: 4 }))
+    assert.deepEqual(recall(podOf('p', { priority: 5 })), {
+      code: 'unschedulable',
+      reasons: ['Insufficient cpu'],
+      plugin: 'NodeResourcesFit',
+    })
   })
 })
 

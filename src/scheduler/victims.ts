@@ -74,21 +74,41 @@ export interface Trial {
 
 /** Looks at nodes in their order, until there are enough candidates, one at least of which violates no budget. */
 export function tryNodes(
-  search: Pick<Search, 'pod' | 'cases'>,
-  judge: Judge,
-  { nodes, budgets, enough }: { nodes: readonly NodeInfo[]; budgets: readonly Budget[]; enough: number },
+  nodes: readonly NodeInfo[],
+  enough: number,
+  find: (node: NodeInfo) => Candidate | Refusal,
 ): Trial {
   const harmless: Candidate[] = []
   const harmful: Candidate[] = []
   const refusals = new Map<string, Refusal>()
   for (const node of nodes) {
     if (harmless.length > 0 && harmless.length + harmful.length >= enough) break
-    const found = victimsOn(search, node, budgets, judge)
+    const found = find(node)
     if ('code' in found) refusals.set(node.name, found)
     else if (found.violations === 0) harmless.push(found)
     else if (harmful.length < enough) harmful.push(found)
   }
   return { candidates: [...harmless, ...harmful], refusals }
+}
+
+/** More than this many sorts of pods are not remembered. */
+const KEPT = 8
+
+/** Victims that were found for pods alike. They hold until the node changes, where nothing else was looked at. */
+export class VictimMemory {
+  readonly #known = new Map<string, { readonly generation: number; readonly found: Candidate | Refusal }[]>()
+
+  recall({ likeness, priority }: PodInfo, node: NodeInfo, find: () => Candidate | Refusal): Candidate | Refusal {
+    const id = `${priority} ${likeness}`
+    const bySlot = this.#known.get(id) ?? []
+    const known = bySlot[node.slot]
+    if (known?.generation === node.generation) return known.found
+    const found = find()
+    bySlot[node.slot] = { generation: node.generation, found }
+    if (this.#known.size >= KEPT && !this.#known.has(id)) this.#known.clear()
+    this.#known.set(id, bySlot)
+    return found
+  }
 }
 
 /** Priority first, then who has been running longer. */

@@ -16,7 +16,7 @@ import {
 import type { NodeInfo } from '../node-info.ts'
 import type { PodInfo } from '../pod-info.ts'
 import { Preemptions } from '../preemptions.ts'
-import { budgetOf, leastHarm, tryNodes } from '../victims.ts'
+import { budgetOf, type Candidate, leastHarm, tryNodes, VictimMemory, victimsOn } from '../victims.ts'
 
 const UNDERWAY = unresolvable('waiting for the preemption for this pod to be finished')
 
@@ -31,7 +31,8 @@ export const defaultPreemption: PluginFactory = definePlugin({
     handle: Handle,
     { minCandidateNodesPercentage: percentage = 10, minCandidateNodesAbsolute: atLeast = 100 }: DefaultPreemptionArgs,
   ) {
-    const { cluster, of, random, meter } = handle
+    const { cluster, of, random, meter, nominations } = handle
+    const memory = new VictimMemory()
     const preemptions = new Preemptions(handle)
     const budgets = of(PodDisruptionBudgets)
     const isAsync = handle.isEnabled('SchedulerAsyncPreemption')
@@ -43,11 +44,15 @@ export const defaultPreemption: PluginFactory = definePlugin({
       if (reason !== undefined) return { reasons: [`not eligible due to ${reason}`] }
       const nodes = cluster.nodes.filter(({ name }) => codeOf(search, name) === 'unschedulable')
       const first = nodes.length === 0 ? 0 : random.int(nodes.length)
-      const { candidates, refusals } = tryNodes(search, judge, {
-        nodes: [...nodes.slice(first), ...nodes.slice(0, first)],
-        budgets: [...budgets.list()].flatMap((one) => budgetOf(one) ?? []),
-        enough: Math.min(nodes.length, Math.max(Math.floor((nodes.length * percentage) / 100), atLeast)),
-      })
+      const enough = Math.min(nodes.length, Math.max(Math.floor((nodes.length * percentage) / 100), atLeast))
+      const kept = [...budgets.list()].flatMap((one) => budgetOf(one) ?? [])
+      const find = (node: NodeInfo): Candidate | Refusal => victimsOn(search, node, kept, judge)
+      const isPlain = search.cases.size === 0 && kept.length === 0
+      const { candidates, refusals } = tryNodes([...nodes.slice(first), ...nodes.slice(0, first)], enough, (node) =>
+        isPlain && nominations.before(pod, node.name).length === 0
+          ? memory.recall(pod, node, () => find(node))
+          : find(node),
+      )
       const best = leastHarm(candidates)
       if (best === undefined) return hopeless(refusals, cluster.nodes.length)
       const making = preemptions.make(pod, best)
