@@ -80,6 +80,31 @@ describe('kube-controller-manager', () => {
     assert.doesNotMatch(second.log(), /forbidden/)
   })
 
+  it('ends when it finds that another leads since it was stopped, and does nothing of what it missed', async () => {
+    const { get, holder } = programs
+    const first = await start()
+    await until('its lead', () => /Successfully acquired lease/.test(first.log()) || undefined)
+    const leader = await holder()
+    await madePods('before')
+    const second = await start()
+    first.child.kill('SIGSTOP')
+    await until('another leader', async () => ((await holder()) === leader ? undefined : true))
+    const made = await madePods('while-away')
+    const ended = once(first.child, 'exit')
+    first.child.kill('SIGCONT')
+    const [code] = (await ended) as [number]
+    assert.equal(code, 1, first.log())
+    assert.match(first.log(), /leaderelection lost/)
+    const path = '/api/v1/namespaces/default/pods?labelSelector=app%3Dwhile-away'
+    const { items } = (await get(path)) as { items: { metadata: { name: string } }[] }
+    assert.deepEqual(
+      items.map(({ metadata }) => metadata.name),
+      (made as unknown as typeof items).map(({ metadata }) => metadata.name),
+    )
+    second.child.kill('SIGTERM')
+    await once(second.child, 'exit')
+  })
+
   it('shows health to everybody, and the rest to those whom the API server lets', async () => {
     const { page, plane } = programs
     const { port } = await start('--leader-elect=false', '--controllers=namespace,-replicaset')

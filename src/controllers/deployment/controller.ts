@@ -24,7 +24,7 @@ import {
 } from '../controller.ts'
 import { DESIRED_REPLICAS, numberIn, REVISION, ROLLBACK_TO } from './annotations.ts'
 import { rollBack } from './rollback.ts'
-import { Rollout } from './rollout.ts'
+import { attemptsOf, Rollout } from './rollout.ts'
 import { byAge, isSaturated, newSetSize, proportional, replicasOf, shrinkOld } from './sizes.ts'
 import { allOf, countedStatus, isComplete, nextCheckMs, pausedConditions, rolloutStatus, sameStatus } from './status.ts'
 
@@ -81,7 +81,7 @@ async function refuseAll(deployment: Deployment, { event, client, signal }: Cont
   await client.updateStatus(Deployments, { ...deployment, status }, { signal })
 }
 
-function setsOf(deployment: Deployment, context: ControllerContext): Promise<ReplicaSet[]> {
+async function setsOf(deployment: Deployment, context: ControllerContext): Promise<ReplicaSet[]> {
   const { cache } = context
   const selector = asSelector(deployment.spec.selector)
   const candidates = [
@@ -89,7 +89,12 @@ function setsOf(deployment: Deployment, context: ControllerContext): Promise<Rep
     ...cache.orphansIn(ReplicaSets, deployment.metadata.namespace ?? ''),
   ]
   const matches = ({ metadata }: ReplicaSet): boolean => matchesLabels(selector, metadata.labels)
-  return claim(context, { owner: deployment, ownerKind: Deployments, kind: ReplicaSets, matches }, candidates)
+  const claimed = await claim(
+    context,
+    { owner: deployment, ownerKind: Deployments, kind: ReplicaSets, matches },
+    candidates,
+  )
+  return [...claimed, ...(await attemptsOf(context).unseen(deployment, context))]
 }
 
 async function sync(rollout: Rollout): Promise<Requeue | void> {

@@ -1,10 +1,10 @@
 /** One look at a Deployment: the objects as last written, and the writes that a step may consist of. */
 import { type Deployment, type DeploymentStatus, Deployments, type ReplicaSet, ReplicaSets } from '#apis/apps/v1.ts'
-import { controllerRef, isControlledBy, semanticEqual } from '#meta/object.ts'
-import { isAlreadyExists } from '#meta/status.ts'
+import { controllerRef, isControlledBy, keyOf, semanticEqual } from '#meta/object.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 import { templateHash } from '#model/template-hash.ts'
 
-import type { ControllerContext } from '../controller.ts'
+import { type ControllerContext, perRun } from '../controller.ts'
 import { isNamespaceGoing, messageOf } from '../pod-creation.ts'
 import { maxRevision, REVISION, revised, sameTemplate, TEMPLATE_HASH, withSizes } from './annotations.ts'
 import { byAge, newSetSize, type Resize, replicasOf, tolerances } from './sizes.ts'
@@ -12,6 +12,33 @@ import { hasDeadline, progressing, type Sets, tell } from './status.ts'
 
 /** A name must fit a DNS subdomain with its hash. */
 const MAX_NAME = 253
+
+/** By Deployment: names of sets that were made, or may have been, and that the cache has not shown yet. */
+class Attempts {
+  readonly #names = new Map<string, Set<string>>()
+
+  note(deployment: Deployment, { metadata: { name = '' } }: ReplicaSet): void {
+    const { uid = '' } = deployment.metadata
+    this.#names.set(uid, new Set([...(this.#names.get(uid) ?? []), name]))
+  }
+
+  /** Those that are there; what would be forgotten about would be counted twice. */
+  async unseen(deployment: Deployment, { cache, client, signal }: ControllerContext): Promise<ReplicaSet[]> {
+    const { uid = '', namespace } = deployment.metadata
+    const found: ReplicaSet[] = []
+    for (const name of this.#names.get(uid) ?? []) {
+      if (cache.get(ReplicaSets, keyOf(namespace, name)) !== undefined) continue
+      const set = await client.get(ReplicaSets, { namespace, name }, { signal }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+      })
+      if (set !== undefined && isControlledBy(set, deployment)) found.push(set)
+    }
+    if (found.length === 0) this.#names.delete(uid)
+    return found
+  }
+}
+
+export const attemptsOf: (context: ControllerContext) => Attempts = perRun(() => new Attempts())
 
 export class Rollout {
   readonly context: ControllerContext
@@ -77,6 +104,7 @@ export class Rollout {
     const { client, signal } = this.context
     const revision = maxRevision(this.sets.olds) + 1
     const draft = this.#draft(revision)
+    attemptsOf(this.context).note(this.deployment, draft)
     const made = await this.#claimName(draft, client.create(ReplicaSets, draft, { signal }))
     this.sets = { current: made, olds: this.sets.olds }
     const size = replicasOf(draft)

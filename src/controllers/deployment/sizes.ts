@@ -45,7 +45,9 @@ export function newSetSize(deployment: Deployment, others: readonly ReplicaSet[]
   const replicas = replicasOf(deployment)
   if (!isRolling(deployment)) return replicas
   const most = replicas + tolerances(deployment).surge
-  const free = most - sum(others, replicasOf) - size
+  // A set that was made smaller has its pods until it says otherwise.
+  const held = sum(others, (set) => Math.max(replicasOf(set), set.status.replicas))
+  const free = most - held - size
   return free <= 0 ? size : size + Math.min(free, replicas - size)
 }
 

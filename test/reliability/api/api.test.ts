@@ -9,6 +9,7 @@ import { requestFor } from './fuzz/requests.ts'
 import { besiege } from './hostile/hostile.ts'
 import { runKills } from './kills.ts'
 import { Ledger } from './ledger.ts'
+import { runManagers } from './managers.ts'
 import { runTerms } from './terms.ts'
 
 const options = { timeout: 180_000 }
@@ -29,6 +30,15 @@ describe('the API server', { concurrency: 1 }, () => {
       assert.ok(latency.get.count > 0, `under ${attack} somebody was served`)
     }
   })
+
+  it(
+    'and its controllers keep their promises when the manager is killed, and get there in the end',
+    options,
+    async () => {
+      const violations = await runManagers({ rounds: 2, seed: 1, progress: () => undefined })
+      assert.deepEqual(violations, [], 'again: node test/reliability/main.ts managers --rounds 2 --seed 1')
+    },
+  )
 
   for (const datastore of ['sqlite', 'etcd'] as const) {
     const skip = datastore === 'etcd' ? (whyNoBackend('etcd') ?? false) : false

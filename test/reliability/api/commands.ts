@@ -6,6 +6,7 @@ import { runFuzz } from './fuzz/fuzz.ts'
 import { ATTACKS } from './hostile/attacks.ts'
 import { besiege, phaseRow, tableHead } from './hostile/hostile.ts'
 import { type KillsOptions, runKills } from './kills.ts'
+import { runManagers } from './managers.ts'
 import { runTerms } from './terms.ts'
 
 export type Command = (args: readonly string[]) => Promise<boolean>
@@ -13,7 +14,7 @@ export type Command = (args: readonly string[]) => Promise<boolean>
 /** Lines a report is cut to. */
 const SHOWN = 40
 
-export const COMMANDS: Readonly<Record<string, Command>> = { hostile, fuzz, kills, terms }
+export const COMMANDS: Readonly<Record<string, Command>> = { hostile, fuzz, kills, managers, terms }
 
 const text = (value: string): { readonly type: 'string'; readonly default: string } => ({
   type: 'string',
@@ -134,4 +135,12 @@ function seconds(ms: number): string {
 
 function load(): string {
   return `machine load ${(loadavg()[0] ?? 0).toFixed(1)}`
+}
+
+async function managers(args: readonly string[]): Promise<boolean> {
+  const { values } = parseArgs({ args: [...args], options: { rounds: text('100'), seed: text('1') } })
+  const progress = (line: string): void => console.log(line)
+  const violations = await runManagers({ rounds: Number(values.rounds), seed: Number(values.seed), progress })
+  for (const violation of violations.slice(0, SHOWN)) console.log(`VIOLATION: ${violation}`)
+  return violations.length === 0
 }
