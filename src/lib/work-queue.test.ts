@@ -131,6 +131,14 @@ describe('work queue', () => {
 })
 
 describe('delayed adds', () => {
+  it('gives a key after a delay that is no whole number', { timeout: 10_000 }, async () => {
+    const { clock, queue } = create()
+    await clock.advance(0.3)
+    queue.addAfter('a', 0.1 + 0.2)
+    await clock.advance(10)
+    assert.deepEqual(await drain(queue), ['a'])
+  })
+
   it('come when they are due, in order of due time', async () => {
     const { clock, queue } = create()
     queue.addAfter('later', 200)

@@ -121,7 +121,8 @@ export class WorkQueue<K extends string | number | bigint | object> {
     if (this.#shuttingDown) return
     this.#metrics?.retries.inc()
     if (delayMs <= 0) return this.add(key)
-    const dueMs = this.#clock.elapsed() + delayMs
+    // In whole milliseconds: what is added up in fractions may never quite come.
+    const dueMs = this.#clock.elapsed() + Math.ceil(delayMs)
     const known = this.#delayed.get(key)
     if (known !== undefined && known.dueMs <= dueMs) return
     this.#delayed.put({ key, dueMs })
