@@ -17,7 +17,9 @@ import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion, userAgent } from '#model/version.ts'
 import { shownConfiguration, writtenConfiguration } from '#scheduler/configuration/showing.ts'
-import { type RunningScheduler, startScheduler } from '#scheduler/start.ts'
+import { createExtender } from '#scheduler/extender.ts'
+import { registerSchedulerMetrics } from '#scheduler/meters.ts'
+import { type RunningScheduler, type SchedulerOptions, startScheduler } from '#scheduler/start.ts'
 
 import { type Component, connect, healthy, openComponent, serve, type Server, workAsLeader } from './component.ts'
 import { type LoadedConfiguration, loadConfiguration } from './scheduler-configuration.ts'
@@ -52,8 +54,13 @@ async function runScheduler(invocation: Invocation<typeof SCHEDULER_FLAGS>, sign
   const server: Server = { ...plain, transport: registerClientMetrics(metrics.registry, clock)(plain.transport) }
   const stop = new AbortController()
   const leading = Promise.withResolvers<void>()
+  const extenders = await Promise.all(configuration.extenders.map((one) => createExtender(one, component)))
   const start = (): RunningScheduler =>
-    startWith(component, server, { signal: AbortSignal.any([signal, stop.signal]), mayBegin: leading.promise })
+    startWith(component, server, {
+      extenders,
+      signal: AbortSignal.any([signal, stop.signal]),
+      mayBegin: leading.promise,
+    })
   // Who waits follows what happens, unless that is too much for them.
   let running = configuration.delayCacheUntilActive && settings['leader-elect'] ? undefined : start()
   const configz = { componentconfig: shownConfiguration(configuration) }
@@ -100,14 +107,16 @@ function checkSettings(settings: SchedulerSettings, { changed, log }: Invocation
 
 /** Events do not hold up the binding of pods: they have a client of their own. */
 function startWith(
-  { settings, configuration, profiles, clock, random, log, isEnabled }: SchedulerComponent,
+  { settings, configuration, profiles, clock, random, log, isEnabled, metrics }: SchedulerComponent,
   server: Server,
-  when: { readonly signal: AbortSignal; readonly mayBegin: Promise<void> },
+  when: Pick<SchedulerOptions, 'signal' | 'mayBegin' | 'extenders'>,
 ): RunningScheduler {
   const limits = { qps: settings['kube-api-qps'], burst: settings['kube-api-burst'] }
   const open = (agent: string): ApiClient => new ApiClient({ ...server, clock, limits, userAgent: agent })
-  return startScheduler({
+  const meter = registerSchedulerMetrics(metrics.registry)
+  const running = startScheduler({
     ...when,
+    meter,
     client: open(`${userAgent(NAME)}/scheduler`),
     eventClient: open(userAgent(NAME)),
     clock,
@@ -120,6 +129,8 @@ function startWith(
     maxBackoffMs: configuration.podMaxBackoffSeconds * 1000,
     parkedAtMostMs: settings['pod-max-in-unschedulable-pods-duration'],
   })
+  meter.watch(running)
+  return running
 }
 
 function checksOf(

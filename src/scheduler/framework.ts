@@ -193,8 +193,21 @@ export interface Handle {
   readonly of: <T extends KubeObject>(kind: Kind<T>) => Informer<T>
 }
 
-/** What is counted about preemption. */
+/** What came of thinking about a pod once. */
+export interface Attempt {
+  readonly result: 'scheduled' | 'unschedulable' | 'error'
+  readonly profile: string
+  /** With its binding. */
+  readonly tookMs: number
+}
+
+/** What is counted. */
 export interface Meter {
+  /** A node was found. */
+  decided(tookMs: number): void
+  attempted(attempt: Attempt): void
+  /** `tookMs`: since it was first thought of. */
+  scheduled(attempts: number, tookMs: number): void
   preemptionTried(): void
   preemptionChosen(victims: number): void
   preemptionDone(result: 'success' | 'error', tookMs: number): void

@@ -21,6 +21,8 @@ export interface QueuedPod extends Queued {
   /** When it was first thought of; for how long it took in all. */
   firstMs: number
   attempts: number
+  /** When the attempt began, by the clock that only runs forward. */
+  begunMs: number
   /** How often in a row it was refused, and how often something broke: each makes it wait longer. */
   refusals: number
   errors: number
@@ -96,6 +98,20 @@ export class SchedulingQueue {
     }
   }
 
+  /** How many wait for which plugin to change its mind. */
+  rejections(): { readonly plugin: string; readonly profile: string; readonly count: number }[] {
+    const counts = new Map<string, { readonly plugin: string; readonly profile: string; count: number }>()
+    for (const { pod, rejectors } of this.#parked.values()) {
+      const profile = pod.pod.spec.schedulerName ?? ''
+      for (const plugin of rejectors) {
+        const known = counts.get(`${profile}\n${plugin}`) ?? { plugin, profile, count: 0 }
+        known.count++
+        counts.set(`${profile}\n${plugin}`, known)
+      }
+    }
+    return [...counts.values()]
+  }
+
   add(pod: PodInfo): void {
     const nowMs = this.#options.clock.now()
     this.#enter({
@@ -103,6 +119,7 @@ export class SchedulingQueue {
       queuedMs: nowMs,
       firstMs: 0,
       attempts: 0,
+      begunMs: 0,
       refusals: 0,
       errors: 0,
       rejectors: new Set(),
@@ -149,6 +166,7 @@ export class SchedulingQueue {
     if (next === undefined) return undefined
     if (next.attempts === 0) next.firstMs = this.#options.clock.now()
     next.attempts++
+    next.begunMs = this.#options.clock.elapsed()
     this.#inFlight.set(next.pod.uid, this.#newsBefore + this.#news.length)
     return next
   }

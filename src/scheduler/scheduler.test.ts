@@ -8,6 +8,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { Cluster } from './cluster.ts'
 import type { Handle, Plugin } from './framework.ts'
+import { UNMETERED } from './meters.ts'
 import { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -53,6 +54,7 @@ describe('the scheduler', () => {
     const handle = {
       clock,
       random: createSeededRandom(1),
+      meter: UNMETERED,
       log: { error: (error: unknown) => errors.push((error as Error).message) },
       of: () => ({ get: (key: string) => pods.find(({ metadata }) => `d/${metadata.name}` === key) }),
     } as unknown as Handle
@@ -80,6 +82,7 @@ describe('the scheduler', () => {
       queue,
       nominations: new Nominations(),
       profiles: new Map([[profile.name, profile]]),
+      extenders: [],
       recorderOf: () => ({ record() {} }) as unknown as SeriesRecorder,
       signal: new AbortController().signal,
     })

@@ -13,6 +13,7 @@ import { bind, type Choice, permit, preBind, reserve, unreserve, willWait } from
 import type { Cluster } from './cluster.ts'
 import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
+import { type Extender, filterBy, pointsBy } from './extender.ts'
 import type { Handle, Judge, PluginRefusal, PostFilterResult, Search } from './framework.ts'
 import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
@@ -29,6 +30,8 @@ export interface SchedulerParts {
   readonly nominations: Nominations
   /** By name. */
   readonly profiles: ReadonlyMap<string, Profile>
+  /** Who else has a say, over HTTP. */
+  readonly extenders: readonly Extender[]
   readonly recorderOf: (profile: string) => SeriesRecorder
   readonly signal: AbortSignal
 }
@@ -49,6 +52,13 @@ interface Failure {
   readonly rejectors: ReadonlySet<string>
   readonly pendings: ReadonlySet<string>
   readonly nominate?: string | undefined
+}
+
+interface Consulted {
+  readonly profile: Profile
+  readonly search: Search
+  readonly decider: Decider
+  readonly extenders: readonly Extender[]
 }
 
 export class Scheduler {
@@ -83,6 +93,11 @@ export class Scheduler {
     if (!this.#hasBegun || this.#isRunning || this.#parts.signal.aborted) return
     this.#isRunning = true
     setImmediate(() => void this.#work())
+  }
+
+  /** How many are on their way to their nodes. */
+  get binding(): number {
+    return this.#underway.size
   }
 
   /** Resolves when nothing runs alongside any more. */
@@ -131,7 +146,11 @@ export class Scheduler {
     const decider = this.#deciders.get(profile.name) as Decider
     const search = this.#search(decider, pod)
     if (search.feasible.length === 0) return this.#nowhere(queued, profile, { search, decider })
-    this.#commit(queued, { profile, pod, node: decider.best(search), cases: search.cases })
+    const extenders = this.#parts.extenders.filter((one) => one.isInterestedIn(pod.pod))
+    if (extenders.length > 0) return this.#consult(queued, { profile, search, decider, extenders })
+    const node = decider.best(search)
+    handle.meter.decided(this.#clock.elapsed() - queued.begunMs)
+    this.#commit(queued, { profile, pod, node, cases: search.cases })
     return undefined
   }
 
@@ -145,6 +164,26 @@ export class Scheduler {
       const search = decider.search(info)
       return { search, points: decider.pointsByPlugin(info, search.feasible), nodes: cluster.nodes.length }
     })
+  }
+
+  /** What happens meanwhile may take the pod or the nodes away. */
+  async #consult(queued: QueuedPod, { profile, search, decider, extenders }: Consulted): Promise<void> {
+    const { cluster, queue, handle } = this.#parts
+    const { pod } = queued
+    const refused = await filterBy(extenders, search, this.#log)
+    const extra = search.feasible.length > 1 ? await pointsBy(extenders, search, this.#log) : undefined
+    if (handle.of(Pods).get(pod.key)?.metadata.uid !== pod.uid || cluster.placed(pod.uid) !== undefined) {
+      queue.done(pod.uid)
+      return
+    }
+    const feasible = search.feasible.filter(({ name }) => cluster.node(name) !== undefined)
+    if (refused !== undefined) this.#fail(queued, profile, failureFrom(refused))
+    else if (feasible.length === 0) await this.#nowhere(queued, profile, { search, decider })
+    else {
+      const node = decider.best({ pod, feasible }, extra)
+      handle.meter.decided(this.#clock.elapsed() - queued.begunMs)
+      this.#commit(queued, { profile, pod, node, cases: search.cases })
+    }
   }
 
   /** Where room was made for it is looked at first. */
@@ -218,17 +257,34 @@ export class Scheduler {
     choice: Choice,
     permitted: Promise<PluginRefusal | undefined> | undefined,
   ): Promise<void> {
-    const { queue, signal } = this.#parts
+    const { queue, handle } = this.#parts
     const { pod, node, profile } = choice
     const isReady = permitted === undefined && !willWait(choice)
-    const refusal = (isReady ? undefined : await this.#prepare(choice, permitted)) ?? (await bind(choice, signal))
+    const refusal = (isReady ? undefined : await this.#prepare(choice, permitted)) ?? (await this.#bindBy(choice))
     if (refusal !== undefined) {
       this.#takeBack(queued, choice, refusal)
       return
     }
     queue.done(pod.uid)
+    handle.meter.attempted({
+      result: 'scheduled',
+      profile: profile.name,
+      tookMs: this.#clock.elapsed() - queued.begunMs,
+    })
+    handle.meter.scheduled(queued.attempts, this.#clock.now() - queued.firstMs)
     this.#tell(profile, pod, 'Normal', `Successfully assigned ${pod.key} to ${node.name}`)
     for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
+  }
+
+  /** An extender that binds comes before the plugins. */
+  async #bindBy(choice: Choice): Promise<PluginRefusal | undefined> {
+    const { extenders, signal } = this.#parts
+    const { pod, node } = choice
+    const binder = extenders.find((one) => one.binds && one.isInterestedIn(pod.pod))
+    if (binder === undefined) return bind(choice, signal)
+    const refusal = await binder.bind(pod.pod, node.name)
+    if (refusal === undefined) return undefined
+    return binder.isIgnorable ? bind(choice, signal) : { ...refusal, plugin: '' }
   }
 
   /** Until everybody agrees and the ground is prepared; so long the pod is nominated, and may be held up. */
@@ -270,6 +326,8 @@ export class Scheduler {
   #fail(queued: QueuedPod, profile: Profile, failure: Failure): void {
     const { queue, handle, nominations } = this.#parts
     const { reason, message, rejectors, pendings, nominate } = failure
+    const result = reason === 'SchedulerError' ? 'error' : 'unschedulable'
+    handle.meter.attempted({ result, profile: profile.name, tookMs: this.#clock.elapsed() - queued.begunMs })
     const current = handle.of(Pods).get(queued.pod.key)
     if (current?.metadata.uid !== queued.pod.uid || (current.spec.nodeName ?? '') !== '') {
       queue.done(queued.pod.uid)

@@ -10,8 +10,10 @@ import type { Random } from '#lib/random.ts'
 import { kindKey } from '#meta/kind.ts'
 
 import { Cluster } from './cluster.ts'
+import type { Extender } from './extender.ts'
 import { feed } from './feed.ts'
 import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
+import { UNMETERED } from './meters.ts'
 import { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -36,6 +38,8 @@ export interface SchedulerOptions {
   readonly initialBackoffMs?: number
   readonly maxBackoffMs?: number
   readonly meter?: Meter
+  /** Who else has a say, over HTTP. */
+  readonly extenders?: readonly Extender[]
   /** How long a pod that fits nowhere waits at most before it is tried again. Default 5 minutes. */
   readonly parkedAtMostMs?: number
   /** Until then it follows what happens and decides nothing: somebody else leads. */
@@ -50,14 +54,10 @@ export interface RunningScheduler {
   /** Everything that was there has been seen. */
   readonly synced: Promise<void>
   readonly isSynced: () => boolean
+  /** How many are on their way to their nodes. */
+  readonly binding: () => number
   /** Resolves when nothing is under way any more, after the signal. */
   readonly ended: () => Promise<void>
-}
-
-const UNMETERED: Meter = {
-  preemptionTried: () => undefined,
-  preemptionChosen: () => undefined,
-  preemptionDone: () => undefined,
 }
 
 export function startScheduler(options: SchedulerOptions): RunningScheduler {
@@ -66,11 +66,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   const informers = informersFor(options)
   const cluster = new Cluster((name) => informers.of(Namespaces).get(name)?.metadata.labels)
   const nominations = new Nominations()
-  const followed = new Set<Kind>()
-  const of: Handle['of'] = (kind) => {
-    followed.add(kind)
-    return informers.of(kind)
-  }
+  const { of, seen } = following(informers)
   of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
   const recorders = new Map(settings.map(({ name }) => [name, recorderOf(options, name)]))
   const shared = { cluster, client, clock, random, log, isEnabled, of, nominations, meter }
@@ -90,21 +86,45 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     queue,
     nominations,
     profiles,
+    extenders: options.extenders ?? [],
     recorderOf: (name) => recorders.get(name) as SeriesRecorder,
     signal,
   })
   const { isOurs = (pod) => profileOf(pod) !== undefined } = options
   feed({ cluster, queue, nominations, isOurs, of, kinds: awaitedKinds(profiles.values()) })
-  const ended = async (): Promise<void> => {
-    queue.close()
-    await scheduler.settled()
-    for (const recorder of recorders.values()) recorder.close()
-    await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.flush()), informers.ended()])
-  }
   let hasSeen = false
-  const synced = informers.synced([...followed]).then(() => void (hasSeen = true))
+  const synced = seen().then(() => void (hasSeen = true))
   void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())
-  return { queue, cluster, consider: (pod) => scheduler.consider(pod), synced, isSynced: () => hasSeen, ended }
+  return {
+    queue,
+    cluster,
+    consider: (pod) => scheduler.consider(pod),
+    synced,
+    isSynced: () => hasSeen,
+    binding: () => scheduler.binding,
+    async ended() {
+      queue.close()
+      await scheduler.settled()
+      await Promise.all([...Array.from(recorders.values(), closed), informers.ended()])
+    },
+  }
+}
+
+function closed(recorder: SeriesRecorder): Promise<void> {
+  recorder.close()
+  return recorder.flush()
+}
+
+/** Everything that somebody asked for, and when all of it has been seen. */
+function following(informers: Informers): { readonly of: Handle['of']; readonly seen: () => Promise<void> } {
+  const followed = new Set<Kind>()
+  return {
+    of(kind) {
+      followed.add(kind)
+      return informers.of(kind)
+    },
+    seen: () => informers.synced([...followed]),
+  }
 }
 
 function informersFor({ client, random, signal, log }: SchedulerOptions): Informers {

@@ -8,7 +8,7 @@ import { ARGS, type IsEnabled } from './plugin-args.ts'
 /** Throws upstream's texts for what cannot be made. */
 export function planProfiles(config: SchedulerConfiguration, isEnabled: IsEnabled): ProfileSettings[] {
   return config.profiles.map((profile) => {
-    const settings = settingsOf(profile, config.percentageOfNodesToScore)
+    const settings = withoutIgnored(config, settingsOf(profile, config.percentageOfNodesToScore))
     try {
       pointsOf(settings)
       for (const [name, args] of Object.entries(settings.args)) {
@@ -28,4 +28,14 @@ function settingsOf(profile: ProfileConfiguration, percentage: number): ProfileS
   const { schedulerName = '', plugins = {}, pluginConfig = [], percentageOfNodesToScore = percentage } = profile
   const args = Object.fromEntries(pluginConfig.map((one) => [one.name, one.args ?? {}]))
   return { name: schedulerName, percentageOfNodesToScore, plugins, args }
+}
+
+/** What extenders keep account of themselves is none of the plugin's business. */
+function withoutIgnored({ extenders }: SchedulerConfiguration, settings: ProfileSettings): ProfileSettings {
+  const managed = extenders.flatMap(({ managedResources = [] }) => managedResources)
+  const ignored = managed.flatMap(({ name = '', ignoredByScheduler = false }) => (ignoredByScheduler ? [name] : []))
+  if (ignored.length === 0) return settings
+  const fit: { readonly ignoredResources?: readonly string[] } = settings.args['NodeResourcesFit'] ?? {}
+  const ignoredResources = [...(fit.ignoredResources ?? []), ...ignored]
+  return { ...settings, args: { ...settings.args, NodeResourcesFit: { ...fit, ignoredResources } } }
 }

@@ -3,6 +3,7 @@ import { type Node, Nodes, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts
 import { Events } from '#apis/events/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import type { SchedulerOptions } from '#scheduler/start.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
 import { startTestScheduler } from '#testing/scheduler.ts'
 
@@ -30,13 +31,13 @@ export interface NodeWords {
 const SIZE = { cpu: '4', memory: '32Gi', pods: '110' }
 export const namespace = 'default'
 
-export async function startCluster(): Promise<ClusterUnderTest> {
+export async function startCluster(options: Partial<SchedulerOptions> = {}): Promise<ClusterUnderTest> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   const plane = await startControlPlane({
     clock,
     settings: { 'disable-admission-plugins': ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds'] },
   })
-  const scheduler = await startTestScheduler(plane, clock)
+  const scheduler = await startTestScheduler(plane, clock, options)
   const { client } = scheduler
   const settle = (ms = 100): Promise<void> => clock.advance(ms)
   const get = async (name: string): Promise<Pod> => {

@@ -57,6 +57,15 @@ describe('kube-scheduler', () => {
         (await page(port, '/metrics', plane.token)).text,
       )?.[1]
     assert.deepEqual([await status(first.port), await status(second.port)], ['1', '0'])
+    const { text } = await page(first.port, '/metrics', plane.token)
+    for (const line of [
+      'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 5',
+      'scheduler_pod_scheduling_attempts_count 5',
+      'scheduler_pending_pods{queue="active"} 0',
+      'scheduler_cache_size{type="nodes"} 2',
+    ]) {
+      assert.ok(text.includes(`\n${line}\n`), line)
+    }
     await makePods('two', 5)
     first.child.kill('SIGKILL')
     await makePods('three', 5)

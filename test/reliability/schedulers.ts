@@ -1,0 +1,88 @@
+/**
+ * Schedulers that are killed: `node test/reliability/schedulers.ts [rounds]`. Two of them, of which one leads; pods arrive
+ * all the time, and in every round the leader is killed at a moment that chance chooses, and another one is started. In
+ * the end every pod is bound, was bound once, and no node has more than it can hold.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+
+import type { Pod } from '#apis/core/v1.ts'
+import type { Event } from '#apis/events/v1.ts'
+import { realClock, sleep } from '#lib/clock.ts'
+import { secureRandom } from '#lib/random.ts'
+
+import {
+  type ComponentPrograms,
+  componentPrograms,
+  type RunningProgram,
+  until,
+} from '../integration/component-programs.ts'
+
+const PODS = '/api/v1/namespaces/default/pods'
+const PODS_PER_ROUND = 20
+/** More than it takes to lead and to begin, so that some die in the middle of their work. */
+const LIFE_MS = 3000
+
+async function makeNodes({ plane }: ComponentPrograms, podsEach: number): Promise<void> {
+  const allocatable = { cpu: '1000', memory: '1Ti', pods: String(podsEach) }
+  for (const name of ['n1', 'n2', 'n3']) {
+    const node = { metadata: { name }, status: { allocatable, capacity: allocatable } }
+    const made = await plane.request('POST', '/api/v1/nodes', node)
+    assert.equal(made.status, 201, made.text)
+  }
+}
+
+async function makePods({ plane }: ComponentPrograms, round: number): Promise<void> {
+  for (let at = 0; at < PODS_PER_ROUND; at++) {
+    const pod = { metadata: { name: `p-${round}-${at}` }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const made = await plane.request('POST', PODS, pod)
+    assert.equal(made.status, 201, made.text)
+  }
+}
+
+async function killLeader(programs: ComponentPrograms, running: readonly RunningProgram[]): Promise<RunningProgram[]> {
+  const leads = async ({ port }: RunningProgram): Promise<boolean> =>
+    /leader_election_master_status\{name="kube-scheduler"\} 1/.test(
+      (await programs.page(port, '/metrics', programs.plane.token)).text,
+    )
+  const leader = await until('a leader', async () => {
+    for (const one of running) if (await leads(one)) return one
+    return undefined
+  })
+  await sleep(realClock, secureRandom.int(LIFE_MS))
+  leader.child.kill('SIGKILL')
+  await once(leader.child, 'exit')
+  return running.filter((one) => one !== leader)
+}
+
+async function judge(programs: ComponentPrograms, total: number, podsEach: number): Promise<void> {
+  const pods = await until('every pod to be bound', async () => {
+    const { items } = (await programs.get(PODS)) as { items: Pod[] }
+    const isDone = items.length === total && items.every(({ spec }) => (spec.nodeName ?? '') !== '')
+    return isDone ? items : undefined
+  })
+  const placeOf = new Map(pods.map(({ metadata, spec }) => [metadata.name, spec.nodeName]))
+  const onNode = Map.groupBy(pods, ({ spec }) => spec.nodeName)
+  for (const [node, there] of onNode) assert.ok(there.length <= podsEach, `${node} holds ${there.length}`)
+  const { items } = (await programs.get('/apis/events.k8s.io/v1/namespaces/default/events')) as { items: Event[] }
+  for (const { note = '', reason, regarding } of items) {
+    if (reason !== 'Scheduled') continue
+    const told = note.split(' ').at(-1)
+    assert.equal(told, placeOf.get(regarding?.name), `${regarding?.name} was told to be on ${told}`)
+  }
+}
+
+const rounds = Number(process.argv[2] ?? 50)
+const total = rounds * PODS_PER_ROUND
+const podsEach = Math.ceil(total / 3)
+const settings = { 'disable-admission-plugins': ['ServiceAccount', 'TaintNodesByCondition'] }
+await using programs = await componentPrograms('kube-scheduler', settings)
+await makeNodes(programs, podsEach)
+let running = [await programs.start(), await programs.start()]
+for (let round = 0; round < rounds; round++) {
+  const [left] = await Promise.all([killLeader(programs, running), makePods(programs, round)])
+  running = [...left, await programs.start()]
+  process.stderr.write(`round ${round + 1} of ${rounds}\n`)
+}
+await judge(programs, total, podsEach)
+process.stdout.write(`${total} pods bound once, ${rounds} leaders killed\n`)
