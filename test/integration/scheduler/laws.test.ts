@@ -103,6 +103,10 @@ class FlakyClient extends ApiClient {
   }
 }
 
+function labelsOf({ app, rule }: Wanted): Record<string, string> {
+  return { app, ...(rule === 'spreads' && { spread: app }) }
+}
+
 function specOf({ cpu, priority, app, rule }: Wanted): PodSpec {
   const labelSelector = { matchLabels: { app } }
   const spec: PodSpec = {
@@ -117,7 +121,13 @@ function specOf({ cpu, priority, app, rule }: Wanted): PodSpec {
     }
   if (rule === 'spreads')
     spec.topologySpreadConstraints = [
-      { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule', labelSelector },
+      {
+        maxSkew: 1,
+        topologyKey: 'zone',
+        whenUnsatisfiable: 'DoNotSchedule',
+        // Only those that spread: others of the app may come and upset what was right.
+        labelSelector: { matchLabels: { spread: app } },
+      },
     ]
   return spec
 }
@@ -202,7 +212,7 @@ class World {
     for (const one of pods) {
       const name = `pod${this.#made++}`
       this.wanted.set(name, one)
-      await this.#client.create(Pods, { metadata: { namespace, name, labels: { app: one.app } }, spec: specOf(one) })
+      await this.#client.create(Pods, { metadata: { namespace, name, labels: labelsOf(one) }, spec: specOf(one) })
     }
     if (!kill) return
     // In the middle of whatever it was doing.
@@ -269,12 +279,13 @@ function hasRoom(pod: Pod, node: Node, others: readonly Pod[]): boolean {
 const getAlong = (pod: Pod, others: readonly Pod[]): boolean =>
   others.every((other) => appOf(other) !== appOf(pod) || !(shuns(pod) || shuns(other)))
 
-/** By zone; pods on their way out do not count, nodes that are cordoned do. */
+/** Those that spread, by zone; pods on their way out do not count, nodes that are cordoned do. */
 function countByZone({ nodes, pods }: State, app: string): Map<string, number> {
   const counts = new Map(Array.from(nodes.values(), (node) => [zoneOf(node), 0]))
   for (const pod of pods) {
     const zone = zoneOf(nodes.get(pod.spec.nodeName ?? ''))
-    if (appOf(pod) === app && !isGoing(pod) && counts.has(zone)) counts.set(zone, (counts.get(zone) ?? 0) + 1)
+    if (pod.metadata.labels?.['spread'] === app && !isGoing(pod) && counts.has(zone))
+      counts.set(zone, (counts.get(zone) ?? 0) + 1)
   }
   return counts
 }
