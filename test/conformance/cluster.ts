@@ -42,15 +42,15 @@ async function stop(child: ChildProcess): Promise<void> {
 const NODES = [{ name: 'virtual-1' }, { name: 'virtual-2' }]
 
 /**
- * Our kube-apiserver, or upstream's, with our kube-controller-manager, upstream's kube-scheduler and two nodes on which pods
- * run without containers. Logs are in `folder`.
+ * Our kube-apiserver, or upstream's, with our kube-controller-manager and kube-scheduler and two nodes on which pods run
+ * without containers. Logs are in `folder`.
  */
 export async function startPrograms(folder: string, server: 'ours' | "upstream's"): Promise<Cluster> {
   await using starting = new AsyncDisposableStack()
   const running = await (server === 'ours' ? startOurs(folder) : startReference(folder))
   starting.defer(() => running.stop())
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), running)
-  const components = await startComponents(folder, kubeconfig, { manager: 'ours' })
+  const components = await startComponents(folder, kubeconfig, { manager: 'ours', scheduler: 'ours' })
   for (const child of components.values()) starting.defer(() => end(child, 'SIGTERM'))
   const nodes = await startVirtualNodes({ server: running, nodes: NODES })
   starting.defer(() => nodes.stop())

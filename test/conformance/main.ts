@@ -47,7 +47,7 @@ const { values: options } = parseArgs({
   },
 })
 
-const PROGRAMS = ['e2e.test', 'ginkgo', 'kubectl', 'kube-scheduler'] as const
+const PROGRAMS = ['e2e.test', 'ginkgo', 'kubectl'] as const
 
 async function main(): Promise<number> {
   if (options.help) return (say(USAGE), 0)

@@ -90,7 +90,7 @@ export function writePage(
     '<!-- Written by `npm run conformance`. -->',
     '',
     `Upstream's own tests, e2e.test ${version}, against \`hyperkube up\`: **${passed} of ${names.length} pass**. Those that need`,
-    "controllers run against our kube-apiserver and kube-controller-manager with upstream's kube-scheduler and nodes without",
+    'controllers run against our kube-apiserver, kube-controller-manager and kube-scheduler, with nodes without',
     "containers, and with `--reference` against upstream's kube-apiserver. Each line is a test's last result:",
     `${MARKS.passed} passed, ${MARKS.flaky} passed when tried again (up to twice), ${MARKS.failed} failed,`,
     `${MARKS['not run']} not run yet. The last run was against commit ${commit}. The gate (\`.ci/run\`) runs every test that has passed`,

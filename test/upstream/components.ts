@@ -1,4 +1,4 @@
-/** kube-controller-manager, of either make, and upstream's kube-scheduler, started for a server of either make. */
+/** kube-controller-manager and kube-scheduler, of either make, started for a server of either make. */
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -13,14 +13,15 @@ export type Make = 'ours' | "upstream's"
 export async function startComponents(
   folder: string,
   kubeconfig: string,
-  { manager = "upstream's" }: { readonly manager?: Make } = {},
+  { manager = "upstream's", scheduler = "upstream's" }: { readonly manager?: Make; readonly scheduler?: Make } = {},
 ): Promise<Map<string, ChildProcess>> {
   const say = (line: string): boolean => process.stderr.write(`${line}\n`)
-  const { 'kube-scheduler': scheduler } = await upstreamPrograms(['kube-scheduler'], say)
+  const name = 'kube-scheduler'
+  const [file, ...first] = scheduler === 'ours' ? [HYPERKUBE, name] : [(await upstreamPrograms([name], say))[name]]
   const flags = [`--kubeconfig=${kubeconfig}`, '--secure-port=0', '--leader-elect=false']
   return new Map([
     ['kube-controller-manager', await startManager(folder, kubeconfig, { make: manager })],
-    ['kube-scheduler', await launch(scheduler, flags, join(folder, 'kube-scheduler.log'))],
+    [name, await launch(file, [...first, ...flags], join(folder, `${name}.log`))],
   ])
 }
 
