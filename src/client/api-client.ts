@@ -125,13 +125,16 @@ export class ApiClient {
     })
   }
 
-  list<T extends KubeObject>(
+  async list<T extends KubeObject>(
     kind: Kind<T>,
     options: ListOptions & { readonly namespace?: string } & Reading = {},
   ): Promise<KubeList<T>> {
     const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    return this.#json({ method: 'GET', path, about: about(kind), accept: acceptOf('List', metadataOnly), signal })
+    const ask = { method: 'GET', path, about: about(kind), accept: acceptOf('List', metadataOnly), signal }
+    const list = await this.#json<KubeList<T>>(ask)
+    // An empty list of metadata says null.
+    return list.items === null ? { ...list, items: [] } : list
   }
 
   /** Ends with the connection, with the signal or after `timeoutSeconds`; see `follow` for one that goes on. */
