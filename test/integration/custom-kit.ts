@@ -124,7 +124,8 @@ export class Custom {
     const headers = { authorization: `Bearer ${this.plane.token}` }
     return new Promise((resolve, reject) => {
       const trust = this.plane.ca === undefined ? { rejectUnauthorized: false } : { ca: this.plane.ca }
-      get(this.plane.url + path, { ...trust, headers }, resolve).on('error', reject)
+      // A connection of its own, which ends with it: nobody keeps it for later.
+      get(this.plane.url + path, { ...trust, headers, agent: false }, resolve).on('error', reject)
     })
   }
 }
