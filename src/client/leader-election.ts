@@ -38,20 +38,20 @@ export class LeadershipLost extends Error {
 }
 
 /**
- * Waits until it leads, then does the work, whose signal is aborted when it leads no more. Resolves when the work is done
- * or `signal` is aborted; rejects with LeadershipLost.
+ * Waits until it leads, then does the work, whose signal is aborted when it leads no more; until that is noticed, `leads` says
+ * whether the last renewal still holds. Resolves when the work is done or `signal` is aborted; rejects with LeadershipLost.
  */
 export async function lead(
   options: LeaderElectionOptions,
   signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<void>,
+  work: (signal: AbortSignal, leads: () => boolean) => Promise<void>,
 ): Promise<void> {
   const candidate = new Candidate(options)
   await candidate.acquire(signal)
   if (signal.aborted) return
   const leading = new AbortController()
   const working = AbortSignal.any([signal, leading.signal])
-  const done = work(working)
+  const done = work(working, () => candidate.leads)
   const renewing = candidate.renew(AbortSignal.any([signal, leading.signal]))
   try {
     const isLost = await Promise.race([done.then(() => false), renewing])
@@ -79,6 +79,7 @@ class Candidate {
   readonly #retryMs: number
   #seen: Lease | undefined
   #seenAtMs = 0
+  #renewedMs = 0
   #told = ''
 
   constructor(options: LeaderElectionOptions) {
@@ -87,6 +88,11 @@ class Candidate {
     this.#leaseMs = options.leaseDurationMs ?? 15_000
     this.#deadlineMs = options.renewDeadlineMs ?? 10_000
     this.#retryMs = options.retryPeriodMs ?? 2000
+  }
+
+  /** No time was lost since the last renewal. */
+  get leads(): boolean {
+    return this.#clock.elapsed() - this.#renewedMs < this.#deadlineMs
   }
 
   async acquire(signal: AbortSignal): Promise<void> {
@@ -98,13 +104,14 @@ class Candidate {
 
   /** Resolves to true when the deadline passed without a renewal, to false when it was ended. */
   async renew(signal: AbortSignal): Promise<boolean> {
-    let renewedMs = this.#clock.elapsed()
     while (!signal.aborted) {
       await sleep(this.#clock, this.#retryMs, signal).catch(() => undefined)
       if (signal.aborted) return false
-      const deadline = AbortSignal.any([signal, this.#after(renewedMs + this.#deadlineMs - this.#clock.elapsed())])
-      if (await this.#tryOnce(deadline)) renewedMs = this.#clock.elapsed()
-      else if (this.#clock.elapsed() - renewedMs >= this.#deadlineMs) return true
+      // Who was stopped for a while and goes on finds this out before it hears of anything that it could do.
+      if (!this.leads) return true
+      const leftMs = this.#renewedMs + this.#deadlineMs - this.#clock.elapsed()
+      const deadline = AbortSignal.any([signal, this.#after(leftMs)])
+      if (!(await this.#tryOnce(deadline)) && !this.leads) return true
     }
     return false
   }
@@ -138,7 +145,9 @@ class Candidate {
 
   async #tryOnce(signal: AbortSignal): Promise<boolean> {
     try {
+      const askedMs = this.#clock.elapsed()
       const isOurs = await this.#acquireOrRenew(signal)
+      if (isOurs) this.#renewedMs = askedMs
       this.#tell()
       return isOurs
     } catch (error) {

@@ -12,6 +12,7 @@ import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { programConfig } from '#client/config.ts'
 import { openConnection } from '#client/connection.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
+import type { Fence } from '#client/fence.ts'
 import { type ClientConfig, ConfigError } from '#client/kubeconfig-reading.ts'
 import { lead, LeadershipLost } from '#client/leader-election.ts'
 import { bracketed } from '#control-plane/addresses.ts'
@@ -86,6 +87,8 @@ export interface Leading {
   /** Who tells that somebody leads; default: the program. */
   readonly tellsAs?: string
   readonly releases: boolean
+  /** Around what the work writes. */
+  readonly fence: Fence
   readonly work: (signal: AbortSignal) => Promise<void>
 }
 
@@ -104,7 +107,7 @@ export async function workAsLeader(component: Component, leading: Leading): Prom
 /** Rejects with LeadershipLost. */
 async function leadAndWork(
   { settings, clock, random, log, metrics, name: program }: Component,
-  { server, signal, work, releases, tellsAs = program }: Leading,
+  { server, signal, work, releases, fence, tellsAs = program }: Leading,
 ): Promise<void> {
   const where = { namespace: settings['leader-elect-resource-namespace'], name: settings['leader-elect-resource-name'] }
   const lock = `${where.namespace}/${where.name}`
@@ -133,7 +136,8 @@ async function leadAndWork(
     onLeader: (leader: string) => leader !== identity && log.info('New leader elected', { identity: leader }),
     onError: (error: unknown) => log.error(error, 'Error retrieving lease lock', { lock }),
   }
-  await lead(options, signal, async (leading) => {
+  await lead(options, signal, async (leading, leads) => {
+    fence.guard(leads)
     status.set(1)
     log.info('Successfully acquired lease', { lock })
     const lease = await client.get(Leases, where).catch(() => undefined)

@@ -6,6 +6,7 @@ import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
 import { createAccountTokens } from '#client/account-tokens.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
+import { Fence } from '#client/fence.ts'
 import type { ClientConfig } from '#client/kubeconfig-reading.ts'
 import { gateErrors } from '#control-plane/flags/gates.ts'
 import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
@@ -62,11 +63,14 @@ async function runManager(invocation: Invocation<typeof MANAGER_FLAGS>, signal: 
   const values = settings as unknown as Readonly<Record<string, unknown>>
   const configz = managerConfigz(MANAGER_FLAGS, values)
   await serve(manager, { flags: MANAGER_FLAGS, checks: () => [LEADER_CHECK, ...running], configz })
-  const reached = { root, nobody: { ...nobody, transport: meter(nobody.transport) }, serverBundle: bundleIn(config) }
+  const fence = new Fence()
+  const fenced = (to: Server): Server => ({ ...to, transport: fence.around(to.transport) })
+  const own = { ...nobody, transport: meter(nobody.transport) }
+  const reached = { root: fenced(root), nobody: fenced(own), serverBundle: bundleIn(config) }
   const work = createWork(manager, reached, running)
   const releases = isEnabled('ControllerManagerReleaseLeaderElectionLockOnExit')
   // Closed only when it is over.
-  return await workAsLeader(manager, { server: root, signal, work, releases })
+  return await workAsLeader(manager, { server: root, signal, work, releases, fence })
 }
 
 /** Who cannot lead any more ends: there is nothing else to be told. */

@@ -9,6 +9,7 @@ import { resolve } from 'node:path'
 import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
+import { Fence } from '#client/fence.ts'
 import { createGates, gateErrors } from '#control-plane/flags/gates.ts'
 import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
 import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
@@ -55,8 +56,10 @@ async function runScheduler(invocation: Invocation<typeof SCHEDULER_FLAGS>, sign
   const stop = new AbortController()
   const leading = Promise.withResolvers<void>()
   const extenders = await Promise.all(configuration.extenders.map((one) => createExtender(one, component)))
+  const fence = new Fence()
+  const fenced: Server = { ...server, transport: fence.around(server.transport) }
   const start = (): RunningScheduler =>
-    startWith(component, server, {
+    startWith(component, fenced, {
       extenders,
       signal: AbortSignal.any([signal, stop.signal]),
       mayBegin: leading.promise,
@@ -70,6 +73,7 @@ async function runScheduler(invocation: Invocation<typeof SCHEDULER_FLAGS>, sign
     server,
     signal,
     releases: true,
+    fence,
     tellsAs: profiles[0]?.name ?? NAME,
     async work(leads) {
       running ??= start()
