@@ -72,7 +72,7 @@ func StartDefaultServer(t servertesting.Logger, flags ...string) (func(), *rest.
 		return nil, nil, nil, err
 	}
 	os.Setenv("KUBE_INTEGRATION_ETCD_URL", s.Etcd)
-	config := &rest.Config{Host: s.Host, QPS: 50, Burst: 100, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(s.CA), CertData: []byte(s.Cert), KeyData: []byte(s.Key)}}
+	config := &rest.Config{Host: s.Host, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(s.CA), CertData: []byte(s.Cert), KeyData: []byte(s.Key)}}
 	options := serveroptions.NewCustomResourceDefinitionsServerOptions(io.Discard, io.Discard)
 	options.RecommendedOptions.Etcd.StorageConfig.Prefix = "/registry"
 	options.RecommendedOptions.Etcd.StorageConfig.Transport.ServerList = []string{s.Etcd}
