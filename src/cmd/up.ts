@@ -80,9 +80,9 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const running = await startServer(invocation, { path: dataDir, location: datastore }, closing)
   const apiServer = `https://${host.includes(':') ? `[${host}]` : host}:${running.port}`
   say('API server', `${apiServer}, objects in ${datastore}`)
-  const controllers = chosenControllers(invocation)
-  const settings = controllerSettings(signingWith((file) => join(folder, file)))
   const isEnabled = createGates(new Map())
+  const controllers = chosenControllers(invocation).filter(({ gates = [] }) => gates.every(isEnabled))
+  const settings = controllerSettings(signingWith((file) => join(folder, file)))
   startInProcessControllers(running, { ...invocation, controllers, settings, isEnabled }, closing)
   const scheduling = flags.scheduler ? startScheduling(running, { ...invocation, isEnabled }, closing) : undefined
   if (controllers.some(({ name }) => name === 'serviceaccount-controller'))
