@@ -196,6 +196,19 @@ describe('the queue', () => {
     assert.equal(queue.sizes.unschedulable, 0)
   })
 
+  it('wakes a pod by its own change while it was looked at, and keeps it as it is now', () => {
+    wakes = { Own: [{ on: 'TargetPod', actions: ['labels'] }] }
+    queue.add(podOf('a'))
+    const popped = pop()
+    queue.update(podOf('a', 3, { x: 'y' }))
+    queue.putBack(popped, refusedBy('Own'), podOf('a', 3, { x: 'y' }))
+    assert.equal(queue.sizes.backoff, 1)
+    const again = pop()
+    assert.equal(again.pod.priority, 3)
+    queue.putBack(again, refusedBy('Own'), podOf('a', 4, { x: 'y' }))
+    assert.equal(queue.sizes.unschedulable, 1, 'that was no change that the plugin waits for')
+  })
+
   it('forgets who is deleted, even in flight', () => {
     queue.add(podOf('a'))
     const popped = pop()

@@ -177,11 +177,15 @@ export class SchedulingQueue {
     this.#trimNews()
   }
 
-  /** It was not placed. What has happened since it was popped may already help. */
-  putBack(queued: QueuedPod, { rejectors, pendings, isError }: Setback): void {
-    const { uid } = queued.pod
+  /** It was not placed. What has happened since it was popped may already help, to itself as well: `now` is how it looks by now. */
+  putBack(queued: QueuedPod, { rejectors, pendings, isError }: Setback, now: PodInfo = queued.pod): void {
+    const { pod: old } = queued
+    const { uid } = old
+    queued.pod = now
     const since = this.#inFlight.get(uid)
     const missed = since === undefined ? [] : this.#news.slice(since - this.#newsBefore)
+    const own = now === old ? undefined : newsOfPod('TargetPod', now.pod, old.pod)
+    if (own !== undefined) missed.push(own)
     this.done(uid)
     if (this.has(uid)) return
     queued.rejectors = rejectors

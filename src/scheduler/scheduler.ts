@@ -2,12 +2,10 @@
  * The scheduler: takes one pod after the other, decides where it goes, and sees to it that it gets there. Decisions are
  * made one at a time; what follows from them runs alongside. Others in the process have their turn every few milliseconds.
  */
-import { type Pod, type PodCondition, Pods } from '#apis/core/v1.ts'
-import { referenceTo } from '#client/event-recorder.ts'
+import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { SeriesRecorder } from '#client/event-series.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
-import { timeOf } from '#meta/time.ts'
 
 import { bind, type Choice, permit, preBind, reserve, unreserve, willWait } from './binding.ts'
 import type { Cluster } from './cluster.ts'
@@ -19,6 +17,7 @@ import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
 import type { QueuedPod, SchedulingQueue } from './queue.ts'
+import { type Failure, failureFrom, failureOf, Teller } from './telling.ts'
 
 /** Then others have a turn. */
 const SLICE_MS = 5
@@ -45,15 +44,6 @@ export interface Consideration {
   readonly nodes: number
 }
 
-/** Why a pod was not placed, as its condition says it. */
-interface Failure {
-  readonly reason: 'Unschedulable' | 'SchedulerError'
-  readonly message: string
-  readonly rejectors: ReadonlySet<string>
-  readonly pendings: ReadonlySet<string>
-  readonly nominate?: string | undefined
-}
-
 interface Consulted {
   readonly profile: Profile
   readonly search: Search
@@ -64,6 +54,7 @@ interface Consulted {
 export class Scheduler {
   readonly #parts: SchedulerParts
   readonly #deciders: ReadonlyMap<string, Decider>
+  readonly #teller: Teller
   readonly #clock: Clock
   readonly #log: Logger
   #hasBegun = false
@@ -78,6 +69,7 @@ export class Scheduler {
     const { cluster, nominations, handle, profiles } = parts
     const view = { cluster, nominations, random: handle.random }
     this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Decider(profile, view)]))
+    this.#teller = new Teller(handle, parts.recorderOf)
     this.#clock = handle.clock
     this.#log = handle.log
   }
@@ -115,7 +107,8 @@ export class Scheduler {
       } catch (error) {
         // One pod that nobody can think about keeps no other from its node.
         this.#log.error(error, 'A pod could not be decided about', { pod: next.pod.key })
-        queue.putBack(next, { rejectors: new Set(), pendings: new Set(), isError: true })
+        this.#parts.cluster.forget(next.pod.uid)
+        this.#fail(next, failureOf((error as Error).message, 'SchedulerError'))
       }
       if (this.#clock.elapsed() - begunMs < SLICE_MS) continue
       await new Promise((resolve) => setImmediate(resolve))
@@ -135,12 +128,12 @@ export class Scheduler {
       return undefined
     }
     if (current.metadata.deletionTimestamp !== undefined) {
-      this.#tell(profile, pod, 'Warning', `skip schedule deleting pod: ${pod.key}`)
+      this.#teller.skipped(profile, pod)
       queue.done(pod.uid)
       return undefined
     }
     if (cluster.nodes.length === 0) {
-      this.#fail(queued, profile, failureOf('no nodes available to schedule pods'))
+      this.#fail(queued, failureOf('no nodes available to schedule pods'))
       return undefined
     }
     const decider = this.#deciders.get(profile.name) as Decider
@@ -177,7 +170,7 @@ export class Scheduler {
       return
     }
     const feasible = search.feasible.filter(({ name }) => cluster.node(name) !== undefined)
-    if (refused !== undefined) this.#fail(queued, profile, failureFrom(refused))
+    if (refused !== undefined) this.#fail(queued, failureFrom(refused))
     else if (feasible.length === 0) await this.#nowhere(queued, profile, { search, decider })
     else {
       const node = decider.best({ pod, feasible }, extra)
@@ -204,11 +197,11 @@ export class Scheduler {
     const refusals = search.refused === undefined ? [...search.refusals.values()] : [search.refused]
     const broken = refusals.find(({ code }) => code === 'error')
     if (broken !== undefined) {
-      this.#fail(queued, profile, failureFrom(broken))
+      this.#fail(queued, failureFrom(broken))
       return
     }
     const { reasons, nominate } = await postFilter(profile, search, decider)
-    this.#fail(queued, profile, {
+    this.#fail(queued, {
       reason: 'Unschedulable',
       message: explain(search, this.#parts.cluster.nodes.length, reasons),
       rejectors: new Set([...refusals.map(({ plugin }) => plugin), ...search.narrowedBy]),
@@ -219,12 +212,12 @@ export class Scheduler {
 
   #commit(queued: QueuedPod, choice: Choice): void {
     const { cluster, nominations, handle } = this.#parts
-    const { pod, node, profile } = choice
+    const { pod, node } = choice
     cluster.assume(pod, node.name)
     const refusal = reserve(choice)
     if (refusal !== undefined) {
       cluster.forget(pod.uid)
-      this.#fail(queued, profile, failureFrom(refusal))
+      this.#fail(queued, failureFrom(refusal))
       return
     }
     const permitted = permit(choice, handle)
@@ -272,7 +265,7 @@ export class Scheduler {
       tookMs: this.#clock.elapsed() - queued.begunMs,
     })
     handle.meter.scheduled(queued.attempts, this.#clock.now() - queued.firstMs)
-    this.#tell(profile, pod, 'Normal', `Successfully assigned ${pod.key} to ${node.name}`)
+    this.#teller.placed(profile, pod, node.name)
     for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
   }
 
@@ -302,8 +295,7 @@ export class Scheduler {
     })
     this.#onTheWay.set(pod.uid, hold)
     try {
-      if (handle.isEnabled('NominatedNodeNameForExpectation') && pod.pod.status.nominatedNodeName !== node.name)
-        await this.#patch(pod, { nominatedNodeName: node.name })
+      if (handle.isEnabled('NominatedNodeNameForExpectation')) await this.#teller.nominated(pod, node.name)
       const refusal = await Promise.race([permitted, held])
       if (refusal !== undefined) return refusal
       return await Promise.race([preBind(choice, AbortSignal.any([signal, hold.signal])), held])
@@ -320,12 +312,13 @@ export class Scheduler {
     cluster.forget(choice.pod.uid)
     // Its room is free again, for itself as well.
     queue.tell({ about: 'AssignedPod', actions: ['delete'], now: undefined, old: choice.pod.pod })
-    this.#fail(queued, choice.profile, failureFrom(refusal))
+    this.#fail(queued, failureFrom(refusal))
   }
 
-  #fail(queued: QueuedPod, profile: Profile, failure: Failure): void {
+  #fail(queued: QueuedPod, failure: Failure): void {
+    const profile = this.#profileOf(queued.pod) as Profile
     const { queue, handle, nominations } = this.#parts
-    const { reason, message, rejectors, pendings, nominate } = failure
+    const { reason, rejectors, pendings, nominate } = failure
     const result = reason === 'SchedulerError' ? 'error' : 'unschedulable'
     handle.meter.attempted({ result, profile: profile.name, tookMs: this.#clock.elapsed() - queued.begunMs })
     const current = handle.of(Pods).get(queued.pod.key)
@@ -334,47 +327,15 @@ export class Scheduler {
       return
     }
     // Changes that came while it was in flight.
-    if (current !== queued.pod.pod) queued.pod = new PodInfo(current)
-    const { pod } = queued
-    queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' })
+    const pod = current === queued.pod.pod ? queued.pod : new PodInfo(current)
+    queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' }, pod)
     if (nominate !== undefined) nominations.set(pod, nominate)
-    this.#tell(profile, pod, 'Warning', message)
-    const condition = conditionOf(current, failure, timeOf(this.#clock.now()))
-    const changes = {
-      ...(condition !== undefined && { conditions: [condition] }),
-      ...(nominate !== undefined &&
-        nominate !== (current.status.nominatedNodeName ?? '') && { nominatedNodeName: nominate }),
-    }
-    if (Object.keys(changes).length > 0) void this.#patch(pod, changes)
-  }
-
-  /** What cannot be told is told next time. */
-  async #patch({ pod }: PodInfo, status: object): Promise<void> {
-    const { namespace, name = '', uid } = pod.metadata
-    try {
-      const value = { metadata: { uid }, status }
-      await this.#parts.handle.client.patch(
-        Pods,
-        { namespace, name, subresource: 'status' },
-        { type: 'strategic', value },
-      )
-    } catch (error) {
-      this.#log.info('A pod could not be told why it waits', { pod: `${namespace}/${name}`, error })
-    }
-  }
-
-  #tell(profile: Profile, { pod }: PodInfo, type: 'Normal' | 'Warning', note: string): void {
-    const [reason, action] = type === 'Normal' ? ['Scheduled', 'Binding'] : ['FailedScheduling', 'Scheduling']
-    this.#parts.recorderOf(profile.name).record(referenceTo(pod), { type, reason, action, note })
+    this.#teller.failed(profile, pod, failure)
   }
 
   #profileOf({ pod }: PodInfo): Profile | undefined {
     return this.#parts.profiles.get(pod.spec.schedulerName ?? 'default-scheduler')
   }
-}
-
-function failureOf(message: string): Failure {
-  return { reason: 'Unschedulable', message, rejectors: new Set(), pendings: new Set(), nominate: '' }
 }
 
 /** What might help, in order, until something does. */
@@ -389,34 +350,4 @@ async function postFilter(profile: Profile, search: Search, judge: Judge): Promi
     nominate = result.nominate ?? nominate
   }
   return { reasons, ...(nominate !== undefined && { nominate }) }
-}
-
-function failureFrom({ code, reasons, plugin }: PluginRefusal): Failure {
-  const message = reasons.join(', ')
-  if (code === 'error')
-    return { reason: 'SchedulerError', message, rejectors: new Set(), pendings: new Set(), nominate: '' }
-  return {
-    reason: 'Unschedulable',
-    message: `0/1 nodes are available: ${reasons.map((reason) => `1 ${reason}`).join(', ')}.`,
-    rejectors: new Set([plugin]),
-    pendings: new Set(code === 'pending' ? [plugin] : []),
-    nominate: '',
-  }
-}
-
-/** Undefined: it says so already. */
-function conditionOf({ metadata, status }: Pod, { reason, message }: Failure, now: string): PodCondition | undefined {
-  const old = status.conditions?.find(({ type }) => type === 'PodScheduled')
-  const generation = metadata.generation ?? 0
-  const isSame = old?.status === 'False' && old.reason === reason && old.message === message
-  if (isSame && (old.observedGeneration ?? 0) === generation) return undefined
-  return {
-    type: 'PodScheduled',
-    ...(generation > 0 && { observedGeneration: generation }),
-    status: 'False',
-    lastProbeTime: null,
-    lastTransitionTime: old?.status === 'False' ? old.lastTransitionTime : now,
-    reason,
-    message,
-  }
 }
