@@ -1,5 +1,7 @@
+import { GATE_ROWS, leaderRows, METRICS_AND_LOGS, servingRows } from './component-flags.fixture.ts'
+
 /** What v1.36.4's kube-controller-manager has for flags, taken from its help: group, then name, hint of the type and default. */
-export const UPSTREAM_MANAGER_FLAGS = `
+export const UPSTREAM_MANAGER_FLAGS: string = `
 # debugging
 contention-profiling bool ''
 profiling bool true
@@ -17,58 +19,17 @@ configure-cloud-routes bool true
 controller-shutdown-timeout duration 10s
 controller-start-interval duration ''
 controllers strings [*]
-emulated-version strings ''
 external-cloud-volume-plugin string ''
-feature-gates colonSeparatedMultimapStringString ''
-kube-api-burst int32 30
+${GATE_ROWS}kube-api-burst int32 30
 kube-api-content-type string application/vnd.kubernetes.protobuf
 kube-api-qps float32 20
-leader-elect bool true
-leader-elect-lease-duration duration 15s
-leader-elect-renew-deadline duration 10s
-leader-elect-resource-lock string leases
-leader-elect-resource-name string kube-controller-manager
-leader-elect-resource-namespace string kube-system
-leader-elect-retry-period duration 2s
-min-compatibility-version strings ''
-min-resync-period duration 12h0m0s
+${leaderRows('kube-controller-manager')}min-resync-period duration 12h0m0s
 node-monitor-period duration 5s
 route-reconciliation-period duration 10s
 use-service-account-credentials bool ''
 # service-lb-controller
 concurrent-service-syncs int32 1
-# secure serving
-bind-address ip 0.0.0.0
-cert-dir string ''
-disable-http2-serving bool ''
-http2-max-streams-per-connection int ''
-permit-address-sharing bool ''
-permit-port-sharing bool ''
-secure-port int 10257
-tls-cert-file string ''
-tls-cipher-suites strings ''
-tls-curve-preferences int32Slice []
-tls-min-version string ''
-tls-private-key-file string ''
-tls-sni-cert-key namedCertKey []
-# authentication
-authentication-kubeconfig string ''
-authentication-skip-lookup bool ''
-authentication-token-webhook-cache-ttl duration 10s
-authentication-tolerate-lookup-failure bool ''
-client-ca-file string ''
-requestheader-allowed-names strings ''
-requestheader-client-ca-file string ''
-requestheader-extra-headers-prefix strings [x-remote-extra-]
-requestheader-group-headers strings [x-remote-group]
-requestheader-uid-headers strings ''
-requestheader-username-headers strings [x-remote-user]
-# authorization
-authorization-always-allow-paths strings [/healthz,/readyz,/livez]
-authorization-kubeconfig string ''
-authorization-webhook-cache-authorized-ttl duration 10s
-authorization-webhook-cache-unauthorized-ttl duration 10s
-# persistentvolume-attach-detach-controller
+${servingRows({ port: 10_257, tolerates: "''" })}# persistentvolume-attach-detach-controller
 attach-detach-reconcile-sync-period duration 1m0s
 disable-attach-detach-reconcile-sync bool ''
 disable-force-detach-on-timeout bool ''
@@ -166,21 +127,7 @@ service-account-private-key-file string ''
 concurrent-ttl-after-finished-syncs int32 5
 # validatingadmissionpolicy-status-controller
 concurrent-validating-admission-policy-status-syncs int32 5
-# metrics
-allow-metric-labels stringToString []
-allow-metric-labels-manifest string ''
-disabled-metrics strings ''
-show-hidden-metrics-for-version string ''
-# logs
-log-flush-frequency duration 5s
-log-json-info-buffer-size quantity ''
-log-json-split-stream bool ''
-log-text-info-buffer-size quantity ''
-log-text-split-stream bool ''
-logging-format string text
-v Level ''
-vmodule pattern=N,... ''
-# misc
+${METRICS_AND_LOGS}# misc
 kubeconfig string ''
 master string ''
 `
