@@ -6,6 +6,7 @@ import { durationMs, durationOfMs } from '#meta/duration.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
 import {
   type GivenConfiguration,
+  idleNotes,
   readConfiguration,
   type SchedulerConfiguration,
 } from '#scheduler/configuration/configuration.ts'
@@ -31,7 +32,7 @@ export async function loadConfiguration(
 ): Promise<LoadedConfiguration> {
   const { config: file } = settings
   const given = file === '' ? {} : await readGiven(file, readFile)
-  if (given.parallelism !== undefined) log.info('parallelism has no effect: decisions are made one at a time')
+  for (const note of idleNotes(given)) log.info(note)
   const configuration = withFlags(withDefaults(given, isEnabled), settings, changed)
   const errors = configurationErrors(configuration, isEnabled)
   if (file !== '' && errors.length > 0) throw new ProgramError(aggregateText(errors))

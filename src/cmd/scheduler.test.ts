@@ -81,6 +81,14 @@ describe('the configuration of kube-scheduler', () => {
     })
   }
 
+  it('says which of its fields have no effect', async () => {
+    const more = 'clientConnection: {kubeconfig: nowhere, contentType: x}\nenableContentionProfiling: false'
+    const { err } = await runWith({ 'c.yaml': `${head}${more}` }, '--config=c.yaml')
+    assert.match(err, /enableContentionProfiling has no effect: there are no locks to profile/)
+    assert.match(err, /clientConnection.contentType has no effect: requests are sent as JSON/)
+    assert.doesNotMatch(err, /parallelism/)
+  })
+
   it('says that its file is not there', async () => {
     assert.match(await run('--config=nowhere'), /Error: open nowhere: no such file or directory\n$/)
   })

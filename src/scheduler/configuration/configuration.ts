@@ -1,5 +1,16 @@
 /** KubeSchedulerConfiguration v1: what a configuration file may say, read as strictly as upstream reads it, with its texts. */
-import { anything, defineConfig, flag, listOf, optional, readConfig, scalar, struct, text } from '#meta/config-kind.ts'
+import {
+  anything,
+  type ConfigKind,
+  defineConfig,
+  flag,
+  listOf,
+  optional,
+  readConfig,
+  scalar,
+  struct,
+  text,
+} from '#meta/config-kind.ts'
 import { apiVersionOf, parseApiVersion } from '#meta/kind.ts'
 
 import { type PluginSets, POINTS } from '../extension-points.ts'
@@ -128,33 +139,56 @@ const EXTENDER = struct('v1.Extender', {
   ignorable: flag,
 })
 
-const CONFIGURATION = defineConfig('KubeSchedulerConfiguration', [GROUP_VERSION], 'v1.KubeSchedulerConfiguration', {
-  parallelism: optional(int32),
-  leaderElection: struct('v1alpha1.LeaderElectionConfiguration', {
-    leaderElect: optional(flag),
-    leaseDuration: duration,
-    renewDeadline: duration,
-    retryPeriod: duration,
-    resourceLock: text,
-    resourceName: text,
-    resourceNamespace: text,
-  }),
-  clientConnection: struct('v1alpha1.ClientConnectionConfiguration', {
-    kubeconfig: text,
-    acceptContentTypes: text,
-    contentType: text,
-    qps: scalar('float64', 'float32'),
-    burst: int32,
-  }),
-  enableProfiling: optional(flag),
-  enableContentionProfiling: optional(flag),
-  percentageOfNodesToScore: optional(int32),
-  podInitialBackoffSeconds: optional(int64),
-  podMaxBackoffSeconds: optional(int64),
-  profiles: listOf(PROFILE),
-  extenders: listOf(EXTENDER),
-  delayCacheUntilActive: flag,
-})
+export const CONFIGURATION: ConfigKind = defineConfig(
+  'KubeSchedulerConfiguration',
+  [GROUP_VERSION],
+  'v1.KubeSchedulerConfiguration',
+  {
+    parallelism: optional(int32),
+    leaderElection: struct('v1alpha1.LeaderElectionConfiguration', {
+      leaderElect: optional(flag),
+      leaseDuration: duration,
+      renewDeadline: duration,
+      retryPeriod: duration,
+      resourceLock: text,
+      resourceName: text,
+      resourceNamespace: text,
+    }),
+    clientConnection: struct('v1alpha1.ClientConnectionConfiguration', {
+      kubeconfig: text,
+      acceptContentTypes: text,
+      contentType: text,
+      qps: scalar('float64', 'float32'),
+      burst: int32,
+    }),
+    enableProfiling: optional(flag),
+    enableContentionProfiling: optional(flag),
+    percentageOfNodesToScore: optional(int32),
+    podInitialBackoffSeconds: optional(int64),
+    podMaxBackoffSeconds: optional(int64),
+    profiles: listOf(PROFILE),
+    extenders: listOf(EXTENDER),
+    delayCacheUntilActive: flag,
+  },
+)
+
+/** Fields that change nothing, and why: who sets one is told. */
+export const IDLE_FIELDS: Readonly<Record<string, string>> = {
+  parallelism: 'decisions are made one at a time',
+  enableContentionProfiling: 'there are no locks to profile',
+  'clientConnection.acceptContentTypes': 'answers are asked for as JSON',
+  'clientConnection.contentType': 'requests are sent as JSON',
+}
+
+/** A sentence for each that the file sets. */
+export function idleNotes(given: GivenConfiguration): string[] {
+  return Object.entries(IDLE_FIELDS).flatMap(([path, why]) => {
+    const value = path
+      .split('.')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], given)
+    return value === undefined ? [] : [`${path} has no effect: ${why}`]
+  })
+}
 
 const STRICT = 'strict decoding error: '
 
