@@ -7,6 +7,8 @@ import { posix } from 'node:path'
 const STATE = ['lib', 'meta', 'cel', 'apis', 'model'] as const
 const COMPONENT = [...STATE, 'client'] as const
 const SERVING = [...STATE, 'storage', 'apiserver'] as const
+/** All that a whole cluster is made of. */
+const WHOLE = [...SERVING, 'client', 'control-plane', 'controllers', 'scheduler', 'kubelet', 'proxy', 'cloud'] as const
 
 /** Each room and the rooms it may import. A room not listed here does not exist. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
@@ -29,43 +31,11 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   proxy: COMPONENT,
   cloud: COMPONENT,
   kubectl: COMPONENT,
-  supervisor: COMPONENT,
   provision: COMPONENT,
+  cluster: WHOLE,
   dashboard: ['meta', 'apis'],
-  testing: [
-    ...STATE,
-    'storage',
-    'client',
-    'apiserver',
-    'resources',
-    'admission',
-    'apiextensions',
-    'aggregation',
-    'control-plane',
-    'controllers',
-    'scheduler',
-    'kubelet',
-    'proxy',
-  ],
-  cmd: [
-    ...STATE,
-    'storage',
-    'client',
-    'apiserver',
-    'resources',
-    'admission',
-    'apiextensions',
-    'aggregation',
-    'control-plane',
-    'controllers',
-    'scheduler',
-    'kubelet',
-    'proxy',
-    'cloud',
-    'kubectl',
-    'supervisor',
-    'provision',
-  ],
+  testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
+  cmd: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster', 'kubectl', 'provision'],
 }
 
 /** Names that say nothing about what lives inside. */

@@ -6,30 +6,21 @@ import { mkdir } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 
-import { ServiceAccounts } from '#apis/core/v1.ts'
-import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import { mergeKubeconfig } from '#client/kubeconfig.ts'
+import { type ClusterPlan, runCluster } from '#cluster/cluster.ts'
+import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
+import { managerSettings, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
+import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
-import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
-import type { RunningServer } from '#control-plane/server.ts'
-import { startApiServer } from '#control-plane/start.ts'
-import type { Controller } from '#controllers/controller.ts'
-import { CONTROLLERS } from '#controllers/index.ts'
-import { chooseControllers } from '#controllers/selection.ts'
-import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
-import { sleep } from '#lib/clock.ts'
+import type { Settings } from '#control-plane/flags/flags.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
-import { type LocalPki, openLocalPki } from '#supervisor/local-pki.ts'
 
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
-import { startInProcessControllers } from './in-process-controllers.ts'
-import type { InProcessScheduler } from './in-process-scheduler.ts'
 
 const FLAGS = {
   cluster: {
@@ -51,9 +42,6 @@ const FLAGS = {
 
 type UpInvocation = Invocation<typeof FLAGS>
 
-/** Addresses of services. */
-const SERVICE_CIDR = '10.0.0.0/24'
-
 /** How long requests that are running may take after Ctrl-C. */
 const GRACE_MS = 5000
 
@@ -66,146 +54,50 @@ export const up: Program = defineProgram({
 })
 
 async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<number> {
-  const { flags, clock, random } = invocation
+  const { flags, clock, random, log } = invocation
   const startedMs = clock.elapsed()
   const say = createReporter(invocation)
   // Whatever ends it, a signal or an error: what was opened last is closed first.
   await using closing = new AsyncDisposableStack()
-  const { path: dataDir, location: datastore } = dataDirOf(flags, invocation)
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  const dir = dataDirOf(flags, invocation)
+  await mkdir(dir.path, { recursive: true, mode: 0o700 })
   const host = flags['bind-address']
-  const folder = join(dataDir, 'pki')
-  const pki = await openLocalPki({ folder, hosts: [...new Set([...SERVING_NAMES, host])], clock, random })
+  const folder = join(dir.path, 'pki')
+  const hosts = [...new Set([...SERVING_NAMES, host])]
+  const certificates = { files: pkiFolder(folder), hosts, clock, random, log }
+  const pki = await openLocalPki(certificates)
   say('Certificates', folder)
-  const running = await startServer(invocation, { path: dataDir, location: datastore }, closing)
-  const apiServer = `https://${host.includes(':') ? `[${host}]` : host}:${running.port}`
-  say('API server', `${apiServer}, objects in ${datastore}`)
-  const isEnabled = createGates(new Map())
-  const controllers = chosenControllers(invocation).filter(({ gates = [] }) => gates.every(isEnabled))
-  const settings = controllerSettings(signingWith((file) => join(folder, file)))
-  startInProcessControllers(running, { ...invocation, controllers, settings, isEnabled }, closing)
-  const scheduling = flags.scheduler ? startScheduling(running, { ...invocation, isEnabled }, closing) : undefined
-  if (controllers.some(({ name }) => name === 'serviceaccount-controller'))
-    await untilPodsMayBeMade(running, invocation)
-  say('Controllers', controllers.length === 0 ? 'none' : `${controllers.length} in this process`)
-  await scheduling
-  say('Scheduler', flags.scheduler ? 'in this process' : 'none')
+  const around = { ...invocation, host: hostname(), graceMs: GRACE_MS, onStep: say }
+  const { running } = await runCluster(planOf(flags, dir), around, closing).catch(explainPort(flags))
+  const apiServer = `https://${bracketed(host)}:${running.port}`
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
+  const freshness = keepFresh(certificates, pki, async (renewed) => {
+    await writeKubeconfig(invocation, renewed, apiServer)
+  })
+  closing.defer(() => freshness.stop())
   say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
-  announce(invocation, { apiServer, kubeconfig, dataDir, readyMs: Math.round(clock.elapsed() - startedMs), nodes: 0 })
+  const readyMs = Math.round(clock.elapsed() - startedMs)
+  announce(invocation, { apiServer, kubeconfig, dataDir: dir.path, readyMs, nodes: 0 })
   await aborted(signal)
   say('Stopping', 'requests that are running may finish')
   return 0
 }
 
-/** Who brings their own does not load it. */
-async function startScheduling(
-  running: RunningServer,
-  around: Omit<InProcessScheduler, 'host'>,
-  closing: AsyncDisposableStack,
-): Promise<void> {
-  const { startInProcessScheduler } = await import('./in-process-scheduler.ts')
-  startInProcessScheduler(running, { ...around, host: hostname() }, closing)
-}
-
-/** Throws ProgramError for names that nobody knows. */
-function chosenControllers({ flags, log }: UpInvocation): readonly Controller[] {
-  const { controllers, errors, missing } = chooseControllers(CONTROLLERS, flags.controllers)
-  if (errors.length > 0) throw new ProgramError(errors.join(', '))
-  for (const name of missing) log.info('The controller is not there', { controller: name })
-  return controllers
-}
-
-/** One authority for everything, as kubeadm has it. */
-function signingWith(pki: (file: string) => string): Partial<ControllerSettings> {
-  return {
-    'root-ca-file': pki('ca.crt'),
-    'service-account-private-key-file': pki('sa.key'),
-    'cluster-signing-cert-file': pki('ca.crt'),
-    'cluster-signing-key-file': pki('ca.key'),
-    'service-cluster-ip-range': SERVICE_CIDR,
-  }
-}
-
-/** A pod needs the account of its namespace. It comes soon, and nobody who hears "ready" should find it missing. */
-async function untilPodsMayBeMade({ server }: RunningServer, { clock }: UpInvocation): Promise<void> {
-  const limitMs = clock.elapsed() + ACCOUNT_MS
-  while (
-    clock.elapsed() < limitMs &&
-    (await server.registry.get(ServiceAccounts, 'default', 'default')) === undefined
-  ) {
-    await sleep(clock, 10)
-  }
-}
-
-/** Much more than it takes; something is wrong with the controllers then, and the log says what. */
-const ACCOUNT_MS = 5000
-
-/** How the API server is reached: from this machine, and from pods through its service. */
-const SERVING_NAMES = [
-  '127.0.0.1',
-  '::1',
-  'localhost',
-  '10.0.0.1',
-  'kubernetes',
-  'kubernetes.default',
-  'kubernetes.default.svc',
-  'kubernetes.default.svc.cluster.local',
-]
-
-async function startServer(
-  { clock, random, log, cwd, stdout, readFile, flags }: UpInvocation,
-  dir: DataDir,
-  closing: AsyncDisposableStack,
-): Promise<RunningServer> {
-  const around = { clock, random, log, cwd, stdout, readFile, graceMs: GRACE_MS }
-  const running = await startApiServer(settingsOf(flags, dir), around, closing).catch(explainPort(flags))
-  const { registry } = running.server
-  await registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
-  return running
-}
-
-/** As kubeadm would, on one machine. */
-function settingsOf(flags: UpInvocation['flags'], { path, location }: DataDir): Settings {
+function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): ClusterPlan {
   const pki = (file: string): string => join(path, 'pki', file)
-  const own = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
-  return settingsWith({
-    ...(Object.fromEntries(own) as Partial<Settings>),
-    datastore: location,
-    'encryption-key-file': join(path, 'encryption.key'),
-    'bind-address': flags['bind-address'],
-    'secure-port': flags['secure-port'],
-    'tls-cert-file': pki('apiserver.crt'),
-    'tls-private-key-file': pki('apiserver.key'),
-    'client-ca-file': pki('ca.crt'),
-    'requestheader-client-ca-file': pki('front-proxy-ca.crt'),
-    'requestheader-allowed-names': ['front-proxy-client'],
-    'requestheader-username-headers': ['X-Remote-User'],
-    'requestheader-uid-headers': ['X-Remote-Uid'],
-    'requestheader-group-headers': ['X-Remote-Group'],
-    'requestheader-extra-headers-prefix': ['X-Remote-Extra-'],
-    'proxy-client-cert-file': pki('front-proxy-client.crt'),
-    'proxy-client-key-file': pki('front-proxy-client.key'),
-    'service-account-signing-key-file': pki('sa.key'),
-    'service-account-issuer': ['https://kubernetes.default.svc.cluster.local'],
-    'service-cluster-ip-range': SERVICE_CIDR,
-    'authorization-mode': ['Node', 'RBAC'],
-    'allow-privileged': true,
-    'kubelet-certificate-authority': pki('ca.crt'),
-    'kubelet-client-certificate': pki('apiserver-kubelet-client.crt'),
-    'kubelet-client-key': pki('apiserver-kubelet-client.key'),
-    'kubelet-preferred-address-types': NODE_ADDRESSES,
-  })
-}
-
-/** How nodes are reached; by name only where they have no address. */
-const NODE_ADDRESSES = ['InternalIP', 'ExternalIP', 'Hostname']
-
-/** Kubelets ask the API server what a caller may do, even when it is the API server itself that calls. */
-const KUBELET_ACCESS: Omit<ClusterRoleBinding, 'kind' | 'apiVersion'> = {
-  metadata: { name: 'hyperkube:apiserver-kubelet-client' },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
-  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
+  const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
+  return {
+    server: serverSettings(pki, {
+      ...(Object.fromEntries(auditing) as Partial<Settings>),
+      datastore: location,
+      'encryption-key-file': join(path, 'encryption.key'),
+      'bind-address': flags['bind-address'],
+      'secure-port': flags['secure-port'],
+    }),
+    manager: managerSettings(pki),
+    controllers: flags.controllers,
+    hasScheduler: flags.scheduler,
+  }
 }
 
 /** Returns the file. */

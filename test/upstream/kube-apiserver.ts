@@ -10,9 +10,9 @@ import { request } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 
+import { openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
-import { openLocalPki } from '#supervisor/local-pki.ts'
 
 const READY_POLL_MS = 5
 
@@ -32,14 +32,14 @@ export interface PreparedServer {
 
 /** Certificates in `folder` (made when they are not there) and a free port. */
 export async function prepareServer(folder: string): Promise<PreparedServer> {
-  const pkiFolder = join(folder, 'pki')
+  const path = join(folder, 'pki')
   const hosts = ['127.0.0.1', 'localhost']
-  const pki = await openLocalPki({ folder: pkiFolder, hosts, clock: realClock, random: secureRandom })
+  const pki = await openLocalPki({ files: pkiFolder(path), hosts, clock: realClock, random: secureRandom })
   const publicKey = createPublicKey(pki.serviceAccountKey).export({ type: 'spki', format: 'pem' })
-  await writeFile(join(pkiFolder, 'sa.pub'), publicKey)
+  await writeFile(join(path, 'sa.pub'), publicKey)
   const port = await freePort()
   const tls = { ca: pki.ca.certificatePem, cert: pki.admin.certificate, key: pki.admin.key }
-  return { port, tls, flags: serverFlags(pkiFolder, port) }
+  return { port, tls, flags: serverFlags(path, port) }
 }
 
 function serverFlags(pki: string, port: number): string[] {

@@ -5,19 +5,33 @@
 import type { User } from '#apiserver/registry/resource.ts'
 import type { ApiClientOptions } from '#client/api-client.ts'
 import type { RunningServer } from '#control-plane/server.ts'
+import type { Surroundings } from '#control-plane/site.ts'
 import type { Controller } from '#controllers/controller.ts'
+import { CONTROLLERS } from '#controllers/index.ts'
 import { runControllers } from '#controllers/manager.ts'
+import { chooseControllers } from '#controllers/selection.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
-import type { Invocation } from '#lib/program.ts'
+import { ProgramError } from '#lib/program.ts'
 import { userAgent } from '#model/version.ts'
 
 const MANAGER: User = { name: 'system:kube-controller-manager', uid: '', groups: ['system:authenticated'], extra: {} }
 const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated']
 
-export interface InProcessControllers extends Pick<Invocation<never>, 'clock' | 'random' | 'log' | 'readFile'> {
+export interface InProcessControllers extends Pick<Surroundings, 'clock' | 'random' | 'log' | 'readFile'> {
   readonly controllers: readonly Controller[]
   readonly settings: ControllerSettings
   readonly isEnabled: (gate: string) => boolean
+}
+
+/** Those whose gates are on, of those that `--controllers` names. Throws ProgramError for names that nobody knows. */
+export function chosenControllers(
+  wanted: readonly string[],
+  { log, isEnabled }: Pick<InProcessControllers, 'log' | 'isEnabled'>,
+): readonly Controller[] {
+  const { controllers, errors, missing } = chooseControllers(CONTROLLERS, wanted)
+  if (errors.length > 0) throw new ProgramError(errors.join(', '))
+  for (const name of missing) log.info('The controller is not there', { controller: name })
+  return controllers.filter(({ gates = [] }) => gates.every(isEnabled))
 }
 
 /** They end before what is on `closing` already. */

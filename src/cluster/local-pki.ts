@@ -1,14 +1,16 @@
 /**
  * The certificates of a cluster on one machine: three authorities (cluster, front proxy, ServiceAccount key) and what
- * they sign, kept in one folder, made when missing and renewed when near their end, so that a cluster that was switched
- * off for a year starts again. Private keys are readable by their owner only.
+ * they sign, kept in files, made when missing and renewed when near their end: while the cluster runs, and when it starts
+ * again after a year. Private keys are readable by their owner only.
  */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
+import { type Rounds, startRounds } from '#lib/rounds.ts'
 import { type Authority, createAuthority, type IssuePlan, loadAuthority } from '#lib/x509/authority.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
@@ -34,22 +36,48 @@ export interface LocalPki {
   readonly serviceAccountKey: string
 }
 
+/** Where they are kept, by the names of kubeadm's files. */
+export interface PkiFiles {
+  /** Undefined: there is no such file. */
+  read(name: string): Promise<string | undefined>
+  write(name: string, text: string): Promise<void>
+}
+
 export interface LocalPkiOptions {
-  readonly folder: string
+  readonly files: PkiFiles
   /** Addresses and names clients reach the API server by. */
   readonly hosts: readonly string[]
   readonly clock: Clock
   readonly random: Random
+  /** How long authorities and certificates are good for. Default: ten years and one. */
+  readonly validityMs?: number
 }
 
-/** A certificate with less than this part of its life left is made anew at start. */
+/** In a folder, which is made when it is not there. */
+export function pkiFolder(folder: string): PkiFiles {
+  return {
+    async read(name) {
+      try {
+        return await readFile(join(folder, name), 'utf8')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw error
+      }
+    },
+    async write(name, text) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeFileAtomically(join(folder, name), text, OWNER_ONLY)
+    },
+  }
+}
+
+/** A certificate with less than this part of its life left is made anew. */
 const RENEW_BELOW = 0.3
 
 const OWNER_ONLY = { mode: 0o600 }
 
-/** Opens the folder's certificates, making and renewing what is needed. */
+/** Opens the certificates, making and renewing what is needed. */
 export async function openLocalPki(options: LocalPkiOptions): Promise<LocalPki> {
-  await mkdir(options.folder, { recursive: true, mode: 0o700 })
   const ca = await openAuthority(options, 'ca', 'kubernetes')
   const frontProxyCa = await openAuthority(options, 'front-proxy-ca', 'front-proxy-ca')
   const isIp = (host: string): boolean => /^[\d.]+$|:/.test(host)
@@ -79,14 +107,14 @@ export async function openLocalPki(options: LocalPkiOptions): Promise<LocalPki> 
 }
 
 async function openAuthority(
-  { folder, clock, random }: LocalPkiOptions,
+  { files, clock, random, validityMs }: LocalPkiOptions,
   name: string,
   commonName: string,
 ): Promise<Authority> {
-  const stored = await readPair(folder, name)
+  const stored = await readPair(files, name)
   if (stored !== undefined) return loadAuthority(stored, { clock, random })
-  const made = createAuthority({ commonName }, { clock, random })
-  await writePair(folder, name, { certificate: made.certificatePem, key: made.keyPem })
+  const made = createAuthority({ commonName, ...(validityMs !== undefined && { validityMs }) }, { clock, random })
+  await writePair(files, name, { certificate: made.certificatePem, key: made.keyPem })
   return made
 }
 
@@ -96,11 +124,12 @@ async function openPair(
   authority: Authority,
   plan: IssuePlan,
 ): Promise<KeyPair> {
-  const stored = await readPair(options.folder, name)
-  if (stored !== undefined && isFresh(stored, authority, plan, options.clock.now())) return stored
-  const { certificatePem, keyPem } = authority.issue(plan)
+  const { files, clock, validityMs } = options
+  const stored = await readPair(files, name)
+  if (stored !== undefined && isFresh(stored, authority, plan, clock.now())) return stored
+  const { certificatePem, keyPem } = authority.issue({ ...plan, ...(validityMs !== undefined && { validityMs }) })
   const made = { certificate: certificatePem, key: keyPem }
-  await writePair(options.folder, name, made)
+  await writePair(files, name, made)
   return made
 }
 
@@ -114,34 +143,44 @@ function isFresh({ certificate }: KeyPair, authority: Authority, { names }: Issu
   return [...(names?.dns ?? []), ...(names?.ips ?? [])].every((name) => known.has(name))
 }
 
-async function openKey({ folder }: LocalPkiOptions): Promise<string> {
-  const file = join(folder, 'sa.key')
-  const stored = await readIfThere(file)
+async function openKey({ files }: LocalPkiOptions): Promise<string> {
+  const stored = await files.read('sa.key')
   if (stored !== undefined) return stored
   const made = keyToPem(createKey())
-  await writeFileAtomically(file, made, OWNER_ONLY)
+  await files.write('sa.key', made)
   return made
 }
 
-async function readPair(folder: string, name: string): Promise<KeyPair | undefined> {
-  const [certificate, key] = await Promise.all([
-    readIfThere(join(folder, `${name}.crt`)),
-    readIfThere(join(folder, `${name}.key`)),
-  ])
+async function readPair(files: PkiFiles, name: string): Promise<KeyPair | undefined> {
+  const [certificate, key] = await Promise.all([files.read(`${name}.crt`), files.read(`${name}.key`)])
   return certificate === undefined || key === undefined ? undefined : { certificate, key }
 }
 
 /** The key first: a certificate without its key would look complete to nobody. */
-async function writePair(folder: string, name: string, { certificate, key }: KeyPair): Promise<void> {
-  await writeFileAtomically(join(folder, `${name}.key`), key, OWNER_ONLY)
-  await writeFileAtomically(join(folder, `${name}.crt`), certificate, OWNER_ONLY)
+async function writePair(files: PkiFiles, name: string, { certificate, key }: KeyPair): Promise<void> {
+  await files.write(`${name}.key`, key)
+  await files.write(`${name}.crt`, certificate)
 }
 
-async function readIfThere(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+/** Much shorter than what is left of a certificate that is renewed. */
+const RENEW_EVERY_MS = 24 * 3_600_000
+
+/** Renews what nears its end as long as the cluster runs; `renewed` is told whenever something was. */
+export function keepFresh(
+  options: LocalPkiOptions & { readonly log: Logger },
+  pki: LocalPki,
+  renewed: (pki: LocalPki) => Promise<void>,
+): Rounds {
+  const { clock, log } = options
+  const onError = (error: unknown): void => log.error(error, 'Certificates could not be renewed; it is tried again')
+  let shown = pki
+  return startRounds({ clock, periodMs: RENEW_EVERY_MS, onError }, async () => {
+    const found = await openLocalPki(options)
+    if (PAIRS.every((name) => found[name].certificate === shown[name].certificate)) return
+    await renewed(found)
+    shown = found
+    log.info('Certificates were renewed')
+  })
 }
+
+const PAIRS = ['apiServer', 'admin', 'kubeletClient', 'frontProxyClient'] as const

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { verifyChain } from '#lib/x509/chain.ts'
 
-import { openLocalPki } from './local-pki.ts'
+import { keepFresh, openLocalPki, pkiFolder } from './local-pki.ts'
 
 const DAY_MS = 24 * 3600 * 1000
 
@@ -21,8 +22,9 @@ async function folderFor(t: TestContext): Promise<string> {
 
 describe('local pki', () => {
   it('makes everything once, for its owner only, and opens the same again', async (t) => {
+    const folder = join(await folderFor(t), 'pki')
     const options = {
-      folder: join(await folderFor(t), 'pki'),
+      files: pkiFolder(folder),
       hosts: ['127.0.0.1', 'localhost'],
       clock: createVirtualClock(),
       random: createSeededRandom(1),
@@ -34,7 +36,7 @@ describe('local pki', () => {
       [first.apiServer, first.admin, first.serviceAccountKey],
     )
     for (const name of ['ca.key', 'admin.key', 'sa.key'])
-      assert.equal((await stat(join(options.folder, name))).mode & 0o777, 0o600)
+      assert.equal((await stat(join(folder, name))).mode & 0o777, 0o600)
     const admin = parseCertificate(first.admin.certificate)
     assert.deepEqual([admin.subject.commonName, admin.subject.organizations], ['kubernetes-admin', ['system:masters']])
     const trust = { roots: [first.ca.certificate], nowMs: options.clock.now(), usage: 'client auth' as const }
@@ -44,7 +46,7 @@ describe('local pki', () => {
 
   it('renews what nears its end, also after a year switched off, and what lacks a name', async (t) => {
     const clock = createVirtualClock()
-    const options = { folder: await folderFor(t), hosts: ['127.0.0.1'], clock, random: createSeededRandom(1) }
+    const options = { files: pkiFolder(await folderFor(t)), hosts: ['127.0.0.1'], clock, random: createSeededRandom(1) }
     const first = await openLocalPki(options)
     await clock.advance(400 * DAY_MS)
     const later = await openLocalPki(options)
@@ -53,5 +55,30 @@ describe('local pki', () => {
     const renamed = await openLocalPki({ ...options, hosts: ['127.0.0.1', 'api.example.com'] })
     assert.deepEqual(parseCertificate(renamed.apiServer.certificate).names.dns, ['api.example.com'])
     assert.equal(renamed.admin.certificate, later.admin.certificate)
+  })
+  it('renews itself while it runs: over two years every certificate is always good, and whoever shows it hears of a new one', async () => {
+    const clock = createVirtualClock()
+    const kept = new Map<string, string>()
+    const files = {
+      read: (name: string) => Promise.resolve(kept.get(name)),
+      write: (name: string, text: string) => Promise.resolve(void kept.set(name, text)),
+    }
+    const log = createLog({ clock, stream: { write: (_text: string, done: () => void) => done() } }).logger
+    const options = { files, hosts: ['127.0.0.1'], clock, random: createSeededRandom(1), log }
+    const told: string[] = []
+    const pki = await openLocalPki(options)
+    const rounds = keepFresh(options, pki, async ({ admin }) => void told.push(admin.certificate))
+    for (let day = 0; day < 730; day += 10) {
+      await clock.advance(10 * DAY_MS)
+      for (const name of ['apiserver', 'admin', 'front-proxy-client'])
+        assert.ok(
+          parseCertificate(kept.get(`${name}.crt`) ?? '').notAfterMs > clock.now() + 90 * DAY_MS,
+          `${name}, ${day}`,
+        )
+    }
+    await rounds.stop()
+    assert.equal(told.length, 2)
+    assert.equal(told[1], kept.get('admin.crt'))
+    assert.equal(kept.get('ca.crt'), pki.ca.certificatePem)
   })
 })

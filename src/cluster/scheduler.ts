@@ -2,13 +2,13 @@
 import type { User } from '#apiserver/registry/resource.ts'
 import { ApiClient } from '#client/api-client.ts'
 import type { RunningServer } from '#control-plane/server.ts'
-import type { Invocation } from '#lib/program.ts'
+import type { Surroundings } from '#control-plane/site.ts'
 import { userAgent } from '#model/version.ts'
 import { startScheduler } from '#scheduler/start.ts'
 
 const SCHEDULER: User = { name: 'system:kube-scheduler', uid: '', groups: ['system:authenticated'], extra: {} }
 
-export interface InProcessScheduler extends Pick<Invocation<never>, 'clock' | 'random' | 'log'> {
+export interface InProcessScheduler extends Pick<Surroundings, 'clock' | 'random' | 'log'> {
   readonly isEnabled: (gate: string) => boolean
   readonly host: string
 }

@@ -1,0 +1,61 @@
+/** What a cluster on one machine is told, as kubeadm would: one authority for everything, Node and RBAC decide. */
+import type { Settings } from '#control-plane/flags/flags.ts'
+import { settingsWith } from '#control-plane/flags/flags.ts'
+import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
+
+/** Addresses of services. */
+const SERVICE_CIDR = '10.0.0.0/24'
+
+/** How the API server is reached: from this machine, and from pods through its service. */
+export const SERVING_NAMES: readonly string[] = [
+  '127.0.0.1',
+  '::1',
+  'localhost',
+  '10.0.0.1',
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+]
+
+/** `own` says where objects are and where the server listens; `pki` where a file of the certificates is. */
+export function serverSettings(pki: (file: string) => string, own: Partial<Settings>): Settings {
+  return settingsWith({
+    'tls-cert-file': pki('apiserver.crt'),
+    'tls-private-key-file': pki('apiserver.key'),
+    'client-ca-file': pki('ca.crt'),
+    'requestheader-client-ca-file': pki('front-proxy-ca.crt'),
+    'requestheader-allowed-names': ['front-proxy-client'],
+    'requestheader-username-headers': ['X-Remote-User'],
+    'requestheader-uid-headers': ['X-Remote-Uid'],
+    'requestheader-group-headers': ['X-Remote-Group'],
+    'requestheader-extra-headers-prefix': ['X-Remote-Extra-'],
+    'proxy-client-cert-file': pki('front-proxy-client.crt'),
+    'proxy-client-key-file': pki('front-proxy-client.key'),
+    'service-account-signing-key-file': pki('sa.key'),
+    'service-account-issuer': ['https://kubernetes.default.svc.cluster.local'],
+    'service-cluster-ip-range': SERVICE_CIDR,
+    'authorization-mode': ['Node', 'RBAC'],
+    'allow-privileged': true,
+    'kubelet-certificate-authority': pki('ca.crt'),
+    'kubelet-client-certificate': pki('apiserver-kubelet-client.crt'),
+    'kubelet-client-key': pki('apiserver-kubelet-client.key'),
+    // By name only where they have no address.
+    'kubelet-preferred-address-types': ['InternalIP', 'ExternalIP', 'Hostname'],
+    ...own,
+  })
+}
+
+export function managerSettings(
+  pki: (file: string) => string,
+  own: Partial<ControllerSettings> = {},
+): ControllerSettings {
+  return controllerSettings({
+    'root-ca-file': pki('ca.crt'),
+    'service-account-private-key-file': pki('sa.key'),
+    'cluster-signing-cert-file': pki('ca.crt'),
+    'cluster-signing-key-file': pki('ca.key'),
+    'service-cluster-ip-range': SERVICE_CIDR,
+    ...own,
+  })
+}
