@@ -4,7 +4,8 @@
  */
 import { type Node, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { type Endpoint, type EndpointPort, EndpointSlices } from '#apis/discovery/v1.ts'
-import { controllerRef, isBeingDeleted, keyOf, type ObjectMeta, semanticEqual } from '#meta/object.ts'
+import type { EventNote } from '#client/event-recorder.ts'
+import { controllerRef, isBeingDeleted, keyOf, objectKey, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
 import { isHeadless } from '#model/services.ts'
@@ -15,6 +16,7 @@ import {
   defineController,
   itself,
   perRun,
+  related,
   rule,
   type Watch,
   EVENTS,
@@ -34,7 +36,9 @@ import {
   TriggerTimes,
   zoneOf,
 } from '../service-pods.ts'
+import { hintEach, type Hinting, hintsNearby } from './hints.ts'
 import { planSlices, type PortGroup, portsKey, type Wanted } from './plan.ts'
+import { isNodeReady, Topology } from './topology.ts'
 import { carryOut } from './writing.ts'
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by'
@@ -42,6 +46,16 @@ const MANAGER = 'endpointslice-controller.k8s.io'
 const SERVICE_NAME = 'kubernetes.io/service-name'
 
 const triggersOf = perRun(() => new TriggerTimes())
+const topologyOf = perRun(({ cache }) => new Topology(cache.list(Nodes)))
+
+/** Stands for all nodes, where keys are of Services. */
+const NODES = 'nodes'
+
+const zonesOfNodes: Watch = related(
+  Nodes,
+  () => [NODES],
+  (node, old) => isNodeReady(node) !== isNodeReady(old) || zoneOf(node) !== zoneOf(old),
+)
 
 const ownSlices: Watch = {
   kind: EndpointSlices,
@@ -55,8 +69,7 @@ export const endpointSliceController: Controller = defineController({
   aliases: ['endpointslice'],
   component: 'endpoint-slice-controller',
   maxRetries: 15,
-  watches: [itself(Services), podsOfServices, ownSlices],
-  reads: [Nodes],
+  watches: [itself(Services), podsOfServices, ownSlices, zonesOfNodes],
   rules: [
     rule('', 'nodes pods services', 'get list watch'),
     rule('', 'services/finalizers', 'update'),
@@ -65,10 +78,15 @@ export const endpointSliceController: Controller = defineController({
   ],
 
   async reconcile(key, context) {
-    const { cache, expectations, event } = context
+    const { cache, expectations, event, enqueue } = context
+    if (key === NODES)
+      return topologyOf(context)
+        .setNodes(cache.list(Nodes))
+        .forEach((each) => enqueue(each))
     const service = cache.get(Services, key)
     if (service === undefined) {
       triggersOf(context).forget(key)
+      topologyOf(context).forget({ service: key })
       return expectations.forget(key)
     }
     if (!hasSelector(service) || isBeingDeleted(service) || !expectations.satisfied(key)) return
@@ -84,7 +102,7 @@ export const endpointSliceController: Controller = defineController({
 })
 
 async function bringAbout(key: string, service: Service, context: ControllerContext): Promise<void> {
-  const { cache, settings } = context
+  const { cache, settings, event } = context
   const { namespace = '', name } = service.metadata
   const pods = cache.inNamespace(Pods, namespace).filter((pod) => selectsPod(service, pod))
   const existing = cache
@@ -96,6 +114,7 @@ async function bringAbout(key: string, service: Service, context: ControllerCont
   const families = familiesOf(service)
   const lost: string[] = []
   for (const addressType of families) {
+    const hinted = hintingOf(service, addressType, topologyOf(context))
     const groups = groupsOf(service, pods, addressType, { nodeOf: (one) => cache.get(Nodes, one), lost })
     const wanted: Wanted = {
       addressType,
@@ -105,13 +124,38 @@ async function bringAbout(key: string, service: Service, context: ControllerCont
       annotations,
       isCurrent: (slice) => semanticEqual(slice.metadata.labels, metadata.labels),
       needsOne: true,
+      hint: hinted.hint,
     }
     const ofType = existing.filter((slice) => slice.addressType === addressType)
     await carryOut(key, planSlices(ofType, wanted), context)
+    if (hinted.note !== undefined) event(service, hinted.note)
   }
   const remove = existing.filter(({ addressType }) => !families.includes(addressType))
+  for (const { addressType: family } of remove) topologyOf(context).forget({ service: key, family })
   await carryOut(key, { create: [], update: [], remove }, context)
   if (lost.length > 0) throw new Error(lost.join(', '))
+}
+
+interface Hinted {
+  readonly hint: Hinting
+  /** What is to be told, once slices have been planned. */
+  note?: EventNote | undefined
+}
+
+function hintingOf(service: Service, family: string, topology: Topology): Hinted {
+  const share = { service: objectKey(service), family }
+  const { 'service.kubernetes.io/topology-mode': mode, 'service.kubernetes.io/topology-aware-hints': older = mode } =
+    service.metadata.annotations ?? {}
+  if (older?.replace('A', 'a') !== 'auto')
+    return { hint: hintEach(hintsNearby(service.spec.trafficDistribution)), note: topology.withdraw(share) }
+  const hinted: Hinted = {
+    hint(slices) {
+      const { slices: done, note } = topology.hint(share, slices)
+      hinted.note = note
+      return done
+    },
+  }
+  return hinted
 }
 
 function familiesOf({ spec: { ipFamilies = [] } }: Service): readonly string[] {
@@ -186,7 +230,7 @@ function endpointOf(service: Service, pod: Pod, addresses: string[], node: Node 
   const ready = service.spec.publishNotReadyAddresses === true || (serving && !terminating)
   const hostname = hostnameIn(service, pod)
   const zone = zoneOf(node)
-  const endpoint: Endpoint = {
+  return {
     addresses,
     conditions: { ready, serving, terminating },
     ...(hostname !== undefined && { hostname }),
@@ -194,12 +238,4 @@ function endpointOf(service: Service, pod: Pod, addresses: string[], node: Node 
     ...(nodeName !== '' && { nodeName }),
     ...(zone !== undefined && { zone }),
   }
-  const hints = ready && zone !== undefined ? hintsOf(service.spec.trafficDistribution, zone, nodeName) : undefined
-  return hints === undefined ? endpoint : { ...endpoint, hints }
-}
-
-function hintsOf(distribution: string | undefined, zone: string, nodeName: string): Endpoint['hints'] {
-  const forZones = [{ name: zone }]
-  if (distribution === 'PreferClose' || distribution === 'PreferSameZone') return { forZones }
-  return distribution === 'PreferSameNode' ? { forZones, forNodes: [{ name: nodeName }] } : undefined
 }

@@ -5,6 +5,8 @@
 import type { Endpoint, EndpointPort, EndpointSlice } from '#apis/discovery/v1.ts'
 import { type ObjectMeta, semanticEqual } from '#meta/object.ts'
 
+import type { Hinting } from './hints.ts'
+
 /** Endpoints that share their ports. */
 export interface PortGroup {
   readonly ports: readonly EndpointPort[]
@@ -30,6 +32,8 @@ export interface Wanted {
   readonly isCurrent: (slice: EndpointSlice) => boolean
   /** Whether there is one though it be empty, so that everybody sees that somebody looked. */
   readonly needsOne: boolean
+  /** What becomes of hints; default: they are nobody's business. */
+  readonly hint?: Hinting
 }
 
 export function planSlices(existing: readonly EndpointSlice[], wanted: Wanted): SlicePlan {
@@ -40,6 +44,7 @@ export function planSlices(existing: readonly EndpointSlice[], wanted: Wanted): 
     rest.delete(key)
     return planGroup(slices, { ports, endpoints }, wanted)
   })
+  if (wanted.hint !== undefined) hintAll(plans, wanted.hint)
   return settle(existing, [...rest.values()].flat(), plans, wanted)
 }
 
@@ -67,15 +72,32 @@ function endpointKey({ addresses, hostname = '', nodeName = '', zone = '', targe
 
 interface Change {
   readonly slice: EndpointSlice
-  readonly endpoints: Endpoint[]
+  endpoints: Endpoint[]
   isChanged: boolean
 }
 
-function planGroup(
-  slices: readonly EndpointSlice[],
-  { ports, endpoints }: PortGroup,
-  wanted: Wanted,
-): { readonly changes: readonly Change[]; readonly create: readonly SliceDraft[] } {
+interface GroupPlan {
+  readonly changes: readonly Change[]
+  readonly create: readonly SliceDraft[]
+}
+
+/** A slice whose hints alone change is written too. */
+function hintAll(plans: readonly GroupPlan[], hint: Hinting): void {
+  const changes = plans.flatMap((plan) => plan.changes)
+  const create = plans.flatMap((plan) => plan.create)
+  const made = create.map(({ endpoints }) => ({ endpoints: endpoints ?? [], isChanged: true }))
+  hint([...changes, ...made]).forEach((endpoints, at) => {
+    const change: Change | undefined = changes[at]
+    const draft = create[at - changes.length]
+    if (draft !== undefined) draft.endpoints = [...endpoints]
+    else if (change !== undefined && change.endpoints !== endpoints) {
+      change.endpoints = [...endpoints]
+      change.isChanged = true
+    }
+  })
+}
+
+function planGroup(slices: readonly EndpointSlice[], { ports, endpoints }: PortGroup, wanted: Wanted): GroupPlan {
   const missing = new Map(endpoints.map((endpoint) => [endpointKey(endpoint), endpoint]))
   const changes = slices.map((slice) => keepWanted(slice, missing, wanted))
   const room = ({ endpoints: held }: Change): number => wanted.maxEndpoints - held.length
@@ -119,7 +141,7 @@ function keepWanted(slice: EndpointSlice, missing: Map<string, Endpoint>, { isCu
     const wanted = missing.get(key)
     if (wanted === undefined) isChanged = true
     else {
-      const isSame = semanticEqual(endpoint, wanted)
+      const isSame = semanticEqual({ ...endpoint, hints: undefined }, { ...wanted, hints: undefined })
       kept.push(isSame ? endpoint : wanted)
       if (!isSame) isChanged = true
       missing.delete(key)
@@ -144,7 +166,7 @@ function draftOf(
 function settle(
   existing: readonly EndpointSlice[],
   unwanted: readonly EndpointSlice[],
-  plans: readonly { readonly changes: readonly Change[]; readonly create: readonly SliceDraft[] }[],
+  plans: readonly GroupPlan[],
   wanted: Wanted,
 ): SlicePlan {
   const changes = plans.flatMap((plan) => plan.changes)

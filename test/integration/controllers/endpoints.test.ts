@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
-import { Endpoints, Namespaces, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
+import { Endpoints, Events, Namespaces, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { endpointsController, subsetsOf } from '#controllers/endpoints.ts'
@@ -205,6 +205,64 @@ describe('slices of a service', () => {
         [8002, { forZones: [{ name: 'z1' }] }],
       ],
     )
+  })
+})
+
+describe('hints about zones', () => {
+  const node = async (name: string, zone: string, isReady = true): Promise<void> => {
+    const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }]
+    const value = { metadata: { labels: { 'topology.kubernetes.io/zone': zone } } }
+    await client.create(Nodes, { metadata: { name } }).catch(() => undefined)
+    await client.patch(Nodes, { name }, { type: 'merge', value })
+    const status = { allocatable: { cpu: '4' }, conditions }
+    await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
+    await clock.advance(2000)
+  }
+  const hints = async (): Promise<string> =>
+    (await slices())
+      .flatMap(({ endpoints }) => endpoints ?? [])
+      .map((one) => one.hints?.forZones?.[0]?.name ?? '-')
+      .sort()
+      .join()
+  const told = async (): Promise<string[]> =>
+    (await client.list(Events, { namespace })).items
+      .filter(({ reason }) => reason?.startsWith('Topology'))
+      .map(({ type, reason, message, count }) => `${type} ${reason} ${message} x${count}`)
+  const ENABLED = 'Normal TopologyAwareHintsEnabled Topology Aware Hints has been enabled, addressType: IPv4 x1'
+
+  it('are given out and taken away as nodes, endpoints and the annotation allow, and each time it is said', async () => {
+    await node('n1', 'z1')
+    await node('n2', 'z2')
+    await serve()
+    for (const number of [1, 2]) await run(number)
+    await clock.advance(1000)
+    assert.equal(await hints(), '-,-')
+    const annotations = { 'service.kubernetes.io/topology-mode': 'Auto' }
+    await client.patch(Services, { namespace, name: 's' }, { type: 'merge', value: { metadata: { annotations } } })
+    await clock.advance(1000)
+    assert.equal(await hints(), 'z1,z2')
+    assert.deepEqual(await told(), [ENABLED])
+    await node('n2', 'z2', false)
+    assert.equal(await hints(), '-,-')
+    assert.match((await told())[1] ?? '', /^Warning TopologyAwareHintsDisabled Insufficient Node information: .* x1$/)
+    await node('n2', 'z2')
+    await client.patch(
+      Services,
+      { namespace, name: 's' },
+      { type: 'merge', value: { metadata: { labels: { a: 'b' } } } },
+    )
+    await clock.advance(1000)
+    assert.equal(await hints(), 'z1,z2')
+    await client.patch(
+      Services,
+      { namespace, name: 's' },
+      { type: 'merge', value: { metadata: { annotations: null } } },
+    )
+    await clock.advance(1000)
+    assert.equal(await hints(), '-,-')
+    assert.deepEqual((await told()).slice(2), [
+      'Warning TopologyAwareHintsDisabled Topology Aware Hints has been disabled, addressType: IPv4 x1',
+    ])
   })
 })
 
