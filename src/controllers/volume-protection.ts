@@ -85,7 +85,7 @@ export const claimProtectionController: Controller = protect({
   async isUsed(claim, context) {
     const known = context.cache.by(Pods, PODS_BY_CLAIM, objectKey(claim))
     if (known.some((pod) => uses(pod, claim))) return true
-    return (await podsSince(claim, context)).some((pod) => uses(pod, claim))
+    return isUsedSince(claim, context)
   },
 })
 
@@ -113,19 +113,20 @@ interface Listed {
 const lastListOf = perRun(() => ({ listed: undefined as Listed | undefined }))
 
 /**
- * The pods of the claim's namespace, none of which the cache may know yet, as they were after the claim began to go. Many
- * claims that go together are looked at with one list.
+ * Whether a pod uses the claim that the cache does not know yet, as they were after the claim began to go. Many claims that
+ * go together are looked at with one list; what uses one of them there may have gone since.
  */
-async function podsSince({ metadata }: PersistentVolumeClaim, context: ControllerContext): Promise<readonly Pod[]> {
+async function isUsedSince(claim: PersistentVolumeClaim, context: ControllerContext): Promise<boolean> {
   const { client, signal } = context
-  const { namespace = '', resourceVersion = '0' } = metadata
+  const { namespace = '', resourceVersion = '0' } = claim.metadata
   const last = lastListOf(context)
   const { listed } = last
-  if (listed?.namespace === namespace && listed.revision >= BigInt(resourceVersion)) return listed.pods
+  const isRecent = listed?.namespace === namespace && listed.revision >= BigInt(resourceVersion)
+  if (isRecent && !listed.pods.some((pod) => uses(pod, claim))) return false
   const list = await client.list(Pods, { namespace, signal })
   const pods = list.items.filter((pod) => claimKeysOf(pod).length > 0)
   last.listed = { namespace, revision: BigInt(list.metadata.resourceVersion ?? '0'), pods }
-  return pods
+  return pods.some((pod) => uses(pod, claim))
 }
 
 export const volumeProtectionController: Controller = protect({

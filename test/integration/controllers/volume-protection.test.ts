@@ -110,6 +110,8 @@ describe('claims', () => {
       items.map(({ metadata }) => metadata.name),
       ['c3'],
     )
+    await remove(Pods, 'user')
+    assert.equal(await held(PersistentVolumeClaims, 'c3'), 'gone')
   })
 })
 
