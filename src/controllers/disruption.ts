@@ -41,6 +41,8 @@ import { messageOf } from './pod-creation.ts'
 
 /** Before the key of a pod that somebody meant to disrupt. */
 const POD = 'pod:'
+/** Before the key of a pod of several budgets. */
+const RIVALS = 'rivals:'
 const MAX_BYTES = 1 << 20
 
 export const disruptionController: Controller = defineController({
@@ -50,7 +52,10 @@ export const disruptionController: Controller = defineController({
   workers: 1,
   watches: [
     itself(PodDisruptionBudgets),
-    related(Pods, (pod, cache) => [...budgetsOf(pod, cache).map(objectKey), ...disruptionKey(pod)]),
+    related(Pods, (pod, cache) => {
+      const budgets = budgetsOf(pod, cache).map(objectKey)
+      return [...budgets, ...(budgets.length > 1 ? [RIVALS + objectKey(pod)] : []), ...disruptionKey(pod)]
+    }),
   ],
   reads: [Deployments, ReplicaSets, StatefulSets, ReplicationControllers],
   rules: [
@@ -66,12 +71,12 @@ export const disruptionController: Controller = defineController({
 
   async reconcile(key, context) {
     const { cache, event } = context
+    if (key.startsWith(RIVALS)) return tellRivals(key.slice(RIVALS.length), context)
     if (key.startsWith(POD)) return withdraw(key.slice(POD.length), context)
     const budget = cache.get(PodDisruptionBudgets, key)
     if (budget === undefined) return undefined
     const pods = podsOf(budget, cache)
     if (pods.length === 0) event(budget, { type: 'Normal', reason: 'NoPods', message: 'No matching pods found' })
-    tellRivals(budget, pods, context)
     try {
       return await assess(budget, pods, context)
     } catch (error) {
@@ -95,14 +100,13 @@ function budgetsOf({ metadata }: Pod, cache: Cache): PodDisruptionBudget[] {
 }
 
 /** Eviction refuses pods of several budgets. */
-function tellRivals(budget: PodDisruptionBudget, pods: readonly Pod[], { cache, event }: ControllerContext): void {
-  for (const pod of pods) {
-    const all = budgetsOf(pod, cache)
-    if (all.length < 2 || all[0]?.metadata.uid !== budget.metadata.uid) continue
-    const { namespace, name } = pod.metadata
-    const message = `Pod "${namespace}"/"${name}" matches multiple PodDisruptionBudgets.  Chose "${budget.metadata.name}" arbitrarily.`
-    event(pod, { type: 'Warning', reason: 'MultiplePodDisruptionBudgets', message })
-  }
+function tellRivals(key: string, { cache, event }: ControllerContext): undefined {
+  const pod = cache.get(Pods, key)
+  const [first, second] = pod === undefined ? [] : budgetsOf(pod, cache)
+  if (pod === undefined || second === undefined) return
+  const [namespace, name] = key.split('/')
+  const message = `Pod "${namespace}"/"${name}" matches multiple PodDisruptionBudgets.  Chose "${first?.metadata.name}" arbitrarily.`
+  event(pod, { type: 'Warning', reason: 'MultiplePodDisruptionBudgets', message })
 }
 
 async function assess(

@@ -3,7 +3,7 @@
  * that whoever reads slices finds everything there.
  */
 import { type EndpointAddress, Endpoints, type Endpoints as EndpointsObject, Services } from '#apis/core/v1.ts'
-import { type Endpoint, type EndpointPort, EndpointSlices } from '#apis/discovery/v1.ts'
+import { type Endpoint, type EndpointPort, type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import { parseIp } from '#lib/cidr.ts'
 import { controllerRef, isBeingDeleted, keyOf, type ObjectMeta, objectKey, semanticEqual } from '#meta/object.ts'
 
@@ -81,10 +81,16 @@ export const endpointSliceMirroringController: Controller = defineController({
           needsOne: false,
         },
       )
-      await carryOut(key, plan, context)
+      await carryOut(key, { ...plan, update: plan.update.map(withoutPrefix) }, context)
     }
   },
 })
+
+/** Upstream writes a mirror anew, under the name it has. */
+function withoutPrefix(slice: EndpointSlice): EndpointSlice {
+  const { generateName: _made, ...metadata } = slice.metadata
+  return { ...slice, metadata }
+}
 
 function isMirrored(endpoints: EndpointsObject): boolean {
   const { labels = {}, annotations = {} } = endpoints.metadata
