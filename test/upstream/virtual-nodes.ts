@@ -2,7 +2,8 @@
  * Nodes without containers, for a server of either make: they are alive, and the pods that are bound to them run, end and go
  * as annotations say. A controller like others, with its own cache, so that it costs next to nothing while nothing happens.
  *
- *     stand-in/fate     ready (default) · running, but not ready · pending · exit N · by-index 0=1,2=ready (others end with 0)
+ *     stand-in/fate     ready (default) · running, but not ready · pending · exit N · by-index 0=1,2=ready (others end with 0;
+ *                       1=0@900: this many milliseconds later)
  *     stand-in/after-ms how long a pod runs before that, or waits before it is ready
  *     stand-in/stop-ms  how long it takes to stop when it is deleted
  */
@@ -180,6 +181,8 @@ interface Fate {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
   readonly isReady: boolean
   readonly exitCode?: number
+  /** Besides what is asked for all. */
+  readonly laterMs?: number
 }
 
 const READY: Fate = { phase: 'Running', isReady: true }
@@ -198,8 +201,8 @@ function fateOf(pod: Pod): Fate {
   if (word === 'by-index') {
     const index = pod.metadata.annotations?.['batch.kubernetes.io/job-completion-index'] ?? ''
     const codes = new Map(value.split(',').map((each) => each.split('=') as [string, string]))
-    const code = codes.get(index) ?? '0'
-    return code === 'ready' ? READY : ended(Number(code))
+    const [code = '', laterMs = '0'] = (codes.get(index) ?? '0').split('@')
+    return code === 'ready' ? READY : { ...ended(Number(code)), laterMs: Number(laterMs) }
   }
   return READY
 }
@@ -214,7 +217,7 @@ async function live(pod: Pod, turns: Turns, context: ControllerContext): Promise
   const { clock } = context
   const fate = fateOf(pod)
   const startedMs = pod.status.startTime === undefined ? clock.now() : epochMsOf(pod.status.startTime)
-  const restMs = startedMs + Number(told(pod, 'after-ms') ?? 0) - clock.now()
+  const restMs = startedMs + Number(told(pod, 'after-ms') ?? 0) + (fate.laterMs ?? 0) - clock.now()
   const next: Fate = restMs <= 0 || fate.phase === 'Pending' ? fate : { phase: 'Running', isReady: false }
   if (isNews(pod, next, clock.now())) {
     const waitMs = turns(pod.metadata.namespace ?? '')

@@ -73,7 +73,7 @@ export const JOBS: readonly Scenario[] = [
     parallelism: 2,
     backoffLimitPerIndex: 1,
   }),
-  job('a Job that ends when one index has succeeded', 'by-index 1=1,2=1', {
+  job('a Job that ends when one index has succeeded', 'by-index 0=0@3000,1=1,2=1', {
     completionMode: 'Indexed',
     completions: 3,
     parallelism: 3,

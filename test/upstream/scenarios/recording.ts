@@ -195,6 +195,7 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b(virtual|zone)-\d\b/g, '$1-*'],
   [/\bkube-api-access-\w{5}\b/g, 'kube-api-access-*'],
   [/(resourceVersion"?: ?")\d+"/g, '$1<version>"'],
+  [/(Chose )"[^"]+"( arbitrarily)/g, '$1"*"$2'],
   // Names that were refused, which nobody has.
   [/(pods "[\w-]+-)\w{5}(" is forbidden)/g, '$1*$2'],
   [/(data\.[^ ]+: )".{40,}"/g, '$1"<long>"'],

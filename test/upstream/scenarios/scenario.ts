@@ -18,6 +18,16 @@ export interface Scenario {
   readonly quietMs?: number
   /** Runs when all others have ended: it changes what they stand on. */
   readonly isAlone?: boolean
+  /** What may differ, and why. */
+  readonly allows?: readonly Allowance[]
+}
+
+export interface Allowance {
+  /** Of a recording, with `-` before what only upstream's did, and `+` before what only ours did. */
+  readonly line: RegExp
+  /** Only how often an event was told. */
+  readonly isCount?: boolean
+  readonly why: string
 }
 
 /** How long anything may take to happen. */
