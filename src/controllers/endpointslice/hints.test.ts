@@ -15,7 +15,7 @@ const endpoint = (zone: string | undefined, more: Partial<Endpoint> = {}): Endpo
   ...more,
 })
 const filled = (zones: string, isChanged = true): Filled => ({
-  endpoints: [...zones].map((z) => endpoint(z)),
+  endpoints: zones.split('').map((zone) => endpoint(zone)),
   isChanged,
 })
 const shares = (...values: number[]): ZoneShares => new Map(values.map((value, at) => ['abcdef'[at] ?? '', value]))
