@@ -1,0 +1,44 @@
+/** Containers of a pod that was there before this kubelet: what its status tells of them. Pure. */
+import type { ContainerState, ContainerStatus, PodStatus } from '#apis/core/v1.ts'
+import { epochMsOf } from '#meta/time.ts'
+
+import type { ContainerRecord, Run } from './container-runs.ts'
+
+/** Records go on where the status says they were. Back-offs are forgotten, as by a kubelet that starts again. */
+export function adopt(records: readonly ContainerRecord[], status: PodStatus): void {
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = status
+  const known = new Map(
+    [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].map((each) => [each.name, each]),
+  )
+  for (const record of records) {
+    const found = known.get(record.spec.name)
+    if (found !== undefined) adoptOne(record, found)
+  }
+}
+
+function adoptOne(record: ContainerRecord, status: ContainerStatus): void {
+  const { state, lastState, containerID: id = '', restartCount, started = false, ready, imageID } = status
+  const isWaiting = state.waiting !== undefined
+  const run = runOf(isWaiting ? lastState : state, id)
+  const lastRun = isWaiting ? undefined : runOf(lastState, '')
+  record.restartCount = restartCount
+  record.imageId = imageID
+  if (run !== undefined) record.run = run
+  if (lastRun !== undefined) record.lastRun = lastRun
+  record.isStarted = started
+  record.isReady = ready && record.role !== 'init'
+}
+
+function runOf({ running, terminated }: ContainerState, id: string): Run | undefined {
+  if (running !== undefined) return { id, startedMs: epochMsOf(running.startedAt ?? EPOCH) }
+  if (terminated === undefined) return undefined
+  const { containerID = id, startedAt, finishedAt, exitCode, reason = 'Error', message } = terminated
+  const end = { finishedMs: epochMsOf(finishedAt ?? EPOCH), exitCode, reason }
+  return {
+    id: containerID,
+    startedMs: epochMsOf(startedAt ?? EPOCH),
+    end: message === undefined ? end : { ...end, message },
+  }
+}
+
+const EPOCH = '1970-01-01T00:00:00Z'

@@ -1,0 +1,87 @@
+/**
+ * What has become of the containers of a pod on its node: from these records the kubelet decides what to do next
+ * (`container-plan.ts`) and says how the pod is (`pod-status.ts`), whatever it is that runs containers.
+ */
+import type { Container, EphemeralContainer, PodSpec } from '#apis/core/v1.ts'
+
+export type Role = 'init' | 'sidecar' | 'main' | 'ephemeral'
+
+/** From the start of a container to its end. */
+export interface Run {
+  /** `containerd://…`. */
+  readonly id: string
+  readonly startedMs: number
+  end?: RunEnd
+}
+
+export interface RunEnd {
+  readonly finishedMs: number
+  readonly exitCode: number
+  /** `Completed`, `Error`, `OOMKilled`: the runtime's word. */
+  readonly reason: string
+  readonly message?: string
+}
+
+export interface Waiting {
+  readonly reason: string
+  readonly message?: string
+}
+
+/** How long a container that ended waits before it is started again; of images, before they are pulled again. */
+export interface BackOff {
+  readonly delayMs: number
+  /** When the delay was last made longer. */
+  readonly updatedMs: number
+}
+
+/** Belongs to whoever runs the pod, who alone changes it. */
+export interface ContainerRecord {
+  spec: Container | EphemeralContainer
+  readonly role: Role
+  restartCount: number
+  /** The newest. */
+  run?: Run
+  /** The one before, ended. */
+  lastRun?: Run
+  /** Why it does not run, when that is not just that its turn has not come. */
+  waiting?: Waiting | undefined
+  /** Its startup probe has passed, or it has none and runs. */
+  isStarted: boolean
+  isReady: boolean
+  imageId: string
+  restarts?: BackOff
+  pulls?: BackOff
+}
+
+/** In the order in which they are started. */
+export function recordsOf(spec: PodSpec): ContainerRecord[] {
+  const record = (container: ContainerRecord['spec'], role: Role): ContainerRecord => ({
+    spec: container,
+    role,
+    restartCount: 0,
+    isStarted: false,
+    isReady: false,
+    imageId: '',
+  })
+  return [
+    ...(spec.initContainers ?? []).map((init) => record(init, init.restartPolicy === 'Always' ? 'sidecar' : 'init')),
+    ...spec.containers.map((container) => record(container, 'main')),
+    ...(spec.ephemeralContainers ?? []).map((container) => record(container, 'ephemeral')),
+  ]
+}
+
+export function isRunning({ run }: ContainerRecord): boolean {
+  return run !== undefined && run.end === undefined
+}
+
+const FIELDS: Readonly<Record<Role, string>> = {
+  init: 'initContainers',
+  sidecar: 'initContainers',
+  main: 'containers',
+  ephemeral: 'ephemeralContainers',
+}
+
+/** Where events about it point to. */
+export function fieldPathOf({ role, spec }: Pick<ContainerRecord, 'role' | 'spec'>): string {
+  return `spec.${FIELDS[role]}{${spec.name}}`
+}

@@ -1,0 +1,66 @@
+/** What kubelets say in events, to the letter of v1.36. Pure. */
+import type { Pod } from '#apis/core/v1.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { durationOfMs } from '#meta/duration.ts'
+
+export interface Note {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+const normal = (reason: string, message: string): Note => ({ type: 'Normal', reason, message })
+const warning = (reason: string, message: string): Note => ({ type: 'Warning', reason, message })
+
+/** `name_namespace(uid)`: a pod in messages. */
+export function podText({ metadata: { name = '', namespace = '', uid = '' } }: Pick<Pod, 'metadata'>): string {
+  return `${name}_${namespace}(${uid})`
+}
+
+export const CREATED: Note = normal('Created', 'Container created')
+export const STARTED: Note = normal('Started', 'Container started')
+
+export const pulling = (image: string): Note => normal('Pulling', `Pulling image ${goQuote(image)}`)
+
+export function pulled(image: string, tookMs: number, sizeBytes: number): Note {
+  const took = durationOfMs(tookMs)
+  const message = `Successfully pulled image ${goQuote(image)} in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
+  return normal('Pulled', message)
+}
+
+export const present = (image: string): Note =>
+  normal('Pulled', `Container image ${goQuote(image)} already present on machine and can be accessed by the pod`)
+
+export const pullFailed = (image: string, error: string): Note =>
+  warning('Failed', `Failed to pull image ${goQuote(image)}: ${error}`)
+
+export const failed = (what: string): Note => warning('Failed', `Error: ${what}`)
+
+export const pullBackOff = (image: string): Note => normal('BackOff', `Back-off pulling image ${goQuote(image)}`)
+
+export const crashBackOff = (container: string, pod: string): Note =>
+  warning('BackOff', `Back-off restarting failed container ${container} in pod ${pod}`)
+
+export const stopping = (container: string): Note => normal('Killing', `Stopping container ${container}`)
+
+export type ProbeKind = 'Liveness' | 'Readiness' | 'Startup'
+
+export const unhealthy = (probe: ProbeKind, output: string): Note =>
+  warning('Unhealthy', `${probe} probe failed: ${output}`)
+
+export const probeKills = (container: string, probe: ProbeKind): Note =>
+  normal('Killing', `Container ${container} failed ${probe.toLowerCase()} probe, will be restarted`)
+
+export const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline'
+export const DEADLINE_EXCEEDED: Note = normal('DeadlineExceeded', DEADLINE_MESSAGE)
+
+/** All that a node says of its conditions. */
+export const nodeIs = (node: string, reason: string): Note => normal(reason, `Node ${node} status is now: ${reason}`)
+
+export const STARTING: Note = normal('Starting', 'Starting kubelet.')
+export const ALLOCATABLE_ENFORCED: Note = normal(
+  'NodeAllocatableEnforced',
+  'Updated Node Allocatable limit across pods',
+)
+export const rebooted = (node: string, bootId: string): Note =>
+  warning('Rebooted', `Node ${node} has been rebooted, boot id: ${bootId}`)

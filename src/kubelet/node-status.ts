@@ -1,0 +1,142 @@
+/** What a kubelet says about its node, with upstream's reasons and messages. Pure. */
+import type { ContainerImage, Node, NodeCondition, NodeStatus } from '#apis/core/v1.ts'
+import { parseQuantity, quantityOf, quantityText, quantityValue } from '#meta/quantity.ts'
+import { timeOf } from '#meta/time.ts'
+import { GIT_VERSION } from '#model/version.ts'
+
+export interface NodeFacts {
+  readonly name: string
+  readonly addresses: readonly string[]
+  readonly capacity: Readonly<Record<string, string>>
+  readonly labels: Readonly<Record<string, string>>
+  readonly machineId: string
+  readonly bootId: string
+  /** `containerd://2.4.2`. */
+  readonly runtime: string
+  readonly kernel: string
+  readonly osImage: string
+  readonly architecture: string
+  /** Of the kubelet's own server. */
+  readonly port: number
+  readonly images: readonly ContainerImage[]
+}
+
+interface Health {
+  readonly type: string
+  readonly status: 'True' | 'False'
+  readonly reason: string
+  readonly message: string
+}
+
+/** In the order in which they are written. */
+const HEALTHY: readonly Health[] = [
+  {
+    type: 'MemoryPressure',
+    status: 'False',
+    reason: 'KubeletHasSufficientMemory',
+    message: 'kubelet has sufficient memory available',
+  },
+  {
+    type: 'DiskPressure',
+    status: 'False',
+    reason: 'KubeletHasNoDiskPressure',
+    message: 'kubelet has no disk pressure',
+  },
+  {
+    type: 'PIDPressure',
+    status: 'False',
+    reason: 'KubeletHasSufficientPID',
+    message: 'kubelet has sufficient PID available',
+  },
+  { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
+]
+
+/** Reserved for the kubelet to act in before the kernel does. */
+const EVICTION_MEMORY_BYTES = 100 * 2 ** 20
+const EVICTION_STORAGE_SHARE = 0.1
+/** More are not told, the largest first. */
+const MAX_IMAGES = 50
+
+/** The object with which a kubelet registers its node. */
+export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' | 'spec' | 'status'> {
+  const { name, labels, architecture } = facts
+  return {
+    metadata: {
+      name,
+      labels: {
+        'beta.kubernetes.io/arch': architecture,
+        'beta.kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': architecture,
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+        ...labels,
+      },
+      annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
+    },
+    spec: {},
+    status: nodeStatusOf(facts, [], nowMs),
+  }
+}
+
+/** Every heartbeat says all of it; times of transition stay as long as the status does. */
+export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[], nowMs: number): NodeStatus {
+  const { name, addresses, capacity, port } = facts
+  return {
+    capacity: { ...capacity },
+    allocatable: allocatableOf(capacity),
+    conditions: nodeConditions(before, nowMs),
+    addresses: [...addresses.map((address) => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
+    daemonEndpoints: { kubeletEndpoint: { Port: port } },
+    nodeInfo: {
+      machineID: facts.machineId,
+      systemUUID: facts.machineId,
+      bootID: facts.bootId,
+      kernelVersion: facts.kernel,
+      osImage: facts.osImage,
+      containerRuntimeVersion: facts.runtime,
+      kubeletVersion: GIT_VERSION,
+      kubeProxyVersion: '',
+      operatingSystem: 'linux',
+      architecture: facts.architecture,
+    },
+    images: facts.images.slice(0, MAX_IMAGES),
+    features: { supplementalGroupsPolicy: true },
+    declaredFeatures: [...DECLARED_FEATURES],
+  }
+}
+
+const DECLARED_FEATURES = [
+  'ExtendWebSocketsToKubelet',
+  'InPlacePodLevelResourcesVerticalScaling',
+  'InPlacePodVerticalScalingInitContainers',
+  'RestartAllContainersOnContainerExits',
+] as const
+
+export function nodeConditions(before: readonly NodeCondition[], nowMs: number): NodeCondition[] {
+  const now = timeOf(nowMs)
+  return HEALTHY.map(({ type, status, reason, message }) => {
+    const known = before.find((condition) => condition.type === type)
+    return {
+      type,
+      status,
+      lastHeartbeatTime: now,
+      lastTransitionTime: known?.status === status ? known.lastTransitionTime : now,
+      reason,
+      message,
+    }
+  })
+}
+
+function allocatableOf(capacity: Readonly<Record<string, string>>): Record<string, string> {
+  const own = { ...capacity }
+  const { memory, 'ephemeral-storage': storage } = capacity
+  if (memory !== undefined) {
+    const bytes = quantityValue(parseQuantity(memory)) - EVICTION_MEMORY_BYTES
+    own['memory'] = quantityText(quantityOf(Math.max(0, bytes), 'BinarySI'))
+  }
+  if (storage !== undefined) {
+    const bytes = quantityValue(parseQuantity(storage))
+    own['ephemeral-storage'] = String(Math.floor(bytes * (1 - EVICTION_STORAGE_SHARE)))
+  }
+  return own
+}

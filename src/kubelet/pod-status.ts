@@ -1,0 +1,197 @@
+/** The status of a pod as its kubelet writes it, from what has become of its containers. Pure. */
+import type {
+  ContainerState,
+  ContainerStateTerminated,
+  ContainerStatus,
+  Pod,
+  PodSpec,
+  PodStatus,
+  ResourceRequirements,
+  VolumeMountStatus,
+} from '#apis/core/v1.ts'
+import { compareText } from '#lib/go-text.ts'
+import { quantityText } from '#meta/quantity.ts'
+import { timeOf } from '#meta/time.ts'
+import { type Amounts, podLimits, podRequests } from '#model/pod-resources.ts'
+import { isTerminalPhase } from '#model/pods.ts'
+
+import type { ContainerRecord, Run, RunEnd } from './container-runs.ts'
+import { conditionsFor } from './pod-conditions.ts'
+import { type Phase, phaseOf } from './pod-phase.ts'
+
+export interface PodView {
+  readonly records: readonly ContainerRecord[]
+  /** Where containers can be started: its network is there. */
+  readonly hasSandbox: boolean
+  /** Nothing is started again: the pod is deleted, or has failed as a whole. */
+  readonly isEnding: boolean
+  readonly hostIps: readonly string[]
+  /** None until it has a network. */
+  readonly podIps: readonly string[]
+  readonly startTime: string
+  /** Why it has failed as a whole, whatever its containers say. */
+  readonly verdict?: { readonly reason: string; readonly message: string } | undefined
+}
+
+/** `before` is what is there; of it, conditions of others and the times of one's own stay. */
+export function podStatusOf(
+  pod: Pick<Pod, 'metadata' | 'spec'>,
+  before: PodStatus,
+  view: PodView,
+  nowMs: number,
+): PodStatus {
+  const { spec, metadata } = pod
+  const statuses = new Map(view.records.map((record) => [record.spec.name, containerStatusOf(record, spec)]))
+  const phase = decidePhase(spec, before, view, statuses)
+  const of = (roles: readonly string[]): ContainerStatus[] =>
+    view.records
+      .filter(({ role }) => roles.includes(role))
+      .map(({ spec: { name } }) => statuses.get(name) as ContainerStatus)
+  const inits = of(['init', 'sidecar'])
+  const ephemeral = of(['ephemeral']).sort(byName)
+  const conditions = conditionsFor({
+    spec,
+    generation: metadata.generation,
+    phase,
+    statuses,
+    hasSandbox: view.hasSandbox,
+    before: before.conditions ?? [],
+    nowMs,
+  })
+  return {
+    ...(metadata.generation !== undefined && { observedGeneration: metadata.generation }),
+    phase,
+    conditions,
+    ...(view.verdict ?? (phase === before.phase ? reasonOf(before) : {})),
+    ...addressesOf(view, spec),
+    startTime: view.startTime,
+    ...(inits.length > 0 && { initContainerStatuses: inits }),
+    containerStatuses: of(['main']).sort(byName),
+    ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
+    ...podAmounts(spec),
+  }
+}
+
+const byName = (a: ContainerStatus, b: ContainerStatus): number => compareText(a.name, b.name)
+
+function decidePhase(
+  spec: PodSpec,
+  before: PodStatus,
+  { records, isEnding, verdict }: PodView,
+  statuses: ReadonlyMap<string, ContainerStatus>,
+): Phase {
+  // Nobody comes back from there.
+  if (isTerminalPhase(before.phase)) return before.phase as Phase
+  if (verdict !== undefined) return 'Failed'
+  const wasInitialized = records.some(({ role, run }) => role === 'main' && run !== undefined)
+  return phaseOf({ spec, statuses, isEnding, wasInitialized })
+}
+
+function reasonOf({ reason, message }: PodStatus): Pick<PodStatus, 'reason' | 'message'> {
+  return { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) }
+}
+
+function addressesOf({ hostIps, podIps }: PodView, { hostNetwork }: PodSpec): Partial<PodStatus> {
+  const own = hostNetwork === true ? hostIps : podIps
+  const [hostIP, podIP] = [hostIps[0], own[0]]
+  return {
+    ...(hostIP !== undefined && { hostIP, hostIPs: hostIps.map((ip) => ({ ip })) }),
+    ...(podIP !== undefined && { podIP, podIPs: own.map((ip) => ({ ip })) }),
+  }
+}
+
+/** Sums of what was granted. */
+function podAmounts(spec: PodSpec): Pick<PodStatus, 'allocatedResources' | 'resources'> {
+  const pod = { spec, status: {} }
+  const requests = listOf(podRequests(pod))
+  const limits = listOf(podLimits(pod))
+  if (requests === undefined && limits === undefined) return {}
+  const resources: ResourceRequirements = { ...(limits && { limits }), ...(requests && { requests }) }
+  return { ...(requests && { allocatedResources: requests }), resources }
+}
+
+function listOf(amounts: Amounts): Record<string, string> | undefined {
+  if (amounts.size === 0) return undefined
+  return Object.fromEntries(Array.from(amounts, ([name, amount]) => [name, quantityText(amount)]))
+}
+
+export function containerStatusOf(record: ContainerRecord, spec: PodSpec): ContainerStatus {
+  const { role, run, restartCount, imageId } = record
+  const { name, image = '', resources } = record.spec
+  const requests = resources?.requests
+  const exists = run !== undefined
+  return {
+    ...(exists && requests !== undefined && { allocatedResources: requests }),
+    ...(exists && { containerID: run.id }),
+    image,
+    imageID: exists ? imageId : '',
+    ...statesOf(record, spec),
+    name,
+    ready: isReady(record),
+    ...(exists && { resources: resources ?? {} }),
+    restartCount,
+    ...(role !== 'ephemeral' && { started: exists && run.end === undefined && record.isStarted }),
+    ...(exists && { user: userOf(record, spec) }),
+    ...mountsOf(record),
+  }
+}
+
+function isReady({ role, run, isReady: ready }: ContainerRecord): boolean {
+  if (role === 'init') return run?.end?.exitCode === 0
+  return role !== 'ephemeral' && run !== undefined && run.end === undefined && ready
+}
+
+function statesOf(record: ContainerRecord, spec: PodSpec): Pick<ContainerStatus, 'state' | 'lastState'> {
+  const { run, lastRun, waiting } = record
+  if (run === undefined) return { state: { waiting: waiting ?? defaultWaiting(record, spec) }, lastState: {} }
+  if (run.end === undefined)
+    return { state: { running: { startedAt: timeOf(run.startedMs) } }, lastState: ended(lastRun) }
+  // Whoever waits to be started again has that as its state, and its end as the last.
+  if (waiting !== undefined) return { state: { waiting }, lastState: ended(run) }
+  return { state: ended(run), lastState: ended(lastRun) }
+}
+
+function defaultWaiting({ role }: ContainerRecord, spec: PodSpec): { reason: string } {
+  const isInitializing = role !== 'ephemeral' && (spec.initContainers ?? []).length > 0
+  return { reason: isInitializing ? 'PodInitializing' : 'ContainerCreating' }
+}
+
+function ended(run: Run | undefined): ContainerState {
+  return run?.end === undefined ? {} : { terminated: terminatedOf(run, run.end) }
+}
+
+function terminatedOf(run: Run, { exitCode, reason, message, finishedMs }: RunEnd): ContainerStateTerminated {
+  return {
+    containerID: run.id,
+    exitCode,
+    finishedAt: timeOf(finishedMs),
+    ...(message !== undefined && { message }),
+    reason,
+    startedAt: timeOf(run.startedMs),
+  }
+}
+
+function userOf(
+  { spec: container }: ContainerRecord,
+  { securityContext: pod }: PodSpec,
+): NonNullable<ContainerStatus['user']> {
+  const { securityContext: own } = container
+  const uid = own?.runAsUser ?? pod?.runAsUser ?? 0
+  const gid = own?.runAsGroup ?? pod?.runAsGroup ?? 0
+  const groups = [gid, ...(pod?.fsGroup === undefined ? [] : [pod.fsGroup]), ...(pod?.supplementalGroups ?? [])]
+  return { linux: { gid, supplementalGroups: [...new Set(groups)], uid } }
+}
+
+function mountsOf({ spec }: ContainerRecord): Pick<ContainerStatus, 'volumeMounts'> {
+  const mounts = (spec.volumeMounts ?? []).map(
+    ({ mountPath, name, readOnly, recursiveReadOnly }): VolumeMountStatus => ({
+      mountPath,
+      name,
+      ...(readOnly === true && {
+        readOnly,
+        recursiveReadOnly: recursiveReadOnly === 'Enabled' ? 'Enabled' : 'Disabled',
+      }),
+    }),
+  )
+  return mounts.length > 0 ? { volumeMounts: mounts } : {}
+}

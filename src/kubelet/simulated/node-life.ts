@@ -1,0 +1,272 @@
+/**
+ * One simulated node: registers, renews its lease, says now and then that it is well, and is a host to pods. It acts with
+ * the identity that a kubelet has, so that the server judges it as one.
+ */
+import { Leases } from '#apis/coordination/v1.ts'
+import { type Node, type NodeCondition, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { EventRecorder } from '#client/event-recorder.ts'
+import { formatIp, parseCidr, parseIp } from '#lib/cidr.ts'
+import type { Random } from '#lib/random.ts'
+import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
+import { microTimeOf } from '#meta/time.ts'
+import type { ObjectEvent } from '#meta/watch.ts'
+import { hyperkubeVersion } from '#model/version.ts'
+
+import { ALLOCATABLE_ENFORCED, nodeIs, type Note, rebooted, STARTING } from '../kubelet-notes.ts'
+import { nodeConditions, type NodeFacts, nodeOf, nodeStatusOf } from '../node-status.ts'
+import { statusPatch } from '../status-patch.ts'
+import type { Fault, Silence } from './fault.ts'
+import { imageIdOf, imageSizeOf } from './image.ts'
+import type { Host, PodLife } from './pod-life.ts'
+
+export interface NodePlan {
+  readonly name: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly taints?: NonNullable<Node['spec']['taints']>
+  readonly capacity?: Readonly<Record<string, string>>
+}
+
+export interface NodeOptions {
+  readonly plan: NodePlan
+  /** How many nodes were made before it. */
+  readonly index: number
+  readonly client: ApiClient
+  readonly random: Random
+  readonly faults: Iterable<Fault>
+  readonly hasEvents: boolean
+  readonly port: number
+  readonly onError: (error: unknown) => void
+}
+
+const CAPACITY = { cpu: '8', memory: '32Gi', 'ephemeral-storage': '100Gi', pods: '110' }
+const LEASE_SECONDS = 40
+/** How often the lease is renewed, and how often the whole status is said though nothing has changed. */
+const RENEW_MS = 10_000
+const REPORT_MS = 300_000
+/** In a range of 24 bits. */
+const MAX_ADDRESS = 254
+const NAMESPACE = 'kube-node-lease'
+const RUNTIME = `simulated://${hyperkubeVersion()}`
+
+export class NodeLife implements Host {
+  readonly name: string
+  readonly random: Random
+  readonly addresses: readonly string[]
+  readonly images: Set<string> = new Set()
+  readonly faults: Iterable<Fault>
+  readonly pods: Map<string, PodLife> = new Map()
+  /** What it would have heard, by uid, had it not been cut off. */
+  readonly missed: Map<string, ObjectEvent<Pod>> = new Map()
+  /** Says and hears nothing, while it is set. */
+  silence: Silence | undefined
+  readonly #options: NodeOptions
+  #facts: Omit<NodeFacts, 'images'>
+  readonly #recorder: EventRecorder
+  #conditions: readonly NodeCondition[] = []
+  #uid = ''
+  #leaseVersion: string | undefined
+  #renewAtMs = 0
+  #reportAtMs = 0
+  #podCidr: string | undefined
+  #nextAddress = 1
+  readonly #taken = new Set<number>()
+
+  constructor(options: NodeOptions) {
+    const { plan, index, client, random, port, faults, onError } = options
+    this.#options = options
+    this.name = plan.name
+    this.random = random
+    this.faults = faults
+    this.addresses = [nodeAddress(index)]
+    const machineId = random.bytes(16).toString('hex')
+    this.#facts = {
+      name: plan.name,
+      addresses: this.addresses,
+      capacity: { ...CAPACITY, ...plan.capacity },
+      labels: plan.labels ?? {},
+      machineId,
+      bootId: random.bytes(16).toString('hex'),
+      runtime: RUNTIME,
+      kernel: '6.12.0',
+      osImage: 'hyperkube simulated node',
+      architecture: 'amd64',
+      port,
+    }
+    this.#recorder = new EventRecorder({ client, source: { component: 'kubelet', host: plan.name }, onError })
+  }
+
+  get isRegistered(): boolean {
+    return this.#uid !== ''
+  }
+
+  /** Does what is due; returns when there is something again. */
+  async step(): Promise<number> {
+    const { clock } = this.#options.client
+    if (this.silence !== undefined) return Infinity
+    if (!this.isRegistered) await this.#register()
+    else {
+      if (clock.now() >= this.#reportAtMs) await this.#report()
+      if (clock.now() >= this.#renewAtMs) await this.#renew()
+    }
+    return Math.min(this.#renewAtMs, this.#reportAtMs)
+  }
+
+  /** After a silence: everything is said at once. */
+  wake(wasDown: boolean): void {
+    if (wasDown) this.#reboot()
+    this.#reportAtMs = 0
+    this.#renewAtMs = 0
+  }
+
+  #reboot(): void {
+    const bootId = this.random.bytes(16).toString('hex')
+    this.#facts = { ...this.#facts, bootId }
+    this.#say(rebooted(this.name, bootId))
+  }
+
+  /** The server's news of the node: its range of addresses, or that somebody deleted it. */
+  learn(node: Node): void {
+    this.#podCidr ??= node.spec.podCIDR
+  }
+
+  takeAddress(known?: string): string {
+    if (known !== undefined) {
+      this.#taken.add(this.#placeOf(known))
+      return known
+    }
+    // The first is the bridge's own; those given back are given again only after all others.
+    do this.#nextAddress = this.#nextAddress >= MAX_ADDRESS ? 2 : this.#nextAddress + 1
+    while (this.#taken.has(this.#nextAddress) && this.#taken.size < MAX_ADDRESS - 1)
+    this.#taken.add(this.#nextAddress)
+    return formatIp({ family: 4, value: this.#base() + BigInt(this.#nextAddress) })
+  }
+
+  giveBack(address: string): void {
+    this.#taken.delete(this.#placeOf(address))
+  }
+
+  #base(): bigint {
+    return parseCidr(this.#podCidr ?? podCidrOf(this.#options.index))?.base ?? 0n
+  }
+
+  #placeOf(address: string): number {
+    return Number((parseIp(address)?.value ?? 0n) - this.#base())
+  }
+
+  note(pod: Pod, said: Note, fieldPath?: string): void {
+    if (!this.#options.hasEvents || this.silence !== undefined) return
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = pod.metadata
+    const about = { kind: 'Pod', namespace, name, uid, apiVersion: 'v1', resourceVersion }
+    this.#recorder.record(fieldPath === undefined ? about : { ...about, fieldPath }, said)
+  }
+
+  /** Writes what has changed of the pod, and lets it go when it is over and deleted. Returns whether it is gone. */
+  async reportPod(life: PodLife): Promise<boolean> {
+    const { client } = this.#options
+    const { namespace, name = '', uid = '', deletionTimestamp } = life.pod.metadata
+    const status = life.status(client.clock.now())
+    const value = statusPatch(uid, life.written, status)
+    const where = { namespace, name }
+    try {
+      if (value !== undefined) {
+        await client.patch(Pods, { ...where, subresource: 'status' }, { type: 'strategic', value })
+        life.written = status
+      }
+      if (deletionTimestamp === undefined || !life.isOver) return false
+      await client.delete(Pods, where, { gracePeriodSeconds: 0, preconditions: { uid } })
+    } catch (error) {
+      // It has gone, or another has come under its name.
+      if (isNotFound(error) || isConflict(error)) return true
+      throw error
+    }
+    return true
+  }
+
+  async #register(): Promise<void> {
+    const { client, plan } = this.#options
+    const nowMs = client.clock.now()
+    const { metadata, status } = nodeOf({ ...this.#facts, images: this.#images() }, nowMs)
+    const annotations = { ...metadata.annotations, ...plan.annotations }
+    const spec = plan.taints === undefined ? {} : { taints: plan.taints }
+    let node: Node
+    try {
+      node = await client.create(Nodes, { metadata: { ...metadata, annotations }, spec, status })
+      this.#say(STARTING)
+      for (const { type, reason = '' } of status.conditions ?? [])
+        this.#say(nodeIs(this.name, type === 'Ready' ? 'NodeReady' : reason.replace('Kubelet', 'Node')))
+      this.#say(ALLOCATABLE_ENFORCED)
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+      node = await client.get(Nodes, { name: this.name })
+      this.#conditions = node.status.conditions ?? []
+      await this.#report()
+    }
+    this.#conditions = nodeConditions(node.status.conditions ?? [], nowMs)
+    this.#uid = node.metadata.uid ?? ''
+    this.learn(node)
+    // Spread over the period, so that the server has as much to do at every moment.
+    this.#renewAtMs = nowMs + Math.floor(this.random.float() * RENEW_MS)
+    this.#reportAtMs = nowMs + Math.floor((0.5 + this.random.float() / 2) * REPORT_MS)
+  }
+
+  async #report(): Promise<void> {
+    const { client } = this.#options
+    const nowMs = client.clock.now()
+    const status = nodeStatusOf({ ...this.#facts, images: this.#images() }, this.#conditions, nowMs)
+    this.#reportAtMs = nowMs + REPORT_MS
+    try {
+      await client.patch(Nodes, { name: this.name, subresource: 'status' }, { type: 'strategic', value: { status } })
+      this.#conditions = status.conditions ?? []
+    } catch (error) {
+      // Whoever deletes a node must delete its kubelet as well, or start it again.
+      if (!isNotFound(error)) throw error
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { client } = this.#options
+    const nowMs = client.clock.now()
+    this.#renewAtMs = nowMs + RENEW_MS
+    const spec = { holderIdentity: this.name, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTimeOf(nowMs) }
+    const owner = { apiVersion: 'v1', kind: 'Node', name: this.name, uid: this.#uid }
+    const metadata = { name: this.name, namespace: NAMESPACE, ownerReferences: [owner] }
+    try {
+      if (this.#leaseVersion !== undefined) {
+        const { metadata: now } = await client.update(Leases, {
+          metadata: { ...metadata, resourceVersion: this.#leaseVersion },
+          spec,
+        })
+        this.#leaseVersion = now.resourceVersion
+        return
+      }
+      this.#leaseVersion = (await client.create(Leases, { metadata, spec })).metadata.resourceVersion
+    } catch (error) {
+      if (isAlreadyExists(error) || isConflict(error))
+        this.#leaseVersion = (await client.get(Leases, metadata)).metadata.resourceVersion
+      else if (isNotFound(error)) this.#leaseVersion = undefined
+      else throw error
+      this.#renewAtMs = nowMs
+    }
+  }
+
+  #images(): { names: string[]; sizeBytes: number }[] {
+    const images = Array.from(this.images, (name) => ({ names: [imageIdOf(name), name], sizeBytes: imageSizeOf(name) }))
+    return images.sort((a, b) => b.sizeBytes - a.sizeBytes)
+  }
+
+  #say(said: Note): void {
+    if (this.#options.hasEvents) this.#recorder.record({ kind: 'Node', name: this.name, apiVersion: 'v1' }, said)
+  }
+}
+
+/** From 172.18.0.2 on. */
+function nodeAddress(index: number): string {
+  return formatIp({ family: 4, value: (parseIp('172.18.0.2')?.value ?? 0n) + BigInt(index) })
+}
+
+/** For clusters in which nobody gives ranges to nodes. */
+function podCidrOf(index: number): string {
+  return `10.${128 + (index >> 8)}.${index & 255}.0/24`
+}
