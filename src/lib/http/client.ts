@@ -318,7 +318,7 @@ function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promis
 
 function attemptHttp2(session: PooledSession, { head, body, limits }: Attempt): Promise<HttpResponse | Failure> {
   return new Promise((resolve) => {
-    const stream = openHttp2(session, head, body === undefined)
+    const stream = openHttp2(session, { ...head, headers: { ...head.headers, ...lengthOf(body) } }, body === undefined)
     if (stream instanceof HttpError) return resolve({ failed: stream, isUnserved: true, isStale: false })
     let failure: Error | undefined
     onFail(limits, (error) => {
@@ -351,6 +351,11 @@ function openHttp2(session: PooledSession, head: RequestHead, endStream: boolean
     releaseSession(session)
     return new HttpError('broken', 'The connection was lost before the request was sent', { cause })
   }
+}
+
+/** Said by HTTP/1.1 anyway; without it a server has to reckon with the largest body that it takes. */
+function lengthOf(body: HttpRequest['body']): { readonly 'content-length'?: string } {
+  return typeof body === 'string' || Buffer.isBuffer(body) ? { 'content-length': String(Buffer.byteLength(body)) } : {}
 }
 
 function sendBody(target: Writable, body: HttpRequest['body']): void {

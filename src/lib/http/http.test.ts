@@ -137,6 +137,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.ok(seen !== undefined)
       assert.equal(seen.version, version.slice(5))
       assert.equal(response.version, seen.version)
+      assert.equal(seen.headers['content-length'], '5', 'without it, servers reckon with the largest body they take')
       assert.equal(seen.method, 'POST')
       assert.equal(seen.path, '/api/v1/%2e%2e/x?a=b%20c')
       assert.equal(seen.authority, url.slice(8))
