@@ -37,4 +37,16 @@ describe('onAbort()', () => {
     control.abort()
     onAbort(undefined, () => assert.fail('ran'))()
   })
+
+  it('has one listener on the signal for all who wait on it, each of whom is told for itself', () => {
+    const control = new AbortController()
+    const ran: string[] = []
+    const task = (): number => ran.push('shared')
+    onAbort(control.signal, task)
+    onAbort(control.signal, task)()
+    onAbort(control.signal, () => ran.push('other'))
+    assert.equal(getEventListeners(control.signal, 'abort').length, 1)
+    control.abort()
+    assert.deepEqual(ran, ['shared', 'other'])
+  })
 })

@@ -16,6 +16,33 @@ export function onAbort(signal: AbortSignal | undefined, task: () => void): () =
     task()
     return () => undefined
   }
-  signal.addEventListener('abort', task, { once: true })
-  return () => signal.removeEventListener('abort', task)
+  let tasks = waiting.get(signal)
+  if (tasks === undefined) {
+    waiting.set(signal, (tasks = new Set()))
+    signal.addEventListener('abort', runWaiting, { once: true })
+  }
+  // A function of its own: the same task may wait more than once.
+  const own = (): void => task()
+  tasks.add(own)
+  return () => {
+    if (!tasks.delete(own) || tasks.size > 0) return
+    waiting.delete(signal)
+    signal.removeEventListener('abort', runWaiting)
+  }
+}
+
+/** One listener for all who wait on a signal: to add one to n others takes n comparisons, and thousands wait on a program's. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+
+function runWaiting({ target }: Event): void {
+  for (const task of waiting.get(target as AbortSignal) ?? []) {
+    try {
+      task()
+    } catch (error) {
+      // As with listeners: it keeps no other from its turn.
+      process.nextTick(() => {
+        throw error
+      })
+    }
+  }
 }
