@@ -125,7 +125,9 @@ interface IdentityParts {
 class Identity {
   readonly #parts: IdentityParts
   readonly #fixed: Readonly<Record<string, string | readonly string[]>>
-  #shown: string | undefined
+  #shown:
+    | { readonly own: ClientTls; readonly credentials: ExecCredentials | undefined; readonly text: string }
+    | undefined
 
   constructor(config: ClientConfig, parts: IdentityParts) {
     this.#parts = parts
@@ -151,13 +153,15 @@ class Identity {
 
   /** New connections have the newest certificate. */
   async #show(credentials: ExecCredentials | undefined): Promise<void> {
-    const { certificate, key } = credentials ?? {}
     const own = await this.#parts.tls.get()
+    // Both stay the same objects until they are read again: this is done for every request.
+    if (own === this.#shown?.own && credentials === this.#shown.credentials) return
+    const { certificate, key } = credentials ?? {}
     const tls = { ...own, ...(certificate !== undefined && { certificate }), ...(key !== undefined && { key }) }
     const text = JSON.stringify(tls)
-    const isNew = this.#shown !== undefined || credentials?.certificate !== undefined
-    if (text !== this.#shown && isNew) this.#parts.client.reloadTls(tls)
-    this.#shown = text
+    const isNew = this.#shown !== undefined || certificate !== undefined
+    if (text !== this.#shown?.text && isNew) this.#parts.client.reloadTls(tls)
+    this.#shown = { own, credentials, text }
   }
 }
 
