@@ -132,17 +132,16 @@ export class Decider implements Judge {
   /** The best of some nodes; chance decides among equals. `extra`: points that others gave. */
   best({ pod, feasible }: Pick<Search, 'pod' | 'feasible'>, extra?: ReadonlyMap<string, number>): NodeInfo {
     const totals = feasible.length === 1 ? [0] : this.points(pod, feasible)
-    let best = 0
-    let equals = 0
+    const best: number[] = []
     let most = -Infinity
     for (let at = 0; at < feasible.length; at++) {
       const total = (totals[at] as number) + (extra?.get((feasible[at] as NodeInfo).name) ?? 0)
       if (total < most) continue
-      equals = total > most ? 1 : equals + 1
+      if (total > most) best.length = 0
       most = total
-      if (equals === 1 || this.#random.int(equals) === 0) best = at
+      best.push(at)
     }
-    return feasible[best] as NodeInfo
+    return feasible[best[best.length === 1 ? 0 : this.#random.int(best.length)] as number] as NodeInfo
   }
 
   /** For each node, of all plugins together. */
