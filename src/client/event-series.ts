@@ -6,6 +6,7 @@
 import type { ObjectReference } from '#apis/core/v1.ts'
 import { type Event, Events } from '#apis/events/v1.ts'
 import { type Clock, every, type Timer } from '#lib/clock.ts'
+import { Fifo } from '#lib/fifo.ts'
 import { isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
@@ -16,6 +17,8 @@ export interface SeriesRecorderOptions {
   /** `default-scheduler`. */
   readonly controller: string
   readonly instance: string
+  /** Until nothing is going on that matters more; undefined when nothing is. Events wait for it, but not for long. */
+  readonly calm?: () => Promise<void> | undefined
   readonly onError?: (error: unknown) => void
 }
 
@@ -32,19 +35,34 @@ interface Series {
   count: number
   lastMs: number
   writtenMs: number
+  /** Resolves when what there was to write of it has been written, or given up. */
+  last: Promise<void>
+}
+
+interface Waiting {
+  readonly series: Series
+  readonly sinceMs: number
+  readonly write: () => Promise<unknown>
 }
 
 const OVER_AFTER_MS = 6 * 60_000
 const WRITE_EVERY_MS = 30 * 60_000
 /** More bytes are not allowed. */
 const MAX_NOTE_BYTES = 1024
+/** Written at the same time. */
+const MAX_WRITERS = 4
+/** Waiting to be written; what comes on top is lost. */
+const MAX_WAITING = 10_000
+/** The longest that events wait for what matters more. */
+const HELD_MS = 5000
 
 export class SeriesRecorder {
   readonly #options: SeriesRecorderOptions
   readonly #clock: Clock
   readonly #series = new Map<string, Series>()
   readonly #timer: Timer
-  #last: Promise<void> = Promise.resolve()
+  readonly #waiting = new Fifo<Waiting>()
+  readonly #writers = new Set<Promise<void>>()
   #sequence = 0
 
   constructor(options: SeriesRecorderOptions) {
@@ -61,28 +79,51 @@ export class SeriesRecorder {
     if (known !== undefined && nowMs - known.lastMs < OVER_AFTER_MS) {
       known.count++
       known.lastMs = nowMs
-      if (known.count === 2) this.#later(() => this.#write(known))
+      if (known.count === 2) this.#later(known, () => this.#write(known))
       return
     }
     const event = this.#eventOf(regarding, said)
-    this.#series.set(key, { event, count: 1, lastMs: nowMs, writtenMs: nowMs })
-    this.#later(() => this.#options.client.create(Events, event))
+    const series = { event, count: 1, lastMs: nowMs, writtenMs: nowMs, last: Promise.resolve() }
+    this.#series.set(key, series)
+    this.#later(series, () => this.#options.client.create(Events, event))
   }
 
   /** Resolves when everything recorded so far has been written, or given up. */
-  flush(): Promise<void> {
-    return this.#last
+  async flush(): Promise<void> {
+    while (this.#writers.size > 0) await Promise.all(this.#writers)
   }
 
   close(): void {
     this.#timer.cancel()
   }
 
-  #later(write: () => Promise<unknown>): void {
-    this.#last = this.#last.then(write).then(
-      () => undefined,
-      (error: unknown) => this.#options.onError?.(error),
-    )
+  #later(series: Series, write: () => Promise<unknown>): void {
+    if (this.#waiting.size >= MAX_WAITING) return
+    this.#waiting.push({ series, sinceMs: this.#clock.elapsed(), write })
+    if (this.#writers.size >= MAX_WRITERS) return
+    const writer = this.#writeWaiting().finally(() => this.#writers.delete(writer))
+    this.#writers.add(writer)
+  }
+
+  async #writeWaiting(): Promise<void> {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const { series, sinceMs, write } = next
+      await this.#held(sinceMs)
+      series.last = series.last.then(write).then(
+        () => undefined,
+        (error: unknown) => this.#options.onError?.(error),
+      )
+      await series.last
+    }
+  }
+
+  #held(sinceMs: number): Promise<void> | undefined {
+    const calm = this.#options.calm?.()
+    const leftMs = sinceMs + HELD_MS - this.#clock.elapsed()
+    if (calm === undefined || leftMs <= 0) return undefined
+    const held = Promise.withResolvers<void>()
+    const timer = this.#clock.after(leftMs, held.resolve)
+    return Promise.race([calm, held.promise]).finally(() => timer.cancel())
   }
 
   async #write(series: Series): Promise<void> {
@@ -104,7 +145,7 @@ export class SeriesRecorder {
       const isOver = nowMs - series.lastMs >= OVER_AFTER_MS
       if (isOver) this.#series.delete(key)
       const isDue = isOver ? series.count > 2 : series.count > 1 && nowMs - series.writtenMs >= WRITE_EVERY_MS
-      if (isDue) this.#later(() => this.#write(series))
+      if (isDue) this.#later(series, () => this.#write(series))
     }
   }
 

@@ -18,6 +18,7 @@ import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
 import type { QueuedPod, SchedulingQueue } from './queue.ts'
 import { type Failure, failureFrom, failureOf, Teller } from './telling.ts'
+import { Traffic } from './traffic.ts'
 
 /** Then others have a turn. */
 const SLICE_MS = 5
@@ -57,6 +58,7 @@ export class Scheduler {
   readonly #teller: Teller
   readonly #clock: Clock
   readonly #log: Logger
+  readonly traffic: Traffic = new Traffic()
   #hasBegun = false
   #isRunning = false
   /** What runs alongside. */
@@ -100,7 +102,10 @@ export class Scheduler {
   async #work(): Promise<void> {
     const { queue, signal } = this.#parts
     let begunMs = this.#clock.elapsed()
-    for (let next = queue.pop(); next !== undefined && !signal.aborted; next = queue.pop()) {
+    for (;;) {
+      await this.traffic.room()
+      const next = queue.pop()
+      if (next === undefined || signal.aborted) break
       try {
         const waiting = this.#attempt(next)
         if (waiting !== undefined) await waiting
@@ -253,7 +258,9 @@ export class Scheduler {
     const { queue, handle } = this.#parts
     const { pod, node, profile } = choice
     const isReady = permitted === undefined && !willWait(choice)
-    const refusal = (isReady ? undefined : await this.#prepare(choice, permitted)) ?? (await this.#bindBy(choice))
+    const refusal =
+      (isReady ? undefined : await this.#prepare(choice, permitted)) ??
+      (await this.traffic.binding(() => this.#bindBy(choice)))
     if (refusal !== undefined) {
       this.#takeBack(queued, choice, refusal)
       return

@@ -68,7 +68,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   const nominations = new Nominations()
   const { of, seen } = following(informers)
   of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
-  const recorders = new Map(settings.map(({ name }) => [name, recorderOf(options, name)]))
+  const recorders = recordersFor(options, settings, () => scheduler.traffic.calm())
   const shared = { cluster, client, clock, random, log, isEnabled, of, nominations, meter }
   const handleOf = (profile: string): Handle => ({
     ...shared,
@@ -179,10 +179,14 @@ function awaitedKinds(profiles: Iterable<Profile>): Kind[] {
   return [...kinds.values()]
 }
 
-function recorderOf(
+/** By the name of the profile that they speak for. */
+function recordersFor(
   { client: own, eventClient: client = own, host, log }: SchedulerOptions,
-  profile: string,
-): SeriesRecorder {
+  profiles: readonly ProfileSettings[],
+  calm: () => Promise<void> | undefined,
+): Map<string, SeriesRecorder> {
   const onError = (error: unknown): void => log.info('An event could not be written', { error })
-  return new SeriesRecorder({ client, controller: profile, instance: `${profile}-${host}`, onError })
+  const recorderOf = (name: string): SeriesRecorder =>
+    new SeriesRecorder({ client, controller: name, instance: `${name}-${host}`, onError, calm })
+  return new Map(profiles.map(({ name }) => [name, recorderOf(name)]))
 }
