@@ -8,6 +8,7 @@ import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { getOptionsQuery } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
+import type { StructSchema } from '#meta/schema.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
 import { Representation } from '../answers/representation.ts'
@@ -27,15 +28,26 @@ export interface ObservedResource<T extends KubeObject> extends Pick<VirtualReso
   readonly columns: readonly Column<T>[]
   /** What the resource is called when an object of it is not there. */
   readonly missing: string
-  /** Those that there are, or only the one called `name`; in the order to be shown. */
-  observe(name: string | undefined, signal: AbortSignal): Promise<readonly T[]>
+  /** Of a kind that no table knows. */
+  readonly schema?: StructSchema
+  /** Those that there are, or only the one that is asked for; in the order to be shown. */
+  observe(where: Observing, signal: AbortSignal): Promise<readonly T[]>
+}
+
+/** What is asked for. */
+export interface Observing {
+  /** Empty: all of them, or the kind has none. */
+  readonly namespace: string
+  /** Absent: all. */
+  readonly name?: string
 }
 
 export function defineObserved<T extends KubeObject>(observed: ObservedResource<T>): VirtualResource {
-  const { kind, columns, deprecation } = observed
-  const resource = defineResource<T>({ kind, columns }) as unknown as Resource
-  const look = async (call: Call, name?: string): Promise<Entry[]> =>
-    (await observed.observe(name, call.signal)).map((object) => entryOf(kind, object))
+  const { kind, columns, deprecation, schema } = observed
+  const shapes = schema && { shapes: { schemas: { [apiVersionOf(kind)]: schema } } }
+  const resource = defineResource<T>({ kind, columns, ...shapes }) as unknown as Resource
+  const look = async ({ info: { namespace }, signal }: Call, only?: { readonly name: string }): Promise<Entry[]> =>
+    (await observed.observe({ namespace, ...only }, signal)).map((object) => entryOf(kind, object))
   return {
     kind,
     ...(deprecation !== undefined && { deprecation }),
@@ -44,7 +56,7 @@ export function defineObserved<T extends KubeObject>(observed: ObservedResource<
         const form = formOf(call, 'object')
         decodeQuery(getOptionsQuery, call.query)
         const { name } = call.info
-        const [entry] = await look(call, name)
+        const [entry] = await look(call, { name })
         if (entry === undefined) throw notFoundError({ group: kind.group, resource: observed.missing }, name)
         const view = viewOf(resource, services)
         return answerWithObject(call, view, entry, { form, status: 200 })
@@ -52,7 +64,7 @@ export function defineObserved<T extends KubeObject>(observed: ObservedResource<
       async list(call, services) {
         const form = formOf(call, 'list')
         const view = viewOf(resource, services)
-        const selection = selectionOf(view, '', listOptionsOf(call, view))
+        const selection = selectionOf(view, call.info.namespace, listOptionsOf(call, view))
         const entries = (await look(call)).filter((entry) => selection.matches(entry))
         return answerWithList(call, view, { entries, metadata: {}, form })
       },
@@ -79,7 +91,7 @@ function entryOf(kind: Kind, object: KubeObject): Entry {
   return {
     key: '',
     modRevision: 0,
-    namespace: '',
+    namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
     labels: object.metadata.labels ?? {},
     fields: {},

@@ -241,7 +241,8 @@ export class Registry implements ObjectReader {
 
   /** The groups, versions and kinds that are served, in discovery's order: those of the catalog first. */
   groups(): ServedGroup[] {
-    const kinds = [...this.#served.values()].map(({ representation }) => representation.kind)
+    const virtuals = [...this.#virtuals.values()].map(({ kind }) => kind)
+    const kinds = [...[...this.#served.values()].map(({ representation }) => representation.kind), ...virtuals]
     return [...builtInGroups((kind) => this.#has(kind)), ...addedGroups(kinds)]
   }
 

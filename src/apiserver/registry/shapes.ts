@@ -79,12 +79,20 @@ function openSchema(): StructSchema {
   }
 }
 
-/** Lists are the same for all kinds, but for their items; without a protobuf form. */
+/** Lists are the same for all kinds, but for their items; with a protobuf form where those have one. */
 function listOf(items: StructSchema): StructSchema {
   const pattern = schemaFor({ group: '', version: 'v1', kind: 'ConfigMapList' })
   if (pattern === undefined) throw new Error('There is no list to take after')
-  const { protobuf: _, ...list } = pattern
-  const withItems = ([name, field]: [string, FieldSchema]): [string, FieldSchema] =>
-    name === 'items' ? [name, { ...field, schema: { type: 'list', items, pointerItems: false } }] : [name, field]
-  return { ...list, goType: `${items.goType}List`, fields: new Map([...list.fields].map(withItems)) }
+  const { protobuf, ...list } = pattern
+  const withItems = (field: FieldSchema): FieldSchema =>
+    field.name === 'items' ? { ...field, schema: { type: 'list', items, pointerItems: false } } : field
+  const numbered = protobuf?.fields.map((one) =>
+    one.field === undefined ? one : { ...one, field: withItems(one.field) },
+  )
+  return {
+    ...list,
+    goType: `${items.goType}List`,
+    fields: new Map(Array.from(list.fields, ([name, field]) => [name, withItems(field)])),
+    ...(items.protobuf !== undefined && numbered !== undefined && { protobuf: { ...protobuf, fields: numbered } }),
+  }
 }

@@ -13,6 +13,7 @@ import { selectorText, type Selector } from '#meta/labels.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
+import { type PodUsage, PodUsages } from '#model/usage.ts'
 
 import type { ServedKinds } from '../served-kinds.ts'
 import type { PodMetric, PodMetrics } from './replica-count.ts'
@@ -22,12 +23,6 @@ import { noMatch } from './scale-target.ts'
 export interface MetricName {
   readonly name: string
   readonly selector: Selector
-}
-
-interface PodUsage extends KubeObject {
-  readonly timestamp: string | null
-  readonly window: string
-  readonly containers?: readonly { readonly name: string; readonly usage?: Readonly<Record<string, string>> }[] | null
 }
 
 interface MetricValue {
@@ -45,7 +40,6 @@ function metricsKind<T extends KubeObject>(group: string, plural: string): Kind<
   return defineKind({ group, version: 'v1beta1', kind: '', plural })
 }
 
-const PodUsages: Kind<PodUsage> = metricsKind('metrics.k8s.io', 'pods')
 const CUSTOM = 'custom.metrics.k8s.io'
 const CUSTOM_VERSIONS = ['v1beta2', 'v1beta1']
 /** Of a custom metric that does not say over how long it was measured. */

@@ -19,7 +19,7 @@ export function defineComponentStatus(probes: ComponentProbes): VirtualResource 
     kind: ComponentStatuses,
     missing: 'componentstatus',
     deprecation: 'v1 ComponentStatus is deprecated in v1.19+',
-    observe(name, signal) {
+    observe({ name }, signal) {
       const asked = [...probes].filter(([each]) => name === undefined || each === name)
       return Promise.all(asked.map(async ([each, probe]) => describe(each, await probe(signal))))
     },
