@@ -32,7 +32,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cloud: COMPONENT,
   kubectl: COMPONENT,
   provision: COMPONENT,
-  cluster: WHOLE,
+  cluster: [...WHOLE, 'resources'],
   dashboard: ['meta', 'apis'],
   testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
   cmd: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster', 'kubectl', 'provision'],

@@ -17,6 +17,8 @@ import { startApiServer } from '#control-plane/start.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
 
 import { chosenControllers, startInProcessControllers } from './controllers.ts'
+import { unpackBox } from './in-the-box.ts'
+import { localPathProvisioner } from './local-path.ts'
 
 export interface ClusterPlan {
   /** kube-apiserver's, by the names of its flags. Its gates are everybody's. */
@@ -24,6 +26,8 @@ export interface ClusterPlan {
   readonly manager: ControllerSettings
   /** As `--controllers` has them; empty: none, for those who bring their own. */
   readonly controllers: readonly string[]
+  /** Where volumes of the default class are on a node. */
+  readonly volumes: string
   /** False: for those who bring their own. */
   readonly hasScheduler: boolean
 }
@@ -60,10 +64,19 @@ export async function runCluster(
 ): Promise<RunningCluster> {
   const { onStep = () => undefined } = around
   const isEnabled = createGates(plan.server['feature-gates'])
-  const controllers = chosenControllers(plan.controllers, { ...around, isEnabled })
+  const ours = plan.controllers.length === 0 ? [] : [localPathProvisioner(plan.volumes)]
+  const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
   const running = await startApiServer(plan.server, around, closing)
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
-  onStep('API server', `https://${bracketed(running.host)}:${running.port}, objects in ${plan.server.datastore}`)
+  const server = `https://${bracketed(running.host)}:${running.port}`
+  await unpackBox(running, {
+    clock: around.clock,
+    server,
+    ca: await around.readFile(plan.server['client-ca-file']),
+    serviceCidr: plan.server['service-cluster-ip-range'],
+    controllers: ours,
+  })
+  onStep('API server', `${server}, objects in ${plan.server.datastore}`)
   startInProcessControllers(running, { ...around, controllers, settings: plan.manager, isEnabled }, closing)
   // Who brings their own does not load it.
   const scheduling = plan.hasScheduler ? import('./scheduler.ts') : undefined

@@ -55,6 +55,7 @@ export function startInProcessControllers(
   })
 }
 
-function accountUser(account: string): User {
+/** An account of kube-system. */
+export function accountUser(account: string): User {
   return { name: `system:serviceaccount:kube-system:${account}`, uid: '', groups: GROUPS, extra: {} }
 }

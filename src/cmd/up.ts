@@ -96,6 +96,7 @@ function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): Clus
     }),
     manager: managerSettings(pki),
     controllers: flags.controllers,
+    volumes: join(path, 'volumes'),
     hasScheduler: flags.scheduler,
   }
 }
