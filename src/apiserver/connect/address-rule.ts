@@ -3,6 +3,7 @@
  * without a rule the API server would fetch for them what only it can reach, such as itself or a cloud's metadata.
  */
 import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
 /** Where names come from. */
@@ -11,6 +12,8 @@ export interface Network {
   readonly lookup: (host: string) => Promise<readonly string[]>
   /** Where to connect to for an address that was found allowed; default: there. */
   readonly routeTo?: (address: string) => string
+  /** Who answers for a kubelet in this process, so that nobody has to connect; default: nobody. */
+  readonly kubeletAt?: (host: string) => ((exchange: Exchange) => Promise<void>) | undefined
 }
 
 const blocks = (texts: string): ReturnType<typeof parseCidr>[] => texts.split(' ').map((text) => parseCidr(text))

@@ -6,8 +6,9 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 
 import type { Clock } from '#lib/clock.ts'
-import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
+import { createHttpClient, type HttpClient, type HttpRequest } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
+import { createLoopbackClient } from '#lib/http/loopback.ts'
 
 import { allowedAddress, isGlobalUnicast, isKubeletAddress, type Network } from './address-rule.ts'
 
@@ -66,11 +67,13 @@ export function createBackends({ clock, kubelet, network = systemNetwork }: Back
       connectTimeoutMs: kubelet.timeoutMs,
       resolve: (host) => allowedAddress(host, network, isAllowed),
     })
+  const openKubelet = (tls: ClientTls, isAllowed: (address: string) => boolean): HttpClient =>
+    nearFirst(open(tls, isAllowed), network, clock)
   let tls = kubelet.tls()
   const clients = {
-    kubelet: open(verified(tls), isKubeletAddress),
-    unverifiedKubelet: open(unverified(tls), isKubeletAddress),
-    proxiedKubelet: open(verified(tls), isGlobalUnicast),
+    kubelet: openKubelet(verified(tls), isKubeletAddress),
+    unverifiedKubelet: openKubelet(unverified(tls), isKubeletAddress),
+    proxiedKubelet: openKubelet(verified(tls), isGlobalUnicast),
     other: open({ insecure: true }, isGlobalUnicast),
   }
   const current = (): typeof clients => {
@@ -95,6 +98,26 @@ export function createBackends({ clock, kubelet, network = systemNetwork }: Back
     other: clients.other,
     check: async (host) => void (await allowedAddress(host, network, isGlobalUnicast)),
     close: () => Object.values(clients).forEach((client) => client.close()),
+  }
+}
+
+/** Kubelets in this process are asked without a connection; they know that it is the server who asks. */
+function nearFirst(far: HttpClient, { kubeletAt }: Network, clock: Clock): HttpClient {
+  if (kubeletAt === undefined) return far
+  const near = ({ url }: HttpRequest): Pick<HttpClient, 'request'> | undefined => {
+    const serve = kubeletAt(new URL(url).hostname)
+    return serve === undefined ? undefined : createLoopbackClient({ serve, clock, identity: undefined })
+  }
+  return {
+    ...far,
+    request: (request) => (near(request) ?? far).request(request),
+    async upgrade(request) {
+      const client = near(request)
+      // Nobody there has a connection to go on with.
+      return client === undefined
+        ? far.upgrade(request)
+        : { isUpgraded: false, response: await client.request(request) }
+    },
   }
 }
 

@@ -25,7 +25,7 @@ export interface ContainerLife extends ContainerRecord {
 }
 
 /** What it does, counted from its start. */
-export interface Conduct extends Pick<Wishes, 'readyMs' | 'unhealthyMs'> {
+export interface Conduct extends Pick<Wishes, 'readyMs' | 'unhealthyMs' | 'log'> {
   /** Infinity: until it is stopped. */
   readonly runMs: number
   readonly exitCode: number

@@ -42,6 +42,8 @@ export interface Wishes {
   readonly unhealthyMs?: number
   /** How long it takes to end when it is told to. */
   readonly stopMs?: number
+  /** What it writes to its log when it starts. */
+  readonly log?: string
 }
 
 export const ANNOTATION_PREFIX = 'simulated.hyperkube.io/'
@@ -66,6 +68,7 @@ const READERS: Readonly<Record<string, (text: string) => Wishes | undefined>> = 
   'pull-error': (pullError) => ({ pullError }),
   'ready-delay': (text) => timeOf(text, (readyMs) => ({ readyMs })),
   'unhealthy-after': (text) => timeOf(text, (unhealthyMs) => ({ unhealthyMs })),
+  log: (log) => ({ log }),
   'stop-time': (text) => timeOf(text, (stopMs) => ({ stopMs })),
 }
 

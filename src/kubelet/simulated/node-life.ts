@@ -59,6 +59,7 @@ export class NodeLife implements Host {
   readonly pods: Map<string, PodLife> = new Map()
   /** What it would have heard, by uid, had it not been cut off. */
   readonly missed: Map<string, ObjectEvent<Pod>> = new Map()
+  readonly startedMs: number
   /** Says and hears nothing, while it is set. */
   silence: Silence | undefined
   readonly #options: NodeOptions
@@ -79,6 +80,7 @@ export class NodeLife implements Host {
     this.name = plan.name
     this.random = random
     this.faults = faults
+    this.startedMs = client.clock.now()
     this.addresses = [nodeAddress(index)]
     const machineId = random.bytes(16).toString('hex')
     this.#facts = {
@@ -95,6 +97,10 @@ export class NodeLife implements Host {
       port,
     }
     this.#recorder = new EventRecorder({ client, source: { component: 'kubelet', host: plan.name }, onError })
+  }
+
+  get capacity(): Readonly<Record<string, string>> {
+    return this.#facts.capacity
   }
 
   get isRegistered(): boolean {

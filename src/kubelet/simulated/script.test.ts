@@ -7,9 +7,9 @@ import { readScript } from './script.ts'
 function does(...command: string[]): string {
   const script = readScript(command)
   if (script === undefined) return 'unknown'
-  const { runMs, exitCode, lines, repeatMs } = script
-  const said = lines.map(({ afterMs, text }) => ` ${afterMs}:${text}`).join('')
-  return `${runMs} ${exitCode}${said}${repeatMs === undefined ? '' : ` every ${repeatMs}`}`
+  const { runMs, exitCode, lines, again } = script
+  const said = (some: typeof lines): string => some.map(({ afterMs, text }) => ` ${afterMs}:${text}`).join('')
+  return `${runMs} ${exitCode}${said(lines)}${again === undefined ? '' : ` every ${again.everyMs}${said(again.lines)}`}`
 }
 
 describe('what a command says', () => {
@@ -29,7 +29,8 @@ describe('what a command says', () => {
     [['sh', '-c', 'false && echo never'], '0 1'],
     [['sh', '-c', 'touch /tmp/healthy; sleep 30; rm -f /tmp/healthy; sleep 600'], '630000 0'],
     [['sh', '-c', 'echo hi > /dev/termination-log; exit 1'], '0 1 0:hi'],
-    [['sh', '-c', 'while true; do echo hi; sleep 2; done'], 'Infinity 0 0:hi every 2000'],
+    [['sh', '-c', 'while true; do echo hi; sleep 2; done'], 'Infinity 0 every 2000 0:hi'],
+    [['sh', '-c', 'echo up; sleep 1; while true; do echo hi; sleep 2; done'], 'Infinity 0 0:up every 2000 1000:hi'],
     [['sh', '-c', 'echo start; exec nginx'], 'Infinity 0 0:start'],
     [['sh', '-c', 'for i in 1 2 3; do echo $i; done'], 'Infinity 0'],
     [['sh', '-c', 'cat <<EOF'], 'unknown'],

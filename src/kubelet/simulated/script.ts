@@ -9,8 +9,8 @@ export interface Script {
   /** Infinity: until it is stopped. */
   readonly runMs: number
   readonly exitCode: number
-  /** `lines` come again and again, so often. */
-  readonly repeatMs?: number
+  /** Lines that come after the others, again and again. */
+  readonly again?: { readonly lines: readonly ScriptLine[]; readonly everyMs: number }
 }
 
 export interface ScriptLine {
@@ -57,9 +57,9 @@ function readShell(text: string): Script | undefined {
   const [first, again] = [runScript(before), runScript(body)]
   if (first === undefined || again === undefined) return undefined
   if (again.runMs === Infinity || endsItself(body)) return first.runMs === Infinity ? first : follow(first, again)
-  const repeatMs = Math.max(again.runMs, 1000)
+  const everyMs = Math.max(again.runMs, 1000)
   const lines = again.lines.map(({ afterMs, text: line }) => ({ afterMs: first.runMs + afterMs, text: line }))
-  return { lines: [...first.lines, ...lines], runMs: Infinity, exitCode: 0, repeatMs }
+  return { lines: first.lines, runMs: Infinity, exitCode: 0, again: { lines, everyMs } }
 }
 
 const endsItself = (commands: readonly Command[]): boolean => commands.some(({ words }) => words[0] === 'exit')

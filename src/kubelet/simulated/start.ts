@@ -8,6 +8,7 @@ import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 import { type Requeue, WorkQueue } from '#lib/work-queue.ts'
@@ -16,6 +17,7 @@ import { isTerminal } from '#model/pods.ts'
 import { userAgent } from '#model/version.ts'
 
 import { type Fault, type Silence, silenceOf } from './fault.ts'
+import { createKubeletApi } from './http-api.ts'
 import { NodeLife, type NodePlan } from './node-life.ts'
 import { PodLife } from './pod-life.ts'
 
@@ -52,6 +54,11 @@ const WATCHER: Identity = {
 export interface SimulatedNodes extends AsyncDisposable {
   /** What is to go wrong from now on; returns what ends it. */
   inject(fault: Fault): () => void
+  /**
+   * Who answers for the kubelet at an address: for `Network.kubeletAt` of a server in the same process. Undefined for
+   * addresses of others.
+   */
+  kubeletAt(host: string): ((exchange: Exchange) => Promise<void>) | undefined
   /** Nothing happens any more; nodes and pods stay as they are. */
   stop(): Promise<void>
 }
@@ -70,6 +77,7 @@ export async function startSimulatedNodes(options: SimulatedNodesOptions): Promi
 class Kubelets implements SimulatedNodes {
   readonly #options: SimulatedNodesOptions
   readonly #nodes = new Map<string, NodeLife>()
+  readonly #byAddress = new Map<string, NodeLife>()
   readonly #pods = new Map<string, PodLife>()
   readonly #hosts = new Map<PodLife, NodeLife>()
   readonly #faults = new Set<Fault>()
@@ -77,6 +85,7 @@ class Kubelets implements SimulatedNodes {
   readonly #stop = new AbortController()
   readonly #running: Promise<unknown>
   readonly #registered = Promise.withResolvers<void>()
+  readonly #serve: (exchange: Exchange) => Promise<void>
   #unregistered = 0
 
   constructor(options: SimulatedNodesOptions) {
@@ -85,6 +94,7 @@ class Kubelets implements SimulatedNodes {
     this.#queue = new WorkQueue({ clock, rateLimiter: createItemBackoff({ baseMs: 100, capMs: 7000 }) })
     const plans = typeof nodes === 'number' ? Array.from({ length: nodes }, (_, at) => ({ name: `node-${at}` })) : nodes
     for (const [index, plan] of plans.entries()) this.#add(plan, index)
+    this.#serve = createKubeletApi({ clock, nodeAt: (address) => this.#byAddress.get(address) })
     if (plans.length === 0) this.#registered.resolve()
     const { signal } = this.#stop
     this.#running = Promise.all([
@@ -108,6 +118,10 @@ class Kubelets implements SimulatedNodes {
     return () => {
       if (this.#faults.delete(fault)) this.#consider(fault)
     }
+  }
+
+  kubeletAt(host: string): ((exchange: Exchange) => Promise<void>) | undefined {
+    return this.#byAddress.has(host) ? this.#serve : undefined
   }
 
   async stop(): Promise<void> {
@@ -139,6 +153,7 @@ class Kubelets implements SimulatedNodes {
       onError: (error) => this.#complain(error),
     })
     this.#nodes.set(plan.name, node)
+    for (const address of node.addresses) this.#byAddress.set(address, node)
     this.#unregistered++
     this.#queue.add(node)
   }

@@ -28,11 +28,14 @@ const UNNEEDED = new Set(['service-cidr-controller', 'selinux-warning-controller
 export async function startCluster(options: Partial<SimulatedNodesOptions> = {}): Promise<ClusterUnderTest> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   const closing = new AsyncDisposableStack()
-  const plane = await startControlPlane({ clock })
+  let nodes: SimulatedNodes | undefined
+  const network = { lookup: () => Promise.resolve([]), kubeletAt: (host: string) => nodes?.kubeletAt(host) }
+  const settings = { 'kubelet-preferred-address-types': ['InternalIP'] }
+  const plane = await startControlPlane({ clock, network, settings })
   closing.defer(() => plane.stop())
-  const settings = controllerSettings({ 'allocate-node-cidrs': true, 'cluster-cidr': '10.244.0.0/16' })
+  const managing = controllerSettings({ 'allocate-node-cidrs': true, 'cluster-cidr': '10.244.0.0/16' })
   const controllers = CONTROLLERS.filter(({ name }) => !UNNEEDED.has(name))
-  const manager = closing.use(startControllers(plane, clock, controllers, { settings }))
+  const manager = closing.use(startControllers(plane, clock, controllers, { settings: managing }))
   closing.use(await startTestScheduler(plane, clock))
   const starting = startSimulatedNodes({
     connect: (user) => ({ transport: plane.running.server.clientAs(user) }),
@@ -43,7 +46,7 @@ export async function startCluster(options: Partial<SimulatedNodesOptions> = {})
     ...options,
   })
   await clock.advance(1000)
-  const nodes = closing.use(await starting)
+  nodes = closing.use(await starting)
   const { client } = manager
   await clock.advance(10_000)
   return {
