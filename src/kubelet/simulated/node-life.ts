@@ -37,14 +37,15 @@ export interface NodeOptions {
   readonly faults: Iterable<Fault>
   readonly hasEvents: boolean
   readonly port: number
+  /** How often the lease is renewed. */
+  readonly renewMs: number
   readonly onError: (error: unknown) => void
 }
 
 const CAPACITY = { cpu: '8', memory: '32Gi', 'ephemeral-storage': '100Gi', pods: '110' }
-const LEASE_SECONDS = 40
-/** How often the lease is renewed, and how often the whole status is said though nothing has changed. */
-const RENEW_MS = 10_000
-const REPORT_MS = 300_000
+/** What kubelets do: leases are good for four renewals, and every thirtieth time all is said though nothing has changed. */
+const RENEWALS_PER_LEASE = 4
+const RENEWALS_PER_REPORT = 30
 /** In a range of 24 bits. */
 const MAX_ADDRESS = 254
 const NAMESPACE = 'kube-node-lease'
@@ -213,15 +214,15 @@ export class NodeLife implements Host {
     this.#uid = node.metadata.uid ?? ''
     this.learn(node)
     // Spread over the period, so that the server has as much to do at every moment.
-    this.#renewAtMs = nowMs + Math.floor(this.random.float() * RENEW_MS)
-    this.#reportAtMs = nowMs + Math.floor((0.5 + this.random.float() / 2) * REPORT_MS)
+    this.#renewAtMs = nowMs + Math.floor(this.random.float() * this.#options.renewMs)
+    this.#reportAtMs = nowMs + Math.floor((0.5 + this.random.float() / 2) * this.#options.renewMs * RENEWALS_PER_REPORT)
   }
 
   async #report(): Promise<void> {
     const { client } = this.#options
     const nowMs = client.clock.now()
     const status = nodeStatusOf({ ...this.#facts, images: this.#images() }, this.#conditions, nowMs)
-    this.#reportAtMs = nowMs + REPORT_MS
+    this.#reportAtMs = nowMs + this.#options.renewMs * RENEWALS_PER_REPORT
     try {
       await client.patch(Nodes, { name: this.name, subresource: 'status' }, { type: 'strategic', value: { status } })
       this.#conditions = status.conditions ?? []
@@ -234,8 +235,12 @@ export class NodeLife implements Host {
   async #renew(): Promise<void> {
     const { client } = this.#options
     const nowMs = client.clock.now()
-    this.#renewAtMs = nowMs + RENEW_MS
-    const spec = { holderIdentity: this.name, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTimeOf(nowMs) }
+    this.#renewAtMs = nowMs + this.#options.renewMs
+    const spec = {
+      holderIdentity: this.name,
+      leaseDurationSeconds: Math.ceil((this.#options.renewMs * RENEWALS_PER_LEASE) / 1000),
+      renewTime: microTimeOf(nowMs),
+    }
     const owner = { apiVersion: 'v1', kind: 'Node', name: this.name, uid: this.#uid }
     const metadata = { name: this.name, namespace: NAMESPACE, ownerReferences: [owner] }
     try {

@@ -39,6 +39,8 @@ export interface SimulatedNodesOptions {
   readonly nodes: number | readonly NodePlan[]
   /** Whether pods and nodes have events as with kubelets. Default: yes. */
   readonly events?: boolean
+  /** How often nodes renew their leases, which are good for four times that. Default: 10 s, as kubelets do. */
+  readonly renewMs?: number
   /** What nodes say is the port of their kubelet. Default: 10250. */
   readonly port?: number
 }
@@ -66,6 +68,7 @@ export interface SimulatedNodes extends AsyncDisposable {
 /** Enough to keep a server busy, and few enough to leave room for others. */
 const WORKERS = 64
 const KUBELET_PORT = 10_250
+const RENEW_MS = 10_000
 
 /** Resolves when all nodes are registered. */
 export async function startSimulatedNodes(options: SimulatedNodesOptions): Promise<SimulatedNodes> {
@@ -135,7 +138,7 @@ class Kubelets implements SimulatedNodes {
   }
 
   #add(plan: NodePlan, index: number): void {
-    const { clock, random, events = true, port = KUBELET_PORT } = this.#options
+    const { clock, random, events = true, port = KUBELET_PORT, renewMs = RENEW_MS } = this.#options
     const user = {
       name: `system:node:${plan.name}`,
       uid: '',
@@ -150,6 +153,7 @@ class Kubelets implements SimulatedNodes {
       faults: this.#faults,
       hasEvents: events,
       port,
+      renewMs,
       onError: (error) => this.#complain(error),
     })
     this.#nodes.set(plan.name, node)
