@@ -102,6 +102,21 @@ export interface PostFilterResult {
   readonly isBroken?: boolean
 }
 
+/** What might help, before anything is done. */
+export interface Foreseen extends PostFilterResult {
+  /** Nodes where others could make room; absent: nowhere. */
+  readonly candidates?: readonly Candidate[]
+}
+
+/** A node where others would have to go. */
+export interface Candidate {
+  readonly node: string
+  /** The most important first. */
+  readonly victims: readonly PodInfo[]
+  /** How many of them some budget would rather keep. */
+  readonly violations: number
+}
+
 /** Points for the nodes that are left. */
 export interface Scorer {
   score(node: NodeInfo): number
@@ -125,8 +140,10 @@ export interface Plugin {
   normalize?(scores: number[], nodes: readonly NodeInfo[]): void
   /** Undefined: it does not care where. */
   preScore?(pod: PodInfo, nodes: readonly NodeInfo[]): Scorer | undefined
-  /** No node fits: what might help. */
+  /** No node fits: does what might help. */
   postFilter?(search: Search, judge: Judge): PostFilterResult | Promise<PostFilterResult>
+  /** What that would be, where it is more than words. */
+  foresee?(search: Search, judge: Judge): Foreseen
   /** Wait: until it allows or times out. */
   permit?(pod: PodInfo, node: NodeInfo): Verdict | Wait
   /** Undefined: it does not bind this one. */

@@ -7,9 +7,8 @@ import { referenceTo } from '#client/event-recorder.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 import { disruptionTarget } from '#model/disruption-target.ts'
 
-import type { Handle } from './framework.ts'
+import type { Candidate, Handle } from './framework.ts'
 import type { PodInfo } from './pod-info.ts'
-import type { Candidate } from './victims.ts'
 
 export class Preemptions {
   readonly #handle: Handle

@@ -12,7 +12,7 @@ import type { Cluster } from './cluster.ts'
 import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
 import { type Extender, filterBy, pointsBy } from './extender.ts'
-import type { Handle, Judge, PluginRefusal, PostFilterResult, Search } from './framework.ts'
+import type { Foreseen, Handle, Plugin, PluginRefusal, Search } from './framework.ts'
 import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -43,6 +43,8 @@ export interface Consideration {
   readonly points: ReadonlyMap<string, readonly number[]>
   /** How many there are. */
   readonly nodes: number
+  /** What might help where no node fits. */
+  readonly help: Promise<Foreseen> | undefined
 }
 
 interface Consulted {
@@ -156,11 +158,17 @@ export class Scheduler {
   consider(pod: Pod): Consideration | undefined {
     const { cluster } = this.#parts
     const info = new PodInfo(pod)
-    const decider = this.#deciders.get(this.#profileOf(info)?.name ?? '')
-    if (decider === undefined) return undefined
+    const profile = this.#profileOf(info)
+    const decider = this.#deciders.get(profile?.name ?? '')
+    if (profile === undefined || decider === undefined) return undefined
     return cluster.without(info.uid, () => {
-      const search = decider.search(info)
-      return { search, points: decider.pointsByPlugin(info, search.feasible), nodes: cluster.nodes.length }
+      const search = this.#search(decider, info)
+      const { feasible } = search
+      const help =
+        feasible.length > 0
+          ? undefined
+          : helpFor(profile, (plugin) => plugin.foresee?.(search, decider) ?? plugin.postFilter?.(search, decider))
+      return { search, points: decider.pointsByPlugin(info, feasible), nodes: cluster.nodes.length, help }
     })
   }
 
@@ -205,7 +213,7 @@ export class Scheduler {
       this.#fail(queued, failureFrom(broken))
       return
     }
-    const { reasons, nominate } = await postFilter(profile, search, decider)
+    const { reasons, nominate } = await helpFor(profile, (plugin) => plugin.postFilter?.(search, decider))
     this.#fail(queued, {
       reason: 'Unschedulable',
       message: explain(search, this.#parts.cluster.nodes.length, reasons),
@@ -346,11 +354,14 @@ export class Scheduler {
 }
 
 /** What might help, in order, until something does. */
-async function postFilter(profile: Profile, search: Search, judge: Judge): Promise<PostFilterResult> {
+async function helpFor(
+  profile: Profile,
+  ask: (plugin: Plugin) => Foreseen | Promise<Foreseen> | undefined,
+): Promise<Foreseen> {
   const reasons: string[] = []
   let nominate: string | undefined
   for (const { plugin } of profile.postFilter) {
-    const result = await plugin.postFilter?.(search, judge)
+    const result = await ask(plugin)
     if (result === undefined) continue
     if (result.reasons.length === 0 || result.isBroken === true) return result
     reasons.push(...result.reasons)

@@ -51,6 +51,8 @@ export interface RunningScheduler {
   readonly cluster: Cluster
   /** What would be decided about a pod now, and why. Undefined: nobody decides about it. */
   readonly consider: (pod: Pod) => Consideration | undefined
+  /** What is stored, as far as it has heard. */
+  readonly of: Handle['of']
   /** Everything that was there has been seen. */
   readonly synced: Promise<void>
   readonly isSynced: () => boolean
@@ -99,6 +101,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     queue,
     cluster,
     consider: (pod) => scheduler.consider(pod),
+    of,
     synced,
     isSynced: () => hasSeen,
     binding: () => scheduler.binding,

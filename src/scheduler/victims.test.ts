@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 
-import type { Judge } from './framework.ts'
+import type { Candidate, Judge } from './framework.ts'
 import { NodeInfo } from './node-info.ts'
 import { PodInfo } from './pod-info.ts'
-import { budgetOf, type Candidate, leastHarm, VictimMemory, victimsOn } from './victims.ts'
+import { budgetOf, leastHarm, VictimMemory, victimsOn } from './victims.ts'
 
 interface Words {
   readonly priority?: number

@@ -3,7 +3,7 @@ import type { PodDisruptionBudget } from '#apis/policy/v1.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { isEverything, matchesLabels, type Selector } from '#meta/labels.ts'
 
-import { type Judge, type Refusal, type Search, unresolvable } from './framework.ts'
+import { type Candidate, type Judge, type Refusal, type Search, unresolvable } from './framework.ts'
 import { Imagined } from './imagined.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { PodInfo } from './pod-info.ts'
@@ -11,14 +11,6 @@ import type { PodInfo } from './pod-info.ts'
 const NO_VICTIMS = unresolvable('No preemption victims found for incoming pod')
 /** So that no priority is negative: few are better than many, whatever theirs is. */
 const LOWEST_PRIORITY = -(2 ** 31)
-
-export interface Candidate {
-  readonly node: string
-  /** The most important first. */
-  readonly victims: readonly PodInfo[]
-  /** How many of them some budget would rather keep. */
-  readonly violations: number
-}
 
 /** A PodDisruptionBudget, made ready. */
 export interface Budget {
@@ -155,7 +147,8 @@ export function leastHarm([first, ...others]: readonly Candidate[]): Candidate |
   return best
 }
 
-function isBetter(one: Candidate, other: Candidate): boolean {
+/** Hurts less. */
+export function isBetter(one: Candidate, other: Candidate): boolean {
   const rule = RULES.find((value) => value(one) !== value(other))
   return rule !== undefined && rule(one) < rule(other)
 }

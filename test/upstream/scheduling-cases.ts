@@ -1,64 +1,76 @@
 /** Clusters and pods by chance, the same for the same seed: what the scheduler can be asked, in every combination. */
 import type { Node, Pod } from '#apis/core/v1.ts'
-import { createSeededRandom, type Random } from '#lib/random.ts'
+import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
+import { PriorityClasses } from '#apis/scheduling/v1.ts'
+import { createSeededRandom } from '#lib/random.ts'
 
-export type Loose<T> = T extends (infer U)[] ? Loose<U>[] : T extends object ? { [K in keyof T]?: Loose<T[K]> } : T
+import { Draw, HOST, type Loose, NAMESPACES, ZONE } from './draw.ts'
+import { type Claim, type Given, podVolumes, volumesOf } from './scheduling-volumes.ts'
+
+/** What a cluster is mostly about. */
+export const FLAVOURS = ['rules', 'priorities', 'volumes', 'everything'] as const
+
+type Flavour = (typeof FLAVOURS)[number]
 
 export interface SchedulingCase {
+  readonly flavour: Flavour
+  /** What is there besides nodes and pods. */
+  readonly given: readonly Given[]
   readonly nodes: readonly Loose<Node>[]
   /** With their node. */
   readonly placed: readonly Loose<Pod>[]
   /** To be decided about, one after the other. */
   readonly pods: readonly Loose<Pod>[]
+  readonly claims: readonly Claim[]
 }
 
 const APPS = ['web', 'db', 'cache', 'batch']
-const ZONE = 'topology.kubernetes.io/zone'
-const HOST = 'kubernetes.io/hostname'
-const NAMESPACES = ['one', 'two']
-export const SPACES: readonly string[] = NAMESPACES
+/** Of lesser and greater importance; the last sends nobody away. */
+const CLASSES = { low: -10, middle: 100, high: 10_000, polite: 10_000 }
+export const PRIORITIES: readonly Given[] = Object.entries(CLASSES).map(([name, value]) => [
+  PriorityClasses,
+  { metadata: { name }, value, ...(name === 'polite' && { preemptionPolicy: 'Never' }) },
+])
 
 export function schedulingCase(seed: number, podCount: number): SchedulingCase {
   const draw = new Draw(createSeededRandom(seed))
+  const flavour = FLAVOURS[seed % FLAVOURS.length] as Flavour
+  const hasVolumes = flavour === 'volumes' || flavour === 'everything'
+  const isTight = flavour === 'priorities' || flavour === 'everything'
   const count = draw.of([1, 2, 3, 5, 8, 20, 60, 200])
   const zones = draw.of([1, 2, 3, 4])
-  const nodes = Array.from({ length: count }, (_, at) => nodeOf(draw, at, zones))
+  const nodes = Array.from({ length: count }, (_, at) => nodeOf(draw, at, { zones, isTight }))
   const names = nodes.map(({ metadata }) => metadata?.name ?? '')
-  const placed = Array.from({ length: draw.below(count * 3) + 1 }, (_, at) =>
-    podOf(draw, `placed-${at}`, { isPlain: draw.chance(0.6), names, node: draw.of(names) }),
+  const { given, claims } = hasVolumes ? volumesOf(draw, { nodes, zones }) : { given: [], claims: [] }
+  const wanted = { names, claims, hasPriority: isTight }
+  const crowd = draw.below(count * (isTight ? 6 : 3)) + 1
+  const placed = Array.from({ length: crowd }, (_, at) =>
+    podOf(draw, `placed-${at}`, { ...wanted, isPlain: draw.chance(0.6), node: draw.of(names) }),
   )
   const pods = Array.from({ length: podCount }, (_, at) =>
-    podOf(draw, `pod-${at}`, { isPlain: draw.chance(0.25), names, node: '' }),
+    podOf(draw, `pod-${at}`, { ...wanted, isPlain: draw.chance(isTight ? 0.6 : 0.25), node: '' }),
   )
-  return { nodes, placed, pods }
+  return { flavour, given: [...given, ...(isTight ? budgetsOf(draw) : [])], nodes, placed, pods, claims }
 }
 
-class Draw {
-  readonly #random: Random
-
-  constructor(random: Random) {
-    this.#random = random
-  }
-
-  below(bound: number): number {
-    return this.#random.int(bound)
-  }
-
-  chance(of: number): boolean {
-    return this.#random.float() < of
-  }
-
-  of<T>(choices: readonly T[]): T {
-    return choices[this.#random.int(choices.length)] as T
-  }
-
-  /** Sometimes what is made, sometimes nothing. */
-  maybe<T extends object>(of: number, make: () => T): T | object {
-    return this.chance(of) ? make() : {}
-  }
+/** Some protect those that they are about. */
+function budgetsOf(draw: Draw): Given[] {
+  return Array.from({ length: draw.below(4) }, (_, at): Given => {
+    const metadata = { namespace: draw.of(NAMESPACES), name: `budget-${at}` }
+    const selector = draw.of([
+      { matchLabels: { app: draw.of(APPS) } },
+      { matchExpressions: [{ key: 'tier', operator: 'Exists' }] },
+    ])
+    const status = { disruptionsAllowed: draw.below(3), currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }
+    return [PodDisruptionBudgets, { metadata, spec: { selector, maxUnavailable: 1 }, status }]
+  })
 }
 
-function nodeOf(draw: Draw, at: number, zones: number): Loose<Node> {
+function nodeOf(
+  draw: Draw,
+  at: number,
+  { zones, isTight }: { readonly zones: number; readonly isTight: boolean },
+): Loose<Node> {
   const name = `node-${at}`
   const labels = {
     [HOST]: name,
@@ -72,9 +84,9 @@ function nodeOf(draw: Draw, at: number, zones: number): Loose<Node> {
     effect: draw.of(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
   })
   const allocatable = {
-    cpu: draw.of(['1', '4', '7500m', '16', '64']),
-    memory: draw.of(['1Gi', '10Gi', '64Gi', '256Gi']),
-    pods: draw.of(['5', '20', '110', '110']),
+    cpu: draw.of(isTight ? ['1', '2', '4'] : ['1', '4', '7500m', '16', '64']),
+    memory: draw.of(isTight ? ['2Gi', '8Gi', '64Gi'] : ['1Gi', '10Gi', '64Gi', '256Gi']),
+    pods: draw.of(isTight ? ['3', '6', '110'] : ['5', '20', '110', '110']),
     ...draw.maybe(0.3, () => ({ 'ephemeral-storage': '2Gi' })),
     ...draw.maybe(0.3, () => ({ 'example.com/gpu': draw.of(['1', '4']) })),
   }
@@ -94,12 +106,17 @@ function nodeOf(draw: Draw, at: number, zones: number): Loose<Node> {
 
 interface Wanted {
   readonly isPlain: boolean
+  readonly hasPriority: boolean
+  readonly claims: readonly Claim[]
   readonly names: readonly string[]
   readonly node: string
 }
 
-function podOf(draw: Draw, name: string, { isPlain, names, node }: Wanted): Loose<Pod> {
+function podOf(draw: Draw, name: string, { isPlain, hasPriority, names, claims, node }: Wanted): Loose<Pod> {
   const app = draw.of(APPS)
+  const namespace = draw.of(NAMESPACES)
+  // Those that are there are mostly less important than those that come.
+  const classes = node === '' ? ['middle', 'high', 'high', 'polite'] : ['low', 'low', 'middle', 'high']
   const labels = { app, ...draw.maybe(0.4, () => ({ tier: draw.of(['front', 'back']) })) }
   const resources = (): object => ({
     requests: {
@@ -118,9 +135,12 @@ function podOf(draw: Draw, name: string, { isPlain, names, node }: Wanted): Loos
   const spec = {
     containers: Array.from({ length: 1 + draw.below(2) }, (_, at) => container(at)),
     ...(node !== '' && { nodeName: node }),
+    ...(hasPriority && draw.maybe(0.8, () => ({ priorityClassName: draw.of(classes) }))),
+    ...(claims.length > 0 &&
+      draw.maybe(node === '' ? 0.7 : 0.4, () => ({ volumes: podVolumes(draw, claims, namespace) }))),
     ...(isPlain ? {} : wishesOf(draw, names)),
   }
-  return { metadata: { namespace: draw.of(NAMESPACES), name, labels }, spec }
+  return { metadata: { namespace, name, labels }, spec }
 }
 
 function wishesOf(draw: Draw, names: readonly string[]): object {

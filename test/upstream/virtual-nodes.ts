@@ -64,7 +64,7 @@ export async function startVirtualNodes(options: VirtualNodesOptions): Promise<V
   }
   const client = new ApiClient({ ...reach, clock: realClock, userAgent: 'stand-in' })
   const alive = new Set(nodes.map(({ name }) => name))
-  await Promise.all(nodes.map((node) => joinNode(client, node)))
+  await Promise.all(nodes.map((node, at) => joinNode(client, node, `192.0.2.${at + 1}`)))
   const over = new AbortController()
   const ended = runControllers(
     {
@@ -90,7 +90,7 @@ export async function startVirtualNodes(options: VirtualNodesOptions): Promise<V
   }
 }
 
-async function joinNode(client: ApiClient, { name, labels = {} }: VirtualNode): Promise<void> {
+async function joinNode(client: ApiClient, { name, labels = {} }: VirtualNode, address: string): Promise<void> {
   await client
     .create(Nodes, { metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } } })
     .catch((error: unknown) => {
@@ -102,7 +102,10 @@ async function joinNode(client: ApiClient, { name, labels = {} }: VirtualNode): 
     capacity: CAPACITY,
     allocatable: CAPACITY,
     conditions: [{ ...ready, lastHeartbeatTime: at, lastTransitionTime: at }],
-    addresses: [{ type: 'Hostname', address: name }],
+    addresses: [
+      { type: 'Hostname', address: name },
+      { type: 'InternalIP', address },
+    ],
     nodeInfo: { kubeletVersion: 'v1.36.4', architecture: 'amd64', operatingSystem: 'linux' },
   }
   await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })

@@ -4,7 +4,9 @@ import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
 
 import { countedReasons } from '../explanation.ts'
 import {
+  type Candidate,
   definePlugin,
+  type Foreseen,
   type Handle,
   type Judge,
   type PluginFactory,
@@ -16,7 +18,7 @@ import {
 import type { NodeInfo } from '../node-info.ts'
 import type { PodInfo } from '../pod-info.ts'
 import { Preemptions } from '../preemptions.ts'
-import { budgetOf, type Candidate, leastHarm, tryNodes, VictimMemory, victimsOn } from '../victims.ts'
+import { budgetOf, leastHarm, tryNodes, VictimMemory, victimsOn } from '../victims.ts'
 
 const UNDERWAY = unresolvable('waiting for the preemption for this pod to be finished')
 
@@ -36,12 +38,12 @@ export const defaultPreemption: PluginFactory = definePlugin({
     const preemptions = new Preemptions(handle)
     const budgets = of(PodDisruptionBudgets)
     const isAsync = handle.isEnabled('SchedulerAsyncPreemption')
-    const preempt = (search: Search, judge: Judge): PostFilterResult | Promise<PostFilterResult> => {
+    const foresee = (search: Search, judge: Judge): Foreseen => {
       const { pod } = search
       const current = of(Pods).get(pod.key)
       if (current === undefined) return broken(`pod ${JSON.stringify(pod.pod.metadata.name)} not found`)
       const reason = whyNot(current, pod, search, cluster.node(current.status.nominatedNodeName ?? ''))
-      if (reason !== undefined) return { reasons: [`not eligible due to ${reason}`] }
+      if (reason !== undefined) return { reasons: [`preemption: not eligible due to ${reason}`] }
       const nodes = cluster.nodes.filter(({ name }) => codeOf(search, name) === 'unschedulable')
       const first = nodes.length === 0 ? 0 : random.int(nodes.length)
       const enough = Math.min(nodes.length, Math.max(Math.floor((nodes.length * percentage) / 100), atLeast))
@@ -53,8 +55,9 @@ export const defaultPreemption: PluginFactory = definePlugin({
           ? memory.recall(pod, node, () => find(node))
           : find(node),
       )
-      const best = leastHarm(candidates)
-      if (best === undefined) return hopeless(refusals, cluster.nodes.length)
+      return candidates.length === 0 ? hopeless(refusals, cluster.nodes.length) : { reasons: [], candidates }
+    }
+    const preempt = async (pod: PodInfo, best: Candidate): Promise<PostFilterResult> => {
       const making = preemptions.make(pod, best)
       const nominated = { reasons: [], nominate: best.node }
       if (!isAsync) return making.then((error) => (error === undefined ? nominated : broken(error.message)))
@@ -65,10 +68,12 @@ export const defaultPreemption: PluginFactory = definePlugin({
       // It is for those that refused the pod to say whether somebody's end helps; this plugin only holds it back.
       wakes: [{ on: 'AssignedPod', actions: ['delete'], helps: () => false }],
       preEnqueue: ({ uid }) => (preemptions.isUnderway(uid) ? UNDERWAY : undefined),
-      async postFilter(search, judge) {
+      foresee,
+      postFilter(search, judge) {
         meter.preemptionTried()
-        const { reasons, ...rest } = await preempt(search, judge)
-        return { reasons: reasons.map((reason) => `preemption: ${reason}`), ...rest }
+        const foreseen = foresee(search, judge)
+        const best = leastHarm(foreseen.candidates ?? [])
+        return best === undefined ? foreseen : preempt(search.pod, best)
       },
     }
   },
@@ -102,9 +107,9 @@ function hopeless(refusals: ReadonlyMap<string, Refusal>, nodes: number): PostFi
   const errors = [...refusals.values()].flatMap(({ code, reasons }) => (code === 'error' ? reasons : []))
   if (errors.length > 0) return broken(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
   const why = countedReasons(refusals, nodes, 'Preemption is not helpful for scheduling')
-  return { reasons: [`0/${nodes} nodes are available: ${why}.`], nominate: '' }
+  return { reasons: [`preemption: 0/${nodes} nodes are available: ${why}.`], nominate: '' }
 }
 
 function broken(reason: string): PostFilterResult {
-  return { reasons: [reason], isBroken: true }
+  return { reasons: [`preemption: ${reason}`], isBroken: true }
 }
