@@ -279,30 +279,8 @@ export const CATALOG: readonly Entry[] = [
   { group: 'net-ingress-api', needs: 'api', tests: ['network: Ingress', 'network: IngressClass'] },
   { group: 'net-servicecidr-api', needs: 'api', tests: ['network: ServiceCIDR'] },
   { group: 'sched-limitrange', needs: 'api', tests: ['scheduling: LimitRange'] },
-  {
-    group: 'sched-predicates',
-    needs: 'controllers',
-    tests: ['scheduling: SchedulerPredicates validates that NodeSelector is respected if not'],
-  },
-  {
-    group: 'sched-predicates',
-    needs: 'kubelet',
-    tests: [
-      'scheduling: SchedulerPredicates validates resource',
-      'scheduling: SchedulerPredicates validates that NodeSelector is respected if matching',
-      'scheduling: SchedulerPredicates validates that there',
-    ],
-  },
-  {
-    group: 'sched-preemption-priority',
-    needs: 'controllers',
-    tests: ['scheduling: SchedulerPreemption PriorityClass'],
-  },
-  {
-    group: 'sched-preemption-priority',
-    needs: 'kubelet',
-    tests: ['scheduling: SchedulerPreemption PreemptionExecutionPath', 'scheduling: SchedulerPreemption validates'],
-  },
+  { group: 'sched-predicates', needs: 'controllers', tests: ['scheduling: SchedulerPredicates'] },
+  { group: 'sched-preemption-priority', needs: 'controllers', tests: ['scheduling: SchedulerPreemption'] },
   { group: 'stor-emptydir', needs: 'kubelet', tests: ['storage: EmptyDir'] },
   { group: 'stor-configmap-volume', needs: 'api', tests: ['storage: ConfigMap should be immutable'] },
   {

@@ -8,7 +8,7 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-import { startComponents } from '../upstream/components.ts'
+import { type Make, startComponents } from '../upstream/components.ts'
 import { end } from '../upstream/kube-apiserver.ts'
 import { HYPERKUBE, startOurs, writeKubeconfig } from '../upstream/ours.ts'
 import { startReference } from '../upstream/reference.ts'
@@ -42,15 +42,18 @@ async function stop(child: ChildProcess): Promise<void> {
 const NODES = [{ name: 'virtual-1' }, { name: 'virtual-2' }]
 
 /**
- * Our kube-apiserver, or upstream's, with our kube-controller-manager and kube-scheduler and two nodes on which pods run
- * without containers. Logs are in `folder`.
+ * A kube-apiserver and a kube-controller-manager of either make, our kube-scheduler, and two nodes on which pods run without
+ * containers. Logs are in `folder`.
  */
-export async function startPrograms(folder: string, server: 'ours' | "upstream's"): Promise<Cluster> {
+export async function startPrograms(
+  folder: string,
+  { server, manager }: { readonly server: Make; readonly manager: Make },
+): Promise<Cluster> {
   await using starting = new AsyncDisposableStack()
   const running = await (server === 'ours' ? startOurs(folder) : startReference(folder))
   starting.defer(() => running.stop())
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), running)
-  const components = await startComponents(folder, kubeconfig, { manager: 'ours', scheduler: 'ours' })
+  const components = await startComponents(folder, kubeconfig, { manager, scheduler: 'ours' })
   for (const child of components.values()) starting.defer(() => end(child, 'SIGTERM'))
   const nodes = await startVirtualNodes({ server: running, nodes: NODES })
   starting.defer(() => nodes.stop())

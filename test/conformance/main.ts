@@ -10,6 +10,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
+import type { Make } from '../upstream/components.ts'
 import { missingGo, upstreamPrograms, UPSTREAM_VERSION } from '../upstream/programs.ts'
 import { entryOf, type Need, NEEDS, plainName } from './catalog.ts'
 import { type Cluster, startCluster, startPrograms } from './cluster.ts'
@@ -26,6 +27,7 @@ const USAGE = `npm run conformance -- [options]
   --kubeconfig FILE  a cluster that is there already, instead of a fresh one
   --procs N          how many tests run at a time (default: the machine's cores)
   --reference        only tests that need controllers, with ours against upstream's kube-apiserver; the page stays as it is
+  --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
   --list             names the chosen tests and ends
   --keep             keeps the folder of reports and logs even when all pass
@@ -40,6 +42,7 @@ const { values: options } = parseArgs({
     kubeconfig: { type: 'string' },
     procs: { type: 'string' },
     reference: { type: 'boolean' },
+    'upstream-manager': { type: 'boolean' },
     ratchet: { type: 'boolean' },
     list: { type: 'boolean' },
     keep: { type: 'boolean' },
@@ -72,7 +75,8 @@ async function main(): Promise<number> {
       ...(await withCluster(part, own, (cluster) => runTests({ programs, folder: own, cluster, procs }, names))),
     )
   }
-  if (!options.ratchet && !options.reference) await remember(all, runs)
+  const { ratchet, reference, 'upstream-manager': isOther } = options
+  if (!ratchet && !reference && !isOther) await remember(all, runs)
   return conclude(folder, chosen, runs)
 }
 
@@ -121,8 +125,9 @@ async function withCluster<T>(part: string, folder: string, use: (cluster: Clust
   if (options.kubeconfig !== undefined) {
     return use({ kubeconfig: options.kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} })
   }
-  const server = options.reference ? "upstream's" : 'ours'
-  await using cluster = await (part === 'programs' ? startPrograms(folder, server) : startCluster(folder))
+  const make = (isTheirs = false): Make => (isTheirs ? "upstream's" : 'ours')
+  const makes = { server: make(options.reference), manager: make(options['upstream-manager']) }
+  await using cluster = await (part === 'programs' ? startPrograms(folder, makes) : startCluster(folder))
   return await use(cluster)
 }
 
