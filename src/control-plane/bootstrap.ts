@@ -16,7 +16,7 @@ import type { Registry } from '#apiserver/registry/registry.ts'
 import { createWebhookCaller } from '#apiserver/webhooks/caller.ts'
 import { startRounds } from '#lib/rounds.ts'
 
-import { advertisedAddress, isLoopback } from './addresses.ts'
+import { advertisedAddress, bracketed, isLoopback } from './addresses.ts'
 import type { LoadedAuthentication } from './authentication.ts'
 import type { ServiceParts } from './service-parts.ts'
 import type { Site } from './site.ts'
@@ -62,10 +62,13 @@ export async function bootstrap(
 const PUBLISH_MS = 60_000
 
 /** The Lease of this server, and the leases of those that have gone. */
-export async function sayThatWeAreHere({ isEnabled, closing, log }: Site, registry: Registry): Promise<void> {
+export async function sayThatWeAreHere(site: Site, registry: Registry, port: number): Promise<void> {
+  const { isEnabled, closing, log } = site
   if (!isEnabled('APIServerIdentity')) return
+  const peerAddress = `${bracketed(advertisedAddress(site.settings))}:${port}`
   const lease = await startIdentityLease(registry, {
     hostname: hostname(),
+    ...(isEnabled('UnknownVersionInteroperabilityProxy') && { peerAddress }),
     onError: (error) => log.error(error, 'The lease of this server was not renewed'),
   })
   closing.defer(() => lease.stop())

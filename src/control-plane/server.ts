@@ -60,7 +60,7 @@ export async function assembleServer(
   const aggregated = await openAggregation(site, registry)
   const server = createServer({ ...(await openParts(site, registry, access, { identities, port })), aggregated })
   site.closing.defer(() => server.stop(site.graceMs ?? site.settings['request-timeout']))
-  await sayThatWeAreHere(site, registry)
+  await sayThatWeAreHere(site, registry, port)
   const service = createService(site, registry)
   // Before anybody can ask for it.
   await service.prepare(port)

@@ -34,6 +34,17 @@ describe('the lease of a server', () => {
     await servers.clock.advance(60_000)
     assert.equal(await renewed(), last)
   })
+
+  it('says where servers of other versions find it, also when it was there before', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([Leases])
+    for (const peerAddress of ['10.0.0.1:6443', '[fd00::1]:6443']) {
+      const rounds = await startIdentityLease(registry, { hostname: 'node-1', peerAddress, onError: assert.fail })
+      const lease = await registry.get(Leases, 'kube-system', identityOf('node-1'))
+      assert.deepEqual(lease?.metadata.annotations, { 'kubernetes.io/peer-advertise-address': peerAddress })
+      await rounds.stop()
+    }
+  })
 })
 
 const IDENTITY = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' }

@@ -14,6 +14,8 @@ import type { Registry } from '../registry/registry.ts'
 
 export interface IdentityLeaseOptions {
   readonly hostname: string
+  /** `10.0.0.1:6443`: where servers of other versions would find this one; absent: they are not told. */
+  readonly peerAddress?: string
   readonly onError: (error: unknown) => void
 }
 
@@ -71,15 +73,17 @@ export function isExpired(spec: Lease['spec'], nowMs: number): boolean {
 async function hold(
   registry: Registry,
   name: string,
-  { hostname, holderIdentity }: IdentityLeaseOptions & { readonly holderIdentity: string },
+  { hostname, peerAddress, holderIdentity }: IdentityLeaseOptions & { readonly holderIdentity: string },
 ): Promise<void> {
   const renewTime = microTimeOf(registry.services.clock.now())
   const labels = { [IDENTITY]: COMPONENT, 'kubernetes.io/hostname': hostname }
+  const annotations = peerAddress === undefined ? {} : { 'kubernetes.io/peer-advertise-address': peerAddress }
   const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime }
   const { writer } = registry
-  if (await writer.ensure(Leases, { metadata: { name, namespace: NAMESPACE, labels }, spec })) return
+  if (await writer.ensure(Leases, { metadata: { name, namespace: NAMESPACE, labels, annotations }, spec })) return
   await writer.update(Leases, { namespace: NAMESPACE, name }, (lease) => {
     lease.metadata.labels = { ...lease.metadata.labels, ...labels }
+    lease.metadata.annotations = { ...lease.metadata.annotations, ...annotations }
     lease.spec = { ...lease.spec, ...spec }
     return lease
   })

@@ -28,7 +28,7 @@ export const WORKING: readonly string[] = words(`
   ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
   ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate StorageVersionAPI StorageVersionHash StorageVersionMigrator
   StrictIPCIDRValidation TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
-  UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList WorkloadAwarePreemption WorkloadWithJob`)
+  UnknownVersionInteroperabilityProxy UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList WorkloadAwarePreemption WorkloadWithJob`)
 
 /** Gates of kubelets, schedulers, controllers and clients: upstream's server does nothing with them either. */
 export const ELSEWHERE: readonly string[] = words(`
@@ -76,7 +76,6 @@ export const FIXED: Readonly<Record<string, string>> = {
   TokenRequestServiceAccountUIDValidation: 'the uid of a token request is judged as by default',
   TranslateStreamCloseWebsocketRequests: 'WebSocket streams are always translated',
   UnauthenticatedHTTP2DOSMitigation: 'HTTP/2 connections are treated as by default',
-  UnknownVersionInteroperabilityProxy: 'requests are not passed to servers of other versions',
   WatchCacheInitializationPostStartHook: 'the server listens when its cache is filled',
 }
 
