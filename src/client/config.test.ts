@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
+import type { ExecEntry } from '#model/kubeconfig/entries.ts'
+import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 
 import { type ConfigSources, inClusterConfig, programConfig, userConfig } from './config.ts'
 import { createExecPlugin, type RunPlugin } from './exec-plugin.ts'
-import type { ExecEntry } from './kubeconfig-entries.ts'
-import type { ClientConfig } from './kubeconfig-reading.ts'
 
 function sources(files: Readonly<Record<string, string>>, env: ConfigSources['env'] = {}): ConfigSources {
   const missing = (path: string): Error => Object.assign(new Error(`no ${path}`), { code: 'ENOENT' })

@@ -4,6 +4,7 @@
  */
 import { join, resolve } from 'node:path'
 
+import { problemIn, wasMissing } from '#model/kubeconfig/problems.ts'
 import {
   chooseContext,
   type ClientConfig,
@@ -12,7 +13,7 @@ import {
   type Overrides,
   type ReadText,
   readKubeconfigs,
-} from './kubeconfig-reading.ts'
+} from '#model/kubeconfig/reading.ts'
 
 export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -38,7 +39,7 @@ export async function programConfig(
     }
   }
   const overrides = master === '' ? {} : { server: master }
-  return chooseContext(await readExplicit(kubeconfig, sources), overrides, problemIn(sources))
+  return chooseContext(await readExplicit(kubeconfig, sources), overrides, problemIn(sources.readFile))
 }
 
 /** For people: the file given, those of KUBECONFIG, or `~/.kube/config`. Throws ConfigError. */
@@ -51,7 +52,7 @@ export async function userConfig(
   const listed = (env['KUBECONFIG'] ?? '').split(':').filter(Boolean)
   const files = listed.length > 0 ? [...new Set(listed)] : [join(env['HOME'] ?? '', '.kube', 'config')]
   const config = explicit === '' ? await readKubeconfigs(files, readFile, cwd) : await readExplicit(explicit, sources)
-  return chooseContext(config, overrides, problemIn(sources))
+  return chooseContext(config, overrides, problemIn(sources.readFile))
 }
 
 /** What a pod is given: read again as long as it runs, for tokens are renewed. Throws ConfigError. */
@@ -63,9 +64,9 @@ export async function inClusterConfig({ env, readFile, warn }: ConfigSources): P
     )
   }
   const [token, ca] = [join(SECRETS, 'token'), join(SECRETS, 'ca.crt')]
-  const problem = await problemIn({ readFile })(token)
+  const problem = await problemIn(readFile)(token)
   if (problem !== undefined) throw new ConfigError(problem)
-  const untrusted = await problemIn({ readFile })(ca)
+  const untrusted = await problemIn(readFile)(ca)
   if (untrusted !== undefined) warn?.(`Expected to load root CA config from ${ca}, but got err: ${untrusted}`)
   return {
     cluster: {
@@ -87,16 +88,4 @@ async function readExplicit(file: string, { cwd, readFile }: ConfigSources): Pro
     if (isMissing) throw new ConfigError(`stat ${file}: no such file or directory`)
   }
   return readKubeconfigs([file], readFile, resolve(cwd))
-}
-
-function problemIn({ readFile }: Pick<ConfigSources, 'readFile'>): (file: string) => Promise<string | undefined> {
-  return (file) =>
-    readFile(file).then(
-      () => undefined,
-      (error: unknown) => `open ${file}: ${wasMissing(error) ? 'no such file or directory' : (error as Error).message}`,
-    )
-}
-
-function wasMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }

@@ -8,11 +8,11 @@ import process from 'node:process'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { BucketOptions } from '#lib/backoff.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
+import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 
 import { ApiClient } from './api-client.ts'
 import { type ConfigSources, inClusterConfig, userConfig } from './config.ts'
 import { openConnection } from './connection.ts'
-import type { ClientConfig } from './kubeconfig-reading.ts'
 
 export interface ConnectOptions extends Partial<ConfigSources> {
   /** The first word names the owner of fields that are set: `my-operator/v1`. */

@@ -5,10 +5,11 @@
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient, type HttpRequest } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
+import { basicOf, tlsOf } from '#model/kubeconfig/credentials.ts'
+import { type ClientConfig, ConfigError, type ReadText } from '#model/kubeconfig/reading.ts'
 
 import type { Transport } from './api-client.ts'
 import { createExecPlugin, type ExecCredentials, type ExecPlugin, type RunPlugin } from './exec-plugin.ts'
-import { type ClientConfig, ConfigError, type ReadText } from './kubeconfig-reading.ts'
 import { withAuthProvider } from './kubeconfig.ts'
 import { createOidcSource } from './oidc.ts'
 
@@ -131,7 +132,8 @@ class Identity {
 
   constructor(config: ClientConfig, parts: IdentityParts) {
     this.#parts = parts
-    this.#fixed = { ...impersonation(config), ...basic(config) }
+    const isSecure = (config.cluster.server ?? '').startsWith('https:')
+    this.#fixed = { ...impersonation(config), ...(isSecure && basicOf(config.user)) }
   }
 
   async send(request: HttpRequest): ReturnType<HttpClient['request']> {
@@ -165,11 +167,6 @@ class Identity {
   }
 }
 
-function basic({ user: { username = '', password = '' }, cluster }: ClientConfig): Readonly<Record<string, string>> {
-  if ((username === '' && password === '') || !(cluster.server ?? '').startsWith('https:')) return {}
-  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
-}
-
 function impersonation({ user }: ClientConfig): Readonly<Record<string, string | readonly string[]>> {
   const { as = '', 'as-uid': uid = '', 'as-groups': groups = [], 'as-user-extra': extra = {} } = user
   if (as === '') return {}
@@ -182,24 +179,5 @@ function impersonation({ user }: ClientConfig): Readonly<Record<string, string |
     ...(uid !== '' && { 'impersonate-uid': uid }),
     ...(groups.length > 0 && { 'impersonate-group': groups }),
     ...(Object.fromEntries(extras) as Record<string, readonly string[]>),
-  }
-}
-
-/** What is written in the kubeconfig counts before what it names. */
-async function tlsOf({ cluster, user }: ClientConfig, readFile: ReadText): Promise<ClientTls> {
-  const load = (data: string | undefined, file: string | undefined): Promise<string> | string | undefined =>
-    data ? Buffer.from(data, 'base64').toString() : file ? readFile(file) : undefined
-  const [ca, certificate, key] = await Promise.all([
-    load(cluster['certificate-authority-data'], cluster['certificate-authority']),
-    load(user['client-certificate-data'], user['client-certificate']),
-    load(user['client-key-data'], user['client-key']),
-  ])
-  const serverName = cluster['tls-server-name']
-  return {
-    ...(ca !== undefined && { ca }),
-    ...(certificate !== undefined && { certificate }),
-    ...(key !== undefined && { key }),
-    ...(serverName !== undefined && { serverName }),
-    ...(cluster['insecure-skip-tls-verify'] === true && { insecure: true }),
   }
 }

@@ -9,8 +9,7 @@ import { goQuote } from '#lib/go-text.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { epochMsOf } from '#meta/time.ts'
-
-import { type ClientConfig, ConfigError } from './kubeconfig-reading.ts'
+import { type ClientConfig, ConfigError } from '#model/kubeconfig/reading.ts'
 
 export interface ExecCredentials {
   readonly token?: string

@@ -8,8 +8,7 @@ import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
-
-import { type ClientConfig, ConfigError, type ReadText } from './kubeconfig-reading.ts'
+import { type ClientConfig, ConfigError, type ReadText } from '#model/kubeconfig/reading.ts'
 
 type ProviderConfig = Readonly<Record<string, string>>
 

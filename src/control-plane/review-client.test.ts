@@ -52,10 +52,31 @@ describe('readWebhookConfig', () => {
   })
 
   for (const [name, reading, error] of [
-    ['no context', () => read('{ server: x }', '{}', ''), /there is no context ""/],
-    ['no server', () => read('{}'), /the cluster has no "server"/],
-    ['a missing file', () => read('{ server: x, certificate-authority: nowhere }'), /ENOENT \/etc\/hook\/nowhere/],
-    ['a plugin', () => read('{ server: x }', '{ exec: { command: y } }'), /"exec" of a user is not supported/],
+    [
+      'no context',
+      () => read('{ server: x }', '{}', ''),
+      /: invalid configuration: no configuration has been provided, try/,
+    ],
+    ['no server', () => read('{}'), /no configuration has been provided/],
+    [
+      'no server beside others',
+      () => read('{ tls-server-name: x }'),
+      /invalid configuration: no server found for cluster "c"/,
+    ],
+    [
+      'a missing file',
+      () => read('{ server: x, certificate-authority: nowhere }'),
+      /unable to read certificate-authority \/etc\/hook\/nowhere for c due to open \/etc\/hook\/nowhere: /,
+    ],
+    [
+      'a plugin',
+      () =>
+        read(
+          '{ server: x }',
+          '{ exec: { command: plug, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never } }',
+        ),
+      /"exec" of a user is not supported/,
+    ],
   ] as const) {
     it(`refuses ${name}`, () => assert.rejects(reading(), error))
   }

@@ -39,7 +39,8 @@ describe('the lease of a server', () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
     for (const peerAddress of ['10.0.0.1:6443', '[fd00::1]:6443']) {
-      const rounds = await startIdentityLease(registry, { hostname: 'node-1', peerAddress, onError: assert.fail })
+      const onError = (error: unknown): void => assert.fail(error as Error)
+      const rounds = await startIdentityLease(registry, { hostname: 'node-1', peerAddress, onError })
       const lease = await registry.get(Leases, 'kube-system', identityOf('node-1'))
       assert.deepEqual(lease?.metadata.annotations, { 'kubernetes.io/peer-advertise-address': peerAddress })
       await rounds.stop()

@@ -4,9 +4,9 @@ import { after, before, describe, it } from 'node:test'
 
 import { ApiClient } from '#client/api-client.ts'
 import { type ConnectionTools, openConnection } from '#client/connection.ts'
-import type { ClusterEntry, UserEntry } from '#client/kubeconfig-entries.ts'
-import { type ClientConfig, parseKubeconfig } from '#client/kubeconfig-reading.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
+import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
+import { type ClientConfig, parseKubeconfig } from '#model/kubeconfig/reading.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 interface Me {

@@ -7,8 +7,8 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { goQuote } from '#lib/go-text.ts'
 import { parseYaml } from '#lib/yaml.ts'
 
-import type { ClusterEntry, UserEntry } from './kubeconfig-entries.ts'
-import { aggregated, clusterProblems, type ProblemOf, userProblems } from './kubeconfig-problems.ts'
+import type { ClusterEntry, UserEntry } from './entries.ts'
+import { aggregated, clusterProblems, type ProblemOf, userProblems, wasMissing } from './problems.ts'
 
 interface ContextEntry {
   readonly cluster?: string
@@ -59,7 +59,7 @@ export async function readKubeconfigs(files: readonly string[], read: ReadText, 
     try {
       found.push(parseKubeconfig(await read(file), resolve(cwd, file)))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
+      if (wasMissing(error)) continue
       problems.push(`error loading config file "${file}": ${(error as Error).message}`)
     }
   }

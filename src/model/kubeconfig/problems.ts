@@ -1,10 +1,22 @@
 /** What is wrong with a cluster or a user of a kubeconfig, in upstream's words. */
 import { goQuote } from '#lib/go-text.ts'
 
-import type { ClusterEntry, UserEntry } from './kubeconfig-entries.ts'
+import type { ClusterEntry, UserEntry } from './entries.ts'
 
 /** What is wrong with a file, if anything is. */
 export type ProblemOf = (file: string) => Promise<string | undefined>
+
+export function problemIn(readFile: (path: string) => Promise<string>): ProblemOf {
+  return (file) =>
+    readFile(file).then(
+      () => undefined,
+      (error: unknown) => `open ${file}: ${wasMissing(error) ? 'no such file or directory' : (error as Error).message}`,
+    )
+}
+
+export function wasMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
 
 export async function clusterProblems(name: string, cluster: ClusterEntry, problemOf: ProblemOf): Promise<string[]> {
   if (Object.keys(cluster).length === 0) {
