@@ -232,13 +232,41 @@ describe('sqlite backend', () => {
     assert.deepEqual(await texts(backend), ['new=x'])
   })
 
+  /** The threads that are started while `work` is done. */
+  async function threadsOf<T>(work: () => Promise<T>): Promise<[T, Worker[]]> {
+    const workers: Worker[] = []
+    const note = (message: unknown): void => void workers.push((message as { worker: Worker }).worker)
+    diagnostics.subscribe('worker_threads', note)
+    try {
+      return [await work(), workers]
+    } finally {
+      diagnostics.unsubscribe('worker_threads', note)
+    }
+  }
+
+  const large = bytes('x'.repeat(1 << 20))
+
+  it('has one thread while it is small, and another for reading once it has grown', async (t) => {
+    const [{ backend, open }, [, none]] = await threadsOf(() => openStore(t))
+    assert.equal(none, undefined)
+    const [, [reader]] = await threadsOf(async () => {
+      for (let n = 0; n < 12; n++) await backend.commit([{ key: `k${n}`, value: large }])
+      assert.equal((await backend.range(ALL)).count, 12)
+    })
+    assert.ok(reader)
+    assert.equal((await backend.range(ALL)).count, 12)
+    await backend.close()
+    const [again, both] = await threadsOf(() => open())
+    assert.equal(both.length, 2)
+    assert.equal((await again.range(ALL)).count, 12)
+  })
+
   for (const role of ['writer', 'reader']) {
     it(`says that it is unavailable when its ${role} dies, and can be opened again`, async (t) => {
-      const workers: Worker[] = []
-      const note = (message: unknown): void => void workers.push((message as { worker: Worker }).worker)
-      diagnostics.subscribe('worker_threads', note)
-      const { backend, open } = await openStore(t)
-      diagnostics.unsubscribe('worker_threads', note)
+      const { backend: first, open } = await openStore(t)
+      for (let n = 0; n < 5; n++) await first.commit([{ key: `k${n}`, value: large }])
+      await first.close()
+      const [backend, workers] = await threadsOf(() => open())
       await backend.commit([{ key: 'a', value: bytes('1') }])
       const watch = backend.watch({ ...ALL, signal: new AbortController().signal })[Symbol.asyncIterator]()
       await watch.next()
@@ -252,7 +280,7 @@ describe('sqlite backend', () => {
       const health = await backend.health()
       assert.deepEqual([health.ok, health.message.includes(`${role} thread`)], [false, true])
       await backend.close()
-      assert.deepEqual(await texts(await open()), ['a=1'])
+      assert.equal((await (await open()).range(ALL)).count, 6)
     })
   }
 

@@ -1,6 +1,6 @@
 /**
- * The sqlite backend, the default: one file, no server. Two threads do the work, one writing and one reading, so that
- * no flush and no long read ever stops the event loop. This file is what the caller sees of them: it keeps the recent
+ * The sqlite backend, the default: one file, no server. Threads do the work, one writing and, once there is something to
+ * be read for long, one reading, so that neither a flush nor a read ever stops the event loop. This file is what the caller sees of them: it keeps the recent
  * events for watchers, the leases' timers, and says when something is due.
  */
 import { every, type Clock, type Timer } from '#lib/clock.ts'

@@ -53,6 +53,8 @@ export type ToWriter =
   | Operations
   /** Time for a little housekeeping. */
   | { readonly type: 'upkeep' }
+  /** A read while there is no reader: see threads.ts. */
+  | { readonly type: 'read'; readonly call: ReaderCall }
   /** The reader has copied most of the write-ahead log into the database: copy the rest. */
   | { readonly type: 'finish-checkpoint' }
   | { readonly type: 'close' }
@@ -61,6 +63,7 @@ export type FromWriter =
   | { readonly type: 'ready'; readonly state: StoreState }
   | { readonly type: 'failed'; readonly error: PlainError }
   | { readonly type: 'results'; readonly results: readonly Result[] }
+  | { readonly type: 'read'; readonly message: FromCall }
   /** What keeps the store from working as it should; undefined when all is well again. */
   | { readonly type: 'trouble'; readonly error: PlainError | undefined }
   /** The write-ahead log has grown enough to be worth a checkpoint. */
@@ -120,9 +123,9 @@ export interface ReaderCall {
 
 export type ToReader = ReaderCall | { readonly method: 'open' | 'close' }
 
-export type FromReader =
-  | { readonly type: 'ready' }
-  | { readonly type: 'failed'; readonly error: PlainError }
+export type FromReader = { readonly type: 'ready' } | { readonly type: 'failed'; readonly error: PlainError } | FromCall
+
+export type FromCall =
   | { readonly type: 'part'; readonly id: number; readonly part: Part }
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'error'; readonly id: number; readonly error: PlainError }

@@ -5,11 +5,11 @@ import type { KeyValue, StorageError, StorageEvent } from '../backend.ts'
 import { fromPlain } from './failures.ts'
 import {
   takingFrom,
-  type FromReader,
+  type FromCall,
   type Part,
+  type ReaderCall,
   type ReaderMethod,
   type ReaderMethods,
-  type ToReader,
 } from './messages.ts'
 
 interface Call {
@@ -24,13 +24,13 @@ export interface CallOptions {
 }
 
 export class ReadCalls {
-  readonly #post: (message: ToReader) => void
+  readonly #post: (call: ReaderCall) => void
   readonly #clock: Pick<Clock, 'during'>
   readonly #calls = new Map<number, Call>()
   #lastId = 0
   #failure: StorageError | undefined
 
-  constructor(post: (message: ToReader) => void, clock: Pick<Clock, 'during'>) {
+  constructor(post: (call: ReaderCall) => void, clock: Pick<Clock, 'during'>) {
     this.#post = post
     this.#clock = clock
   }
@@ -70,7 +70,7 @@ export class ReadCalls {
     return this.#clock.during(answer)
   }
 
-  deliver(message: Extract<FromReader, { readonly id: number }>): void {
+  deliver(message: FromCall): void {
     const call = this.#calls.get(message.id)
     if (call === undefined) return
     if (message.type === 'part') call.part(message.part)

@@ -2,13 +2,12 @@
 import type { MessagePort } from 'node:worker_threads'
 
 import { toPlain } from './failures.ts'
-import type { FromReader, ReaderCall, ReaderSettings, ToReader } from './messages.ts'
+import type { FromCall, FromReader, ReaderCall, ReaderSettings, ToReader } from './messages.ts'
 import { Reader } from './reader.ts'
 
 /** Serves until told to close; then the port is closed, and with it the thread ends. */
 export function runReader(port: MessagePort, settings: ReaderSettings): void {
-  const post = (message: FromReader): void =>
-    port.postMessage(message, message.type === 'part' ? [message.part.values.buffer] : [])
+  const post = (message: FromReader): void => port.postMessage(message, memoryOf(message))
   let reader: Reader | undefined
   const open = (): void => {
     try {
@@ -29,7 +28,12 @@ export function runReader(port: MessagePort, settings: ReaderSettings): void {
   })
 }
 
-function answerCall(reader: Reader, call: ReaderCall, post: (message: FromReader) => void): void {
+/** What is handed over with a message. */
+export function memoryOf(message: FromReader): ArrayBuffer[] {
+  return message.type === 'part' ? [message.part.values.buffer] : []
+}
+
+export function answerCall(reader: Reader, call: ReaderCall, post: (message: FromCall) => void): void {
   const { id, method, argument } = call
   const answer = (value: unknown): void => post({ type: 'answer', id, value })
   const fail = (error: unknown): void => post({ type: 'error', id, error: toPlain(error) })

@@ -1,4 +1,9 @@
-/** The two threads of an open store, as one: started together, failing together, closed in the right order. */
+/**
+ * The two threads of an open store, as one: failing together, closed in the right order. A thread takes 10 MB, and a small
+ * store is read in no time: the writer does that too, until there is so much that it would hold up writes.
+ */
+import { statSync } from 'node:fs'
+
 import type { Clock } from '#lib/clock.ts'
 
 import type { StorageError } from '../backend.ts'
@@ -15,6 +20,9 @@ import {
 import { ReadCalls } from './read-calls.ts'
 import { startThread, type Thread } from './thread.ts'
 import { WriteQueue } from './write-queue.ts'
+
+/** From here on there is a thread for reading. A store that grows gets one with its first checkpoint. */
+const SMALL_STORE_BYTES = 4 << 20
 
 interface ThreadTools {
   readonly clock: Clock
@@ -39,7 +47,9 @@ export class Threads {
   /** The store as it was found; rejects when it could not be opened. */
   readonly opened: Promise<StoreState>
   readonly #writer: Thread<ToWriter>
-  readonly #reader: Thread<ToReader>
+  readonly #startReader: () => Thread<ToReader>
+  /** Starts to open the store when it is asked to, and may be asked for more in the same breath. */
+  #reader: Thread<ToReader> | undefined
   readonly #log: (message: string) => void
   readonly #opening: PromiseWithResolvers<StoreState> = Promise.withResolvers()
   #found: StoreState | undefined
@@ -59,12 +69,18 @@ export class Threads {
     const fromWriter = (message: FromWriter): void => this.#hearWriter(message)
     const fromReader = (message: FromReader): void => this.#hearReader(message)
     this.#writer = startThread(settings, { message: fromWriter, died }, isExpected)
-    this.#reader = startThread({ role: 'reader', file: settings.file }, { message: fromReader, died }, isExpected)
+    const { file } = settings
+    this.#startReader = () => startThread({ role: 'reader', file }, { message: fromReader, died }, isExpected)
+    const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    if (size > SMALL_STORE_BYTES) this.#reader = this.#startReader()
     this.writes = new WriteQueue((operations) => {
       const packed = packOperations(operations)
       this.#writer.post(packed, [packed.values.buffer])
     }, clock)
-    this.reads = new ReadCalls((message) => this.#reader.post(message), clock)
+    this.reads = new ReadCalls((call) => {
+      if (this.#reader === undefined) this.#writer.post({ type: 'read', call })
+      else this.#reader.post(call)
+    }, clock)
   }
 
   /** What is wrong, if anything. */
@@ -96,8 +112,8 @@ export class Threads {
     this.#isClosing = true
     this.writes.fail(closed)
     this.reads.fail(closed)
-    this.#reader.post({ method: 'close' })
-    await this.#reader.ended
+    this.#reader?.post({ method: 'close' })
+    await this.#reader?.ended
     // Last, so that the database is whole in one file when it is gone.
     this.#writer.post({ type: 'close' })
     await this.#writer.ended
@@ -106,15 +122,18 @@ export class Threads {
   /** Ends both without asking; what waits fails. */
   async kill(): Promise<void> {
     this.#isClosing = true
-    await Promise.all([this.#writer.kill(), this.#reader.kill()])
+    await Promise.all([this.#writer.kill(), this.#reader?.kill()])
   }
 
   #hearWriter(message: FromWriter): void {
     switch (message.type) {
       case 'results':
         return this.writes.deliver(message.results)
+      case 'read':
+        return this.#hearReader(message.message)
       case 'ready':
         this.#found = message.state
+        if (this.#reader === undefined) return this.#opening.resolve(message.state)
         return this.#reader.post({ method: 'open' })
       case 'failed':
         return this.#opening.reject(fromPlain(message.error))
@@ -129,7 +148,7 @@ export class Threads {
 
   #hearReader(message: FromReader): void {
     if (message.type === 'ready') return this.#opening.resolve(this.#found as StoreState)
-    if (message.type === 'failed') return this.#opening.reject(fromPlain(message.error))
+    if (message.type === 'failed') return this.#die(fromPlain(message.error))
     if (message.type === 'error' && message.error.code === 'corrupt') this.#findDamage(fromPlain(message.error))
     this.reads.deliver(message)
   }
@@ -146,6 +165,10 @@ export class Threads {
 
   /** The reader copies what it can while writing goes on; what came in meanwhile is little, and the writer's. */
   #checkpoint(): void {
+    if (this.#reader === undefined) {
+      this.#reader = this.#startReader()
+      this.#reader.post({ method: 'open' })
+    }
     const finish = (): void => this.#writer.post({ type: 'finish-checkpoint' })
     this.reads.call('checkpoint', undefined).then(finish, finish)
   }

@@ -14,12 +14,16 @@ import { connect, numberOf, prepareSchema, readMeta } from './layout.ts'
 import { lockStore, type StoreLock } from './lock.ts'
 import {
   unpackOperations,
+  type FromCall,
   type FromWriter,
   type Operation,
+  type ReaderCall,
   type Result,
   type ToWriter,
   type WriterSettings,
 } from './messages.ts'
+import { answerCall, memoryOf } from './reader-thread.ts'
+import { Reader } from './reader.ts'
 import { Ballast, quotaError, SWEEP_ROWS, Upkeep } from './upkeep.ts'
 import { findLostCommits } from './wal-check.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -89,6 +93,8 @@ class WriterThread {
   readonly #upkeep: Upkeep
   readonly #ballast: Ballast
   readonly #log: WriteAheadLog
+  /** While there is no thread for reading. */
+  #reader: Reader | undefined
   #queue: Operation[] = []
   #reported: StorageError | undefined
   #isCheckpointing = false
@@ -149,15 +155,32 @@ class WriterThread {
       case 'operations':
         for (const operation of unpackOperations(message)) this.#queue.push(operation)
         break
+      case 'read':
+        this.#read(message.call)
+        break
       case 'upkeep':
         this.#isTidyDue = true
         break
       case 'finish-checkpoint':
         this.#isCheckpointing = false
+        // There is a thread for reading from the first checkpoint on.
+        this.#reader?.close()
+        this.#reader = undefined
         this.#attempt(() => this.#log.checkpoint())
         break
       case 'close':
         this.#isClosing = true
+    }
+  }
+
+  /** By a connection of its own, which sees what is durable and nothing else. */
+  #read(call: ReaderCall): void {
+    const post = (message: FromCall): void => this.#port.postMessage({ type: 'read', message }, memoryOf(message))
+    try {
+      this.#reader ??= new Reader(this.#settings.file)
+      answerCall(this.#reader, call, post)
+    } catch (error) {
+      post({ type: 'error', id: call.id, error: toPlain(error) })
     }
   }
 
@@ -255,6 +278,7 @@ class WriterThread {
   }
 
   #close(): void {
+    this.#reader?.close()
     if (this.#writer.trouble === undefined) {
       this.#attempt(() => {
         this.#writer.markClean(true)
