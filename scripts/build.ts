@@ -44,6 +44,7 @@ async function main(): Promise<void> {
       ...(options.into === undefined ? kinds.map((source) => [source.replace(/\.ts$/, ''), source]) : []),
     ]),
   )
+  checkAscii()
   copyAssets()
   if (options.into !== undefined) return
   emitTypes()
@@ -73,6 +74,15 @@ async function bundle(sources: Readonly<Record<string, string>>): Promise<void> 
     logLevel: 'warning',
     plugins: [assetUrls],
   })
+}
+
+/** A single other character, and the engine keeps the whole text of its file in twice the memory. */
+function checkAscii(): void {
+  const wide = globSync('*.mjs', { cwd: DIST }).filter((file) =>
+    readFileSync(join(DIST, file)).some((byte) => byte > 0x7f),
+  )
+  if (wide.length > 0)
+    throw new Error(`${wide.join(', ')}: escape what is not ASCII in regular expressions, as \\u00b5`)
 }
 
 function rooms(): string[] {

@@ -2,7 +2,9 @@
  * Regular expressions that take time linear in the text, whatever the pattern: RE2's, with Go's syntax and Go's error
  * texts. For every pattern that comes from a user; the runtime's own can be made to run for hours.
  */
-import { RE2JS, RE2JSException } from 're2js'
+import { createRequire } from 'node:module'
+
+import type * as Re2js from 're2js'
 
 export interface Regexp {
   readonly source: string
@@ -65,7 +67,12 @@ function create(source: string): Regexp {
   }
 }
 
-function compile(source: string): RE2JS {
+/** Loaded with the first pattern: most servers never meet one, and it takes 2 MB. */
+const re2js = (): typeof Re2js => require('re2js') as typeof Re2js
+const require = createRequire(import.meta.url)
+
+function compile(source: string): Re2js.RE2JS {
+  const { RE2JS, RE2JSException } = re2js()
   try {
     return RE2JS.compile(source)
   } catch (cause) {

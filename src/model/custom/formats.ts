@@ -155,7 +155,7 @@ function isDuration(text: string): boolean {
     parseDuration(text)
     return true
   } catch {
-    const terms = [...text.matchAll(/(\d+)[\t\n\f\r ]*([A-Za-zµ]+)/g)]
+    const terms = [...text.matchAll(/(\d+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g)]
     return (
       terms.every(([, factor = '']) => isInt64(factor)) &&
       terms.some(([, , unit = '']) => isScalaUnit(unit.toLowerCase()))
