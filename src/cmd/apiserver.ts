@@ -6,6 +6,8 @@ import { sleep } from '#lib/clock.ts'
 import { defineProgram, type Invocation, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
+import { startSmall } from './small-start.ts'
+
 export const apiserver: Program = defineProgram({
   name: 'kube-apiserver',
   aliases: ['apiserver'],
@@ -21,10 +23,13 @@ async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, sign
   const { log } = invocation
   // Every setting is in the table of flags, with its type: see flags.ts.
   const settings = invocation.flags as unknown as Settings
-  // Help and version need none of this.
-  const { startApiServer } = await import('#control-plane/start.ts')
   await using closing = new AsyncDisposableStack()
-  const running = await unlessAborted(startApiServer(settings, invocation, closing), signal)
+  const starting = startSmall(async () => {
+    // Help and version need none of this.
+    const { startApiServer } = await import('#control-plane/start.ts')
+    return startApiServer(settings, invocation, closing)
+  })
+  const running = await unlessAborted(starting, signal)
   const { host, port } = running
   log.info(`Serving securely on ${host.includes(':') ? `[${host}]` : host}:${port}`)
   await untilAborted(signal)

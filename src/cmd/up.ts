@@ -21,6 +21,7 @@ import { defineProgram, type Invocation, type Program, ProgramError } from '#lib
 import { kubernetesVersion } from '#model/version.ts'
 
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
+import { startSmall } from './small-start.ts'
 
 const FLAGS = {
   cluster: {
@@ -68,7 +69,8 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const pki = await openLocalPki(certificates)
   say('Certificates', folder)
   const around = { ...invocation, host: hostname(), graceMs: GRACE_MS, onStep: say }
-  const { running } = await runCluster(planOf(flags, dir), around, closing).catch(explainPort(flags))
+  const starting = startSmall(() => runCluster(planOf(flags, dir), around, closing))
+  const { running } = await starting.catch(explainPort(flags))
   const apiServer = `https://${bracketed(host)}:${running.port}`
   const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
   const freshness = keepFresh(certificates, pki, async (renewed) => {
