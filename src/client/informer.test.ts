@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
+import { type ConfigMap, ConfigMaps, Secrets } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
+import type { HttpRequest } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
 import { ApiClient } from './api-client.ts'
 import { Informer } from './informer.ts'
+import { Informers } from './informers.ts'
 
 const clock = createVirtualClock()
 
@@ -67,5 +69,36 @@ describe('an informer that learns of a change before the watch tells', () => {
     informer.learn(configMap(9))
     informer.learn(configMap(7, 'other'))
     assert.deepEqual(news, ['added 8'])
+  })
+})
+
+describe('informers', () => {
+  it('read a kind once for who wants it whole and who wants its metadata, and stop when nobody listens', async () => {
+    const asked: string[] = []
+    const open = new Set<string>()
+    const transport = {
+      request: ({ url, headers, signal }: HttpRequest): Promise<HttpResponse> => {
+        const what = `${String(url).split('/').at(-1)?.split('?')[0]}${headers?.['accept']?.includes('Partial') ? ' metadata' : ''}`
+        asked.push(what)
+        open.add(what)
+        const { readable, writable } = new TransformStream<Buffer, Buffer>()
+        signal?.addEventListener('abort', () => open.delete(what))
+        void writable.getWriter().write(Buffer.from(`${JSON.stringify(END)}\n`))
+        return Promise.resolve({ status: 200, headers: {}, body: readable } as unknown as HttpResponse)
+      },
+    }
+    const client = new ApiClient({ transport, clock, userAgent: 'test' })
+    const { signal } = new AbortController()
+    const informers = new Informers({ client, random: createSeededRandom(1), signal, onError: () => undefined })
+    const whole = informers.of(ConfigMaps)
+    const watches = [ConfigMaps, Secrets, Secrets].map((kind) => informers.metadataOf(kind, {}))
+    await clock.advance(1)
+    assert.equal(watches[0]?.informer, whole)
+    assert.deepEqual(asked, ['configmaps', 'secrets metadata'])
+    for (const watch of watches) {
+      assert.deepEqual([...open], ['configmaps', 'secrets metadata'])
+      watch.stop()
+    }
+    assert.deepEqual([...open], ['configmaps'])
   })
 })

@@ -9,6 +9,7 @@ import type { Random } from '#lib/random.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
+import { Siblings } from './alike.ts'
 import type { ApiClient, Selection } from './api-client.ts'
 import { follow } from './follow.ts'
 
@@ -40,6 +41,7 @@ export class Informer<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly #options: InformerOptions<T>
   readonly #objects = new Map<string, T>()
+  readonly #siblings = new Siblings<T>()
   readonly #indexes = new Map<string, { readonly of: Index<T>; readonly keys: Map<string, Set<string>> }>()
   readonly #listeners = new Set<Listener<T>>()
   /** Resource versions of objects that were learned of before their event: those of events to come may be older. */
@@ -114,7 +116,7 @@ export class Informer<T extends KubeObject> {
   addIndex(name: string, of: Index<T>): void {
     if (this.#indexes.has(name)) return
     this.#indexes.set(name, { of, keys: new Map() })
-    for (const [key, object] of this.#objects) this.#indexOne(name, key, object)
+    for (const [key, object] of this.#objects) this.#reindex(key, object, undefined, name)
   }
 
   /** Returns what ends it. `resyncMs`: everything is told again that often. */
@@ -153,19 +155,20 @@ export class Informer<T extends KubeObject> {
   }
 
   #put(received: T): void {
-    const object = this.#options.transform?.(received) ?? received
-    const key = objectKey(object)
-    const old = this.#objects.get(key)
+    const fresh = this.#options.transform?.(received) ?? received
+    const key = objectKey(fresh)
+    const held = this.#objects.get(key)
     // What was read again after a pause may not have changed.
-    if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return
+    if (held !== undefined && held.metadata.resourceVersion === fresh.metadata.resourceVersion) return
+    const isOther = held !== undefined && held.metadata.uid !== fresh.metadata.uid
     // Another object under the same name: whoever listens must hear that the first one has gone.
-    if (old !== undefined && old.metadata.uid !== object.metadata.uid) this.#remove(key)
-    const isNew = !this.#objects.has(key)
-    if (old !== undefined && !isNew) this.#unindex(key, old)
+    if (isOther) this.#remove(key)
+    const old = isOther ? undefined : held
+    const object = this.#siblings.take(fresh, old)
     this.#objects.set(key, object)
-    for (const name of this.#indexes.keys()) this.#indexOne(name, key, object)
+    this.#reindex(key, object, old)
     for (const listener of this.#listeners) {
-      if (isNew || old === undefined) listener.added?.(object)
+      if (old === undefined) listener.added?.(object)
       else listener.updated?.(object, old)
     }
   }
@@ -174,25 +177,26 @@ export class Informer<T extends KubeObject> {
     const held = this.#objects.get(key)
     if (held === undefined || last === undefined) return
     this.#objects.delete(key)
-    this.#unindex(key, held)
+    this.#siblings.forget(held)
+    this.#reindex(key, undefined, held)
     for (const listener of this.#listeners) listener.deleted?.(last)
   }
 
-  #indexOne(name: string, key: string, object: T): void {
-    const index = this.#indexes.get(name)
-    for (const value of index?.of(object) ?? []) {
-      const keys = index?.keys.get(value)
-      if (keys === undefined) index?.keys.set(value, new Set([key]))
-      else keys.add(key)
-    }
-  }
-
-  #unindex(key: string, object: T): void {
-    for (const { of, keys } of this.#indexes.values()) {
-      for (const value of of(object)) {
+  #reindex(key: string, object: T | undefined, old: T | undefined, only?: string): void {
+    for (const [name, { of, keys }] of this.#indexes) {
+      if (only !== undefined && name !== only) continue
+      const [before, now] = [old === undefined ? [] : of(old), object === undefined ? [] : of(object)]
+      // Most changes leave an object where it is found.
+      if (before.length === now.length && before.every((value, at) => value === now[at])) continue
+      for (const value of before) {
         const found = keys.get(value)
         found?.delete(key)
         if (found?.size === 0) keys.delete(value)
+      }
+      for (const value of now) {
+        const found = keys.get(value)
+        if (found === undefined) keys.set(value, new Set([key]))
+        else found.add(key)
       }
     }
   }

@@ -26,6 +26,7 @@ import type { FeatureGates } from '#lib/flags/feature-gates.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { type Invocation, ProgramError } from '#lib/program.ts'
 import { uuid } from '#lib/random.ts'
+import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { type ClientConfig, ConfigError } from '#model/kubeconfig/reading.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 import { userAgent, versionInfo } from '#model/version.ts'
@@ -53,6 +54,7 @@ export async function openComponent<T extends Pick<Component, 'name' | 'settings
   const isEnabled = createGates(own.settings['feature-gates'])
   const settings = await loadMetricSettings(own.settings, readFile)
   const version = versionInfo(invocation.version)
+  own.closing.use(tidyWhenQuiet(clock))
   const { meters: metrics } = own.closing.use(createServerMetrics({ clock, version, isEnabled, settings }))
   return { ...invocation, ...own, isEnabled, metrics }
 }

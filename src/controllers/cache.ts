@@ -5,9 +5,10 @@ import type { Informers } from '#client/informers.ts'
 import { kindKey } from '#meta/kind.ts'
 import { controllerOf, isControlledBy, type KubeObject } from '#meta/object.ts'
 
-/** By the uid of the owner that controls an object, and by its namespace. */
+/** By the uid of the owner that controls an object; by its namespace; by its namespace if nobody controls it. */
 const OWNER = 'controller'
-const NAMESPACE = 'namespace'
+const ORPHANS = 'orphans'
+export const NAMESPACE = 'namespace'
 
 /** By what else objects are found; made once, by name, when it is first asked for. */
 export interface CacheIndex<T extends KubeObject> {
@@ -45,7 +46,7 @@ export class Cache {
 
   /** What nobody controls in a namespace: what a selector may adopt. */
   orphansIn<T extends KubeObject>(kind: Kind<T>, namespace: string): T[] {
-    return this.inNamespace(kind, namespace).filter((object) => controllerOf(object) === undefined)
+    return this.#indexed(kind, ORPHANS).by(ORPHANS, namespace)
   }
 
   by<T extends KubeObject>(kind: Kind<T>, { name, of }: CacheIndex<T>, value: string): T[] {
@@ -59,10 +60,19 @@ export class Cache {
     throw new Error(`${kind.kind} is read from the cache and is not among what the controller watches or reads`)
   }
 
-  #indexed<T extends KubeObject>(kind: Kind<T>, index: string): Informer<T> {
+  #indexed<T extends KubeObject>(kind: Kind<T>, index: keyof typeof INDEXES): Informer<T> {
     const informer = this.#of(kind)
-    if (index === OWNER) informer.addIndex(OWNER, (object) => [controllerOf(object)?.uid ?? ''])
-    else informer.addIndex(NAMESPACE, ({ metadata }) => [metadata.namespace ?? ''])
+    informer.addIndex(index, INDEXES[index])
     return informer
   }
+}
+
+const INDEXES = {
+  [OWNER]: (object) => [controllerOf(object)?.uid ?? ''].filter((uid) => uid !== ''),
+  [ORPHANS]: (object) => (controllerOf(object) === undefined ? namespaceOf(object) : []),
+  [NAMESPACE]: namespaceOf,
+} satisfies Readonly<Record<string, Index<KubeObject>>>
+
+export function namespaceOf({ metadata }: KubeObject): string[] {
+  return [metadata.namespace ?? '']
 }

@@ -7,6 +7,7 @@ import type { Kind } from '#apis/kinds.ts'
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import type { EventNote } from '#client/event-recorder.ts'
+import type { Informers } from '#client/informers.ts'
 import type { Growth } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
@@ -57,6 +58,8 @@ export interface Controller {
 
 export interface ControllerContext {
   readonly cache: Cache
+  /** Any kind there is, for who looks at metadata alone: see `Informers.metadataOf`. */
+  readonly metadataOf: Informers['metadataOf']
   /** What the flags of the manager say. */
   readonly settings: ControllerSettings
   /** Whether a feature gate is on. */

@@ -8,12 +8,14 @@ export async function inRounds(
   { clock, log, signal }: ControllerContext,
   periodMs: number,
   failure: string,
-  round: () => Promise<void>,
+  round: () => Promise<void> | void,
 ): Promise<void> {
   while (!signal.aborted) {
-    await round().catch((error: unknown) => {
+    try {
+      await round()
+    } catch (error) {
       if (!signal.aborted) log.error(error, failure)
-    })
+    }
     await sleep(clock, periodMs, signal).catch(() => undefined)
   }
 }

@@ -149,6 +149,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
   const recorder = new EventRecorder({ client: clientOf(options, account), source })
   return {
     cache,
+    metadataOf: (kind, listener) => informers.metadataOf(kind, listener),
     settings,
     isEnabled,
     readFile: read,

@@ -6,8 +6,7 @@ import { PersistentVolumeClaims, Pods, type ResourceQuota, ResourceQuotas, Servi
 import type { Kind } from '#apis/kinds.ts'
 import { DeviceClasses, ResourceClaims } from '#apis/resource/v1.ts'
 import { discover, KindMap } from '#client/discovery.ts'
-import { Informer } from '#client/informer.ts'
-import { sleep } from '#lib/clock.ts'
+import type { Informer } from '#client/informer.ts'
 import { groupResourceText, parseGroupResource } from '#meta/kind.ts'
 import { keyOf, type KubeObject, objectKey, semanticEqual } from '#meta/object.ts'
 import { type Quantity, quantityOf } from '#meta/quantity.ts'
@@ -19,7 +18,7 @@ import { createPodEvaluator } from '#model/quota/pods.ts'
 import { serviceEvaluator } from '#model/quota/services.ts'
 import { createVolumeClaimEvaluator } from '#model/quota/volume-claims.ts'
 
-import type { Cache } from './cache.ts'
+import { type Cache, NAMESPACE, namespaceOf } from './cache.ts'
 import {
   type Controller,
   type ControllerContext,
@@ -30,6 +29,7 @@ import {
   type Watch,
   EVENTS,
 } from './controller.ts'
+import { inRounds } from './in-rounds.ts'
 
 /** How often it asks what is served, when a quota names what was not. */
 const DISCOVERY_MS = 30_000
@@ -63,11 +63,11 @@ export const resourceQuotaController: Controller = defineController({
     await client.updateStatus(ResourceQuotas, { ...quota, status: { hard, used: asResourceList(used) } }, { signal })
   },
 
-  async run({ cache, clock, settings, signal, enqueue }) {
-    while (!signal.aborted) {
-      await sleep(clock, settings['resource-quota-sync-period'], signal).catch(() => undefined)
-      if (!signal.aborted) for (const quota of cache.list(ResourceQuotas)) enqueue(objectKey(quota))
-    }
+  run(context) {
+    const { cache, settings, enqueue } = context
+    return inRounds(context, settings['resource-quota-sync-period'], 'Failed to count quotas', () => {
+      for (const quota of cache.list(ResourceQuotas)) enqueue(objectKey(quota))
+    })
   },
 })
 
@@ -121,7 +121,7 @@ class Counting {
       const informer = await this.#informer(resource)
       if (informer === undefined) continue
       const evaluator = createCountEvaluator(parseGroupResource(resource))
-      used = addAmounts(used, await sum(evaluator, quota, informer.by('namespace', namespace)))
+      used = addAmounts(used, await sum(evaluator, quota, informer.by(NAMESPACE, namespace)))
     }
     return used
   }
@@ -151,23 +151,12 @@ class Counting {
     if (known !== undefined) return this.#ready(known)
     const kind = await this.#kindOf(resource)
     if (kind === undefined) return undefined
-    const { client, random, signal, log, cache, enqueue } = this.#context
-    const informer = new Informer<KubeObject>({
-      client,
-      kind,
-      random,
-      metadataOnly: true,
-      transform: ({ metadata: { name = '', namespace = '', uid = '', resourceVersion = '' } }) => ({
-        metadata: { name, namespace, uid, resourceVersion },
-      }),
-      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ''] },
-      onError: (error) => log.error(error, 'Failed to watch', { resource }),
-    })
-    informer.listen({
+    const { metadataOf, cache, enqueue } = this.#context
+    const { informer } = metadataOf(kind, {
       deleted: ({ metadata }) => quotasIn(metadata.namespace ?? '', cache).forEach((key) => enqueue(key)),
     })
+    informer.addIndex(NAMESPACE, namespaceOf)
     this.#counted.set(resource, informer)
-    void informer.run(signal)
     return this.#ready(informer)
   }
 

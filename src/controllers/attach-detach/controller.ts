@@ -14,21 +14,13 @@ import {
   Pods,
 } from '#apis/core/v1.ts'
 import { CSIDrivers, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
-import { sleep } from '#lib/clock.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isOver, isScheduled } from '#model/pods.ts'
 
 import { attachableOf, namesFor, volumeOfClaim } from '../attachable.ts'
 import type { Cache } from '../cache.ts'
-import {
-  type Controller,
-  type ControllerContext,
-  defineController,
-  EVENTS,
-  perRun,
-  related,
-  rule,
-} from '../controller.ts'
+import { type Controller, defineController, EVENTS, perRun, related, rule } from '../controller.ts'
+import { inRounds } from '../in-rounds.ts'
 import { podsOn } from '../node-pods.ts'
 import { Attacher } from './attacher.ts'
 import { isManaged, isReady, look } from './look.ts'
@@ -82,20 +74,12 @@ export const attachDetachController: Controller = defineController({
       for (const name of attacherOf(context).world.names()) enqueue(name)
       for (const pod of cache.list(Pods)) for (const name of keysOfPod(pod, cache)) enqueue(name)
     }
-    wakeAll()
     await Promise.all([
-      repeat(ROUND_MS, context, wakeAll),
-      isVerifying ? repeat(verifyMs, context, () => enqueue(VERIFY)) : undefined,
+      inRounds(context, ROUND_MS, 'Failed to look at volumes', wakeAll),
+      isVerifying && inRounds(context, verifyMs, 'Failed to verify attachments', () => enqueue(VERIFY)),
     ])
   },
 })
-
-async function repeat(periodMs: number, { clock, signal }: ControllerContext, task: () => void): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(clock, periodMs, signal).catch(() => undefined)
-    if (!signal.aborted) task()
-  }
-}
 
 function keysOfPod(pod: Pod, cache: Cache): string[] {
   return isScheduled(pod) ? namesFor(pod, cache) : []

@@ -4,13 +4,14 @@
  * `graph.ts` says what to look at, `collector.ts` what to do about it.
  */
 import { discover, type Discovered, KindMap, type ServedKind } from '#client/discovery.ts'
-import { Informer } from '#client/informer.ts'
+import type { MetadataWatch } from '#client/informers.ts'
 import { onAbort } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 import { apiVersionOf, groupKindText, groupResourceText, kindKey } from '#meta/kind.ts'
-import type { KubeObject, ObjectMeta, OwnerReference } from '#meta/object.ts'
+import type { OwnerReference } from '#meta/object.ts'
 
 import { type Controller, type ControllerContext, defineController, perRun, rule, EVENTS } from '../controller.ts'
+import { inRounds } from '../in-rounds.ts'
 import { Collector } from './collector.ts'
 import { Graph, type Node } from './graph.ts'
 import { identityIn, identityText } from './identity.ts'
@@ -37,17 +38,11 @@ export const garbageCollectorController: Controller = defineController({
   },
 })
 
-interface Monitor {
-  readonly informer: Informer<KubeObject>
-  readonly stop: AbortController
-  readonly ended: Promise<void>
-}
-
 class Collection {
   readonly #context: ControllerContext
   readonly #graph: Graph
   readonly #collector: Collector
-  readonly #monitors = new Map<string, Monitor>()
+  readonly #monitors = new Map<string, MetadataWatch>()
   #kinds = new KindMap([])
   /** Nothing is done for want of knowing: whoever orphans must have seen all dependents. */
   #readiness = Promise.withResolvers<void>()
@@ -73,16 +68,8 @@ class Collection {
   }
 
   async run(): Promise<void> {
-    const { clock, signal, log } = this.#context
-    onAbort(signal, () => this.#readiness.resolve())
-    while (!signal.aborted) {
-      await this.#resync().catch((error: unknown) => {
-        if (!signal.aborted)
-          log.error(error, 'Failed to discover resources', { controller: 'garbage-collector-controller' })
-      })
-      await sleep(clock, RESYNC_MS, signal).catch(() => undefined)
-    }
-    await Promise.all(Array.from(this.#monitors.values(), ({ ended }) => ended))
+    onAbort(this.#context.signal, () => this.#readiness.resolve())
+    await inRounds(this.#context, RESYNC_MS, 'Failed to discover resources', () => this.#resync())
   }
 
   async #resync(): Promise<void> {
@@ -110,29 +97,19 @@ class Collection {
     if (!this.#context.signal.aborted) this.#readiness = Promise.withResolvers()
   }
 
-  #monitor(kind: ServedKind): Monitor {
-    const { client, random, signal, log } = this.#context
-    const stop = new AbortController()
-    const informer = new Informer<KubeObject>({
-      client,
-      kind,
-      random,
-      metadataOnly: true,
-      transform: onlyOwnership,
-      onError: (error) => log.error(error, 'Failed to watch', { resource: kind.plural }),
-    })
-    informer.listen({
+  #monitor(kind: ServedKind): MetadataWatch {
+    return this.#context.metadataOf(kind, {
       added: (object) => this.#graph.observe(kind, object, undefined),
       updated: (object, old) => this.#graph.observe(kind, object, old),
       deleted: (object) => this.#graph.remove(kind, object),
     })
-    return { informer, stop, ended: informer.run(AbortSignal.any([signal, stop.signal])) }
   }
 
   /** Where another version of the kind is watched instead, what went in between has to be found out. */
-  #drop(key: string, { informer, stop }: Monitor): void {
-    stop.abort()
+  #drop(key: string, monitor: MetadataWatch): void {
+    monitor.stop()
     this.#monitors.delete(key)
+    const { informer } = monitor
     if (this.#kinds.ofKind(informer.kind) === undefined) return
     for (const { metadata } of informer.list()) this.#graph.doubt(metadata.uid ?? '')
   }
@@ -155,18 +132,4 @@ function collected({ kinds }: Discovered): ServedKind[] {
     if (isUsable && !isIgnored && !byKind.has(name)) byKind.set(name, kind)
   }
   return [...byKind.values()]
-}
-
-/** What the graph needs, and no more: there are many of these. */
-function onlyOwnership({ metadata }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp } = metadata
-  const kept: ObjectMeta = {}
-  if (name !== undefined) kept.name = name
-  if (namespace !== undefined) kept.namespace = namespace
-  if (uid !== undefined) kept.uid = uid
-  if (resourceVersion !== undefined) kept.resourceVersion = resourceVersion
-  if (ownerReferences !== undefined) kept.ownerReferences = ownerReferences
-  if (finalizers !== undefined) kept.finalizers = finalizers
-  if (deletionTimestamp !== undefined) kept.deletionTimestamp = deletionTimestamp
-  return { metadata: kept }
 }

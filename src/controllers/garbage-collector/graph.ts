@@ -22,7 +22,8 @@ export interface Node {
   /** Waits for its dependents in foreground deletion. Never false again. */
   isDeletingDependents: boolean
   owners: readonly OwnerReference[]
-  readonly dependents: Set<Node>
+  /** Shared while there are none: most objects own nothing. */
+  dependents: ReadonlySet<Node>
 }
 
 export interface GraphFollower {
@@ -105,7 +106,7 @@ export class Graph {
       isBeingDeleted: false,
       isDeletingDependents: false,
       owners: [],
-      dependents: new Set(dependents),
+      dependents: dependents.length === 0 ? NONE : new Set(dependents),
     }
     this.#nodes.set(node.uid, node)
     return node
@@ -139,7 +140,7 @@ export class Graph {
       const owner = this.#nodes.get(was.uid)
       if (owner === undefined) continue
       if (isUnblocked && owner.isDeletingDependents) this.#follower.look(owner)
-      if (!kept.has(was.uid)) owner.dependents.delete(node)
+      if (!kept.has(was.uid)) disown(owner, node)
     }
     const isKnown = (owner: OwnerReference): boolean => before.some((was) => sameReference(was, owner))
     this.#join(
@@ -158,7 +159,7 @@ export class Graph {
         this.#follower.look(owner)
         continue
       }
-      found.dependents.add(node)
+      own(found, node)
       // What has no namespace may turn out to need one, as long as nobody has seen it.
       const isElsewhere = found.isVirtual && found.identity.namespace !== node.identity.namespace
       if (isBelievedBy(found.identity, node, reference) && !isElsewhere) continue
@@ -170,7 +171,7 @@ export class Graph {
 
   #drop(node: Node, identity: Identity): void {
     this.#nodes.delete(node.uid)
-    for (const { uid } of node.owners) this.#nodes.get(uid)?.dependents.delete(node)
+    for (const { uid } of node.owners) disown(this.#nodes.get(uid), node)
     if (node.dependents.size > 0) this.absent.add(identity)
     for (const dependent of node.dependents) this.#follower.look(dependent)
     for (const { uid } of node.owners) {
@@ -178,6 +179,19 @@ export class Graph {
       if (owner?.isDeletingDependents === true) this.#follower.look(owner)
     }
   }
+}
+
+const NONE: ReadonlySet<Node> = new Set()
+
+function own(owner: Node, dependent: Node): void {
+  if (owner.dependents === NONE) owner.dependents = new Set()
+  ;(owner.dependents as Set<Node>).add(dependent)
+}
+
+function disown(owner: Node | undefined, dependent: Node): void {
+  if (owner === undefined || owner.dependents === NONE) return
+  ;(owner.dependents as Set<Node>).delete(dependent)
+  if (owner.dependents.size === 0) owner.dependents = NONE
 }
 
 /** What keeps it in foreground deletion. */

@@ -12,11 +12,11 @@ import {
   Pods,
 } from '#apis/core/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
-import { sleep } from '#lib/clock.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
 import { type Controller, defineController, EVENTS, related, rule } from '../controller.ts'
+import { inRounds } from '../in-rounds.ts'
 import { binderOf } from './binder.ts'
 import { syncClaim } from './claims.ts'
 import { syncVolume } from './volumes.ts'
@@ -63,13 +63,11 @@ export const persistentVolumeBinderController: Controller = defineController({
 
   /** What nobody tells: new classes, volumes that have come free, what is to be tried again. */
   async run(context) {
-    const { cache, clock, settings, signal, enqueue } = context
-    while (!signal.aborted) {
-      await sleep(clock, settings['pvclaimbinder-sync-period'], signal).catch(() => undefined)
-      if (signal.aborted) break
+    const { cache, settings, enqueue } = context
+    await inRounds(context, settings['pvclaimbinder-sync-period'], 'Failed to look at volumes', () => {
       for (const claim of cache.list(PersistentVolumeClaims)) enqueue(claimKey(objectKey(claim)))
       for (const { metadata } of cache.list(PersistentVolumes)) enqueue(volumeKey(metadata.name ?? ''))
-    }
+    })
     await binderOf(context).operations.settled()
   },
 })
