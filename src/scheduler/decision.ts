@@ -52,13 +52,18 @@ export class Decider implements Judge {
     const names = only === undefined ? prepared.nodes : narrowed(prepared.nodes, new Set([only]))
     const nodes = names === undefined ? this.#cluster.nodes : this.#named(names)
     const likeness = this.#likenesses.of(pod)
+    const rest = this.#rest.filter(
+      ({ name, plugin }) => plugin.filter !== undefined || cases.get(name)?.filter !== undefined,
+    )
     const enough = names === undefined ? this.#enough(nodes.length) : nodes.length
     const feasible: NodeInfo[] = []
     const refusals = new Map<string, PluginRefusal>()
     let looked = 0
     for (; looked < nodes.length && feasible.length < enough; looked++) {
       const node = nodes[(this.#start + looked) % nodes.length] as NodeInfo
-      const refusal = this.#judge(pod, node, cases, likeness)
+      // As it is, and with those that were promised a place there.
+      const refusal =
+        this.#judgeCrowded(pod, node, cases) ?? likeness.verdict(pod, node) ?? judgeBy(rest, pod, node, cases)
       if (refusal === undefined) feasible.push(node)
       else refusals.set(node.name, refusal)
     }
@@ -89,11 +94,6 @@ export class Decider implements Judge {
     return { cases, nodes, narrowedBy }
   }
 
-  /** Whether it fits, with those that were promised a place there, and without them. */
-  #judge(pod: PodInfo, node: NodeInfo, cases: Cases, likeness: Likeness): PluginRefusal | undefined {
-    return this.#judgeCrowded(pod, node, cases) ?? likeness.verdict(pod, node) ?? this.#judgeRest(pod, node, cases)
-  }
-
   judgeFreely(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
     return this.#judgeCrowded(pod, node, cases) ?? this.#judgeAfresh(pod, node, cases)
   }
@@ -107,15 +107,7 @@ export class Decider implements Judge {
   }
 
   #judgeAfresh(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
-    return firstRefusal(this.#likenesses.pure, pod, node) ?? this.#judgeRest(pod, node, cases)
-  }
-
-  #judgeRest(pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
-    for (const { name, plugin } of this.#rest) {
-      const verdict = plugin.filter === undefined ? cases.get(name)?.filter?.(node) : plugin.filter(pod, node)
-      if (verdict !== undefined) return refusalOf(name, verdict)
-    }
-    return undefined
+    return firstRefusal(this.#likenesses.pure, pod, node) ?? judgeBy(this.#rest, pod, node, cases)
   }
 
   #named(names: ReadonlySet<string>): NodeInfo[] {
@@ -196,6 +188,14 @@ function pointsOf(
   const points = nodes.map((node) => scorer.score(node))
   scorer.normalize?.(points, nodes)
   return points
+}
+
+function judgeBy(plugins: readonly Enabled[], pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
+  for (const { name, plugin } of plugins) {
+    const verdict = plugin.filter === undefined ? cases.get(name)?.filter?.(node) : plugin.filter(pod, node)
+    if (verdict !== undefined) return refusalOf(name, verdict)
+  }
+  return undefined
 }
 
 function narrowed(a: ReadonlySet<string> | undefined, b: ReadonlySet<string>): ReadonlySet<string> {

@@ -1,6 +1,9 @@
 /** Pods that others make room for: where they are expected, until they are placed. */
 import type { PodInfo } from './pod-info.ts'
 
+/** Asked for at every node that is looked at. */
+const NOBODY: readonly PodInfo[] = []
+
 export class Nominations {
   readonly #onNode = new Map<string, Map<string, PodInfo>>()
   readonly #nodeOf = new Map<string, string>()
@@ -31,7 +34,7 @@ export class Nominations {
   /** Those that go first: no less important than the pod, and not itself. */
   before(pod: PodInfo, node: string): readonly PodInfo[] {
     const there = this.#onNode.get(node)
-    if (there === undefined) return []
+    if (there === undefined) return NOBODY
     return [...there.values()].filter(({ uid, priority }) => uid !== pod.uid && priority >= pod.priority)
   }
 

@@ -32,8 +32,19 @@ interface InterPodAffinityArgs {
   readonly ignorePreferredTermsOfExistingPods?: boolean
 }
 
-/** Counts by value of a label, for each label that matters. */
-type Counts = Map<string, Map<string, number>>
+/** Those who do not want the pod for one and the same reason: where they are, by value of a label, and what would be different. */
+interface Unwanted {
+  readonly key: string
+  readonly counts: ReadonlyMap<string, number>
+  readonly changes: Map<string, number>
+}
+
+/** What counts for or against, by value of a label. */
+interface Liking {
+  readonly key: string
+  readonly counts: ReadonlyMap<string, number>
+  readonly factor: number
+}
 
 export const interPodAffinity: PluginFactory = definePlugin({
   name: 'InterPodAffinity',
@@ -89,30 +100,31 @@ class Company implements Case {
   /** Where pods are that the pod must be near, or must not; where those are that do not want it. */
   readonly #wanted: readonly ReadonlyMap<string, number>[]
   readonly #shunned: readonly ReadonlyMap<string, number>[]
-  readonly #unwanted: Counts
+  /** By the term that says so. */
+  readonly #unwanted: Map<string, Unwanted>
   /** What would be different; of forks. */
   readonly #changes: readonly Map<string, number>[]
 
   /** Undefined: there are none. */
   static of(pod: PodInfo, cluster: Cluster): Company | undefined {
     const { affinity, antiAffinity } = pod.terms
-    const unwanted: Counts = new Map()
+    const unwanted = new Map<string, Unwanted>()
     for (const { term, byValue } of cluster.wishes.of('antiAffinity')) {
       if (!isMeant(term, pod, (name) => cluster.namespaceLabels(name))) continue
-      for (const [value, count] of byValue) bump(valuesOf(unwanted, term.topologyKey), value, count)
+      unwanted.set(term.id, { key: term.topologyKey, counts: byValue, changes: new Map() })
     }
     if (affinity.length + antiAffinity.length + unwanted.size === 0) return undefined
     return new Company(pod, cluster, unwanted)
   }
 
-  private constructor(pod: PodInfo, cluster: Cluster, unwanted: Counts, from?: Company) {
+  private constructor(pod: PodInfo, cluster: Cluster, unwanted: Map<string, Unwanted>, from?: Company) {
     this.#pod = pod
     this.#cluster = cluster
     const counted = (term: PodTerm): ReadonlyMap<string, number> =>
       cluster.counts.of(descriptionOf(term, cluster)).by(term.topologyKey)
     this.#wanted = from === undefined ? this.#countAll(pod.terms.affinity) : from.#wanted
     this.#shunned = from === undefined ? pod.terms.antiAffinity.map(counted) : from.#shunned
-    this.#unwanted = new Map(Array.from(unwanted, ([key, counts]) => [key, new Map(counts)]))
+    this.#unwanted = unwanted
     const terms = pod.terms.affinity.length + pod.terms.antiAffinity.length
     this.#changes = Array.from({ length: terms }, (_, at) => new Map(from === undefined ? [] : from.#changes[at]))
   }
@@ -135,7 +147,8 @@ class Company implements Case {
   }
 
   fork(): Company {
-    return new Company(this.#pod, this.#cluster, this.#unwanted, this)
+    const copied = Array.from(this.#unwanted, ([id, one]) => [id, { ...one, changes: new Map(one.changes) }] as const)
+    return new Company(this.#pod, this.#cluster, new Map(copied), this)
   }
 
   add(other: PodInfo, node: NodeInfo): void {
@@ -150,9 +163,9 @@ class Company implements Case {
     if (!this.#isNearAll(node)) return FAR
     if (this.#isNearAny(node)) return NEAR
     const labels = node.labels ?? {}
-    for (const [key, counts] of this.#unwanted) {
+    for (const { key, counts, changes } of this.#unwanted.values()) {
       const value = labels[key]
-      if (value !== undefined && (counts.get(value) ?? 0) > 0) return UNWANTED
+      if (value !== undefined && (counts.get(value) ?? 0) + (changes.get(value) ?? 0) > 0) return UNWANTED
     }
     return undefined
   }
@@ -210,23 +223,22 @@ class Company implements Case {
     }
     for (const term of other.terms.antiAffinity) {
       const value = labels?.[term.topologyKey]
-      if (value !== undefined && isMeant(term, this.#pod, labelsOf))
-        bump(valuesOf(this.#unwanted, term.topologyKey), value, by)
+      if (value !== undefined && isMeant(term, this.#pod, labelsOf)) bump(this.#changesOf(term), value, by)
     }
+  }
+
+  #changesOf({ id, topologyKey: key }: PodTerm): Map<string, number> {
+    let unwanted = this.#unwanted.get(id)
+    if (unwanted === undefined) this.#unwanted.set(id, (unwanted = { key, counts: new Map(), changes: new Map() }))
+    return unwanted.changes
   }
 }
 
-function valuesOf(counts: Counts, key: string): Map<string, number> {
-  let values = counts.get(key)
-  if (values === undefined) counts.set(key, (values = new Map()))
-  return values
-}
-
-/** For and against, by label and value: what the pod would like, and what those that are there would like of it. */
-function likingOf(pod: PodInfo, cluster: Cluster, hardWeight: number): Counts {
-  const liking: Counts = new Map()
-  const add = (term: PodTerm, counts: ReadonlyMap<string, number>, factor: number): void => {
-    for (const [value, count] of counts) bump(valuesOf(liking, term.topologyKey), value, count * factor)
+/** For and against: what the pod would like, and what those that are there would like of it. */
+function likingOf(pod: PodInfo, cluster: Cluster, hardWeight: number): Liking[] {
+  const liking: Liking[] = []
+  const add = ({ topologyKey: key }: PodTerm, counts: ReadonlyMap<string, number>, factor: number): void => {
+    if (counts.size > 0) liking.push({ key, counts, factor })
   }
   for (const [terms, sign] of [[pod.terms.preferred, 1] as const, [pod.terms.avoided, -1] as const]) {
     for (const { term, weight } of terms) {
@@ -247,20 +259,23 @@ function likingOf(pod: PodInfo, cluster: Cluster, hardWeight: number): Counts {
   return liking
 }
 
-function scorerOf(liking: Counts): Scorer | undefined {
-  if (liking.size === 0) return undefined
+function scorerOf(liking: readonly Liking[]): Scorer | undefined {
+  if (liking.length === 0) return undefined
   return {
     score({ labels }) {
       let sum = 0
-      for (const [key, counts] of liking) {
+      for (const { key, counts, factor } of liking) {
         const value = labels?.[key]
-        if (value !== undefined) sum += counts.get(value) ?? 0
+        if (value !== undefined) sum += factor * (counts.get(value) ?? 0)
       }
       return sum
     },
     normalize(scores) {
       let [least, most] = [Infinity, -Infinity]
-      for (const score of scores) [least, most] = [Math.min(least, score), Math.max(most, score)]
+      for (const score of scores) {
+        least = Math.min(least, score)
+        most = Math.max(most, score)
+      }
       const range = most - least
       for (let at = 0; at < scores.length; at++) {
         scores[at] = range > 0 ? Math.trunc(MAX_SCORE * (((scores[at] as number) - least) / range)) : 0
