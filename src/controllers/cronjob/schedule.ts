@@ -20,8 +20,8 @@ export interface Starts {
 export type Next = (afterMs: number) => number
 
 export function nextOf(schedule: CronSchedule, { spec }: CronJob): Next {
-  // A schedule that never fires again is looked at in a hundred years.
-  return (afterMs) => nextTime(schedule, afterMs, spec.timeZone) ?? afterMs + 100 * 365 * 86_400_000
+  // Of a schedule that never fires, no time lies between two: `startsOf` says what is wrong.
+  return (afterMs) => nextTime(schedule, afterMs, spec.timeZone) ?? afterMs
 }
 
 /** `withDeadline`: what lies before the deadline for starting does not count. */

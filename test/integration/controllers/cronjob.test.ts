@@ -107,4 +107,12 @@ describe('the CronJob controller', () => {
       ),
     )
   })
+
+  it('says of a schedule that never comes that it is none', async () => {
+    await create({ schedule: '0 0 30 2 *' })
+    await bench.settle(1000)
+    assert.deepEqual(await bench.events('CronJob'), [
+      'InvalidSchedule: invalid schedule: 0 0 30 2 * : time difference between two schedules is less than 1 second',
+    ])
+  })
 })
