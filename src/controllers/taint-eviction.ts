@@ -22,7 +22,7 @@ import {
 } from './controller.ts'
 import { podsOn } from './node-pods.ts'
 
-/** Since when pods wait to be evicted, by key. */
+/** When pods that wait for it are to be evicted, by key: it does not change as long as their taints are tolerated. */
 const waitingOf = perRun(() => new Map<string, number>())
 
 export const taintEvictionController: Controller = defineController({
@@ -50,11 +50,11 @@ export const taintEvictionController: Controller = defineController({
       if (waiting.delete(key)) tell(key, `Cancelling deletion of Pod ${key}`, context)
       return undefined
     }
-    const sinceMs = waiting.get(key) ?? clock.now()
-    const leftMs = sinceMs + leaveMs - clock.now()
-    if (leftMs > 0) {
-      waiting.set(key, sinceMs)
-      return { requeueAfterMs: leftMs } satisfies Requeue
+    if (leaveMs === undefined && waiting.delete(key)) tell(key, `Cancelling deletion of Pod ${key}`, context)
+    const atMs = waiting.get(key) ?? clock.now() + (leaveMs ?? 0)
+    if (atMs > clock.now()) {
+      waiting.set(key, atMs)
+      return { requeueAfterMs: atMs - clock.now() } satisfies Requeue
     }
     waiting.delete(key)
     tell(key, `Marking for deletion Pod ${key}`, context)
@@ -75,12 +75,11 @@ function evicting({ spec }: Node): Taint[] {
   return (spec.taints ?? []).filter(({ effect }) => effect === 'NoExecute')
 }
 
-/** For how long the pod may stay: the shortest of what it tolerates counts. */
-export function toleratedMs({ spec: { tolerations = [] } }: Pod, taints: readonly Taint[]): number {
+/** For how long the pod may stay: the shortest of what it tolerates counts; undefined when there is a taint it does not. */
+export function toleratedMs({ spec: { tolerations = [] } }: Pod, taints: readonly Taint[]): number | undefined {
   const used = taints.map((taint) => tolerations.find((toleration) => tolerates(toleration, taint)))
-  const seconds = used.map((toleration) =>
-    toleration === undefined ? 0 : Math.max(0, toleration.tolerationSeconds ?? Infinity),
-  )
+  if (used.includes(undefined)) return undefined
+  const seconds = used.map((toleration) => Math.max(0, toleration?.tolerationSeconds ?? Infinity))
   return Math.min(Infinity, ...seconds) * 1000
 }
 

@@ -114,8 +114,15 @@ describe('taint eviction', () => {
 
   it('evicts at once when one of several taints is not tolerated', async () => {
     await run('b', [toleration(60)])
+    await taint(['gone'])
+    await clock.advance(1000)
+    assert.deepEqual(await going(), [])
     await taint(['gone', 'other'])
     assert.deepEqual(await going(), ['b'])
+    assert.deepEqual(await told(), [
+      'Normal TaintManagerEviction taint-eviction-controller Cancelling deletion of Pod node/b',
+      'Normal TaintManagerEviction taint-eviction-controller Marking for deletion Pod node/b',
+    ])
   })
 })
 
