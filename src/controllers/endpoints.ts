@@ -18,7 +18,7 @@ import { structFor } from '#apis/schemas.ts'
 import { fnv128a } from '#lib/fnv128.ts'
 import { compareText } from '#lib/go-text.ts'
 import { isBeingDeleted, objectKey, semanticEqual, splitKey } from '#meta/object.ts'
-import { isNotFound } from '#meta/status.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 import { goDump } from '#model/go-dump.ts'
 import { isReady } from '#model/pods.ts'
@@ -29,6 +29,7 @@ import {
   type ControllerContext,
   defineController,
   itself,
+  NotYet,
   perRun,
   related,
   rule,
@@ -130,6 +131,7 @@ async function write(
     else await client.update(EndpointsKind, endpoints, { signal })
   } catch (error) {
     if (isNew && isNamespaceGoing(error)) return
+    if (isNew && isAlreadyExists(error)) throw new NotYet('the Endpoints that were made have not been seen')
     const where = `${service.metadata.namespace}/${service.metadata.name}`
     const [reason, what] = isNew
       ? ['FailedToCreateEndpoint', `create endpoint for service ${where}`]
