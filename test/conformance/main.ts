@@ -14,7 +14,7 @@ import type { Make } from '../upstream/components.ts'
 import { missingGo, upstreamPrograms, UPSTREAM_VERSION } from '../upstream/programs.ts'
 import { entryOf, type Need, NEEDS, plainName } from './catalog.ts'
 import { type Cluster, startCluster, startPrograms } from './cluster.ts'
-import { inGroups, readPage, type Result, type TestRun, writePage } from './report.ts'
+import { inGroups, readCommit, readPage, readReference, type Result, type TestRun, writePage } from './report.ts'
 import { endWithSuite, listTests, runTests } from './suite.ts'
 
 const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'conformance.md')
@@ -26,7 +26,7 @@ const USAGE = `npm run conformance -- [options]
   --skip REGEXP      not the tests whose name matches
   --kubeconfig FILE  a cluster that is there already, instead of a fresh one
   --procs N          how many tests run at a time (default: the machine's cores)
-  --reference        only tests that need controllers, with ours against upstream's kube-apiserver; the page stays as it is
+  --reference        only tests that need controllers, with ours against upstream's kube-apiserver
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
   --list             names the chosen tests and ends
@@ -59,7 +59,7 @@ async function main(): Promise<number> {
   const programs = await upstreamPrograms(PROGRAMS, (line) => process.stderr.write(`${line}\n`))
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-conformance-'))
   const all = await listTests(programs['e2e.test'], folder)
-  const chosen = choose(all, await lastResults())
+  const chosen = choose(all, readPage(await lastPage()))
   say(`${chosen.length} of ${all.length} conformance tests\n`)
   if (options.list || chosen.length === 0) {
     for (const name of chosen) say(`${entryOf(name)?.group}\t${entryOf(name)?.needs}\t${plainName(name)}\n`)
@@ -75,13 +75,12 @@ async function main(): Promise<number> {
       ...(await withCluster(part, own, (cluster) => runTests({ programs, folder: own, cluster, procs }, names))),
     )
   }
-  const { ratchet, reference, 'upstream-manager': isOther } = options
-  if (!ratchet && !reference && !isOther) await remember(all, runs)
+  if (!options.ratchet && !options['upstream-manager']) await remember(all, runs)
   return conclude(folder, chosen, runs)
 }
 
-async function lastResults(): Promise<Map<string, Result>> {
-  return existsSync(PAGE) ? readPage(await readFile(PAGE, 'utf8')) : new Map<string, Result>()
+async function lastPage(): Promise<string> {
+  return existsSync(PAGE) ? readFile(PAGE, 'utf8') : ''
 }
 
 function say(text: string): void {
@@ -131,10 +130,20 @@ async function withCluster<T>(part: string, folder: string, use: (cluster: Clust
   return await use(cluster)
 }
 
+/** Of a run beside upstream's server only how many passed, and only of a whole one. */
 async function remember(all: readonly string[], runs: readonly TestRun[]): Promise<void> {
-  const results = await lastResults()
-  for (const { name, result } of runs) results.set(plainName(name), result)
-  await writeFile(PAGE, writePage({ version: UPSTREAM_VERSION, commit: commit() }, all, results))
+  const page = await lastPage()
+  const results = readPage(page)
+  const origin = { version: UPSTREAM_VERSION, commit: commit(), reference: readReference(page) }
+  if (!options.reference) {
+    for (const { name, result } of runs) results.set(plainName(name), result)
+    return writeFile(PAGE, writePage(origin, all, results))
+  }
+  const { group, focus, skip } = options
+  if (group !== undefined || focus !== undefined || skip !== undefined) return
+  const passed = runs.filter(({ result }) => result !== 'failed').length
+  const reference = `**${passed} of ${runs.length} pass**, at commit ${origin.commit}`
+  await writeFile(PAGE, writePage({ ...origin, commit: readCommit(page), reference }, all, results))
 }
 
 /** What the tests ran against, and whether there was more than that. */

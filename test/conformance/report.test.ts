@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { CATALOG, entryOf, plainName } from './catalog.ts'
-import { readPage, type Result, testNames, testRuns, writePage } from './report.ts'
+import { readPage, readReference, type Result, testNames, testRuns, writePage } from './report.ts'
 
 const NAMES = [
   '[sig-node] Pods Extended (pod generation) should start at 1 and increment per update [Conformance]',
@@ -54,7 +54,7 @@ const REPORT = JSON.stringify([
   { SpecReports: null },
 ])
 
-const ORIGIN = { version: 'v1', commit: 'abc' }
+const ORIGIN = { version: 'v1', commit: 'abc', reference: '4 of 4 pass, at commit def' }
 
 describe('a report', () => {
   it('tells which tests ran and how they ended', () => {
@@ -76,6 +76,8 @@ describe('a report', () => {
     const results = readPage(page)
     assert.deepEqual(results, before)
     assert.match(page, /against commit abc\./)
+    assert.equal(readReference(page), ORIGIN.reference)
+    assert.equal(readReference(''), 'not run yet')
     results.set(plainName(NAMES[2]!), 'failed')
     const after = writePage(ORIGIN, NAMES, results)
     assert.match(after, /\| node-dra-api \| 1 \| 0 \| 1 \|/)

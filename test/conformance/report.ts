@@ -69,16 +69,31 @@ export function readPage(page: string): Map<string, Result> {
   return results
 }
 
+/** The commit that a page says the last run was against. */
+export function readCommit(page: string): string {
+  return / against commit (.+?)\. The gate/.exec(page)?.[1] ?? 'none'
+}
+
 export interface Origin {
   /** Of the suite. */
   readonly version: string
   /** What it ran against last. */
   readonly commit: string
+  /** How our controllers did beside upstream's server. */
+  readonly reference: string
+}
+
+const REFERENCE = "Against upstream's kube-apiserver (`--reference`): "
+
+/** What a page remembers of the last whole run beside upstream's server. */
+export function readReference(page: string): string {
+  const line = page.split('\n').find((one) => one.startsWith(REFERENCE))
+  return line?.slice(REFERENCE.length, -1) ?? 'not run yet'
 }
 
 /** `names` are the full names of all conformance tests of the suite, `results` the last result of each by plain name. */
 export function writePage(
-  { version, commit }: Origin,
+  { version, commit, reference }: Origin,
   names: readonly string[],
   results: ReadonlyMap<string, Result>,
 ): string {
@@ -91,7 +106,10 @@ export function writePage(
     '',
     `Upstream's own tests, e2e.test ${version}, against \`hyperkube up\`: **${passed} of ${names.length} pass**. Those that need`,
     'controllers run against our kube-apiserver, kube-controller-manager and kube-scheduler, with nodes without',
-    "containers, and with `--reference` against upstream's kube-apiserver. Each line is a test's last result:",
+    'containers.',
+    `${REFERENCE}${reference}.`,
+    '',
+    "Each line is a test's last result:",
     `${MARKS.passed} passed, ${MARKS.flaky} passed when tried again (up to twice), ${MARKS.failed} failed,`,
     `${MARKS['not run']} not run yet. The last run was against commit ${commit}. The gate (\`.ci/run\`) runs every test that has passed`,
     'and needs no containers, and fails when one of them fails.',
