@@ -1,7 +1,7 @@
 /**
  * Scenarios with upstream's kube-controller-manager and with ours, each on a server of ours: `node test/upstream/scenarios.ts
- * [--focus REGEXP] [--procs N] [--make ours|upstream's] [--twice]`. Nodes without containers make pods run, end and go. What
- * users see is compared: the objects that are left, the conditions on the way there, the events. Told at the end: every
+ * [--focus REGEXP] [--procs N] [--make ours|upstream's] [--twice] [--keep]`. Nodes without containers make pods run, end and
+ * go. What users see is compared: the objects that are left, the conditions on the way there, the events. Told at the end: every
  * difference that the scenario does not allow. With `--twice` upstream's is compared with itself: what differs then is chance.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -16,6 +16,7 @@ import { isNotFound } from '#meta/status.ts'
 import { type Make, startManager } from './components.ts'
 import { end } from './kube-apiserver.ts'
 import { startOurs, writeKubeconfig } from './ours.ts'
+import { serveMetrics } from './scenarios/autoscaling.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { Recorder, type Recording } from './scenarios/recording.ts'
 import { Act, type Scenario } from './scenarios/scenario.ts'
@@ -27,6 +28,7 @@ const { values: options } = parseArgs({
     procs: { type: 'string', default: '8' },
     make: { type: 'string' },
     twice: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
   },
 })
 
@@ -44,7 +46,9 @@ const FLAGS = [
   // When claims are looked at without reason is chance, and how often they are told why they wait then too.
   '--pvclaimbinder-sync-period=1h',
   '--controllers=*,bootstrap-signer-controller,token-cleaner-controller',
+  '--horizontal-pod-autoscaler-sync-period=2s',
 ]
+const DUAL_STACK = '--service-cluster-ip-range=10.0.0.0/20,fd00:99::/112'
 
 const namespaceOf = ({ name }: Scenario): string =>
   `s-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 50).replace(/-$/, '')
@@ -52,14 +56,16 @@ const namespaceOf = ({ name }: Scenario): string =>
 async function recordAll(make: Make, scenarios: readonly Scenario[]): Promise<Map<string, Recording>> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-scenarios-'))
   await using running = new AsyncDisposableStack()
-  running.defer(() => rm(folder, { recursive: true, force: true }))
-  const server = await startOurs(folder)
+  if (options.keep) process.stderr.write(`${make}: logs are in ${folder}\n`)
+  else running.defer(() => rm(folder, { recursive: true, force: true }))
+  const server = await startOurs(folder, [DUAL_STACK])
   running.defer(() => server.stop())
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
   const manager = await startManager(folder, kubeconfig, { make, flags: FLAGS })
   running.defer(() => end(manager, 'SIGTERM'))
   const nodes = await startVirtualNodes({ server, nodes: NODES, binds: true, paceMs: PACE_MS })
   running.defer(() => nodes.stop())
+  await serveMetrics(nodes.client)
   const recorder = new Recorder(nodes.client, [...new Set(scenarios.flatMap(({ clusterKinds = [] }) => clusterKinds))])
   running.defer(() => recorder.stop())
   await recorder.synced()
@@ -102,6 +108,7 @@ async function playOne(scenario: Scenario, nodes: VirtualNodes, recorder: Record
     (error: unknown) => [`failed: ${String(error)}`],
   )
   const seen = await recorder.record(ns, quietMs, clusterKinds)
+  await scenario.clean?.(act)
   await client.delete(Namespaces, { name: ns }).catch((error: unknown) => {
     if (!isNotFound(error)) throw error
   })

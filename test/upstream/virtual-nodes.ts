@@ -6,6 +6,7 @@
  *                       1=0@900: this many milliseconds later)
  *     stand-in/after-ms how long a pod runs before that, or waits before it is ready
  *     stand-in/stop-ms  how long it takes to stop when it is deleted
+ *     stand-in/families 2: an address of either family
  */
 import { Leases } from '#apis/coordination/v1.ts'
 import { Nodes, type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
@@ -47,6 +48,8 @@ export interface VirtualNodesOptions {
 export interface VirtualNodes {
   /** May do everything. */
   readonly client: ApiClient
+  /** A node more; also one that was lost, and is well again. */
+  join(node: VirtualNode): Promise<void>
   /** From now on the node says nothing any more, and nothing happens to its pods. */
   lose(name: string): void
   /** Ends what it says; the nodes stay as they are. */
@@ -81,6 +84,15 @@ export async function startVirtualNodes(options: VirtualNodesOptions): Promise<V
   const beats = beat(client, alive, over.signal)
   return {
     client,
+    async join(node) {
+      await joinNode(client, node)
+      alive.add(node.name)
+      // What was bound to it meanwhile.
+      for (const { metadata } of (await client.list(Pods, { fieldSelector: `spec.nodeName=${node.name}` })).items) {
+        const value = { metadata: { annotations: { [`${PREFIX}seen`]: timeOf(realClock.now()) } } }
+        await client.patch(Pods, metadata as { name: string }, { type: 'merge', value })
+      }
+    },
     lose: (name) => void alive.delete(name),
     async stop() {
       over.abort()
@@ -192,7 +204,7 @@ const READY: Fate = { phase: 'Running', isReady: true }
 const KILLED_CODE = 137
 
 /** What is asked for it by name. */
-function told({ metadata }: Pod, what: 'fate' | 'after-ms' | 'stop-ms'): string | undefined {
+function told({ metadata }: Pod, what: 'fate' | 'after-ms' | 'stop-ms' | 'families'): string | undefined {
   return metadata.annotations?.[`${PREFIX}${what}`]
 }
 
@@ -289,7 +301,10 @@ function statusFor(pod: Pod, { phase, isReady, exitCode }: Fate, now: string): P
     phase,
     startTime,
     podIP,
-    podIPs: [{ ip: podIP }],
+    podIPs: [
+      { ip: podIP },
+      ...(told(pod, 'families') === '2' ? [{ ip: `fd00:${podIP.replaceAll('.', ':')}::1` }] : []),
+    ],
     conditions: [is('Ready', isReady), is('ContainersReady', isReady), is('Initialized', true)],
     containerStatuses: containers.map(({ name, image = '' }) => ({
       name,

@@ -105,6 +105,35 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
+    name: 'a Job whose policy ignores pods that were evicted',
+    async run(act) {
+      const podFailurePolicy = { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] }
+      await act.make(Jobs, 'once', { spec: { template: template('ready'), backoffLimit: 0, podFailurePolicy } })
+      await act.until(Jobs, 'once', ({ status }) => status?.ready === 1)
+      const [pod] = await act.list(Pods)
+      const name = pod?.metadata.name ?? ''
+      const eviction = { kind: 'Eviction', apiVersion: 'policy/v1', metadata: { namespace: act.ns, name } }
+      await act.client.create(Pods, eviction, { subresource: 'eviction' })
+      await act.gone(Pods, name)
+      await act.until(Jobs, 'once', ({ status }) => status?.ready === 1)
+    },
+  },
+  {
+    name: 'a Job replaces pods only when they have ended',
+    async run(act) {
+      const slow = template('ready', { terminationGracePeriodSeconds: 5 }) as { metadata: { annotations: object } }
+      const annotations = { ...slow.metadata.annotations, 'stand-in/stop-ms': '2500' }
+      const spec = { template: { ...slow, metadata: { annotations } }, podReplacementPolicy: 'Failed', backoffLimit: 3 }
+      await act.make(Jobs, 'once', { spec })
+      await act.until(Jobs, 'once', ({ status }) => status?.ready === 1)
+      const [pod] = await act.list(Pods)
+      await act.remove(Pods, pod?.metadata.name ?? '')
+      await act.until(Jobs, 'once', ({ status }) => status?.terminating === 1)
+      await act.gone(Pods, pod?.metadata.name ?? '')
+      await act.until(Jobs, 'once', ({ status }) => status?.ready === 1)
+    },
+  },
+  {
     name: 'a Job that takes longer than it may',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('ready'), activeDeadlineSeconds: 2 } })
@@ -205,6 +234,50 @@ export const JOBS: readonly Scenario[] = [
     name: 'a CronJob that is suspended does nothing',
     async run(act) {
       await act.make(CronJobs, 'never', cron('Allow', { suspend: true }))
+      await act.wait(3000)
+    },
+  },
+  {
+    name: 'CronJobs that missed an hour which a clock skips or repeats',
+    async run(act) {
+      // Once a year, where clocks change at two: the hour before comes twice in November, the one after not at all in March.
+      const times = { repeated: '30 1 1 11 *', skipped: '30 2 8 3 *', utc: 'TZ-less' }
+      for (const [name, schedule] of Object.entries(times)) {
+        const zone =
+          name === 'utc' ? { schedule: '30 1 1 11 *', timeZone: 'Etc/UTC' } : { schedule, timeZone: 'America/New_York' }
+        await act.make(CronJobs, name, cron('Allow', { ...zone, suspend: true }))
+        await act.change(CronJobs, name, { status: { lastScheduleTime: '2026-01-01T00:00:00Z' } }, 'status')
+        await act.change(CronJobs, name, { spec: { suspend: false } })
+      }
+      await untilJobs(act, 2)
+      await act.wait(4000)
+      for (const { metadata } of await act.list(Jobs)) {
+        const at = metadata.annotations?.['batch.kubernetes.io/cronjob-scheduled-timestamp']
+        act.lost.push(`${metadata.name} at ${at?.replace(/[TZ]/g, ' ')}`)
+      }
+    },
+  },
+  {
+    name: 'CronJobs that missed too much, or are too late, say so',
+    async run(act) {
+      const missed = { many: {}, late: { startingDeadlineSeconds: 20, schedule: '0 0 1 1 *' } }
+      for (const [name, more] of Object.entries(missed)) {
+        await act.make(CronJobs, name, cron('Allow', { ...more, suspend: true }))
+        await act.change(CronJobs, name, { status: { lastScheduleTime: '2026-10-01T00:00:00Z' } }, 'status')
+        await act.change(CronJobs, name, { spec: { suspend: false } })
+      }
+      await untilJobs(act, 1)
+      await act.change(CronJobs, 'many', { spec: { suspend: true } })
+      await act.until(CronJobs, 'many', ({ status }) => status?.lastSuccessfulTime !== undefined)
+    },
+  },
+  {
+    name: 'a CronJob with a schedule or a time zone that is not one',
+    async run(act) {
+      await act.make(CronJobs, 'zoned', cron('Allow', { schedule: 'TZ=UTC 0 0 1 1 *' })).catch((error: unknown) => {
+        act.lost.push(String(error))
+      })
+      await act.make(CronJobs, 'rare', cron('Allow', { schedule: '0 0 30 2 *', timeZone: 'Asia/Tokyo' }))
       await act.wait(3000)
     },
   },

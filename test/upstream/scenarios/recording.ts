@@ -22,6 +22,7 @@ import {
 import { EndpointSlices } from '#apis/discovery/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
+import { ResourceClaims } from '#apis/resource/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { Informers } from '#client/informers.ts'
 import { realClock, sleep } from '#lib/clock.ts'
@@ -44,6 +45,7 @@ const KINDS: readonly Kind[] = [
   Pods,
   ReplicaSets,
   ReplicationControllers,
+  ResourceClaims,
   ResourceQuotas,
   Secrets,
   ServiceAccounts,
@@ -78,7 +80,7 @@ export class Recorder {
   readonly #over = new AbortController()
   /** Names that the server made up, and what stands for them. */
   readonly #made = new Map<string, string>()
-  /** By scenario: what each condition of each object was, one after the other. */
+  /** By namespace, or by kind and name: what each condition of each object was, one after the other. */
   readonly #conditions = new Map<string, Map<string, string[]>>()
   readonly #changedMs = new Map<string, number>()
 
@@ -110,8 +112,7 @@ export class Recorder {
     const { name = '', namespace = name, generateName } = object.metadata
     this.#changedMs.set(namespace, realClock.elapsed())
     if (generateName !== undefined) this.#made.set(name, `${generateName}*`)
-    const all = this.#conditions.get(namespace) ?? new Map<string, string[]>()
-    this.#conditions.set(namespace, all)
+    const all = this.#conditionsOf(kind.namespaced || kind === Namespaces ? namespace : `${kind.kind}/${name}`)
     const { phase, conditions = [] } = object.status ?? {}
     const told = conditions.map(({ type, status, reason = '', message = '' }) => [
       type,
@@ -126,6 +127,12 @@ export class Recorder {
     }
   }
 
+  #conditionsOf(what: string): Map<string, string[]> {
+    const all = this.#conditions.get(what) ?? new Map<string, string[]>()
+    this.#conditions.set(what, all)
+    return all
+  }
+
   /** Waits until nothing has happened for a while. */
   async record(namespace: string, quietMs: number, clusterKinds: readonly Kind[]): Promise<Omit<Recording, 'lost'>> {
     const startMs = realClock.elapsed()
@@ -134,7 +141,11 @@ export class Recorder {
     const { items: events } = await this.#client.list(Events)
     const isAbout = ({ involvedObject: { namespace: own = '', name = '' } }: Event): boolean =>
       own === namespace || (own === '' && name.startsWith(namespace))
-    const conditions = [...(this.#conditions.get(namespace) ?? [])].flatMap(([key, texts]) =>
+    const ofCluster = [...this.#conditions].filter(([of]) =>
+      clusterKinds.some(({ kind }) => of.startsWith(`${kind}/${namespace}`)),
+    )
+    const told = [...(this.#conditions.get(namespace) ?? []), ...ofCluster.flatMap(([, all]) => [...all])]
+    const conditions = told.flatMap(([key, texts]) =>
       texts.map((text, at) => this.#masked(`${key} ${at + 1}: ${text}`)),
     )
     return {
@@ -192,13 +203,15 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '<time>'],
   [/-\d{8}\b/g, '-<minute>'],
   [/\b10\.\d+\.\d+\.\d+\b/g, '<ip>'],
+  [/\bfd00:[\da-f:]+/g, '<ipv6>'],
   [/\b(virtual|zone)-\d\b/g, '$1-*'],
   [/\bkube-api-access-\w{5}\b/g, 'kube-api-access-*'],
+  [/X509SHA256=[\da-f]+/g, 'X509SHA256=*'],
   [/(resourceVersion"?: ?")\d+"/g, '$1<version>"'],
   [/(Chose )"[^"]+"( arbitrarily)/g, '$1"*"$2'],
   // Names that were refused, which nobody has.
   [/(pods "[\w-]+-)\w{5}(" is forbidden)/g, '$1*$2'],
-  [/(data\.[^ ]+: )".{40,}"/g, '$1"<long>"'],
+  [/((?:data\.[^ ]+|status.certificate|spec.request): )".{40,}"/g, '$1"<long>"'],
 ]
 
 /** `spec.replicas: 3`; lists of objects by what is in them, since their order is mostly nobody's promise. */

@@ -202,6 +202,25 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
+    name: 'a ReplicaSet that shrinks lets go of what costs least',
+    async run(act) {
+      await act.make(ReplicaSets, 'web', { spec: spec(4) })
+      await act.until(ReplicaSets, 'web', ({ status }) => status.readyReplicas === 4)
+      const pods = await act.list(Pods)
+      const costs = ['3', '-7', '20', '1']
+      const names = pods.map(({ metadata }) => metadata.name ?? '')
+      for (const [at, name] of names.entries()) {
+        const annotations = { 'controller.kubernetes.io/pod-deletion-cost': costs[at] }
+        await act.change(Pods, name, { metadata: { annotations } })
+      }
+      await act.wait(1000)
+      await act.change(ReplicaSets, 'web', { spec: { replicas: 2 } })
+      await act.untilAll(Pods, (left) => left.length === 2)
+      const kept = (await act.list(Pods)).map(({ metadata }) => costs[names.indexOf(metadata.name ?? '')])
+      act.lost.push(`kept ${kept.toSorted((a, b) => Number(a) - Number(b)).join()}`)
+    },
+  },
+  {
     name: 'a ReplicationController gets its pods, is scaled and goes',
     async run(act) {
       await act.make(ReplicationControllers, 'web', { spec: { ...spec(3), selector: labels } })

@@ -18,6 +18,8 @@ export interface Scenario {
   readonly quietMs?: number
   /** Runs when all others have ended: it changes what they stand on. */
   readonly isAlone?: boolean
+  /** Takes away what would be in the way of others, after it has been recorded. */
+  readonly clean?: (act: Act) => Promise<void>
   /** What may differ, and why. */
   readonly allows?: readonly Allowance[]
 }

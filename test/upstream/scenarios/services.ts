@@ -1,6 +1,6 @@
 /** Services: endpoints and slices, mirroring, hints, and budgets for disruptions. */
 import { Deployments } from '#apis/apps/v1.ts'
-import { Endpoints, Pods, Services } from '#apis/core/v1.ts'
+import { Endpoints, Nodes, Pods, Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'
 import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
 
@@ -21,6 +21,11 @@ async function withPods(act: Act, replicas: number, annotations: Record<string, 
 
 const isFilled = (count: number) => (slices: { endpoints?: readonly unknown[] | null }[]) =>
   slices.reduce((sum, { endpoints }) => sum + (endpoints?.length ?? 0), 0) === count
+
+const isHinted = (count: number) => (slices: { endpoints?: readonly { hints?: object }[] | null }[]) =>
+  slices.flatMap(({ endpoints }) => endpoints ?? []).filter(({ hints }) => hints !== undefined).length === count
+
+const HINTS = { 'service.kubernetes.io/topology-mode': 'Auto' }
 
 function service(
   name: string,
@@ -54,11 +59,75 @@ export const SERVICES: readonly Scenario[] = [
   ),
   service('a Service that prefers the same zone', { trafficDistribution: 'PreferSameZone' }),
   service('a Service that prefers the same node', { trafficDistribution: 'PreferSameNode' }),
-  service(
-    'a Service with hints about zones',
-    {},
-    { metadata: { annotations: { 'service.kubernetes.io/topology-mode': 'Auto' } } },
-  ),
+  service('a Service with hints about zones', {}, { metadata: { annotations: HINTS } }),
+  service('a Service that prefers what is close', { trafficDistribution: 'PreferClose' }),
+  {
+    name: 'a Service with hints about zones and too few endpoints for them',
+    allows: [{ line: / TopologyAwareHintsDisabled /, isCount: true, why: 'it is told each time slices are looked at' }],
+    async run(act) {
+      await withPods(act, 2, { 'stand-in/after-ms': '900' })
+      await act.make(Services, 'web', { metadata: { annotations: HINTS }, spec: { selector: labels, ports: [http] } })
+      const available = (count: number): Promise<void> =>
+        act.until(Deployments, 'web', ({ status }) => status.availableReplicas === count)
+      await available(2)
+      await act.wait(1500)
+      await act.change(Deployments, 'web', { spec: { replicas: 3 } })
+      await available(3)
+      await act.untilAll(EndpointSlices, isHinted(3))
+      await act.change(Deployments, 'web', { spec: { replicas: 6 } })
+      await act.untilAll(EndpointSlices, isHinted(6))
+    },
+  },
+  {
+    name: 'a Service with hints about zones loses them with its annotation, and gets others',
+    async run(act) {
+      await withPods(act, 3)
+      await act.make(Services, 'web', { metadata: { annotations: HINTS }, spec: { selector: labels, ports: [http] } })
+      await act.untilAll(EndpointSlices, isHinted(3))
+      await act.change(Services, 'web', { metadata: { annotations: null } })
+      await act.untilAll(EndpointSlices, isHinted(0))
+      await act.change(Services, 'web', { spec: { trafficDistribution: 'PreferSameNode' } })
+      await act.untilAll(EndpointSlices, isHinted(3))
+      await act.change(Services, 'web', { spec: { trafficDistribution: null } })
+      await act.untilAll(EndpointSlices, isHinted(0))
+    },
+  },
+  {
+    name: 'a Service loses its hints about zones when a zone loses its node',
+    isAlone: true,
+    allows: [{ line: / TopologyAwareHintsDisabled /, isCount: true, why: 'it is told each time slices are looked at' }],
+    async run(act) {
+      await withPods(act, 3)
+      await act.make(Services, 'web', { metadata: { annotations: HINTS }, spec: { selector: labels, ports: [http] } })
+      await act.untilAll(EndpointSlices, isHinted(3))
+      const zone = (name: string | null): Promise<unknown> =>
+        act.change(Nodes, 'virtual-3', { metadata: { labels: { 'topology.kubernetes.io/zone': name } } })
+      await zone(null)
+      await act.wait(2500)
+      await act.change(Services, 'web', { metadata: { labels: { look: 'again' } } })
+      await act.untilAll(EndpointSlices, isHinted(0))
+      await zone('zone-3')
+      await act.change(Services, 'web', { metadata: { labels: { look: 'once-more' } } })
+      await act.untilAll(EndpointSlices, isHinted(3))
+    },
+  },
+  {
+    name: 'a Service of two families has slices of both, and of one when it loses the other',
+    async run(act) {
+      await withPods(act, 2, { 'stand-in/families': '2' })
+      await act.make(Services, 'web', {
+        spec: { selector: labels, ports: [http], ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] },
+      })
+      await act.make(Services, 'one', { spec: { selector: labels, ports: [http], ipFamilyPolicy: 'PreferDualStack' } })
+      await act.make(Services, 'six', { spec: { selector: labels, ports: [http], ipFamilies: ['IPv6'] } })
+      await act.make(Services, 'headless', {
+        spec: { selector: labels, ports: [http], clusterIP: 'None', ipFamilyPolicy: 'RequireDualStack' },
+      })
+      await act.untilAll(EndpointSlices, isFilled(14))
+      await act.change(Services, 'one', { spec: { ipFamilyPolicy: 'SingleStack' } })
+      await act.untilAll(EndpointSlices, isFilled(12))
+    },
+  },
   {
     name: 'a Service follows its pods',
     async run(act) {
