@@ -1,4 +1,8 @@
-/** All scenarios, those that take longest first. */
+/**
+ * All scenarios, those that take longest first. What takes hours is not among them, since upstream's program has no other
+ * clock than the machine's: requests for certificates that are cleaned away, tokens of accounts that nobody used for a year.
+ * Clocks that change are looked at by what CronJobs missed then.
+ */
 import { AUTOSCALING } from './autoscaling.ts'
 import { CLUSTER } from './cluster.ts'
 import { JOBS } from './jobs.ts'
