@@ -28,6 +28,8 @@ import type { Server } from './ours.ts'
 const CAPACITY = { cpu: '64', memory: '256Gi', pods: '5000', 'ephemeral-storage': '1Ti' }
 const HEARTBEAT_MS = 10_000
 const LEASE_SECONDS = 40
+/** Of a node that joins later: there is one at a time. */
+const LATER_ADDRESS = '192.0.2.99'
 /** Annotations of pods begin with it. */
 const PREFIX = 'stand-in/'
 
@@ -85,7 +87,7 @@ export async function startVirtualNodes(options: VirtualNodesOptions): Promise<V
   return {
     client,
     async join(node) {
-      await joinNode(client, node)
+      await joinNode(client, node, LATER_ADDRESS)
       alive.add(node.name)
       // What was bound to it meanwhile.
       for (const { metadata } of (await client.list(Pods, { fieldSelector: `spec.nodeName=${node.name}` })).items) {
