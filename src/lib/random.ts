@@ -19,24 +19,37 @@ function fill(buffer: Buffer): Buffer {
   return process.getBuiltinModule('node:crypto').randomFillSync(buffer)
 }
 
-/** Bytes nobody was given before and nobody will be given again. */
-function take(length: number): Buffer {
-  if (length > POOL_BYTES / 4) return fill(Buffer.allocUnsafeSlow(length))
+/** Where in the pool there are so many bytes that nobody was given before and, once they are wiped, nobody will be given again. */
+function reserve(length: number): number {
   if (used + length > pool.length) {
     pool = fill(Buffer.allocUnsafeSlow(POOL_BYTES))
     used = 0
   }
-  const taken = Buffer.allocUnsafeSlow(length)
-  pool.copy(taken, 0, used, used + length)
-  pool.fill(0, used, used + length)
   used += length
+  return used - length
+}
+
+function take(length: number): Buffer {
+  if (length > POOL_BYTES / 4) return fill(Buffer.allocUnsafeSlow(length))
+  const taken = Buffer.allocUnsafeSlow(length)
+  const from = reserve(length)
+  pool.copy(taken, 0, from, used)
+  pool.fill(0, from, used)
   return taken
+}
+
+/** Without a buffer of its own: names are made of these, several for each object that is created. */
+function takeFloat(): number {
+  const from = reserve(FLOAT_BYTES)
+  const drawn = floatAt(pool, from)
+  for (let at = from; at < used; at++) pool[at] = 0
+  return drawn
 }
 
 /** The machine's cryptographic randomness. The only kind fit for keys, tokens and uids of real clusters. */
 export const secureRandom: Random = {
-  float: () => draw53(secureRandom),
-  int: (bound) => Math.floor(draw53(secureRandom) * bound),
+  float: takeFloat,
+  int: (bound) => Math.floor(takeFloat() * bound),
   bytes: take,
 }
 
@@ -83,9 +96,11 @@ export function shuffle<T>(random: Random, items: readonly T[]): T[] {
   return out
 }
 
-function draw53(random: Random): number {
-  const bytes = random.bytes(7)
-  return ((bytes[0] as number) & 0x1f) * 2 ** -5 + bytes.readUIntBE(1, 6) * 2 ** -53
+/** As many bits as the fraction of a number has. */
+const FLOAT_BYTES = 7
+
+function floatAt(bytes: Buffer, from: number): number {
+  return ((bytes[from] as number) & 0x1f) * 2 ** -5 + bytes.readUIntBE(from + 1, 6) * 2 ** -53
 }
 
 function xoshiro128(seed: number): () => number {
