@@ -2,12 +2,14 @@
 import { Namespaces, type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { Informer } from '#client/informer.ts'
+import type { Clock } from '#lib/clock.ts'
 import { kindKey } from '#meta/kind.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { isTerminal } from '#model/pods.ts'
 
 import type { Cluster } from './cluster.ts'
-import { newsOf, newsOfNode, newsOfPod, type News } from './news.ts'
+import type { Meter } from './framework.ts'
+import { labelOf, newsOf, newsOfNode, newsOfPod, type News } from './news.ts'
 import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { SchedulingQueue } from './queue.ts'
@@ -16,6 +18,8 @@ export interface FeedParts {
   readonly cluster: Cluster
   readonly queue: SchedulingQueue
   readonly nominations: Nominations
+  readonly clock: Clock
+  readonly meter: Meter
   /** Whether it is ours to place. */
   readonly isOurs: (pod: Pod) => boolean
   readonly of: <T extends KubeObject>(kind: Kind<T>) => Informer<T>
@@ -24,10 +28,8 @@ export interface FeedParts {
 }
 
 export function feed(parts: FeedParts): void {
-  const { cluster, queue, of } = parts
-  const tell = (news: News | undefined): void => {
-    if (news !== undefined) queue.tell(news)
-  }
+  const { cluster, of } = parts
+  const tell = teller(parts)
   of(Namespaces).listen({
     updated(now, old) {
       if (!semanticEqual(now.metadata.labels, old.metadata.labels)) cluster.counts.namespacesChanged()
@@ -54,11 +56,23 @@ export function feed(parts: FeedParts): void {
   }
 }
 
+/** Lets those in the queue know. */
+function teller({ queue, clock, meter }: FeedParts): (news: News | undefined) => void {
+  return (news) => {
+    if (news === undefined) return
+    const begunMs = clock.elapsed()
+    queue.tell(news)
+    meter.handled(labelOf(news), clock.elapsed() - begunMs)
+  }
+}
+
 class PodFeed {
   readonly #parts: FeedParts
+  readonly #tell: (news: News | undefined) => void
 
   constructor(parts: FeedParts) {
     this.#parts = parts
+    this.#tell = teller(parts)
   }
 
   changed(pod: Pod, old: Pod | undefined): void {
@@ -76,8 +90,7 @@ class PodFeed {
     cluster.removePod(uid)
     queue.delete(uid)
     nominations.delete(uid)
-    const news = hadPlace ? newsOfPod('AssignedPod', undefined, pod) : undefined
-    if (news !== undefined) queue.tell(news)
+    this.#tell(hadPlace ? newsOfPod('AssignedPod', undefined, pod) : undefined)
   }
 
   #placed(pod: Pod, old: Pod | undefined): void {
@@ -89,8 +102,7 @@ class PodFeed {
       queue.delete(info.uid)
       nominations.delete(info.uid)
     }
-    const news = newsOfPod('AssignedPod', pod, wasPlaced ? old : undefined)
-    if (news !== undefined) queue.tell(news)
+    this.#tell(newsOfPod('AssignedPod', pod, wasPlaced ? old : undefined))
   }
 
   #waiting(pod: Pod, old: Pod | undefined): void {

@@ -228,6 +228,20 @@ export interface Meter {
   preemptionTried(): void
   preemptionChosen(victims: number): void
   preemptionDone(result: 'success' | 'error', tookMs: number): void
+  /** All plugins of a point, for one pod. */
+  ran(point: string, status: string, profile: string, tookMs: number): void
+  pluginRan(point: string, plugin: string, status: string, tookMs: number): void
+  /** A plugin was asked so often at a point. */
+  evaluated(plugin: string, point: string, profile: string, times: number): void
+  permitWaited(result: string, tookMs: number): void
+  /** A pod came into a part of the queue, for this reason. */
+  queued(queue: 'active' | 'backoff' | 'unschedulable', event: string): void
+  /** It was placed after nobody knew for minutes what would help it. */
+  scheduledAfterFlush(): void
+  /** A plugin said whether news may help a pod. */
+  hinted(plugin: string, event: string, hint: 'Queue' | 'QueueSkip', tookMs: number): void
+  /** News were told to everybody. */
+  handled(event: string, tookMs: number): void
 }
 
 export interface PluginFactory {

@@ -18,6 +18,14 @@ export const UNMETERED: Meter = {
   preemptionTried: () => undefined,
   preemptionChosen: () => undefined,
   preemptionDone: () => undefined,
+  ran: () => undefined,
+  pluginRan: () => undefined,
+  evaluated: () => undefined,
+  permitWaited: () => undefined,
+  queued: () => undefined,
+  scheduledAfterFlush: () => undefined,
+  hinted: () => undefined,
+  handled: () => undefined,
 }
 
 /** Attempts beyond are told together. */
@@ -49,6 +57,8 @@ export function registerSchedulerMetrics(registry: Registry): SchedulerMeters {
   const watch = registerPresent(registry)
   return {
     ...registerPreemption(registry),
+    ...registerFramework(registry),
+    ...registerQueue(registry),
     scheduled: registerScheduled(registry),
     watch,
     decided: (tookMs) => algorithmSeconds.observe(tookMs / 1000),
@@ -122,49 +132,155 @@ function registerPreemption(
   }
 }
 
-function registerPresent(registry: Registry): SchedulerMeters['watch'] {
-  let watched: Parameters<SchedulerMeters['watch']>[0] | undefined
-  registry.callback({
-    type: 'gauge',
+function registerFramework(registry: Registry): Pick<Meter, 'ran' | 'pluginRan' | 'evaluated' | 'permitWaited'> {
+  const points = registry.histogram({
+    name: 'scheduler_framework_extension_point_duration_seconds',
+    help: 'Latency for running all plugins of a specific extension point.',
+    labels: ['extension_point', 'status', 'profile'],
+    buckets: exponentialBuckets(0.0001, 2, 12),
+    stability: 'STABLE',
+  })
+  const plugins = registry.histogram({
+    name: 'scheduler_plugin_execution_duration_seconds',
+    help: 'Duration for running a plugin at a specific extension point.',
+    labels: ['plugin', 'extension_point', 'status'],
+    buckets: exponentialBuckets(0.000_01, 1.5, 20),
+    stability: 'ALPHA',
+  })
+  const asked = registry.counter({
+    name: 'scheduler_plugin_evaluation_total',
+    help: 'Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).',
+    labels: ['plugin', 'extension_point', 'profile'],
+    stability: 'BETA',
+  })
+  const waited = registry.histogram({
+    name: 'scheduler_permit_wait_duration_seconds',
+    help: 'Duration of waiting on permit.',
+    labels: ['result'],
+    buckets: exponentialBuckets(0.001, 2, 15),
+    stability: 'BETA',
+  })
+  const ran = remembered((point, status, profile) => points.labels(point, status, profile))
+  const evaluated = remembered((plugin, point, profile) => asked.labels(plugin, point, profile))
+  return {
+    ran: (point, status, profile, tookMs) => ran(point, status, profile).observe(tookMs / 1000),
+    pluginRan: (point, plugin, status, tookMs) => plugins.labels(plugin, point, status).observe(tookMs / 1000),
+    evaluated: (plugin, point, profile, times) => evaluated(plugin, point, profile).inc(times),
+    permitWaited: (result, tookMs) => waited.labels(result).observe(tookMs / 1000),
+  }
+}
+
+/** Found without making a key of the labels: it is looked for many times a decision. */
+function remembered<S>(make: (a: string, b: string, c: string) => S): (a: string, b: string, c: string) => S {
+  const known = new Map<string, Map<string, Map<string, S>>>()
+  return (a, b, c) => {
+    const found = known.get(a)?.get(b)?.get(c)
+    if (found !== undefined) return found
+    const made = make(a, b, c)
+    const ofA = known.get(a) ?? new Map<string, Map<string, S>>()
+    const ofB = ofA.get(b) ?? new Map<string, S>()
+    known.set(a, ofA.set(b, ofB.set(c, made)))
+    return made
+  }
+}
+
+function registerQueue(registry: Registry): Pick<Meter, 'queued' | 'scheduledAfterFlush' | 'hinted' | 'handled'> {
+  const incoming = registry.counter({
+    name: 'scheduler_queue_incoming_pods_total',
+    help: 'Number of pods added to scheduling queues by event and queue type.',
+    labels: ['queue', 'event'],
+    stability: 'STABLE',
+  })
+  const flushed = registry
+    .counter({
+      name: 'scheduler_pod_scheduled_after_flush_total',
+      help: 'Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.',
+      stability: 'ALPHA',
+    })
+    .labels()
+  const hints = registry.histogram({
+    name: 'scheduler_queueing_hint_execution_duration_seconds',
+    help: 'Duration for running a queueing hint function of a plugin.',
+    labels: ['plugin', 'event', 'hint'],
+    buckets: exponentialBuckets(0.000_01, 1.5, 20),
+    stability: 'ALPHA',
+  })
+  const events = registry.histogram({
+    name: 'scheduler_event_handling_duration_seconds',
+    help: 'Event handling latency in seconds.',
+    labels: ['event'],
+    buckets: exponentialBuckets(0.0001, 2, 12),
+    stability: 'ALPHA',
+  })
+  return {
+    queued: (queue, event) => incoming.labels(queue, event).inc(),
+    scheduledAfterFlush: () => flushed.inc(),
+    hinted: (plugin, event, hint, tookMs) => hints.labels(plugin, event, hint).observe(tookMs / 1000),
+    handled: (event, tookMs) => events.labels(event).observe(tookMs / 1000),
+  }
+}
+
+type Watched = Parameters<SchedulerMeters['watch']>[0]
+
+/** What tells the present: how many of what there are when somebody asks. */
+const PRESENT: readonly {
+  readonly name: string
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly stability: 'ALPHA' | 'BETA' | 'STABLE'
+  readonly counts: (watched: Watched) => Iterable<readonly [count: number, ...labels: string[]]>
+}[] = [
+  {
     name: 'scheduler_pending_pods',
     help: "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.",
     labels: ['queue'],
     stability: 'STABLE',
-    collect(emit) {
-      for (const [queue, count] of Object.entries(watched?.queue.sizes ?? {})) emit(count, queue)
-    },
-  })
-  registry.callback({
-    type: 'gauge',
+    counts: ({ queue }) => Object.entries(queue.sizes).map(([name, count]) => [count, name]),
+  },
+  {
     name: 'scheduler_cache_size',
     help: 'Number of nodes, pods, and assumed (bound) pods in the scheduler cache.',
     labels: ['type'],
     stability: 'ALPHA',
-    collect(emit) {
-      if (watched === undefined) return
-      const { nodes, podCount, assumedCount } = watched.cluster
-      emit(nodes.length, 'nodes')
-      emit(podCount, 'pods')
-      emit(assumedCount, 'assumed_pods')
-    },
-  })
-  registry.callback({
-    type: 'gauge',
+    counts: ({ cluster: { nodes, podCount, assumedCount } }) => [
+      [nodes.length, 'nodes'],
+      [podCount, 'pods'],
+      [assumedCount, 'assumed_pods'],
+    ],
+  },
+  {
+    name: 'scheduler_inflight_events',
+    help: 'Number of events currently tracked in the scheduling queue.',
+    labels: ['event'],
+    stability: 'ALPHA',
+    counts: ({ queue }) => Array.from(queue.inFlight(), ([event, count]) => [count, event]),
+  },
+  {
     name: 'scheduler_goroutines',
     help: 'Number of running goroutines split by the work they do such as binding.',
     labels: ['operation'],
     stability: 'BETA',
-    collect: (emit) => emit(watched?.binding() ?? 0, 'binding'),
-  })
-  registry.callback({
-    type: 'gauge',
+    counts: ({ binding }) => [[binding(), 'binding']],
+  },
+  {
     name: 'scheduler_unschedulable_pods',
     help: 'The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.',
     labels: ['plugin', 'profile'],
     stability: 'BETA',
-    collect(emit) {
-      for (const { plugin, profile, count } of watched?.queue.rejections() ?? []) emit(count, plugin, profile)
-    },
-  })
+    counts: ({ queue }) => queue.rejections().map(({ plugin, profile, count }) => [count, plugin, profile]),
+  },
+]
+
+function registerPresent(registry: Registry): SchedulerMeters['watch'] {
+  let watched: Watched | undefined
+  for (const { counts, ...family } of PRESENT) {
+    registry.callback({
+      ...family,
+      type: 'gauge',
+      collect(emit) {
+        for (const [count, ...labels] of watched === undefined ? [] : counts(watched)) emit(count, ...labels)
+      },
+    })
+  }
   return (parts) => void (watched = parts)
 }

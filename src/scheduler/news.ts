@@ -65,6 +65,35 @@ const POD_PARTS: readonly (readonly [action: WakeAction, part: (pod: Pod) => unk
   ['claims', ({ status }) => status.resourceClaimStatuses],
 ]
 
+/** What upstream calls it, where it is counted. */
+export function labelOf({ about, actions: [action = 'update'] }: News): string {
+  const isOfPod = about === 'TargetPod' || about === 'AssignedPod'
+  const [, group = '', kind = about === 'TargetPod' ? 'UnschedulablePod' : about] = KIND.exec(about) ?? []
+  const resource = group === '' ? kind : `${group}/${kind}`
+  return resource + (ACTION_LABELS[action] ?? `Update${isOfPod ? POD_LABELS[action] : NODE_LABELS[action]}`)
+}
+
+const KIND = /^(.*)\/\w+, Kind=(.*)$/
+
+type Labels = Readonly<Partial<Record<WakeAction, string>>>
+
+const ACTION_LABELS: Labels = { add: 'Add', delete: 'Delete', update: 'Update' }
+const NODE_LABELS: Labels = {
+  allocatable: 'NodeAllocatable',
+  labels: 'NodeLabel',
+  taints: 'NodeTaint',
+  conditions: 'NodeCondition',
+  annotations: 'NodeAnnotation',
+  features: 'NodeDeclaredFeature',
+}
+const POD_LABELS: Labels = {
+  labels: 'PodLabel',
+  'scaled-down': 'PodScaleDown',
+  tolerations: 'PodToleration',
+  gates: 'PodSchedulingGatesEliminated',
+  claims: 'PodGeneratedResourceClaim',
+}
+
 function asksForLess(now: Pod, old: Pod): boolean {
   const [after, before] = [now, old].map((pod) => amountsFrom(podRequests(pod, { useStatus: true })))
   if (after === undefined || before === undefined) return false

@@ -5,6 +5,7 @@ import { Nodes } from '#apis/core/v1.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 
 import type { PluginRefusal, Wake } from './framework.ts'
+import { UNMETERED } from './meters.ts'
 import { newsOfNode, newsOfPod } from './news.ts'
 import { PodInfo } from './pod-info.ts'
 import { type QueuedPod, SchedulingQueue, type Setback } from './queue.ts'
@@ -40,6 +41,7 @@ beforeEach(() => {
     preEnqueue: ({ uid }) => (gated.has(uid) ? gate : undefined),
     wakesOf: (_, plugin) => wakes[plugin],
     ready: () => undefined,
+    meter: UNMETERED,
   })
 })
 

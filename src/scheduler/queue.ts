@@ -7,11 +7,13 @@
 import { type Clock, every, type Timer } from '#lib/clock.ts'
 import { KeyedHeap } from '#lib/heap.ts'
 
-import type { PluginRefusal, Queued, Wake } from './framework.ts'
-import { isHeard, type News, newsOfPod } from './news.ts'
+import type { Meter, PluginRefusal, Queued, Wake } from './framework.ts'
+import { isHeard, labelOf, type News, newsOfPod } from './news.ts'
 import type { PodInfo } from './pod-info.ts'
 
 const FLUSH_EVERY_MS = 30_000
+/** Every so many hints are timed. */
+const SAMPLE_EVERY = 10
 /** Within a second, importance counts for more than who has waited longer. */
 const WINDOW_MS = 1000
 
@@ -32,6 +34,8 @@ export interface QueuedPod extends Queued {
   pendings: ReadonlySet<string>
   gatedBy: string | undefined
   readyMs: number
+  /** Nobody knew what would help it; it is just tried again. */
+  isFlushed: boolean
 }
 
 export interface QueueOptions {
@@ -47,6 +51,7 @@ export interface QueueOptions {
   readonly wakesOf: (pod: PodInfo, plugin: string) => readonly Wake[] | undefined
   /** There is somebody to pop. */
   readonly ready: () => void
+  readonly meter: Pick<Meter, 'queued' | 'hinted'>
 }
 
 /** Why a pod was not placed. */
@@ -56,6 +61,9 @@ export interface Setback {
   /** Nobody refused it: something broke. */
   readonly isError: boolean
 }
+
+/** Why it comes back. */
+const FAILED = 'ScheduleAttemptFailure'
 
 type Move = 'no' | 'soon' | 'now'
 
@@ -69,6 +77,7 @@ export class SchedulingQueue {
   /** News since the oldest of those was popped. */
   #news: News[] = []
   #newsBefore = 0
+  #untilSample = 1
   #timer: Timer | undefined
   readonly #flush: Timer
 
@@ -98,6 +107,13 @@ export class SchedulingQueue {
     }
   }
 
+  /** How many news are kept for those in flight, by what they are, and how many those are. */
+  inFlight(): ReadonlyMap<string, number> {
+    const counts = new Map([['PodPopped', this.#inFlight.size]])
+    for (const news of this.#news) counts.set(labelOf(news), (counts.get(labelOf(news)) ?? 0) + 1)
+    return counts
+  }
+
   /** How many wait for which plugin to change its mind. */
   rejections(): { readonly plugin: string; readonly profile: string; readonly count: number }[] {
     const counts = new Map<string, { readonly plugin: string; readonly profile: string; count: number }>()
@@ -114,7 +130,7 @@ export class SchedulingQueue {
 
   add(pod: PodInfo): void {
     const nowMs = this.#options.clock.now()
-    this.#enter({
+    const fresh: QueuedPod = {
       pod,
       queuedMs: nowMs,
       firstMs: 0,
@@ -126,7 +142,9 @@ export class SchedulingQueue {
       pendings: new Set(),
       gatedBy: undefined,
       readyMs: 0,
-    })
+      isFlushed: false,
+    }
+    this.#enter(fresh, 'UnschedulablePodAdd')
   }
 
   /** The pod itself was changed. */
@@ -144,7 +162,7 @@ export class SchedulingQueue {
     }
     const news = newsOfPod('TargetPod', pod.pod, parked.pod.pod)
     parked.pod = pod
-    if (news !== undefined) this.#wake(parked, this.#moveFor(parked, news))
+    if (news !== undefined) this.#wake(parked, this.#moveFor(parked, news), news)
   }
 
   delete(uid: string): void {
@@ -188,6 +206,7 @@ export class SchedulingQueue {
     if (own !== undefined) missed.push(own)
     this.done(uid)
     if (this.has(uid)) return
+    queued.isFlushed = false
     queued.rejectors = rejectors
     queued.pendings = pendings
     queued.queuedMs = this.#options.clock.now()
@@ -196,8 +215,8 @@ export class SchedulingQueue {
     this.#delay(queued)
     let move: Move = isError ? 'soon' : 'no'
     for (const news of missed) if (move !== 'now') move = later(move, this.#moveFor(queued, news))
-    if (move === 'no') this.#parked.set(uid, queued)
-    else this.#wake(queued, move)
+    if (move === 'no') this.#park(queued, FAILED)
+    else this.#wake(queued, move, FAILED)
   }
 
   /** Lets those try again whom it may help. */
@@ -205,20 +224,22 @@ export class SchedulingQueue {
     if (this.#inFlight.size > 0) this.#news.push(news)
     // Who is gated again is parked again: not twice in one round.
     const parked = [...this.#parked.values()]
-    for (const queued of parked) this.#wake(queued, this.#moveFor(queued, news))
+    for (const queued of parked) this.#wake(queued, this.#moveFor(queued, news), news)
   }
 
   /** Lets these try at once, whatever refused them. */
   activate(uids: Iterable<string>): void {
     for (const uid of uids) {
       const queued = this.#parked.get(uid) ?? this.#backingOff.get(uid)
-      if (queued !== undefined) this.#wake(queued, 'now')
+      if (queued !== undefined) this.#wake(queued, 'now', 'ForceActivate')
     }
   }
 
   #popEarly(): QueuedPod | undefined {
     const first = this.#backingOff.peek()
-    return first === undefined || first.errors > 0 ? undefined : this.#backingOff.pop()
+    if (first === undefined || first.errors > 0) return undefined
+    this.#options.meter.queued('active', 'PopFromBackoffQ')
+    return this.#backingOff.pop()
   }
 
   #moveFor(queued: QueuedPod, news: News): Move {
@@ -239,35 +260,51 @@ export class SchedulingQueue {
   #hears(pod: PodInfo, plugin: string, news: News, mustHelp: boolean): boolean {
     const wakes = this.#options.wakesOf(pod, plugin)
     if (wakes === undefined) return true
-    return wakes.some(
-      (wake) => isHeard(wake, news) && (!mustHelp || (wake.helps?.(pod.pod, news.now, news.old) ?? true)),
-    )
+    return wakes.some((wake) => isHeard(wake, news) && (!mustHelp || this.#helps(wake, pod, plugin, news)))
   }
 
-  #wake(queued: QueuedPod, move: Move): void {
+  #helps(wake: Wake, { pod }: PodInfo, plugin: string, news: News): boolean {
+    if (--this.#untilSample > 0) return wake.helps?.(pod, news.now, news.old) ?? true
+    this.#untilSample = SAMPLE_EVERY
+    const { clock, meter } = this.#options
+    const begunMs = clock.elapsed()
+    const does = wake.helps?.(pod, news.now, news.old) ?? true
+    meter.hinted(plugin, labelOf(news), does ? 'Queue' : 'QueueSkip', clock.elapsed() - begunMs)
+    return does
+  }
+
+  #wake(queued: QueuedPod, move: Move, why: News | string): void {
     if (move === 'no') return
     const { uid } = queued.pod
     this.#parked.delete(uid)
     this.#backingOff.remove(uid)
     if (move === 'now') queued.readyMs = 0
-    this.#enter(queued)
+    this.#enter(queued, typeof why === 'string' ? why : labelOf(why))
   }
 
-  #enter(queued: QueuedPod): void {
-    const gate = this.#options.preEnqueue(queued.pod)
+  #park(queued: QueuedPod, event: string): void {
+    this.#parked.set(queued.pod.uid, queued)
+    this.#options.meter.queued('unschedulable', event)
+  }
+
+  #enter(queued: QueuedPod, event: string): void {
+    const { preEnqueue, meter } = this.#options
+    const gate = preEnqueue(queued.pod)
     queued.gatedBy = gate?.plugin
     if (gate !== undefined) {
-      this.#parked.set(queued.pod.uid, queued)
+      this.#park(queued, event)
       return
     }
     if (windowOf(queued) > this.#options.clock.now()) {
       this.#backingOff.put(queued)
+      meter.queued('backoff', event)
       this.#await()
       // It may be popped early.
       if (queued.errors === 0) this.#options.ready()
       return
     }
     this.#active.put(queued)
+    meter.queued('active', event)
     this.#options.ready()
   }
 
@@ -290,7 +327,7 @@ export class SchedulingQueue {
     const nowMs = this.#options.clock.now()
     for (let first = this.#backingOff.peek(); first !== undefined && windowOf(first) <= nowMs;) {
       this.#backingOff.pop()
-      this.#enter(first)
+      this.#enter(first, 'BackoffComplete')
       first = this.#backingOff.peek()
     }
     this.#await()
@@ -301,7 +338,9 @@ export class SchedulingQueue {
     const nowMs = clock.now()
     const parked = [...this.#parked.values()]
     for (const queued of parked) {
-      if (queued.gatedBy === undefined && nowMs - queued.queuedMs > parkedAtMostMs) this.#wake(queued, 'soon')
+      if (queued.gatedBy !== undefined || nowMs - queued.queuedMs <= parkedAtMostMs) continue
+      queued.isFlushed = true
+      this.#wake(queued, 'soon', 'UnschedulableTimeout')
     }
   }
 

@@ -75,6 +75,7 @@ function start(plugin: Plugin, pods: Map<string, Pod>): Started {
     preEnqueue: () => undefined,
     wakesOf: () => plugin.wakes ?? [],
     ready: () => scheduler.wake(),
+    meter: UNMETERED,
   })
   const scheduler: Scheduler = new Scheduler({
     handle,

@@ -12,7 +12,9 @@ import type { Cluster } from './cluster.ts'
 import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
 import { type Extender, filterBy, pointsBy } from './extender.ts'
-import type { Foreseen, Handle, Plugin, PluginRefusal, Search } from './framework.ts'
+import type { Foreseen, Handle, Plugin, PluginRefusal, Search, Verdict } from './framework.ts'
+import { MeteredDecider, statusOf } from './metering.ts'
+import { UNMETERED } from './meters.ts'
 import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -71,8 +73,10 @@ export class Scheduler {
   constructor(parts: SchedulerParts) {
     this.#parts = parts
     const { cluster, nominations, handle, profiles } = parts
-    const view = { cluster, nominations, random: handle.random }
-    this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Decider(profile, view)]))
+    const { random, clock, meter } = handle
+    const view = { cluster, nominations, random, clock, meter }
+    const Deciding = meter === UNMETERED ? Decider : MeteredDecider
+    this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Deciding(profile, view)]))
     this.#teller = new Teller(handle, parts.recorderOf)
     this.#clock = handle.clock
     this.#log = handle.log
@@ -213,7 +217,10 @@ export class Scheduler {
       this.#fail(queued, failureFrom(broken))
       return
     }
-    const { reasons, nominate } = await helpFor(profile, (plugin) => plugin.postFilter?.(search, decider))
+    const begunMs = this.#clock.elapsed()
+    const { reasons, nominate, isBroken } = await helpFor(profile, (plugin) => plugin.postFilter?.(search, decider))
+    const code = isBroken === true ? 'error' : 'unschedulable'
+    this.#ran('PostFilter', profile, reasons.length === 0 ? undefined : { code, reasons }, begunMs)
     this.#fail(queued, {
       reason: 'Unschedulable',
       message: explain(search, this.#parts.cluster.nodes.length, reasons),
@@ -227,13 +234,18 @@ export class Scheduler {
     const { cluster, nominations, handle } = this.#parts
     const { pod, node } = choice
     cluster.assume(pod, node.name)
+    const begunMs = this.#clock.elapsed()
     const refusal = reserve(choice)
+    this.#ran('Reserve', choice.profile, refusal, begunMs)
     if (refusal !== undefined) {
       cluster.forget(pod.uid)
       this.#fail(queued, failureFrom(refusal))
       return
     }
+    const reservedMs = this.#clock.elapsed()
     const permitted = permit(choice, handle)
+    const isRefused = permitted !== undefined && 'code' in permitted
+    this.#ran('Permit', choice.profile, isRefused ? permitted : undefined, reservedMs)
     if (permitted !== undefined && 'code' in permitted) {
       this.#takeBack(queued, choice, permitted)
       return
@@ -266,9 +278,8 @@ export class Scheduler {
     const { queue, handle } = this.#parts
     const { pod, node, profile } = choice
     const isReady = permitted === undefined && !willWait(choice)
-    const refusal =
-      (isReady ? undefined : await this.#prepare(choice, permitted)) ??
-      (await this.traffic.binding(() => this.#bindBy(choice)))
+    const unready = isReady ? undefined : await this.#prepare(choice, permitted)
+    const refusal = unready ?? (await this.traffic.binding(() => this.#bindBy(choice)))
     if (refusal !== undefined) {
       this.#takeBack(queued, choice, refusal)
       return
@@ -279,6 +290,7 @@ export class Scheduler {
       profile: profile.name,
       tookMs: this.#clock.elapsed() - queued.begunMs,
     })
+    if (queued.isFlushed) handle.meter.scheduledAfterFlush()
     handle.meter.scheduled(queued.attempts, this.#clock.now() - queued.firstMs)
     this.#teller.placed(profile, pod, node.name)
     for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
@@ -286,13 +298,20 @@ export class Scheduler {
 
   /** An extender that binds comes before the plugins. */
   async #bindBy(choice: Choice): Promise<PluginRefusal | undefined> {
-    const { extenders, signal } = this.#parts
+    const { extenders } = this.#parts
     const { pod, node } = choice
     const binder = extenders.find((one) => one.binds && one.isInterestedIn(pod.pod))
-    if (binder === undefined) return bind(choice, signal)
+    if (binder === undefined) return this.#bindByPlugin(choice)
     const refusal = await binder.bind(pod.pod, node.name)
     if (refusal === undefined) return undefined
-    return binder.isIgnorable ? bind(choice, signal) : { ...refusal, plugin: '' }
+    return binder.isIgnorable ? this.#bindByPlugin(choice) : { ...refusal, plugin: '' }
+  }
+
+  async #bindByPlugin(choice: Choice): Promise<PluginRefusal | undefined> {
+    const begunMs = this.#clock.elapsed()
+    const refusal = await bind(choice, this.#parts.signal)
+    this.#ran('Bind', choice.profile, refusal, begunMs)
+    return refusal
   }
 
   /** Until everybody agrees and the ground is prepared; so long the pod is nominated, and may be held up. */
@@ -311,9 +330,14 @@ export class Scheduler {
     this.#onTheWay.set(pod.uid, hold)
     try {
       if (handle.isEnabled('NominatedNodeNameForExpectation')) await this.#teller.nominated(pod, node.name)
+      const begunMs = this.#clock.elapsed()
       const refusal = await Promise.race([permitted, held])
+      const permittedMs = this.#clock.elapsed()
+      if (permitted !== undefined) handle.meter.permitWaited(statusOf(refusal), permittedMs - begunMs)
       if (refusal !== undefined) return refusal
-      return await Promise.race([preBind(choice, AbortSignal.any([signal, hold.signal])), held])
+      const unready = await Promise.race([preBind(choice, AbortSignal.any([signal, hold.signal])), held])
+      this.#ran('PreBind', choice.profile, unready, permittedMs)
+      return unready
     } finally {
       this.#onTheWay.delete(pod.uid)
     }
@@ -346,6 +370,11 @@ export class Scheduler {
     queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' }, pod)
     if (nominate !== undefined) nominations.set(pod, nominate)
     this.#teller.failed(profile, pod, failure)
+  }
+
+  /** All plugins of a point, for one pod. */
+  #ran(point: string, { name }: Profile, verdict: Verdict, sinceMs: number): void {
+    this.#parts.handle.meter.ran(point, statusOf(verdict), name, this.#clock.elapsed() - sinceMs)
   }
 
   #profileOf({ pod }: PodInfo): Profile | undefined {

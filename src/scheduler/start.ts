@@ -13,6 +13,7 @@ import { Cluster } from './cluster.ts'
 import type { Extender } from './extender.ts'
 import { feed } from './feed.ts'
 import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
+import { meteredProfile, statusOf } from './metering.ts'
 import { UNMETERED } from './meters.ts'
 import { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
@@ -79,7 +80,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     activate: (uids) => queue.activate(uids),
     holdUp: (uid, why) => scheduler.holdUp(uid, why),
   })
-  const profiles = new Map(settings.map((one) => [one.name, createProfile(one, handleOf(one.name))]))
+  const profiles = new Map(settings.map((one) => [one.name, profileFrom(one, handleOf(one.name))]))
   const profileOf = (pod: Pod): Profile | undefined => profiles.get(pod.spec.schedulerName ?? DEFAULT_PROFILE.name)
   const queue = createQueue(options, profiles, profileOf, () => scheduler.wake())
   const scheduler = new Scheduler({
@@ -93,7 +94,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     signal,
   })
   const { isOurs = (pod) => profileOf(pod) !== undefined } = options
-  feed({ cluster, queue, nominations, isOurs, of, kinds: awaitedKinds(profiles.values()) })
+  feed({ cluster, queue, nominations, isOurs, of, clock, meter, kinds: awaitedKinds(profiles.values()) })
   let hasSeen = false
   const synced = seen().then(() => void (hasSeen = true))
   void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())
@@ -111,6 +112,11 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
       await Promise.all([...Array.from(recorders.values(), closed), informers.ended()])
     },
   }
+}
+
+function profileFrom(settings: ProfileSettings, handle: Handle): Profile {
+  const profile = createProfile(settings, handle)
+  return handle.meter === UNMETERED ? profile : meteredProfile(profile, handle)
 }
 
 function closed(recorder: SeriesRecorder): Promise<void> {
@@ -140,11 +146,18 @@ function informersFor({ client, random, signal, log }: SchedulerOptions): Inform
 }
 
 function createQueue(
-  { clock, initialBackoffMs = 1000, maxBackoffMs = 10_000, parkedAtMostMs = 5 * 60_000 }: SchedulerOptions,
+  options: SchedulerOptions,
   profiles: ReadonlyMap<string, Profile>,
   profileOf: (pod: Pod) => Profile | undefined,
   ready: () => void,
 ): SchedulingQueue {
+  const {
+    clock,
+    initialBackoffMs = 1000,
+    maxBackoffMs = 10_000,
+    parkedAtMostMs = 5 * 60_000,
+    meter = UNMETERED,
+  } = options
   const [first] = profiles.values()
   const wakes = new Map<string, readonly Wake[] | undefined>()
   for (const { name, plugins } of profiles.values()) {
@@ -160,7 +173,13 @@ function createQueue(
     maxBackoffMs,
     parkedAtMostMs,
     compare: (a, b) => first?.queueSort.plugin.compare?.(a, b) ?? 0,
-    preEnqueue: (pod) => gateOf(pod, profileOf(pod.pod)),
+    preEnqueue(pod) {
+      const begunMs = clock.elapsed()
+      const gate = gateOf(pod, profileOf(pod.pod))
+      meter.ran('PreEnqueue', statusOf(gate), pod.pod.spec.schedulerName ?? '', clock.elapsed() - begunMs)
+      return gate
+    },
+    meter,
     wakesOf: ({ pod }, plugin) => wakes.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
     ready,
   })

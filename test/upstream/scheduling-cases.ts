@@ -1,5 +1,5 @@
 /** Clusters and pods by chance, the same for the same seed: what the scheduler can be asked, in every combination. */
-import type { Node, Pod } from '#apis/core/v1.ts'
+import type { Node, Pod, PodSpec } from '#apis/core/v1.ts'
 import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -47,10 +47,21 @@ export function schedulingCase(seed: number, podCount: number): SchedulingCase {
   const placed = Array.from({ length: crowd }, (_, at) =>
     podOf(draw, `placed-${at}`, { ...wanted, isPlain: draw.chance(0.6), node: draw.of(names) }),
   )
+  const taken = new Set<string>()
+  for (const { spec } of placed) keepOnePerPort(spec as PodSpec, taken)
   const pods = Array.from({ length: podCount }, (_, at) =>
     podOf(draw, `pod-${at}`, { ...wanted, isPlain: draw.chance(isTight ? 0.6 : 0.25), node: '' }),
   )
   return { flavour, given: [...given, ...(isTight ? budgetsOf(draw) : [])], nodes, placed, pods, claims }
+}
+
+/** Upstream frees a port that two pods on a node have as soon as it imagines one of them gone. Nobody who is scheduled gets there. */
+function keepOnePerPort({ nodeName, containers }: PodSpec, taken: Set<string>): void {
+  for (const container of containers) {
+    const id = `${nodeName} ${container.ports?.[0]?.hostPort}`
+    if (taken.has(id)) delete container.ports
+    else if (container.ports !== undefined) taken.add(id)
+  }
 }
 
 /** Some protect those that they are about. */

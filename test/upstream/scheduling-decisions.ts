@@ -34,6 +34,9 @@ import { PRIORITIES, type SchedulingCase, schedulingCase } from './scheduling-ca
 import { type Given, PROVISIONER } from './scheduling-volumes.ts'
 
 const LOOK_EVERY_MS = 5
+const AT_ONCE = 25
+/** Longer than anybody backs off. */
+const PATIENCE_MS = 20_000
 /** Where upstream looks at some nodes only, chance says which. */
 const ALL_CANDIDATES = 100
 const SELECTED = 'volume.kubernetes.io/selected-node'
@@ -87,10 +90,11 @@ export class Comparison {
 
   async play(seed: number, podCount: number): Promise<void> {
     const drawn = schedulingCase(seed, podCount)
-    for (const node of drawn.nodes) await this.#addNode(node)
+    await together(drawn.nodes, (node) => this.#addNode(node))
     for (const one of drawn.given) await this.#give(one)
     await this.#untilBound()
-    for (const pod of drawn.placed) await this.#begin(await this.#client.create(Pods, pod as Pod))
+    await together(drawn.placed, async (pod, at) => this.#begin(await this.#client.create(Pods, pod as Pod), at))
+    this.#started = drawn.placed.length
     const { cluster } = this.#ours
     await until(() => cluster.nodes.length === drawn.nodes.length && cluster.podCount === drawn.placed.length)
     await this.#catchUp(GIVEN)
@@ -127,8 +131,8 @@ export class Comparison {
   }
 
   /** Each began at a time of its own, so that who is more important is never up to chance. */
-  async #begin({ metadata: { namespace, name = '' } }: Pod): Promise<void> {
-    const value = { status: { phase: 'Running', startTime: timeOf(1e12 + ++this.#started * 60_000) } }
+  async #begin({ metadata: { namespace, name = '' } }: Pod, at: number): Promise<void> {
+    const value = { status: { phase: 'Running', startTime: timeOf(1e12 + at * 60_000) } }
     await this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'merge', value })
   }
 
@@ -175,7 +179,7 @@ export class Comparison {
   }
 
   async #settle(pod: Pod, { node }: Decided): Promise<void> {
-    await this.#begin(pod)
+    await this.#begin(pod, this.#started++)
     await until(() => this.#ours.cluster.placed(pod.metadata.uid ?? '') === node)
   }
 
@@ -189,6 +193,7 @@ export class Comparison {
     const ours = this.#ours.consider(await this.#client.get(Pods, { namespace, name }))
     if (ours === undefined) throw new Error('nobody decides about it')
     const theirs = await this.#placed(pod)
+    if (theirs === undefined) throw new Error(`seed ${seed}: ${name} is not placed though room was made`)
     const { totals, plugins } = await this.#points(`${namespace}/${name}`)
     const said = comparePoints(ours, theirs, totals, plugins)
     for (const kind of ['all', 'nominated'])
@@ -249,12 +254,13 @@ export class Comparison {
     }
   }
 
-  async #placed({ metadata: { namespace, name = '' } }: Pod): Promise<Decided> {
-    for (;;) {
+  async #placed({ metadata: { namespace, name = '' } }: Pod): Promise<Decided | undefined> {
+    for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += LOOK_EVERY_MS) {
       const { nodeName: node = '' } = (await this.#client.get(Pods, { namespace, name })).spec
       if (node !== '') return { node, message: '', nominated: '' }
       await sleep(realClock, LOOK_EVERY_MS)
     }
+    return undefined
   }
 
   /** Makes the volumes that somebody was asked to make. */
@@ -360,6 +366,12 @@ function kindsOf({ metadata, spec }: Pod, { claims }: SchedulingCase): string[] 
     ports: containers.some(({ ports }) => ports !== undefined),
   }
   return [...Object.keys(is).filter((kind) => is[kind]), ...new Set(used)]
+}
+
+/** Some at a time. */
+async function together<T>(all: readonly T[], make: (one: T, at: number) => Promise<void>): Promise<void> {
+  for (let from = 0; from < all.length; from += AT_ONCE)
+    await Promise.all(all.slice(from, from + AT_ONCE).map((one, at) => make(one, from + at)))
 }
 
 async function until(isSo: () => boolean): Promise<void> {

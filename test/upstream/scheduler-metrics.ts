@@ -1,0 +1,109 @@
+/**
+ * The families that are the schedulers' own, after the same pods: `node test/upstream/scheduler-metrics.ts`. A family that both have
+ * must have the same help, type and labels; what only upstream has must be in the list of what is missing, with the reason. Ends with 1 when
+ * that is not so.
+ */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { realClock, sleep } from '#lib/clock.ts'
+
+import { end, freePort, launch } from './kube-apiserver.ts'
+import { ask, HYPERKUBE, type Server, startOurs, writeKubeconfig } from './ours.ts'
+import { upstreamPrograms } from './programs.ts'
+
+/** Why families of upstream's are not shown here, by how their names begin. */
+const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
+  [/^scheduler_(?:batch|get_node_hint|store_schedule_results)/, 'pods alike share work in another way'],
+  [/^scheduler_(?:pending_async_api_calls|async_api_call)/, 'requests are not queued: each is sent when it is made'],
+]
+
+interface FamilyShape {
+  readonly help: string
+  readonly type: string
+  readonly labels: string
+}
+
+/** Pods that fit, that fit after a while, and that do not. */
+async function exercise(server: Server): Promise<void> {
+  const send = (method: string, path: string, body: object): Promise<unknown> => ask(server, { method, path, body })
+  const allocatable = { cpu: '2', memory: '8Gi', pods: '10' }
+  await send('POST', '/api/v1/nodes', { metadata: { name: 'n1' }, status: { allocatable, capacity: allocatable } })
+  const priority = { metadata: { name: 'high' }, value: 1000 }
+  await send('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', priority)
+  const pod = (name: string, cpu: string, more: object = {}): object => ({
+    metadata: { name },
+    spec: { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu } } }], ...more },
+  })
+  const pods = '/api/v1/namespaces/default/pods'
+  for (let at = 0; at < 3; at++) await send('POST', pods, pod(`small-${at}`, '500m'))
+  await send('POST', pods, pod('large', '100'))
+  await send('POST', pods, pod('gated', '1', { schedulingGates: [{ name: 'g' }] }))
+  await send('POST', pods, pod('important', '2', { priorityClassName: 'high' }))
+  await sleep(realClock, 3000)
+  await send('POST', '/api/v1/nodes', { metadata: { name: 'n2' }, status: { allocatable, capacity: allocatable } })
+  await sleep(realClock, 5000)
+}
+
+/** What it tells after that, on a server of its own. */
+async function metricsOf(folder: string, program: readonly string[]): Promise<Map<string, FamilyShape>> {
+  await mkdir(folder)
+  const server = await startOurs(folder, ['--disable-admission-plugins=ServiceAccount,TaintNodesByCondition'])
+  const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
+  const port = await freePort()
+  const flags = [`--kubeconfig=${kubeconfig}`, `--secure-port=${port}`, '--authorization-always-allow-paths=/metrics']
+  const [file = '', ...first] = program
+  const child = await launch(file, [...first, ...flags, '--leader-elect=false'], join(folder, 'scheduler.log'))
+  try {
+    await exercise(server)
+    return familiesOf(await get(port))
+  } finally {
+    await end(child, 'SIGTERM')
+    await server.stop()
+  }
+}
+
+function get(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asking = request({ host: '127.0.0.1', port, path: '/metrics', rejectUnauthorized: false }, (answer) => {
+      const pieces: Buffer[] = []
+      answer.on('data', (piece: Buffer) => pieces.push(piece))
+      answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
+    })
+    asking.on('error', reject)
+    asking.end()
+  })
+}
+
+function familiesOf(text: string): Map<string, FamilyShape> {
+  const families = new Map<string, FamilyShape>()
+  for (const block of text.split(/^(?=# HELP )/m).filter((one) => one.startsWith('# HELP scheduler_'))) {
+    const [, name = '', help = '', type = ''] = /^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)\n/.exec(block) ?? []
+    const labels = new Set(Array.from(block.matchAll(/[{,](\w+)="/g), ([, label = '']) => label))
+    labels.delete('le')
+    if (name !== '') families.set(name, { help, type, labels: [...labels].sort().join() })
+  }
+  return families
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'scheduler-metrics-'))
+const say = (line: string): boolean => process.stdout.write(`${line}\n`)
+const { 'kube-scheduler': upstream } = await upstreamPrograms(['kube-scheduler'], say)
+const theirs = await metricsOf(join(folder, 'theirs'), [upstream])
+const ours = await metricsOf(join(folder, 'ours'), [HYPERKUBE, 'kube-scheduler'])
+await rm(folder, { recursive: true })
+const differences: string[] = []
+for (const [name, family] of theirs) {
+  const own = ours.get(name)
+  const why = MISSING.find(([names]) => names.test(name))?.[1]
+  if (own === undefined && why !== undefined) say(`missing: ${name}: ${why}`)
+  else if (own === undefined) differences.push(`missing without a reason: ${name} ${JSON.stringify(family)}`)
+  else if (JSON.stringify(own) !== JSON.stringify(family))
+    differences.push(`${name}: ${JSON.stringify(own)}, upstream ${JSON.stringify(family)}`)
+}
+for (const name of ours.keys()) if (!theirs.has(name)) say(`only here: ${name}`)
+for (const difference of differences) say(difference)
+say(`${ours.size} families here, ${theirs.size} upstream, ${differences.length} differences`)
+process.exitCode = differences.length === 0 ? 0 : 1
