@@ -211,14 +211,14 @@ export class ApiClient {
   async delete(kind: Kind, where: Where, options: DeleteOptions & Limits = {}): Promise<void> {
     const { signal, ...body } = options
     const ask = { method: 'DELETE', path: pathOf(kind, where), about: about(kind, where.name) }
-    await this.#json({ ...ask, body: deleteOptions(body), signal })
+    await this.#done({ ...ask, body: deleteOptions(body), signal })
   }
 
   async deleteCollection(kind: Kind, selection: Selection, options: DeleteOptions & Limits = {}): Promise<void> {
     const { signal, ...body } = options
     const { namespace, ...query } = selection
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    await this.#json({ method: 'DELETE', path, about: about(kind), body: deleteOptions(body), signal })
+    await this.#done({ method: 'DELETE', path, about: about(kind), body: deleteOptions(body), signal })
   }
 
   /** Anything else. Resolves with an answer of success, whose body is still to be read; throws StatusError else. */
@@ -246,6 +246,12 @@ export class ApiClient {
   async #json<R>(ask: Ask): Promise<R> {
     const response = await this.ask(ask)
     return parseJson(await response.bytes(MAX_BYTES)) as R
+  }
+
+  /** For answers that nobody reads: everything that was deleted may be more than can be read at once. */
+  async #done(ask: Ask): Promise<void> {
+    const response = await this.ask(ask)
+    await response.bytes(MAX_BYTES)
   }
 
   async #turn(signal: AbortSignal | undefined): Promise<void> {

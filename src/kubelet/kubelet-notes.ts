@@ -51,6 +51,21 @@ export const unhealthy = (probe: ProbeKind, output: string): Note =>
 export const probeKills = (container: string, probe: ProbeKind): Note =>
   normal('Killing', `Container ${container} failed ${probe.toLowerCase()} probe, will be restarted`)
 
+export const mountFailed = (volume: string, error: string): Note =>
+  warning('FailedMount', `MountVolume.SetUp failed for volume ${goQuote(volume)} : ${error}`)
+
+export function claimFailed(volume: string, claim: string, error: string): Note {
+  const lists = `unmounted volumes=[${volume}], unattached volumes=[], failed to process volumes=[${volume}]`
+  return warning('FailedMount', `Unable to attach or mount volumes: ${lists}: error processing PVC ${claim}: ${error}`)
+}
+
+/** What a node did not take. */
+export const rejected = (reason: string, text: string): Note => warning(reason, text)
+
+/** `resizes` is what containers got, as JSON. */
+export const resizeStarted = (resizes: string): Note => normal('ResizeStarted', `Pod resize started: ${resizes}`)
+export const resizeCompleted = (resizes: string): Note => normal('ResizeCompleted', `Pod resize completed: ${resizes}`)
+
 export const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline'
 export const DEADLINE_EXCEEDED: Note = normal('DeadlineExceeded', DEADLINE_MESSAGE)
 

@@ -109,7 +109,6 @@ const DECLARED_FEATURES = [
   'ExtendWebSocketsToKubelet',
   'InPlacePodLevelResourcesVerticalScaling',
   'InPlacePodVerticalScalingInitContainers',
-  'RestartAllContainersOnContainerExits',
 ] as const
 
 export function nodeConditions(before: readonly NodeCondition[], nowMs: number): NodeCondition[] {

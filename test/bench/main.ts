@@ -19,6 +19,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['custom', () => import('./custom.bench.ts')],
   ['controllers', () => import('./controllers.bench.ts')],
   ['scheduler', () => import('./scheduler.bench.ts')],
+  ['nodes', () => import('./nodes.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],
 ]

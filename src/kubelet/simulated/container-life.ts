@@ -17,6 +17,8 @@ export interface ContainerLife extends ContainerRecord {
   startsMs?: number | undefined
   /** When a pull was last tried in vain, and what it said. */
   failedPull?: { readonly atMs: number; readonly error: string } | undefined
+  /** What its environment lacks. */
+  configError?: string | undefined
   /** Of the newest run. */
   conduct?: Conduct
   probes?: Map<ProbeKind, ProbeState> | undefined

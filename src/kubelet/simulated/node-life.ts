@@ -11,13 +11,16 @@ import type { Random } from '#lib/random.ts'
 import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
+import { isTerminalPhase } from '#model/pods.ts'
 import { hyperkubeVersion } from '#model/version.ts'
 
 import { ALLOCATABLE_ENFORCED, nodeIs, type Note, rebooted, STARTING } from '../kubelet-notes.ts'
 import { nodeConditions, type NodeFacts, nodeOf, nodeStatusOf } from '../node-status.ts'
+import { amountsOfPod, judgePod, type Rejection, type Sums } from '../pod-admission.ts'
 import { statusPatch } from '../status-patch.ts'
 import type { Fault, Silence } from './fault.ts'
 import { imageIdOf, imageSizeOf } from './image.ts'
+import type { Mounts } from './mounts.ts'
 import type { Host, PodLife } from './pod-life.ts'
 
 export interface NodePlan {
@@ -72,6 +75,10 @@ export class NodeLife implements Host {
   #renewAtMs = 0
   #reportAtMs = 0
   #podCidr: string | undefined
+  #node: Node | undefined
+  /** What pods take, each and together. */
+  readonly #charged = new Map<string, Sums>()
+  readonly #used: Sums = new Map()
   #nextAddress = 1
   readonly #taken = new Set<number>()
 
@@ -135,7 +142,30 @@ export class NodeLife implements Host {
 
   /** The server's news of the node: its range of addresses, or that somebody deleted it. */
   learn(node: Node): void {
+    const { managedFields: _, ...metadata } = node.metadata
+    this.#node = { ...node, metadata }
     this.#podCidr ??= node.spec.podCIDR
+  }
+
+  admit(pod: Pod, isThere: boolean): Rejection | undefined {
+    const wanted = amountsOfPod(pod)
+    const node = this.#node
+    const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
+    if (rejection !== undefined) return rejection
+    this.#charged.set(pod.metadata.uid ?? '', wanted)
+    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
+    return undefined
+  }
+
+  release({ metadata: { uid = '' } }: Pod): void {
+    for (const [name, amount] of this.#charged.get(uid) ?? [])
+      this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
+    this.#charged.delete(uid)
+  }
+
+  /** When to try again to bring the pod what it is made from; Infinity when it has all. */
+  bring(life: PodLife, mounts: Mounts): Promise<number> {
+    return mounts.bring(life, this.#options.client, (note) => this.note(life.pod, note))
   }
 
   takeAddress(known?: string): string {
@@ -180,6 +210,7 @@ export class NodeLife implements Host {
       if (value !== undefined) {
         await client.patch(Pods, { ...where, subresource: 'status' }, { type: 'strategic', value })
         life.written = status
+        if (isTerminalPhase(status.phase)) this.release(life.pod)
       }
       if (deletionTimestamp === undefined || !life.isOver) return false
       await client.delete(Pods, where, { gracePeriodSeconds: 0, preconditions: { uid } })

@@ -5,6 +5,7 @@
 import type { Pod, PodStatus } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go-text.ts'
 import type { Random } from '#lib/random.ts'
+import { semanticEqual } from '#meta/object.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
@@ -25,9 +26,13 @@ import {
   pulled,
   pullFailed,
   pulling,
+  rejected,
+  resizeCompleted,
+  resizeStarted,
   STARTED,
   stopping,
 } from '../kubelet-notes.ts'
+import type { Rejection } from '../pod-admission.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { advance, begin, conductOf, type ContainerLife, dueMsOf, livesOf, tellToStop } from './container-life.ts'
 import { type Fault, wishesOf } from './fault.ts'
@@ -42,6 +47,9 @@ export interface Host {
   /** An address for a pod; the one that it has already, if it is of this node. */
   takeAddress(known?: string): string
   giveBack(address: string): void
+  /** Whether there is room for the pod; those who are there already are taken. */
+  admit(pod: Pod, isThere: boolean): Rejection | undefined
+  release(pod: Pod): void
   /** `fieldPath` for events about a container. */
   note(pod: Pod, said: Note, fieldPath?: string): void
 }
@@ -61,17 +69,28 @@ export class PodLife {
   #verdict: PodView['verdict']
   /** When it was told to end. */
   #endingSinceMs: number | undefined
+  #isAdmitted: boolean
+  #isRejected = false
+  /** Its volumes are there; and all that its containers are made from as well. */
+  isMounted = false
+  isComplete = false
+  mountTries = 0
   /** What the server has, as far as is known. */
   written: PodStatus
 
   constructor(pod: Pod, host: Host, nowMs: number) {
     this.#host = host
-    this.#pod = pod
+    this.#pod = keptOf(pod)
     this.#lives = livesOf(pod)
     this.written = pod.status
     const { startTime, podIP } = pod.status
     this.#startedMs = startTime === undefined ? nowMs : epochMsOf(startTime)
-    if (startTime !== undefined) adopt(this.#lives, pod.status)
+    this.#isAdmitted = startTime !== undefined
+    if (startTime !== undefined) {
+      host.admit(pod, true)
+      adopt(this.#lives, pod.status)
+    }
+    this.isMounted = this.#lives.some(({ run }) => run !== undefined)
     this.#hasSandbox = podIP !== undefined
     if (podIP !== undefined && pod.spec.hostNetwork !== true) this.#address = host.takeAddress(podIP)
     this.reconsider(nowMs)
@@ -87,7 +106,9 @@ export class PodLife {
 
   /** The server's news of it: deleted, resized, given another container to look into it, written to by others. */
   learn(pod: Pod): void {
-    this.#pod = pod
+    const old = this.#pod
+    this.#pod = keptOf(pod)
+    if (old.metadata.generation !== pod.metadata.generation) this.#resize(old)
     const known = new Map(this.#lives.map((life) => [life.spec.name, life]))
     this.#lives = livesOf(pod).map((fresh) => {
       const life = known.get(fresh.spec.name) ?? fresh
@@ -133,7 +154,9 @@ export class PodLife {
   /** Brings it to `nowMs`; returns when something happens next, Infinity for never. */
   step(nowMs: number): number {
     if (isTerminalPhase(this.written.phase)) return Infinity
+    if (!this.#isAdmitted) this.#admit()
     this.#judge(nowMs)
+    if (!this.isMounted && !this.#isEnding) return this.#dueMs(nowMs)
     // Ends: each turn starts, ends or probes something, and who ends waits before it starts again.
     while (this.#advanceAll(nowMs) || this.#act(nowMs));
     return this.#dueMs(nowMs)
@@ -141,6 +164,9 @@ export class PodLife {
 
   /** What a kubelet would say of it now. */
   status(nowMs: number): PodStatus {
+    if (this.#isRejected) {
+      return { ...this.written, phase: 'Failed', ...this.#verdict, startTime: timeOf(this.#startedMs) }
+    }
     const isGone = this.#isEnding && this.#plan().isOver
     const view: PodView = {
       records: this.#lives,
@@ -158,6 +184,34 @@ export class PodLife {
   leave(): void {
     if (this.#address !== undefined) this.#host.giveBack(this.#address)
     this.#address = undefined
+    this.#host.release(this.#pod)
+  }
+
+  /** Whether its volumes and what else it is made from have to be looked for. */
+  get isWaiting(): boolean {
+    return !this.isComplete && !this.#isEnding && !isTerminalPhase(this.written.phase)
+  }
+
+  #admit(): void {
+    this.#isAdmitted = true
+    const rejection = this.#host.admit(this.#pod, false)
+    if (rejection === undefined) return
+    const { reason, text } = rejection
+    this.#isRejected = true
+    this.#verdict = { reason, message: `Pod was rejected: ${text}` }
+    this.#host.note(this.#pod, rejected(reason, text))
+  }
+
+  /** What was asked for is granted at once: nothing has to be moved. */
+  #resize({ spec }: Pod): void {
+    const before = new Map(spec.containers.map(({ name, resources }) => [name, resources]))
+    const containers = this.#pod.spec.containers
+      .filter(({ name, resources }) => !semanticEqual(before.get(name), resources))
+      .map(({ name, resources }) => ({ name, resources }))
+    if (containers.length === 0) return
+    const resizes = JSON.stringify({ containers, generation: this.#pod.metadata.generation })
+    this.#host.note(this.#pod, resizeStarted(resizes))
+    this.#host.note(this.#pod, resizeCompleted(resizes))
   }
 
   get #isEnding(): boolean {
@@ -212,6 +266,11 @@ export class PodLife {
   #start(life: ContainerLife, nowMs: number): boolean {
     const ended = life.run?.end
     if (ended !== undefined && !this.#mayRestart(life, ended.finishedMs, nowMs)) return false
+    if (life.configError !== undefined) {
+      if (life.waiting?.message !== life.configError) this.#note(life, failed(life.configError))
+      life.waiting = { reason: 'CreateContainerConfigError', message: life.configError }
+      return false
+    }
     if (life.startsMs === undefined) {
       const wishes = wishesOf(this.#pod, life.spec, this.#host.faults)
       if (wishes.pullError !== undefined) {
@@ -297,6 +356,14 @@ export class PodLife {
     this.#host.note(this.#pod, said, fieldPathOf(life))
   }
 }
+
+/** What is looked at: what the server keeps for itself weighs as much as the rest. */
+function keptOf({ metadata, spec }: Pod): Pod {
+  const { managedFields: _, ...kept } = metadata
+  return { metadata: kept, spec, status: NO_STATUS }
+}
+
+const NO_STATUS: PodStatus = {}
 
 /** When somebody who waits for another try is to be looked at again. */
 function waitMsOf({ run, restarts, waiting, pulls, failedPull, startsMs }: ContainerLife, nowMs: number): number {

@@ -18,6 +18,7 @@ import { userAgent } from '#model/version.ts'
 
 import { type Fault, type Silence, silenceOf } from './fault.ts'
 import { createKubeletApi } from './http-api.ts'
+import { Mounts } from './mounts.ts'
 import { NodeLife, type NodePlan } from './node-life.ts'
 import { PodLife } from './pod-life.ts'
 
@@ -39,7 +40,10 @@ export interface SimulatedNodesOptions {
   readonly nodes: number | readonly NodePlan[]
   /** Whether pods and nodes have events as with kubelets. Default: yes. */
   readonly events?: boolean
-  /** How often nodes renew their leases, which are good for four times that. Default: 10 s, as kubelets do. */
+  /**
+   * How often nodes renew their leases, which are good for four times that. Default: 10 s, as kubelets do; more where there
+   * are more than 2,500 nodes, to at most 25 s, which is half of what it takes to be taken for dead.
+   */
   readonly renewMs?: number
   /** What nodes say is the port of their kubelet. Default: 10250. */
   readonly port?: number
@@ -68,7 +72,12 @@ export interface SimulatedNodes extends AsyncDisposable {
 /** Enough to keep a server busy, and few enough to leave room for others. */
 const WORKERS = 64
 const KUBELET_PORT = 10_250
-const RENEW_MS = 10_000
+/** So many renewals a second are enough. */
+const RENEWALS_PER_SECOND = 250
+
+function renewMsFor(nodes: number): number {
+  return Math.min(25_000, Math.max(10_000, (nodes / RENEWALS_PER_SECOND) * 1000))
+}
 
 /** Resolves when all nodes are registered. */
 export async function startSimulatedNodes(options: SimulatedNodesOptions): Promise<SimulatedNodes> {
@@ -84,11 +93,13 @@ class Kubelets implements SimulatedNodes {
   readonly #pods = new Map<string, PodLife>()
   readonly #hosts = new Map<PodLife, NodeLife>()
   readonly #faults = new Set<Fault>()
+  readonly #mounts = new Mounts()
   readonly #queue: WorkQueue<NodeLife | PodLife>
   readonly #stop = new AbortController()
   readonly #running: Promise<unknown>
   readonly #registered = Promise.withResolvers<void>()
   readonly #serve: (exchange: Exchange) => Promise<void>
+  readonly #count: number
   #unregistered = 0
 
   constructor(options: SimulatedNodesOptions) {
@@ -96,6 +107,7 @@ class Kubelets implements SimulatedNodes {
     const { clock, nodes } = options
     this.#queue = new WorkQueue({ clock, rateLimiter: createItemBackoff({ baseMs: 100, capMs: 7000 }) })
     const plans = typeof nodes === 'number' ? Array.from({ length: nodes }, (_, at) => ({ name: `node-${at}` })) : nodes
+    this.#count = plans.length
     for (const [index, plan] of plans.entries()) this.#add(plan, index)
     this.#serve = createKubeletApi({ clock, nodeAt: (address) => this.#byAddress.get(address) })
     if (plans.length === 0) this.#registered.resolve()
@@ -138,7 +150,7 @@ class Kubelets implements SimulatedNodes {
   }
 
   #add(plan: NodePlan, index: number): void {
-    const { clock, random, events = true, port = KUBELET_PORT, renewMs = RENEW_MS } = this.#options
+    const { clock, random, events = true, port = KUBELET_PORT, renewMs = renewMsFor(this.#count) } = this.#options
     const user = {
       name: `system:node:${plan.name}`,
       uid: '',
@@ -256,9 +268,11 @@ class Kubelets implements SimulatedNodes {
   async #stepPod(life: PodLife): Promise<number> {
     const node = this.#hosts.get(life)
     if (node === undefined || node.silence === 'down') return Infinity
+    const isCut = node.silence !== undefined
+    const retryMs = life.isWaiting && !isCut ? await node.bring(life, this.#mounts) : Infinity
     const dueMs = life.step(this.#options.clock.now())
-    if (node.silence === undefined && (await node.reportPod(life))) return Infinity
-    return dueMs
+    if (!isCut && (await node.reportPod(life))) return Infinity
+    return Math.min(dueMs, retryMs)
   }
 
   #consider(fault: Fault): void {
