@@ -59,6 +59,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'disruption-plan',
     'expectations',
     'in-rounds',
+    'measured',
     'manager',
     'node-events',
     'node-pods',

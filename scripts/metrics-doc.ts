@@ -2,7 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import type { FamilyRow } from '#lib/metrics-table.ts'
 import { BUCKETS } from '#model/metrics/buckets.ts'
+import { CONTROLLER_FAMILIES } from '#model/metrics/controller-families.ts'
 import { FAMILIES } from '#model/metrics/families.ts'
 
 export const DOC: string = join(import.meta.dirname, '..', 'docs', 'metrics.md')
@@ -18,22 +20,20 @@ has been counted in it; besides them \`process_*\` and \`nodejs_eventloop_lag_*\
 \`test/upstream/metrics.ts\`.
 `
 
+const CONTROLLERS = `## kube-controller-manager
+
+Besides \`workqueue_*\`, one for each controller by its name, \`rest_client_*\` and \`leader_election_master_status\`:
+`
+
 /** The page. */
 export function renderDoc(): string {
-  const names = Object.keys(FAMILIES).sort()
-  const rows = names.map((name) => {
-    const [type, stability, labels, help, more = {}] = FAMILIES[name] ?? ['counter', 'ALPHA', '', '']
-    const since = 'since' in more ? ` Deprecated since ${more.since}.` : ''
-    const buckets = 'buckets' in more && more.buckets !== undefined ? ` (${more.buckets})` : ''
-    const cells = [`\`${name}\``, type + buckets, stability, labels === '' ? '' : `\`${labels}\``, help + since]
-    return `| ${cells.join(' | ')} |`
-  })
   const bounds = Object.entries(BUCKETS).map(([name, list]) => `| ${name} | ${list.join(', ')} |`)
   return [
     HEAD,
-    '| Name | Type (buckets) | Stability | Labels | What it tells |',
-    '| --- | --- | --- | --- | --- |',
-    ...rows,
+    ...tableOf(FAMILIES),
+    '',
+    CONTROLLERS,
+    ...tableOf(CONTROLLER_FAMILIES),
     '',
     '## Buckets',
     '',
@@ -42,6 +42,22 @@ export function renderDoc(): string {
     ...bounds,
     '',
   ].join('\n')
+}
+
+function tableOf(families: Readonly<Record<string, FamilyRow>>): string[] {
+  const names = Object.keys(families).sort()
+  const rows = names.map((name) => {
+    const [type, stability, labels, help, more = {}] = families[name] ?? ['counter', 'ALPHA', '', '']
+    const since = 'since' in more ? ` Deprecated since ${more.since}.` : ''
+    const buckets = 'buckets' in more && more.buckets !== undefined ? ` (${more.buckets})` : ''
+    const cells = [`\`${name}\``, type + buckets, stability, labels === '' ? '' : `\`${labels}\``, help + since]
+    return `| ${cells.join(' | ')} |`
+  })
+  return [
+    '| Name | Type (buckets) | Stability | Labels | What it tells |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows.map((row) => row.replaceAll(/\s+/g, ' ')),
+  ]
 }
 
 if (import.meta.main) writeFileSync(DOC, renderDoc())

@@ -12,13 +12,13 @@ export function registerClientMetrics(registry: Registry, clock: Clock): (transp
     name: 'rest_client_requests_total',
     help: 'Number of HTTP requests, partitioned by status code, method, and host.',
     labels: ['code', 'host', 'method'],
-    stability: 'BETA',
+    stability: 'ALPHA',
   })
   const seconds = registry.histogram({
     name: 'rest_client_request_duration_seconds',
     help: 'Request latency in seconds. Broken down by verb, and host.',
     labels: ['host', 'verb'],
-    stability: 'BETA',
+    stability: 'ALPHA',
     buckets: BUCKETS,
   })
   return (transport) => ({

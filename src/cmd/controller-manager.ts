@@ -19,7 +19,6 @@ import { controllerSettingErrors } from '#controllers/settings.ts'
 import { sleep } from '#lib/clock.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import { registerWorkQueueMetrics } from '#lib/work-queue-metrics.ts'
 import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 import { kubernetesVersion, userAgent } from '#model/version.ts'
 
@@ -123,7 +122,6 @@ function createWork(
   const tokenOf = createAccountTokens(root, NAMESPACE)
   const own = controllers.filter(({ actsAsManager }) => actsAsManager !== true)
   const accounts = new Set(own.map(({ account, name }) => account ?? name))
-  const queueMetrics = registerWorkQueueMetrics(metrics.registry)
   const options = {
     controllers,
     clock,
@@ -131,7 +129,7 @@ function createWork(
     log,
     settings,
     readFile,
-    queueMetrics,
+    registry: metrics.registry,
     isEnabled,
     serverBundle,
     userAgent: userAgent(NAME),

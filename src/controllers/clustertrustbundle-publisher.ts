@@ -8,6 +8,7 @@ import { ClusterTrustBundles } from '#apis/certificates/v1beta1.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
 import { type Controller, type ControllerContext, defineController, EVENTS, related, rule } from './controller.ts'
+import { measured } from './measured.ts'
 import { rootBundleOf } from './root-bundle.ts'
 
 const SIGNER = 'kubernetes.io/kube-apiserver-serving'
@@ -31,32 +32,34 @@ export const clusterTrustBundlePublisherController: Controller = defineControlle
     return isServed(context)
   },
 
-  async reconcile(_, context) {
-    const { cache, client, signal } = context
-    const trustBundle = await rootBundleOf(context)
-    const name = bundleName(trustBundle)
-    const known = cache.get(ClusterTrustBundles, name)
-    const spec = { signerName: SIGNER, trustBundle }
-    if (known === undefined)
-      await client.create(ClusterTrustBundles, { metadata: { name }, spec }, { signal }).catch(unlessThere)
-    else if (known.spec.trustBundle !== trustBundle)
-      await client.update(ClusterTrustBundles, { ...known, spec }, { signal })
-    for (const {
-      metadata,
-      spec: { signerName },
-    } of cache.list(ClusterTrustBundles)) {
-      if (signerName !== SIGNER || metadata.name === name) continue
-      await client.delete(ClusterTrustBundles, { name: metadata.name ?? '' }, { signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-      })
-    }
-  },
+  reconcile: (_, context) => measured(context, 'clustertrustbundle_publisher', () => publish(context)),
 
   run({ enqueue }) {
     enqueue(KEY)
     return Promise.resolve()
   },
 })
+
+async function publish(context: ControllerContext): Promise<void> {
+  const { cache, client, signal } = context
+  const trustBundle = await rootBundleOf(context)
+  const name = bundleName(trustBundle)
+  const known = cache.get(ClusterTrustBundles, name)
+  const spec = { signerName: SIGNER, trustBundle }
+  if (known === undefined)
+    await client.create(ClusterTrustBundles, { metadata: { name }, spec }, { signal }).catch(unlessThere)
+  else if (known.spec.trustBundle !== trustBundle)
+    await client.update(ClusterTrustBundles, { ...known, spec }, { signal })
+  for (const {
+    metadata,
+    spec: { signerName },
+  } of cache.list(ClusterTrustBundles)) {
+    if (signerName !== SIGNER || metadata.name === name) continue
+    await client.delete(ClusterTrustBundles, { name: metadata.name ?? '' }, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+  }
+}
 
 /** Colons for slashes, and the first 12 bytes of the SHA-256. */
 export function bundleName(bundle: string): string {

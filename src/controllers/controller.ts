@@ -15,6 +15,7 @@ import type { Random } from '#lib/random.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { parseApiVersion } from '#meta/kind.ts'
 import { controllerOf, keyOf, type KubeObject, objectKey } from '#meta/object.ts'
+import type { ControllerMeters } from '#model/metrics/controller-families.ts'
 
 import type { Cache } from './cache.ts'
 import type { Expectations } from './expectations.ts'
@@ -73,6 +74,7 @@ export interface ControllerContext {
   /** With the controller's own identity. */
   readonly client: ApiClient
   readonly expectations: Expectations
+  readonly meters: ControllerMeters
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger

@@ -52,39 +52,50 @@ export const endpointSliceMirroringController: Controller = defineController({
   ],
 
   async reconcile(key, context) {
-    const { cache, expectations } = context
-    const [namespace = '', name = ''] = key.split('/')
-    const existing = cache
-      .inNamespace(EndpointSlices, namespace)
-      .filter(({ metadata: { labels = {} } }) => labels[MANAGED_BY] === MANAGER && labels[SERVICE_NAME] === name)
-    if (!expectations.satisfied(key)) return
-    const endpoints = cache.get(Endpoints, key)
-    const service = cache.get(Services, key)
-    const isOurs = service !== undefined && service.spec.selector === undefined
-    if (endpoints === undefined || !isOurs || !isMirrored(endpoints)) {
-      return carryOut(key, { create: [], update: [], remove: existing }, context)
-    }
-    const mirrored = mirror(endpoints, context)
-    for (const addressType of FAMILIES) {
-      const { metadata, annotations } = metadataOf(endpoints)
-      const plan = planSlices(
-        existing.filter((slice) => slice.addressType === addressType),
-        {
-          addressType,
-          groups: mirrored.get(addressType) ?? [],
-          maxEndpoints: context.settings['mirroring-max-endpoints-per-subset'],
-          metadata,
-          annotations,
-          isCurrent: (slice) =>
-            semanticEqual(slice.metadata.labels, metadata.labels) &&
-            semanticEqual(slice.metadata.annotations, annotations),
-          needsOne: false,
-        },
-      )
-      await carryOut(key, { ...plan, update: plan.update.map(withoutPrefix) }, context)
-    }
+    const { clock, meters } = context
+    const startMs = clock.elapsed()
+    await mirrorAll(key, context).finally(() => {
+      const seconds = meters.family('endpoint_slice_mirroring_controller_endpoints_sync_duration').labels()
+      seconds.observe((clock.elapsed() - startMs) / 1000)
+    })
   },
 })
+
+async function mirrorAll(key: string, context: ControllerContext): Promise<void> {
+  const { cache, expectations } = context
+  const [namespace = '', name = ''] = key.split('/')
+  const existing = cache
+    .inNamespace(EndpointSlices, namespace)
+    .filter(({ metadata: { labels = {} } }) => labels[MANAGED_BY] === MANAGER && labels[SERVICE_NAME] === name)
+  if (!expectations.satisfied(key)) return
+  const endpoints = cache.get(Endpoints, key)
+  const service = cache.get(Services, key)
+  const isOurs = service !== undefined && service.spec.selector === undefined
+  if (endpoints === undefined || !isOurs || !isMirrored(endpoints)) {
+    return carryOut(key, { create: [], update: [], remove: existing }, context, WHO)
+  }
+  const mirrored = mirror(endpoints, context)
+  for (const addressType of FAMILIES) {
+    const { metadata, annotations } = metadataOf(endpoints)
+    const plan = planSlices(
+      existing.filter((slice) => slice.addressType === addressType),
+      {
+        addressType,
+        groups: mirrored.get(addressType) ?? [],
+        maxEndpoints: context.settings['mirroring-max-endpoints-per-subset'],
+        metadata,
+        annotations,
+        isCurrent: (slice) =>
+          semanticEqual(slice.metadata.labels, metadata.labels) &&
+          semanticEqual(slice.metadata.annotations, annotations),
+        needsOne: false,
+      },
+    )
+    await carryOut(key, { ...plan, update: plan.update.map(withoutPrefix) }, context, WHO)
+  }
+}
+
+const WHO = 'endpoint_slice_mirroring_controller'
 
 /** Upstream writes a mirror anew, under the name it has. */
 function withoutPrefix(slice: EndpointSlice): EndpointSlice {
@@ -110,7 +121,7 @@ function metadataOf(endpoints: EndpointsObject): { metadata: ObjectMeta; annotat
 }
 
 /** By family. What is too much, or no address, is told. */
-function mirror(endpoints: EndpointsObject, { settings, event }: ControllerContext): Map<string, PortGroup[]> {
+function mirror(endpoints: EndpointsObject, { settings, event, meters }: ControllerContext): Map<string, PortGroup[]> {
   const limit = settings['mirroring-max-endpoints-per-subset']
   const groups = new Map<string, { family: string; ports: EndpointPort[]; endpoints: Endpoint[] }>()
   let [skipped, invalid] = [0, 0]
@@ -138,6 +149,10 @@ function mirror(endpoints: EndpointsObject, { settings, event }: ControllerConte
       groups.set(key, group)
     }
   }
+  meters
+    .family('endpoint_slice_mirroring_controller_addresses_skipped_per_sync')
+    .labels()
+    .observe(skipped + invalid)
   if (invalid > 0) {
     const message = `Skipped ${invalid} invalid IP addresses when mirroring to EndpointSlices`
     event(endpoints, { type: 'Warning', reason: 'InvalidIPAddress', message })

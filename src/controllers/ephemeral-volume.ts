@@ -52,7 +52,7 @@ function podsOf(claim: PersistentVolumeClaim, cache: Cache): string[] {
   return cache.by(Pods, PODS_BY_CLAIM, objectKey(claim)).flatMap(keysOf)
 }
 
-async function provide(pod: Pod, volume: Volume, { cache, client, signal }: ControllerContext): Promise<void> {
+async function provide(pod: Pod, volume: Volume, { cache, client, meters, signal }: ControllerContext): Promise<void> {
   const { volumeClaimTemplate: template } = volume.ephemeral ?? {}
   if (template === undefined) return
   const { namespace } = pod.metadata
@@ -71,9 +71,11 @@ async function provide(pod: Pod, volume: Volume, { cache, client, signal }: Cont
     ...(labels !== undefined && { labels }),
     ...(annotations !== undefined && { annotations }),
   }
+  meters.family('ephemeral_volume_controller_create_total').labels().inc()
   try {
     await client.create(PersistentVolumeClaims, { metadata, spec: template.spec }, { signal })
   } catch (error) {
+    meters.family('ephemeral_volume_controller_create_failures_total').labels().inc()
     throw new Error(`create PVC ${name}: ${messageOf(error)}`, { cause: error })
   }
 }

@@ -11,10 +11,17 @@ import { Informers } from '#client/informers.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
+import type { Registry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
+import { registerWorkQueueMetrics } from '#lib/work-queue-metrics.ts'
 import { WorkQueue, type WorkQueueMetrics } from '#lib/work-queue.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { isConflict } from '#meta/status.ts'
+import {
+  CONTROLLER_FAMILIES,
+  type ControllerMeters,
+  createControllerMeters,
+} from '#model/metrics/controller-families.ts'
 
 import { Cache } from './cache.ts'
 import { type Controller, type ControllerContext, type Folders, NotYet, type Watch } from './controller.ts'
@@ -38,7 +45,8 @@ export interface ManagerOptions {
   readonly folders?: Folders
   /** PEM of what the server is verified with. */
   readonly serverBundle?: string
-  readonly queueMetrics?: (name: string) => WorkQueueMetrics
+  /** Where everything is counted. Default: nowhere that anybody sees. */
+  readonly registry?: Registry
 }
 
 const DEFAULT_WORKERS = 5
@@ -56,8 +64,12 @@ export async function runControllers(options: ManagerOptions, signal: AbortSigna
     signal,
     onError: (error, { plural }) => log.error(error, 'Failed to watch', { resource: plural }),
   })
+  const meters = createControllerMeters(options.registry)
+  for (const [name, [type, , labels]] of Object.entries(CONTROLLER_FAMILIES))
+    if (labels === '' && type !== 'gauge') meters.family(name as keyof typeof CONTROLLER_FAMILIES)
+  const queueMetrics = registerWorkQueueMetrics(meters.registry)
   const running = await prepared(
-    allowed(options).map((controller) => runningOf(options, controller, { informers, signal })),
+    allowed(options).map((controller) => runningOf(options, controller, { informers, signal, meters, queueMetrics })),
   )
   for (const { controller, queue, context, kinds } of running) {
     for (const watch of controller.watches) listen(informers, watch, queue, context)
@@ -76,15 +88,20 @@ export async function runControllers(options: ManagerOptions, signal: AbortSigna
 function runningOf(
   options: ManagerOptions,
   controller: Controller,
-  { informers, signal }: { readonly informers: Informers; readonly signal: AbortSignal },
+  {
+    queueMetrics,
+    ...shared
+  }: Omit<Shared, 'cache' | 'queue'> & {
+    readonly queueMetrics: (name: string) => WorkQueueMetrics
+  },
 ): Running {
   const queue = new WorkQueue<string>({
     clock: options.clock,
     ...(controller.retry !== undefined && { rateLimiter: createItemBackoff<string>(controller.retry) }),
-    ...(options.queueMetrics !== undefined && { metrics: options.queueMetrics(controller.name) }),
+    metrics: queueMetrics(controller.name),
   })
   const kinds = [...controller.watches.map(({ kind }) => kind), ...(controller.reads ?? [])]
-  const context = contextOf(options, controller, { cache: new Cache(informers, kinds), informers, queue, signal })
+  const context = contextOf(options, controller, { ...shared, cache: new Cache(shared.informers, kinds), queue })
   return { controller, queue, context, kinds }
 }
 
@@ -127,6 +144,7 @@ interface Shared {
   readonly informers: Informers
   readonly queue: WorkQueue<string>
   readonly signal: AbortSignal
+  readonly meters: ControllerMeters
 }
 
 function contextOf(options: ManagerOptions, controller: Controller, shared: Shared): ControllerContext {
@@ -140,7 +158,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     folders = FOLDERS,
     serverBundle = '',
   } = options
-  const { cache, informers, queue, signal } = shared
+  const { cache, informers, queue, signal, meters } = shared
   const account = controller.account ?? controller.name
   // The next look must not begin with what was there before this one.
   const client = clientOf(options, account, { onChanged: (kind, object) => informers.learn(kind, object) })
@@ -157,6 +175,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
     serverBundle,
     client,
     expectations: new Expectations(clock),
+    meters,
     clock,
     random,
     log,

@@ -37,20 +37,23 @@ async function collect(missingSinceMs: Map<string, number>, context: ControllerC
   const { cache, settings } = context
   const pods = [...cache.list(Pods)]
   const removed = new Set<string>()
-  const removeAll = async (those: readonly Pod[], reason?: Reason): Promise<void> => {
+  const removeAll = async (those: readonly Pod[], reason: Reason): Promise<void> => {
     for (const pod of those) {
       if (removed.has(objectKey(pod))) continue
       removed.add(objectKey(pod))
       await remove(pod, reason, context)
     }
   }
-  await removeAll(surplus(pods, settings['terminated-pod-gc-threshold']))
+  await removeAll(surplus(pods, settings['terminated-pod-gc-threshold']), 'terminated')
   await removeAll(
     pods.filter((pod) => isBeingDeleted(pod) && isOutOfService(cache.get(Nodes, pod.spec.nodeName ?? ''))),
     'out-of-service',
   )
   await removeAll(await orphansOf(pods, missingSinceMs, context), 'orphaned')
-  await removeAll(pods.filter((pod) => isBeingDeleted(pod) && (pod.spec.nodeName ?? '') === ''))
+  await removeAll(
+    pods.filter((pod) => isBeingDeleted(pod) && (pod.spec.nodeName ?? '') === ''),
+    'unscheduled',
+  )
 }
 
 /** What has ended beyond the limit, in the whole cluster: those that were evicted first, then the oldest. */
@@ -98,17 +101,22 @@ async function orphansOf(
   return pods.filter(({ spec }) => gone.has(spec.nodeName ?? ''))
 }
 
-type Reason = 'orphaned' | 'out-of-service'
+/** As they are counted. */
+type Reason = 'terminated' | 'out-of-service' | 'orphaned' | 'unscheduled'
 
 /** At once and for good; who watches sees that the pod failed, and why. */
-async function remove(pod: Pod, reason: Reason | undefined, context: ControllerContext): Promise<void> {
-  const { client, signal, log } = context
-  const { namespace, name = '', uid = '' } = pod.metadata
+async function remove(pod: Pod, reason: Reason, context: ControllerContext): Promise<void> {
+  const { client, signal, log, meters } = context
+  const { namespace = '', name = '', uid = '' } = pod.metadata
+  const isLost = reason === 'orphaned' || reason === 'out-of-service'
   try {
-    if (reason !== undefined && !isTerminal(pod)) await fail(pod, reason, context)
+    if (isLost && !isTerminal(pod)) await fail(pod, reason, context)
     await client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid }, signal })
+    meters.family('pod_gc_collector_force_delete_pods_total').labels(namespace, reason).inc()
   } catch (error) {
-    if (!isNotFound(error) && !signal.aborted) log.error(error, 'Failed to delete pod', { pod: objectKey(pod) })
+    if (isNotFound(error) || signal.aborted) return
+    meters.family('pod_gc_collector_force_delete_pod_errors_total').labels(namespace, reason).inc()
+    log.error(error, 'Failed to delete pod', { pod: objectKey(pod) })
   }
 }
 

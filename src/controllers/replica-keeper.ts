@@ -9,7 +9,7 @@ import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { matchesLabels, type Selector } from '#meta/labels.ts'
 import { controllerOf, isBeingDeleted, type KubeObject, objectKey, semanticEqual } from '#meta/object.ts'
-import { timeOf } from '#meta/time.ts'
+import { epochMsOf, timeOf } from '#meta/time.ts'
 import { isActive, isAvailable, isReady, isTerminal } from '#model/pods.ts'
 
 import { claim } from './adoption.ts'
@@ -116,8 +116,17 @@ async function act<T extends ReplicaOwner>(
     return error === undefined || isNamespaceGoing(error) ? undefined : { reason: 'FailedCreate', error }
   }
   if (plan.surplus.length === 0) return undefined
+  if (plan.surplus.length < active.length) tellAges(active, plan.surplus, context)
   const { error } = await expectations.delete(key, plan.surplus, (pod) => deletePod(context, set, pod))
   return error === undefined ? undefined : { reason: 'FailedDelete', error }
+}
+
+/** How old what goes is beside the youngest, of those that are ready: in whole numbers, as upstream divides. */
+function tellAges(active: readonly Pod[], surplus: readonly Pod[], { clock, meters }: ControllerContext): void {
+  const ageMs = ({ metadata }: Pod): number => clock.now() - epochMsOf(metadata.creationTimestamp ?? '')
+  const youngestMs = Math.max(1, Math.min(...active.filter(isReady).map(ageMs)))
+  const ratio = meters.family('replicaset_controller_sorting_deletion_age_ratio').labels()
+  for (const pod of surplus.filter(isReady)) ratio.observe(Math.trunc(ageMs(pod) / youngestMs))
 }
 
 export function statusOf(

@@ -15,6 +15,7 @@ import {
   rule,
   EVENTS,
 } from './controller.ts'
+import { measured } from './measured.ts'
 import { isNamespaceGoing } from './pod-creation.ts'
 import { rootBundleOf } from './root-bundle.ts'
 
@@ -34,16 +35,16 @@ export const rootCaCertificatePublisherController: Controller = defineController
   ],
   rules: [rule('', 'configmaps', 'create update'), EVENTS],
 
-  async reconcile(namespace, context) {
-    const { cache } = context
-    const bundle = await rootBundleOf(context)
-    if (bundle === '' || cache.get(Namespaces, namespace)?.status.phase !== 'Active') return
-    try {
-      await publish(namespace, { 'ca.crt': bundle }, context)
-    } catch (error) {
-      if (!isAlreadyExists(error) && !isNotFound(error) && !isNamespaceGoing(error)) throw error
-    }
-  },
+  reconcile: (namespace, context) =>
+    measured(context, 'root_ca_cert_publisher', async () => {
+      const bundle = await rootBundleOf(context)
+      if (bundle === '' || context.cache.get(Namespaces, namespace)?.status.phase !== 'Active') return
+      try {
+        await publish(namespace, { 'ca.crt': bundle }, context)
+      } catch (error) {
+        if (!isAlreadyExists(error) && !isNotFound(error) && !isNamespaceGoing(error)) throw error
+      }
+    }),
 })
 
 async function publish(

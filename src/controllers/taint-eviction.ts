@@ -58,7 +58,7 @@ export const taintEvictionController: Controller = defineController({
     }
     waiting.delete(key)
     tell(key, `Marking for deletion Pod ${key}`, context)
-    return evict(pod, context)
+    return evict(pod, atMs, context)
   },
 })
 
@@ -90,7 +90,11 @@ function tell(key: string, message: string, { event }: ControllerContext): void 
   event(about, { type: 'Normal', reason: 'TaintManagerEviction', message })
 }
 
-async function evict(pod: Pod, { client, clock, signal }: ControllerContext): Promise<undefined> {
+async function evict(
+  pod: Pod,
+  dueMs: number,
+  { client, clock, meters, signal }: ControllerContext,
+): Promise<undefined> {
   const { namespace, name = '', uid, generation } = pod.metadata
   const why = {
     reason: 'DeletionByTaintManager',
@@ -101,6 +105,9 @@ async function evict(pod: Pod, { client, clock, signal }: ControllerContext): Pr
   try {
     await client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }, { signal })
     await client.delete(Pods, { namespace, name }, { signal })
+    meters.family('taint_eviction_controller_pod_deletions_total').labels().inc()
+    const latency = meters.family('taint_eviction_controller_pod_deletion_duration_seconds').labels()
+    latency.observe((clock.now() - dueMs) / 1000)
   } catch (error) {
     if (!isNotFound(error)) throw error
   }

@@ -27,7 +27,7 @@ function waitMs(job: Job, { clock }: ControllerContext): number | undefined {
 }
 
 async function expire({ metadata }: Job, context: ControllerContext): Promise<Requeue | undefined> {
-  const { client, signal } = context
+  const { client, clock, meters, signal } = context
   const { namespace, name = '' } = metadata
   try {
     // Somebody may have given it more time.
@@ -37,6 +37,10 @@ async function expire({ metadata }: Job, context: ControllerContext): Promise<Re
     if (wait > 0) return { requeueAfterMs: wait }
     const { uid = '' } = fresh.metadata
     await client.delete(Jobs, { namespace, name }, { signal, propagationPolicy: 'Foreground', preconditions: { uid } })
+    meters
+      .family('ttl_after_finished_controller_job_deletion_duration_seconds')
+      .labels()
+      .observe((clock.now() - (expiryMs(fresh) ?? 0)) / 1000)
   } catch (error) {
     if (!isNotFound(error) && !isConflict(error)) throw error
   }

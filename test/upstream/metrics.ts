@@ -8,6 +8,7 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { compareFamilies, familiesOf, type Missing } from './families.ts'
 import { type AdminTls, startOwn } from './kube-apiserver.ts'
 import { startReference } from './reference.ts'
 
@@ -17,8 +18,7 @@ interface Target {
   stop(): Promise<void>
 }
 
-/** Why families of upstream's are not shown here, by how their names begin. */
-const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
+const MISSING: Missing = [
   [/^go_/, 'there is no Go run time'],
   [/^(?:process_network|process_virtual_memory)/, 'not told by the platform'],
   [
@@ -58,12 +58,6 @@ const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
   [/^(?:grpc_client|etcd_version|promhttp|scrape_|hidden_|disabled_)/, 'of a library that is not here'],
 ]
 
-interface FamilyShape {
-  readonly type: string
-  /** Sorted, without those of the format. */
-  readonly labels: string
-}
-
 async function main(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'metrics-'))
   const [oursFolder, theirsFolder] = [join(folder, 'ours'), join(folder, 'theirs')]
@@ -73,7 +67,7 @@ async function main(): Promise<number> {
   try {
     for (const target of new Set([ours, theirs])) await exercise(target)
     const [mine, reference] = [familiesOf(await get(ours, '/metrics')), familiesOf(await get(theirs, '/metrics'))]
-    const differences = compare(mine, reference)
+    const differences = compareFamilies(mine, reference, MISSING)
     for (const path of ['/healthz', '/livez', '/readyz']) {
       const [own, upstream] = [await get(ours, `${path}?verbose`), await get(theirs, `${path}?verbose`)]
       if (own !== upstream) differences.push(`${path}?verbose:\n--- ours\n${own}\n--- upstream's\n${upstream}`)
@@ -87,21 +81,6 @@ async function main(): Promise<number> {
   }
 }
 
-function compare(mine: ReadonlyMap<string, FamilyShape>, reference: ReadonlyMap<string, FamilyShape>): string[] {
-  const differences: string[] = []
-  for (const [name, { type, labels }] of [...reference].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const own = mine.get(name)
-    const reason = MISSING.find(([names]) => names.test(name))?.[1]
-    if (own === undefined && reason === undefined)
-      differences.push(`missing without a reason: ${name} (${type} of ${labels})`)
-    else if (own === undefined) say(`missing: ${name}: ${reason}`)
-    else if (own.type !== type || own.labels !== labels) {
-      differences.push(`${name}: ${own.type} of ${own.labels}, upstream ${type} of ${labels}`)
-    }
-  }
-  return differences
-}
-
 /** One of each, so that families with labels have something to show. */
 async function exercise(target: Target): Promise<void> {
   const maps = '/api/v1/namespaces/default/configmaps'
@@ -113,22 +92,6 @@ async function exercise(target: Target): Promise<void> {
     await get(target, path)
   }
   await send(target, { method: 'DELETE', path: `${maps}/seen` })
-}
-
-/** By name, the type and labels that the exposition shows. */
-function familiesOf(text: string): Map<string, FamilyShape> {
-  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]))
-  const labels = new Map<string, Set<string>>()
-  for (const [, sample = '', list = ''] of text.matchAll(/^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/gm)) {
-    const name = types.has(sample) ? sample : sample.replace(/_(?:bucket|sum|count)$/, '')
-    const known = labels.get(name) ?? new Set<string>()
-    for (const [, label = ''] of list.matchAll(/(?:^|,)(\w+)="/g))
-      if (label !== 'le' && label !== 'quantile') known.add(label)
-    labels.set(name, known)
-  }
-  return new Map(
-    [...types].map(([name, type]) => [name, { type, labels: [...(labels.get(name) ?? [])].sort().join(',') }]),
-  )
 }
 
 interface Sent {

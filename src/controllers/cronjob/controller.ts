@@ -231,12 +231,14 @@ class Turn {
 
   /** False when the name belongs to somebody else, or everything is written already. */
   async #create(dueMs: number): Promise<boolean> {
-    const { client, signal } = this.#context
+    const { client, meters, signal } = this.#context
     const draft = this.#draft(dueMs)
     let job: Job
     try {
       job = await client.create(Jobs, draft, { signal })
       this.#say('Normal', 'SuccessfulCreate', `Created job ${job.metadata.name}`)
+      const skew = meters.family('cronjob_controller_job_creation_skew_duration_seconds').labels()
+      skew.observe((epochMsOf(job.metadata.creationTimestamp ?? '') - dueMs) / 1000)
     } catch (error) {
       if (!isAlreadyExists(error)) {
         if (!isNamespaceGoing(error)) this.#say('Warning', 'FailedCreate', `Error creating job: ${messageOf(error)}`)

@@ -161,6 +161,10 @@ async function evict(pod: Pod, eviction: Eviction, context: ControllerContext): 
   const { uid = '' } = pod.metadata
   try {
     await markAndDelete(pod, context)
+    const { meters, clock } = context
+    meters.family('device_taint_eviction_controller_pod_deletions_total').labels().inc()
+    const latency = meters.family('device_taint_eviction_controller_pod_deletion_duration_seconds').labels()
+    latency.observe((clock.now() - eviction.atMs) / 1000)
     for (const of of eviction.rules) counts.set(of, (counts.get(of) ?? 0) + 1)
     for (const one of rulesOf(eviction, context.cache)) context.enqueue(RULE + objectKey(one), REPORT_MS)
   } catch (error) {

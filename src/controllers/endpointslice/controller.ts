@@ -39,6 +39,7 @@ import {
 import { hintEach, type Hinting, hintsNearby } from './hints.ts'
 import { planSlices, type PortGroup, portsKey, type Wanted } from './plan.ts'
 import { isNodeReady, Topology } from './topology.ts'
+import { addTotals, tellTotal, totalOf, turnoverOf } from './totals.ts'
 import { carryOut } from './writing.ts'
 
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by'
@@ -78,31 +79,46 @@ export const endpointSliceController: Controller = defineController({
   ],
 
   async reconcile(key, context) {
-    const { cache, expectations, event, enqueue } = context
+    const { cache, expectations, event, enqueue, meters } = context
     if (key === NODES)
       return topologyOf(context)
         .setNodes(cache.list(Nodes))
         .forEach((each) => enqueue(each))
     const service = cache.get(Services, key)
+    const syncs = meters.family('endpoint_slice_controller_syncs')
     if (service === undefined) {
+      tellTotal(key, undefined, context)
       triggersOf(context).forget(key)
       topologyOf(context).forget({ service: key })
       return expectations.forget(key)
     }
-    if (!hasSelector(service) || isBeingDeleted(service) || !expectations.satisfied(key)) return
+    if (!hasSelector(service) || isBeingDeleted(service)) return
+    if (!expectations.satisfied(key)) return syncs.labels('stale').inc()
     try {
       await bringAbout(key, service, context)
+      syncs.labels('success').inc()
     } catch (error) {
       if (isNamespaceGoing(error)) return
+      syncs.labels('error').inc()
       const message = `Error updating Endpoint Slices for Service ${key}: ${messageOf(error)}`
       event(service, { type: 'Warning', reason: 'FailedToUpdateEndpointSlices', message })
       throw error
     }
   },
+
+  async run({ cache, meters }) {
+    meters.collect('endpoint_slice_controller_services_count_by_traffic_distribution', (emit) => {
+      const ours = [...cache.list(Services)].filter((service) => hasSelector(service))
+      const preferences = Map.groupBy(ours, ({ spec }) => spec.trafficDistribution ?? '')
+      for (const [preference, services] of preferences) if (preference !== '') emit(services.length, preference)
+    })
+  },
 })
 
+const WHO = 'endpoint_slice_controller'
+
 async function bringAbout(key: string, service: Service, context: ControllerContext): Promise<void> {
-  const { cache, settings, event } = context
+  const { cache, settings, event, meters } = context
   const { namespace = '', name } = service.metadata
   const pods = cache.inNamespace(Pods, namespace).filter((pod) => selectsPod(service, pod))
   const existing = cache
@@ -113,6 +129,8 @@ async function bringAbout(key: string, service: Service, context: ControllerCont
   const annotations: Record<string, string> = triggeredMs === undefined ? {} : { [TRIGGER_TIME]: timeOf(triggeredMs) }
   const families = familiesOf(service)
   const lost: string[] = []
+  const isHinted = wantsTopology(service)
+  const sync = { added: 0, removed: 0, changed: 0, total: { endpoints: 0, slices: 0, desired: 0 } }
   for (const addressType of families) {
     const hinted = hintingOf(service, addressType, topologyOf(context))
     const groups = groupsOf(service, pods, addressType, { nodeOf: (one) => cache.get(Nodes, one), lost })
@@ -127,12 +145,25 @@ async function bringAbout(key: string, service: Service, context: ControllerCont
       hint: hinted.hint,
     }
     const ofType = existing.filter((slice) => slice.addressType === addressType)
-    await carryOut(key, planSlices(ofType, wanted), context)
+    const plan = planSlices(ofType, wanted)
+    const turnover = turnoverOf(groups, ofType)
+    sync.added += turnover.added
+    sync.removed += turnover.removed
+    sync.changed += plan.create.length + plan.update.length + plan.remove.length
+    sync.total = addTotals(sync.total, totalOf(groups, wanted.maxEndpoints, ofType, plan))
+    await carryOut(key, plan, context, WHO)
     if (hinted.note !== undefined) event(service, hinted.note)
   }
   const remove = existing.filter(({ addressType }) => !families.includes(addressType))
   for (const { addressType: family } of remove) topologyOf(context).forget({ service: key, family })
-  await carryOut(key, { create: [], update: [], remove }, context)
+  await carryOut(key, { create: [], update: [], remove }, context, WHO)
+  tellTotal(key, sync.total, context)
+  meters.family('endpoint_slice_controller_endpoints_added_per_sync').labels().observe(sync.added)
+  meters.family('endpoint_slice_controller_endpoints_removed_per_sync').labels().observe(sync.removed)
+  meters
+    .family('endpoint_slice_controller_endpointslices_changed_per_sync')
+    .labels(isHinted ? 'Auto' : 'Disabled', isHinted ? '' : (service.spec.trafficDistribution ?? ''))
+    .observe(sync.changed)
   if (lost.length > 0) throw new Error(lost.join(', '))
 }
 
@@ -144,9 +175,7 @@ interface Hinted {
 
 function hintingOf(service: Service, family: string, topology: Topology): Hinted {
   const share = { service: objectKey(service), family }
-  const { 'service.kubernetes.io/topology-mode': mode, 'service.kubernetes.io/topology-aware-hints': older = mode } =
-    service.metadata.annotations ?? {}
-  if (older?.replace('A', 'a') !== 'auto')
+  if (!wantsTopology(service))
     return { hint: hintEach(hintsNearby(service.spec.trafficDistribution)), note: topology.withdraw(share) }
   const hinted: Hinted = {
     hint(slices) {
@@ -156,6 +185,12 @@ function hintingOf(service: Service, family: string, topology: Topology): Hinted
     },
   }
   return hinted
+}
+
+function wantsTopology({ metadata }: Service): boolean {
+  const { 'service.kubernetes.io/topology-mode': mode, 'service.kubernetes.io/topology-aware-hints': older = mode } =
+    metadata.annotations ?? {}
+  return older?.replace('A', 'a') === 'auto'
 }
 
 function familiesOf({ spec: { ipFamilies = [] } }: Service): readonly string[] {

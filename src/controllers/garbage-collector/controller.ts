@@ -69,7 +69,13 @@ class Collection {
 
   async run(): Promise<void> {
     onAbort(this.#context.signal, () => this.#readiness.resolve())
-    await inRounds(this.#context, RESYNC_MS, 'Failed to discover resources', () => this.#resync())
+    const failures = this.#context.meters.family('garbagecollector_controller_resources_sync_error_total').labels()
+    await inRounds(this.#context, RESYNC_MS, 'Failed to discover resources', () =>
+      this.#resync().catch((error: unknown) => {
+        failures.inc()
+        throw error
+      }),
+    )
   }
 
   async #resync(): Promise<void> {

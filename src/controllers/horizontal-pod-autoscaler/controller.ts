@@ -6,7 +6,7 @@ import { type HorizontalPodAutoscaler, HorizontalPodAutoscalers, type MetricStat
 import { Pods } from '#apis/core/v1.ts'
 import { type AnyCondition, isConditionTrue } from '#meta/conditions.ts'
 import { matchesLabels, parseSelector, type Selector } from '#meta/labels.ts'
-import { objectKey } from '#meta/object.ts'
+import { objectKey, splitKey } from '#meta/object.ts'
 import { parseQuantity, quantityNumber } from '#meta/quantity.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -61,25 +61,53 @@ export const horizontalPodAutoscalerController: Controller = defineController({
   ],
 
   async reconcile(key, context) {
-    const { cache, settings, log } = context
+    const { cache, settings, log, meters } = context
     const hpa = cache.get(HorizontalPodAutoscalers, key)
     if (hpa === undefined) {
       const { histories, selectors } = memoryOf(context)
       histories.delete(key)
       selectors.delete(key)
+      const { namespace, name } = splitKey(key)
+      meters.family('horizontal_pod_autoscaler_controller_desired_replicas').remove(namespace, name)
       return undefined
     }
     try {
-      await new Turn(hpa, context).run()
+      await measured(new Turn(hpa, context), context)
     } catch (error) {
       log.error(error, 'Sync failed', { controller: 'horizontal-pod-autoscaler-controller', key })
     }
     return { requeueAfterMs: settings['horizontal-pod-autoscaler-sync-period'] }
   },
+
+  async run({ cache, meters }) {
+    meters.collect('horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers', (emit) =>
+      emit([...cache.list(HorizontalPodAutoscalers)].length),
+    )
+  },
 })
+
+async function measured(turn: Turn, { clock, meters }: ControllerContext): Promise<void> {
+  const startMs = clock.elapsed()
+  let error: Turn['error'] = 'internal'
+  try {
+    await turn.run()
+    error = 'none'
+  } catch (failure) {
+    error = turn.error === 'none' ? 'internal' : turn.error
+    throw failure
+  } finally {
+    const seconds = meters.family('horizontal_pod_autoscaler_controller_reconciliation_duration_seconds')
+    seconds.labels(turn.action, error).observe((clock.elapsed() - startMs) / 1000)
+    meters.family('horizontal_pod_autoscaler_controller_reconciliations_total').labels(turn.action, error).inc()
+  }
+}
 
 /** One look at one autoscaler. */
 class Turn {
+  /** As they are counted. */
+  action: 'none' | 'scale_up' | 'scale_down' = 'none'
+  error: 'none' | 'spec' | 'internal' = 'none'
+
   readonly #hpa: HorizontalPodAutoscaler
   readonly #key: string
   readonly #context: ControllerContext
@@ -103,6 +131,9 @@ class Turn {
     }
     const plan = await this.#plan(target, current)
     if (plan.replicas !== current) await this.#rescale(target, current, plan)
+    const { namespace = '', name = '' } = this.#hpa.metadata
+    const desired = this.#context.meters.family('horizontal_pod_autoscaler_controller_desired_replicas')
+    desired.labels(namespace, name).set(plan.replicas)
     await this.#report.write({
       currentReplicas: current,
       desiredReplicas: plan.replicas,
@@ -262,6 +293,7 @@ class Turn {
 
   async #selector(text: string, current: number): Promise<Selector> {
     const refuse = async (event: string, condition: string, error: string, message = error): Promise<never> => {
+      this.error = 'spec'
       this.#report.tell('Warning', event, error)
       this.#report.say('ScalingActive', 'False', condition, message)
       return this.#giveUp(error, current, null)
@@ -335,6 +367,7 @@ class Turn {
       `the HPA controller was able to update the target scale to ${replicas}`,
     )
     this.#report.tell('Normal', 'SuccessfulRescale', `New size: ${replicas}; reason: ${reason}`)
+    this.action = replicas > current ? 'scale_up' : 'scale_down'
     const history = this.#memory.histories.get(this.#key)
     if (history !== undefined) {
       const change = { current, desired: replicas, nowMs: clock.now(), behavior }

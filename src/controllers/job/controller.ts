@@ -75,9 +75,34 @@ export const jobController: Controller = defineController({
       const message = 'Skipped Job sync because completion mode is unknown'
       return context.event(job, { type: 'Warning', reason: 'UnknownCompletionMode', message })
     }
-    return sync(key, job, context)
+    return measuredSync(key, job, context)
   },
 })
+
+/** What a sync did, as it is counted. */
+interface Deed {
+  action: 'reconciling' | 'tracking' | 'pods_created' | 'pods_deleted'
+}
+
+async function measuredSync(key: string, job: Job, context: ControllerContext): Promise<Requeue | void> {
+  const { clock, meters } = context
+  const startMs = clock.elapsed()
+  const deed: Deed = { action: 'reconciling' }
+  let result = 'error'
+  try {
+    const requeue = await sync(key, job, context, deed)
+    result = 'success'
+    return requeue
+  } finally {
+    const labels = [job.spec.completionMode ?? 'NonIndexed', result, deed.action] as const
+    meters
+      .family('job_controller_job_syncs_total')
+      .labels(...labels)
+      .inc()
+    const seconds = meters.family('job_controller_job_sync_duration_seconds').labels(...labels)
+    seconds.observe((clock.elapsed() - startMs) / 1000)
+  }
+}
 
 function jobsThatMightAdopt(pod: Pod, cache: Cache): string[] {
   if (controllerOf(pod) !== undefined) return []
@@ -133,7 +158,7 @@ function memoryOf(key: string, context: ControllerContext): Memory {
   return memory
 }
 
-async function sync(key: string, found: Job, context: ControllerContext): Promise<Requeue | void> {
+async function sync(key: string, found: Job, context: ControllerContext, deed: Deed): Promise<Requeue | void> {
   const { clock, expectations } = context
   const memory = memoryOf(key, context)
   if (BigInt(found.metadata.resourceVersion ?? 0) < BigInt(memory.version)) return { requeueAfterMs: BATCH_MS }
@@ -146,6 +171,7 @@ async function sync(key: string, found: Job, context: ControllerContext): Promis
   const view = viewOf({ job, pods, released: memory.released, failures: memory.failures })
   const end = endOf(view, nowMs)
   const done = end === undefined ? await goOn(view, isSatisfied, context) : await wind(view, end, isSatisfied, context)
+  deed.action = done.action ?? (end === undefined && isSatisfied && !isBeingDeleted(job) ? 'tracking' : deed.action)
   const { active, ready, terminating } = done
   const status: JobStatus = { ...done.status, active, ready, terminating }
   const wrote = ({ metadata }: Job): void => {

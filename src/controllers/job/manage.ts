@@ -21,6 +21,7 @@ export interface Managed {
   readonly ready: number
   readonly terminating: number
   readonly failure?: { readonly error: unknown }
+  readonly action?: 'pods_created' | 'pods_deleted'
   /** When pods that failed may be replaced. */
   readonly waitMs?: number
 }
@@ -76,7 +77,14 @@ async function create(view: View, what: number | readonly number[], context: Con
   const createOne = (): Promise<Pod> => createPod(context, job, draftOf(view, indexes?.shift()))
   const count = typeof what === 'number' ? what : what.length
   const outcome = await context.expectations.create(objectKey(job), count, createOne)
-  const done = { active: active.length + outcome.done, ready, terminating }
+  const done = { active: active.length + outcome.done, ready, terminating, action: 'pods_created' as const }
+  const { meters } = context
+  const made = meters.family('job_controller_job_pods_creation_total')
+  const isAnew = view.failed > 0 || terminating > 0
+  const isPatient = job.spec.podReplacementPolicy === 'Failed' && view.failed > 0
+  const reason = isPatient ? 'recreate_failed' : isAnew ? 'recreate_terminating_or_failed' : 'new'
+  if (outcome.done > 0) made.labels(reason, 'succeeded').inc(outcome.done)
+  if ('error' in outcome) made.labels(reason, 'failed').inc(count - outcome.done)
   return 'error' in outcome ? { ...done, failure: { error: outcome.error } } : done
 }
 
@@ -114,6 +122,7 @@ function removed({ active, ready, terminating }: View, pods: readonly Pod[], tak
     active: active.length - taken.done,
     ready: ready - pods.filter(isReady).length,
     terminating: terminating + taken.done,
+    action: 'pods_deleted' as const,
   }
   return 'error' in taken ? { ...done, failure: { error: taken.error } } : done
 }

@@ -9,7 +9,7 @@ import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
 import type { ControllerContext } from '../controller.ts'
-import { countIndexes, hasIndex, indexesText, withIndexes } from './indexes.ts'
+import { countIndexes, hasIndex, indexesText, parseIndexes, withIndexes } from './indexes.ts'
 import { indexOf, isFailed, isIndexed, isValid, TRACKING } from './pods.ts'
 import { judge } from './policy.ts'
 import { type End, isTracked, type View } from './view.ts'
@@ -47,8 +47,28 @@ export async function track(account: Account): Promise<void> {
   const isOver = end !== undefined && !isCut && failures.length === 0 && canEnd(counted, account.terminating)
   const final = isOver ? finished(counted, end, nowMs) : counted
   written = await write(account, written, final)
+  tellCounts(job, written.status, context)
   if (failures.length > 0) throw failures[0]?.error
-  if (isOver) sayFinished(written, end, context)
+  if (!isOver) return
+  sayFinished(written, end, context)
+  const mode = job.spec.completionMode ?? 'NonIndexed'
+  const result = end.type === 'Complete' ? 'succeeded' : 'failed'
+  context.meters.family('job_controller_jobs_finished_total').labels(mode, result, end.reason).inc()
+}
+
+function tellCounts({ spec, status: before }: Job, after: JobStatus, { meters }: ControllerContext): void {
+  const { completionMode: mode = 'NonIndexed', completions = 0, backoffLimitPerIndex } = spec
+  const finished = meters.family('job_controller_job_pods_finished_total')
+  const indexes = meters.family('job_controller_job_finished_indexes_total')
+  const limit = backoffLimitPerIndex === undefined ? 'global' : 'perIndex'
+  const count = (text: string | undefined): number => countIndexes(parseIndexes(text, completions))
+  for (const result of ['succeeded', 'failed'] as const)
+    finished.labels(mode, result).inc(Math.max(0, (after[result] ?? 0) - (before[result] ?? 0)))
+  if (mode !== 'Indexed') return
+  const won = count(after.completedIndexes) - count(before.completedIndexes)
+  if (won > 0) indexes.labels('succeeded', limit).inc(won)
+  const lost = count(after.failedIndexes) - count(before.failedIndexes)
+  if (lost > 0) indexes.labels('failed', limit).inc(lost)
 }
 
 function uidOf({ metadata }: Pod): string {

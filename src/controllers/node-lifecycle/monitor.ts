@@ -34,6 +34,8 @@ export class Monitor {
   readonly #health = new Map<string, NodeHealth>()
   /** Nodes some of whose pods could not be marked. */
   readonly #unfinished = new Set<string>()
+  /** Zones that there were. */
+  readonly #told = new Set<string>()
   #isTainting = false
 
   constructor(context: ControllerContext) {
@@ -47,6 +49,14 @@ export class Monitor {
   }
 
   async look(): Promise<void> {
+    const { clock, meters } = this.#context
+    const startMs = clock.elapsed()
+    await this.#lookAtAll()
+    const seconds = meters.family('node_collector_update_all_nodes_health_duration_seconds').labels()
+    seconds.observe((clock.elapsed() - startMs) / 1000)
+  }
+
+  async #lookAtAll(): Promise<void> {
     const nodes = [...this.#context.cache.list(Nodes)]
     await this.#register(nodes)
     const censuses = new Map<string, Census>()
@@ -55,6 +65,7 @@ export class Monitor {
       for (const node of rest) await this.#lookAt(node, censuses)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
+    this.#tellZones(censuses)
     const turn = this.#zones.count(censuses)
     if (turn === 'all-lost') for (const node of nodes) await this.#tryToForgive(node)
     if (turn === 'some-back') this.#beginAgain()
@@ -77,10 +88,30 @@ export class Monitor {
     }
   }
 
+  /** A zone without nodes is as it would be with nothing wrong. */
+  #tellZones(censuses: ReadonlyMap<string, Census>): void {
+    const { meters } = this.#context
+    for (const zone of censuses.keys()) this.#told.add(zone)
+    for (const zone of this.#told) {
+      const { ready, all } = censuses.get(zone) ?? { ready: 0, all: 0 }
+      meters.family('node_collector_zone_size').labels(zone).set(all)
+      meters
+        .family('node_collector_zone_health')
+        .labels(zone)
+        .set(all === 0 ? 100 : (100 * ready) / all)
+      meters
+        .family('node_collector_unhealthy_nodes_in_zone')
+        .labels(zone)
+        .set(all - ready)
+      meters.family('node_collector_evictions_total').labels(zone)
+    }
+  }
+
   /** What this finds wrong with one node says nothing about the others. */
   async #lookAt(found: Node, censuses: Map<string, Census>): Promise<void> {
-    const { log, signal } = this.#context
+    const { log, signal, clock, meters } = this.#context
     const { name = '' } = found.metadata
+    const startMs = clock.elapsed()
     try {
       const looked = await this.#probe(found)
       const { node } = looked
@@ -95,6 +126,8 @@ export class Monitor {
     } catch (error) {
       if (!signal.aborted) log.error(error, 'Update health of Node from Controller error', { node: name })
     }
+    const seconds = meters.family('node_collector_update_node_health_duration_seconds').labels()
+    seconds.observe((clock.elapsed() - startMs) / 1000)
   }
 
   async #probe(found: Node): Promise<Looked> {
@@ -195,7 +228,7 @@ export class Monitor {
   }
 
   #taint(queue: TaintQueue): Promise<void> {
-    const { cache, log, signal } = this.#context
+    const { cache, log, meters, signal } = this.#context
     return queue.serve(async (name) => {
       const node = cache.get(Nodes, name)
       const status = node && readyOf(node)?.status
@@ -204,6 +237,7 @@ export class Monitor {
       const { wanted, other } = drivingTaint(status)
       try {
         await changeTaints(node, { add: [wanted], remove: [other] }, this.#context)
+        meters.family('node_collector_evictions_total').labels(zoneOf(node)).inc()
         return true
       } catch (error) {
         if (!signal.aborted) log.error(error, 'Failed to taint node', { node: name })

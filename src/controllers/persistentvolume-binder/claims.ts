@@ -46,7 +46,12 @@ async function take(binder: Binder, claim: PersistentVolumeClaim, step: ClaimSte
       return bind(binder, step.volume, claim)
     case 'assign': {
       const { storageClassName } = step
-      await writeClaim(binder, { ...claim, spec: { ...claim.spec, storageClassName } })
+      const assigned = { ...claim, spec: { ...claim.spec, storageClassName } }
+      await writeClaim(binder, assigned).catch((error: unknown) => {
+        context.meters.family('retroactive_storageclass_errors_total').labels().inc()
+        throw error
+      })
+      context.meters.family('retroactive_storageclass_total').labels().inc()
       return
     }
     case 'provision':

@@ -19,6 +19,7 @@ import { type Controller, defineController, EVENTS, related, rule } from '../con
 import { inRounds } from '../in-rounds.ts'
 import { binderOf } from './binder.ts'
 import { syncClaim } from './claims.ts'
+import { countBindings } from './counts.ts'
 import { syncVolume } from './volumes.ts'
 
 const CLAIM = 'claim:'
@@ -64,6 +65,7 @@ export const persistentVolumeBinderController: Controller = defineController({
   /** What nobody tells: new classes, volumes that have come free, what is to be tried again. */
   async run(context) {
     const { cache, settings, enqueue } = context
+    countBindings(context)
     await inRounds(context, settings['pvclaimbinder-sync-period'], 'Failed to look at volumes', () => {
       for (const claim of cache.list(PersistentVolumeClaims)) enqueue(claimKey(objectKey(claim)))
       for (const { metadata } of cache.list(PersistentVolumes)) enqueue(volumeKey(metadata.name ?? ''))

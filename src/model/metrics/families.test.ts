@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createRegistry } from '#lib/metrics.ts'
 
+import { CONTROLLER_FAMILIES, createControllerMeters } from './controller-families.ts'
 import { createServerMeters, FAMILIES } from './families.ts'
 import { createMetricRules, registerMetaMetrics, USUAL_METRICS } from './rules.ts'
 
@@ -26,6 +27,14 @@ describe('the families of the API server', () => {
     meters.family('authentication_attempts').labels('success').inc()
     assert.match(meters.registry.render(), /^authentication_attempts\{result="success"\} 2$/m)
   })
+})
+
+describe('the families of controllers', () => {
+  const meters = createControllerMeters()
+
+  for (const name of Object.keys(CONTROLLER_FAMILIES)) {
+    it(`${name} can be declared`, () => void meters.family(name as keyof typeof CONTROLLER_FAMILIES))
+  }
 })
 
 describe('rules of users', () => {

@@ -1,0 +1,26 @@
+/** What publishers count of themselves. */
+import { StatusError } from '#meta/status.ts'
+
+import type { ControllerContext } from './controller.ts'
+
+/** Counts the work and how long it took, by the code of the answer that it failed with. */
+export async function measured(
+  { meters, clock }: ControllerContext,
+  publisher: 'root_ca_cert_publisher' | 'clustertrustbundle_publisher',
+  work: () => Promise<void>,
+): Promise<void> {
+  const startMs = clock.elapsed()
+  let code = '200'
+  try {
+    await work()
+  } catch (error) {
+    code = String(error instanceof StatusError ? error.status.code : 500)
+    throw error
+  } finally {
+    meters.family(`${publisher}_sync_total`).labels(code).inc()
+    meters
+      .family(`${publisher}_sync_duration_seconds`)
+      .labels(code)
+      .observe((clock.elapsed() - startMs) / 1000)
+  }
+}

@@ -1,0 +1,291 @@
+/** What controllers count, under upstream's names and with its words (kube-controller-manager v1.36). */
+import { createMeters, type Meters } from '#lib/metrics-table.ts'
+import { createRegistry, type Registry } from '#lib/metrics.ts'
+
+import { type BucketName, BUCKETS } from './buckets.ts'
+
+/** Those without labels are shown from the beginning, the others once something has been counted in them. */
+export const CONTROLLER_FAMILIES = {
+  clustertrustbundle_publisher_sync_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    'code',
+    'The time it took to sync a cluster trust bundle.',
+    { buckets: 'decision' },
+  ],
+  clustertrustbundle_publisher_sync_total: [
+    'counter',
+    'ALPHA',
+    'code',
+    'Number of syncs that occurred in cluster trust bundle publisher.',
+  ],
+  cronjob_controller_job_creation_skew_duration_seconds: [
+    'histogram',
+    'STABLE',
+    '',
+    'Time between when a cronjob is scheduled to be run, and when the corresponding job is created',
+    { buckets: 'skew' },
+  ],
+  device_taint_eviction_controller_pod_deletion_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    "Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion via DeviceTaintEvictionController.",
+    { buckets: 'eviction' },
+  ],
+  device_taint_eviction_controller_pod_deletions_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Total number of Pods deleted by DeviceTaintEvictionController since its start.',
+  ],
+  endpoint_slice_controller_changes: ['counter', 'ALPHA', 'operation', 'Number of EndpointSlice changes'],
+  endpoint_slice_controller_desired_endpoint_slices: [
+    'gauge',
+    'BETA',
+    '',
+    'Number of EndpointSlices that would exist with perfect endpoint allocation',
+  ],
+  endpoint_slice_controller_endpoints_added_per_sync: [
+    'histogram',
+    'BETA',
+    '',
+    'Number of endpoints added on each Service sync',
+    { buckets: 'perSync' },
+  ],
+  endpoint_slice_controller_endpoints_desired: ['gauge', 'BETA', '', 'Number of endpoints desired'],
+  endpoint_slice_controller_endpoints_removed_per_sync: [
+    'histogram',
+    'BETA',
+    '',
+    'Number of endpoints removed on each Service sync',
+    { buckets: 'perSync' },
+  ],
+  endpoint_slice_controller_endpointslices_changed_per_sync: [
+    'histogram',
+    'ALPHA',
+    'topology traffic_distribution',
+    'Number of EndpointSlices changed on each Service sync',
+    { buckets: 'usual' },
+  ],
+  endpoint_slice_controller_num_endpoint_slices: ['gauge', 'BETA', '', 'Number of EndpointSlices'],
+  endpoint_slice_controller_services_count_by_traffic_distribution: [
+    'gauge',
+    'BETA',
+    'traffic_distribution',
+    'Number of Services using some specific trafficDistribution',
+  ],
+  endpoint_slice_controller_syncs: ['counter', 'ALPHA', 'result', 'Number of EndpointSlice syncs'],
+  endpoint_slice_mirroring_controller_addresses_skipped_per_sync: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Number of addresses skipped on each Endpoints sync due to being invalid or exceeding MaxEndpointsPerSubset',
+    { buckets: 'perSync' },
+  ],
+  endpoint_slice_mirroring_controller_changes: ['counter', 'ALPHA', 'operation', 'Number of EndpointSlice changes'],
+  endpoint_slice_mirroring_controller_endpoints_sync_duration: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration of syncEndpoints() in seconds',
+    { buckets: 'decision' },
+  ],
+  ephemeral_volume_controller_create_failures_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Number of PersistentVolumeClaim creation requests',
+  ],
+  ephemeral_volume_controller_create_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Number of PersistentVolumeClaim creation requests',
+  ],
+  garbagecollector_controller_resources_sync_error_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Number of garbage collector resources sync errors',
+  ],
+  horizontal_pod_autoscaler_controller_desired_replicas: [
+    'gauge',
+    'ALPHA',
+    'namespace hpa_name',
+    'Current desired replica count for HPA objects.',
+  ],
+  horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers: [
+    'gauge',
+    'ALPHA',
+    '',
+    'Current number of controlled HPA objects.',
+  ],
+  horizontal_pod_autoscaler_controller_reconciliation_duration_seconds: [
+    'histogram',
+    'BETA',
+    'action error',
+    "The time(seconds) that the HPA controller takes to reconcile once. The label 'action' should be either 'scale_down', 'scale_up', or 'none'. Also, the label 'error' should be either 'spec', 'internal', or 'none'. Note that if both spec and internal errors happen during a reconciliation, the first one to occur is reported in `error` label.",
+    { buckets: 'decision' },
+  ],
+  horizontal_pod_autoscaler_controller_reconciliations_total: [
+    'counter',
+    'BETA',
+    'action error',
+    "Number of reconciliations of HPA controller. The label 'action' should be either 'scale_down', 'scale_up', or 'none'. Also, the label 'error' should be either 'spec', 'internal', or 'none'. Note that if both spec and internal errors happen during a reconciliation, the first one to occur is reported in `error` label.",
+  ],
+  job_controller_job_finished_indexes_total: [
+    'counter',
+    'ALPHA',
+    'status backoffLimit',
+    'The number of finished indexes. Possible values for the\n\t\t\tstatus label are: "succeeded", "failed". Possible values for the\n\t\t\tbackoffLimit label are: "perIndex" and "global"',
+  ],
+  job_controller_job_pods_creation_total: [
+    'counter',
+    'ALPHA',
+    'reason status',
+    'The number of Pods created by the Job controller labelled with a reason for the Pod creation.\nThis metric also distinguishes between Pods created using different PodReplacementPolicy settings.\nPossible values of the "reason" label are:\n"new", "recreate_terminating_or_failed", "recreate_failed".\nPossible values of the "status" label are:\n"succeeded", "failed".',
+  ],
+  job_controller_job_pods_finished_total: [
+    'counter',
+    'STABLE',
+    'completion_mode result',
+    'The number of finished Pods that are fully tracked',
+  ],
+  job_controller_job_sync_duration_seconds: [
+    'histogram',
+    'STABLE',
+    'completion_mode result action',
+    'The time it took to sync a job',
+    { buckets: 'jobSync' },
+  ],
+  job_controller_job_syncs_total: ['counter', 'STABLE', 'completion_mode result action', 'The number of job syncs'],
+  job_controller_jobs_finished_total: [
+    'counter',
+    'STABLE',
+    'completion_mode result reason',
+    'The number of finished jobs',
+  ],
+  node_collector_evictions_total: [
+    'counter',
+    'STABLE',
+    'zone',
+    'Number of Node evictions that happened since current instance of NodeController started.',
+  ],
+  node_collector_unhealthy_nodes_in_zone: [
+    'gauge',
+    'ALPHA',
+    'zone',
+    'Gauge measuring number of not Ready Nodes per zones.',
+  ],
+  node_collector_update_all_nodes_health_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds for NodeController to update the health of all nodes.',
+    { buckets: 'allNodes' },
+  ],
+  node_collector_update_node_health_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds for NodeController to update the health of a single node.',
+    { buckets: 'oneNode' },
+  ],
+  node_collector_zone_health: ['gauge', 'ALPHA', 'zone', 'Gauge measuring percentage of healthy nodes per zone.'],
+  node_collector_zone_size: ['gauge', 'ALPHA', 'zone', 'Gauge measuring number of registered Nodes per zones.'],
+  pod_gc_collector_force_delete_pod_errors_total: [
+    'counter',
+    'ALPHA',
+    'namespace reason',
+    'Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.',
+  ],
+  pod_gc_collector_force_delete_pods_total: [
+    'counter',
+    'ALPHA',
+    'namespace reason',
+    'Number of pods that are being forcefully deleted since the Pod GC Controller started.',
+  ],
+  pv_collector_bound_pv_count: [
+    'gauge',
+    'ALPHA',
+    'storage_class',
+    'Gauge measuring number of persistent volume currently bound',
+  ],
+  pv_collector_bound_pvc_count: [
+    'gauge',
+    'ALPHA',
+    'namespace storage_class volume_attributes_class',
+    'Gauge measuring number of persistent volume claim currently bound',
+  ],
+  pv_collector_unbound_pv_count: [
+    'gauge',
+    'ALPHA',
+    'storage_class',
+    'Gauge measuring number of persistent volume currently unbound',
+  ],
+  pv_collector_unbound_pvc_count: [
+    'gauge',
+    'ALPHA',
+    'namespace storage_class volume_attributes_class',
+    'Gauge measuring number of persistent volume claim currently unbound',
+  ],
+  replicaset_controller_sorting_deletion_age_ratio: [
+    'histogram',
+    'ALPHA',
+    '',
+    "The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. The intent of this metric is to measure the rough efficacy of the LogarithmicScaleDown feature gate's effect on the sorting (and deletion) of pods when a replicaset scales down. This only considers Ready pods when calculating and reporting.",
+    { buckets: 'ageRatio' },
+  ],
+  retroactive_storageclass_errors_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Total number of failed retroactive StorageClass assignments to persistent volume claim',
+  ],
+  retroactive_storageclass_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Total number of retroactive StorageClass assignments to persistent volume claim',
+  ],
+  root_ca_cert_publisher_sync_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    'code',
+    'Number of namespace syncs happened in root ca cert publisher.',
+    { buckets: 'decision' },
+  ],
+  root_ca_cert_publisher_sync_total: [
+    'counter',
+    'ALPHA',
+    'code',
+    'Number of namespace syncs happened in root ca cert publisher.',
+  ],
+  taint_eviction_controller_pod_deletion_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via TaintEvictionController.',
+    { buckets: 'eviction' },
+  ],
+  taint_eviction_controller_pod_deletions_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Total number of Pods deleted by TaintEvictionController since its start.',
+  ],
+  ttl_after_finished_controller_job_deletion_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'The time it took to delete the job since it became eligible for deletion',
+    { buckets: 'jobDeletion' },
+  ],
+} as const
+
+export type ControllerMeters = Meters<typeof CONTROLLER_FAMILIES>
+
+export function createControllerMeters(registry: Registry = createRegistry()): ControllerMeters {
+  return createMeters<typeof CONTROLLER_FAMILIES, BucketName>(registry, CONTROLLER_FAMILIES, BUCKETS)
+}
