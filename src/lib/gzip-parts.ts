@@ -3,7 +3,10 @@
  * order; the checksum of the whole comes from those of the parts. What is sent often in slightly different compositions
  * is then compressed once, and only what is new about it again.
  */
-import { constants, crc32, deflateRaw } from 'node:zlib'
+import type * as Zlib from 'node:zlib'
+
+/** Loaded when something is compressed: that takes 15 ms, which a start need not wait for. */
+const zlib = (): typeof Zlib => process.getBuiltinModule('node:zlib')
 
 export interface GzipPart {
   /** Blocks of deflate, none of them marked as the last. */
@@ -20,6 +23,7 @@ const MAX_STORED = 0xffff
 
 /** Compresses on a thread of the pool; never in the turn of the caller. */
 export function deflatePart(bytes: Buffer): Promise<GzipPart> {
+  const { constants, crc32, deflateRaw } = zlib()
   const options = { level: LEVEL, finishFlush: constants.Z_SYNC_FLUSH }
   return new Promise((resolve, reject) => {
     deflateRaw(bytes, options, (error, blocks) => {
@@ -35,7 +39,7 @@ export function storedPart(bytes: Buffer): GzipPart {
   const head = Buffer.from([0, 0, 0, 0, 0])
   head.writeUInt16LE(bytes.length, 1)
   head.writeUInt16LE(~bytes.length & MAX_STORED, 3)
-  return { blocks: Buffer.concat([head, bytes]), checksum: crc32(bytes), length: bytes.length }
+  return { blocks: Buffer.concat([head, bytes]), checksum: zlib().crc32(bytes), length: bytes.length }
 }
 
 const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])

@@ -3,7 +3,6 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { access, readdir, rm, stat } from 'node:fs/promises'
 import { join, parse } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
 
 import type { Clock } from '#lib/clock.ts'
 
@@ -97,7 +96,11 @@ async function findBackups({ dir, prefix, ext }: Place): Promise<Backup[]> {
 async function compressFile(file: string): Promise<void> {
   const { mode } = await stat(file)
   const target = file + COMPRESSED
-  await pipeline(createReadStream(file), createGzip(), createWriteStream(target, { mode: mode & 0o777, flush: true }))
+  await pipeline(
+    createReadStream(file),
+    process.getBuiltinModule('node:zlib').createGzip(),
+    createWriteStream(target, { mode: mode & 0o777, flush: true }),
+  )
   await rm(file)
 }
 

@@ -2,7 +2,6 @@
  * The objects in audit events: what was sent and what was answered, as JSON of one line. Answers are mostly JSON already
  * and are taken as they are; other forms are read back, which only those pay for who want answers in their log.
  */
-import { gunzipSync } from 'node:zlib'
 
 import { DEFAULT_JSON_LIMITS } from '#lib/json-scan.ts'
 import { escapeLikeGo, quoteJson } from '#lib/json-write.ts'
@@ -68,7 +67,11 @@ export function compactJson(text: string): string {
 export function answerText({ body, contentType, headers }: WholeAnswer, schemaFor: SchemaFor): string | undefined {
   const mediaType = contentType.split(';', 1)[0] ?? ''
   const isCompressed = headers?.['Content-Encoding'] === 'gzip'
-  const text = readAnswer(mediaType, isCompressed ? gunzipSync(bytesOf(body)) : body, schemaFor)
+  const text = readAnswer(
+    mediaType,
+    isCompressed ? process.getBuiltinModule('node:zlib').gunzipSync(bytesOf(body)) : body,
+    schemaFor,
+  )
   return text?.startsWith('{"kind":') === true ? text : undefined
 }
 

@@ -120,7 +120,8 @@ export async function listAnswer(call: Call, { contentType, form, metadata, runs
   const length = head.length + itemBytes + tail.length
   if (length > GZIP_FROM_BYTES && acceptsGzip(call)) {
     const items = await Promise.all(runs.map((run) => gzipOf(run, form.separatorBytes)))
-    const separated = items.flatMap((item, at) => (at === 0 || separatorBytes === 0 ? [item] : [COMMA, item]))
+    const comma = storedPart(Buffer.from(','))
+    const separated = items.flatMap((item, at) => (at === 0 || separatorBytes === 0 ? [item] : [comma, item]))
     const pieces = joinGzip([storedPart(head), ...separated, storedPart(tail)])
     return { ...answerOf(pieces, contentType), headers: GZIP_HEADERS }
   }
@@ -150,7 +151,6 @@ export async function answerOfTexts(call: Call, contentType: string, texts: read
 }
 
 const GZIP_HEADERS = { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
-const COMMA = storedPart(Buffer.from(','))
 
 function gzipOf(run: Run, separatorBytes: number): Promise<GzipPart> {
   run.gzip ??= deflatePart(run.bytes.subarray(0, run.bytes.length - separatorBytes))

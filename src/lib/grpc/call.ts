@@ -1,7 +1,7 @@
 /** One call on the client's side: a stream, its deadline, its messages, and how it ended. */
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
-import { constants } from 'node:http2'
 
+import { HTTP2_CODES } from '../http/http2-codes.ts'
 import { resetStream } from '../http/reset.ts'
 import type { CallSession } from './connection.ts'
 import type { Ending } from './ending.ts'
@@ -59,7 +59,7 @@ export class Call {
 
   /** True when the server cannot have begun with the call, so that it may be sent once more. */
   get isUntouched(): boolean {
-    return !this.#hasResponse && this.#stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+    return !this.#hasResponse && this.#stream.rstCode === HTTP2_CODES.refusedStream
   }
 
   /** False when the caller should wait for room before it sends more. */
@@ -95,7 +95,7 @@ export class Call {
   cancel(error: GrpcError): void {
     if (this.#ended) return
     this.#finish(error)
-    resetStream(this.#stream, constants.NGHTTP2_CANCEL)
+    resetStream(this.#stream, HTTP2_CODES.cancel)
   }
 
   #onResponse(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
@@ -118,16 +118,15 @@ export class Call {
     if (this.#status === 'ok' && this.#deframer.isInside) this.#status = new GrpcError('internal', 'Message is cut off')
     this.#finish(this.#status === 'ok' ? undefined : this.#status)
     // The server is done although we may not be: nothing we could still send would be read.
-    if (!this.#stream.writableEnded) this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    if (!this.#stream.writableEnded) this.#stream.close(HTTP2_CODES.noError)
   }
 
   #onStreamClose(): void {
     if (this.#ended) return
     if (this.#status !== undefined && this.#status !== 'ok') return this.#finish(this.#status)
     const { rstCode } = this.#stream
-    const isLost =
-      rstCode === undefined || rstCode === constants.NGHTTP2_NO_ERROR || this.#stream.session?.destroyed !== false
-    const untouched = rstCode === constants.NGHTTP2_REFUSED_STREAM
+    const isLost = rstCode === undefined || rstCode === HTTP2_CODES.noError || this.#stream.session?.destroyed !== false
+    const untouched = rstCode === HTTP2_CODES.refusedStream
     this.#finish(
       isLost && !untouched
         ? new GrpcError('unavailable', 'The connection was lost before the call was answered')

@@ -3,7 +3,6 @@
  * delays. At most one HTTP/2 session takes new calls; one that was told to go away only finishes what it has.
  */
 import type { ClientHttp2Session } from 'node:http2'
-import { connect as connectHttp2 } from 'node:http2'
 
 import { onAbort } from '../abort.ts'
 import type { Backoff, BackoffPolicy } from '../backoff.ts'
@@ -209,11 +208,13 @@ function openSession(target: GrpcTarget, options: ConnectionOptions, signal: Abo
     const tls = 'tls' in target ? (target.tls ?? {}) : {}
     const socket = openSocket(origin, { tls, alpn: ['h2'] })
     const authority = 'path' in target ? 'localhost' : hostPort(target)
-    const session = connectHttp2(`${origin.isSecure ? 'https' : 'http'}://${authority}`, {
-      createConnection: () => socket,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
-      maxSessionMemory: 64,
-    })
+    const session = process
+      .getBuiltinModule('node:http2')
+      .connect(`${origin.isSecure ? 'https' : 'http'}://${authority}`, {
+        createConnection: () => socket,
+        settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+        maxSessionMemory: 64,
+      })
     const fail = (error: Error): void => {
       finish()
       session.destroy()

@@ -1,8 +1,8 @@
 /** One call on the server's side: the requests as they arrive, the answers as the peer takes them, and the end. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import { constants } from 'node:http2'
 
 import type { Clock } from '../clock.ts'
+import { HTTP2_CODES } from '../http/http2-codes.ts'
 import { Ending } from './ending.ts'
 import { Deframer } from './frame.ts'
 import { Inbox } from './inbox.ts'
@@ -138,7 +138,7 @@ export function refuse(stream: ServerHttp2Stream, error: GrpcError): void {
 function dropUnread(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   setImmediate(() => {
-    if (!stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR)
+    if (!stream.destroyed) stream.close(HTTP2_CODES.noError)
   })
 }
 

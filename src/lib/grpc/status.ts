@@ -1,5 +1,5 @@
 /** How a call ends: the status codes of gRPC, their error, and how they travel in headers. */
-import { constants } from 'node:http2'
+import { HTTP2_CODES } from '../http/http2-codes.ts'
 
 export const STATUS = {
   ok: 0,
@@ -107,13 +107,13 @@ export function statusOfHttp(httpStatus: number): StatusName {
 /** Status for a stream that was reset, likewise. */
 export function statusOfReset(code: number): StatusName {
   switch (code) {
-    case constants.NGHTTP2_REFUSED_STREAM:
+    case HTTP2_CODES.refusedStream:
       return 'unavailable'
-    case constants.NGHTTP2_CANCEL:
+    case HTTP2_CODES.cancel:
       return 'cancelled'
-    case constants.NGHTTP2_ENHANCE_YOUR_CALM:
+    case HTTP2_CODES.enhanceYourCalm:
       return 'resourceExhausted'
-    case constants.NGHTTP2_INADEQUATE_SECURITY:
+    case HTTP2_CODES.inadequateSecurity:
       return 'permissionDenied'
     default:
       return 'internal'

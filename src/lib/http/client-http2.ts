@@ -1,6 +1,5 @@
 /** HTTP/2 connections of the client to one origin: as many as its open requests need, since each holds only so many. */
 import type { ClientHttp2Session } from 'node:http2'
-import { connect } from 'node:http2'
 import type { Socket } from 'node:net'
 
 import type { Clock } from '../clock.ts'
@@ -53,7 +52,7 @@ export class SessionPool {
 
   /** Puts a connected socket to use; resolves when the server has said how many requests it takes. */
   async add(socket: Socket): Promise<void> {
-    const http2 = connect(this.#authority, {
+    const http2 = process.getBuiltinModule('node:http2').connect(this.#authority, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     })

@@ -4,7 +4,6 @@
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ClientHttp2Stream, IncomingHttpHeaders as Http2Headers } from 'node:http2'
-import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
@@ -19,6 +18,7 @@ import type { PooledSession } from './client-http2.ts'
 import { releaseSession, SessionPool } from './client-http2.ts'
 import type { ClientTls, Origin } from './dial.ts'
 import { dial, HttpError } from './dial.ts'
+import { HTTP2_CODES } from './http2-codes.ts'
 import type { HttpResponse } from './response.ts'
 import { createResponse } from './response.ts'
 
@@ -335,7 +335,7 @@ function attemptHttp2(session: PooledSession, { head, body, limits }: Attempt): 
     })
     stream.on('close', () => {
       releaseSession(session)
-      const isUnserved = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+      const isUnserved = stream.rstCode === HTTP2_CODES.refusedStream
       const failed = asHttpError(failure ?? new Error('The connection was lost before there was an answer'))
       // Without effect when there was an answer.
       resolve({ failed, isUnserved, isStale: stream.session?.destroyed !== false })

@@ -1,12 +1,12 @@
 /** An exchange over HTTP/2, on a stream of node:http2. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { IncomingHttpHeaders as Http2Headers, ServerHttp2Stream } from 'node:http2'
-import { constants } from 'node:http2'
 
 import { readWhole } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Exchange, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
 import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
+import { HTTP2_CODES } from './http2-codes.ts'
 import { resetStream } from './reset.ts'
 import type { ServerContext } from './server-context.ts'
 import { bePatient } from './stalls.ts'
@@ -105,7 +105,7 @@ export class Http2Exchange implements Exchange {
     const stream = this.#stream
     if (stream.destroyed || stream.writableEnded) return
     if (!stream.headersSent) return this.respond(500, PLAIN_TEXT, INTERNAL_ERROR)
-    resetStream(stream, constants.NGHTTP2_INTERNAL_ERROR)
+    resetStream(stream, HTTP2_CODES.internalError)
   }
 
   #begin(headers: string[]): ResponseWriter {
@@ -125,7 +125,7 @@ export class Http2Exchange implements Exchange {
     if (stream.endAfterHeaders || stream.readableEnded) return
     stream.once('finish', () => {
       setImmediate(() => {
-        if (!stream.destroyed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+        if (!stream.destroyed && !stream.readableEnded) stream.close(HTTP2_CODES.noError)
       })
     })
   }
@@ -173,7 +173,7 @@ class Http2Writer implements ResponseWriter {
   }
 
   abort(): void {
-    resetStream(this.#stream, constants.NGHTTP2_INTERNAL_ERROR)
+    resetStream(this.#stream, HTTP2_CODES.internalError)
   }
 
   onClose(task: () => void): void {

@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage, Server as Http1Server, ServerResponse } from 'node:http'
 import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import { constants, createServer as createHttp2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
@@ -15,6 +14,7 @@ import { Admission, createConnection } from './connection.ts'
 import { Http1Exchange } from './exchange-http1.ts'
 import { Http2Exchange } from './exchange-http2.ts'
 import type { Exchange } from './exchange.ts'
+import { HTTP2_CODES } from './http2-codes.ts'
 import type { BoundAddress, ListenAddress, Listener } from './listen.ts'
 import { bind } from './listen.ts'
 import { http } from './node-http.ts'
@@ -165,9 +165,9 @@ function track(state: State, socket: Socket): Connection {
 
 function createSecure(state: State, material: ServerTls, http1: Http1Server, onHandshakeError?: () => void): TlsServer {
   const tls = createTlsServer(material, state.limits.handshakeTimeoutMs, onHandshakeError)
-  const http2 = createHttp2(state)
+  let http2: Http2Server | undefined
   tls.server.on('secureConnection', (socket: TLSSocket) => {
-    if (socket.alpnProtocol === 'h2') acceptHttp2(state, http2, socket)
+    if (socket.alpnProtocol === 'h2') acceptHttp2(state, (http2 ??= createHttp2(state)), socket)
     else acceptHttp1(state, http1, socket)
   })
   return tls
@@ -193,7 +193,7 @@ function createHttp1(state: State): Http1Server {
 
 function createHttp2(state: State): Http2Server {
   const { limits, options } = state
-  const server = createHttp2Server({
+  const server = process.getBuiltinModule('node:http2').createServer({
     settings: {
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderBytes,
@@ -233,7 +233,7 @@ function acceptHttp2(state: State, server: Http2Server, socket: TLSSocket): void
       if (connection.active === 0) session.close()
     })
     if (state.isEnding) session.close()
-    else if (state.context.isDraining) session.goaway(constants.NGHTTP2_NO_ERROR, EVERY_STREAM)
+    else if (state.context.isDraining) session.goaway(HTTP2_CODES.noError, EVERY_STREAM)
   })
   // Makes the session, and with it the event above, before it returns.
   server.emit('connection', socket)
@@ -315,7 +315,7 @@ function countReset({ limits, options }: State, connection: Connection): void {
   connection.resets = Math.max(0, connection.resets - forgiven) + 1
   connection.resetMs = nowMs
   if (connection.resets <= limits.streamResetBurst) return
-  connection.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  connection.session?.goaway(HTTP2_CODES.enhanceYourCalm)
   setImmediate(() => connection.socket.destroy())
 }
 
@@ -353,7 +353,7 @@ function startDrain(state: State): void {
   state.draining.abort(new Error('The server is stopping'))
   for (const { session, socket } of state.bySocket.values()) {
     if (session?.destroyed === true) socket.destroy()
-    else session?.goaway(constants.NGHTTP2_NO_ERROR, EVERY_STREAM)
+    else session?.goaway(HTTP2_CODES.noError, EVERY_STREAM)
   }
 }
 
@@ -377,5 +377,5 @@ function sweepOften({ bySocket, limits, options: { clock } }: State): Timer {
 function sweep({ socket, session, streams }: Connection, isStalled: (sending: Sending) => boolean): void {
   // A session that failed waits for its last bytes to be taken before it closes its socket: for ever, if need be.
   if (session?.destroyed === true || isStalled(socket)) return void socket.destroy()
-  for (const stream of streams) if (isStalled(stream)) resetStream(stream, constants.NGHTTP2_CANCEL)
+  for (const stream of streams) if (isStalled(stream)) resetStream(stream, HTTP2_CODES.cancel)
 }
