@@ -1,4 +1,8 @@
 /** Equality of JSON values: by content, order of keys aside. */
+import { isDue, type Steps } from '#lib/slices.ts'
+
+import { asMap } from './atom.ts'
+
 export function equalValues(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return looselyEqualNumbers(a, b)
@@ -13,6 +17,22 @@ export function equalValues(a: unknown, b: unknown): boolean {
     (name) =>
       Object.hasOwn(b, name) && equalValues((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name]),
   )
+}
+
+/** The same, with turns for others. */
+export function* equalInSteps(a: unknown, b: unknown): Steps<boolean> {
+  const [map, other] = [asMap(a), asMap(b)]
+  if (map === undefined || other === undefined) return equalValues(a, b)
+  const names = Object.keys(map)
+  if (names.length !== Object.keys(other).length) return false
+  for (const name of names) {
+    if (isDue()) yield
+    const value = map[name]
+    const isEqual =
+      typeof value === 'object' ? yield* equalInSteps(value, other[name]) : equalValues(value, other[name])
+    if (!isEqual || !Object.hasOwn(other, name)) return false
+  }
+  return true
 }
 
 /** int64 values are bigints only where a number cannot hold them, so one value may come in both forms. */

@@ -27,7 +27,7 @@ import {
   NOT_MANAGED,
 } from './managed-fields.ts'
 import { applyOwnership, type OwnershipResult, updateOwnership } from './ownership.ts'
-import { faultsText, type ValidateOptions, validateTyped } from './validate.ts'
+import { faultsText, validateInSteps, type ValidateOptions } from './validate.ts'
 
 /** Who owned what was there before the first apply to an object that has no entries. */
 const BEFORE_FIRST_APPLY = 'before-first-apply'
@@ -115,13 +115,13 @@ export function* applyInSteps(request: FieldRequest, config: KubeObject, force: 
   const { kind, manager, subresource } = request
   const { apiVersion = '' } = config
   const live = isNone(request.live) ? emptyLike(kind, config) : request.live
-  const managed = managedForApply(request, live)
+  const managed = yield* managedForApply(request, live)
   yield
   const bare = withoutManaged(live)
   const type = kind.typeOf(apiVersion)
-  checkTyped(type, config, (what) => `failed to create typed patch object (${what})`)
+  yield* checkTyped(type, config, (what) => `failed to create typed patch object (${what})`)
   yield
-  checkTyped(type, bare, (what) => `failed to create typed live object (${what})`, { allowDuplicates: true })
+  yield* checkTyped(type, bare, (what) => `failed to create typed live object (${what})`, { allowDuplicates: true })
   const id = idOf({ manager, operation: 'Apply', apiVersion, subresource })
   const applying = { kind, live: versioned(bare), config: versioned(config), managers: managed.managers, manager: id }
   const attempt = (forced: boolean): Steps<OwnershipResult> => comparing(applyOwnership({ ...applying, force: forced }))
@@ -150,7 +150,7 @@ function* comparing<T>(work: Steps<T>): Steps<T> {
 }
 
 /** The stored entries; what was there before anybody applied must have an owner, or it could never be given up. */
-function managedForApply(request: FieldRequest, live: KubeObject): Managed {
+function* managedForApply(request: FieldRequest, live: KubeObject): Steps<Managed> {
   let managed: Managed
   try {
     managed = decodeManaged(live.metadata.managedFields ?? [])
@@ -161,22 +161,23 @@ function managedForApply(request: FieldRequest, live: KubeObject): Managed {
   const bare = withoutManaged(live)
   const doing = (what: string): string =>
     `failed to create manager for existing fields: failed to convert new object (${what}) to smd typed`
-  checkTyped(request.kind.typeOf(live.apiVersion ?? ''), bare, doing, { allowDuplicates: true })
+  yield* checkTyped(request.kind.typeOf(live.apiVersion ?? ''), bare, doing, { allowDuplicates: true })
   const first = { ...request, live: emptyLike(request.kind, live), manager: BEFORE_FIRST_APPLY }
   return trackChanges(first, NOT_MANAGED, bare)
 }
 
 /** Throws when the object does not fit; `doing` says what failed, given what upstream calls the object. */
-function checkTyped(
+function* checkTyped(
   type: Typed | undefined,
   object: KubeObject,
   doing: (what: string) => string,
   options?: ValidateOptions,
-): void {
+): Steps<void> {
   const { apiVersion = '', kind = '', metadata } = object
   const { group, version } = parseApiVersion(apiVersion)
   const gvk = `${group}/${version}, Kind=${kind}`
-  const faults = type === undefined ? [`no corresponding type for ${gvk}`] : validateTyped(type, object, options)
+  const faults =
+    type === undefined ? [`no corresponding type for ${gvk}`] : yield* validateInSteps(type, object, options)
   if (faults.length === 0) return
   const { namespace = '', name = '' } = metadata
   throw new TypedPatchError(`${doing(`${namespace}/${name}; ${gvk}`)}: ${faultsText(faults)}`)

@@ -41,13 +41,17 @@ function decodeNode(fields: unknown, reading: Reading): FieldSet {
   if (fields === null) return EMPTY_SET
   const members = new Set<PathElement>()
   const children = new Map<PathElement, FieldSet>()
-  for (const [text, below] of entriesOf(fields)) {
+  const nodes = nodesOf(fields)
+  for (const text of Object.keys(nodes)) {
+    const below = nodes[text]
+    // The mark that the node's own path is a member.
+    if (text === '.') continue
     const element = readElement(text)
     if (element !== text) reading.isExact = false
     if (element === undefined) continue
-    const child = decodeNode(below, reading)
+    const child = isLeaf(below) ? EMPTY_SET : decodeNode(below, reading)
     if (isEmptySet(child)) {
-      if (below === null || Object.keys(below as object).length > 0) reading.isExact = false
+      if (!isLeaf(below)) reading.isExact = false
       members.add(element)
     } else {
       if (Object.hasOwn(below as object, '.')) members.add(element)
@@ -57,9 +61,15 @@ function decodeNode(fields: unknown, reading: Reading): FieldSet {
   return { members, children }
 }
 
-/** What is in a node, without the mark that its own path is a member. */
-function entriesOf(fields: unknown): [text: string, below: unknown][] {
+function nodesOf(fields: unknown): Readonly<Record<string, unknown>> {
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new TypeError('FieldsV1 must be an object of objects')
-  return Object.entries(fields).filter(([text]) => text !== '.')
+  return fields as Readonly<Record<string, unknown>>
+}
+
+/** Nearly all are: nothing is made for them. */
+function isLeaf(node: unknown): boolean {
+  if (typeof node !== 'object' || node === null || Array.isArray(node)) return false
+  for (const _ in node) return false
+  return true
 }

@@ -4,18 +4,18 @@
  * another manager owns is a conflict unless forced, and a field it no longer mentions is given up, which removes it
  * when nobody else owns it.
  */
-import type { Steps } from '#lib/slices.ts'
+import { atOnce, type Steps } from '#lib/slices.ts'
 
 import type { ApplyKind, Conflict, Managers, Owned, Versioned } from './apply-kind.ts'
 import type { Typed } from './atom.ts'
-import { type Comparison, compareTyped, NO_CHANGES } from './compare.ts'
-import { equalValues } from './equal.ts'
+import { type Comparison, compareInSteps, NO_CHANGES } from './compare.ts'
+import { equalInSteps } from './equal.ts'
 import { filterFields } from './field-filter.ts'
 import { difference, EMPTY_SET, intersection, isEmptySet, union } from './field-set.ts'
-import { mergeTyped } from './merge.ts'
+import { mergeInSteps } from './merge.ts'
 import { prune } from './prune.ts'
 import { reconcileFields } from './reconcile.ts'
-import { fieldSetOf } from './walk.ts'
+import { fieldSetInSteps } from './walk.ts'
 
 export type OwnershipResult =
   | { readonly ok: true; readonly value: unknown; readonly managers: Managers; readonly changed: boolean }
@@ -34,7 +34,7 @@ export interface UpdateRequest {
 export function updateOwnership(request: UpdateRequest): Managers {
   const { kind, next, manager } = request
   const managers = reconcileManagers(kind, request.managers)
-  const { comparison, others } = take({ ...request, managers })
+  const { comparison, others } = atOnce(take({ ...request, managers }))
   const result = new Map(release(others.managers, others.losses))
   const kept = difference(managers.get(manager)?.set ?? EMPTY_SET, comparison.removed)
   const set = filterFields(union(union(kept, comparison.modified), comparison.added), kind.filter?.(next.apiVersion))
@@ -65,20 +65,20 @@ export function* applyOwnership({
   const managers = reconcileManagers(kind, request.managers)
   const last = managers.get(manager)
   yield
-  const set = filterFields(fieldSetOf(type, config.value), kind.filter?.(apiVersion))
+  const set = filterFields(yield* fieldSetInSteps(type, config.value), kind.filter?.(apiVersion))
   const all = new Map(managers).set(manager, { set, apiVersion, applied: true })
   yield
-  const merged = { apiVersion, value: mergeTyped(type, live.value, config.value) }
+  const merged = { apiVersion, value: yield* mergeInSteps(type, live.value, config.value) }
   yield
   const isFirst = last === undefined || isEmptySet(last.set)
   const next = isFirst ? merged : yield* prune({ kind, merged, managers: all, last })
   yield
-  const { conflicts, others } = take({ kind, live, next, managers: all, manager })
+  const { conflicts, others } = yield* take({ kind, live, next, managers: all, manager })
   if (!force && conflicts.length > 0) return { ok: false, conflicts }
   yield
   const result = release(others.managers, others.losses)
-  yield
-  return { ok: true, value: next.value, managers: result, changed: !equalValues(live.value, next.value) }
+  const changed = !(yield* equalInSteps(live.value, next.value))
+  return { ok: true, value: next.value, managers: result, changed }
 }
 
 function reconcileManagers(kind: ApplyKind, managers: Managers): Managers {
@@ -106,35 +106,42 @@ interface Taken {
 }
 
 /** What the step from `live` to `next` takes from whom, each manager's part in the version it wrote. */
-function take({ kind, live, next, managers, manager }: UpdateRequest): Taken {
+function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<Taken> {
   const comparisons = new Map<string, Comparison | undefined>()
-  const compareIn = (apiVersion: string): Comparison | undefined => {
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compareVersions(kind, [live, next], apiVersion))
+  const compareIn = function* (apiVersion: string): Steps<Comparison | undefined> {
+    if (!comparisons.has(apiVersion)) {
+      comparisons.set(apiVersion, yield* compareVersions(kind, [live, next], apiVersion))
+      yield
+    }
     return comparisons.get(apiVersion)
   }
   const kept = new Map<string, Owned>()
   const conflicts: Conflict[] = []
   const removed: Conflict[] = []
   for (const [name, owned] of managers) {
-    const changes = name === manager ? NO_CHANGES : compareIn(owned.apiVersion)
+    const changes = name === manager ? NO_CHANGES : yield* compareIn(owned.apiVersion)
     if (changes === undefined) continue
     kept.set(name, owned)
     const lost = intersection(owned.set, union(changes.modified, changes.added))
     if (!isEmptySet(lost)) conflicts.push({ manager: name, fields: lost })
     if (!isEmptySet(changes.removed)) removed.push({ manager: name, fields: changes.removed })
   }
-  const comparison = compareIn(next.apiVersion) ?? NO_CHANGES
+  const comparison = (yield* compareIn(next.apiVersion)) ?? NO_CHANGES
   return { comparison, conflicts, others: { managers: kept, losses: [...conflicts, ...removed] } }
 }
 
-function compareVersions(
+function* compareVersions(
   kind: ApplyKind,
   [live, next]: readonly [Versioned, Versioned],
   apiVersion: string,
-): Comparison | undefined {
+): Steps<Comparison | undefined> {
   const type = kind.typeOf(apiVersion)
   if (type === undefined) return undefined
-  const changes = compareTyped(type, kind.convert(live, apiVersion).value, kind.convert(next, apiVersion).value)
+  const changes = yield* compareInSteps(
+    type,
+    kind.convert(live, apiVersion).value,
+    kind.convert(next, apiVersion).value,
+  )
   const filter = kind.filter?.(apiVersion)
   return {
     added: filterFields(changes.added, filter),

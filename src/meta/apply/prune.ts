@@ -7,7 +7,7 @@ import type { Steps } from '#lib/slices.ts'
 import type { ApplyKind, Managers, Owned, Versioned } from './apply-kind.ts'
 import type { Typed } from './atom.ts'
 import { difference, EMPTY_SET, type FieldSet, intersection, union } from './field-set.ts'
-import { fieldSetOf, removeFields, withNamedFields } from './walk.ts'
+import { fieldSetInSteps, removeFields, withNamedFields } from './walk.ts'
 
 export interface PruneRequest {
   readonly kind: ApplyKind
@@ -23,7 +23,7 @@ export function* prune({ kind, merged, managers, last }: PruneRequest): Steps<Ve
   // A version that is gone cannot say what its fields were called: nothing can be removed on its word.
   if (type === undefined) return merged
   const all = kind.convert(merged, last.apiVersion)
-  const cut: Versioned = { ...all, value: removeFields(type, all.value, withNamedFields(type, last.set)) }
+  const cut: Versioned = { ...all, value: yield* removeFields(type, all.value, withNamedFields(type, last.set)) }
   yield
   const kept = yield* addBackOwned(kind, all, cut, managers)
   yield
@@ -44,24 +44,26 @@ function* addBackOwned(kind: ApplyKind, all: Versioned, cut: Versioned, managers
     whole = kind.convert(whole, version)
     pruned = kind.convert(pruned, version)
     const owned = owners.reduce((sum, { set }) => union(sum, set), EMPTY_SET)
-    const stays = union(namedFieldsOf(type, pruned.value), withNamedFields(type, owned))
+    const stays = union(yield* namedFieldsOf(type, pruned.value), withNamedFields(type, owned))
     yield
-    const goes = difference(namedFieldsOf(type, whole.value), stays)
+    const goes = difference(yield* namedFieldsOf(type, whole.value), stays)
     yield
-    pruned = { ...whole, value: removeFields(type, whole.value, goes) }
+    pruned = { ...whole, value: yield* removeFields(type, whole.value, goes) }
   }
   return pruned
 }
 
 /** Whatever pruning took along that the applier never owned (a list item with fields of others) comes back. */
 function* addBackDangling(type: Typed, all: Versioned, cut: Versioned, last: FieldSet): Steps<Versioned> {
-  const before = namedFieldsOf(type, all.value)
+  const before = yield* namedFieldsOf(type, all.value)
   yield
-  const lost = difference(before, namedFieldsOf(type, cut.value))
+  const lost = difference(before, yield* namedFieldsOf(type, cut.value))
   yield
-  return { ...all, value: removeFields(type, all.value, intersection(lost, withNamedFields(type, last))) }
+  return { ...all, value: yield* removeFields(type, all.value, intersection(lost, withNamedFields(type, last))) }
 }
 
-function namedFieldsOf(type: Typed, value: unknown): FieldSet {
-  return withNamedFields(type, fieldSetOf(type, value))
+function* namedFieldsOf(type: Typed, value: unknown): Steps<FieldSet> {
+  const set = yield* fieldSetInSteps(type, value)
+  yield
+  return withNamedFields(type, set)
 }

@@ -1,5 +1,6 @@
 /** Whether an applied configuration fits its schema, in the words of upstream's structured-merge-diff. */
 import { goNumber, goQuote } from '#lib/go-text.ts'
+import { atOnce, isDue, type Steps } from '#lib/slices.ts'
 
 import { goTypeOf, printGo } from '../patch/json-map.ts'
 import type { Schema } from '../schema.ts'
@@ -13,8 +14,14 @@ export interface ValidateOptions {
 
 /** Everything that keeps `value` from being a value of the type; empty: it fits. */
 export function validateTyped(type: Typed, value: unknown, options: ValidateOptions = {}): string[] {
+  return atOnce(validateInSteps(type, value, options))
+}
+
+/** The same, with turns for others. */
+export function* validateInSteps(type: Typed, value: unknown, options: ValidateOptions = {}): Steps<string[]> {
   const faults: string[] = []
-  validate(type, value, { path: [], faults, options })
+  const steps = validate(type, value, { path: [], faults, options })
+  if (steps !== undefined) yield* steps
   return faults
 }
 
@@ -29,8 +36,9 @@ interface Walk {
   readonly options: ValidateOptions
 }
 
-function validate(type: Typed, value: unknown, walk: Walk): void {
-  if (value === null || value === undefined) return
+/** The steps it takes; undefined when it has been done. */
+function validate(type: Typed, value: unknown, walk: Walk): Steps<void> | undefined {
+  if (value === null || value === undefined) return undefined
   switch (type.schema.type) {
     case 'struct':
     case 'map':
@@ -39,13 +47,13 @@ function validate(type: Typed, value: unknown, walk: Walk): void {
       return validateList(type, value, walk)
     case 'any':
       // The one untyped place of which OpenAPI says that it is an object.
-      if (type.schema.goType === 'v1.FieldsV1') validateMap(type, value, walk)
-      return
+      return type.schema.goType === 'v1.FieldsV1' ? validateMap(type, value, walk) : undefined
     case 'int-or-string':
-      return
+      return undefined
     default: {
       const fault = scalarFault(type.schema, value)
       if (fault !== undefined) report(walk, fault)
+      return undefined
     }
   }
 }
@@ -58,36 +66,44 @@ function below(walk: Walk, element: PathElement): Walk {
   return { ...walk, path: [...walk.path, element] }
 }
 
-function validateMap(type: Typed, value: unknown, walk: Walk): void {
+function* validateMap(type: Typed, value: unknown, walk: Walk): Steps<void> {
   const map = asMap(value)
   if (map === undefined) return report(walk, `expected map, got ${describe(value)}`)
   const { schema } = type
-  for (const [name, entry] of Object.entries(map)) {
+  for (const name of Object.keys(map)) {
+    if (isDue()) yield
     const next = below(walk, fieldElement(name))
     // Upstream looks no further in this map either.
     if (schema.type === 'struct' && !schema.fields.has(name) && !isOpen(schema))
       return report(next, 'field not declared in schema')
-    validate(entryType(type, name), entry, next)
+    const steps = validate(entryType(type, name), map[name], next)
+    if (steps !== undefined) yield* steps
   }
 }
 
-function validateList(type: Typed, value: unknown, walk: Walk): void {
+function* validateList(type: Typed, value: unknown, walk: Walk): Steps<void> {
   const list = asList(value)
   if (list === undefined) return report(walk, `expected list, got ${describe(value)}`)
-  if (atomOf(type, value) !== 'leaf') return validateItems(type, list, walk)
-  for (const [at, item] of list.entries()) validate(itemType(type), item, below(walk, `i:${at}`))
+  if (atomOf(type, value) !== 'leaf') return yield* validateItems(type, list, walk)
+  for (const [at, item] of list.entries()) {
+    if (isDue()) yield
+    const steps = validate(itemType(type), item, below(walk, `i:${at}`))
+    if (steps !== undefined) yield* steps
+  }
 }
 
-function validateItems(type: Typed, list: readonly unknown[], walk: Walk): void {
+function* validateItems(type: Typed, list: readonly unknown[], walk: Walk): Steps<void> {
   const seen = new Set<PathElement>()
   for (const [at, item] of list.entries()) {
+    if (isDue()) yield
     const found = elementOrFault(type, item)
     // An item that cannot be named ends the list: what follows could not be told from it.
     if (typeof found !== 'string') return report(walk, `element ${at}: ${found.message}`)
     if (seen.has(found) && walk.options.allowDuplicates !== true)
       report(walk, `duplicate entries for key ${printPath([found])}`)
     seen.add(found)
-    validate(itemType(type), item, below(walk, found))
+    const steps = validate(itemType(type), item, below(walk, found))
+    if (steps !== undefined) yield* steps
   }
 }
 

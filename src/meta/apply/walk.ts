@@ -1,4 +1,9 @@
-/** The walks over one typed value: which paths it sets, and what is left of it when paths are taken away. */
+/**
+ * The walks over one typed value: which paths it sets, and what is left of it when paths are taken away. Others have their
+ * turn in between: an object may have fifty thousand fields.
+ */
+import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+
 import { put } from '../patch/json-map.ts'
 import {
   asList,
@@ -7,6 +12,7 @@ import {
   type Entries,
   entryType,
   isDeclared,
+  isHollow,
   ItemFault,
   itemElement,
   itemType,
@@ -17,39 +23,46 @@ import { fieldElement, fieldName, type PathElement } from './path-element.ts'
 
 /** The paths that `value` sets: what an applier of it owns. */
 export function fieldSetOf(type: Typed, value: unknown): FieldSet {
+  return atOnce(fieldSetInSteps(type, value))
+}
+
+export function* fieldSetInSteps(type: Typed, value: unknown): Steps<FieldSet> {
   const builder = new FieldSetBuilder()
-  addFields(type, value, builder)
+  yield* addFields(type, value, builder)
   return builder.build()
 }
 
-function addFields(type: Typed, value: unknown, into: FieldSetBuilder): void {
+function* addFields(type: Typed, value: unknown, into: FieldSetBuilder): Steps<void> {
   const atom = atomOf(type, value)
   const map = asMap(value)
   const list = asList(value)
-  if (atom === 'map' && map !== undefined) addEntries(type, map, into)
-  else if ((atom === 'set' || atom === 'keyed') && list !== undefined) addItems(type, list, into)
+  if (atom === 'map' && map !== undefined) yield* addEntries(type, map, into)
+  else if ((atom === 'set' || atom === 'keyed') && list !== undefined) yield* addItems(type, list, into)
 }
 
-function addEntries(type: Typed, map: Entries, into: FieldSetBuilder): void {
-  for (const [name, value] of Object.entries(map)) {
+function* addEntries(type: Typed, map: Entries, into: FieldSetBuilder): Steps<void> {
+  for (const name of Object.keys(map)) {
+    if (isDue()) yield
+    const value = map[name]
     const entry = entryType(type, name)
     const element = fieldElement(name)
     const isLeaf = atomOf(entry, value) === 'leaf'
-    const isEmpty = value === null || (asMap(value) !== undefined && Object.keys(asMap(value) ?? {}).length === 0)
+    const isEmpty = value === null || (!isLeaf && asMap(value) !== undefined && isHollow(value))
     if (isLeaf || isEmpty || !isDeclared(type, name)) into.add(element)
-    if (!isLeaf) addFields(entry, value, into.at(element))
+    if (!isLeaf) yield* addFields(entry, value, into.at(element))
   }
 }
 
 /** An item is owned as a member of its list, besides what is in it. An item given twice is owned whole. */
-function addItems(type: Typed, list: readonly unknown[], into: FieldSetBuilder): void {
+function* addItems(type: Typed, list: readonly unknown[], into: FieldSetBuilder): Steps<void> {
   const elements = list.map((item) => elementOf(type, item))
   const once = new Set<PathElement>()
   const repeated = new Set<PathElement>()
   for (const element of elements) (once.has(element) ? repeated : once).add(element)
   for (const [at, element] of elements.entries()) {
+    if (isDue()) yield
     into.add(element)
-    if (!repeated.has(element)) addFields(itemType(type), list[at], into.at(element))
+    if (!repeated.has(element)) yield* addFields(itemType(type), list[at], into.at(element))
   }
 }
 
@@ -67,34 +80,37 @@ function elementOf(type: Typed, item: unknown): PathElement {
 }
 
 /** `value` without the paths of `removed` and all below them. A map or list that loses everything becomes null. */
-export function removeFields(type: Typed, value: unknown, removed: FieldSet): unknown {
+export function* removeFields(type: Typed, value: unknown, removed: FieldSet): Steps<unknown> {
   const map = asMap(value)
   const list = asList(value)
   const atom = atomOf(type, value)
-  if (atom === 'map' && map !== undefined) return removeEntries(type, map, removed)
-  if ((atom === 'set' || atom === 'keyed') && list !== undefined) return removeItems(type, list, removed)
+  if (atom === 'map' && map !== undefined) return yield* removeEntries(type, map, removed)
+  if ((atom === 'set' || atom === 'keyed') && list !== undefined) return yield* removeItems(type, list, removed)
   // Whoever owned something inside of what is now owned whole takes all of it along.
   return typeof value === 'object' ? null : value
 }
 
-function removeEntries(type: Typed, map: Entries, removed: FieldSet): unknown {
+function* removeEntries(type: Typed, map: Entries, removed: FieldSet): Steps<unknown> {
   const kept: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(map)) {
+  for (const name of Object.keys(map)) {
+    if (isDue()) yield
+    const value = map[name]
     const element = fieldElement(name)
     if (removed.members.has(element)) continue
     const below = removed.children.get(element)
-    put(kept, name, below === undefined ? value : removeFields(entryType(type, name), value, below))
+    put(kept, name, below === undefined ? value : yield* removeFields(entryType(type, name), value, below))
   }
   return Object.keys(kept).length === 0 ? null : kept
 }
 
-function removeItems(type: Typed, list: readonly unknown[], removed: FieldSet): unknown {
+function* removeItems(type: Typed, list: readonly unknown[], removed: FieldSet): Steps<unknown> {
   const kept: unknown[] = []
   for (const item of list) {
+    if (isDue()) yield
     const element = elementOf(type, item)
     if (removed.members.has(element)) continue
     const below = removed.children.get(element)
-    kept.push(below === undefined ? item : removeFields(itemType(type), item, below))
+    kept.push(below === undefined ? item : yield* removeFields(itemType(type), item, below))
   }
   return kept.length === 0 ? null : kept
 }
