@@ -21,18 +21,21 @@ export function reserve({ profile, node, cases }: Choice): PluginRefusal | undef
   for (const [at, { name }] of profile.reserve.entries()) {
     const verdict = cases.get(name)?.reserve?.(node)
     if (verdict === undefined) continue
-    giveBack(profile.reserve.slice(0, at + 1), node, cases)
+    // Nothing has been written: it takes no time.
+    void Promise.all(giveBack(profile.reserve.slice(0, at + 1), node, cases))
     return { ...verdict, plugin: name }
   }
   return undefined
 }
 
-export function unreserve({ profile, node, cases }: Choice): void {
-  giveBack(profile.reserve, node, cases)
+/** A promise where it takes time. */
+export function unreserve({ profile, node, cases }: Choice): Promise<unknown> | undefined {
+  const undoing = giveBack(profile.reserve, node, cases)
+  return undoing.length === 0 ? undefined : Promise.all(undoing)
 }
 
-function giveBack(plugins: readonly Enabled[], node: NodeInfo, cases: Cases): void {
-  for (const { name } of plugins.toReversed()) cases.get(name)?.unreserve?.(node)
+function giveBack(plugins: readonly Enabled[], node: NodeInfo, cases: Cases): readonly Promise<void>[] {
+  return plugins.toReversed().flatMap(({ name }) => cases.get(name)?.unreserve?.(node) ?? [])
 }
 
 /** All who want to wait, together: resolves when the last allows, or the first refuses. Undefined: nobody wants to. */

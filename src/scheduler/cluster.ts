@@ -80,6 +80,11 @@ export class Cluster {
     this.#moved(info.name, from, to)
   }
 
+  /** Whatever is remembered of nodes no longer holds. */
+  touchNodes(): void {
+    for (const info of this.nodes) info.touch()
+  }
+
   removeNode(name: string): void {
     const info = this.#nodes.get(name)
     if (info?.node === undefined) return

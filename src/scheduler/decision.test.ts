@@ -7,7 +7,7 @@ import { createSeededRandom } from '#lib/random.ts'
 import { Cluster } from './cluster.ts'
 import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
-import { type Plugin, unresolvable, unschedulable } from './framework.ts'
+import { BUSY, type Plugin, unresolvable, unschedulable } from './framework.ts'
 import { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
@@ -49,6 +49,38 @@ let nominations = new Nominations()
 const names = (nodes: readonly { readonly name: string }[]): string[] => nodes.map(({ name }) => name)
 
 describe('a search', () => {
+  it('looks at every node once, however many turns somebody takes for each, and ends where something is broken', () => {
+    const cluster = clusterOf(5)
+    const broken = new Set<string>()
+    const slow: Plugin = {
+      preFilter() {
+        let isRested = true
+        const seen = new Set<string>()
+        return {
+          resume: () => void (isRested = true),
+          filter({ name }) {
+            if (!isRested) return BUSY
+            isRested = false
+            assert.ok(!seen.has(name))
+            seen.add(name)
+            return broken.has(name) ? { code: 'error', reasons: ['because'] } : undefined
+          },
+        }
+      },
+    }
+    const decider = deciderOf(cluster, { slow })
+    for (let round = 0; round < 3; round++) {
+      const search = decider.search(podOf('p'))
+      while (search.isUnfinished) decider.resume(search)
+      assert.deepEqual(names(search.feasible).sort(), ['n0', 'n1', 'n2', 'n3', 'n4'])
+    }
+    broken.add('n2')
+    const search = decider.search(podOf('q'))
+    while (search.isUnfinished) decider.resume(search)
+    assert.deepEqual(names(search.feasible), [])
+    assert.deepEqual(search.refusals.get('n2')?.reasons, ['running "slow" filter plugin: because'])
+  })
+
   const rows: readonly [nodes: number, percentage: number, found: number][] = [
     [99, 0, 99],
     [100, 0, 100],

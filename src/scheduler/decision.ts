@@ -3,6 +3,7 @@
  * the cluster as it is.
  */
 import type { Random } from '#lib/random.ts'
+import { turn } from '#lib/slices.ts'
 
 import type { Cluster } from './cluster.ts'
 import {
@@ -11,6 +12,7 @@ import {
   isRefusal,
   type Judge,
   type PluginRefusal,
+  type Refusal,
   type Scorer,
   type Search,
 } from './framework.ts'
@@ -51,24 +53,58 @@ export class Decider implements Judge {
     const { cases, narrowedBy } = prepared
     const names = only === undefined ? prepared.nodes : narrowed(prepared.nodes, new Set([only]))
     const nodes = names === undefined ? this.#cluster.nodes : this.#named(names)
+    const enough = names === undefined ? this.#enough(nodes.length) : nodes.length
+    const found = { feasible: [], refusals: new Map<string, PluginRefusal>(), looked: 0, isUnfinished: false }
+    const search: Search = { pod, cases, narrowedBy, nodes, enough, start: this.#start, ...found }
+    this.#look(search)
+    if (only === undefined && nodes.length > 0) this.#start = (this.#start + search.looked) % nodes.length
+    return search
+  }
+
+  /** Goes on with a search that is unfinished, after others have had their turn. */
+  resume(search: Search): void {
+    for (const one of search.cases.values()) one.resume?.()
+    this.#look(search)
+  }
+
+  #look(search: Search): void {
+    const { pod, cases, nodes, start, enough, feasible, refusals } = search
     const likeness = this.#likenesses.of(pod)
     const rest = this.#rest.filter(
       ({ name, plugin }) => plugin.filter !== undefined || cases.get(name)?.filter !== undefined,
     )
-    const enough = names === undefined ? this.#enough(nodes.length) : nodes.length
-    const feasible: NodeInfo[] = []
-    const refusals = new Map<string, PluginRefusal>()
-    let looked = 0
-    for (; looked < nodes.length && feasible.length < enough; looked++) {
-      const node = nodes[(this.#start + looked) % nodes.length] as NodeInfo
+    search.isUnfinished = false
+    for (; search.looked < nodes.length && feasible.length < enough; search.looked++) {
+      const node = nodes[(start + search.looked) % nodes.length] as NodeInfo
+      // It went while others had their turn.
+      if (node.node === undefined) continue
       // As it is, and with those that were promised a place there.
       const refusal =
         this.#judgeCrowded(pod, node, cases) ?? likeness.verdict(pod, node) ?? judgeBy(rest, pod, node, cases)
       if (refusal === undefined) feasible.push(node)
-      else refusals.set(node.name, refusal)
+      else if (refusal.code === 'busy') {
+        search.isUnfinished = true
+        return
+      } else {
+        refusals.set(node.name, refusal)
+        if (refusal.code !== 'error') continue
+        // What is broken is not chosen from.
+        feasible.length = 0
+        return
+      }
     }
-    if (only === undefined && nodes.length > 0) this.#start = (this.#start + looked) % nodes.length
-    return { pod, cases, feasible, refusals, narrowedBy, looked }
+  }
+
+  /** Lets those who take their time find out about nodes where others could go, so that nobody is busy with one afterwards. */
+  async settle({ nodes, cases, refusals }: Search): Promise<void> {
+    const slow = [...cases.values()].filter((one) => one.resume !== undefined)
+    for (const node of slow.length === 0 ? [] : nodes) {
+      if (refusals.get(node.name)?.code !== 'unschedulable') continue
+      while (slow.some((one) => one.filter?.(node)?.code === 'busy')) {
+        await turn()
+        for (const one of slow) one.resume?.()
+      }
+    }
   }
 
   /** What each plugin has found out about the pod, or who refused it outright. */
@@ -79,7 +115,7 @@ export class Decider implements Judge {
     for (const { name, plugin } of this.#profile.preFilter) {
       const found = plugin.preFilter?.(pod)
       if (found === undefined) continue
-      if (isRefusal(found)) return { ...found, plugin: name }
+      if (isRefusal(found)) return { ...told(found, `running PreFilter plugin "${name}"`), plugin: name }
       cases.set(name, found)
       if (found.nodes === undefined) continue
       nodes = narrowed(nodes, found.nodes)
@@ -193,7 +229,7 @@ function pointsOf(
 function judgeBy(plugins: readonly Enabled[], pod: PodInfo, node: NodeInfo, cases: Cases): PluginRefusal | undefined {
   for (const { name, plugin } of plugins) {
     const verdict = plugin.filter === undefined ? cases.get(name)?.filter?.(node) : plugin.filter(pod, node)
-    if (verdict !== undefined) return refusalOf(name, verdict)
+    if (verdict !== undefined) return refusalOf(name, told(verdict, `running "${name}" filter plugin`))
   }
   return undefined
 }
@@ -202,6 +238,20 @@ function narrowed(a: ReadonlySet<string> | undefined, b: ReadonlySet<string>): R
   return a === undefined ? b : a.intersection(b)
 }
 
+/** What broke is told with the place where it broke; a refusal speaks for itself. */
+function told(refusal: Refusal, where: string): Refusal {
+  if (refusal.code !== 'error') return refusal
+  return { code: 'error', reasons: [`${where}: ${refusal.reasons.join(', ')}`] }
+}
+
 function refusedAtOnce(pod: PodInfo, refused: PluginRefusal): Search {
-  return { pod, cases: new Map(), feasible: [], refusals: new Map(), refused, narrowedBy: [], looked: 0 }
+  const nothing = {
+    feasible: [],
+    refusals: new Map<string, PluginRefusal>(),
+    narrowedBy: [],
+    nodes: [],
+    start: 0,
+    enough: 0,
+  }
+  return { pod, cases: new Map(), refused, looked: 0, isUnfinished: false, ...nothing }
 }

@@ -21,9 +21,9 @@ import type { PodInfo } from './pod-info.ts'
 
 /**
  * `unschedulable`: others would have to go. `unresolvable`: not even that would help. `pending`: something else must
- * happen first, and will. `error`: the world is broken; it is tried again.
+ * happen first, and will. `error`: the world is broken; it is tried again. `busy`: nobody knows yet, see `BUSY`.
  */
-export type RefusalCode = 'unschedulable' | 'unresolvable' | 'pending' | 'error'
+export type RefusalCode = 'unschedulable' | 'unresolvable' | 'pending' | 'error' | 'busy'
 
 export interface Refusal {
   readonly code: RefusalCode
@@ -45,6 +45,9 @@ export function failed(reason: string): Refusal {
   return { code: 'error', reasons: [reason] }
 }
 
+/** About a node: whoever says so has worked as long as it may, and says more when asked again after a turn of others (`resume`). */
+export const BUSY: Refusal = { code: 'busy', reasons: [] }
+
 /** What one plugin found out about one pod, for one decision. */
 export interface Case {
   /** The only nodes that come into question, by name. */
@@ -55,8 +58,11 @@ export interface Case {
   remove?(other: PodInfo, node: NodeInfo): void
   /** A copy that may be changed; itself where nothing would. */
   fork?(): Case
+  /** Others have had their turn; only of one that may be busy. */
+  resume?(): void
   reserve?(node: NodeInfo): Verdict
-  unreserve?(node: NodeInfo): void
+  /** A promise where something was written: the pod is not thought of before that is undone. */
+  unreserve?(node: NodeInfo): void | Promise<void>
   /** Whether `preBind` has something to do; such a pod is nominated meanwhile. */
   willPreBind?(node: NodeInfo): boolean
   preBind?(node: NodeInfo, signal: AbortSignal): Promise<Verdict>
@@ -84,8 +90,14 @@ export interface Search {
   readonly refused?: PluginRefusal
   /** Why the nodes without a verdict have none: plugins that named the only nodes they would have. */
   readonly narrowedBy: readonly string[]
+  /** Those that come into question, which of them was looked at first, and how many that fit are enough. */
+  readonly nodes: readonly NodeInfo[]
+  readonly start: number
+  readonly enough: number
   /** How many nodes were looked at. */
-  readonly looked: number
+  looked: number
+  /** Somebody is busy with the next one. */
+  isUnfinished: boolean
 }
 
 /** Whether a pod would fit on a node as it might be, with cases forked for it; also beside those that are promised a place there. */

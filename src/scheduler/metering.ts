@@ -19,6 +19,8 @@ const STATUSES: Readonly<Record<RefusalCode, string>> = {
   unresolvable: 'UnschedulableAndUnresolvable',
   pending: 'Pending',
   error: 'Error',
+  // Nobody hears of it: it is asked again.
+  busy: 'Wait',
 }
 
 /** What upstream calls the outcome. */

@@ -47,6 +47,10 @@ export class NodeInfo {
     return new NodeInfo(this.name, this.slot, this)
   }
 
+  touch(): void {
+    this.generation = ++generations
+  }
+
   describe(node: Node | undefined): void {
     this.generation = ++generations
     this.node = node

@@ -6,6 +6,7 @@ import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { SeriesRecorder } from '#client/event-series.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
+import { turn } from '#lib/slices.ts'
 
 import { bind, type Choice, permit, preBind, reserve, unreserve, willWait } from './binding.ts'
 import type { Cluster } from './cluster.ts'
@@ -149,8 +150,9 @@ export class Scheduler {
     }
     const decider = this.#deciders.get(profile.name) as Decider
     const search = this.#search(decider, pod)
-    if (search.feasible.length === 0) return this.#nowhere(queued, profile, { search, decider })
     const extenders = this.#parts.extenders.filter((one) => one.isInterestedIn(pod.pod))
+    if (search.isUnfinished) return this.#takeTurns(queued, { profile, search, decider, extenders })
+    if (search.feasible.length === 0) return this.#nowhere(queued, profile, { search, decider })
     if (extenders.length > 0) return this.#consult(queued, { profile, search, decider, extenders })
     const node = decider.best(search)
     handle.meter.decided(this.#clock.elapsed() - queued.begunMs)
@@ -167,6 +169,7 @@ export class Scheduler {
     if (profile === undefined || decider === undefined) return undefined
     return cluster.without(info.uid, () => {
       const search = this.#search(decider, info)
+      while (search.isUnfinished) decider.resume(search)
       const { feasible } = search
       const help =
         feasible.length > 0
@@ -174,6 +177,17 @@ export class Scheduler {
           : helpFor(profile, (plugin) => plugin.foresee?.(search, decider) ?? plugin.postFilter?.(search, decider))
       return { search, points: decider.pointsByPlugin(info, feasible), nodes: cluster.nodes.length, help }
     })
+  }
+
+  /** Somebody needs long to find out which nodes fit: others have their turn in between. */
+  async #takeTurns(queued: QueuedPod, consulted: Consulted): Promise<void> {
+    const { search, decider } = consulted
+    while (search.isUnfinished) {
+      await turn()
+      if (this.#parts.signal.aborted) return
+      decider.resume(search)
+    }
+    return this.#consult(queued, consulted)
   }
 
   /** What happens meanwhile may take the pod or the nodes away. */
@@ -217,6 +231,7 @@ export class Scheduler {
       this.#fail(queued, failureFrom(broken))
       return
     }
+    await decider.settle(search)
     const begunMs = this.#clock.elapsed()
     const { reasons, nominate, isBroken } = await helpFor(profile, (plugin) => plugin.postFilter?.(search, decider))
     const code = isBroken === true ? 'error' : 'unschedulable'
@@ -247,13 +262,13 @@ export class Scheduler {
     const isRefused = permitted !== undefined && 'code' in permitted
     this.#ran('Permit', choice.profile, isRefused ? permitted : undefined, reservedMs)
     if (permitted !== undefined && 'code' in permitted) {
-      this.#takeBack(queued, choice, permitted)
+      this.alongside(this.#takeBack(queued, choice, permitted))
       return
     }
     nominations.delete(pod.uid)
-    const doing = this.#bind(queued, choice, permitted).catch((error: unknown) => {
-      this.#takeBack(queued, choice, { code: 'error', reasons: [(error as Error).message], plugin: '' })
-    })
+    const doing = this.#bind(queued, choice, permitted).catch((error: unknown) =>
+      this.#takeBack(queued, choice, { code: 'error', reasons: [(error as Error).message], plugin: '' }),
+    )
     this.alongside(doing)
   }
 
@@ -281,7 +296,7 @@ export class Scheduler {
     const unready = isReady ? undefined : await this.#prepare(choice, permitted)
     const refusal = unready ?? (await this.traffic.binding(() => this.#bindBy(choice)))
     if (refusal !== undefined) {
-      this.#takeBack(queued, choice, refusal)
+      await this.#takeBack(queued, choice, refusal)
       return
     }
     queue.done(pod.uid)
@@ -343,11 +358,12 @@ export class Scheduler {
     }
   }
 
-  #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): void {
+  async #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): Promise<void> {
     const { cluster, queue, signal } = this.#parts
     // It was cut short, not refused: whoever schedules next sees how far it came.
     if (signal.aborted) return
-    unreserve(choice)
+    const undoing = unreserve(choice)
+    if (undoing !== undefined) await undoing
     cluster.forget(choice.pod.uid)
     // Its room is free again, for itself as well.
     queue.tell({ about: 'AssignedPod', actions: ['delete'], now: undefined, old: choice.pod.pod })

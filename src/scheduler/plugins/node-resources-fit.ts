@@ -1,8 +1,12 @@
 /** NodeResourcesFit: what the pod asks for must be left on the node; by default the emptiest node is best. */
 import { Nodes } from '#apis/core/v1.ts'
+import { type DeviceClass, DeviceClasses } from '#apis/resource/v1.ts'
+import { podRequests } from '#model/pod-resources.ts'
+import { DEVICE_CLASS_PREFIX } from '#model/quota/pods.ts'
 
 import { amountOf, type Amounts } from '../amounts.ts'
-import { definePlugin, type PluginFactory, type Refusal, type Verdict } from '../framework.ts'
+import { devicesOf } from '../devices/devices.ts'
+import { definePlugin, type Handle, type PluginFactory, type Refusal, type Verdict, type Wake } from '../framework.ts'
 import type { NodeInfo } from '../node-info.ts'
 import type { PodInfo } from '../pod-info.ts'
 import { allocationOf, type ResourceWeight, type Strategy, strategyScore } from '../resource-scores.ts'
@@ -23,22 +27,55 @@ const DEFAULT: Strategy = {
 
 export const nodeResourcesFit: PluginFactory = definePlugin({
   name: 'NodeResourcesFit',
-  create(_, { ignoredResources = [], ignoredResourceGroups = [], scoringStrategy = DEFAULT }: NodeResourcesFitArgs) {
+  create(
+    handle: Handle,
+    { ignoredResources = [], ignoredResourceGroups = [], scoringStrategy = DEFAULT }: NodeResourcesFitArgs,
+  ) {
     const isIgnored = (name: string): boolean =>
       ignoredResources.includes(name) ||
       (name.includes('/') && ignoredResourceGroups.includes(name.split('/', 1)[0] ?? ''))
+    const isBacked = handle.isEnabled('DRAExtendedResource') ? backing(handle) : undefined
     const resources: readonly ResourceWeight[] = scoringStrategy.resources ?? DEFAULT.resources ?? []
     return {
       wakes: [
         { on: 'AssignedPod', actions: ['delete', 'scaled-down'] },
         { on: 'TargetPod', actions: ['scaled-down'] },
         { on: Nodes, actions: ['add', 'allocatable'] },
+        ...(isBacked === undefined ? [] : [CLASS_WAKE]),
       ],
-      filter: (pod, node) => lacking(pod, node, isIgnored),
+      filter: (pod, node) =>
+        lacking(pod, node, (name) => isIgnored(name) || (isBacked?.(name) === true && !hasAny(node, name))),
       score: (pod, node) => strategyScore(scoringStrategy, resources, allocationOf(resources, pod, node, 'likely')),
     }
   },
 })
+
+/** Whether devices may stand for a resource. When that changes, nothing that is remembered of nodes holds. */
+function backing(handle: Handle): (name: string) => boolean {
+  const devices = devicesOf(handle)
+  const changed = (): void => handle.cluster.touchNodes()
+  const updated = (now: DeviceClass, old: DeviceClass): void => {
+    if (now.spec.extendedResourceName !== old.spec.extendedResourceName) changed()
+  }
+  handle.of(DeviceClasses).listen({ added: changed, updated, deleted: changed })
+  return (name) => devices.classFor(name) !== undefined
+}
+
+const CLASS_WAKE: Wake = {
+  on: DeviceClasses,
+  actions: ['add', 'update'],
+  helps(pod, now, old) {
+    const [{ metadata, spec }, before] = [now as DeviceClass, old as DeviceClass | undefined]
+    const requests = podRequests(pod)
+    if (before === undefined && requests.has(`${DEVICE_CLASS_PREFIX}${metadata.name}`)) return true
+    const { extendedResourceName: name } = spec
+    return name !== undefined && name !== before?.spec.extendedResourceName && requests.has(name)
+  },
+}
+
+function hasAny({ allocatable }: NodeInfo, name: string): boolean {
+  return amountOf(allocatable, name) > 0
+}
 
 /** Everything that is too little, told at once. What the node could not give even if it were empty, nobody can. */
 function lacking(pod: PodInfo, node: NodeInfo, isIgnored: (name: string) => boolean): Verdict {

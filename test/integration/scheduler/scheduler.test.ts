@@ -91,12 +91,6 @@ describe('a pod that fits nowhere', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('waits where it claims devices, which nobody gives out yet', async () => {
-    await cluster.node('n1')
-    await cluster.pod('p', { resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] })
-    assert.match(await cluster.whyNot('p'), /^0\/1 nodes are available: hyperkube does not allocate devices yet\./)
-  })
-
   it('is placed when a node has room again', async () => {
     await cluster.node('n1')
     await cluster.pod('a', asking({ cpu: '3' }))

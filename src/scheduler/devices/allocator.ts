@@ -1,0 +1,272 @@
+/**
+ * Which devices the claims of a pod get on a node: the first way in which all requests are met, where claims, requests,
+ * alternatives and devices are tried in their order. Pure. There can be very many ways, so the search gives way at every
+ * step (`Steps`), and it is for whoever runs it to give it up. What makes it short where upstream's is long: devices that
+ * are known not to do are never looked at again, and a request that cannot be met whatever the others take ends it.
+ */
+import type { Node } from '#apis/core/v1.ts'
+import type { DeviceClass, DeviceSelector, ResourceClaim } from '#apis/resource/v1.ts'
+import { isDue, type Steps } from '#lib/slices.ts'
+import { objectKey } from '#meta/object.ts'
+import { parseQuantity, type Quantity, quantitySign, subtractQuantities } from '#meta/quantity.ts'
+import { isRepelled } from '#model/node-fit.ts'
+
+import { consumptionOf, hasRoom } from './capacity.ts'
+import { isAllowed } from './constraint.ts'
+import { isPlacedOn, type OfferedDevice, type Pool } from './inventory.ts'
+import type { Ledger } from './ledger.ts'
+import { MAX_DEVICES, type Taken, type Wanted, wantedBy } from './wanted.ts'
+
+export interface AllocationInput {
+  readonly node: Node
+  readonly pools: readonly Pool[]
+  readonly claims: readonly ResourceClaim[]
+  readonly ledger: Pick<Ledger, 'isTaken' | 'consumedOf' | 'countersLeft'>
+  readonly classOf: (name: string) => DeviceClass | undefined
+  /** Throws when it cannot be told. */
+  readonly matches: (expression: string, device: OfferedDevice) => boolean
+  /** Whether taints keep devices from being taken. */
+  readonly heedsTaints: boolean
+}
+
+/** For each claim, or why there is no way. Throws what is wrong with a claim or class. */
+export function* allocate(input: AllocationInput): Steps<readonly (readonly Taken[])[] | string> {
+  const search = new Search(input)
+  for (const claim of input.claims) yield* search.ready(claim)
+  if (yield* search.from(0, 0)) return search.taken
+  const isInvalid = input.pools.some(({ flaw }) => flaw === 'invalid')
+  return isInvalid ? 'invalid resource pools were encountered' : 'cannot allocate all claims'
+}
+
+const KEEPING_AWAY = ['NoSchedule', 'NoExecute']
+
+class Search {
+  readonly #input: AllocationInput
+  /** By claim and request: the alternatives. */
+  readonly #requests: Wanted[][][] = []
+  readonly taken: Taken[][] = []
+  /** The same by device. */
+  readonly #holders = new Map<string, Taken[]>()
+  /** What is left of the counters of pools that something was taken from. */
+  readonly #counters = new Map<Pool, Map<string, Quantity>>()
+  /** Some request cannot be met, whatever is tried. */
+  #isHopeless = false
+
+  constructor(input: AllocationInput) {
+    this.#input = input
+  }
+
+  /** Looks at what the claim asks for. */
+  *ready(claim: ResourceClaim): Steps<void> {
+    const { classOf, pools } = this.#input
+    const at = this.taken.push([]) - 1
+    const requests = wantedBy(claim, at, classOf)
+    this.#requests.push(requests)
+    for (const wanted of requests.flat()) {
+      if (wanted.isAll) yield* this.#findAll(wanted)
+      else
+        wanted.devices = pools.flatMap(({ devices }) => devices).filter(({ id }) => wanted.isAdmin || !this.#isGone(id))
+    }
+    const least = this.#leastFrom(at, 0)
+    if (least > MAX_DEVICES)
+      throw new Error(
+        `claim ${objectKey(claim)}: number of requested devices ${least} exceeds the claim limit of ${MAX_DEVICES}`,
+      )
+  }
+
+  *#findAll(wanted: Wanted): Steps<void> {
+    const flawed = this.#input.pools.find(({ flaw }) => flaw !== undefined)
+    const state = flawed?.flaw === 'invalid' ? 'invalid' : 'being updated'
+    if (flawed !== undefined)
+      throw new Error(`${wanted.about}: asks for all devices, but resource pool ${flawed.id} is currently ${state}`)
+    const found: OfferedDevice[] = []
+    for (const offered of this.#input.pools.flatMap(({ devices }) => devices)) {
+      yield
+      if (this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered)) found.push(offered)
+    }
+    wanted.devices = found
+    wanted.count = found.length
+  }
+
+  /** From this request on. */
+  *from(claimAt: number, at: number): Steps<boolean> {
+    const requests = this.#requests[claimAt]
+    if (requests === undefined) return true
+    const alternatives = requests[at]
+    if (alternatives === undefined) return yield* this.from(claimAt + 1, 0)
+    const room = MAX_DEVICES - (this.taken[claimAt]?.length ?? 0) - this.#leastFrom(claimAt, at + 1)
+    for (const wanted of alternatives) {
+      if (this.#isHopeless) return false
+      if (wanted.isHopeless || wanted.count > room || (wanted.isAll && wanted.count === 0)) continue
+      const next = (): Steps<boolean> => this.from(claimAt, at + 1)
+      if (yield* wanted.isAll ? this.#takeAll(wanted, 0, next) : this.#take(wanted, { have: 0, start: 0 }, next))
+        return true
+    }
+    this.#isHopeless ||= alternatives.every(({ isHopeless }) => isHopeless)
+    return false
+  }
+
+  /** One more of the devices from `start` on: their order within a request does not matter. */
+  *#take(
+    wanted: Wanted,
+    { have, start }: { readonly have: number; readonly start: number },
+    next: () => Steps<boolean>,
+  ): Steps<boolean> {
+    if (have === wanted.count) return yield* next()
+    let left = wanted.possibleFrom(start)
+    for (let at = start; at < wanted.devices.length; at++) {
+      if (wanted.verdicts[at] === false) continue
+      if (this.#isHopeless || (wanted.isExplored && left < wanted.count - have)) break
+      left--
+      // Looking at a device for the first time may take long.
+      if (wanted.verdicts[at] === undefined || isDue()) yield
+      const giveBack = this.#tryAt(wanted, at)
+      if (giveBack === undefined) continue
+      if (yield* this.#take(wanted, { have: have + 1, start: at + 1 }, next)) return true
+      giveBack()
+    }
+    if (have === 0 && !wanted.isExplored) yield* this.#explore(wanted)
+    return false
+  }
+
+  #tryAt(wanted: Wanted, at: number): (() => void) | undefined {
+    const offered = wanted.devices[at] as OfferedDevice
+    if (this.#isHeld(wanted, offered)) return undefined
+    wanted.verdicts[at] ??= this.#isPossible(wanted, offered)
+    return wanted.verdicts[at] ? this.#grab(wanted, offered) : undefined
+  }
+
+  /** Nothing came of it: whether that is because of what others took. What cannot be told of a device may be true. */
+  *#explore(wanted: Wanted): Steps<void> {
+    for (const [at, offered] of wanted.devices.entries()) {
+      if (wanted.verdicts[at] !== undefined) continue
+      yield
+      try {
+        wanted.verdicts[at] = this.#isPossible(wanted, offered)
+      } catch {
+        continue
+      }
+    }
+    wanted.isExplored = true
+    wanted.isHopeless = wanted.possibleFrom(0) < wanted.count
+  }
+
+  *#takeAll(wanted: Wanted, at: number, next: () => Steps<boolean>): Steps<boolean> {
+    const offered = wanted.devices[at]
+    if (offered === undefined) return yield* next()
+    if (isDue()) yield
+    if (this.#isHeld(wanted, offered) || this.#isGone(offered.id, wanted)) return false
+    const giveBack = this.#grab(wanted, offered)
+    if (giveBack === undefined) return false
+    if (yield* this.#takeAll(wanted, at + 1, next)) return true
+    giveBack()
+    return false
+  }
+
+  /** As long as nothing else is known than the devices, what others have of them, and the request. */
+  #isPossible(wanted: Wanted, offered: OfferedDevice): boolean {
+    return this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered) && !this.#isRepelled(wanted, offered)
+  }
+
+  #isSelected({ deviceClass, selectors, claim }: Wanted, offered: OfferedDevice): boolean {
+    const { device, slice } = offered
+    const fits = (of: string, list: readonly DeviceSelector[]): boolean =>
+      list.every(({ cel }, at) => {
+        try {
+          return this.#input.matches(cel?.expression ?? '', offered)
+        } catch (error) {
+          throw new Error(`${of}: selector #${at}: CEL ${(error as Error).message}`, { cause: error })
+        }
+      })
+    if (!fits(`class ${deviceClass.metadata.name}`, deviceClass.spec.selectors ?? [])) return false
+    if (!fits(`claim ${objectKey(claim)}`, selectors)) return false
+    return slice.spec.perDeviceNodeSelection !== true || isPlacedOn(device, this.#input.node)
+  }
+
+  #hasRoom({ capacity }: Wanted, { id, device }: OfferedDevice): boolean {
+    const more = consumptionOf(device, capacity)
+    if (more === undefined) return false
+    const consumed = [this.#input.ledger.consumedOf(id), ...(this.#holders.get(id) ?? []).map((one) => one.consumed)]
+    return hasRoom(
+      device,
+      more,
+      consumed.filter((one) => one !== undefined),
+    )
+  }
+
+  #isRepelled({ tolerations }: Wanted, { device }: OfferedDevice): boolean {
+    return this.#input.heedsTaints && isRepelled(device.taints, tolerations, KEEPING_AWAY)
+  }
+
+  /** By a claim that has it to itself. Who looks after devices does not mind. */
+  #isGone(id: string, wanted?: Wanted): boolean {
+    return wanted?.isAdmin !== true && this.#input.ledger.isTaken(id)
+  }
+
+  /** By this very pod. */
+  #isHeld({ isAdmin, claimAt }: Wanted, { id, device }: OfferedDevice): boolean {
+    if (device.allowMultipleAllocations === true) return false
+    const holders = this.#holders.get(id) ?? []
+    return isAdmin ? holders.some(({ wanted }) => wanted.claimAt === claimAt) : holders.length > 0
+  }
+
+  /** What gives it back; undefined: it cannot be had along with the others. */
+  #grab(wanted: Wanted, offered: OfferedDevice): (() => void) | undefined {
+    const { id, device } = offered
+    const isShared = device.allowMultipleAllocations === true
+    const refill = this.#draw(offered)
+    if (refill === undefined) return undefined
+    if (!this.#goesWithOthers(wanted, offered) || (isShared && !this.#hasRoom(wanted, offered))) {
+      refill()
+      return undefined
+    }
+    const consumed = isShared ? consumptionOf(device, wanted.capacity) : undefined
+    const taken: Taken = { wanted, offered, ...(consumed !== undefined && { consumed }) }
+    const own = this.taken[wanted.claimAt] as Taken[]
+    const holders = this.#holders.get(id) ?? []
+    this.#holders.set(id, holders)
+    holders.push(taken)
+    own.push(taken)
+    return () => {
+      own.pop()
+      holders.pop()
+      refill()
+    }
+  }
+
+  #goesWithOthers(wanted: Wanted, offered: OfferedDevice): boolean {
+    if (wanted.isAll && this.#isRepelled(wanted, offered)) return false
+    if (isAllowed(wanted, offered, this.taken[wanted.claimAt] as Taken[])) return true
+    if (!wanted.isAll) return false
+    const why = `cannot add device ${offered.id} because a claim constraint would not be satisfied`
+    throw new Error(`${wanted.about}: ${why}`)
+  }
+
+  /** From the counters of the pool; a device that several have draws once. */
+  #draw({ id, device, pool }: OfferedDevice): (() => void) | undefined {
+    const { consumesCounters = [], allowMultipleAllocations = false } = device
+    const { ledger } = this.#input
+    const isShared = (this.#holders.get(id) ?? []).length > 0 || ledger.consumedOf(id) !== undefined
+    if (consumesCounters.length === 0 || (allowMultipleAllocations && isShared)) return NOTHING_TO_REFILL
+    const before = this.#counters.get(pool) ?? new Map(ledger.countersLeft(pool))
+    const left = new Map(before)
+    for (const { counterSet, counters = {} } of consumesCounters)
+      for (const [name, { value }] of Object.entries(counters)) {
+        const key = `${counterSet}/${name}`
+        left.set(key, subtractQuantities(left.get(key) as Quantity, parseQuantity(value)))
+      }
+    if ([...left.values()].some((amount) => quantitySign(amount) < 0)) return undefined
+    this.#counters.set(pool, left)
+    return () => void this.#counters.set(pool, before)
+  }
+
+  /** How many devices requests of a claim need at least. */
+  #leastFrom(claimAt: number, at: number): number {
+    const requests = this.#requests[claimAt] ?? []
+    return requests
+      .slice(at)
+      .reduce((sum, alternatives) => sum + Math.min(...alternatives.map(({ count }) => count)), 0)
+  }
+}
+
+const NOTHING_TO_REFILL = (): void => {}

@@ -1,0 +1,67 @@
+/** The picture of devices that all profiles of a scheduler share: what is offered, and what is taken. */
+import { type DeviceClass, DeviceClasses, ResourceClaims, ResourceSlices } from '#apis/resource/v1.ts'
+import { compareText } from '#lib/go-text.ts'
+import { epochMsOf } from '#meta/time.ts'
+import { DEVICE_CLASS_PREFIX } from '#model/quota/pods.ts'
+
+import type { Cluster } from '../cluster.ts'
+import type { Handle } from '../framework.ts'
+import { EXTENDED_CLAIM } from './extended-resources.ts'
+import { Inventory } from './inventory.ts'
+import { Ledger } from './ledger.ts'
+import { Selection } from './selection.ts'
+
+export class Devices {
+  readonly inventory: Inventory = new Inventory()
+  readonly ledger: Ledger = new Ledger()
+  readonly selection: Selection = new Selection()
+  readonly #of: Handle['of']
+
+  constructor({ of }: Handle) {
+    this.#of = of
+    of(ResourceSlices).listen({
+      added: (slice) => this.inventory.set(slice),
+      updated: (slice, old) => (this.inventory.remove(old), this.inventory.set(slice)),
+      deleted: (slice) => this.inventory.remove(slice),
+    })
+    of(ResourceClaims).addIndex('extended', ({ metadata: { annotations, ownerReferences = [] } }) =>
+      annotations?.[EXTENDED_CLAIM] === 'true'
+        ? ownerReferences.flatMap(({ uid, controller }) => (controller === true ? [uid] : []))
+        : [],
+    )
+    of(ResourceClaims).listen({
+      added: (claim) => this.ledger.hear(claim),
+      updated: (claim, old) => {
+        if (claim.metadata.uid !== old.metadata.uid) this.ledger.gone(old)
+        this.ledger.hear(claim)
+      },
+      deleted: (claim) => this.ledger.gone(claim),
+    })
+    of(DeviceClasses).addIndex('resource', ({ metadata: { name }, spec: { extendedResourceName } }) => [
+      `${DEVICE_CLASS_PREFIX}${name}`,
+      ...(extendedResourceName === undefined ? [] : [extendedResourceName]),
+    ])
+  }
+
+  classOf(name: string): DeviceClass | undefined {
+    return this.#of(DeviceClasses).get(name)
+  }
+
+  /** Whose devices stand for an extended resource. Of several classes, the newest. */
+  classFor(resource: string): DeviceClass | undefined {
+    const madeMs = ({ metadata }: DeviceClass): number => epochMsOf(metadata.creationTimestamp ?? '')
+    const [newest] = this.#of(DeviceClasses)
+      .by('resource', resource)
+      .sort((a, b) => madeMs(b) - madeMs(a) || compareText(a.metadata.name ?? '', b.metadata.name ?? ''))
+    return newest
+  }
+}
+
+const known = new WeakMap<Cluster, Devices>()
+
+/** One for the whole scheduler; made when the first plugin asks. */
+export function devicesOf(handle: Handle): Devices {
+  const devices = known.get(handle.cluster) ?? new Devices(handle)
+  known.set(handle.cluster, devices)
+  return devices
+}
