@@ -3,8 +3,6 @@
  * gate is taken away and upstream's program decides. Compared: which nodes fit and their points, or the message, to the
  * letter, with who would have to go.
  */
-import { open } from 'node:fs/promises'
-
 import {
   Namespaces,
   type Node,
@@ -30,6 +28,7 @@ import type { RunningScheduler } from '#scheduler/start.ts'
 import { isBetter } from '#scheduler/victims.ts'
 
 import { HOST, type Loose, NAMESPACES } from './draw.ts'
+import type { SchedulerPair } from './scheduler-pair.ts'
 import { PRIORITIES, type SchedulingCase, schedulingCase } from './scheduling-cases.ts'
 import { type Given, PROVISIONER } from './scheduling-volumes.ts'
 
@@ -71,16 +70,15 @@ export interface Tally {
 export class Comparison {
   readonly #client: ApiClient
   readonly #ours: RunningScheduler
-  readonly #log: string
-  #read = 0
+  readonly #news: () => Promise<string>
   #started = 0
   readonly tallies: Map<string, Tally> = new Map()
   readonly differences: string[] = []
 
-  constructor(client: ApiClient, ours: RunningScheduler, log: string) {
+  constructor({ client, ours, news }: SchedulerPair) {
     this.#client = client
     this.#ours = ours
-    this.#log = log
+    this.#news = news
   }
 
   async prepare(): Promise<void> {
@@ -274,14 +272,9 @@ export class Comparison {
 
   /** What upstream's said about a pod in its log since the last one. */
   async #points(pod: string): Promise<{ totals: Map<string, number>; plugins: Map<string, string[]> }> {
-    await using log = await open(this.#log)
-    const { size } = await log.stat()
-    const { buffer, bytesRead } = await log.read({ buffer: Buffer.alloc(size - this.#read), position: this.#read })
-    const fresh = buffer.toString('utf8', 0, bytesRead)
-    this.#read += bytesRead
     const totals = new Map<string, number>()
     const plugins = new Map<string, string[]>()
-    for (const line of fresh.split('\n')) {
+    for (const line of (await this.#news()).split('\n')) {
       const said = SCORE.exec(line)
       if (said === null || said[2] !== pod) continue
       const [, , , plugin, node = '', score = ''] = said

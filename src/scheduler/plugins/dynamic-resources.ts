@@ -17,6 +17,7 @@ import {
   type PluginFactory,
   type PostFilterResult,
   type Scorer,
+  type Search,
   spreadScores,
   unresolvable,
   type Wake,
@@ -61,12 +62,15 @@ export const dynamicResources: PluginFactory = definePlugin({
         return found
       },
       preScore: (pod) => scorerOf(decided.get(pod)),
-      async postFilter({ refused, cases }) {
-        // Who was refused before this plugin was asked is unknown to it.
-        if (refused !== undefined && refused.plugin !== NAME) return { reasons: ['not found'], isBroken: true }
-        const found = cases.get(NAME)
-        if (!(found instanceof PodDevices)) return { reasons: ['no new claims to deallocate'] }
-        return freeSomething(found, handle)
+      foresee: (search) => whatHelps(search, 'foreseen'),
+      async postFilter(search) {
+        const { doing, ...result } = whatHelps(search, handle)
+        try {
+          await doing
+          return result
+        } catch (error) {
+          return { reasons: [(error as Error).message], isBroken: true }
+        }
       },
     }
   },
@@ -107,20 +111,21 @@ function scorerOf(found: PodDevices | undefined): Scorer | undefined {
   return { score: ({ name }) => found.pointsOn(name), normalize: (scores) => spreadScores(scores) }
 }
 
-/** A claim that was not to be had on some node, and that nobody else uses, may be had elsewhere. */
-async function freeSomething(found: PodDevices, handle: Handle): Promise<PostFilterResult> {
-  try {
-    const claim = found.abandonable()
-    if (claim !== undefined) {
-      await deallocateClaim(claim, handle)
-      return { reasons: ['deallocation of ResourceClaim completed'] }
-    }
-    if (found.leftOver === undefined) return { reasons: ['still not schedulable'] }
-    await deleteClaim(found.leftOver, handle)
-    return { reasons: ['deletion of ResourceClaim completed'] }
-  } catch (error) {
-    return { reasons: [(error as Error).message], isBroken: true }
-  }
+/** A claim that was not to be had on some node, and that nobody else uses, may be had elsewhere. `foreseen`: only words. */
+function whatHelps(
+  { refused, cases }: Search,
+  handle: Handle | 'foreseen',
+): PostFilterResult & { readonly doing?: Promise<void> } {
+  // Who was refused before this plugin was asked is unknown to it.
+  if (refused !== undefined && refused.plugin !== NAME) return { reasons: ['not found'], isBroken: true }
+  const found = cases.get(NAME)
+  if (!(found instanceof PodDevices)) return { reasons: ['no new claims to deallocate'] }
+  const [claim, leftOver] = [found.abandonable(), found.leftOver]
+  if (claim === undefined && leftOver === undefined) return { reasons: ['still not schedulable'] }
+  const reasons = [`${claim === undefined ? 'deletion' : 'deallocation'} of ResourceClaim completed`]
+  if (handle === 'foreseen') return { reasons }
+  if (claim !== undefined) return { reasons, doing: deallocateClaim(claim, handle) }
+  return { reasons, ...(leftOver !== undefined && { doing: deleteClaim(leftOver, handle) }) }
 }
 
 function wakesOf(get: (key: string) => ResourceClaim | undefined): readonly Wake[] {
