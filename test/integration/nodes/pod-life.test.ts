@@ -5,7 +5,10 @@ import { Deployments } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { Nodes, Pods } from '#apis/core/v1.ts'
+import { startSimulatedNodes } from '#kubelet/simulated/start.ts'
+import { createSeededRandom } from '#lib/random.ts'
 import { isReady } from '#model/pods.ts'
+import { errorLog } from '#testing/control-plane.ts'
 
 import { namespace, startCluster } from './cluster-under-test.ts'
 
@@ -149,5 +152,38 @@ describe('simulated nodes', () => {
     await clock.advance(60_000)
     assert.deepEqual(await readiness(), ['True', 'True'])
     assert.equal((await client.list(Pods)).items.length, 4)
+  })
+
+  it('go on where they were when they are started again: what ran runs, and nothing is started twice', async () => {
+    await using cluster = await startCluster({ nodes: 1 })
+    const { client, clock, plane, nodes } = cluster
+    const sleeping = [{ ...container, command: ['sh', '-c', 'sleep 30; exit 3'] }]
+    await cluster.pod('web')
+    await cluster.pod('work', { restartPolicy: 'Never', containers: sleeping })
+    await clock.advance(10_000)
+    const before = [await cluster.get('web'), await cluster.get('work')]
+    await nodes.stop()
+    const starting = startSimulatedNodes({
+      connect: (user) => ({ transport: plane.running.server.clientAs(user) }),
+      clock,
+      random: createSeededRandom(8),
+      log: errorLog(),
+      nodes: 1,
+    })
+    await clock.advance(1000)
+    await using _ = await starting
+    await clock.advance(10_000)
+    const after = [await cluster.get('web'), await cluster.get('work')]
+    assert.deepEqual(
+      after.map(({ status }) => status),
+      before.map(({ status }) => status),
+    )
+    const lease = await client.get(Leases, { namespace: 'kube-node-lease', name: 'node-0' })
+    assert.ok(Date.parse(lease.spec.renewTime ?? '') > clock.now() - 11_000)
+    await clock.advance(10_000)
+    const { status } = await cluster.get('work')
+    assert.equal(status.phase, 'Failed')
+    assert.equal(status.containerStatuses?.[0]?.state.terminated?.exitCode, 3)
+    assert.equal((await cluster.get('web')).status.containerStatuses?.[0]?.restartCount, 0)
   })
 })
