@@ -58,7 +58,7 @@ describe('events of the newer sort', () => {
     for (let left = 5; left > 0; left--) await answer()
     await flushed
     assert.deepEqual(sent.slice(5), ['POST e'])
-    recorder.close()
+    await recorder.end()
   })
 
   it('wait for what matters more, but not for long', async () => {
@@ -75,6 +75,15 @@ describe('events of the newer sort', () => {
     busy.resolve()
     await clock.advance(0)
     assert.deepEqual(sent, ['POST a', 'POST b'])
-    recorder.close()
+  })
+
+  it('do not hold up the end of a program for long', async () => {
+    const { recorder, clock, sent, answer } = start()
+    for (const name of ['a', 'b', 'c', 'd', 'e']) recorder.record(about(name), saying(name))
+    const ended = recorder.end()
+    await clock.advance(2000)
+    for (let left = 4; left > 0; left--) await answer()
+    await ended
+    assert.deepEqual(sent, ['POST a', 'POST b', 'POST c', 'POST d'])
   })
 })

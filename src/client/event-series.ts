@@ -55,6 +55,8 @@ const MAX_WRITERS = 4
 const MAX_WAITING = 10_000
 /** The longest that events wait for what matters more. */
 const HELD_MS = 5000
+/** The longest that events hold up the end of a program: another may wait for it to give up the lead. */
+const END_MS = 2000
 
 export class SeriesRecorder {
   readonly #options: SeriesRecorderOptions
@@ -93,8 +95,12 @@ export class SeriesRecorder {
     while (this.#writers.size > 0) await Promise.all(this.#writers)
   }
 
-  close(): void {
+  /** Writes what waits, as far as that takes a moment; the rest is lost. */
+  async end(): Promise<void> {
     this.#timer.cancel()
+    const late = this.#clock.after(END_MS, () => this.#waiting.clear())
+    await this.flush()
+    late.cancel()
   }
 
   #later(series: Series, write: () => Promise<unknown>): void {

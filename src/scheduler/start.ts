@@ -109,7 +109,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     async ended() {
       queue.close()
       await scheduler.settled()
-      await Promise.all([...Array.from(recorders.values(), closed), informers.ended()])
+      await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.end()), informers.ended()])
     },
   }
 }
@@ -117,11 +117,6 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
 function profileFrom(settings: ProfileSettings, handle: Handle): Profile {
   const profile = createProfile(settings, handle)
   return handle.meter === UNMETERED ? profile : meteredProfile(profile, handle)
-}
-
-function closed(recorder: SeriesRecorder): Promise<void> {
-  recorder.close()
-  return recorder.flush()
 }
 
 /** Everything that somebody asked for, and when all of it has been seen. */
