@@ -36,10 +36,7 @@ const MISSING: Missing = [
   [/^apiserver_(?:egress_dialer|externaljwt|peer_|rerouted)/, 'neither egress selectors, external signers nor peers'],
   [/^apiserver_(?:authentication|authorization)_config_controller|^apiserver_authentication_jwt/, 'not counted yet'],
   [/^apiserver_(?:cache_list_(?:fetched|returned)|storage_list|storage_decode|terminated_watchers)/, 'not counted yet'],
-  [
-    /^apiserver_watch_cache_(?:consistent_read|read_wait)|^watch_cache_capacity|^etcd_(?:bookmark|lease)/,
-    'not counted yet',
-  ],
+  [/^watch_cache_capacity|^etcd_(?:bookmark|lease)/, 'not counted yet'],
   [/^(?:kube_apiserver_(?:clusterip|nodeport)_allocator|apiserver_(?:clusterip|nodeport)_repair)/, 'not counted yet'],
   [
     /^apiserver_(?:request_timestamp|request_post_timeout|request_aborts|selfrequest)/,

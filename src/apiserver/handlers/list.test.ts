@@ -99,6 +99,23 @@ async function shown(registry: Registry, query: string, path = PATH): Promise<Sh
   return JSON.parse(typeof body === 'string' ? body : Buffer.concat([...(body as Iterable<Buffer>)]).toString())
 }
 
+describe('lists and the watch cache', () => {
+  it('counts the lists that waited for everything, and not those that named a version', async () => {
+    await using servers = createServers()
+    const registry = await servers.open([ConfigMaps])
+    const { metrics, cache } = registry.services
+    const consistent = metrics.family('apiserver_watch_cache_consistent_read_total')
+    const count = (): number => consistent.labels('', 'configmaps', 'true', 'false').value
+    await fill(registry, 1, 1)
+    const before = count()
+    await shown(registry, '')
+    assert.equal(count(), before + 1)
+    await shown(registry, 'resourceVersion=0')
+    await shown(registry, `resourceVersion=${cache.revision}`)
+    assert.equal(count(), before + 1)
+  })
+})
+
 describe('a page of a list', () => {
   it('looks at as many entries whatever the size of the collection, first or later, changing or not', async (t) => {
     const visits = countVisits(t)

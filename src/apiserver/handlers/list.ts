@@ -171,8 +171,10 @@ async function startOf(call: Call, view: View, options: ListOptions): Promise<St
   return start
 }
 
-async function reachStart(call: Call, { services, store }: View, options: ListOptions): Promise<Start> {
+async function reachStart(call: Call, view: View, options: ListOptions): Promise<Start> {
+  const { services, store } = view
   const { cache, clock } = services
+  const begunMs = clock.elapsed()
   const limit = Math.max(0, options.limit ?? 0)
   if (!store.collection.isLoaded) await store.collection.ready
   if (options.continue !== undefined) {
@@ -186,12 +188,27 @@ async function reachStart(call: Call, { services, store }: View, options: ListOp
   const version = parseListVersion(options.resourceVersion)
   if (version === undefined) {
     await freshen(cache, call)
+    countWait(view, begunMs, true)
     return { revision: undefined, after: undefined, limit }
   }
   if (version === 0) return { revision: undefined, after: undefined, limit: 0 }
   await reach(cache, clock, version, call.signal)
+  countWait(view, begunMs, false)
   const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === undefined && limit > 0)
   return { revision: exact ? version : undefined, after: undefined, limit }
+}
+
+/** `isConsistent`: for everything there is, not for a version that was named. There is no other way to read, to fall back on. */
+function countWait(
+  { services: { metrics, clock }, resource: { kind } }: View,
+  begunMs: number,
+  isConsistent: boolean,
+): void {
+  const { group, plural } = kind
+  const seconds = (clock.elapsed() - begunMs) / 1000
+  metrics.family('apiserver_watch_cache_read_wait_seconds').labels(group, plural).observe(seconds)
+  if (!isConsistent) return
+  metrics.family('apiserver_watch_cache_consistent_read_total').labels(group, plural, 'true', 'false').inc()
 }
 
 /** Where a list's objects come from. */

@@ -13,6 +13,7 @@ export type BucketName =
   | 'answerBytes'
   | 'bodyBytes'
   | 'certificate'
+  | 'cacheWait'
   | 'condition'
   | 'conversion'
   | 'conversionWebhook'
@@ -57,6 +58,7 @@ export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
     43_200,
     ...[1, 2, 4, 7, 30, 90, 180, 360].map((days) => days * DAY_SECONDS),
   ],
+  cacheWait: [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3],
   condition: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
   decision: exponentialBuckets(0.001, 2, 15),
   demand: [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],

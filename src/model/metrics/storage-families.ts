@@ -18,6 +18,12 @@ export const STORAGE_FAMILIES = {
   apiserver_storage_events_received_total: ['counter', 'BETA', 'group resource', 'Changes that the store told of.'],
   apiserver_storage_objects: ['gauge', 'STABLE', 'resource', 'Objects stored, by resource.', { since: '1.34.0' }],
   apiserver_storage_size_bytes: ['gauge', 'STABLE', 'storage_cluster_id', 'How much room the store takes, in bytes.'],
+  apiserver_watch_cache_consistent_read_total: [
+    'counter',
+    'ALPHA',
+    'group resource success fallback',
+    'Lists that waited until the watch cache had everything that was stored when they came.',
+  ],
   apiserver_watch_cache_events_dispatched_total: [
     'counter',
     'ALPHA',
@@ -35,6 +41,13 @@ export const STORAGE_FAMILIES = {
     'ALPHA',
     'group resource',
     'How often the watch cache was filled anew.',
+  ],
+  apiserver_watch_cache_read_wait_seconds: [
+    'histogram',
+    'ALPHA',
+    'group resource',
+    'How long lists waited for the watch cache, in seconds.',
+    { buckets: 'cacheWait' },
   ],
   apiserver_watch_cache_resource_version: [
     'gauge',
