@@ -190,16 +190,20 @@ class Comparison {
 async function compareRefusal({ search, nodes, help }: Consideration, theirs: Decided): Promise<string | undefined> {
   const fits = search.feasible.map(({ name }) => name)
   if (fits.length > 0) return `fits on ${fits.join(' ')}, theirs: ${theirs.message}`
-  const broken = [...search.refusals.values()].find(({ code }) => code === 'error')
+  if ([...search.refusals.values()].some(({ code }) => code === 'error')) return compareFaults(search, theirs)
   const { reasons = [] } = (await help) ?? {}
-  const message = broken === undefined ? explain(search, nodes, reasons) : broken.reasons.join(', ')
-  // Of several nodes where the same goes wrong, chance names one.
-  const isSame = withoutDevice(theirs.message) === withoutDevice(message)
-  return isSame ? undefined : `says\n    ${message}\n    ${theirs.message}`
+  const message = explain(search, nodes, reasons)
+  return theirs.message === message ? undefined : `says\n    ${message}\n    ${theirs.message}`
 }
 
-function withoutDevice(message: string): string {
-  return message.replace(/cannot add device \S+/, 'cannot add device')
+/** Of several nodes where something goes wrong, chance names one. */
+function compareFaults({ cases, nodes }: Consideration['search'], theirs: Decided): string | undefined {
+  const found = cases.get('DynamicResources')
+  const faults = nodes.map((node) => {
+    found?.resume?.()
+    return `running "DynamicResources" filter plugin: ${found?.filter?.(node)?.reasons[0]}`
+  })
+  return faults.includes(theirs.message) ? undefined : `says\n    ${faults.join('\n    ')}\n    ${theirs.message}`
 }
 
 /** Without what is up to chance or time. */
