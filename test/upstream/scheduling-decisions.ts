@@ -35,7 +35,7 @@ import { type Given, PROVISIONER } from './scheduling-volumes.ts'
 const LOOK_EVERY_MS = 5
 const AT_ONCE = 25
 /** Longer than anybody backs off. */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 12_000
 /** Where upstream looks at some nodes only, chance says which. */
 const ALL_CANDIDATES = 100
 const SELECTED = 'volume.kubernetes.io/selected-node'
@@ -191,7 +191,12 @@ export class Comparison {
     const ours = this.#ours.consider(await this.#client.get(Pods, { namespace, name }))
     if (ours === undefined) throw new Error('nobody decides about it')
     const theirs = await this.#placed(pod)
-    if (theirs === undefined) throw new Error(`seed ${seed}: ${name} is not placed though room was made`)
+    if (theirs.node === '' && ours.search.feasible.length > 0) {
+      // Its hint wants whoever went to have shunned the pod in every one of its terms; it tries again after five minutes.
+      this.#count('nominated, forgotten', { theirs, points: 0, differs: false })
+      await this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
+      return
+    }
     const { totals, plugins } = await this.#points(`${namespace}/${name}`)
     const said = comparePoints(ours, theirs, totals, plugins)
     for (const kind of ['all', 'nominated'])
@@ -252,13 +257,13 @@ export class Comparison {
     }
   }
 
-  async #placed({ metadata: { namespace, name = '' } }: Pod): Promise<Decided | undefined> {
-    for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += LOOK_EVERY_MS) {
+  /** Where it went after all; nowhere when nothing happens for long. */
+  async #placed({ metadata: { namespace, name = '' } }: Pod): Promise<Decided> {
+    for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
       const { nodeName: node = '' } = (await this.#client.get(Pods, { namespace, name })).spec
-      if (node !== '') return { node, message: '', nominated: '' }
+      if (node !== '' || waitedMs > PATIENCE_MS) return { node, message: '', nominated: '' }
       await sleep(realClock, LOOK_EVERY_MS)
     }
-    return undefined
   }
 
   /** Makes the volumes that somebody was asked to make. */

@@ -1,5 +1,5 @@
 /**
- * What must hold whatever happens, on the whole server in virtual time: nodes come, go and are cordoned, pods come and go,
+ * What must hold whatever happens, on the whole server in virtual time: nodes come, go, grow and are cordoned, pods come, change and go,
  * binds fail before and after they took effect, schedulers are stopped midway. Nobody is put where there is no room or where
  * a rule forbids it; in the end everybody has a place who could have one, and nobody less important is in the way.
  */
@@ -30,7 +30,7 @@ interface Wanted {
 
 type Step =
   | { readonly do: 'node'; readonly cpu: number; readonly zone: string; readonly isTainted: boolean }
-  | { readonly do: 'cordon' | 'remove node' | 'delete pod'; readonly which: number }
+  | { readonly do: Disturbance; readonly which: number }
   | {
       readonly do: 'pods'
       readonly pods: readonly Wanted[]
@@ -38,6 +38,10 @@ type Step =
       readonly kill: boolean
     }
   | { readonly do: 'wait'; readonly ms: number }
+
+const DISTURBANCES = ['cordon', 'remove node', 'grow node', 'delete pod', 'delete pod', 'tolerate'] as const
+
+type Disturbance = (typeof DISTURBANCES)[number]
 
 type Failure = 'before' | 'after' | 'not at all'
 
@@ -68,7 +72,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constantFrom('cordon' as const, 'remove node' as const, 'delete pod' as const, 'delete pod' as const),
+      do: fc.constantFrom(...DISTURBANCES),
       which: fc.nat(),
     }),
   },
@@ -199,12 +203,7 @@ class World {
     const name = `n${this.#made++}`
     const spec = isTainted ? { taints: [{ key: 'k', effect: 'NoSchedule' }] } : {}
     await this.#client.create(Nodes, { metadata: { name, labels: { [HOST]: name, zone } }, spec })
-    const allocatable = { cpu: String(cpu), pods: '3' }
-    await this.#client.patch(
-      Nodes,
-      { name, subresource: 'status' },
-      { type: 'merge', value: { status: { allocatable, capacity: allocatable } } },
-    )
+    await this.#resize(name, cpu)
   }
 
   async #addPods({ pods, failures, kill }: Step & { do: 'pods' }): Promise<void> {
@@ -224,15 +223,32 @@ class World {
     this.#scheduler = await startTestScheduler(this.#plane, this.#clock, { client: this.#flaky })
   }
 
-  async #disturb({ do: what, which }: { readonly do: string; readonly which: number }): Promise<void> {
+  async #disturb({ do: what, which }: { readonly do: Disturbance; readonly which: number }): Promise<void> {
     const { nodes, pods } = await this.state()
     const node = [...nodes.keys()][which % Math.max(1, nodes.size)]
     const pod = pods[which % Math.max(1, pods.length)]?.metadata.name
     if (what === 'delete pod' && pod !== undefined) await this.#end(pod)
+    if (what === 'tolerate' && pod !== undefined) await this.#tolerate(pod)
+    if (what === 'grow node' && node !== undefined) await this.#resize(node, 6)
     if (what === 'remove node' && node !== undefined) await this.#client.delete(Nodes, { name: node })
     if (what !== 'cordon' || node === undefined) return
     const unschedulable = nodes.get(node)?.spec.unschedulable === true ? null : true
     await this.#client.patch(Nodes, { name: node }, { type: 'merge', value: { spec: { unschedulable } } })
+  }
+
+  /** Whatever else is said of it stays. */
+  async #tolerate(name: string): Promise<void> {
+    const value = { spec: { tolerations: [{ key: 'k', operator: 'Exists' }] } }
+    await this.#client.patch(Pods, { namespace, name }, { type: 'merge', value })
+  }
+
+  async #resize(name: string, cpu: number): Promise<void> {
+    const allocatable = { cpu: String(cpu), pods: '3' }
+    await this.#client.patch(
+      Nodes,
+      { name, subresource: 'status' },
+      { type: 'merge', value: { status: { allocatable, capacity: allocatable } } },
+    )
   }
 
   async #end(name: string): Promise<void> {
