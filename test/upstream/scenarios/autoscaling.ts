@@ -30,11 +30,13 @@ export async function serveMetrics(client: ApiClient): Promise<void> {
 }
 
 const labels = { app: 'web' }
+/** Long enough to be seen on its way. */
+const SLOW = { 'stand-in/after-ms': '900' }
 const requests = { cpu: '100m', memory: '100Mi' }
 const container = (name: string, resources: object = { requests }): object => ({ name, image: 'i', resources })
 
 async function deploy(act: Act, replicas: number, containers: readonly object[] = [container('c')]): Promise<void> {
-  const spec = { replicas, selector: { matchLabels: labels }, template: template('one', {}, { containers }) }
+  const spec = { replicas, selector: { matchLabels: labels }, template: template('one', SLOW, { containers }) }
   await act.make(Deployments, 'web', { spec })
   await size(act, replicas)
 }

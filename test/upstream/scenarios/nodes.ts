@@ -118,13 +118,20 @@ export const NODES: readonly Scenario[] = [
         act.until(DaemonSets, 'agent', ({ status }) => status.numberReady === count)
       await isReady(4)
       await act.change(Nodes, nodeOf(act), { spec: { taints: [{ key: 'keep', effect: 'NoSchedule' }] } })
+      await act.wait(1000)
+      // Upstream's does not look again because of a taint that leaves pods alone.
+      await act.change(DaemonSets, 'agent', { metadata: { annotations: { look: 'again' } } })
       await act.until(DaemonSets, 'agent', ({ status }) => status.numberMisscheduled === 1)
       await act.change(Nodes, nodeOf(act), { spec: { taints: [{ key: 'keep', effect: 'NoExecute' }] } })
-      await act.until(DaemonSets, 'agent', ({ status }) => status.currentNumberScheduled === 3)
+      await act.untilAll(Pods, (pods) => pods.length === 3)
       await act.change(Nodes, nodeOf(act), { spec: { taints: null } })
+      await act.untilAll(Pods, (pods) => pods.length === 4)
       await isReady(4)
-      await act.remove(Nodes, nodeOf(act))
+      // Long enough for both to have taken notice of the node.
+      await act.wait(6000)
+      await forget(act)
       await act.until(DaemonSets, 'agent', ({ status }) => status.desiredNumberScheduled === 3)
+      await act.untilAll(Pods, (pods) => pods.length === 3)
     },
     { clusterKinds: [] },
   ),

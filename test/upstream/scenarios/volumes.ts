@@ -1,6 +1,6 @@
 /** Volumes: bound, kept, lost, asked for outside, emptied, protected, grown, attached. */
 import { Nodes, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
-import { StorageClasses, VolumeAttachments } from '#apis/storage/v1.ts'
+import { StorageClasses, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
 
 import type { Act, Scenario } from './scenario.ts'
 
@@ -217,9 +217,10 @@ export const VOLUMES: readonly Scenario[] = [
       await volume(act, 'v', csi(act.ns))
       await claim(act, 'c', { storageClassName: nameOf(act, 'class') })
       await bound(act, 'c')
-      const report = async (status: object): Promise<void> => {
-        await act.untilAll(VolumeAttachments, (all) => all.length > 0)
-        for (const { metadata } of await act.list(VolumeAttachments)) {
+      const report = async (node: string, status: object): Promise<void> => {
+        const isIts = ({ spec }: VolumeAttachment): boolean => spec.nodeName === node
+        await act.untilAll(VolumeAttachments, (all) => all.some(isIts))
+        for (const { metadata } of (await act.list(VolumeAttachments)).filter(isIts)) {
           await act.change(VolumeAttachments, metadata.name ?? '', { status }, 'status')
         }
       }
@@ -227,9 +228,9 @@ export const VOLUMES: readonly Scenario[] = [
       const isAttached = (node: string): Promise<void> =>
         act.until(Nodes, node, ({ status }) => status.volumesAttached?.length === 1)
       await pod(act, 'p', 'c', { nodeName: 'virtual-1' })
-      await report({ attached: false, attachError: { message: 'boom' } })
+      await report('virtual-1', { attached: false, attachError: { message: 'boom' } })
       await act.wait(700)
-      await report({ attached: true, attachError: null })
+      await report('virtual-1', { attached: true, attachError: null })
       await isAttached('virtual-1')
       await act.change(Nodes, 'virtual-1', { status: { volumesInUse: [name] } }, 'status')
       await pod(act, 'q', 'c', { nodeName: 'virtual-2' })
@@ -238,7 +239,7 @@ export const VOLUMES: readonly Scenario[] = [
       await act.gone(Pods, 'p')
       await act.change(Nodes, 'virtual-1', { status: { volumesInUse: null } }, 'status')
       await act.until(Nodes, 'virtual-1', ({ status }) => status.volumesAttached === undefined)
-      await report({ attached: true })
+      await report('virtual-2', { attached: true })
       await isAttached('virtual-2')
     },
   },
