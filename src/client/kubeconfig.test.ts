@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 
 import { parseYaml } from '#lib/yaml.ts'
 
-import { kubeconfigText, mergeKubeconfig, removeFromKubeconfig } from './kubeconfig.ts'
+import { freeName, kubeconfigText, mergeKubeconfig, removeFromKubeconfig, removeOwned } from './kubeconfig.ts'
 
 const entry = {
   name: 'hyperkube',
@@ -61,6 +61,26 @@ describe('kubeconfig', () => {
     await removeFromKubeconfig(file, 'hyperkube')
     const removed = parseYaml(await readFile(file, 'utf8')) as unknown as Config
     assert.deepEqual([removed.clusters.map(({ name }) => name), removed['current-context']], [['prod'], ''])
+  })
+
+  it('knows whose an entry is: names of others are not free, and only its own go', async (t) => {
+    const file = await fileFor(t, theirs)
+    const names = ['prod', 'hyperkube', 'hyperkube-b']
+    const a = { ...entry, owner: '/a' }
+    const b = { ...entry, owner: '/b', certificateAuthority: 'other CA' }
+    assert.equal(await freeName(file, names, a), 'hyperkube')
+    await mergeKubeconfig(file, a)
+    assert.equal(await freeName(file, names, a), 'hyperkube')
+    assert.equal(await freeName(file, names, b), 'hyperkube-b')
+    assert.equal(await freeName(file, names, { ...b, certificateAuthority: entry.certificateAuthority }), 'hyperkube')
+    await mergeKubeconfig(file, { ...b, name: 'hyperkube-b' })
+    assert.equal(await freeName(file, ['prod', 'hyperkube'], b), undefined)
+    assert.deepEqual(await removeOwned(file, '/a'), ['hyperkube'])
+    const left = parseYaml(await readFile(file, 'utf8')) as unknown as Config
+    assert.deepEqual(
+      [left.clusters.map(({ name }) => name), left['current-context']],
+      [['prod', 'hyperkube-b'], 'hyperkube-b'],
+    )
   })
 
   it('refuses to write over a file that is something else', async (t) => {

@@ -4,15 +4,20 @@ import { dirname } from 'node:path'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
+import type { ClusterEntry } from '#model/kubeconfig/entries.ts'
 
 interface Named {
   readonly name: string
 }
 
+interface NamedCluster extends Named {
+  readonly cluster?: ClusterEntry
+}
+
 interface KubeconfigFile {
   readonly apiVersion?: string
   readonly kind?: string
-  readonly clusters?: readonly Named[]
+  readonly clusters?: readonly NamedCluster[]
   readonly users?: readonly Named[]
   readonly contexts?: readonly Named[]
   readonly 'current-context'?: string
@@ -27,7 +32,12 @@ export interface KubeconfigEntry {
   readonly certificateAuthority: string
   readonly clientCertificate: string
   readonly clientKey: string
+  /** Whose entry it is: names that are somebody else's are left alone. */
+  readonly owner?: string
 }
+
+/** Where an entry says whose it is; kubectl keeps what it does not know. */
+const OWNER = 'hyperkube.io/owner'
 
 /** A kubeconfig with nothing but this entry. */
 export function kubeconfigText(entry: KubeconfigEntry): string {
@@ -36,13 +46,53 @@ export function kubeconfigText(entry: KubeconfigEntry): string {
 
 /** Puts the entry into the file, in place of one of its name, and makes it current. The file is for its owner only. */
 export async function mergeKubeconfig(file: string, entry: KubeconfigEntry): Promise<void> {
-  const text = await readIfThere(file)
-  const before = text === undefined || text.trim() === '' ? {} : parseYaml(text)
-  if (typeof before !== 'object' || before === null || Array.isArray(before)) {
-    throw new Error(`"${file}" is not a kubeconfig; move it away or choose another file with --kubeconfig`)
-  }
+  const before = await readKubeconfig(file)
   await mkdir(dirname(file), { recursive: true })
-  await writeFileAtomically(file, stringifyYaml(merged(before as KubeconfigFile, entry)), { mode: 0o600 })
+  await writeFileAtomically(file, stringifyYaml(merged(before, entry)), { mode: 0o600 })
+}
+
+/** The first of the names that is the owner's already, by word or by authority, or nobody's; undefined when all are taken. */
+export async function freeName(
+  file: string,
+  names: readonly string[],
+  { owner, certificateAuthority }: Pick<KubeconfigEntry, 'certificateAuthority'> & { readonly owner: string },
+): Promise<string | undefined> {
+  const { clusters = [], users = [], contexts = [] } = await readKubeconfig(file)
+  const authority = base64(certificateAuthority)
+  const isFree = (name: string): boolean => [...clusters, ...users, ...contexts].every((entry) => entry.name !== name)
+  const isOwn = (entry: NamedCluster): boolean =>
+    ownerOf(entry) === owner || entry.cluster?.['certificate-authority-data'] === authority
+  return names.find((name) => isFree(name) || clusters.some((entry) => entry.name === name && isOwn(entry)))
+}
+
+/** Takes out all that is the owner's; returns the names. */
+export async function removeOwned(file: string, owner: string): Promise<string[]> {
+  const { clusters = [] } = await readKubeconfig(file)
+  const names = clusters.filter((entry) => ownerOf(entry) === owner).map(({ name }) => name)
+  for (const name of names) await removeFromKubeconfig(file, name)
+  return names
+}
+
+function ownerOf({ cluster }: NamedCluster): unknown {
+  return cluster?.extensions?.find(({ name }) => name === OWNER)?.extension
+}
+
+/** Empty when there is none. Throws what the user should read. */
+async function readKubeconfig(file: string): Promise<KubeconfigFile> {
+  const text = await readIfThere(file)
+  if (text === undefined || text.trim() === '') return {}
+  let found: unknown
+  try {
+    found = parseYaml(text)
+  } catch (cause) {
+    throw notAKubeconfig(file, cause)
+  }
+  if (typeof found !== 'object' || found === null || Array.isArray(found)) throw notAKubeconfig(file)
+  return found
+}
+
+function notAKubeconfig(file: string, cause?: unknown): Error {
+  return new Error(`"${file}" is not a kubeconfig; move it away or choose another file with --kubeconfig`, { cause })
 }
 
 /** The same file with other words for the auth provider of a user; everything else stays. */
@@ -75,13 +125,16 @@ export async function removeFromKubeconfig(file: string, name: string): Promise<
 }
 
 function merged(before: KubeconfigFile, entry: KubeconfigEntry): object {
-  const { name } = entry
-  const base64 = (pem: string): string => Buffer.from(pem).toString('base64')
+  const { name, owner } = entry
   const put = (entries: readonly Named[] = [], added: Named): Named[] => [
     ...entries.filter((one) => one.name !== name),
     added,
   ]
-  const cluster = { server: entry.server, 'certificate-authority-data': base64(entry.certificateAuthority) }
+  const cluster: ClusterEntry = {
+    server: entry.server,
+    'certificate-authority-data': base64(entry.certificateAuthority),
+    ...(owner !== undefined && { extensions: [{ name: OWNER, extension: owner }] }),
+  }
   const user = {
     'client-certificate-data': base64(entry.clientCertificate),
     'client-key-data': base64(entry.clientKey),
@@ -96,6 +149,10 @@ function merged(before: KubeconfigFile, entry: KubeconfigEntry): object {
     contexts: put(before.contexts, { name, context: { cluster: name, user: name } } as Named),
     'current-context': name,
   }
+}
+
+function base64(pem: string): string {
+  return Buffer.from(pem).toString('base64')
 }
 
 async function readIfThere(file: string): Promise<string | undefined> {
