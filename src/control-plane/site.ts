@@ -7,6 +7,8 @@ import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { Logger } from '#lib/log.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
+import type { Backend } from '#storage/backend.ts'
+import type { OpenBackendOptions } from '#storage/index.ts'
 
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { createGates } from './flags/gates.ts'
@@ -23,6 +25,8 @@ export interface Surroundings extends Pick<ProgramContext, 'clock' | 'random' | 
   readonly changed?: ReadonlySet<string>
   /** What the server calls itself, when not what it is. */
   readonly version?: string | undefined
+  /** Where objects are, instead of where the settings say. Closed with the server. */
+  readonly openStore?: (options: OpenBackendOptions) => Promise<Backend>
   /** How nodes, pods and services are found and reached; default: as the machine does. */
   readonly network?: Network
   /** How long requests may still run when the server stops; default: as long as any may. */

@@ -24,7 +24,7 @@ export async function prepareStore(site: Site): Promise<() => Promise<Backend>> 
   const refuse = (cause: unknown): never => {
     throw new ProgramError(`Cannot open the datastore "${where}": ${(cause as Error).message}`, { cause })
   }
-  const open = await loadBackend(where).catch(refuse)
+  const open = site.openStore ?? (await loadBackend(where).catch(refuse))
   return async () => {
     const options = { clock, random, historyMs, log: (message: string) => log.info(message), etcd: { tls } }
     const backend = await open(options).catch(refuse)

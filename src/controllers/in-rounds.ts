@@ -16,6 +16,6 @@ export async function inRounds(
     } catch (error) {
       if (!signal.aborted) log.error(error, failure)
     }
-    await sleep(clock, periodMs, signal).catch(() => undefined)
+    await sleep(clock, periodMs, signal, { background: true }).catch(() => undefined)
   }
 }

@@ -66,7 +66,7 @@ export const resourcePoolStatusRequestController: Controller = defineController(
       for (const request of cache.list(ResourcePoolStatusRequests)) {
         if (isExpired(request, clock.now())) await drop(request, context)
       }
-      await sleep(clock, ROUND_MS, signal).catch(() => undefined)
+      await sleep(clock, ROUND_MS, signal, { background: true }).catch(() => undefined)
     }
   },
 })

@@ -17,7 +17,7 @@ export interface Clock {
   elapsed(): number
   /**
    * Runs `task` once, `delayMs` from now (less than 0 counts as 0), never before this call has returned. A timer set
-   * with `background` does not keep the process alive.
+   * with `background` is for what comes again and again whatever happens: it does not keep the process alive.
    */
   after(delayMs: number, task: () => void, options?: { readonly background?: boolean }): Timer
   /**
@@ -28,17 +28,23 @@ export interface Clock {
 }
 
 /** Resolves after `delayMs`; rejects with the signal's reason as soon as it is aborted. */
-export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function sleep(
+  clock: Clock,
+  delayMs: number,
+  signal?: AbortSignal,
+  options?: { readonly background?: boolean },
+): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(asError(signal.reason))
     const onAbort = (): void => {
       timer.cancel()
       reject(asError(signal?.reason))
     }
-    const timer = clock.after(delayMs, () => {
+    const slept = (): void => {
       signal?.removeEventListener('abort', onAbort)
       resolve()
-    })
+    }
+    const timer = clock.after(delayMs, slept, options)
     signal?.addEventListener('abort', onAbort, { once: true })
   })
 }
@@ -58,6 +64,17 @@ export function every(clock: Clock, periodMs: number, task: () => void): Timer {
   }
   next()
   return { cancel: () => timer.cancel() }
+}
+
+/** The same time, in which what is done in the background is done so many times less often. */
+export function slowBackground(clock: Clock, factor: number): Clock {
+  return {
+    now: () => clock.now(),
+    elapsed: () => clock.elapsed(),
+    during: (work) => clock.during(work),
+    after: (delayMs, task, options) =>
+      clock.after(options?.background === true ? delayMs * factor : delayMs, task, options),
+  }
 }
 
 /** The longest delay setTimeout can hold; a longer one would fire at once. */

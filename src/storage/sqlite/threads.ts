@@ -136,7 +136,7 @@ export class Threads {
         if (this.#reader === undefined) return this.#opening.resolve(message.state)
         return this.#reader.post({ method: 'open' })
       case 'failed':
-        return this.#opening.reject(fromPlain(message.error))
+        return this.#failToOpen(message.error)
       case 'trouble':
         return this.#setTrouble(message.error && fromPlain(message.error))
       case 'wants-checkpoint':
@@ -144,6 +144,12 @@ export class Threads {
       case 'log':
         return this.#log(message.message)
     }
+  }
+
+  /** That the threads end now is no news. */
+  #failToOpen(error: Parameters<typeof fromPlain>[0]): void {
+    this.#isClosing = true
+    this.#opening.reject(fromPlain(error))
   }
 
   #hearReader(message: FromReader): void {
