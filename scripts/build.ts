@@ -26,7 +26,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   main: 'cmd/main.ts',
   client: 'client/door.ts',
   apiserver: 'control-plane/start.ts',
-  testing: 'testing/control-plane.ts',
+  testing: 'testing/door.ts',
 }
 
 /** Files that sources read at run time through `new URL('./x.json', import.meta.url)`; copied with their folders. */

@@ -1,10 +1,11 @@
 /**
- * One cluster, whole, in one process: API server, controllers and scheduler, which reach the server without a connection
- * and each as who it is outside. `up` and `hyperkube/testing` start this one, and differ in nothing but settings and
+ * One cluster, whole, in one process: API server, controllers, scheduler and nodes, which reach the server without a
+ * connection and each as who it is outside. `up` and `hyperkube/testing` start this one, and differ in nothing but settings and
  * surroundings.
  */
 import { ServiceAccounts } from '#apis/core/v1.ts'
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import { systemNetwork } from '#apiserver/connect/backends.ts'
 import type { User } from '#apiserver/registry/resource.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { until, UntilTimeout } from '#client/until.ts'
@@ -15,10 +16,12 @@ import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
 import { startApiServer } from '#control-plane/start.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
+import type { SimulatedNodes } from '#kubelet/simulated/start.ts'
 
 import { chosenControllers, startInProcessControllers } from './controllers.ts'
 import { unpackBox } from './in-the-box.ts'
 import { localPathProvisioner } from './local-path.ts'
+import type { NodesPlan } from './nodes.ts'
 
 export interface ClusterPlan {
   /** kube-apiserver's, by the names of its flags. Its gates are everybody's. */
@@ -30,6 +33,7 @@ export interface ClusterPlan {
   readonly volumes: string
   /** False: for those who bring their own. */
   readonly hasScheduler: boolean
+  readonly nodes: NodesPlan
 }
 
 export interface ClusterSurroundings extends Surroundings {
@@ -51,6 +55,12 @@ export interface RunningCluster {
   readonly running: RunningServer
   /** May do everything. */
   readonly client: ApiClient
+  /** How many there are. */
+  readonly controllers: number
+  /** Undefined: none were asked for. */
+  readonly nodes: SimulatedNodes | undefined
+  /** Pods are placed on all nodes from then on. */
+  readonly nodesReady: Promise<void>
 }
 
 /**
@@ -64,18 +74,20 @@ export async function runCluster(
 ): Promise<RunningCluster> {
   const { onStep = () => undefined } = around
   const isEnabled = createGates(plan.server['feature-gates'])
-  const ours = plan.controllers.length === 0 ? [] : [localPathProvisioner(plan.volumes)]
+  // Who brings their own controllers brings what goes with them.
+  const hasBox = plan.controllers.length > 0
+  const ours = hasBox ? [localPathProvisioner(plan.volumes)] : []
   const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
-  const running = await startApiServer(plan.server, around, closing)
+  let nodes: SimulatedNodes | undefined
+  const network = { ...(around.network ?? systemNetwork), kubeletAt: (host: string) => nodes?.kubeletAt(host) }
+  const running = await startApiServer(plan.server, { ...around, network }, closing)
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const server = `https://${bracketed(running.host)}:${running.port}`
-  await unpackBox(running, {
-    clock: around.clock,
-    server,
-    ca: await around.readFile(plan.server['client-ca-file']),
-    serviceCidr: plan.server['service-cluster-ip-range'],
-    controllers: ours,
-  })
+  if (hasBox) {
+    const ca = await around.readFile(plan.server['client-ca-file'])
+    const serviceCidr = plan.server['service-cluster-ip-range']
+    await unpackBox(running, { clock: around.clock, server, ca, serviceCidr, controllers: ours })
+  }
   onStep('API server', `${server}, objects in ${plan.server.datastore}`)
   startInProcessControllers(running, { ...around, controllers, settings: plan.manager, isEnabled }, closing)
   // Who brings their own does not load it.
@@ -86,7 +98,12 @@ export async function runCluster(
   const scheduler = await scheduling
   scheduler?.startInProcessScheduler(running, { ...around, isEnabled }, closing)
   onStep('Scheduler', scheduler === undefined ? 'none' : 'in this process')
-  return { running, client }
+  // Who has none does not load them.
+  const parts = plan.nodes.simulated === 0 ? undefined : await import('./nodes.ts')
+  nodes = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes }, closing)
+  const areJudged = controllers.some(({ name }) => name === 'node-lifecycle-controller')
+  const nodesReady = areJudged ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
+  return { running, client, controllers: controllers.length, nodes, nodesReady: nodesReady ?? Promise.resolve() }
 }
 
 /** A pod needs the account of its namespace. It comes soon, and nobody who hears "ready" should find it missing. */

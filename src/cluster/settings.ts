@@ -3,8 +3,9 @@ import type { Settings } from '#control-plane/flags/flags.ts'
 import { settingsWith } from '#control-plane/flags/flags.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
 
-/** Addresses of services. */
+/** Addresses of services, and of pods. */
 const SERVICE_CIDR = '10.0.0.0/24'
+const POD_CIDR = '10.244.0.0/16'
 
 /** How the API server is reached: from this machine, and from pods through its service. */
 export const SERVING_NAMES: readonly string[] = [
@@ -56,6 +57,8 @@ export function managerSettings(
     'cluster-signing-cert-file': pki('ca.crt'),
     'cluster-signing-key-file': pki('ca.key'),
     'service-cluster-ip-range': SERVICE_CIDR,
+    'cluster-cidr': POD_CIDR,
+    'allocate-node-cidrs': true,
     ...own,
   })
 }

@@ -146,10 +146,13 @@ function createPki(): Pki {
   }
 }
 
-/** Only what went wrong is worth a line. */
-export function errorLog(): Surroundings['log'] {
+/** Only what went wrong is worth a line; what is broken off because everything ends has not. */
+export function errorLog(isOver: () => boolean = () => false): Surroundings['log'] {
   const nowhere = { write: (_text: string, done: () => void) => done() }
-  return createLog({ clock: realClock, stream: nowhere, errorStream: process.stderr }).logger
+  const errorStream = {
+    write: (text: string, done: () => void) => (isOver() ? done() : void process.stderr.write(text, done)),
+  }
+  return createLog({ clock: realClock, stream: nowhere, errorStream }).logger
 }
 
 interface Sent {

@@ -63,6 +63,7 @@ async function startUp(): Promise<Get> {
     // The server is compared; what controllers and scheduler make of it would be there or not by chance.
     '--controllers=',
     '--scheduler=false',
+    '--nodes=0',
     `--data-dir=${dir}`,
     `--kubeconfig=${kubeconfig}`,
   ]

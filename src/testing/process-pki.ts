@@ -1,0 +1,39 @@
+/** The certificates of all clusters of a process: made once, in memory, and good whatever time it is in a cluster. */
+import type { KubeconfigEntry } from '#client/kubeconfig.ts'
+import { openLocalPki } from '#cluster/local-pki.ts'
+import { SERVING_NAMES } from '#cluster/settings.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { secureRandom } from '#lib/random.ts'
+
+export interface ProcessPki {
+  /** Name → PEM. */
+  readonly files: ReadonlyMap<string, string>
+  readonly admin: Omit<KubeconfigEntry, 'name' | 'server'>
+}
+
+/** Clients verify by the time of the machine, the cluster by its own: both are between these. */
+const FROM_MS = Date.UTC(2020, 0, 1)
+const VALIDITY_MS = 100 * 365 * 24 * 3_600_000
+
+let made: Promise<ProcessPki> | undefined
+
+export function processPki(): Promise<ProcessPki> {
+  made ??= makePki()
+  return made
+}
+
+async function makePki(): Promise<ProcessPki> {
+  const files = new Map<string, string>()
+  const pki = await openLocalPki({
+    files: {
+      read: (name) => Promise.resolve(files.get(name)),
+      write: (name, text) => Promise.resolve(void files.set(name, text)),
+    },
+    hosts: SERVING_NAMES,
+    clock: createVirtualClock(FROM_MS),
+    random: secureRandom,
+    validityMs: VALIDITY_MS,
+  })
+  const { certificate: clientCertificate, key: clientKey } = pki.admin
+  return { files, admin: { certificateAuthority: pki.ca.certificatePem, clientCertificate, clientKey } }
+}

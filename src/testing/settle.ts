@@ -1,0 +1,66 @@
+/** When nothing is left to do: what counts is that objects stop changing, because whoever has something to do changes one. */
+import { type Clock, realClock, sleep, type VirtualClock } from '#lib/clock.ts'
+import { type Backend, prefixEnd } from '#storage/backend.ts'
+
+import { type Span, spanMs } from './span.ts'
+
+export interface SettleOptions {
+  /** How long nothing may change. Default: 10s of virtual time, which is longer than anybody waits before a first retry; 1s of real time. */
+  readonly quiet?: Span
+  /** How long it may take. Default: an hour of virtual time, a minute of real time. */
+  readonly limit?: Span
+}
+
+export interface Changes {
+  /** When something last changed, and what. */
+  readonly last: { readonly atMs: number; readonly key: string }
+  readonly clock: Clock
+  close(): Promise<void>
+}
+
+/** What changes whatever happens. */
+const PULSES = ['/registry/leases/', '/registry/events/', '/registry/masterleases/']
+const PREFIX = '/registry/'
+
+export function followChanges(backend: Backend, clock: Clock): Changes {
+  let last = { atMs: clock.now(), key: '' }
+  const stop = new AbortController()
+  const follow = async (): Promise<void> => {
+    for await (const { events } of backend.watch({ start: PREFIX, end: prefixEnd(PREFIX), signal: stop.signal })) {
+      const change = events.findLast(({ key }) => !PULSES.some((pulse) => key.startsWith(pulse)))
+      if (change !== undefined) last = { atMs: clock.now(), key: change.key }
+    }
+  }
+  // It ends with the store at the latest.
+  const ended = follow().catch(() => undefined)
+  return {
+    get last() {
+      return last
+    },
+    clock,
+    async close() {
+      stop.abort()
+      await ended
+    },
+  }
+}
+
+/** How far time moves between two looks. */
+const STEP_MS = { virtual: 1000, real: 20 }
+
+export async function settle(
+  changes: Changes,
+  virtual: VirtualClock | undefined,
+  { quiet = virtual ? '10s' : '1s', limit = virtual ? '1h' : '1m' }: SettleOptions,
+): Promise<void> {
+  const { clock } = changes
+  const startedMs = clock.now()
+  const [quietMs, limitMs] = [spanMs(quiet), spanMs(limit)]
+  for (;;) {
+    await (virtual ? virtual.advance(Math.min(STEP_MS.virtual, quietMs)) : sleep(realClock, STEP_MS.real))
+    const { atMs, key } = changes.last
+    if (clock.now() - Math.max(atMs, startedMs) >= quietMs) return
+    if (clock.now() - startedMs >= limitMs)
+      throw new Error(`The cluster does not come to rest within ${limit}: "${key}" has changed last`)
+  }
+}

@@ -1,0 +1,234 @@
+/** `hyperkube/testing`: a whole cluster inside a test, with time as an argument. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type Deployment, Deployments } from '#apis/apps/v1.ts'
+import { type CronJob, CronJobs, Jobs } from '#apis/batch/v1.ts'
+import { CertificateSigningRequests } from '#apis/certificates/v1.ts'
+import { ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
+import type { Draft } from '#client/api-client.ts'
+import { connect } from '#client/connect.ts'
+import { parseCertificate } from '#lib/x509/certificate.ts'
+import { createKey } from '#lib/x509/key.ts'
+import { createRequest } from '#lib/x509/request.ts'
+import { isForbidden, isNotFound } from '#meta/status.ts'
+import { startCluster, type TestCluster } from '#testing/cluster.ts'
+import { spanMs } from '#testing/span.ts'
+
+const namespace = 'default'
+
+function deployment(name: string, replicas: number): Draft<Deployment> {
+  const labels = { app: name }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'web:1', resources: {} }] } }
+  return {
+    metadata: { namespace, name },
+    spec: { replicas, selector: { matchLabels: labels }, template, strategy: {} },
+  }
+}
+
+function cronJob(name: string, schedule: string): Draft<CronJob> {
+  const containers = [{ name: 'main', image: 'job:1', command: ['sleep', '5'], resources: {} }]
+  const template = { metadata: {}, spec: { restartPolicy: 'OnFailure', containers } }
+  return { metadata: { namespace, name }, spec: { schedule, jobTemplate: { metadata: {}, spec: { template } } } }
+}
+
+const phases = async ({ client }: TestCluster): Promise<string[]> =>
+  (await client.list(Pods, { namespace })).items.map(({ status }) => status?.phase ?? '')
+
+/** Everything that is there, to the last uid, but for ConfigMaps: one of them says on which port the server listens. */
+async function everything({ client }: TestCluster): Promise<string> {
+  const kinds = [Namespaces, Nodes, Pods, Events, Jobs, CronJobs, Deployments] as const
+  const lists = await Promise.all(kinds.map((kind) => client.list(kind as typeof Pods)))
+  return JSON.stringify(lists)
+}
+
+/** Where they part: both are long. */
+function assertSame(one: string, other: string): void {
+  const at = Array.from(one).findIndex((letter, index) => letter !== other[index])
+  if (one !== other) assert.equal(one.slice(at - 300, at + 100), other.slice(at - 300, at + 100))
+}
+
+describe('a cluster in a test', () => {
+  it('has a control plane and nodes: a Deployment runs when everything has settled', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
+    await cluster.client.create(Deployments, deployment('web', 3))
+    await cluster.settle()
+    assert.deepEqual(await phases(cluster), ['Running', 'Running', 'Running'])
+    const { status } = await cluster.client.get(Deployments, { namespace, name: 'web' })
+    assert.equal(status?.availableReplicas, 3)
+    assert.ok(cluster.clock.now().getTime() < Date.UTC(2026, 0, 1, 0, 1))
+  })
+
+  it('goes with the time of the machine unless told otherwise, which nobody can move', async () => {
+    await using cluster = await startCluster()
+    await cluster.client.create(Deployments, deployment('web', 1))
+    await cluster.settle()
+    assert.deepEqual(await phases(cluster), ['Running'])
+    await assert.rejects(
+      cluster.clock.advance('1h'),
+      /Real time cannot be moved: start the cluster with clock: 'virtual'/,
+    )
+  })
+
+  it('is reached over HTTPS by whoever has its kubeconfig, and RBAC decides who may what', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', nodes: 0 })
+    await using connected = await connect({
+      userAgent: 'outside',
+      kubeconfig: 'kubeconfig',
+      readFile: () => Promise.resolve(cluster.kubeconfig),
+    })
+    const { items } = await connected.client.list(Namespaces)
+    assert.ok(items.some(({ metadata }) => metadata.name === 'default'))
+    const jane = cluster.clientAs({ name: 'jane' })
+    await assert.rejects(jane.list(Pods, { namespace }), (error) => isForbidden(error))
+  })
+
+  it('does the same again with the same seed, and something else with another', async () => {
+    const live = async (seed: number): Promise<string> => {
+      await using cluster = await startCluster({ clock: 'virtual', seed, nodes: 2 })
+      await cluster.client.create(Deployments, deployment('web', 2))
+      await cluster.client.create(CronJobs, cronJob('often', '* * * * *'))
+      await cluster.clock.advance('5m30s')
+      return everything(cluster)
+    }
+    const [first, second, other] = [await live(1), await live(1), await live(2)]
+    assertSame(first, second)
+    assert.notEqual(first, other)
+    assert.match(first, /"reason":"SawCompletedJob"/)
+  })
+
+  it('lives through a week in which a CronJob runs every day', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', pulse: '2h' })
+    const { client, clock } = cluster
+    await client.create(CronJobs, cronJob('nightly', '0 3 * * *'))
+    const runs = new Set<string>()
+    for (let day = 0; day < 7; day++) {
+      await clock.advance('24h')
+      for (const { metadata, status } of (await client.list(Jobs, { namespace })).items)
+        if (status?.succeeded === 1) runs.add(metadata.name ?? '')
+    }
+    assert.equal(runs.size, 7)
+    assert.equal((await client.list(Jobs, { namespace })).items.length, 3)
+  })
+
+  it('lives through two years in which a client has its certificate renewed', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', pulse: '24h', nodes: 0 })
+    const { client, clock } = cluster
+    const endMs = clock.now().getTime() + spanMs('730d')
+    let untilMs = 0
+    let renewals = 0
+    while (clock.now().getTime() < endMs) {
+      const { notBeforeMs, notAfterMs } = parseCertificate(await signed(cluster, `jane-${renewals++}`))
+      assert.ok(notBeforeMs <= clock.now().getTime() && (untilMs === 0 || clock.now().getTime() < untilMs))
+      untilMs = notAfterMs
+      await clock.advance(Math.floor((notAfterMs - clock.now().getTime()) * 0.8))
+    }
+    assert.equal(renewals, 3)
+    await assert.rejects(client.get(CertificateSigningRequests, { name: 'jane-0' }), (error) => isNotFound(error))
+  })
+
+  it('has nodes that fail when told to, and come back', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
+    await cluster.client.create(Deployments, deployment('web', 2))
+    await cluster.settle()
+    const end = cluster.inject({ type: 'node-down', node: 'node-0' })
+    await cluster.clock.advance('10m')
+    const where = async (): Promise<(string | undefined)[]> =>
+      (await cluster.client.list(Pods, { namespace })).items
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map(({ spec }) => spec.nodeName)
+    assert.deepEqual(await where(), ['node-1', 'node-1'])
+    end()
+    await cluster.settle()
+    const { status } = await cluster.client.get(Nodes, { name: 'node-0' })
+    assert.equal(status.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
+  })
+
+  it('can be forked: the copy goes its own way, from now or from a while ago', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    await cluster.client.create(Deployments, deployment('web', 2))
+    await cluster.settle()
+    const { metadata } = await cluster.client.create(ConfigMaps, { metadata: { namespace, name: 'late' } })
+    await using fork = await cluster.fork()
+    assert.deepEqual(fork.clock.now(), cluster.clock.now())
+    await fork.client.delete(Deployments, { namespace, name: 'web' })
+    await fork.settle()
+    assert.deepEqual(await phases(fork), [])
+    assert.deepEqual(await phases(cluster), ['Running', 'Running'])
+    await using earlier = await cluster.fork({ revision: Number(metadata.resourceVersion) - 1 })
+    await assert.rejects(earlier.client.get(ConfigMaps, { namespace, name: 'late' }), (error) => isNotFound(error))
+    assert.deepEqual(await phases(earlier), ['Running', 'Running'])
+  })
+
+  it('can be begun anew from a state, any number of times, and goes on alike', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    await cluster.client.create(CronJobs, cronJob('often', '*/5 * * * *'))
+    await cluster.settle()
+    await using snapshot = await cluster.snapshot()
+    const goOn = async (): Promise<string> => {
+      await using later = await snapshot.start()
+      await later.clock.advance('12m')
+      return everything(later)
+    }
+    const first = await goOn()
+    assert.match(first, /often-\d+/)
+    assertSame(await goOn(), first)
+  })
+
+  it('says what does not come to rest', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    await cluster.client.create(CronJobs, cronJob('often', '* * * * *'))
+    await assert.rejects(
+      cluster.settle({ quiet: '2m', limit: '10m' }),
+      /^Error: The cluster does not come to rest within 10m: "\/registry\/\w+\/default\/often\S*" has changed last$/,
+    )
+  })
+
+  it('is one of twenty in a process, none of which sees another', async () => {
+    const clusters = await Promise.all(Array.from({ length: 20 }, () => startCluster({ clock: 'virtual', nodes: 1 })))
+    await using closing = new AsyncDisposableStack()
+    for (const cluster of clusters) closing.use(cluster)
+    for (const [at, { client }] of clusters.entries())
+      await client.create(ConfigMaps, { metadata: { namespace, name: `of-${at}` } })
+    for (const [at, { client }] of clusters.entries()) {
+      const { items } = await client.list(ConfigMaps, { namespace })
+      assert.deepEqual(
+        items.map(({ metadata }) => metadata.name).filter((name) => name?.startsWith('of-')),
+        [`of-${at}`],
+      )
+    }
+  })
+})
+
+/** PEM, by the cluster's own signer. */
+async function signed(cluster: TestCluster, name: string): Promise<string> {
+  const { client } = cluster
+  const request = createRequest({ commonName: 'jane' }, createKey())
+  const made = await client.create(CertificateSigningRequests, {
+    metadata: { name },
+    spec: {
+      signerName: 'kubernetes.io/kube-apiserver-client',
+      usages: ['client auth'],
+      request: Buffer.from(request.pem).toString('base64'),
+    },
+  })
+  const times = { lastUpdateTime: null, lastTransitionTime: null }
+  const conditions = [{ type: 'Approved', status: 'True', reason: 'Tested', ...times }]
+  await client.update(CertificateSigningRequests, { ...made, status: { conditions } }, { subresource: 'approval' })
+  await cluster.settle()
+  const { status: after } = await client.get(CertificateSigningRequests, { name })
+  return Buffer.from(after?.certificate ?? '', 'base64').toString()
+}
+
+describe('a span of time', () => {
+  for (const [text, ms] of [
+    ['90s', 90_000],
+    ['1h30m', 5_400_000],
+    ['7d', 604_800_000],
+    ['1d12h', 129_600_000],
+    [250, 250],
+  ] as const) {
+    it(`${text} is ${ms} ms`, () => assert.equal(spanMs(text), ms))
+  }
+  it('is not just any word', () => assert.throws(() => spanMs('soon'), /invalid duration/))
+})
