@@ -44,9 +44,21 @@ export const OWN_PROGRAMS: readonly Command[] = [
     short: 'Starts a cluster on this machine, or resumes it',
     load: async () => (await import('./up.ts')).up,
   },
-  planned('down', 'Stops the cluster that "up --detach" started'),
-  planned('status', 'Shows what runs and where it listens'),
-  planned('reset', 'Deletes a cluster and its data'),
+  {
+    name: 'down',
+    short: 'Stops a cluster',
+    load: async () => (await import('./down.ts')).down,
+  },
+  {
+    name: 'status',
+    short: 'Shows what runs and where it listens',
+    load: async () => (await import('./status.ts')).status,
+  },
+  {
+    name: 'reset',
+    short: 'Deletes a cluster and its data',
+    load: async () => (await import('./reset.ts')).reset,
+  },
   planned('assets', 'Prints a directory with kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS'),
   {
     name: 'snapshot',

@@ -15,6 +15,7 @@ import {
   snapshotFile,
 } from '#storage/snapshot/snapshot.ts'
 
+import { formatBytes } from './bytes.ts'
 import { dataDir, DATA_DIR_FLAGS } from './data-dir.ts'
 
 const output = flag(oneOf('table', 'json'), 'table', 'form of the output: table or json', { shorthand: 'o' })
@@ -185,10 +186,4 @@ function formatTable(snapshots: readonly ListedSnapshot[]): string {
       .trimEnd(),
   )
   return `${lines.join('\n')}\n`
-}
-
-function formatBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  const step = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
-  return `${step === 0 ? bytes : (bytes / 1024 ** step).toFixed(1)} ${units[step]}`
 }

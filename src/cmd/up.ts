@@ -1,12 +1,12 @@
 /**
- * `hyperkube up`: a cluster on this machine, in the foreground until Ctrl-C; started again, the same cluster goes on. For
- * now the cluster is its API server, its controllers and its scheduler: nodes join it as they are built.
+ * `hyperkube up`: a cluster on this machine, until Ctrl-C or `hyperkube down`; started again, the same cluster goes on. Its
+ * nodes are simulated until there are others.
  */
 import { mkdir } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 
-import { mergeKubeconfig } from '#client/kubeconfig.ts'
+import { freeName, mergeKubeconfig } from '#client/kubeconfig.ts'
 import { type ClusterPlan, runCluster } from '#cluster/cluster.ts'
 import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
 import { managerSettings, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
@@ -20,8 +20,11 @@ import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
+import { type ClusterFile, removeClusterFile, writeClusterFile } from './cluster-file.ts'
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
+import { type Ready, startDetached } from './detached.ts'
 import { startSmall } from './small-start.ts'
+import { styleFor } from './style.ts'
 
 const FLAGS = {
   cluster: {
@@ -35,6 +38,14 @@ const FLAGS = {
       'which controllers run, as for kube-controller-manager; empty: none, for those who bring their own',
     ),
     scheduler: flag(bool, true, 'whether pods get nodes; false: for those who bring their own scheduler'),
+    runtime: flag(oneOf('auto', 'simulated'), 'auto', 'what runs pods: auto or simulated, which is all there is yet'),
+    nodes: flag(int, 1, 'how many simulated nodes there are; 0: none, for those who bring their own'),
+    'from-snapshot': flag(
+      string,
+      '',
+      'begin with a saved state, `FILE[@REVISION]`; the data directory must have no cluster yet',
+    ),
+    detach: flag(bool, false, 'return when it is ready; "hyperkube down" stops it'),
     output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
   auditing: { ...AUDIT_FLAGS },
@@ -55,34 +66,60 @@ export const up: Program = defineProgram({
 })
 
 async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<number> {
-  const { flags, clock, random, log } = invocation
+  const { flags, clock } = invocation
+  const dir = dataDirOf(flags, invocation)
+  if (flags.detach) return startDetached(invocation, dir.path, (ready) => announce(invocation, ready))
   const startedMs = clock.elapsed()
-  const say = createReporter(invocation)
   // Whatever ends it, a signal or an error: what was opened last is closed first.
   await using closing = new AsyncDisposableStack()
-  const dir = dataDirOf(flags, invocation)
+  const cluster = await bringUp(invocation, dir, closing).catch(explain(flags, dir))
+  closing.defer(() => removeClusterFile(dir.path))
+  await writeClusterFile(dir.path, cluster)
+  announce(invocation, { ...cluster, dataDir: dir.path, readyMs: Math.round(clock.elapsed() - startedMs) })
+  await aborted(signal)
+  createReporter(invocation)('Stopping', 'requests that are running may finish')
+  return 0
+}
+
+async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDisposableStack): Promise<ClusterFile> {
+  const { flags, clock, random, log } = invocation
+  const say = createReporter(invocation)
   await mkdir(dir.path, { recursive: true, mode: 0o700 })
+  if (flags['from-snapshot'] !== '') {
+    const { restoreForUp } = await import('./from-snapshot.ts')
+    say('Snapshot', await restoreForUp(flags['from-snapshot'], dir, invocation))
+  }
   const host = flags['bind-address']
   const folder = join(dir.path, 'pki')
   const hosts = [...new Set([...SERVING_NAMES, host])]
   const certificates = { files: pkiFolder(folder), hosts, clock, random, log }
   const pki = await openLocalPki(certificates)
+  // What is wrong with it is found out before anything runs.
+  const place = await placeInKubeconfig(invocation, dir.path, pki)
   say('Certificates', folder)
   const around = { ...invocation, host: hostname(), graceMs: GRACE_MS, onStep: say }
   const starting = startSmall(() => runCluster(planOf(flags, dir), around, closing))
-  const { running } = await starting.catch(explainPort(flags))
+  const { running, controllers, nodesReady } = await starting
+  await nodesReady
+  const many = flags.nodes
+  say('Nodes', many === 0 ? 'none' : `${many} simulated: pods run without containers`)
   const apiServer = `https://${bracketed(host)}:${running.port}`
-  const kubeconfig = await writeKubeconfig(invocation, pki, apiServer)
-  const freshness = keepFresh(certificates, pki, async (renewed) => {
-    await writeKubeconfig(invocation, renewed, apiServer)
-  })
+  const write = ({ ca, admin }: LocalPki): Promise<void> =>
+    mergeKubeconfig(place.file, {
+      name: place.context,
+      server: apiServer,
+      certificateAuthority: ca.certificatePem,
+      clientCertificate: admin.certificate,
+      clientKey: admin.key,
+      owner: dir.path,
+    })
+  await write(pki)
+  const freshness = keepFresh(certificates, pki, write)
   closing.defer(() => freshness.stop())
-  say('Kubeconfig', `${kubeconfig}, context "hyperkube"`)
-  const readyMs = Math.round(clock.elapsed() - startedMs)
-  announce(invocation, { apiServer, kubeconfig, dataDir: dir.path, readyMs, nodes: 0 })
-  await aborted(signal)
-  say('Stopping', 'requests that are running may finish')
-  return 0
+  say('Kubeconfig', `${place.file}, context "${place.context}"`)
+  const startedAt = new Date(clock.now()).toISOString()
+  const known = { pid: process.pid, apiServer, kubeconfig: place.file, context: place.context, startedAt }
+  return { ...known, controllers, scheduler: flags.scheduler, nodes: many }
 }
 
 function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): ClusterPlan {
@@ -100,63 +137,78 @@ function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): Clus
     controllers: flags.controllers,
     volumes: join(path, 'volumes'),
     hasScheduler: flags.scheduler,
+    nodes: { simulated: flags.nodes },
   }
 }
 
-/** Returns the file. */
-async function writeKubeconfig({ flags, cwd }: UpInvocation, pki: LocalPki, server: string): Promise<string> {
+interface Place {
+  readonly file: string
+  readonly context: string
+}
+
+/** Contexts of others are left alone, those of other clusters of ours too. */
+async function placeInKubeconfig({ flags, cwd }: UpInvocation, dataDir: string, { ca }: LocalPki): Promise<Place> {
   const file = flags.kubeconfig === '' ? join(homedir(), '.kube', 'config') : resolve(cwd, flags.kubeconfig)
-  await mergeKubeconfig(file, {
-    name: 'hyperkube',
-    server,
-    certificateAuthority: pki.ca.certificatePem,
-    clientCertificate: pki.admin.certificate,
-    clientKey: pki.admin.key,
+  const names = ['hyperkube', `hyperkube-${basename(dataDir)}`]
+  const who = { owner: dataDir, certificateAuthority: ca.certificatePem }
+  const context = await freeName(file, names, who).catch((cause: Error) => {
+    throw new ProgramError(cause.message, { cause })
   })
-  return file
+  if (context !== undefined) return { file, context }
+  const taken = names.map((name) => `"${name}"`).join(' and ')
+  throw new ProgramError(
+    `${file} has entries ${taken} of other clusters; choose another file with --kubeconfig, or another --data-dir`,
+  )
 }
 
-interface Ready {
-  readonly apiServer: string
-  readonly kubeconfig: string
-  readonly dataDir: string
-  readonly readyMs: number
-  readonly nodes: number
-}
-
-function announce({ flags, stdout }: UpInvocation, ready: Ready): void {
+function announce({ flags, stdout, env }: UpInvocation, ready: Ready): void {
+  const { apiServer, kubeconfig, context, dataDir, readyMs, nodes } = ready
   if (flags.output === 'json') {
-    stdout.write(`${JSON.stringify(ready)}\n`)
+    stdout.write(`${JSON.stringify({ apiServer, kubeconfig, context, dataDir, readyMs, nodes })}\n`)
     return
   }
+  const { bold } = styleFor(stdout, env)
   stdout.write(
     [
-      `\nReady in ${ready.readyMs} ms. This cluster has an API server, controllers and a scheduler and no nodes yet: pods of Deployments go to the nodes that you make.`,
-      `Try:   kubectl --context hyperkube get namespaces`,
-      `Stop:  Ctrl-C; the next "hyperkube up" goes on where this one stopped.\n\n`,
+      `\n${bold(`Ready in ${readyMs} ms.`)} ${nodes === 0 ? WITHOUT_NODES : WITH_NODES}`,
+      `Try:   kubectl --context ${context} create deployment web --image=nginx --replicas=3`,
+      flags.detach ? DETACHED : `Stop:  Ctrl-C; the next "hyperkube up" goes on where this one stopped.\n\n`,
     ].join('\n'),
   )
 }
 
+const WITHOUT_NODES = 'This cluster has no nodes: pods wait for those that you make.'
+const WITH_NODES = 'Its nodes are simulated: pods become ready, end and fail as they would, but nothing runs in them.'
+const DETACHED = `Stop:  hyperkube down; the next "hyperkube up" goes on where this one stopped.\n\n`
+
 /** One line for each step, with the time since the last. */
-function createReporter({ flags, stdout, clock }: UpInvocation): (what: string, where: string) => void {
+function createReporter({ flags, stdout, clock, env }: UpInvocation): (what: string, where: string) => void {
   let lastMs = clock.elapsed()
+  const style = styleFor(stdout, env)
   return (what, where) => {
     const nowMs = clock.elapsed()
-    if (flags.output !== 'json')
-      stdout.write(`${what.padEnd(14)}${`${Math.round(nowMs - lastMs)} ms`.padStart(8)}   ${where}\n`)
+    if (flags.output !== 'json') {
+      const took = `${Math.round(nowMs - lastMs)} ms`.padStart(8)
+      stdout.write(`${style.bold(what.padEnd(14))}${style.dim(took)}   ${where}\n`)
+    }
     lastMs = nowMs
   }
 }
 
-function explainPort(flags: UpInvocation['flags']): (error: unknown) => never {
+/** What the user can act on is told without a stack. */
+function explain(flags: UpInvocation['flags'], { path }: DataDir): (error: unknown) => never {
   return (error) => {
-    const { cause } = error as Error
-    if ((cause as NodeJS.ErrnoException | undefined)?.code !== 'EADDRINUSE') throw error
+    const { cause = error } = error as Error
+    const { code } = cause as NodeJS.ErrnoException
     const port = flags['secure-port']
-    throw new ProgramError(`Port ${port} is in use; is another cluster running? Choose another with --secure-port`, {
-      cause,
-    })
+    const told = {
+      EADDRINUSE: `Port ${port} is in use; is another cluster running? Choose another with --secure-port`,
+      ENOSPC: `The disk of ${path} is full; free some space, or choose another with --data-dir`,
+      EACCES: `${(cause as Error).message}; choose a directory of yours with --data-dir`,
+      EROFS: `${(cause as Error).message}; choose a directory that can be written to with --data-dir`,
+    }[code ?? '']
+    if (told === undefined) throw error
+    throw new ProgramError(told, { cause })
   }
 }
 

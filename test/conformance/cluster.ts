@@ -23,7 +23,7 @@ export interface Cluster extends AsyncDisposable {
 export async function startCluster(folder: string): Promise<Cluster> {
   const kubeconfig = join(folder, 'kubeconfig')
   const flags = ['--data-dir', join(folder, 'data'), '--kubeconfig', kubeconfig, '--secure-port', '0', '-o', 'json']
-  const child = spawn(HYPERKUBE, ['up', ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(HYPERKUBE, ['up', '--nodes=0', ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stderr.pipe(createWriteStream(join(folder, 'hyperkube.log')))
   const [ready] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit')])
   if (typeof ready !== 'string')

@@ -42,7 +42,13 @@ interface Ended {
 interface Up {
   readonly pid: number
   /** What it says when it is ready. */
-  readonly ready: Promise<{ readonly apiServer: string; readonly kubeconfig: string; readonly dataDir: string }>
+  readonly ready: Promise<{
+    readonly apiServer: string
+    readonly kubeconfig: string
+    readonly context: string
+    readonly dataDir: string
+    readonly nodes: number
+  }>
   readonly ended: Promise<Ended>
   kill(signal: NodeJS.Signals): void
 }
@@ -123,7 +129,7 @@ describe('hyperkube up', () => {
     const server = up('--secure-port=0')
     const ready = await server.ready
     assert.match(ready.apiServer, /^https:\/\/127\.0\.0\.1:\d+$/)
-    assert.deepEqual([ready.kubeconfig, ready.dataDir], [kubeconfig, join(dir, 'data')])
+    assert.deepEqual([ready.kubeconfig, ready.dataDir, ready.nodes], [kubeconfig, join(dir, 'data'), 1])
     assert.equal(statSync(kubeconfig).mode & 0o777, 0o600)
     assert.equal(statSync(join(dir, 'data')).mode & 0o777, 0o700)
     assert.equal(statSync(join(dir, 'data', 'pki', 'ca.key')).mode & 0o777, 0o600)
@@ -146,8 +152,10 @@ describe('hyperkube up', () => {
     'goes on with the cluster it finds, which kubectl can scale, whose controllers make pods and sign certificates and whose scheduler binds',
     { skip: whyNoKubectl },
     async () => {
-      const server = up('--secure-port=0')
+      const server = up('--secure-port=0', '--nodes=0')
       await server.ready
+      // Of the run before, whose kubelet is no more.
+      await kubectl('delete', 'node', '--all')
       assert.equal(await kubectl('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'), 'b')
       await kubectl('create', 'deployment', 'web', '--image=i', '--replicas=2')
       assert.equal(await kubectl('scale', 'deployment', 'web', '--replicas=5'), 'deployment.apps/web scaled')
@@ -209,5 +217,152 @@ describe('hyperkube up', () => {
     } finally {
       holder.close()
     }
+  })
+
+  it('says what is wrong with a kubeconfig or a directory in use before it changes anything', async () => {
+    const broken = join(dir, 'broken')
+    writeFileSync(broken, 'clusters: [')
+    const { code, err } = await up('--secure-port=0', `--data-dir=${join(dir, 'other')}`, `--kubeconfig=${broken}`)
+      .ended
+    assert.deepEqual(
+      [code, err],
+      [1, `Error: "${broken}" is not a kubeconfig; move it away or choose another file with --kubeconfig\n`],
+    )
+    const server = up('--secure-port=0')
+    await server.ready
+    const second = await up('--secure-port=0').ended
+    assert.equal(second.code, 1)
+    assert.match(
+      second.err,
+      /^Error: Cannot open the datastore .* is in use by process \d+; stop it, or name another file/,
+    )
+    await stops(server, 'SIGTERM')
+  })
+})
+
+describe('hyperkube up --detach, status, down and reset', () => {
+  const run = (...args: string[]): { code: number | null; out: string; err: string } => {
+    const env = { ...process.env, HOME: dir }
+    const { status: code, stdout: out, stderr: err } = spawnSync(HYPERKUBE, args, { encoding: 'utf8', env })
+    return { code, out, err }
+  }
+  const [one, two] = ['one', 'two'].map((name) => `--data-dir=${join(dir, name)}`) as [string, string]
+  after(() => {
+    for (const each of [one, two]) run('down', each)
+  })
+
+  it('starts clusters side by side that outlive the command, each with a context of its own', () => {
+    for (const [at, each] of [one, two].entries()) {
+      const { code, out, err } = run(
+        'up',
+        '--detach',
+        '-o',
+        'json',
+        '--secure-port=0',
+        each,
+        `--kubeconfig=${kubeconfig}`,
+        `--nodes=${at}`,
+      )
+      assert.equal(code, 0, err)
+      const { context, nodes } = JSON.parse(out) as Awaited<Up['ready']>
+      assert.deepEqual([context, nodes], [`hyperkube-${['one', 'two'][at]}`, at])
+    }
+    const again = run('up', '--detach', '--secure-port=0', one)
+    assert.equal(again.code, 1)
+    assert.match(again.err, /^Error: A cluster is running in \S+one already \(process \d+\); "hyperkube down" stops it/)
+  })
+
+  it('shows what runs: parts, nodes, versions, size, when certificates end', () => {
+    const { code, out } = run('status', two)
+    assert.equal(code, 0, out)
+    const shown = out
+      .replaceAll(dir, 'DIR')
+      .replaceAll(/\d+(\.\d+)? [KM]iB/g, 'SIZE')
+      .replaceAll(/\d{4}-\d\d-\d\d/g, 'DATE')
+    assert.match(
+      shown.replaceAll(/\b\d+s\b/g, 'TIME').replaceAll(/(?<=:|process )\d+/g, 'N'),
+      new RegExp(
+        [
+          /^Cluster {7}running/,
+          /Data {10}DIR\/two, SIZE/,
+          /Versions {6}hyperkube v\S+, Kubernetes v1\.36\.4/,
+          /API server {4}https:\/\/127\.0\.0\.1:N, ready/,
+          /Controllers {3}\d+ in process N, for TIME/,
+          /Scheduler {5}in the same process/,
+          /Nodes {9}1 of 1 ready/,
+          /Kubeconfig {4}DIR\/kube\/config, context "hyperkube-two"/,
+          /Certificates {2}the first, \S+, ends on DATE and is renewed before\n$/,
+        ]
+          .map(({ source }) => source)
+          .join('\n'),
+      ),
+    )
+    const told = JSON.parse(run('status', '-o', 'json', one).out) as { state: string; ready: string; nodes: unknown[] }
+    assert.deepEqual([told.state, told.ready, told.nodes], ['running', 'ok', []])
+  })
+
+  it('stops one and leaves the other alone; what is stopped goes on later or is deleted, with its context', () => {
+    assert.deepEqual(run('down', one).out, `Stopped the cluster in ${join(dir, 'one')}\n`)
+    assert.deepEqual(run('down', one).out, `No cluster is running in ${join(dir, 'one')}\n`)
+    const stopped = run('status', one)
+    assert.equal(stopped.code, 1)
+    assert.match(stopped.out, /^Cluster {7}stopped\n/)
+    writeFileSync(join(dir, 'one', 'notes.txt'), 'not ours')
+    const { out, code } = run('reset', one, `--kubeconfig=${kubeconfig}`)
+    assert.equal(code, 0)
+    assert.match(out, /^Deleted the cluster in \S+one\nRemoved context "hyperkube-one" from \S+\n$/)
+    assert.deepEqual(readdirSync(join(dir, 'one')), ['notes.txt'])
+    const left = readFileSync(kubeconfig, 'utf8')
+    assert.match(left, /name: hyperkube-two/)
+    assert.match(left, /name: hyperkube\n/)
+    assert.doesNotMatch(left, /hyperkube-one/)
+    assert.equal(run('status', two).code, 0)
+  })
+
+  it('begins with a saved state, and deletes a cluster that runs', { skip: whyNoKubectl }, async () => {
+    await kubectl('--context=hyperkube-two', 'create', 'configmap', 'early', '--from-literal=a=1')
+    const revision = await kubectl(
+      '--context=hyperkube-two',
+      'get',
+      'configmap',
+      'early',
+      '-o',
+      'jsonpath={.metadata.resourceVersion}',
+    )
+    await kubectl('--context=hyperkube-two', 'create', 'secret', 'generic', 'late', '--from-literal=a=1')
+    const saved = run('snapshot', 'save', 'all', two, '-o', 'json')
+    assert.equal(saved.code, 0, saved.err)
+    const { file } = JSON.parse(saved.out) as { file: string }
+    for (const [from, expected] of [
+      [file, 'configmap/early\nsecret/late'],
+      [`${file}@${revision}`, 'configmap/early'],
+    ] as const) {
+      const data = `--data-dir=${join(dir, 'from')}`
+      const started = run(
+        'up',
+        '--detach',
+        '--secure-port=0',
+        data,
+        `--kubeconfig=${kubeconfig}`,
+        `--from-snapshot=${from}`,
+      )
+      assert.equal(started.code, 0, started.err)
+      const names = await kubectl(
+        '--context=hyperkube-from',
+        'get',
+        'configmap/early',
+        'secret/late',
+        '--ignore-not-found',
+        '-o',
+        'name',
+      )
+      assert.equal(names, expected)
+      const taken = run('up', '--secure-port=0', data, `--from-snapshot=${from}`)
+      assert.match(taken.err, /^Error: There is a cluster in \S+from already/)
+      assert.equal(run('reset', data).code, 0)
+      assert.equal(existsSync(join(dir, 'from')), false)
+    }
+    assert.equal(run('reset', '--snapshots', two).code, 0)
+    assert.deepEqual(leftovers(), [])
   })
 })

@@ -1,0 +1,58 @@
+/** `up --from-snapshot FILE[@REVISION]`: a new cluster that begins with a saved state, or with one shortly before it. */
+import { existsSync } from 'node:fs'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+
+import type { Invocation } from '#lib/program.ts'
+import { ProgramError } from '#lib/program.ts'
+import { openBackend } from '#storage/index.ts'
+import { restoreSnapshot } from '#storage/snapshot/snapshot.ts'
+
+import type { DataDir } from './data-dir.ts'
+
+/** Returns what was restored, for people. Throws ProgramError. */
+export async function restoreForUp(
+  from: string,
+  { path, location }: DataDir,
+  { cwd, clock, random }: Pick<Invocation<never>, 'cwd' | 'clock' | 'random'>,
+): Promise<string> {
+  const [, name = '', at] = /^(.*?)(?:@(\d+))?$/.exec(from) ?? []
+  const file = resolve(cwd, name)
+  if (!location.startsWith('sqlite:')) throw new ProgramError('--from-snapshot needs --datastore sqlite')
+  const target = location.slice('sqlite:'.length)
+  if (existsSync(target))
+    throw new ProgramError(`There is a cluster in ${path} already; choose another --data-dir, or "hyperkube reset" it`)
+  if (!existsSync(file)) throw new ProgramError(`There is no snapshot "${file}"; "hyperkube snapshot list" shows them`)
+  try {
+    if (at === undefined) await restoreSnapshot(file, target, clock.now())
+    else await forkAt(file, target, { revision: Number(at), clock, random })
+  } catch (cause) {
+    throw new ProgramError(`Cannot begin with "${from}": ${(cause as Error).message}`, { cause })
+  }
+  // What was encrypted is read with the key of the cluster that was saved.
+  const key = join(dirname(dirname(file)), 'encryption.key')
+  if (existsSync(key)) await copyFile(key, join(path, 'encryption.key'))
+  return from
+}
+
+/** Opened as a store of its own, a snapshot has the history that the cluster had. */
+async function forkAt(
+  file: string,
+  target: string,
+  { revision, ...tools }: { readonly revision: number } & Pick<Invocation<never>, 'clock' | 'random'>,
+): Promise<void> {
+  const folder = await mkdtemp(`${target}.from-`)
+  try {
+    const copy = join(folder, 'store.db')
+    await copyFile(file, copy)
+    const backend = await openBackend(`sqlite:${copy}`, tools)
+    try {
+      const fork = await backend.fork({ revision, file: target })
+      await fork.close()
+    } finally {
+      await backend.close()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
