@@ -59,7 +59,23 @@ export const OWN_PROGRAMS: readonly Command[] = [
     short: 'Deletes a cluster and its data',
     load: async () => (await import('./reset.ts')).reset,
   },
-  planned('assets', 'Prints a directory with kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS'),
+  {
+    name: 'assets',
+    short: 'Prints a directory with kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS',
+    load: async () => (await import('./assets.ts')).assets,
+  },
+  {
+    name: 'envtest-kube-apiserver',
+    short: 'What "assets" has for kube-apiserver',
+    hidden: true,
+    load: async () => (await import('./envtest.ts')).envtestServer,
+  },
+  {
+    name: 'envtest-etcd',
+    short: 'What "assets" has for etcd',
+    hidden: true,
+    load: async () => (await import('./envtest.ts')).envtestEtcd,
+  },
   {
     name: 'snapshot',
     short: 'Saves, restores and lists whole-cluster states',

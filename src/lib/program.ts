@@ -319,8 +319,8 @@ async function printHelp(
 }
 
 function printCommands({ title, commands }: CommandGroup): string {
-  const width = Math.max(...commands.map((command) => command.name.length)) + 1
   const shown = commands.filter(({ hidden }) => !hidden)
+  const width = Math.max(...shown.map((command) => command.name.length)) + 1
   const lines = shown.map(({ name, aliases = [], short }) => {
     const also = aliases.length === 0 ? '' : ` (also: ${aliases.join(', ')})`
     return `  ${name.padEnd(width)} ${short}${also}\n`
