@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs'
 /**
  * `hyperkube assets`: a directory that controller-runtime's envtest takes for its own (KUBEBUILDER_ASSETS). What is in it calls
  * back here: kube-apiserver is ours with objects in memory, etcd just says that it is well, because nobody asks it anything.
  */
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 /** What a cluster that runs writes down in its data directory, for `down`, `status` and `reset` to find it. */
+import { readFileSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
-import type { Clock } from '#lib/clock.ts'
 /** `hyperkube down`: stops the cluster of a data directory, wherever it was started. */
+import type { Clock } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { duration } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
