@@ -2,11 +2,12 @@
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
+import { runClusters } from './clusters.ts'
 import { runFuzz } from './fuzz/fuzz.ts'
 import { ATTACKS } from './hostile/attacks.ts'
 import { besiege, phaseRow, tableHead } from './hostile/hostile.ts'
 import { type KillsOptions, runKills } from './kills.ts'
-import { runManagers } from './managers.ts'
+import { type ManagersOptions, runManagers } from './managers.ts'
 import { runTerms } from './terms.ts'
 
 export type Command = (args: readonly string[]) => Promise<boolean>
@@ -14,12 +15,18 @@ export type Command = (args: readonly string[]) => Promise<boolean>
 /** Lines a report is cut to. */
 const SHOWN = 40
 
-export const COMMANDS: Readonly<Record<string, Command>> = { hostile, fuzz, kills, managers, terms }
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  hostile,
+  fuzz,
+  kills,
+  terms,
+  managers: inRounds(runManagers, '100'),
+  clusters: inRounds(runClusters, '200'),
+}
 
-const text = (value: string): { readonly type: 'string'; readonly default: string } => ({
-  type: 'string',
-  default: value,
-})
+function text(value: string): { readonly type: 'string'; readonly default: string } {
+  return { type: 'string', default: value }
+}
 
 async function hostile(args: readonly string[]): Promise<boolean> {
   const options = { attack: text('all'), seconds: text('15'), scale: text('1'), datastore: text('sqlite') }
@@ -137,10 +144,14 @@ function load(): string {
   return `machine load ${(loadavg()[0] ?? 0).toFixed(1)}`
 }
 
-async function managers(args: readonly string[]): Promise<boolean> {
-  const { values } = parseArgs({ args: [...args], options: { rounds: text('100'), seed: text('1') } })
-  const progress = (line: string): void => console.log(line)
-  const violations = await runManagers({ rounds: Number(values.rounds), seed: Number(values.seed), progress })
-  for (const violation of violations.slice(0, SHOWN)) console.log(`VIOLATION: ${violation}`)
-  return violations.length === 0
+type Rounds = (options: ManagersOptions) => Promise<readonly string[]>
+
+function inRounds(run: Rounds, usual: string): (args: readonly string[]) => Promise<boolean> {
+  return async (args) => {
+    const { values } = parseArgs({ args: [...args], options: { rounds: text(usual), seed: text('1') } })
+    const progress = (line: string): void => console.log(line)
+    const violations = await run({ rounds: Number(values.rounds), seed: Number(values.seed), progress })
+    complain(violations)
+    return violations.length === 0
+  }
 }
