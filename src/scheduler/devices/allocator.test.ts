@@ -106,7 +106,7 @@ const side = fc.constantFrom('a', 'b')
 const drawnDevice: fc.Arbitrary<Drawn> = fc.record({
   side,
   drawn: fc.integer({ min: 0, max: 2 }),
-  share: fc.constantFrom(0, 0, 1),
+  share: fc.constantFrom(0, 1),
   isTainted: fc.constantFrom(false, false, true),
 })
 const asked: fc.Arbitrary<Asked> = fc.record({
@@ -249,6 +249,15 @@ describe('devices for claims', () => {
       }),
       { numRuns: 200 },
     )
+  })
+
+  it('are not written off because another request of the pod tried them first', () => {
+    const shared = (at: number): Device => deviceOf({ side: 'a', drawn: 0, share: 1, isTainted: false }, at)
+    const whole = deviceOf({ side: 'a', drawn: 0, share: 0, isTainted: false }, 2)
+    const any = { side: '', counts: [1], room: 0, tolerates: false }
+    const requests = [any, { ...any, counts: [2], room: 3 }].map(requestOf)
+    const got = atOnce(allocate(inputOf(slicesOf([shared(0), shared(1), whole], {}), [claimOf('c', requests)])))
+    assert.deepEqual(namesOf(got), [['r0=d2', 'r1=d0', 'r1=d1']])
   })
 
   it('are not looked for in every possible way where there cannot be any', () => {

@@ -75,14 +75,15 @@ class Search {
   }
 
   *#findAll(wanted: Wanted): Steps<void> {
-    const flawed = this.#input.pools.find(({ flaw }) => flaw !== undefined)
-    const state = flawed?.flaw === 'invalid' ? 'invalid' : 'being updated'
-    if (flawed !== undefined)
-      throw new Error(`${wanted.about}: asks for all devices, but resource pool ${flawed.id} is currently ${state}`)
     const found: OfferedDevice[] = []
-    for (const offered of this.#input.pools.flatMap(({ devices }) => devices)) {
-      yield
-      if (this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered)) found.push(offered)
+    for (const { id, flaw, devices } of this.#input.pools) {
+      const state = flaw === 'invalid' ? 'invalid' : 'being updated'
+      if (flaw !== undefined)
+        throw new Error(`${wanted.about}: asks for all devices, but resource pool ${id} is currently ${state}`)
+      for (const offered of devices) {
+        yield
+        if (this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered, [])) found.push(offered)
+      }
     }
     wanted.devices = found
     wanted.count = found.length
@@ -165,7 +166,7 @@ class Search {
 
   /** As long as nothing else is known than the devices, what others have of them, and the request. */
   #isPossible(wanted: Wanted, offered: OfferedDevice): boolean {
-    return this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered) && !this.#isRepelled(wanted, offered)
+    return this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered, []) && !this.#isRepelled(wanted, offered)
   }
 
   #isSelected({ deviceClass, selectors, claim }: Wanted, offered: OfferedDevice): boolean {
@@ -183,10 +184,11 @@ class Search {
     return slice.spec.perDeviceNodeSelection !== true || isPlacedOn(device, this.#input.node)
   }
 
-  #hasRoom({ capacity }: Wanted, { id, device }: OfferedDevice): boolean {
+  /** `holders`: of this very pod. */
+  #hasRoom({ capacity }: Wanted, { id, device }: OfferedDevice, holders: readonly Taken[]): boolean {
     const more = consumptionOf(device, capacity)
     if (more === undefined) return false
-    const consumed = [this.#input.ledger.consumedOf(id), ...(this.#holders.get(id) ?? []).map((one) => one.consumed)]
+    const consumed = [this.#input.ledger.consumedOf(id), ...holders.map((one) => one.consumed)]
     return hasRoom(
       device,
       more,
@@ -216,7 +218,10 @@ class Search {
     const isShared = device.allowMultipleAllocations === true
     const refill = this.#draw(offered)
     if (refill === undefined) return undefined
-    if (!this.#goesWithOthers(wanted, offered) || (isShared && !this.#hasRoom(wanted, offered))) {
+    if (
+      !this.#goesWithOthers(wanted, offered) ||
+      (isShared && !this.#hasRoom(wanted, offered, this.#holders.get(id) ?? []))
+    ) {
       refill()
       return undefined
     }
