@@ -84,7 +84,7 @@ export const endpointsController: Controller = defineController({
     const service = cache.get(Services, key)
     if (service === undefined) {
       triggersOf(context).forget(key)
-      if (cache.get(EndpointsKind, key) === undefined) return
+      // Though none were seen: those that were made a moment ago would stay for ever.
       await client.delete(EndpointsKind, splitKey(key), { signal }).catch((error: unknown) => {
         if (!isNotFound(error)) throw error
       })
