@@ -112,7 +112,7 @@ export function writePage(
     "Each line is a test's last result:",
     `${MARKS.passed} passed, ${MARKS.flaky} passed when tried again (up to twice), ${MARKS.failed} failed,`,
     `${MARKS['not run']} not run yet. The last run was against commit ${commit}. The gate (\`.ci/run\`) runs every test that has passed`,
-    'and needs no containers, and fails when one of them fails.',
+    'and needs no containers, but for one that waits for five minutes, and fails when one of them fails.',
     '',
     '| group | tests | passed | failed |',
     '| --- | --- | --- | --- |',
