@@ -16,9 +16,12 @@ export async function createObject(call: Call, view: View): Promise<Answer> {
   const { kind } = view.representation
   const object = await decodeBody(call, view, kind, options.fieldValidation)
   settleNamespace(object, call, kind.namespaced)
-  if ((object.metadata.resourceVersion ?? '') !== '') {
+  const request = writeRequestOf(call, kind, options)
+  // It is the store that minds a version, and nothing is stored.
+  if (request.dryRun) delete object.metadata.resourceVersion
+  else if ((object.metadata.resourceVersion ?? '') !== '') {
     throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
   }
-  const { entry } = await view.store.create(writeRequestOf(call, kind, options), object)
+  const { entry } = await view.store.create(request, object)
   return answerWithObject(call, view, entry, { form, status: 201 })
 }

@@ -892,6 +892,9 @@ describe('client', () => {
       makeClient({ tls: { ca, serverName: 'elsewhere' } }).request({ url }),
       failsWith('connect', /altnames/),
     )
+    // As with Go, and as controller-runtime's envtest has it.
+    const itself = makeClient({ tls: { ca: serving.certificatePem } })
+    assert.equal((await itself.request({ url })).status, 200, 'a certificate that is listed needs no authority')
     const named = makeClient({ tls: { ca, serverName: 'localhost' } })
     assert.equal((await named.request({ url: `https://127.0.0.1:${port}` })).status, 200)
   })

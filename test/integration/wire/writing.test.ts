@@ -49,6 +49,8 @@ describe('creating', () => {
     const versioned = await post(maps, { metadata: { name: 'x', resourceVersion: '1' } })
     assert.equal(versioned.status, 500)
     assert.equal(versioned.json().message, 'resourceVersion should not be set on objects to be created')
+    const tried = await post(`${maps}?dryRun=All`, { metadata: { name: 'x', resourceVersion: '1' } })
+    assert.equal(tried.status, 201, 'a version does not matter where nothing is stored')
   })
 
   it('28: in a namespace that is being deleted is 403 with its cause', async () => {
