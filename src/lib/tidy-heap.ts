@@ -3,8 +3,7 @@
  * has become quiet would keep for ever what it needed in its busiest moment.
  */
 import { performance } from 'node:perf_hooks'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { getHeapStatistics } from 'node:v8'
 
 import { type Clock, every } from './clock.ts'
 
@@ -15,9 +14,9 @@ const WORTH_BYTES = 8 << 20
 
 /** Until it is disposed of. */
 export function tidyWhenQuiet(clock: Clock): Disposable {
-  // The function is not there without the flag, and in contexts made before the flag was set not even then.
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  // bin/hyperkube starts Node with it; who starts the program in another way keeps the memory.
+  const { gc: collect } = globalThis
+  if (collect === undefined) return { [Symbol.dispose]: () => undefined }
   let before = performance.eventLoopUtilization()
   let keptBytes = 0
   const timer = every(clock, LOOK_MS, () => {

@@ -238,7 +238,10 @@ async function startScheduler(side: Side, folder: string, server: ServerUnderTes
 
 async function programOf(side: Side): Promise<[program: string, args: readonly string[]]> {
   if (side === 'ours') {
-    return [process.execPath, ['--disable-warning=ExperimentalWarning', await installed(), 'kube-scheduler']]
+    return [
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', '--expose-gc', await installed(), 'kube-scheduler'],
+    ]
   }
   const { upstreamPrograms } = await import('../upstream/programs.ts')
   const { 'kube-scheduler': path } = await upstreamPrograms(['kube-scheduler'], (line) =>
