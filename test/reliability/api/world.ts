@@ -60,7 +60,7 @@ export class World {
     this.seen++
     for (const { metadata, spec } of this.#pods.list()) this.#notePlace(metadata.uid ?? '', spec.nodeName ?? '')
     const active = Map.groupBy([...this.#pods.list()].filter(isActive), ({ metadata }) => metadata.labels?.['app'])
-    const web = active.get('web') ?? []
+    const web = this.#web()
     if (web.length > Math.max(...this.#sizes) + SURGE) this.violations.push(`${web.length} pods of the Deployment`)
     const ready = web.filter(isReady).length
     const least = Math.min(...this.#sizes) - UNAVAILABLE
@@ -69,6 +69,11 @@ export class World {
     for (const [job, pods] of jobs) if (pods.length > PARALLELISM) this.violations.push(`${pods.length} pods of ${job}`)
     const ordinals = (active.get('set') ?? []).map(({ metadata }) => metadata.labels?.['apps.kubernetes.io/pod-index'])
     if (new Set(ordinals).size < ordinals.length) this.violations.push(`ordinals ${ordinals.join()}`)
+  }
+
+  /** The pods of the Deployment, as far as is known. */
+  #web(): Pod[] {
+    return [...this.#pods.list()].filter((pod) => isActive(pod) && pod.metadata.labels?.['app'] === 'web')
   }
 
   #notePlace(uid: string, node: string): void {
@@ -158,6 +163,9 @@ export class World {
       const counts = [status.updatedReplicas, status.availableReplicas, status.replicas]
       return status.observedGeneration === metadata.generation && counts.every((count) => count === spec.replicas)
     })
+    // Who follows the pods may hear later of what was before: until then it counts.
+    const size = this.#sizes.at(-1)
+    await this.#until(`round ${round}: news of the pods`, () => Promise.resolve(this.#web().length === size))
     this.#sizes = this.#sizes.slice(-1)
     await this.#until(`round ${round}: the StatefulSet`, async () => {
       const { spec, status } = await client.get(StatefulSets, { namespace, name: 'set' })
