@@ -16,6 +16,7 @@ import { CONTROLLERS } from '#controllers/index.ts'
 import { runControllers } from '#controllers/manager.ts'
 import { chooseControllers } from '#controllers/selection.ts'
 import { controllerSettingErrors } from '#controllers/settings.ts'
+import { aborted } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
@@ -147,11 +148,4 @@ function createWork(
     await Promise.race([done, aborted(signal).then(() => sleep(clock, settings['controller-shutdown-timeout']))])
     running.length = 0
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })
 }

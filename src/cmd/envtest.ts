@@ -4,6 +4,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { APISERVER_FLAGS, type Settings } from '#control-plane/flags/flags.ts'
+import { aborted } from '#lib/abort.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
@@ -91,11 +92,4 @@ export const envtestEtcd: Program = {
     const args = context.args.filter((arg) => /^(?:-h|--help|--version|--listen-client-urls=.*)$/.test(arg))
     return etcd.run({ ...context, args }, signal)
   },
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done()
-    signal.addEventListener('abort', () => done(), { once: true })
-  })
 }

@@ -15,6 +15,7 @@ import { createGates, gateErrors } from '#control-plane/flags/gates.ts'
 import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
 import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
 import { servingErrors } from '#control-plane/flags/plan.ts'
+import { aborted } from '#lib/abort.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion, userAgent } from '#model/version.ts'
@@ -165,11 +166,4 @@ function failing(name: string, problem: () => string | undefined): HealthCheck {
       if (text !== undefined) throw new Error(text)
     },
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })
 }

@@ -13,6 +13,7 @@ import { managerSettings, SERVING_NAMES, serverSettings } from '#cluster/setting
 import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
+import { aborted } from '#lib/abort.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
@@ -210,11 +211,4 @@ function explain(flags: UpInvocation['flags'], { path }: DataDir): (error: unkno
     if (told === undefined) throw error
     throw new ProgramError(told, { cause })
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done()
-    signal.addEventListener('abort', () => done(), { once: true })
-  })
 }

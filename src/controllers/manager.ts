@@ -8,6 +8,7 @@ import type { Kind } from '#apis/kinds.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { Informers } from '#client/informers.ts'
+import { aborted } from '#lib/abort.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
@@ -121,13 +122,6 @@ function allowed({ controllers, isEnabled, log }: ManagerOptions): Controller[] 
       return { ...controller, watches: controller.watches.filter(({ gates }) => missing(gates).length === 0) }
     log.info('Controller is disabled by a feature gate', { controller: controller.name, requiredFeatureGates })
     return []
-  })
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 }
 

@@ -31,6 +31,13 @@ export function onAbort(signal: AbortSignal | undefined, task: () => void): () =
   }
 }
 
+/** Resolves when `signal` is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    onAbort(signal, resolve)
+  })
+}
+
 /** One listener for all who wait on a signal: to add one to n others takes n comparisons, and thousands wait on a program's. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
