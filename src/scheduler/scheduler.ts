@@ -8,13 +8,13 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import { turn } from '#lib/slices.ts'
 
-import { bind, type Choice, permit, preBind, reserve, unreserve, willWait } from './binding.ts'
+import { type Choice, permit, reserve, unreserve } from './binding.ts'
 import type { Cluster } from './cluster.ts'
 import { Decider } from './decision.ts'
 import { explain } from './explanation.ts'
 import { type Extender, filterBy, pointsBy } from './extender.ts'
-import type { Foreseen, Handle, Plugin, PluginRefusal, Search, Verdict } from './framework.ts'
-import { MeteredDecider, statusOf } from './metering.ts'
+import type { Foreseen, Handle, Plugin, PluginRefusal, Search } from './framework.ts'
+import { MeteredDecider } from './metering.ts'
 import { UNMETERED } from './meters.ts'
 import type { Nominations } from './nominations.ts'
 import { PodInfo } from './pod-info.ts'
@@ -22,6 +22,7 @@ import type { Profile } from './profile.ts'
 import type { QueuedPod, SchedulingQueue } from './queue.ts'
 import { type Failure, failureFrom, failureOf, Teller } from './telling.ts'
 import { Traffic } from './traffic.ts'
+import { WayToNode } from './way-to-node.ts'
 
 /** Then others have a turn. */
 const SLICE_MS = 5
@@ -68,8 +69,7 @@ export class Scheduler {
   #isRunning = false
   /** What runs alongside. */
   readonly #underway = new Set<Promise<void>>()
-  /** Pods that have a node and are not bound yet, by what could still hold them up. */
-  readonly #onTheWay = new Map<string, AbortController>()
+  readonly #way: WayToNode
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
@@ -79,6 +79,7 @@ export class Scheduler {
     const Deciding = meter === UNMETERED ? Decider : MeteredDecider
     this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Deciding(profile, view)]))
     this.#teller = new Teller(handle, parts.recorderOf)
+    this.#way = new WayToNode(parts, this.#teller, this.traffic)
     this.#clock = handle.clock
     this.#log = handle.log
   }
@@ -235,7 +236,7 @@ export class Scheduler {
     const begunMs = this.#clock.elapsed()
     const { reasons, nominate, isBroken } = await helpFor(profile, (plugin) => plugin.postFilter?.(search, decider))
     const code = isBroken === true ? 'error' : 'unschedulable'
-    this.#ran('PostFilter', profile, reasons.length === 0 ? undefined : { code, reasons }, begunMs)
+    this.#way.ran('PostFilter', profile, reasons.length === 0 ? undefined : { code, reasons }, begunMs)
     this.#fail(queued, {
       reason: 'Unschedulable',
       message: explain(search, this.#parts.cluster.nodes.length, reasons),
@@ -251,7 +252,7 @@ export class Scheduler {
     cluster.assume(pod, node.name)
     const begunMs = this.#clock.elapsed()
     const refusal = reserve(choice)
-    this.#ran('Reserve', choice.profile, refusal, begunMs)
+    this.#way.ran('Reserve', choice.profile, refusal, begunMs)
     if (refusal !== undefined) {
       cluster.forget(pod.uid)
       this.#fail(queued, failureFrom(refusal))
@@ -260,7 +261,7 @@ export class Scheduler {
     const reservedMs = this.#clock.elapsed()
     const permitted = permit(choice, handle)
     const isRefused = permitted !== undefined && 'code' in permitted
-    this.#ran('Permit', choice.profile, isRefused ? permitted : undefined, reservedMs)
+    this.#way.ran('Permit', choice.profile, isRefused ? permitted : undefined, reservedMs)
     if (permitted !== undefined && 'code' in permitted) {
       this.alongside(this.#takeBack(queued, choice, permitted))
       return
@@ -272,17 +273,15 @@ export class Scheduler {
     this.alongside(doing)
   }
 
+  /** Whether a pod that is on its way to its node could still be held up; it goes back to the queue. */
+  holdUp(uid: string, why: string): boolean {
+    return this.#way.holdUp(uid, why)
+  }
+
   /** Nobody waits for it but `settled`. It must not fail. */
   alongside(doing: Promise<void>): void {
     const tracked = doing.finally(() => this.#underway.delete(tracked))
     this.#underway.add(tracked)
-  }
-
-  /** Whether a pod that is on its way to its node could still be held up; it goes back to the queue. */
-  holdUp(uid: string, why: string): boolean {
-    const held = this.#onTheWay.get(uid)
-    held?.abort(why)
-    return held !== undefined
   }
 
   async #bind(
@@ -292,9 +291,7 @@ export class Scheduler {
   ): Promise<void> {
     const { queue, handle } = this.#parts
     const { pod, node, profile } = choice
-    const isReady = permitted === undefined && !willWait(choice)
-    const unready = isReady ? undefined : await this.#prepare(choice, permitted)
-    const refusal = unready ?? (await this.traffic.binding(() => this.#bindBy(choice)))
+    const refusal = await this.#way.take(choice, permitted)
     if (refusal !== undefined) {
       await this.#takeBack(queued, choice, refusal)
       return
@@ -309,53 +306,6 @@ export class Scheduler {
     handle.meter.scheduled(queued.attempts, this.#clock.now() - queued.firstMs)
     this.#teller.placed(profile, pod, node.name)
     for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
-  }
-
-  /** An extender that binds comes before the plugins. */
-  async #bindBy(choice: Choice): Promise<PluginRefusal | undefined> {
-    const { extenders } = this.#parts
-    const { pod, node } = choice
-    const binder = extenders.find((one) => one.binds && one.isInterestedIn(pod.pod))
-    if (binder === undefined) return this.#bindByPlugin(choice)
-    const refusal = await binder.bind(pod.pod, node.name)
-    if (refusal === undefined) return undefined
-    return binder.isIgnorable ? this.#bindByPlugin(choice) : { ...refusal, plugin: '' }
-  }
-
-  async #bindByPlugin(choice: Choice): Promise<PluginRefusal | undefined> {
-    const begunMs = this.#clock.elapsed()
-    const refusal = await bind(choice, this.#parts.signal)
-    this.#ran('Bind', choice.profile, refusal, begunMs)
-    return refusal
-  }
-
-  /** Until everybody agrees and the ground is prepared; so long the pod is nominated, and may be held up. */
-  async #prepare(
-    choice: Choice,
-    permitted: Promise<PluginRefusal | undefined> | undefined,
-  ): Promise<PluginRefusal | undefined> {
-    const { signal, handle } = this.#parts
-    const { pod, node } = choice
-    const hold = new AbortController()
-    const held = new Promise<PluginRefusal>((resolve) => {
-      hold.signal.addEventListener('abort', () =>
-        resolve({ code: 'unschedulable', reasons: [String(hold.signal.reason)], plugin: '' }),
-      )
-    })
-    this.#onTheWay.set(pod.uid, hold)
-    try {
-      if (handle.isEnabled('NominatedNodeNameForExpectation')) await this.#teller.nominated(pod, node.name)
-      const begunMs = this.#clock.elapsed()
-      const refusal = await Promise.race([permitted, held])
-      const permittedMs = this.#clock.elapsed()
-      if (permitted !== undefined) handle.meter.permitWaited(statusOf(refusal), permittedMs - begunMs)
-      if (refusal !== undefined) return refusal
-      const unready = await Promise.race([preBind(choice, AbortSignal.any([signal, hold.signal])), held])
-      this.#ran('PreBind', choice.profile, unready, permittedMs)
-      return unready
-    } finally {
-      this.#onTheWay.delete(pod.uid)
-    }
   }
 
   async #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): Promise<void> {
@@ -386,11 +336,6 @@ export class Scheduler {
     queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' }, pod)
     if (nominate !== undefined) nominations.set(pod, nominate)
     this.#teller.failed(profile, pod, failure)
-  }
-
-  /** All plugins of a point, for one pod. */
-  #ran(point: string, { name }: Profile, verdict: Verdict, sinceMs: number): void {
-    this.#parts.handle.meter.ran(point, statusOf(verdict), name, this.#clock.elapsed() - sinceMs)
   }
 
   #profileOf({ pod }: PodInfo): Profile | undefined {
