@@ -19,13 +19,12 @@ import {
   related,
   rule,
 } from '#controllers/controller.ts'
+import { PROVISIONED_BY, STORAGE_PROVISIONER } from '#controllers/persistentvolume-binder/annotations.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isAlreadyExists } from '#meta/status.ts'
 import { claimReference, SELECTED_NODE } from '#model/volume-binding.ts'
 
 const PROVISIONER = 'rancher.io/local-path'
-const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 const MODES = ['ReadWriteOnce', 'ReadWriteOncePod']
 
 export const LOCAL_PATH_CLASS: Omit<StorageClass, 'kind' | 'apiVersion'> = {

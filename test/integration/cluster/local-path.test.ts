@@ -109,5 +109,8 @@ describe('local-path', () => {
     }
     await clock.advance(10_000)
     assert.deepEqual(removed, [])
+    const { items } = await client.list(PersistentVolumes)
+    const left = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    assert.deepEqual(left, [], 'it did look at them, and took them for its own')
   })
 })
