@@ -3,7 +3,6 @@
  * `node test/upstream/manager-metrics.ts`. Ends with 1 when one differs, or is missing without a reason.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
-import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -12,6 +11,7 @@ import { realClock, sleep } from '#lib/clock.ts'
 import { type Make, startManager } from './components.ts'
 import { compareFamilies, familiesOf, type FamilyShape, type Missing } from './families.ts'
 import { end, freePort } from './kube-apiserver.ts'
+import { metricsPage } from './metrics-page.ts'
 import { ask, type Server, startOurs, writeKubeconfig } from './ours.ts'
 
 const MISSING: Missing = [
@@ -53,7 +53,7 @@ async function familiesBeside(make: Make): Promise<Map<string, FamilyShape>> {
   await exercise(server)
   // Some count in rounds of five seconds.
   await sleep(realClock, 6000)
-  return familiesOf(await read(port))
+  return familiesOf(await metricsPage(port))
 }
 
 /** Something for many controllers. */
@@ -74,19 +74,6 @@ async function exercise(server: Server): Promise<void> {
   ]
   for (const [path, spec] of objects)
     await ask(server, { method: 'POST', path, body: { metadata: { name: 'one' }, spec } })
-}
-
-function read(port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // Its certificate is its own.
-    const asking = request({ host: '127.0.0.1', port, path: '/metrics', rejectUnauthorized: false }, (answer) => {
-      const pieces: Buffer[] = []
-      answer.on('data', (piece: Buffer) => pieces.push(piece))
-      answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
-    })
-    asking.on('error', reject)
-    asking.end()
-  })
 }
 
 process.exitCode = await main()

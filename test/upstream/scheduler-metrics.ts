@@ -4,13 +4,13 @@
  * that is not so.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { end, freePort, launch } from './kube-apiserver.ts'
+import { metricsPage } from './metrics-page.ts'
 import { ask, HYPERKUBE, type Server, startOurs, writeKubeconfig } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
@@ -58,23 +58,11 @@ async function metricsOf(folder: string, program: readonly string[]): Promise<Ma
   const child = await launch(file, [...first, ...flags, '--leader-elect=false'], join(folder, 'scheduler.log'))
   try {
     await exercise(server)
-    return familiesOf(await get(port))
+    return familiesOf(await metricsPage(port))
   } finally {
     await end(child, 'SIGTERM')
     await server.stop()
   }
-}
-
-function get(port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const asking = request({ host: '127.0.0.1', port, path: '/metrics', rejectUnauthorized: false }, (answer) => {
-      const pieces: Buffer[] = []
-      answer.on('data', (piece: Buffer) => pieces.push(piece))
-      answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
-    })
-    asking.on('error', reject)
-    asking.end()
-  })
 }
 
 function familiesOf(text: string): Map<string, FamilyShape> {

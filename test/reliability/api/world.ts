@@ -46,7 +46,8 @@ export class World {
     this.#client = client
     this.random = random
     this.#pods = new Informer<Pod>({ client, kind: Pods, random: secureRandom, onError: () => undefined })
-    const look = (): void => this.#check()
+    // When all of a list has been taken over: before, what has gone stands beside what has come.
+    const look = (): void => queueMicrotask(() => this.#check())
     this.#pods.listen({ added: look, updated: look, deleted: look })
     this.#following = this.#pods.run(this.#over.signal)
   }
