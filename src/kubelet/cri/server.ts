@@ -1,0 +1,18 @@
+/** What a runtime of our own looks like from outside: any program that speaks CRI v1 can use it, and judge it. */
+import type { Method } from '#lib/grpc/method.ts'
+import { type Handler, handleServerStream, handleUnary } from '#lib/grpc/server.ts'
+
+import { METHODS, type Runtime } from './runtime.ts'
+
+type AnyMethod = Method<unknown, unknown, unknown, unknown>
+type AnyCall = (request: unknown) => Promise<unknown>
+type AnyStream = (request: unknown) => AsyncIterable<unknown>
+
+export function serveRuntime(runtime: Runtime): Handler[] {
+  return Object.entries<AnyMethod>(METHODS).map(([name, method]) => {
+    const call: unknown = runtime[name as keyof Runtime]
+    return name === 'getContainerEvents'
+      ? handleServerStream(method, (request) => (call as AnyStream)(request))
+      : handleUnary(method, (request) => (call as AnyCall)(request))
+  })
+}
