@@ -10,6 +10,8 @@ import type { Table } from './table.ts'
 export interface BenchOptions {
   /** Upstream's programs are measured as well. */
   readonly reference: boolean
+  /** Only workloads whose name has this in it, where a bench has several; undefined: all. */
+  readonly only: string | undefined
 }
 
 export interface Bench {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- name… --reference]`: measures what we promise to measure. Figures depend on the machine and on what
+ * `npm run bench [-- name… --reference --only=workload]`: measures what we promise to measure. Figures depend on the machine and on what
  * else it does, so every table has its reference in the same run: the ratios are what to compare. --reference builds or
  * finds upstream's programs and sets them beside ours.
  */
@@ -27,7 +27,8 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
 
 async function main(args: readonly string[]): Promise<number> {
   const reference = args.includes('--reference')
-  const names = args.filter((arg) => arg !== '--reference')
+  const only = args.find((arg) => arg.startsWith('--only='))?.slice('--only='.length)
+  const names = args.filter((arg) => !arg.startsWith('--'))
   const unknown = names.filter((name) => !BENCHES.some(([known]) => known === name))
   if (unknown.length > 0) {
     const known = BENCHES.map(([name]) => name).join(', ')
@@ -42,7 +43,7 @@ async function main(args: readonly string[]): Promise<number> {
     const { bench } = await load()
     process.stdout.write(`\n# ${name}: ${bench.about}\n`)
     const start = performance.now()
-    for (const table of await bench.run({ reference })) process.stdout.write(printTable(table))
+    for (const table of await bench.run({ reference, only })) process.stdout.write(printTable(table))
     process.stdout.write(`  (${figure((performance.now() - start) / 1000)} s)\n`)
   }
   return 0
