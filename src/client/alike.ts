@@ -41,6 +41,12 @@ export class Siblings<T extends KubeObject> {
     return object
   }
 
+  /** From now on these are all there are. */
+  restart(objects: readonly T[]): void {
+    this.#latest.clear()
+    for (const object of objects) this.#latest.set(ownerOf(object), object)
+  }
+
   forget(object: T): void {
     const owner = ownerOf(object)
     if (this.#latest.get(owner) === object) this.#latest.delete(owner)

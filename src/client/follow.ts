@@ -14,6 +14,8 @@ import { isInitialEventsEnd, type ObjectEvent } from '#meta/watch.ts'
 import type { ApiClient, Selection } from './api-client.ts'
 
 export interface Follower<T extends KubeObject> {
+  /** One of those that are there, as it comes: what it returns is kept until `replace`. Not all of them may come so far. */
+  arrived?(object: T): T
   /** All that is there at this moment. */
   replace(objects: readonly T[], resourceVersion: string): void
   /** One change; never a bookmark. */
@@ -128,7 +130,7 @@ class EventTaker<T extends KubeObject> {
   take(event: ObjectEvent<T>): void {
     const { resourceVersion = '' } = event.object.metadata
     if (this.#initial !== undefined) {
-      if (event.type === 'ADDED') this.#initial.push(event.object)
+      if (event.type === 'ADDED') this.#initial.push(this.#follower.arrived?.(event.object) ?? event.object)
       if (!isInitialEventsEnd(event)) return
       this.#follower.replace(this.#initial, resourceVersion)
       this.#initial = undefined
@@ -150,8 +152,10 @@ async function readAll<T extends KubeObject>(options: FollowOptions<T>, follower
       signal,
     })
     // Items of a list do not say what they are, unlike objects of a watch. Upstream's lists of metadata say null for none.
-    for (const object of (page.items as readonly T[] | null) ?? [])
-      objects.push({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
+    for (const item of (page.items as readonly T[] | null) ?? []) {
+      const object = { kind: kind.kind, apiVersion: apiVersionOf(kind), ...item }
+      objects.push(follower.arrived?.(object) ?? object)
+    }
     from = page.metadata.continue
     if (from === undefined || from === '') {
       const { resourceVersion = '' } = page.metadata

@@ -24,7 +24,7 @@ const END = {
 }
 
 /** An informer whose watch says what `tell` is given, and the news that it has. */
-async function watching(): Promise<{
+async function watching(...before: readonly ConfigMap[]): Promise<{
   readonly informer: Informer<ConfigMap>
   readonly news: string[]
   readonly tell: (type: string, object: object) => Promise<void>
@@ -47,9 +47,25 @@ async function watching(): Promise<{
     await writer.write(Buffer.from(`${JSON.stringify({ type, object })}\n`))
     await clock.advance(1)
   }
+  for (const object of before) await tell('ADDED', object)
   await tell(END.type, END.object)
   return { informer, news, tell }
 }
+
+describe('an informer that reads what is there', () => {
+  it('holds what objects have in common once from the first on, and tells of them when all have come', async () => {
+    const owned = (name: string): ConfigMap => {
+      const map = configMap(1, name)
+      return { ...map, metadata: { ...map.metadata, name, labels: { app: 'web' } }, data: { text: 'long' } }
+    }
+    const { informer, news } = await watching(owned('a'), owned('b'))
+    assert.deepEqual(news, ['added 1', 'added 1'])
+    const [one, other] = [informer.get('b/a'), informer.get('b/b')]
+    assert.notEqual(one?.metadata.name, other?.metadata.name)
+    assert.equal(one?.data, other?.data)
+    assert.equal(one?.metadata.labels, other?.metadata.labels)
+  })
+})
 
 describe('an informer that learns of a change before the watch tells', () => {
   it('shows it at once, and nothing older afterwards', async () => {

@@ -61,6 +61,7 @@ export class Informer<T extends KubeObject> {
     return follow(
       { client, kind, random, selection, metadataOnly, signal },
       {
+        arrived: (object) => this.#slimmed(object),
         replace: (objects) => this.#replace(objects),
         change: (event) => this.#change(event),
         failed: onError,
@@ -91,7 +92,7 @@ export class Informer<T extends KubeObject> {
     if (held === undefined || held.metadata.uid !== object.metadata.uid) return
     const [before, version] = [versionOf(held), versionOf(object)]
     if (!(version > before)) return
-    this.#put(object)
+    this.#hold(this.#slimmed(object))
     this.#ahead.set(key, version)
   }
 
@@ -138,8 +139,9 @@ export class Informer<T extends KubeObject> {
     const gone = new Set(this.#objects.keys())
     for (const object of objects) {
       gone.delete(objectKey(object))
-      this.#put(object)
+      this.#hold(object)
     }
+    this.#siblings.restart(objects)
     for (const key of gone) this.#remove(key)
     this.#isSynced = true
     this.#synced.resolve()
@@ -151,20 +153,26 @@ export class Informer<T extends KubeObject> {
     if (type !== 'DELETED' && ahead !== undefined && versionOf(object) < ahead) return
     if (ahead !== undefined) this.#ahead.delete(key)
     if (type === 'DELETED') this.#remove(key, object)
-    else this.#put(object)
+    else this.#hold(this.#slimmed(object))
   }
 
-  #put(received: T): void {
+  /** What is held of an object: without what nobody reads, and with parts of others that are equal. */
+  #slimmed(received: T): T {
     const fresh = this.#options.transform?.(received) ?? received
-    const key = objectKey(fresh)
-    const held = this.#objects.get(key)
+    const held = this.#objects.get(objectKey(fresh))
     // What was read again after a pause may not have changed.
-    if (held !== undefined && held.metadata.resourceVersion === fresh.metadata.resourceVersion) return
-    const isOther = held !== undefined && held.metadata.uid !== fresh.metadata.uid
+    if (held !== undefined && held.metadata.resourceVersion === fresh.metadata.resourceVersion) return held
+    return this.#siblings.take(fresh, held?.metadata.uid === fresh.metadata.uid ? held : undefined)
+  }
+
+  #hold(object: T): void {
+    const key = objectKey(object)
+    const held = this.#objects.get(key)
+    if (held !== undefined && held.metadata.resourceVersion === object.metadata.resourceVersion) return
+    const isOther = held !== undefined && held.metadata.uid !== object.metadata.uid
     // Another object under the same name: whoever listens must hear that the first one has gone.
     if (isOther) this.#remove(key)
     const old = isOther ? undefined : held
-    const object = this.#siblings.take(fresh, old)
     this.#objects.set(key, object)
     this.#reindex(key, object, old)
     for (const listener of this.#listeners) {
