@@ -64,7 +64,7 @@ export class Scheduler {
   readonly #teller: Teller
   readonly #clock: Clock
   readonly #log: Logger
-  readonly traffic: Traffic = new Traffic()
+  readonly traffic: Traffic
   #hasBegun = false
   #isRunning = false
   /** What runs alongside. */
@@ -79,6 +79,7 @@ export class Scheduler {
     const Deciding = meter === UNMETERED ? Decider : MeteredDecider
     this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Deciding(profile, view)]))
     this.#teller = new Teller(handle, parts.recorderOf)
+    this.traffic = new Traffic(handle.clock)
     this.#way = new WayToNode(parts, this.#teller, this.traffic)
     this.#clock = handle.clock
     this.#log = handle.log

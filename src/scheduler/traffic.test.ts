@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { createVirtualClock } from '#lib/clock.ts'
+
 import { Traffic } from './traffic.ts'
 
 /** As many bindings as there is room for. */
@@ -16,7 +18,7 @@ function fill(traffic: Traffic): PromiseWithResolvers<void>[] {
 
 describe('bindings on their way', () => {
   it('are limited in number: the next has room when one of them is over, however that ended', async () => {
-    const traffic = new Traffic()
+    const traffic = new Traffic(createVirtualClock())
     const [first] = fill(traffic)
     const room = traffic.room()
     first?.reject(new Error('refused'))
@@ -24,16 +26,19 @@ describe('bindings on their way', () => {
     assert.equal(traffic.room(), undefined)
   })
 
-  it('leave the rest of the world in peace when the last of them is over', async () => {
-    const traffic = new Traffic()
+  it('leave the rest of the world in peace when there has been none for a moment', async () => {
+    const clock = createVirtualClock()
+    const traffic = new Traffic(clock)
     assert.equal(traffic.calm(), undefined)
     const sent = fill(traffic)
     let isCalm = false
     const calm = traffic.calm()?.then(() => (isCalm = true))
-    for (const one of sent.slice(1)) one.resolve()
-    await new Promise((resolve) => setImmediate(resolve))
+    for (const one of sent) one.resolve()
+    await clock.advance(99)
+    await traffic.binding(() => Promise.resolve())
+    await clock.advance(99)
     assert.equal(isCalm, false)
-    sent[0]?.resolve()
+    await clock.advance(1)
     await calm
     assert.equal(traffic.calm(), undefined)
   })
