@@ -85,6 +85,13 @@ const WORKLOADS: readonly Workload[] = [
     pods: 500,
     spec: { ...asking('3'), priorityClassName: 'high' },
   },
+  {
+    name: 'basic, 5,000 nodes that have 30,000 pods',
+    nodes: 5000,
+    before: { pods: 30_000, spec: {} },
+    pods: 1000,
+    spec: {},
+  },
   ...SHAPES.map(({ name, spec }) => ({ name: `${name}, 5,000 nodes`, nodes: 5000, pods: 1000, spec })),
 ]
 
