@@ -4,8 +4,9 @@
  * runner comes last, so its closing lines close the output.
  */
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
 import { join } from 'node:path'
+
+import { findTestFiles } from './test-files.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const BIN = join(ROOT, 'node_modules', '.bin')
@@ -24,19 +25,11 @@ const STATIC_CHECKS: readonly Step[] = [
   { name: 'generated files (npm run gen repairs them)', command: [process.execPath, 'scripts/gen-apis.ts', '--check'] },
 ]
 
-/**
- * Tests that start processes or write to disks. They run each file in a process of its own; unit tests share one, which
- * takes less than half the time.
- */
-const REAL_WORLD = ['test/**/*.test.ts', 'src/storage/{etcd,sqlite}*.test.ts', 'src/storage/{etcd,sqlite}/**/*.test.ts']
-const UNIT = ['src/**/*.test.ts', 'scripts/**/*.test.ts']
-
 /** Every run draws the same cases: see the file. */
 const NODE = [process.execPath, '--import', './scripts/property-seed.ts']
 
 async function main(mode: string): Promise<number> {
-  const realWorld = find(REAL_WORLD)
-  const unit = find(UNIT).filter((file) => !realWorld.includes(file))
+  const { unit, realWorld } = findTestFiles()
   const unitTests = [...NODE, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]
   if (mode === 'check') {
     const results = await Promise.all([...STATIC_CHECKS, { name: 'unit tests', command: unitTests }].map(runQuietly))
@@ -47,10 +40,6 @@ async function main(mode: string): Promise<number> {
   if (results.includes(false)) return 1
   const code = await runLoudly(unitTests)
   return code === 0 ? runLoudly([...NODE, '--test', '--test-reporter=spec', ...realWorld]) : code
-}
-
-function find(patterns: readonly string[]): string[] {
-  return patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort()
 }
 
 /** Runs a step and prints one line; its output only when it fails. */

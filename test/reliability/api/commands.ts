@@ -1,5 +1,5 @@
 /** The harnesses of the whole API server as commands: each takes its arguments, says what it found, and tells whether all was well. */
-import { loadavg } from 'node:os'
+import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
 import { runClusters } from './clusters.ts'
@@ -8,6 +8,7 @@ import { ATTACKS } from './hostile/attacks.ts'
 import { besiege, phaseRow, tableHead } from './hostile/hostile.ts'
 import { type KillsOptions, runKills } from './kills.ts'
 import { type ManagersOptions, runManagers } from './managers.ts'
+import { runSuite } from './suite.ts'
 import { runTerms } from './terms.ts'
 
 export type Command = (args: readonly string[]) => Promise<boolean>
@@ -20,6 +21,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   fuzz,
   kills,
   terms,
+  suite,
   managers: inRounds(runManagers, '100'),
   clusters: inRounds(runClusters, '200'),
 }
@@ -120,6 +122,20 @@ async function terms(args: readonly string[]): Promise<boolean> {
       `${report.answered} requests answered, ${report.watches} watches ended; exit after ${spread(report.exitMs)}, ${load()}`,
   )
   return report.problems.length === 0
+}
+
+async function suite(args: readonly string[]): Promise<boolean> {
+  const options = { rounds: text('30'), seed: text('1364'), busy: text(String(availableParallelism())), only: text('') }
+  const { values } = parseArgs({ args: [...args], options })
+  const failures = await runSuite({
+    rounds: Number(values.rounds),
+    seed: Number(values.seed),
+    busy: Number(values.busy),
+    only: values.only,
+    progress: (line) => console.log(`${line}, ${load()}`),
+  })
+  for (const [test, seeds] of failures) console.log(`FAILED ${seeds.length} times: ${test} (seeds ${seeds.join(', ')})`)
+  return failures.size === 0
 }
 
 function complain(problems: readonly string[]): void {

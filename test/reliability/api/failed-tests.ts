@@ -1,0 +1,24 @@
+import type { TestEvent } from 'node:test/reporters'
+/** A reporter of node's test runner: one line of JSON for each test that failed, and nothing else. */
+import { inspect } from 'node:util'
+
+/** What is written of a test that failed. */
+export interface FailedTest {
+  readonly file: string
+  readonly name: string
+  readonly why: string
+}
+
+// The runner takes what a reporter has as its default.
+// oxlint-disable-next-line import/no-default-export
+export default async function* failedTests(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const event of events) {
+    if (event.type !== 'test:fail') continue
+    const { name, file = '', todo, details } = event.data
+    const cause = details.error.cause
+    // A suite fails with its tests, which have been told of.
+    if (todo !== undefined || (details.error as { failureType?: string }).failureType === 'subtestsFailed') continue
+    const why = inspect(cause ?? details.error)
+    yield `${JSON.stringify({ file, name, why } satisfies FailedTest)}\n`
+  }
+}
