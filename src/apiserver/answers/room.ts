@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 export interface Room {
-  /** Resolves to what gives the room back, to be called once. */
-  enter(user: string, bytes: number): Promise<() => void>
+  /** Resolves to what gives the room back: all of it, or, before that, what is not needed after all. */
+  enter(user: string, bytes: number): Promise<(keptBytes?: number) => void>
 }
 
 export function createRoom({ userBytes, totalBytes }: RoomLimits): Room {
@@ -45,8 +45,10 @@ export function createRoom({ userBytes, totalBytes }: RoomLimits): Room {
     async enter(user, bytes) {
       if (fits(user, bytes) && !queues.has(user)) add(user, bytes)
       else await new Promise<void>((go) => queues.add(user, { bytes, go }))
-      return () => {
-        add(user, -bytes)
+      let held = bytes
+      return (kept = 0) => {
+        add(user, kept - held)
+        held = kept
         letIn()
       }
     },

@@ -85,7 +85,9 @@ describe('large bodies', () => {
     const reading: string[] = []
     const gates = new Map<string, () => void>()
     const send = (name: string, user: string): void => {
-      const readBody = (): Promise<Buffer> => {
+      // More comes than is small, so that room is asked for; all of it comes when the gate is opened.
+      const readBody: Exchange['readBody'] = async (_, growing) => {
+        await growing?.mayGrow()
         reading.push(name)
         return new Promise((resolve) => gates.set(name, () => resolve(Buffer.alloc(60))))
       }
@@ -102,6 +104,34 @@ describe('large bodies', () => {
     await clock.advance(1000)
     await settle()
     assert.deepEqual(reading, ['a1', 'b1', 'a2'])
+  })
+
+  it('are not expected of those who do not say how much they send, until it is more than is small', async () => {
+    const bodies = createLargeBodies(createVirtualClock(), LIMITS)
+    const silent = (bytes: number): Exchange => ({ ...bodyOf(bytes, {}), version: '2' })
+    const sizes: number[] = []
+    for (let n = 0; n < 20; n++) void bodies.read(silent(10), 'a').then(({ length }) => sizes.push(length))
+    await settle()
+    assert.equal(sizes.length, 20)
+  })
+
+  it('take no more room than they are once they are there', async () => {
+    const clock = createVirtualClock()
+    const bodies = createLargeBodies(clock, LIMITS)
+    const arrived: string[] = []
+    const send = (name: string): void => {
+      const readBody: Exchange['readBody'] = async (_, growing) => {
+        await growing?.mayGrow()
+        arrived.push(name)
+        return Buffer.alloc(20)
+      }
+      const exchange: Exchange = { ...bodyOf(0, {}), version: '2', readBody }
+      void bodies.read(exchange, 'a').then(() => undefined)
+    }
+    // Each might be 100 of 150; none has had its turn yet.
+    for (const name of ['first', 'second', 'third']) send(name)
+    for (let microtasks = 0; microtasks < 50; microtasks++) await Promise.resolve()
+    assert.deepEqual(arrived, ['first', 'second', 'third'])
   })
 
   it('give their room back when they break off', async () => {

@@ -35,27 +35,37 @@ export function createLargeBodies(clock: Clock, limits: LargeBodyLimits = LARGE_
   const turns = createTurns(clock, limits.restFactor)
   return {
     async read(exchange, user) {
-      const bytes = claimedBytes(exchange, limits.maxBytes)
-      if (bytes <= limits.smallBytes || bytes > limits.maxBytes) return exchange.readBody(limits.maxBytes)
-      const leave = await room.enter(user, bytes)
-      try {
+      const claimed = claimedBytes(exchange)
+      const { maxBytes, smallBytes } = limits
+      if (claimed !== undefined && (claimed <= smallBytes || claimed > maxBytes)) return exchange.readBody(maxBytes)
+      let place: ReturnType<typeof room.enter> | undefined
+      const enter = async (bytes: number): Promise<void> => {
+        await (place = room.enter(user, bytes))
         exchange.signal.throwIfAborted()
-        const body = await exchange.readBody(limits.maxBytes)
-        if (body.length > limits.smallBytes) await turns.take(user)
+      }
+      try {
+        if (claimed !== undefined) await enter(claimed)
+        const growing = { freeBytes: smallBytes, mayGrow: () => enter(maxBytes) }
+        const body = await exchange.readBody(maxBytes, claimed === undefined ? growing : undefined)
+        if (place !== undefined) (await place)(body.length)
+        if (body.length > smallBytes) await turns.take(user)
         return body
       } finally {
-        // What is done with it follows without a break.
-        setImmediate(leave)
+        // What is done with it follows without a break. Who has gone while waiting for a place gets it yet, and leaves.
+        void place?.then((leave) => setImmediate(leave))
       }
     },
   }
 }
 
-/** What the client says it will send; who does not say may send everything. */
-function claimedBytes({ headers, version }: Exchange, maxBytes: number): number {
+/**
+ * What the client says it will send. Who does not say is asked for nothing while what comes is small, and then takes the
+ * room of the largest body until theirs has come: room that grew with a body could run out between two of them for ever.
+ */
+function claimedBytes({ headers, version }: Exchange): number | undefined {
   const length = headers['content-length']
   if (length !== undefined) return Number(length)
-  return version === '2' || headers['transfer-encoding'] !== undefined ? maxBytes : 0
+  return version === '2' || headers['transfer-encoding'] !== undefined ? undefined : 0
 }
 
 interface Turns {

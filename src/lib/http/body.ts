@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 
 import type { Clock } from '../clock.ts'
-import { BodyError } from './exchange.ts'
+import { BodyError, type Growing } from './exchange.ts'
 
 export interface BodyLimits {
   readonly clock: Clock
@@ -11,11 +11,12 @@ export interface BodyLimits {
   readonly timeoutMs: number
   /** What the client said, if it did: a body that says it is too large is not read at all. */
   readonly contentLength: string | undefined
+  readonly growing: Growing | undefined
 }
 
 /** Most bodies come in one piece, which is then the answer as it is; a list is kept only for those that do not. */
 export function readWhole(source: Readable, limits: BodyLimits): Promise<Buffer> {
-  const { clock, limitBytes, timeoutMs, contentLength } = limits
+  const { clock, limitBytes, timeoutMs, contentLength, growing } = limits
   return new Promise((resolve, reject) => {
     const tooLarge = (): BodyError => new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
     if (contentLength !== undefined && Number(contentLength) > limitBytes) return reject(tooLarge())
@@ -45,11 +46,25 @@ export function readWhole(source: Readable, limits: BodyLimits): Promise<Buffer>
       settle()
     }
     source.on('data', onData)
+    if (growing !== undefined) askWhenLarge(source, growing, (error) => finish(() => reject(error)))
     source.on('end', onEnd)
     source.on('close', onGone)
     source.on('error', onGone)
     if (source.destroyed && !source.readableEnded) onGone()
   })
+}
+
+function askWhenLarge(source: Readable, growing: Growing, refuse: (error: Error) => void): void {
+  let size = 0
+  const onData = (piece: Buffer): void => {
+    size += piece.length
+    if (size <= growing.freeBytes) return
+    source.off('data', onData)
+    source.pause()
+    // Nobody listens any more when the client has gone or its time was up.
+    growing.mayGrow().then(() => source.listenerCount('data') > 0 && source.resume(), refuse)
+  }
+  source.on('data', onData)
 }
 
 const EMPTY: Buffer = Buffer.alloc(0)

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders as Http2Headers, ServerHttp2Stream } from 'nod
 
 import { readWhole } from './body.ts'
 import type { Connection } from './connection.ts'
-import type { Exchange, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
+import type { Exchange, Growing, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
 import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
 import { HTTP2_CODES } from './http2-codes.ts'
 import { resetStream } from './reset.ts'
@@ -63,11 +63,11 @@ export class Http2Exchange implements Exchange {
     return this.#signal
   }
 
-  async readBody(limitBytes: number): Promise<Buffer> {
+  async readBody(limitBytes: number, growing?: Growing): Promise<Buffer> {
     if (this.#stream.endAfterHeaders) return Buffer.alloc(0)
     const { clock, limits } = this.#context
     const contentLength = this.headers['content-length']
-    return readWhole(this.#stream, { clock, limitBytes, timeoutMs: limits.bodyTimeoutMs, contentLength })
+    return readWhole(this.#stream, { clock, limitBytes, timeoutMs: limits.bodyTimeoutMs, contentLength, growing })
   }
 
   body(): AsyncIterable<Buffer> {

@@ -48,7 +48,7 @@ export interface Exchange {
    * The whole body. Rejects with `BodyError` when it is larger than `limitBytes`, comes too slowly, or the client
    * goes away. Call at most once, and not together with `body`.
    */
-  readBody(limitBytes: number): Promise<Buffer>
+  readBody(limitBytes: number, growing?: Growing): Promise<Buffer>
   /** The body piece by piece, read as fast as it is asked for. */
   body(): AsyncIterable<Buffer>
   /**
@@ -72,6 +72,14 @@ export interface Exchange {
    * the socket; on HTTP/2 the answer 200 is sent here. The socket is the caller's to end.
    */
   upgrade(): Upgraded
+}
+
+/** For bodies whose size is not known before they are there. */
+export interface Growing {
+  /** So much is read without asking. */
+  readonly freeBytes: number
+  /** Asked once, when there is more; no more is read until it resolves, and none if it rejects. */
+  mayGrow(): Promise<void>
 }
 
 export interface Pieces {

@@ -217,6 +217,29 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(await post(''), [200, '0'])
     })
 
+    it('asks before it reads on in a body that turns out large, and reads no more when it may not', async () => {
+      const order: string[] = []
+      const { url } = await start(async (exchange) => {
+        const mayGrow = async (): Promise<void> => {
+          order.push('asked')
+          await new Promise(setImmediate)
+          if (exchange.path === '/no') throw new Error('no room')
+        }
+        const body = await exchange.readBody(2000, { freeBytes: 500, mayGrow }).catch((error: Error) => error.message)
+        exchange.respond(200, [], String(body.length))
+      })
+      async function* pieces(count: number): AsyncGenerator<Buffer> {
+        for (let index = 0; index < count; index++) yield Buffer.alloc(100)
+      }
+      const post = async (path: string, count: number): Promise<string> =>
+        (await newClient().request({ method: 'POST', url: `${url}${path}`, body: pieces(count) })).text(100)
+      assert.equal(await post('/', 5), '500')
+      assert.deepEqual(order, [])
+      assert.equal(await post('/', 15), '1500')
+      assert.deepEqual(order, ['asked'])
+      assert.equal(await post('/no', 6), String('no room'.length))
+    })
+
     it('gives up a body that does not come, by the clock', async () => {
       const clock = createVirtualClock()
       let code: string | undefined

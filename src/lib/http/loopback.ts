@@ -13,6 +13,7 @@ import { HttpError } from './dial.ts'
 import {
   BodyError,
   type Exchange,
+  type Growing,
   type HeaderList,
   INTERNAL_ERROR,
   type Peer,
@@ -113,12 +114,14 @@ export class LoopbackExchange implements Exchange {
     return this.#isAnswered
   }
 
-  async readBody(limitBytes: number): Promise<Buffer> {
+  async readBody(limitBytes: number, growing?: Growing): Promise<Buffer> {
     const pieces: Buffer[] = []
     let size = 0
     for await (const piece of this.body()) {
+      const isFree = growing === undefined || size > growing.freeBytes || size + piece.length <= growing.freeBytes
       size += piece.length
       if (size > limitBytes) throw new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
+      if (!isFree) await growing.mayGrow()
       pieces.push(piece)
     }
     return Buffer.concat(pieces, size)
