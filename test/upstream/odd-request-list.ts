@@ -25,6 +25,7 @@ export interface Story {
   readonly asks: readonly Ask[]
 }
 
+const MAPS = '/api/v1/namespaces/default/configmaps'
 const NEVER_KEPT = new Set(['Binding', 'TokenReview', 'SelfSubjectReview', 'SubjectAccessReview'])
 
 export function everyStory(): Story[] {
@@ -215,6 +216,20 @@ const DEFAULT = '/api/v1/namespaces/default'
 
 /** What is odd about one path only. */
 const SINGLE: readonly Story[] = [
+  {
+    name: 'a version on what is new',
+    asks: ['1', '0', 'abc', '-1', '18446744073709551616'].flatMap((resourceVersion): Ask[] => [
+      { method: 'POST', path: MAPS, body: { metadata: { name: 'UPPER', resourceVersion } } },
+      { method: 'POST', path: MAPS, body: { metadata: { name: 'there', resourceVersion } } },
+      { method: 'POST', path: MAPS, body: { metadata: { name: 'there', resourceVersion } } },
+      { method: 'POST', path: MAPS, body: { metadata: { generateName: 'drawn-', resourceVersion } }, prepares: true },
+      { method: 'POST', path: `${MAPS}?dryRun=All`, body: { metadata: { name: 'not-there', resourceVersion } } },
+      { method: 'PUT', path: `${MAPS}/not-there`, body: { metadata: { name: 'not-there', resourceVersion } } },
+      { method: 'POST', path: '/api/v1/namespaces/default/pods', body: { metadata: { name: 'p', resourceVersion } } },
+      { method: 'POST', path: '/api/v1/namespaces/gone/pods', body: { metadata: { name: 'p', resourceVersion } } },
+      { method: 'DELETE', path: `${MAPS}/there`, prepares: true },
+    ]),
+  },
   {
     name: 'paths and methods',
     asks: [

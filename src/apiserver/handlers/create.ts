@@ -1,7 +1,6 @@
 /** POST: a new object. */
 import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
-import { failure } from '#meta/status-errors.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { answerWithObject } from './answers.ts'
@@ -17,11 +16,6 @@ export async function createObject(call: Call, view: View): Promise<Answer> {
   const object = await decodeBody(call, view, kind, options.fieldValidation)
   settleNamespace(object, call, kind.namespaced)
   const request = writeRequestOf(call, kind, options)
-  // It is the store that minds a version, and nothing is stored.
-  if (request.dryRun) delete object.metadata.resourceVersion
-  else if ((object.metadata.resourceVersion ?? '') !== '') {
-    throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
-  }
   const { entry } = await view.store.create(request, object)
   return answerWithObject(call, view, entry, { form, status: 201 })
 }

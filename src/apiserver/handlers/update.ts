@@ -21,7 +21,7 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   settleNamespace(object, call, kind.namespaced)
   settleName(object, call)
   const { uid = '' } = object.metadata
-  const resourceVersion = expectedVersion(object.metadata)
+  const { resourceVersion = '', refuse } = versionOf(object)
   const needsVersion = resourceVersion === '' && view.resource.putNeedsVersion === true
   const creates = view.resource.putCreates === true && call.info.subresource === ''
   const terms = {
@@ -30,6 +30,7 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
     ...(uid === '' ? {} : { uid }),
   }
   const transform: Transform = (live) => {
+    refuse?.()
     // What is not there yet has no version that could be named.
     if (needsVersion && live.metadata.uid !== undefined) {
       const { group, plural } = view.resource.kind
@@ -41,6 +42,18 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   const request = writeRequestOf(call, kind, options)
   const { entry, created } = await view.store.update(request, call.info.name, transform, terms)
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
+}
+
+/** What is no version is found when it is known what is there. */
+function versionOf({ metadata }: KubeObject): { readonly resourceVersion?: string; readonly refuse?: () => never } {
+  try {
+    return { resourceVersion: expectedVersion(metadata) }
+  } catch (error) {
+    const refuse = (): never => {
+      throw error
+    }
+    return { refuse }
+  }
 }
 
 /** The name of the body must be the path's. */

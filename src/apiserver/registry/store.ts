@@ -41,6 +41,7 @@ import {
   finishing,
   prepareCreate,
   prepareUpdate,
+  refuseVersion,
   settleNew,
   validateCreate,
   validateUpdate,
@@ -211,7 +212,9 @@ export class Store {
         await admission?.validate()
         if (isLarge(request)) await turn()
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
-        const finished = this.#canonical(object)
+        if (!request.dryRun) refuseVersion(object.metadata)
+        // A version that a client gave is shown by upstream where nothing is stored.
+        const finished = this.#canonical(object, request.dryRun ? object : undefined)
         if (isLarge(request)) await turn()
         const entry = await this.#commit(request, key, finished, 0)
         return entry === undefined ? undefined : { entry, created: true }
@@ -433,9 +436,8 @@ export class Store {
   }
 
   /** In canonical form and without a resource version, which is the backend's to give. */
-  #canonical(object: KubeObject): KubeObject {
+  #canonical(object: KubeObject, bare: KubeObject = withoutVersion(object)): KubeObject {
     const schema = this.resource.shapes.schemaFor(this.resource.kind)
-    const bare = withoutVersion(object)
     return schema === undefined
       ? bare
       : (decodeValue(schema, bare, 'Ignore', { offences: [], settles: true }) as KubeObject)

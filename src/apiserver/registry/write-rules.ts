@@ -58,7 +58,7 @@ export function clearSystemFields(metadata: ObjectMeta): void {
   delete metadata.selfLink
 }
 
-/** Where a new object is to be, after those who may change it: it has no version yet, and is where the request is. */
+/** Where a new object is to be, after those who may change it: where the request is. */
 export function settleNew(metadata: ObjectMeta, namespace: string): void {
   const own = metadata.namespace ?? ''
   if (namespace === '') delete metadata.namespace
@@ -66,7 +66,11 @@ export function settleNew(metadata: ObjectMeta, namespace: string): void {
   else if (own !== namespace) {
     throw badRequestError('the namespace of the provided object does not match the namespace sent on the request')
   }
-  if ((metadata.resourceVersion ?? '') === '') return
+}
+
+/** What is new has no version yet. Upstream's store minds only what could be one, and that after everything else. */
+export function refuseVersion({ resourceVersion = '' }: ObjectMeta): void {
+  if (!/^0*[1-9]\d*$/.test(resourceVersion) || BigInt(resourceVersion) >> 64n !== 0n) return
   throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
 }
 

@@ -51,6 +51,20 @@ describe('creating', () => {
     assert.equal(versioned.json().message, 'resourceVersion should not be set on objects to be created')
     const tried = await post(`${maps}?dryRun=All`, { metadata: { name: 'x', resourceVersion: '1' } })
     assert.equal(tried.status, 201, 'a version does not matter where nothing is stored')
+    assert.equal(tried.json().metadata.resourceVersion, '1')
+  })
+
+  it('28: a version that cannot be one is taken, one that can be is refused after everything else', async () => {
+    for (const resourceVersion of ['0', 'abc', '18446744073709551616']) {
+      const name = `version-${resourceVersion}`
+      assert.equal((await post(maps, { metadata: { name, resourceVersion } })).status, 201)
+      assert.equal((await post(maps, { metadata: { name, resourceVersion } })).status, 409)
+    }
+    const nowhere = '/api/v1/namespaces/no-such/configmaps'
+    assert.equal((await post(nowhere, { metadata: { name: 'x', resourceVersion: '1' } })).status, 404)
+    assert.equal((await post(maps, { metadata: { name: 'UPPER', resourceVersion: '1' } })).status, 422)
+    const put = { metadata: { name: 'no-such', resourceVersion: 'abc' } }
+    assert.equal((await wire.request('PUT', `${maps}/no-such`, { body: put })).status, 404)
   })
 
   it('28: in a namespace that is being deleted is 403 with its cause', async () => {
