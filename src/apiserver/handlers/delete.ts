@@ -30,23 +30,47 @@ export async function deleteObject(call: Call, view: View): Promise<Answer> {
   return answerWithObject(call, view, entry, { form, status })
 }
 
-/** Deletes what the selection finds, one after the other, and answers with the list of it. */
+/** A worker of upstream's waits for the store after each object; here commits that come together share one sync. */
+const DELETIONS_OF_A_WORKER = 16
+
+/** Deletes what the selection finds, several at a time, and answers with the list of it. The first that fails ends it. */
 export async function deleteCollection(call: Call, view: View): Promise<Answer> {
   const form = formFor(call, view, 'list')
   const listOptions = listOptionsOf(call, view)
   const options = await deleteOptionsOf(call, view)
   const { entries, metadata } = await selectEntries(call, view, listOptions)
-  for (const entry of entries) {
-    const whole = writeRequestOf(call, view.representation.kind, options)
-    const request = { ...whole, namespace: entry.namespace, isOneOfMany: true }
-    try {
-      await view.store.delete(request, entry.name, options)
-    } catch (error) {
-      // Somebody else was faster, and the aim is reached.
-      if (!isNotFound(error)) throw error
+  const waiting = entries.values()
+  const failures: unknown[] = []
+  const deleteInTurn = async (): Promise<void> => {
+    for (const entry of waiting) {
+      if (failures.length > 0) return
+      await deleteOneOfMany(call, view, { entry, options }).catch((error: unknown) => failures.push(error))
     }
   }
+  const { deleteWorkers = 1 } = view.services
+  await Promise.all(Array.from({ length: deleteWorkers * DELETIONS_OF_A_WORKER }, deleteInTurn))
+  if (failures.length > 0) throw failures[0]
   return answerWithList(call, view, { entries, metadata, form })
+}
+
+async function deleteOneOfMany(
+  call: Call,
+  view: View,
+  { entry, options }: { readonly entry: Entry; readonly options: DeleteOptions },
+): Promise<void> {
+  call.signal.throwIfAborted()
+  // Whoever asks again goes on with what is left.
+  if (call.deadlineMs !== undefined && view.services.clock.elapsed() > call.deadlineMs) {
+    throw new Error('The time of the request was over before all was deleted')
+  }
+  const whole = writeRequestOf(call, view.representation.kind, options)
+  const request = { ...whole, namespace: entry.namespace, isOneOfMany: true }
+  try {
+    await view.store.delete(request, entry.name, options)
+  } catch (error) {
+    // Somebody else was faster, and the aim is reached.
+    if (!isNotFound(error)) throw error
+  }
 }
 
 /** From the body where there is one, else from the query. */

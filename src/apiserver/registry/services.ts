@@ -38,6 +38,8 @@ export interface Services {
   readonly metrics: ServerMeters
   /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */
   readonly minWatchMs?: number
+  /** Of each request that deletes a collection; default: one. */
+  readonly deleteWorkers?: number
 }
 
 /** What all writing verbs have in common. */

@@ -9,6 +9,7 @@ import { CIPHER_SUITES, TLS_VERSIONS } from './tls-names.ts'
 
 export interface StorageValues {
   readonly datastore: string
+  readonly 'delete-collection-workers': number
   readonly 'encryption-key-file': string
   readonly 'encryption-provider-config': string
   readonly 'encryption-provider-config-automatic-reload': boolean
@@ -62,7 +63,7 @@ export const STORAGE_FLAGS: FlagsOf<StorageValues> & FlagGroup = {
   'default-watch-cache-size': idle(int, 100, 'watch caches size themselves', {
     deprecated: 'watch caches are sized automatically and this flag will be removed in a future version',
   }),
-  'delete-collection-workers': idle(int, 1, 'a collection is deleted in one go'),
+  'delete-collection-workers': flag(int, 1, 'Workers for each deletion of a collection; each has 16 objects under way'),
   'enable-garbage-collector': unsupported(bool, true, 'the garbage collector is part of every cluster'),
   'etcd-count-metric-poll-period': idle(duration, 60_000, 'objects are counted when metrics are read'),
   'etcd-db-metric-poll-interval': idle(duration, 30_000, 'the size of the store is asked for when metrics are read'),
