@@ -1,4 +1,5 @@
 /** Small things everything that takes an AbortSignal needs. */
+import { Roll } from './roll.ts'
 
 /** What to reject with when `signal` is aborted: its reason, wrapped if it is not an Error. */
 export function abortError(signal: AbortSignal): Error {
@@ -18,14 +19,12 @@ export function onAbort(signal: AbortSignal | undefined, task: () => void): () =
   }
   let tasks = waiting.get(signal)
   if (tasks === undefined) {
-    waiting.set(signal, (tasks = new Set()))
+    waiting.set(signal, (tasks = new Roll()))
     signal.addEventListener('abort', runWaiting, { once: true })
   }
-  // A function of its own: the same task may wait more than once.
-  const own = (): void => task()
-  tasks.add(own)
+  const link = tasks.add(task)
   return () => {
-    if (!tasks.delete(own) || tasks.size > 0) return
+    if (!link.leave() || tasks.size > 0) return
     waiting.delete(signal)
     signal.removeEventListener('abort', runWaiting)
   }
@@ -39,7 +38,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** One listener for all who wait on a signal: to add one to n others takes n comparisons, and thousands wait on a program's. */
-const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+const waiting = new WeakMap<AbortSignal, Roll<() => void>>()
 
 function runWaiting({ target }: Event): void {
   for (const task of waiting.get(target as AbortSignal) ?? []) {

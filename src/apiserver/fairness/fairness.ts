@@ -129,7 +129,7 @@ class Entrance {
     kinds.add(kind, 'executing', 1, ticket.startedMs)
     const leave = (): void => {
       // A watch that ends while it begins leaves by both doors.
-      if (!set.running.has(ticket)) return
+      if (!ticket.isRunning) return
       kinds.add(kind, 'executing', -1, clock.elapsed())
       set.finish(ticket)
     }
@@ -160,7 +160,7 @@ class Entrance {
     gone.removeEventListener('abort', giveUp)
     kinds.add(kind, 'waiting', -1, clock.elapsed())
     // It began, unless it was taken out of its queue.
-    if (!level.set.running.has(ticket)) return this.#refuse(level)
+    if (!ticket.isRunning) return this.#refuse(level)
     const place = this.#begin(ticket, level)
     const lane = laneOf(ticket)
     if (lane !== undefined) await turn(lane)

@@ -8,6 +8,7 @@
  * next request, which looks at each queue where somebody waits.
  */
 import type { Clock } from '#lib/clock.ts'
+import { Roll } from '#lib/roll.ts'
 
 import { deal, flowHash } from './dealer.ts'
 import { type Arrival, NARROW_SEATS, Queue, type Refused, Ticket } from './queue.ts'
@@ -68,7 +69,7 @@ export class QueueSet implements SetTotals {
   /** How many queues have somebody waiting or running. */
   #active = 0
   readonly #hands = new Map<string, readonly number[]>()
-  readonly running: Set<Ticket> = new Set()
+  readonly running: Roll<Ticket> = new Roll()
   #enqueues = 0
   /** The number of the queue that was served last. */
   #robin = -1
@@ -147,7 +148,8 @@ export class QueueSet implements SetTotals {
   /** The answer is made. The seats may stay taken for some time. */
   finish(ticket: Ticket): void {
     const nowMs = this.#sync()
-    this.running.delete(ticket)
+    ticket.isRunning = false
+    ticket.link?.leave()
     ticket.flow.meter.finished(ticket, nowMs)
     const { queue, work } = ticket
     if (queue !== undefined) {
@@ -308,7 +310,8 @@ export class QueueSet implements SetTotals {
 
   #begin(ticket: Ticket, nowMs: number): void {
     ticket.startedMs = nowMs
-    this.running.add(ticket)
+    ticket.isRunning = true
+    ticket.link = this.running.add(ticket)
     this.dispatched++
     this.seatsInUse += ticket.seats
     ticket.isNarrow = this.#isNarrow(ticket.seats)

@@ -1,4 +1,6 @@
 /** One queue of a priority level, and the requests in it. */
+import { type Link, Roll } from '#lib/roll.ts'
+
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
 import { maxSeatsOf, type WorkEstimate } from './work-estimate.ts'
@@ -48,6 +50,9 @@ export class Ticket {
   startedMs = 0
   arrivalR = 0
   isWaiting = false
+  isRunning = false
+  /** Among those who wait, then among those who run. */
+  link: Link<Ticket> | undefined
   /** It took seats that wide requests do not get. */
   isNarrow = false
   /** Called once when it begins, unless that was at once. */
@@ -75,7 +80,7 @@ export class Ticket {
 export class Queue {
   readonly index: number
   /** In order of arrival. */
-  readonly waiting: Set<Ticket> = new Set()
+  readonly waiting: Roll<Ticket> = new Roll()
   /** Of those who wait, in seat-seconds and in seats. */
   work = 0
   initialSeats = 0
@@ -94,13 +99,12 @@ export class Queue {
   }
 
   get oldest(): Ticket | undefined {
-    const [first] = this.waiting
-    return first
+    return this.waiting.first?.value
   }
 
   add(ticket: Ticket): void {
     ticket.isWaiting = true
-    this.waiting.add(ticket)
+    ticket.link = this.waiting.add(ticket)
     this.work += ticket.totalWork
     this.initialSeats += ticket.work.initialSeats
     this.seats += ticket.seats
@@ -108,7 +112,7 @@ export class Queue {
 
   remove(ticket: Ticket): void {
     ticket.isWaiting = false
-    this.waiting.delete(ticket)
+    ticket.link?.leave()
     // What floating-point numbers leave over must not add up.
     this.work = this.waiting.size === 0 ? 0 : this.work - ticket.totalWork
     this.initialSeats -= ticket.work.initialSeats

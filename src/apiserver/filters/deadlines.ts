@@ -3,11 +3,12 @@
  * queue and one timer serve them all, where a timer for each request would cost as much as finding its object.
  */
 import type { Clock, Timer } from '#lib/clock.ts'
+import { Roll } from '#lib/roll.ts'
 
 /** Runs `late` after `limitMs`, unless cancelled before. */
 export type Deadlines = (limitMs: number, late: () => void) => Timer
 
-interface Deadline extends Timer {
+interface Deadline {
   readonly dueMs: number
   readonly late: () => void
 }
@@ -15,7 +16,7 @@ interface Deadline extends Timer {
 /** `usualMs` is the length that goes through the queue; others get a timer of their own. */
 export function createDeadlines(clock: Clock, usualMs: number): Deadlines {
   /** In the order in which they fall due. */
-  const queue = new Set<Deadline>()
+  const queue = new Roll<Deadline>()
   let isArmed = false
   const arm = (delayMs: number): void => {
     isArmed = true
@@ -24,21 +25,16 @@ export function createDeadlines(clock: Clock, usualMs: number): Deadlines {
   const sweep = (): void => {
     isArmed = false
     const nowMs = clock.elapsed()
-    for (const deadline of queue) {
-      if (deadline.dueMs > nowMs) return arm(deadline.dueMs - nowMs)
-      queue.delete(deadline)
-      deadline.late()
+    for (let { first } = queue; first !== undefined; { first } = queue) {
+      if (first.value.dueMs > nowMs) return arm(first.value.dueMs - nowMs)
+      first.leave()
+      first.value.late()
     }
   }
   return (limitMs, late) => {
     if (limitMs !== usualMs) return clock.after(limitMs, late, { background: true })
-    const deadline: Deadline = {
-      dueMs: clock.elapsed() + usualMs,
-      late,
-      cancel: () => void queue.delete(deadline),
-    }
-    queue.add(deadline)
+    const link = queue.add({ dueMs: clock.elapsed() + usualMs, late })
     if (!isArmed) arm(usualMs)
-    return deadline
+    return { cancel: () => void link.leave() }
   }
 }

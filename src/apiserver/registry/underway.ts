@@ -13,8 +13,13 @@ export interface Underway {
   readonly make: (revision: Revision) => Entry
 }
 
-interface Pending extends Underway {
+/** Emptied when it is over: the table keeps places of those who have gone for a while, and must not keep their objects. */
+interface Pending {
+  readonly key: string
+  write: Underway | undefined
   entry: Entry | undefined
+  /** The writer has heard of it. */
+  isOver: boolean
 }
 
 export class WritesUnderway {
@@ -23,31 +28,37 @@ export class WritesUnderway {
 
   /** Runs a write that resolves to its revision, or to undefined when it did not come about; returns its entry. */
   async run(write: Underway, commit: () => Promise<Revision | undefined>): Promise<Entry | undefined> {
-    const pending: Pending = { ...write, entry: undefined }
+    const pending: Pending = { key: write.key, write, entry: undefined, isOver: false }
     this.#pending.set(write.key, pending)
     let revision: Revision | undefined
     try {
       revision = await commit()
+      return revision === undefined ? undefined : entryAt(pending, write, revision)
     } finally {
-      if (revision === undefined) this.#forget(pending)
+      pending.isOver = true
+      const isWaiting = this.#pending.get(write.key) === pending
+      if (isWaiting && revision === undefined) this.#pending.delete(write.key)
+      if (!isWaiting || revision === undefined) empty(pending)
     }
-    return revision === undefined ? undefined : entryAt(pending, revision)
   }
 
   /** The entry of these bytes, if they were written here just now. For the cache. */
   pickUp({ key, value, modRevision }: KeyValue): Entry | undefined {
     const pending = this.#pending.get(key)
-    if (pending === undefined || Buffer.compare(pending.value, value) !== 0) return undefined
+    const write = pending?.write
+    if (pending === undefined || write === undefined || Buffer.compare(write.value, value) !== 0) return undefined
     this.#pending.delete(key)
-    return entryAt(pending, modRevision)
-  }
-
-  #forget(pending: Pending): void {
-    if (this.#pending.get(pending.key) === pending) this.#pending.delete(pending.key)
+    const entry = entryAt(pending, write, modRevision)
+    if (pending.isOver) empty(pending)
+    return entry
   }
 }
 
-function entryAt(pending: Pending, revision: Revision): Entry {
-  if (pending.entry?.modRevision !== revision) pending.entry = pending.make(revision)
+function entryAt(pending: Pending, write: Underway, revision: Revision): Entry {
+  if (pending.entry?.modRevision !== revision) pending.entry = write.make(revision)
   return pending.entry
+}
+
+function empty(pending: Pending): void {
+  pending.write = pending.entry = undefined
 }

@@ -4,6 +4,7 @@ import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
+import { Roll } from '../roll.ts'
 import type { Peer } from './exchange.ts'
 import { isFoundGood, type PeerChains } from './peer-chains.ts'
 
@@ -21,7 +22,7 @@ export interface Connection {
   /** Streams the client opened in this turn of the event loop. */
   openedNow: number
   /** Open streams of HTTP/2. */
-  readonly streams: Set<ServerHttp2Stream>
+  readonly streams: Roll<ServerHttp2Stream>
 }
 
 export function createConnection(socket: Socket, chains: PeerChains): Connection {
@@ -32,7 +33,7 @@ export function createConnection(socket: Socket, chains: PeerChains): Connection
     resets: 0,
     resetMs: 0,
     openedNow: 0,
-    streams: new Set(),
+    streams: new Roll(),
   }
 }
 

@@ -276,9 +276,9 @@ function onStream(
   const connection = stream.session === undefined ? undefined : state.bySession.get(stream.session)
   if (connection === undefined) return stream.close()
   begin(state, connection, stream)
-  connection.streams.add(stream)
+  const link = connection.streams.add(stream)
   stream.on('close', () => {
-    connection.streams.delete(stream)
+    link.leave()
     if (stream.aborted) countReset(state, connection)
   })
   const serve = (): void => {
