@@ -1,5 +1,5 @@
 /** What a kubelet says about its node, with upstream's reasons and messages. Pure. */
-import type { ContainerImage, Node, NodeCondition, NodeStatus } from '#apis/core/v1.ts'
+import type { ContainerImage, Node, NodeCondition, NodeRuntimeHandler, NodeStatus } from '#apis/core/v1.ts'
 import { parseQuantity, quantityOf, quantityText, quantityValue } from '#meta/quantity.ts'
 import { timeOf } from '#meta/time.ts'
 import { GIT_VERSION } from '#model/version.ts'
@@ -10,6 +10,8 @@ export interface NodeFacts {
   readonly capacity: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, string>>
   readonly machineId: string
+  /** Of the machine, where it has one of its own. Default: as above. */
+  readonly systemUuid?: string
   readonly bootId: string
   /** `containerd://2.4.2`. */
   readonly runtime: string
@@ -19,9 +21,13 @@ export interface NodeFacts {
   /** Of the kubelet's own server. */
   readonly port: number
   readonly images: readonly ContainerImage[]
+  /** What the runtime says of its handlers. */
+  readonly handlers?: readonly NodeRuntimeHandler[]
+  /** Of its conditions, those that are not as they should be. */
+  readonly ills?: readonly Health[]
 }
 
-interface Health {
+export interface Health {
   readonly type: string
   readonly status: 'True' | 'False'
   readonly reason: string
@@ -80,16 +86,16 @@ export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' |
 
 /** Every heartbeat says all of it; times of transition stay as long as the status does. */
 export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[], nowMs: number): NodeStatus {
-  const { name, addresses, capacity, port } = facts
+  const { name, addresses, capacity, port, ills = [], handlers } = facts
   return {
     capacity: { ...capacity },
     allocatable: allocatableOf(capacity),
-    conditions: nodeConditions(before, nowMs),
+    conditions: nodeConditions(before, nowMs, ills),
     addresses: [...addresses.map((address) => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },
     nodeInfo: {
       machineID: facts.machineId,
-      systemUUID: facts.machineId,
+      systemUUID: facts.systemUuid ?? facts.machineId,
       bootID: facts.bootId,
       kernelVersion: facts.kernel,
       osImage: facts.osImage,
@@ -100,6 +106,7 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
       architecture: facts.architecture,
     },
     images: facts.images.slice(0, MAX_IMAGES),
+    ...(handlers !== undefined && { runtimeHandlers: [...handlers] }),
     features: { supplementalGroupsPolicy: true },
     declaredFeatures: [...DECLARED_FEATURES],
   }
@@ -111,9 +118,14 @@ const DECLARED_FEATURES = [
   'InPlacePodVerticalScalingInitContainers',
 ] as const
 
-export function nodeConditions(before: readonly NodeCondition[], nowMs: number): NodeCondition[] {
+export function nodeConditions(
+  before: readonly NodeCondition[],
+  nowMs: number,
+  ills: readonly Health[] = [],
+): NodeCondition[] {
   const now = timeOf(nowMs)
-  return HEALTHY.map(({ type, status, reason, message }) => {
+  return HEALTHY.map((healthy) => {
+    const { type, status, reason, message } = ills.find((ill) => ill.type === healthy.type) ?? healthy
     const known = before.find((condition) => condition.type === type)
     return {
       type,

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { test } from 'node:test'
+
+import { parseQuantity, quantityValue } from '#meta/quantity.ts'
+
+import { defaultInterface, memoryKiOf, prettyName, readMachine } from './machine.ts'
+
+test('memory is what the kernel says it has, in KiB', () => {
+  assert.equal(memoryKiOf('MemTotal:       24682740 kB\nMemFree:        1 kB\n'), 24_682_740)
+  assert.equal(memoryKiOf(''), 0)
+})
+
+test('the operating system has the name it gives itself, quoted or not', () => {
+  assert.equal(
+    prettyName('NAME=x\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n'),
+    'Debian GNU/Linux 12 (bookworm)',
+  )
+  assert.equal(prettyName('PRETTY_NAME=Alpine\n'), 'Alpine')
+  assert.equal(prettyName(''), 'Linux')
+})
+
+test('the way out is the interface with the default route', () => {
+  const head = 'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT'
+  const near = 'cni0\t0000F40A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0'
+  const out = 'eth0\t00000000\t0100A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0'
+  assert.equal(defaultInterface([head, near, out].join('\n')), 'eth0')
+  assert.equal(defaultInterface([head, near].join('\n')), undefined)
+})
+
+test('a machine has processors, memory, storage, an address and room for pods', async () => {
+  const { capacity, addresses, architecture, memoryBytes } = await readMachine({ rootDir: tmpdir(), maxPods: 110 })
+  assert.equal(capacity['pods'], '110')
+  assert.ok(Number(capacity['cpu']) > 0)
+  assert.equal(quantityValue(parseQuantity(capacity['memory'] ?? '')), memoryBytes)
+  assert.ok(quantityValue(parseQuantity(capacity['ephemeral-storage'] ?? '')) > 0)
+  assert.equal(addresses.length, 1)
+  assert.match(architecture, /^\w+$/)
+})

@@ -1,0 +1,160 @@
+/**
+ * A node as the API server knows it: registered, its status reported when something has changed and now and then when
+ * nothing has, its lease renewed. When each is due is up to whoever runs the node.
+ */
+import { Leases } from '#apis/coordination/v1.ts'
+import { type Node, type NodeCondition, Nodes, type NodeStatus } from '#apis/core/v1.ts'
+import { CSINodes } from '#apis/storage/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { semanticEqual } from '#meta/object.ts'
+import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
+import { microTimeOf } from '#meta/time.ts'
+
+import { ALLOCATABLE_ENFORCED, nodeIs, type Note, STARTING } from './kubelet-notes.ts'
+import { type NodeFacts, nodeOf, nodeStatusOf } from './node-status.ts'
+
+export interface RegistrationOptions {
+  /** As `system:node:<name>`. */
+  readonly client: ApiClient
+  readonly name: string
+  /** As they are now. */
+  readonly facts: () => NodeFacts
+  readonly taints?: NonNullable<Node['spec']['taints']>
+  readonly say: (note: Note) => void
+}
+
+const NAMESPACE = 'kube-node-lease'
+const LEASE_SECONDS = 40
+/** However little has changed, so often all is said. */
+const REPORT_MS = 300_000
+
+export class NodeRegistration {
+  readonly #options: RegistrationOptions
+  #conditions: readonly NodeCondition[] = []
+  #reported: NodeStatus | undefined
+  #reportedMs = -Infinity
+  #uid = ''
+  #leaseVersion: string | undefined
+
+  constructor(options: RegistrationOptions) {
+    this.#options = options
+  }
+
+  get uid(): string {
+    return this.#uid
+  }
+
+  /** Whether it has said that it is ready. */
+  get isReady(): boolean {
+    return this.#conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  }
+
+  /** Returns the node as the server has it. One that is there already is taken over, and its labels are put right. */
+  async register(): Promise<Node> {
+    const { client, name, facts, taints, say } = this.#options
+    say(STARTING)
+    const wanted = nodeOf(facts(), client.clock.now())
+    const node = { ...wanted, spec: taints === undefined ? {} : { taints } }
+    const there = await client.create(Nodes, node).catch(async (error: unknown) => {
+      if (!isAlreadyExists(error)) throw error
+      return this.#reconcile(await client.get(Nodes, { name }), wanted.metadata)
+    })
+    this.#uid = there.metadata.uid ?? ''
+    this.#announce(there.status.conditions ?? [])
+    this.#conditions = there.status.conditions ?? []
+    say(ALLOCATABLE_ENFORCED)
+    return there
+  }
+
+  async #reconcile(there: Node, { labels, annotations }: Node['metadata']): Promise<Node> {
+    const differ = (mine: object | undefined, theirs: Readonly<Record<string, string>> | undefined): boolean =>
+      Object.entries(mine ?? {}).some(([key, value]) => theirs?.[key] !== value)
+    const { client, name } = this.#options
+    if (!differ(labels, there.metadata.labels) && !differ(annotations, there.metadata.annotations)) return there
+    const value = { metadata: { labels, annotations } }
+    return client.patch(Nodes, { name }, { type: 'strategic', value })
+  }
+
+  /** Writes the status if there is something to say; `isForced`: though there is not. */
+  async report(isForced = false): Promise<void> {
+    const { client, name, facts } = this.#options
+    const nowMs = client.clock.now()
+    const status = nodeStatusOf(facts(), this.#conditions, nowMs)
+    const isDue = isForced || nowMs - this.#reportedMs >= REPORT_MS
+    if (!isDue && this.#reported !== undefined && semanticEqual(timeless(status), timeless(this.#reported))) return
+    const { metadata } = await client.patch(
+      Nodes,
+      { name, subresource: 'status' },
+      { type: 'strategic', value: { status } },
+    )
+    this.#uid = metadata.uid ?? ''
+    this.#announce(status.conditions ?? [])
+    this.#conditions = status.conditions ?? []
+    this.#reported = status
+    this.#reportedMs = nowMs
+  }
+
+  /** What has changed of its conditions is told as events. */
+  #announce(now: readonly NodeCondition[]): void {
+    for (const { type, status, reason = '' } of now) {
+      if (this.#conditions.some((before) => before.type === type && before.status === status)) continue
+      const said =
+        type === 'Ready' ? (status === 'True' ? 'NodeReady' : 'NodeNotReady') : reason.replace('Kubelet', 'Node')
+      this.#options.say(nodeIs(this.#options.name, said))
+    }
+  }
+
+  /** Drivers of volumes register themselves in it; a node without it is not complete. */
+  async describeDrivers(): Promise<void> {
+    const { client, name } = this.#options
+    const metadata = { name, annotations: { [MIGRATED]: MIGRATED_PLUGINS }, ownerReferences: [this.#owner] }
+    await client.create(CSINodes, { metadata, spec: { drivers: [] } }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error
+    })
+  }
+
+  async renew(): Promise<void> {
+    const { client, name } = this.#options
+    const spec = {
+      holderIdentity: name,
+      leaseDurationSeconds: LEASE_SECONDS,
+      renewTime: microTimeOf(client.clock.now()),
+    }
+    const metadata = { name, namespace: NAMESPACE, ownerReferences: [this.#owner] }
+    try {
+      const lease =
+        this.#leaseVersion === undefined
+          ? await client.create(Leases, { metadata, spec })
+          : await client.update(Leases, { metadata: { ...metadata, resourceVersion: this.#leaseVersion }, spec })
+      this.#leaseVersion = lease.metadata.resourceVersion
+    } catch (error) {
+      if (isNotFound(error)) this.#leaseVersion = undefined
+      else if (isAlreadyExists(error) || isConflict(error))
+        this.#leaseVersion = (await client.get(Leases, metadata)).metadata.resourceVersion
+      else throw error
+    }
+  }
+
+  get #owner(): { apiVersion: string; kind: string; name: string; uid: string } {
+    return { apiVersion: 'v1', kind: 'Node', name: this.#options.name, uid: this.#uid }
+  }
+}
+
+/** Without what is new every time. */
+function timeless(status: NodeStatus): NodeStatus {
+  const conditions = (status.conditions ?? []).map((condition) => ({ ...condition, lastHeartbeatTime: null }))
+  return { ...status, conditions }
+}
+
+const MIGRATED = 'storage.alpha.kubernetes.io/migrated-plugins'
+const MIGRATED_PLUGINS = [
+  'aws-ebs',
+  'azure-disk',
+  'azure-file',
+  'cinder',
+  'gce-pd',
+  'portworx-volume',
+  'vsphere-volume',
+]
+  .map((name) => `kubernetes.io/${name}`)
+  .join(',')
