@@ -1,0 +1,47 @@
+/** What others may know of the pods of a node: its HTTP API, its metrics, its eviction. */
+import type { Pod } from '#apis/core/v1.ts'
+
+import type { ContainerRecord } from '../container-runs.ts'
+
+/** A container of the runtime. */
+export interface Instance {
+  /** As the runtime names it, without `containerd://`. */
+  readonly containerId: string
+  /** Where its output goes; the file may have been rotated away. */
+  readonly logPath: string
+}
+
+export interface ContainerOfPod {
+  readonly record: Readonly<ContainerRecord>
+  /** The newest, running or ended; undefined while none was made. */
+  readonly current: Instance | undefined
+  /** The one before, as long as the runtime keeps it. */
+  readonly previous: Instance | undefined
+}
+
+export interface PodOfNode {
+  /** With the status that its kubelet knows, which may be ahead of what the API server has. */
+  readonly pod: Pod
+  /** The one that is ready. */
+  readonly sandboxId: string | undefined
+  readonly containers: ReadonlyMap<string, ContainerOfPod>
+}
+
+/** What pods need to know of the machine they are on. */
+export interface PodFacts {
+  readonly nodeName: string
+  /** Of the node, one per family, the first first. */
+  readonly addresses: readonly string[]
+  readonly cgroupDriver: 'cgroupfs' | 'systemd'
+  /** `/var/lib/kubelet`: what is kept of pods is below `pods/<uid>`. */
+  readonly rootDir: string
+  /** `/var/log/pods`. */
+  readonly podLogsDir: string
+  readonly clusterDns: readonly string[]
+  /** `cluster.local`, or '' for none. */
+  readonly clusterDomain: string
+  /** The file that says how the node finds names; '' for none. */
+  readonly resolvConf: string
+  readonly maxPods: number
+  readonly memoryBytes: number
+}

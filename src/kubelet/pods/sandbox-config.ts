@@ -1,0 +1,138 @@
+/** What a runtime is told to make the place in which the containers of a pod run. Pure. */
+import type { Pod, PodSpec } from '#apis/core/v1.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+
+import { GROUPS_POLICY, NAMESPACE, PROFILE, PROTOCOL } from '../cri/codes.ts'
+import type { DNSConfig, NamespaceOption, PodSandboxConfig, PortMapping } from '../cri/sandbox-messages.ts'
+import { cgroupParent, overheadResources, sandboxResources } from './linux-resources.ts'
+import type { PodFacts } from './pod-of-node.ts'
+
+/** By these a kubelet finds again what it made. */
+export const LABELS = {
+  podName: 'io.kubernetes.pod.name',
+  podNamespace: 'io.kubernetes.pod.namespace',
+  podUid: 'io.kubernetes.pod.uid',
+  containerName: 'io.kubernetes.container.name',
+} as const
+
+export interface SandboxQuestion {
+  readonly pod: Pod
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'podLogsDir' | 'clusterDomain'>
+  readonly dns: DNSConfig
+  /** How many sandboxes it had before. */
+  readonly attempt: number
+  /** When the kubelet first saw the pod, with nanoseconds. */
+  readonly seen: string
+}
+
+export function sandboxConfig({ pod, facts, dns, attempt, seen }: SandboxQuestion): Input<PodSandboxConfig> {
+  const { metadata, spec } = pod
+  const { name = '', namespace = '', uid = '', annotations = {} } = metadata
+  const { kernel } = hostnameOf(pod, facts.clusterDomain)
+  return {
+    metadata: { name, uid, namespace, attempt },
+    hostname: spec.hostNetwork === true ? '' : kernel,
+    logDirectory: podLogDirectory(pod, facts.podLogsDir),
+    dnsConfig: dns,
+    portMappings: portMappings(spec),
+    labels: new Map([...Object.entries(metadata.labels ?? {}), ...podLabels(pod)]),
+    annotations: new Map(
+      Object.entries({ 'kubernetes.io/config.seen': seen, 'kubernetes.io/config.source': 'api', ...annotations }),
+    ),
+    linux: {
+      cgroupParent: cgroupParent(pod, facts.cgroupDriver),
+      securityContext: sandboxSecurity(spec),
+      sysctls: new Map((spec.securityContext?.sysctls ?? []).map((sysctl) => [sysctl.name, sysctl.value])),
+      overhead: overheadResources(pod),
+      resources: sandboxResources(pod),
+    },
+  }
+}
+
+export function podLabels({ metadata: { name = '', namespace = '', uid = '' } }: Pod): [string, string][] {
+  return [
+    [LABELS.podName, name],
+    [LABELS.podNamespace, namespace],
+    [LABELS.podUid, uid],
+  ]
+}
+
+export function podLogDirectory({ metadata: { name = '', namespace = '', uid = '' } }: Pod, dir: string): string {
+  return `${dir}/${namespace}_${name}_${uid}`
+}
+
+/** What the kernel knows has at most so many characters. */
+const MAX_HOSTNAME = 63
+const MAX_FQDN = 64
+
+/** Throws when the full name was wanted and is too long. */
+export function hostnameOf(
+  { metadata, spec }: Pod,
+  clusterDomain: string,
+): { readonly hostname: string; readonly domain: string; readonly kernel: string } {
+  const { name = '', namespace = '' } = metadata
+  const wanted = spec.hostnameOverride ?? spec.hostname ?? name
+  const hostname = wanted.length <= MAX_HOSTNAME ? wanted : wanted.slice(0, MAX_HOSTNAME).replace(/[-.]+$/, '')
+  const { subdomain = '' } = spec
+  const isPlain = subdomain === '' || spec.hostnameOverride !== undefined
+  const domain = isPlain ? '' : `${subdomain}.${namespace}.svc.${clusterDomain}`
+  if (domain === '' || spec.setHostnameAsFQDN !== true) return { hostname, domain, kernel: hostname }
+  const kernel = `${hostname}.${domain}`
+  if (kernel.length <= MAX_FQDN) return { hostname, domain, kernel }
+  const amounts = `FQDN ${kernel} is too long (${MAX_FQDN} characters is the max, ${kernel.length} characters requested)`
+  throw new Error(`failed to construct FQDN from pod hostname and cluster domain, ${amounts}`)
+}
+
+function portMappings({ containers }: PodSpec): Input<PortMapping>[] {
+  return containers.flatMap(({ ports = [] }) => {
+    const seen = new Set<string>()
+    return ports.flatMap(({ name, containerPort, hostPort = 0, hostIP = '', protocol = 'TCP' }) => {
+      const family = hostIP === '' ? 'any' : hostIP.includes(':') ? 'v6' : 'v4'
+      const key = name ?? `${family}-${protocol}-${hostIP}:${containerPort}:${hostPort}`
+      if (seen.has(key)) return []
+      seen.add(key)
+      return { protocol: PROTOCOL[protocol as keyof typeof PROTOCOL], containerPort, hostPort, hostIp: hostIP }
+    })
+  })
+}
+
+/** Whose namespaces containers are in. `targetId`: the container that an ephemeral one looks into. */
+export function namespacesOf(spec: PodSpec, targetId?: string): Input<NamespaceOption> {
+  const { hostNetwork = false, hostPID = false, hostIPC = false, shareProcessNamespace = false } = spec
+  const own = shareProcessNamespace ? NAMESPACE.pod : NAMESPACE.container
+  const isTargeted = targetId !== undefined && !hostPID && !shareProcessNamespace
+  return {
+    network: hostNetwork ? NAMESPACE.node : NAMESPACE.pod,
+    pid: isTargeted ? NAMESPACE.target : hostPID ? NAMESPACE.node : own,
+    ipc: hostIPC ? NAMESPACE.node : NAMESPACE.pod,
+    targetId: isTargeted ? targetId : '',
+    usernsOptions: { mode: NAMESPACE.node },
+  }
+}
+
+/** Those of fsGroup and then the others. */
+export function groupsOf({ securityContext }: PodSpec): number[] {
+  const { fsGroup, supplementalGroups = [] } = securityContext ?? {}
+  return [...(fsGroup === undefined ? [] : [fsGroup]), ...supplementalGroups]
+}
+
+export function groupsPolicyOf({ securityContext }: PodSpec): number {
+  return securityContext?.supplementalGroupsPolicy === 'Strict' ? GROUPS_POLICY.strict : GROUPS_POLICY.merge
+}
+
+type SandboxSecurity = NonNullable<NonNullable<Input<PodSandboxConfig>['linux']>['securityContext']>
+
+function sandboxSecurity(spec: PodSpec): SandboxSecurity {
+  const { runAsUser, runAsGroup, seLinuxOptions } = spec.securityContext ?? {}
+  const all = [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])]
+  return {
+    namespaceOptions: namespacesOf(spec),
+    selinuxOptions: seLinuxOptions,
+    ...(runAsUser !== undefined && { runAsUser: { value: runAsUser } }),
+    ...(runAsGroup !== undefined && { runAsGroup: { value: runAsGroup } }),
+    supplementalGroups: groupsOf(spec),
+    supplementalGroupsPolicy: groupsPolicyOf(spec),
+    privileged: all.some(({ securityContext }) => securityContext?.privileged === true),
+    seccomp: { profileType: PROFILE.runtimeDefault },
+  }
+}
