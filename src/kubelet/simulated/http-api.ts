@@ -10,11 +10,12 @@ import { parseQuantity, quantityNumber } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 import type { Run } from '../container-runs.ts'
+import { type MeasuredNode, resourceMetrics, statsSummary } from '../node-stats.ts'
 import type { ContainerLife } from './container-life.ts'
 import { linesOf, type LogOptions, logText } from './container-log.ts'
 import type { NodeLife } from './node-life.ts'
-import { resourceMetrics, statsSummary } from './node-stats.ts'
 import type { PodLife } from './pod-life.ts'
+import { measuredNode } from './usage.ts'
 
 const TEXT: HeaderList = ['Content-Type', 'text/plain; charset=utf-8']
 const JSON_TYPE: HeaderList = ['Content-Type', 'application/json']
@@ -47,10 +48,10 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     )
   },
   stats: ({ exchange, node, clock }) =>
-    exchange.respond(200, JSON_TYPE, Buffer.from(JSON.stringify(statsSummary(useOf(node), clock.now())))),
+    exchange.respond(200, JSON_TYPE, Buffer.from(JSON.stringify(statsSummary(measuredOf(node, clock), clock.now())))),
   metrics: ({ exchange, node, parts, clock }) =>
     parts[1] === 'resource'
-      ? exchange.respond(200, METRICS, Buffer.from(resourceMetrics(useOf(node), clock.now())))
+      ? exchange.respond(200, METRICS, Buffer.from(resourceMetrics(measuredOf(node, clock), clock.now())))
       : exchange.respond(200, METRICS, kubeletMetrics(node)),
   containerLogs: answerLog,
   exec: refuse,
@@ -72,9 +73,9 @@ export function createKubeletApi({ clock, nodeAt }: KubeletApiOptions): (exchang
   }
 }
 
-function useOf({ name, pods, startedMs, capacity }: NodeLife): Parameters<typeof statsSummary>[0] {
-  const memoryBytes = quantityNumber(parseQuantity(capacity['memory'] ?? '0'))
-  return { name, startedMs, memoryBytes, pods: pods.values() }
+function measuredOf({ name, pods, startedMs, capacity }: NodeLife, clock: Clock): MeasuredNode {
+  const capacityBytes = quantityNumber(parseQuantity(capacity['memory'] ?? '0'))
+  return measuredNode({ name, startedMs, capacityBytes, pods: pods.values() }, clock.now())
 }
 
 function kubeletMetrics({ name, pods }: NodeLife): string {

@@ -5,9 +5,11 @@
 import type { Pod } from '#apis/core/v1.ts'
 import { parseQuantity, quantityNumber } from '#meta/quantity.ts'
 
+import { type ContainerRecord, isRunning } from '../container-runs.ts'
+import { type Measure, type MeasuredNode, type MeasuredPod, sumOfMeasures } from '../node-stats.ts'
 import { ANNOTATION_PREFIX } from './fault.ts'
 
-export interface Usage {
+interface Usage {
   readonly cpuNanoCores: number
   readonly memoryBytes: number
 }
@@ -44,11 +46,30 @@ function read(text: string | undefined): number | undefined {
   }
 }
 
-export function sumOf(usages: Iterable<Usage>): Usage {
-  let [cpuNanoCores, memoryBytes] = [0, 0]
-  for (const usage of usages) {
-    cpuNanoCores += usage.cpuNanoCores
-    memoryBytes += usage.memoryBytes
-  }
-  return { cpuNanoCores, memoryBytes }
+/** What the node and its pods would show, had they run. */
+export function measuredNode({ name, startedMs, capacityBytes, pods }: NodeInUse, nowMs: number): MeasuredNode {
+  const since = (usage: Usage, startMs: number): Measure => ({
+    ...usage,
+    startedMs: startMs,
+    cpuNanoSeconds: Math.round((usage.cpuNanoCores * Math.max(0, nowMs - startMs)) / 1000),
+  })
+  const measured = Array.from(pods).flatMap(({ pod, lives }): MeasuredPod[] => {
+    const containers = lives.filter(isRunning).map(({ spec, run }) => ({
+      name: spec.name,
+      ...since(usageOf(pod, spec.name), run?.startedMs ?? nowMs),
+    }))
+    return containers.length === 0 ? [] : [{ pod, containers, all: sumOfMeasures(containers) }]
+  })
+  const all = sumOfMeasures([since(OWN, startedMs), ...measured.map((pod) => pod.all)])
+  return { name, all: { ...all, startedMs }, capacityBytes, pods: measured }
 }
+
+export interface NodeInUse {
+  readonly name: string
+  readonly startedMs: number
+  readonly capacityBytes: number
+  readonly pods: Iterable<{ readonly pod: Pod; readonly lives: readonly ContainerRecord[] }>
+}
+
+/** Of the node itself, besides pods. */
+const OWN: Usage = { cpuNanoCores: 20_000_000, memoryBytes: 200 * 2 ** 20 }

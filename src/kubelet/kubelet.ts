@@ -1,0 +1,242 @@
+/**
+ * A kubelet: one node, its pods on a container runtime, and the port on which it is asked about them. Everything it does it
+ * does as `system:node:<name>`.
+ */
+import { type Node, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
+import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
+import { EventRecorder } from '#client/event-recorder.ts'
+import { follow } from '#client/follow.ts'
+import type { Clock } from '#lib/clock.ts'
+import { createHttpClient } from '#lib/http/client.ts'
+import { createHttpServer } from '#lib/http/server.ts'
+import type { CertificateAndKey } from '#lib/http/tls.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+import { parseBundle } from '#lib/x509/certificate.ts'
+import type { ObjectEvent } from '#meta/watch.ts'
+import { userAgent } from '#model/version.ts'
+
+import type { Runtime } from './cri/runtime.ts'
+import type { Machine } from './machine/machine.ts'
+import { Measuring } from './machine/measuring.ts'
+import { NodeKeeper } from './node-keeper.ts'
+import { NodeRegistration } from './node-registration.ts'
+import { resourceMetrics, statsSummary } from './node-stats.ts'
+import type { NodeFacts } from './node-status.ts'
+import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
+import { PodWorkers } from './pods/pod-workers.ts'
+import { Access } from './server/access.ts'
+import { createKubeletApi } from './server/kubelet-api.ts'
+
+export interface KubeletOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** How to reach the API server as `system:node:<name>`. */
+  readonly connect: Pick<ApiClientOptions, 'transport' | 'server' | 'bearerToken'>
+  readonly runtime: Runtime
+  readonly machine: Machine
+  readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes'>
+  readonly labels?: Readonly<Record<string, string>>
+  readonly taints?: NonNullable<Node['spec']['taints']>
+  readonly serving: Serving
+  /** `/configz`. */
+  readonly configuration: object
+}
+
+export interface Serving extends CertificateAndKey {
+  readonly address: string
+  /** 0: any that is free. */
+  readonly port: number
+  /** PEM: whose certificates callers may show. */
+  readonly clientAuthority: string
+  readonly allowsAnonymous: boolean
+}
+
+/** How long requests that are running may take once it is to stop. */
+const GRACE_MS = 2000
+
+/** What the API server says that pods need to know. */
+interface Known {
+  node: Node | undefined
+  readonly services: Map<string, Service>
+}
+
+interface Parts {
+  readonly client: ApiClient
+  readonly recorder: EventRecorder
+  readonly workers: PodWorkers
+  readonly known: Known
+  readonly signal: AbortSignal
+}
+
+/** Resolves when the node is registered. Containers go on when it ends, and are found again by the next. */
+export async function startKubelet(options: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
+  const { name, clock, random, log, runtime, taints } = options
+  const stop = new AbortController()
+  const parts = createParts(options, stop.signal)
+  const { client, recorder, workers, signal } = parts
+  const port = await serve(options, parts, closing)
+  closing.defer(async () => {
+    stop.abort()
+    await workers.stop()
+  })
+  const registration = new NodeRegistration({
+    client,
+    name,
+    facts: () => nodeFacts(options, keeper, port),
+    ...(taints !== undefined && { taints }),
+    say: (note) => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, note),
+  })
+  const keeper: NodeKeeper = new NodeKeeper({ registration, runtime, clock, random, log, signal })
+  await keeper.start()
+  followAll(options, parts)
+  return { port }
+}
+
+function createParts(options: KubeletOptions, signal: AbortSignal): Parts {
+  const { name, clock, random, log, runtime, machine } = options
+  const client = new ApiClient({ ...options.connect, clock, userAgent: userAgent('kubelet') })
+  const onError = (error: unknown): void => {
+    if (!signal.aborted) log.error(error, 'An event could not be written')
+  }
+  const recorder = new EventRecorder({ client, source: { component: 'kubelet', host: name }, onError })
+  const known: Known = { node: undefined, services: new Map() }
+  const { addresses, memoryBytes } = machine
+  const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
+  const cluster = { node: () => known.node, services: () => [...known.services.values()] }
+  const workers = new PodWorkers({ runtime, clock, random, log, client, recorder, facts, ...cluster })
+  return { client, recorder, workers, known, signal }
+}
+
+/** Returns the port on which it listens. */
+async function serve(options: KubeletOptions, parts: Parts, closing: AsyncDisposableStack): Promise<number> {
+  const { name, clock, log, runtime, machine, serving, configuration } = options
+  const { client, workers } = parts
+  const authorities = parseBundle(serving.clientAuthority)
+  const access = new Access({ client, node: name, authorities, allowsAnonymous: serving.allowsAnonymous })
+  const pods = (): Iterable<PodOfNode> => workers.pods()
+  const measuring = new Measuring({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
+  const http = createHttpClient({ clock, http1Only: true })
+  const api = createKubeletApi({
+    clock,
+    access,
+    runtime,
+    http,
+    pods,
+    find: (...which) => workers.find(...which),
+    configuration,
+    summary: async () => statsSummary(await measuring.measure(), clock.now()),
+    resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
+    metrics: () => metricsOf(name, workers),
+  })
+  const server = createHttpServer({
+    serve: api,
+    clock,
+    tls: { ...serving, clientAuthorities: [serving.clientAuthority] },
+    upgrades: ['spdy/3.1', 'websocket'],
+    onError: (error, { path }) => log.error(error, 'A request failed', { path }),
+  })
+  const bound = await server.listen({ host: serving.address, port: serving.port })
+  closing.defer(async () => {
+    await server.drain(GRACE_MS)
+    http.close()
+  })
+  return 'port' in bound ? bound.port : 0
+}
+
+function followAll({ name, random, log }: KubeletOptions, { client, workers, known, signal }: Parts): void {
+  const failed = (error: unknown): void => log.error(error, 'What the API server says could not be heard')
+  const all = { client, random, signal }
+  void follow(
+    { ...all, kind: Nodes, selection: { fieldSelector: `metadata.name=${name}` } },
+    {
+      replace: ([node]) => void (known.node = node),
+      change: ({ type, object }: ObjectEvent<Node>) => void (known.node = type === 'DELETED' ? undefined : object),
+      failed,
+    },
+  )
+  void follow({ ...all, kind: Services }, servicesInto(known.services, failed))
+  const ofNode = { fieldSelector: `spec.nodeName=${name}` }
+  void follow({ ...all, kind: Pods, selection: ofNode }, podsInto(workers, failed))
+}
+
+type Failed = (error: unknown) => void
+
+function servicesInto(services: Map<string, Service>, failed: Failed): Parameters<typeof follow<Service>>[1] {
+  const key = ({ metadata }: Service): string => `${metadata.namespace}/${metadata.name}`
+  return {
+    replace(all) {
+      services.clear()
+      for (const service of all) services.set(key(service), service)
+    },
+    change({ type, object }) {
+      if (type === 'DELETED') services.delete(key(object))
+      else services.set(key(object), object)
+    },
+    failed,
+  }
+}
+
+/** What has gone while nobody listened is told as deleted. */
+function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow<Pod>>[1] {
+  return {
+    replace(all) {
+      const there = new Set(all.map(({ metadata }) => metadata.uid))
+      const gone = Array.from(workers.pods(), ({ pod }) => pod).filter(({ metadata }) => !there.has(metadata.uid))
+      for (const object of gone) workers.learn({ type: 'DELETED', object })
+      for (const object of all) workers.learn({ type: 'ADDED', object })
+      workers.sourcesReady()
+    },
+    change: (event) => workers.learn(event),
+    failed,
+  }
+}
+
+function nodeFacts(
+  { name, machine, labels = {} }: KubeletOptions,
+  { view, ills }: NodeKeeper,
+  port: number,
+): NodeFacts {
+  const { capacity, addresses, machineId, systemUuid, bootId, kernel, osImage, architecture } = machine
+  const handlers = view.handlers.map(({ name: handler, features }) => ({
+    name: handler,
+    features: {
+      recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+      userNamespaces: features?.userNamespaces ?? false,
+    },
+  }))
+  return {
+    name,
+    addresses,
+    capacity,
+    labels,
+    machineId,
+    systemUuid,
+    bootId,
+    kernel,
+    osImage,
+    architecture,
+    port,
+    ills,
+    runtime: view.version,
+    images: view.images,
+    ...(handlers.length > 0 && { handlers }),
+  }
+}
+
+/** What tools look for first; the rest comes with the meters of the workers. */
+function metricsOf(name: string, workers: PodWorkers): string {
+  const pods = [...workers.pods()]
+  const running = pods.filter(({ sandboxId }) => sandboxId !== undefined).length
+  return [
+    "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.",
+    '# TYPE kubelet_node_name gauge',
+    `kubelet_node_name{node="${name}"} 1`,
+    '# HELP kubelet_running_pods [BETA] Number of pods that have a running pod sandbox',
+    '# TYPE kubelet_running_pods gauge',
+    `kubelet_running_pods ${running}`,
+    '',
+  ].join('\n')
+}

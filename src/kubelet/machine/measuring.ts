@@ -1,0 +1,105 @@
+/** What the node and its containers use, by the runtime's figures and the kernel's. */
+import { readFile } from 'node:fs/promises'
+
+import type { Clock } from '#lib/clock.ts'
+
+import type { Runtime } from '../cri/runtime.ts'
+import type { ContainerStats } from '../cri/stats-messages.ts'
+import {
+  type Measure,
+  type MeasuredContainer,
+  type MeasuredNode,
+  type MeasuredPod,
+  sumOfMeasures,
+} from '../node-stats.ts'
+import type { PodOfNode } from '../pods/pod-of-node.ts'
+import { LABELS } from '../pods/sandbox-config.ts'
+
+export interface MeasuringOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly runtime: Runtime
+  readonly capacityBytes: number
+  readonly pods: () => Iterable<PodOfNode>
+}
+
+interface Sample {
+  readonly atMs: number
+  readonly cpuNanoSeconds: number
+}
+
+export class Measuring {
+  readonly #options: MeasuringOptions
+  readonly #startedMs: number
+  /** By container, and the node's under ''. What is gone is forgotten with the next look. */
+  #samples = new Map<string, Sample>()
+
+  constructor(options: MeasuringOptions) {
+    this.#options = options
+    this.#startedMs = options.clock.now()
+  }
+
+  async measure(): Promise<MeasuredNode> {
+    const { runtime, name, capacityBytes, pods } = this.#options
+    const { stats } = await runtime.listContainerStats({})
+    const before = this.#samples
+    this.#samples = new Map()
+    const byPod = Map.groupBy(stats, ({ attributes }) => attributes?.labels.get(LABELS.podUid) ?? '')
+    const measured = Array.from(pods()).flatMap((view): MeasuredPod[] => {
+      const found = byPod.get(view.pod.metadata.uid ?? '') ?? []
+      const containers = found.map((one) => this.#containerOf(one, view, before))
+      return containers.length === 0 ? [] : [{ pod: view.pod, containers, all: sumOfMeasures(containers) }]
+    })
+    return { name, capacityBytes, pods: measured, all: await this.#nodeOf(before) }
+  }
+
+  #containerOf(
+    { attributes, cpu, memory }: ContainerStats,
+    { containers }: PodOfNode,
+    before: ReadonlyMap<string, Sample>,
+  ): MeasuredContainer {
+    const name = attributes?.labels.get(LABELS.containerName) ?? ''
+    const cpuNanoSeconds = Number(cpu?.usageCoreNanoSeconds?.value ?? 0)
+    return {
+      name,
+      startedMs: containers.get(name)?.record.run?.startedMs ?? this.#startedMs,
+      cpuNanoSeconds,
+      cpuNanoCores: this.#rate(attributes?.id ?? '', cpuNanoSeconds, before),
+      memoryBytes: Number(memory?.workingSetBytes?.value ?? 0),
+    }
+  }
+
+  async #nodeOf(before: ReadonlyMap<string, Sample>): Promise<Measure> {
+    const [stat, memory] = await Promise.all(['/proc/stat', '/proc/meminfo'].map((path) => readFile(path, 'utf8')))
+    const cpuNanoSeconds = busyNanoSeconds(stat ?? '')
+    const memoryBytes = usedBytes(memory ?? '')
+    return {
+      startedMs: this.#startedMs,
+      cpuNanoSeconds,
+      cpuNanoCores: this.#rate('', cpuNanoSeconds, before),
+      memoryBytes,
+    }
+  }
+
+  /** Since the last look; none yet for what is new. */
+  #rate(id: string, cpuNanoSeconds: number, before: ReadonlyMap<string, Sample>): number {
+    const atMs = this.#options.clock.elapsed()
+    this.#samples.set(id, { atMs, cpuNanoSeconds })
+    const last = before.get(id)
+    if (last === undefined || atMs <= last.atMs) return 0
+    return Math.max(0, Math.round(((cpuNanoSeconds - last.cpuNanoSeconds) / (atMs - last.atMs)) * 1000))
+  }
+}
+
+/** Linux counts in hundredths of a second: user, nice, system, idle, waiting, interrupts, soft interrupts, stolen. */
+export function busyNanoSeconds(procStat: string): number {
+  const ticks = /^cpu\s+(.*)$/m.exec(procStat)?.[1]?.split(' ').map(Number) ?? []
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = ticks
+  return (user + nice + system + irq + softirq) * 1e7
+}
+
+/** What could not be had without taking it from somebody. */
+export function usedBytes(meminfo: string): number {
+  const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(meminfo)?.[1] ?? 0)
+  return (field('MemTotal') - field('MemAvailable')) * 1024
+}

@@ -1,0 +1,149 @@
+/**
+ * Keeps a node known to the API server for as long as its kubelet runs: registers it, looks after the runtime, reports and
+ * renews at upstream's times. Whatever fails is tried again; nothing here ends the kubelet.
+ */
+import type { ContainerImage } from '#apis/core/v1.ts'
+import { createBackoff } from '#lib/backoff.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { RuntimeHandler, RuntimeStatus } from './cri/runtime-messages.ts'
+import type { Runtime } from './cri/runtime.ts'
+import type { NodeRegistration } from './node-registration.ts'
+import type { Health } from './node-status.ts'
+
+export interface NodeKeeperOptions {
+  readonly registration: NodeRegistration
+  readonly runtime: Runtime
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/** What the runtime last said. */
+export interface RuntimeView {
+  /** `containerd://2.4.2`. */
+  readonly version: string
+  readonly handlers: readonly RuntimeHandler[]
+  readonly images: readonly ContainerImage[]
+  /** Why no pod can be started; undefined when one can. */
+  readonly fault: string | undefined
+}
+
+const PERIOD_MS = 10_000
+/** Until it is ready, so often is looked whether it is. */
+const HURRY_MS = 100
+const REGISTER_BACKOFF = { baseMs: 100, factor: 2, capMs: 7000, jitter: 0 }
+/** More names of one image are not told. */
+const MAX_NAMES = 5
+
+export class NodeKeeper {
+  readonly #options: NodeKeeperOptions
+  #view: RuntimeView = { version: '', handlers: [], images: [], fault: NOT_ASKED }
+  #hasDrivers = false
+
+  constructor(options: NodeKeeperOptions) {
+    this.#options = options
+  }
+
+  get view(): RuntimeView {
+    return this.#view
+  }
+
+  /** For the Node: what is wrong with it. */
+  get ills(): readonly Health[] {
+    const faults = [this.#view.fault, this.#hasDrivers ? undefined : 'CSINode is not yet initialized'].filter(
+      (fault) => fault !== undefined,
+    )
+    if (faults.length === 0) return []
+    const message = faults.length === 1 ? (faults[0] ?? '') : `[${faults.join(', ')}]`
+    return [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady', message }]
+  }
+
+  /** Asks the runtime how it is. */
+  async look(): Promise<void> {
+    const { runtime } = this.#options
+    try {
+      const [version, status, { images }] = await Promise.all([
+        runtime.version({}),
+        runtime.status({}),
+        runtime.listImages({}),
+      ])
+      this.#view = {
+        version: `${version.runtimeName}://${version.runtimeVersion.replace(/^v/, '')}`,
+        handlers: status.runtimeHandlers,
+        images: images
+          .map(({ repoDigests, repoTags, size }) => ({
+            names: [...repoDigests, ...repoTags].slice(0, MAX_NAMES),
+            sizeBytes: Number(size),
+          }))
+          .sort((a, b) => b.sizeBytes - a.sizeBytes),
+        fault: faultOf(status.status),
+      }
+    } catch (error) {
+      this.#options.log.v(2)?.info('The runtime does not answer', { error: (error as Error).message })
+      this.#view = { ...this.#view, fault: 'container runtime is down' }
+    }
+  }
+
+  /** Resolves when the node is registered; goes on until the signal is aborted. */
+  async start(): Promise<void> {
+    const { registration, clock, random, log, signal } = this.#options
+    await this.look()
+    const backoff = createBackoff(random, REGISTER_BACKOFF)
+    for (;;) {
+      try {
+        await registration.register()
+        break
+      } catch (error) {
+        if (signal.aborted) return
+        log.error(error, 'Unable to register node with API server')
+        await sleep(clock, backoff.next(), signal)
+      }
+    }
+    void this.#run('report', () => this.#report())
+    void this.#run('renew', () => registration.renew())
+  }
+
+  async #report(): Promise<void> {
+    const { registration, clock, signal } = this.#options
+    if (!this.#hasDrivers) {
+      await registration.describeDrivers()
+      this.#hasDrivers = true
+    }
+    await this.look()
+    await registration.report()
+    while (!registration.isReady && !signal.aborted) {
+      await sleep(clock, HURRY_MS, signal)
+      await this.look()
+      if (this.ills.length === 0) await registration.report()
+    }
+  }
+
+  async #run(what: string, task: () => Promise<void>): Promise<void> {
+    const { clock, log, signal } = this.#options
+    while (!signal.aborted) {
+      await task().catch((error: unknown) => {
+        if (!signal.aborted) log.error(error, 'The node could not be kept up to date', { what })
+      })
+      await sleep(clock, PERIOD_MS, signal).catch(() => undefined)
+    }
+  }
+}
+
+const NOT_ASKED = 'container runtime status check may not have completed yet'
+
+/** Pure. In upstream's words. */
+export function faultOf(status: RuntimeStatus | undefined): string | undefined {
+  const conditions = status?.conditions ?? []
+  const bad = (type: string): string | undefined => {
+    const found = conditions.find((condition) => condition.type === type)
+    if (found?.status === true) return undefined
+    return `${type}=false reason:${found?.reason ?? ''} message:${found?.message ?? ''}`
+  }
+  const [runtime, network] = [bad('RuntimeReady'), bad('NetworkReady')]
+  if (runtime !== undefined) return `container runtime not ready: ${runtime}`
+  return network === undefined ? undefined : `container runtime network not ready: ${network}`
+}

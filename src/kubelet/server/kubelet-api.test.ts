@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+
+import type { Pod } from '#apis/core/v1.ts'
+import { ApiClient } from '#client/api-client.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
+import { createLoopbackClient } from '#lib/http/loopback.ts'
+
+import type { ContainerRecord } from '../container-runs.ts'
+import type { Runtime } from '../cri/runtime.ts'
+import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
+import { Access } from './access.ts'
+import { createKubeletApi } from './kubelet-api.ts'
+
+const dir = await mkdtemp(join(tmpdir(), 'hyperkube-kubelet-api-'))
+after(() => rm(dir, { recursive: true }))
+const clock = createVirtualClock()
+
+/** An API server that knows two tokens: whose holder may do everything, and whose holder may see metrics. */
+function apiServer(): { client: ApiClient; reviews: () => number } {
+  let reviews = 0
+  const transport = createLoopbackClient({
+    clock,
+    identity: undefined,
+    async serve(exchange) {
+      reviews++
+      const { kind, spec } = JSON.parse((await exchange.readBody(10_000)).toString()) as {
+        kind: string
+        spec: { token?: string; user?: string; resourceAttributes?: { subresource?: string } }
+      }
+      const who = ({ 'admin-token': 'admin', 'metrics-token': 'prometheus' } as Record<string, string>)[
+        spec.token ?? ''
+      ]
+      const status =
+        kind === 'TokenReview'
+          ? { authenticated: who !== undefined, user: { username: who, groups: ['system:authenticated'] } }
+          : { allowed: spec.user === 'admin' || spec.resourceAttributes?.subresource === 'metrics' }
+      exchange.respond(201, ['Content-Type', 'application/json'], JSON.stringify({ kind, spec, status, metadata: {} }))
+    },
+  })
+  const client = new ApiClient({ transport, clock, userAgent: 'test', server: 'https://api' })
+  return { client, reviews: () => reviews }
+}
+
+const pod: Pod = {
+  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+  spec: { containers: [{ name: 'c', image: 'web:1', resources: {} }] },
+  status: { phase: 'Running' },
+}
+
+const record: ContainerRecord = {
+  spec: { name: 'c', resources: {} },
+  role: 'main',
+  restartCount: 0,
+  isStarted: true,
+  isReady: true,
+  imageId: 'i',
+}
+
+interface Asked {
+  readonly reviews: () => number
+  readonly ask: (path: string, more?: Partial<HttpRequest>) => Promise<[status: number, text: string]>
+}
+
+function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> = {}): Asked {
+  const { client, reviews } = apiServer()
+  const view: PodOfNode = {
+    pod,
+    sandboxId: 's1',
+    containers: new Map([['c', { record, current: undefined, previous: undefined, ...container }]]),
+  }
+  const serve = createKubeletApi({
+    clock,
+    access: new Access({ client, node: 'node1', authorities: [], allowsAnonymous: false }),
+    runtime: runtime as Runtime,
+    http: createHttpClient({ clock }),
+    pods: () => [view],
+    find: (namespace, name) => (namespace === 'default' && name === 'web' ? view : undefined),
+    configuration: { kind: 'KubeletConfiguration' },
+    summary: () => Promise.resolve({ node: {} }),
+    resourceMetrics: () => Promise.resolve('resource_scrape_error 0\n'),
+    metrics: () => 'kubelet_running_pods 1\n',
+  })
+  const http = createLoopbackClient({ serve, clock, identity: undefined })
+  return {
+    reviews,
+    async ask(path, more = {}) {
+      const headers = { authorization: 'Bearer admin-token' }
+      const { status, body } = await http.request({ url: `https://kubelet${path}`, headers, ...more })
+      const pieces: Buffer[] = []
+      for await (const piece of body) pieces.push(piece)
+      return [status, Buffer.concat(pieces).toString()]
+    },
+  }
+}
+
+test('whoever shows nothing, or a token that nobody knows, is refused', async () => {
+  const { ask } = kubelet({})
+  assert.deepEqual(await ask('/pods', { headers: {} }), [401, 'Unauthorized'])
+  assert.deepEqual(await ask('/pods', { headers: { authorization: 'Bearer made-up' } }), [401, 'Unauthorized'])
+})
+
+test('each path needs its own right, and the refusal says which', async () => {
+  const { ask } = kubelet({})
+  const headers = { authorization: 'Bearer metrics-token' }
+  assert.deepEqual(await ask('/metrics', { headers }), [200, 'kubelet_running_pods 1\n'])
+  assert.deepEqual(await ask('/metrics/resource', { headers }), [200, 'resource_scrape_error 0\n'])
+  assert.deepEqual(await ask('/pods', { headers }), [
+    403,
+    'Forbidden (user=prometheus, verb=get, resource=nodes, subresource(s)=[pods proxy])',
+  ])
+  assert.deepEqual(await ask('/exec/default/web/c?output=1', { headers, method: 'POST' }), [
+    403,
+    'Forbidden (user=prometheus, verb=create, resource=nodes, subresource(s)=[proxy])',
+  ])
+})
+
+test('what the API server said of a caller is not asked again for a while', async () => {
+  const { ask, reviews } = kubelet({})
+  await ask('/healthz')
+  await ask('/healthz')
+  assert.equal(reviews(), 2)
+  await clock.advance(600_000)
+  await ask('/healthz')
+  assert.equal(reviews(), 4)
+})
+
+test('pods, configuration and health are told; what is unknown is not found', async () => {
+  const { ask } = kubelet({})
+  assert.deepEqual(await ask('/healthz'), [200, 'ok'])
+  const [, pods] = await ask('/pods')
+  assert.equal((JSON.parse(pods) as { items: Pod[] }).items[0]?.metadata.name, 'web')
+  assert.deepEqual(await ask('/configz'), [200, '{"kubeletconfig":{"kind":"KubeletConfiguration"}}'])
+  assert.deepEqual(await ask('/spec'), [404, '404 page not found\n'])
+  assert.deepEqual(await ask('/constructor'), [404, '404 page not found\n'])
+})
+
+test('a log is sent, and where there is none it is said why', async () => {
+  const logPath = join(dir, '0.log')
+  await writeFile(logPath, '2026-11-15T10:13:59.271175292Z stdout F hello\n')
+  const { ask } = kubelet({ current: { containerId: 'k1', logPath } })
+  assert.deepEqual(await ask('/containerLogs/default/web/c'), [200, 'hello\n'])
+  assert.deepEqual(await ask('/containerLogs/default/web/c?limitBytes=3'), [200, 'hel'])
+  assert.deepEqual(await ask('/containerLogs/default/nope/c'), [404, 'pod "nope" does not exist'])
+  assert.deepEqual(await ask('/containerLogs/default/web/nope'), [404, 'container "nope" not found in pod "web"'])
+  const [, none] = await ask('/containerLogs/default/web/c?previous=true')
+  assert.equal(none, 'previous terminated container "c" in pod "web" not found')
+  assert.deepEqual(await ask('/containerLogs/default/web/c?tailLines=x'), [
+    400,
+    '{"message": "Unable to decode query."}',
+  ])
+  assert.deepEqual(await ask('/containerLogs/default/web/c?tailLines=-1'), [422, '{"message": "Invalid request."}'])
+  const waiting = kubelet({ record: { ...record, waiting: { reason: 'ErrImagePull' } } })
+  const [status, text] = await waiting.ask('/containerLogs/default/web/c')
+  assert.deepEqual([status, text], [400, `container "c" in pod "web" is waiting to start: image can't be pulled`])
+})
+
+test('streams need an upgrade, a stream, a pod and a container; commands can be run without', async () => {
+  const { ask } = kubelet(
+    { current: { containerId: 'k1', logPath: '' } },
+    {
+      execSync: ({ containerId, cmd }) =>
+        Promise.resolve({
+          stdout: Buffer.from(`${containerId} ${cmd?.join('|')}`),
+          stderr: Buffer.alloc(0),
+          exitCode: 0,
+        }),
+    },
+  )
+  const method = 'POST'
+  assert.deepEqual(await ask('/exec/default/web/c?output=1', { method }), [500, 'Upgrade request required'])
+  assert.deepEqual(await ask('/exec/default/web/c', { method }), [
+    400,
+    'you must specify at least 1 of stdin, stdout, stderr',
+  ])
+  assert.deepEqual(await ask('/portForward/default/web', { method }), [500, 'Upgrade request required'])
+  assert.deepEqual(await ask('/run/default/web/c?cmd=ls -l', { method }), [200, 'k1 ls|-l'])
+})

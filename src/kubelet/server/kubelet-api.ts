@@ -1,0 +1,141 @@
+/** The HTTP API of a kubelet, as the API server and those who measure ask it. Every request is judged first. */
+import type { Clock } from '#lib/clock.ts'
+import type { HttpClient } from '#lib/http/client.ts'
+import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
+import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+
+import type { Runtime } from '../cri/runtime.ts'
+import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
+import type { Access } from './access.ts'
+import { type Answer, jsonAnswer, textAnswer } from './answer.ts'
+import { answerLog } from './container-logs.ts'
+import { joinRuntime, NO_UPGRADE, openAttach, openExec, openPorts, streamFault } from './streams.ts'
+
+export interface KubeletApiOptions {
+  readonly clock: Clock
+  readonly access: Access
+  readonly runtime: Runtime
+  /** For the runtime's streams. */
+  readonly http: HttpClient
+  readonly pods: () => Iterable<PodOfNode>
+  readonly find: (namespace: string, name: string, uid?: string) => PodOfNode | undefined
+  /** `/configz`: what it was configured with. */
+  readonly configuration: object
+  readonly summary: () => Promise<object>
+  readonly resourceMetrics: () => Promise<string>
+  readonly metrics: () => string
+}
+
+interface Request extends KubeletApiOptions {
+  readonly exchange: Exchange
+  readonly parts: readonly string[]
+  readonly query: URLSearchParams
+}
+
+/** Undefined: it was answered, or its connection was handed over. */
+type Handler = (request: Request) => Answer | undefined | Promise<Answer | undefined>
+
+const METRICS: HeaderList = ['Content-Type', METRICS_CONTENT_TYPE]
+const NOT_FOUND: Answer = textAnswer(404, '404 page not found\n')
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  healthz: ({ query }) =>
+    textAnswer(200, query.has('verbose') ? '[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n' : 'ok'),
+  pods: ({ pods }) =>
+    jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods(), ({ pod }) => pod) }),
+  runningpods: ({ pods }) =>
+    jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods()).flatMap(runningOf) }),
+  configz: ({ configuration }) => jsonAnswer({ kubeletconfig: configuration }),
+  stats: async ({ parts, summary }) => (parts[1] === 'summary' ? jsonAnswer(await summary()) : NOT_FOUND),
+  metrics: async ({ parts, metrics, resourceMetrics }) => {
+    if (parts[1] === undefined) return { status: 200, headers: METRICS, body: Buffer.from(metrics()) }
+    if (parts[1] !== 'resource') return NOT_FOUND
+    return { status: 200, headers: METRICS, body: Buffer.from(await resourceMetrics()) }
+  },
+  containerLogs: ({ exchange, clock, query, parts: [, namespace = '', name = '', container = ''], find }) =>
+    answerLog({ exchange, clock, query, name, container, find: () => find(namespace, name) }),
+  exec: (request) => stream(request, openExec),
+  attach: (request) => stream(request, openAttach),
+  portForward: forward,
+  run,
+}
+
+export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchange) => Promise<void> {
+  return async (exchange) => {
+    const refusal = await options.access.judge(exchange)
+    if (refusal !== undefined) return send(exchange, textAnswer(refusal.status, refusal.text))
+    const { pathname, searchParams: query } = new URL(exchange.path, 'https://kubelet')
+    const parts = pathname.split('/').slice(1).map(decodeURIComponent)
+    const handler = Object.hasOwn(HANDLERS, parts[0] ?? '') ? HANDLERS[parts[0] ?? ''] : undefined
+    const answer = handler === undefined ? NOT_FOUND : await handler({ ...options, exchange, parts, query })
+    if (answer !== undefined) send(exchange, answer)
+  }
+}
+
+function send(exchange: Exchange, { status, headers, body }: Answer): void {
+  exchange.respond(status, headers, body)
+}
+
+function runningOf({ pod: { metadata }, containers }: PodOfNode): object[] {
+  const running = Array.from(containers.values()).filter(({ current }) => current !== undefined)
+  if (running.length === 0) return []
+  const { name, namespace, uid } = metadata
+  const spec = running.map(({ record }) => ({ name: record.spec.name, image: record.imageId, resources: {} }))
+  return [{ metadata: { name, namespace, uid, creationTimestamp: null }, spec: { containers: spec }, status: {} }]
+}
+
+/** `/exec/<namespace>/<pod>[/<uid>]/<container>`. */
+function containerOf({ parts, find }: Request): ContainerOfPod | Answer {
+  const [, namespace = '', name = ''] = parts
+  const pod = find(namespace, name, parts.length > 4 ? parts[3] : undefined)
+  if (pod === undefined) return textAnswer(404, 'pod does not exist')
+  const container = parts.at(-1) ?? ''
+  return pod.containers.get(container) ?? textAnswer(500, `container not found ("${container}")`)
+}
+
+async function stream(request: Request, open: typeof openExec): Promise<Answer | undefined> {
+  const { exchange, query } = request
+  const fault = streamFault(exchange, query)
+  if (fault !== undefined) return fault
+  const meant = containerOf(request)
+  if ('status' in meant) return meant
+  const id = meant.current?.containerId
+  if (id === undefined) return textAnswer(500, `container not found ("${meant.record.spec.name}")`)
+  return joined(request, () => open(request, id, query))
+}
+
+function forward(request: Request): Answer | Promise<Answer | undefined> {
+  const [, namespace = '', name = '', uid] = request.parts
+  if (request.exchange.upgradeProtocol === undefined) return NO_UPGRADE
+  const pod = request.find(namespace, name, uid)
+  if (pod === undefined) return textAnswer(404, 'pod does not exist')
+  const { sandboxId } = pod
+  if (sandboxId === undefined) return textAnswer(500, `pod not found ("${pod.pod.metadata.uid}")`)
+  return joined(request, () => openPorts(request, sandboxId, request.query))
+}
+
+async function joined(request: Request, open: () => Promise<{ readonly url: string }>): Promise<Answer | undefined> {
+  try {
+    const { url } = await open()
+    return await joinRuntime(request.exchange, request, url)
+  } catch (error) {
+    return textAnswer(500, (error as Error).message)
+  }
+}
+
+/** How long a command that is not streamed may take. */
+const RUN_SECONDS = 120
+
+async function run(request: Request): Promise<Answer> {
+  const meant = containerOf(request)
+  if ('status' in meant) return meant
+  const id = meant.current?.containerId
+  if (id === undefined) return textAnswer(500, `container not found ("${meant.record.spec.name}")`)
+  const cmd = (request.query.get('cmd') ?? '').split(' ')
+  try {
+    const { stdout, stderr } = await request.runtime.execSync({ containerId: id, cmd, timeout: RUN_SECONDS })
+    return { ...jsonAnswer(''), body: Buffer.concat([stdout, stderr]) }
+  } catch (error) {
+    return textAnswer(500, (error as Error).message)
+  }
+}
