@@ -239,4 +239,47 @@ describe('the collector', () => {
       }),
     )
   })
+
+  it('asks nothing about dependents of an owner that was seen to go, and looks again at one that changed meanwhile', async () => {
+    const said: string[] = []
+    const queue = new Set<string>()
+    const look = ({ uid }: { uid: string }): unknown => queue.add(uid)
+    const graph = new Graph({ look, orphan: look, misplaced: () => undefined })
+    const owner = { metadata: { namespace: 'a', name: 'owner', uid: 'u' } }
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'u' }
+    const dependent = (name: string, more: object): KubeObject => ({
+      metadata: { namespace: 'a', name, uid: name, resourceVersion: '7', ownerReferences: [reference], ...more },
+    })
+    const refuse = (): never => assert.fail('nothing else is done')
+    const live: Live = {
+      isNamespaced: () => true,
+      async get({ name }) {
+        said.push(`get ${name}`)
+        return dependent(name, { resourceVersion: '8', ownerReferences: [] })
+      },
+      async delete({ name }, version, propagation) {
+        said.push(`delete ${name} ${version} ${propagation}`)
+        if (name === 'changed') throw failure(409, 'Conflict')
+      },
+      disown: refuse,
+      unblock: refuse,
+      setFinalizers: refuse,
+    }
+    graph.observe(ConfigMaps, owner, undefined)
+    for (const [name, more] of [
+      ['one', {}],
+      ['two', { finalizers: [ORPHAN] }],
+      ['changed', {}],
+    ] as const)
+      graph.observe(ConfigMaps, dependent(name, more), undefined)
+    graph.remove(ConfigMaps, owner)
+    const collector = new Collector(graph, live, look)
+    for (const uid of queue) await collector.look(uid)
+    assert.deepEqual(said, [
+      'delete one 7 Background',
+      'delete two 7 Orphan',
+      'delete changed 7 Background',
+      'get changed',
+    ])
+  })
 })

@@ -1,10 +1,18 @@
 /**
  * What is done about a node of the graph, never without asking the server: garbage is what has owners none of which is
- * there. Every delete names the uid and the version that was looked at, so that who got a new owner meanwhile stays.
+ * there. Every delete names the uid and the version that was looked at, so that who got a new owner meanwhile stays;
+ * where all owners are known to have gone, the delete itself is the question.
  */
 import { exponentialDelayMs } from '#lib/backoff.ts'
 import type { Requeue } from '#lib/work-queue.ts'
-import { hasFinalizer, isBeingDeleted, type KubeObject, type OwnerReference, semanticEqual } from '#meta/object.ts'
+import {
+  hasFinalizer,
+  isBeingDeleted,
+  type KubeObject,
+  type ObjectMeta,
+  type OwnerReference,
+  semanticEqual,
+} from '#meta/object.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
 import { blockingDependents, FOREGROUND, type Graph, type Node, ORPHAN } from './graph.ts'
@@ -77,6 +85,7 @@ export class Collector {
     if (isNamespaced === undefined) return 'unknown'
     // Named as owner by what has no namespace: there is no such thing, and nobody to blame but whoever wrote it.
     if (isNamespaced && identity.namespace === '') return 'impossible'
+    if (await this.#isDeletedAsSeen(node)) return 'settled'
     const latest = await this.#live.get(identity)
     if (latest === undefined || latest.metadata.uid !== identity.uid) {
       this.#graph.refute(identity)
@@ -87,6 +96,25 @@ export class Collector {
       return 'settled'
     }
     return this.#weigh(node, latest)
+  }
+
+  /** False when it has to be looked at: what is there may not be what a watch showed last. */
+  async #isDeletedAsSeen({ identity, seen, isDeletingDependents }: Node): Promise<boolean> {
+    const { ownerReferences: owners = [], resourceVersion = '' } = seen ?? {}
+    if (seen === undefined || isDeletingDependents || owners.length === 0 || resourceVersion === '') return false
+    if (!owners.every((owner) => this.#isAbsent(owner, identity.namespace))) return false
+    try {
+      await this.#live.delete(identity, resourceVersion, propagationOf(seen))
+      return true
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return false
+      throw error
+    }
+  }
+
+  #isAbsent(owner: OwnerReference, namespace: string): boolean {
+    const { absent } = this.#graph
+    return absent.has(identityIn('', owner)) || absent.has(identityIn(namespace, owner))
   }
 
   /** In foreground deletion: it goes when nobody blocks it any more. */
@@ -113,7 +141,7 @@ export class Collector {
       const isRing = [...node.dependents].some(({ isDeletingDependents }) => isDeletingDependents)
       if (isRing) await this.#live.unblock(node.identity, owners)
       await this.#delete(node.identity, latest, 'Foreground')
-    } else await this.#delete(node.identity, latest, propagationOf(latest))
+    } else await this.#delete(node.identity, latest, propagationOf(latest.metadata))
     return 'settled'
   }
 
@@ -128,15 +156,14 @@ export class Collector {
   }
 
   async #stateOf(reference: OwnerReference, namespace: string): Promise<keyof Verdict | 'unknown' | 'impossible'> {
-    const { absent } = this.#graph
-    if (absent.has(identityIn('', reference)) || absent.has(identityIn(namespace, reference))) return 'dangling'
+    if (this.#isAbsent(reference, namespace)) return 'dangling'
     const isNamespaced = this.#live.isNamespaced(reference)
     if (isNamespaced === undefined) return 'unknown'
     if (isNamespaced && namespace === '') return 'impossible'
     const identity = identityIn(isNamespaced ? namespace : '', reference)
     const owner = await this.#live.get(identity)
     if (owner === undefined || owner.metadata.uid !== reference.uid) {
-      absent.add(identity)
+      this.#graph.absent.add(identity)
       return 'dangling'
     }
     return isBeingDeleted(owner) && hasFinalizer(owner, FOREGROUND) ? 'waiting' : 'solid'
@@ -184,9 +211,9 @@ interface Verdict {
   readonly waiting: OwnerReference[]
 }
 
-function propagationOf(object: KubeObject): Propagation {
-  if (hasFinalizer(object, ORPHAN)) return 'Orphan'
-  return hasFinalizer(object, FOREGROUND) ? 'Foreground' : 'Background'
+function propagationOf({ finalizers = [] }: ObjectMeta): Propagation {
+  if (finalizers.includes(ORPHAN)) return 'Orphan'
+  return finalizers.includes(FOREGROUND) ? 'Foreground' : 'Background'
 }
 
 async function ignoringAbsence(work: Promise<void>): Promise<void> {

@@ -5,7 +5,7 @@
  */
 import type { Kind } from '#apis/kinds.ts'
 import { compareText } from '#lib/go-text.ts'
-import { hasFinalizer, isBeingDeleted, type KubeObject, type OwnerReference } from '#meta/object.ts'
+import { hasFinalizer, isBeingDeleted, type KubeObject, type ObjectMeta, type OwnerReference } from '#meta/object.ts'
 
 import { AbsentOwners } from './absent-owners.ts'
 import { type Identity, identityIn, identityOf, identityText, sameIdentity, sameReference } from './identity.ts'
@@ -18,6 +18,8 @@ export interface Node {
   identity: Identity
   /** Named by its dependents only: whether it is there is for the server to say. */
   isVirtual: boolean
+  /** As a watch showed it last; undefined while it is virtual. */
+  seen: ObjectMeta | undefined
   isBeingDeleted: boolean
   /** Waits for its dependents in foreground deletion. Never false again. */
   isDeletingDependents: boolean
@@ -59,6 +61,7 @@ export class Graph {
     const owners = object.metadata.ownerReferences ?? []
     const node = known ?? this.#insert(identity)
     if (node.isVirtual) this.#confirm(node, identity)
+    node.seen = object.metadata
     this.#reown(node, owners)
     if (isBeingDeleted(object)) node.isBeingDeleted = true
     if (beginsWith(ORPHAN, object, old)) this.#follower.orphan(node)
@@ -95,6 +98,7 @@ export class Graph {
     const node = this.#nodes.get(uid)
     if (node === undefined) return
     node.isVirtual = true
+    node.seen = undefined
     this.#follower.look(node)
   }
 
@@ -103,6 +107,7 @@ export class Graph {
       uid: identity.uid,
       identity,
       isVirtual: false,
+      seen: undefined,
       isBeingDeleted: false,
       isDeletingDependents: false,
       owners: [],
