@@ -8,7 +8,7 @@ import { type Clock, sleep } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
+import { parseJson, readJson, stringifyJson } from '#lib/json.ts'
 import { apiVersionOf, type GroupResource } from '#meta/kind.ts'
 import type { KubeList, KubeObject } from '#meta/object.ts'
 import {
@@ -245,7 +245,7 @@ export class ApiClient {
 
   async #json<R>(ask: Ask): Promise<R> {
     const response = await this.ask(ask)
-    return parseJson(await response.bytes(MAX_BYTES)) as R
+    return readJson(await response.bytes(MAX_BYTES)) as R
   }
 
   /** For answers that nobody reads: everything that was deleted may be more than can be read at once. */

@@ -1,5 +1,5 @@
 /** The events of a watch out of the bytes of its answer: one JSON document a line. */
-import { parseJson } from '#lib/json.ts'
+import { readJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { WatchEvent } from '#meta/watch.ts'
 
@@ -17,7 +17,7 @@ export async function* readWatchEvents<T extends KubeObject>(
       const line = begun.length === 0 ? rest : Buffer.concat([...begun, rest])
       begun = []
       from = end + 1
-      if (line.length > 0) yield parseJson(line) as unknown as WatchEvent<T>
+      if (line.length > 0) yield readJson(line) as unknown as WatchEvent<T>
     }
     if (from < piece.length) begun.push(piece.subarray(from))
   }

@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { DEFAULT_JSON_LIMITS, scanJson } from './json-scan.ts'
 import { type JsonDuplicate, JsonError, JsonNumber, type JsonObject } from './json-value.ts'
 import { compareUtf8 } from './json-write.ts'
-import { type JsonParseOptions, parseJson, stringifyJson } from './json.ts'
+import { type JsonParseOptions, parseJson, readJson, stringifyJson } from './json.ts'
 import { createSeededRandom } from './random.ts'
 
 function refusal(text: string | Buffer, options?: JsonParseOptions): JsonError {
@@ -245,6 +245,24 @@ function countMembers(value: unknown): number {
   const inner = Object.values(value).reduce<number>((sum, member) => sum + countMembers(member), 0)
   return Array.isArray(value) ? inner : inner + Object.keys(value).length
 }
+
+describe('readJson', () => {
+  it('gives what parseJson gives, however long numbers are', () => {
+    const numbers = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
+    fc.assert(
+      fc.property(fc.jsonValue(), numbers, (value, number) => {
+        const text = `{"value":${stringifyJson(value)},"number":${number}}`
+        assert.deepEqual(readJson(Buffer.from(text)), parseJson(text))
+      }),
+    )
+  })
+
+  it('says what is wrong in the same words, and takes more than a request may have', () => {
+    assert.throws(() => readJson(Buffer.from('{"a"')), { message: 'unexpected end of JSON input' })
+    const many = Array.from({ length: DEFAULT_JSON_LIMITS.maxWeight + 1 }, () => 1)
+    assert.deepEqual(readJson(Buffer.from(stringifyJson([...many, 2n ** 60n]))), [...many, 2n ** 60n])
+  })
+})
 
 describe('hostile JSON', () => {
   const MEBIBYTE = 2 ** 20

@@ -38,6 +38,21 @@ export function parseJson(input: string | Buffer, options: JsonParseOptions = {}
   return value
 }
 
+/** More digits than a double is sure to hold. */
+const LONG_NUMBER = /\d{16}/
+
+/**
+ * Reads what a program wrote that is trusted to write JSON: a server that was verified. As `parseJson`, at a fraction of the
+ * cost, but for what such a program does not write: repeated keys count as one, and nothing is too large or too deep.
+ */
+export function readJson(input: Buffer): JsonValue {
+  const text = input.toString('utf8')
+  if (LONG_NUMBER.test(text)) return parseJson(text, { limits: UNLIMITED })
+  return tryNative(text) ?? parseJson(text, { limits: UNLIMITED })
+}
+
+const UNLIMITED: JsonLimits = { ...DEFAULT_JSON_LIMITS, maxLength: Infinity, maxWeight: Infinity }
+
 function scanText(input: string, limits: JsonLimits): { text: string; scan: JsonScan } {
   const text = input.isWellFormed() ? input : input.toWellFormed()
   return { text, scan: scanJson(text, limits) }
