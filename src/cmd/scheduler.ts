@@ -5,7 +5,6 @@
 import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 
 import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
 import { ApiClient } from '#client/api-client.ts'
@@ -49,8 +48,6 @@ async function runScheduler(invocation: Invocation<typeof SCHEDULER_FLAGS>, sign
   checkSettings(flags, invocation)
   const loaded = await loadConfiguration(invocation, flags, createGates(flags['feature-gates']))
   if (flags['write-config-to'] !== '') return writeConfiguration(invocation, loaded)
-  // What a decision leaves behind is little. Room for young objects, once taken for a burst of pods, is half of what the process has.
-  setFlagsFromString('--semi-space-growth-factor=1')
   await using closing = new AsyncDisposableStack()
   const component: SchedulerComponent = await openComponent(invocation, { ...loaded, name: NAME, closing })
   const { log, metrics, clock, settings, configuration, profiles } = component
