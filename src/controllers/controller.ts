@@ -42,6 +42,8 @@ export interface Controller {
   readonly maxRetries?: number
   /** How long a key that failed waits, where that differs from what controllers use. */
   readonly retry?: Growth
+  /** How many times as fast as others it may send requests, as upstream. */
+  readonly pace?: { readonly qps: number; readonly burst?: number }
   readonly watches: readonly Watch[]
   /** Further kinds it reads from the cache, without being woken by them. */
   readonly reads?: readonly Kind[]

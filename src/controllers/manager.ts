@@ -128,9 +128,12 @@ function allowed({ controllers, isEnabled, log }: ManagerOptions): Controller[] 
 function clientOf(
   { clock, userAgent, connect }: ManagerOptions,
   name: string,
-  more: Pick<ApiClientOptions, 'onChanged'> = {},
+  { pace, ...more }: Pick<ApiClientOptions, 'onChanged'> & Pick<Controller, 'pace'> = {},
 ): ApiClient {
-  return new ApiClient({ clock, userAgent: `${userAgent}/${name}`, ...connect(name), ...more })
+  const { limits, ...connection } = connect(name)
+  const { qps = 1, burst = 1 } = pace ?? {}
+  const own = limits === undefined ? {} : { limits: { qps: limits.qps * qps, burst: limits.burst * burst } }
+  return new ApiClient({ clock, userAgent: `${userAgent}/${name}`, ...connection, ...own, ...more })
 }
 
 interface Shared {
@@ -155,7 +158,11 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
   const { cache, informers, queue, signal, meters } = shared
   const account = controller.account ?? controller.name
   // The next look must not begin with what was there before this one.
-  const client = clientOf(options, account, { onChanged: (kind, object) => informers.learn(kind, object) })
+  const onChanged = (kind: Kind, object: KubeObject): void => informers.learn(kind, object)
+  const client = clientOf(options, account, {
+    onChanged,
+    ...(controller.pace !== undefined && { pace: controller.pace }),
+  })
   const source = { component: controller.component ?? controller.name }
   // Of its own, so that events do not hold up what they are about.
   const recorder = new EventRecorder({ client: clientOf(options, account), source })

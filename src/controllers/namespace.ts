@@ -16,12 +16,15 @@ import { messageOf } from './pod-creation.ts'
 /** Time for other servers of the cluster to hear that nothing more may be created. */
 const GRACE_MS = 5000
 const FINALIZER = 'kubernetes'
+/** A server deletes the objects of a kind one after the other, which leaves it time for other kinds. */
+const ABREAST = 10
 /** What has finalizers is somebody else's to finish. */
 const FINALIZER_ESTIMATE_SECONDS = 15
 
 export const namespaceController: Controller = defineController({
   name: 'namespace-controller',
   aliases: ['namespace'],
+  pace: { qps: 20, burst: 100 },
   watches: [itself(Namespaces)],
   rules: [
     rule('', 'namespaces', 'get list watch delete'),
@@ -59,7 +62,11 @@ async function empty(namespace: Namespace, context: ControllerContext): Promise<
   await deleteAll(Pods, name, round, context)
   const isPodsOnly = round.remaining.size > 0
   if (!isPodsOnly) {
-    for (const kind of deletable(discovered)) await deleteAll(kind, name, round, context)
+    const kinds = deletable(discovered).values()
+    const emptyNext = async (): Promise<void> => {
+      for (const kind of kinds) await deleteAll(kind, name, round, context)
+    }
+    await Promise.all(Array.from({ length: ABREAST }, emptyNext))
   }
   const fresh = await tell(namespace, round, isPodsOnly, context)
   if (round.failures.length > 0) throw new Error(round.failures.join('; '))

@@ -3,6 +3,7 @@ import { ApiClient, type Transport } from '#client/api-client.ts'
 import { createGates } from '#control-plane/flags/gates.ts'
 import type { Controller } from '#controllers/controller.ts'
 import { type ManagerOptions, runControllers } from '#controllers/manager.ts'
+import type { BucketOptions } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -22,6 +23,7 @@ export function startControllers(
   {
     gates = {},
     through = (transport) => transport,
+    limits,
     ...more
   }: Pick<ManagerOptions, 'settings' | 'readFile' | 'folders'> & {
     readonly log?: Logger
@@ -29,14 +31,17 @@ export function startControllers(
     readonly gates?: Readonly<Record<string, boolean>>
     /** What stands between controllers and the server: faults, and servers that are not there. */
     readonly through?: (transport: Transport) => Transport
+    /** How often each may ask. */
+    readonly limits?: BucketOptions
   } = {},
 ): RunningControllers {
   const stop = new AbortController()
   const masters = { uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
-  const connect = (name: string): { transport: Transport } => ({
+  const connect = (name: string): { transport: Transport; limits?: BucketOptions } => ({
     transport: through(
       plane.running.server.clientAs({ name: `system:serviceaccount:kube-system:${name}`, ...masters }),
     ),
+    ...(limits !== undefined && { limits }),
   })
   const options = {
     controllers,
@@ -54,7 +59,7 @@ export function startControllers(
     await ended
   }
   return {
-    client: new ApiClient({ ...connect('tester'), clock, userAgent: 'tester/v1' }),
+    client: new ApiClient({ transport: connect('tester').transport, clock, userAgent: 'tester/v1' }),
     stop: end,
     [Symbol.asyncDispose]: end,
   }

@@ -29,6 +29,7 @@ export const garbageCollectorController: Controller = defineController({
   name: 'garbage-collector-controller',
   aliases: ['garbagecollector'],
   account: 'generic-garbage-collector',
+  pace: { qps: 2 },
   watches: [],
   rules: [rule('*', '*', 'get list watch patch update delete'), EVENTS],
 

@@ -28,6 +28,7 @@ const kindsOf = perRun(({ client }) => new ServedKinds(client))
 export const storageVersionMigratorController: Controller = defineController({
   name: 'storage-version-migrator-controller',
   aliases: ['svm'],
+  pace: { qps: 20, burst: 100 },
   gates: ['StorageVersionMigrator'],
   watches: [related(StorageVersionMigrations, sameResource)],
   rules: [

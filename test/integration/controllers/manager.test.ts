@@ -79,4 +79,23 @@ describe('controllers', () => {
     await clock.advance(1000)
     assert.ok(seen.length > 0 && seen.every((what) => what.startsWith('busy')))
   })
+
+  it('ask as many times as often as others as their pace says', async () => {
+    const done: string[] = []
+    const asking = (name: string, more: Partial<Controller>): Controller => ({
+      ...looking(name, more, []),
+      async reconcile(key, { client, signal }) {
+        if (key !== 'default/here') return
+        for (let times = 0; times < 3; times++) await client.get(ConfigMaps, OBJECT, { signal })
+        done.push(name)
+      },
+    })
+    const all = [asking('quick', { pace: { qps: 1, burst: 3 } }), asking('plain', {})]
+    await using controllers = startControllers(plane, clock, all, { limits: { qps: 0.1, burst: 1 } })
+    await controllers.client.create(ConfigMaps, { metadata: OBJECT })
+    await clock.advance(15_000)
+    assert.deepEqual(done, ['quick'])
+    await clock.advance(15_000)
+    assert.deepEqual(done, ['quick', 'plain'])
+  })
 })
