@@ -28,6 +28,11 @@ const template = (app: string, image: string, more: object = {}, annotations: ob
 
 const COMMANDS: Readonly<Record<string, object>> = { job: { command: ['sleep', '0.3'] } }
 
+function stateOf({ metadata, spec, status }: Pod): string {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')
+  return [metadata.name, spec.containers[0]?.image, status?.phase, ready?.status, ready?.lastTransitionTime].join(' ')
+}
+
 export class World {
   readonly #client: ApiClient
   readonly random: Random
@@ -65,7 +70,8 @@ export class World {
     if (web.length > Math.max(...this.#sizes) + SURGE) this.violations.push(`${web.length} pods of the Deployment`)
     const ready = web.filter(isReady).length
     const least = Math.min(...this.#sizes) - UNAVAILABLE
-    if (this.#isWhole && ready < least) this.violations.push(`${ready} ready pods of the Deployment, ${least} at least`)
+    if (this.#isWhole && ready < least)
+      this.violations.push(`${ready} ready pods of the Deployment, ${least} at least: ${web.map(stateOf).join(', ')}`)
     const jobs = Map.groupBy(active.get('job') ?? [], ({ metadata }) => metadata.labels?.['job-name'])
     for (const [job, pods] of jobs) if (pods.length > PARALLELISM) this.violations.push(`${pods.length} pods of ${job}`)
     const ordinals = (active.get('set') ?? []).map(({ metadata }) => metadata.labels?.['apps.kubernetes.io/pod-index'])
