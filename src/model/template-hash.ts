@@ -21,7 +21,8 @@ export function revisionHash(data: string, collisionCount: number | undefined): 
 const OFFSET = 0x811c_9dc5
 const PRIME = 0x0100_0193
 
-function fnv1a(bytes: Uint8Array): number {
+/** FNV-1a of 32 bits. */
+export function fnv1a(bytes: Uint8Array): number {
   let hash = OFFSET
   for (const byte of bytes) hash = Math.imul(hash ^ byte, PRIME)
   return hash >>> 0

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { Container, Pod, PodSpec, Service } from '#apis/core/v1.ts'
+
+import { containerConfig, containerHash, type ContainerQuestion } from './container-config.ts'
+import { environmentOf, type EnvironmentQuestion, type EnvironmentSources, expand } from './environment.ts'
+import { hostsFile } from './hosts-file.ts'
+
+const PLAIN: Container = { name: 'c', image: 'nginx:1', resources: {} }
+
+function podOf(spec: Partial<PodSpec> = {}): Pod {
+  return {
+    metadata: { name: 'web', namespace: 'default', uid: 'u1', labels: { app: 'web' } },
+    spec: { containers: [PLAIN], nodeName: 'node1', terminationGracePeriodSeconds: 30, ...spec },
+    status: { qosClass: 'BestEffort' },
+  }
+}
+
+function configOf(
+  container: Partial<Container>,
+  spec: Partial<PodSpec> = {},
+  more: Partial<ContainerQuestion> = {},
+): ReturnType<typeof containerConfig> {
+  return containerConfig({
+    pod: podOf(spec),
+    container: { ...PLAIN, ...container },
+    restartCount: 2,
+    facts: { memoryBytes: 1024 ** 3, rootDir: '/var/lib/kubelet' },
+    environment: new Map([['WHO', 'me']]),
+    mounts: [],
+    imageRef: 'sha256:abc',
+    imageUser: { uid: 0, name: '' },
+    ...more,
+  })
+}
+
+test('the hash of a container is upstream’s', () => {
+  assert.equal(containerHash({ name: 'test_container', image: 'foo/image:v1', resources: {} }), '8e45cbd0')
+})
+
+test('a container is told who it is, what it runs and where its log goes', () => {
+  const config = configOf({ command: ['echo', '$(WHO) $$(WHO) $(NOBODY)'], ports: [{ containerPort: 80 }] })
+  assert.deepEqual(config.metadata, { name: 'c', attempt: 2 })
+  assert.deepEqual(config.image, { image: 'sha256:abc', userSpecifiedImage: 'nginx:1' })
+  assert.deepEqual(config.command, ['echo', 'me $(WHO) $(NOBODY)'])
+  assert.equal(config.logPath, 'c/2.log')
+  const annotations = Object.fromEntries(config.annotations ?? [])
+  assert.equal(annotations['io.kubernetes.container.restartCount'], '2')
+  assert.equal(annotations['io.kubernetes.pod.terminationGracePeriod'], '30')
+  assert.equal(annotations['io.kubernetes.container.ports'], '[{"containerPort":80}]')
+  assert.equal(config.labels?.get('io.kubernetes.container.name'), 'c')
+})
+
+test('without a word a container is unconfined by seccomp, masked, and runs as its image says', () => {
+  const said = configOf({}).linux?.securityContext
+  assert.deepEqual(said?.seccomp, { profileType: 1 })
+  assert.equal(said?.maskedPaths?.length, 12)
+  assert.equal(said?.readonlyPaths?.length, 5)
+  assert.deepEqual(said?.runAsUser, { value: 0 })
+  assert.equal(said?.noNewPrivs, false)
+})
+
+test('security of a container wins over that of its pod', () => {
+  const said = configOf(
+    {
+      securityContext: {
+        runAsUser: 7,
+        allowPrivilegeEscalation: false,
+        procMount: 'Unmasked',
+        capabilities: { add: ['NET_ADMIN'], drop: ['ALL'] },
+        seccompProfile: { type: 'Localhost', localhostProfile: 'a.json' },
+        appArmorProfile: { type: 'RuntimeDefault' },
+      },
+    },
+    { securityContext: { runAsUser: 1, runAsGroup: 9, fsGroup: 5, seccompProfile: { type: 'RuntimeDefault' } } },
+  ).linux?.securityContext
+  assert.deepEqual([said?.runAsUser, said?.runAsGroup, said?.supplementalGroups], [{ value: 7 }, { value: 9 }, [5]])
+  assert.deepEqual(said?.capabilities, { addCapabilities: ['NET_ADMIN'], dropCapabilities: ['ALL'] })
+  assert.deepEqual(said?.seccomp, { profileType: 2, localhostRef: '/var/lib/kubelet/seccomp/a.json' })
+  assert.deepEqual([said?.apparmor, said?.apparmorProfile], [{ profileType: 0 }, 'runtime/default'])
+  assert.deepEqual([said?.noNewPrivs, said?.maskedPaths, said?.readonlyPaths], [true, [], []])
+})
+
+test('who must not be root is not started as root, and not as somebody unknown', () => {
+  const spec = { securityContext: { runAsNonRoot: true } }
+  assert.throws(() => configOf({}, spec), {
+    message: 'container has runAsNonRoot and image will run as root (pod: "web_default(u1)", container: c)',
+  })
+  assert.throws(() => configOf({}, spec, { imageUser: { name: 'user1' } }), {
+    message:
+      'container has runAsNonRoot and image has non-numeric user (user1), cannot verify user is non-root (pod: "web_default(u1)", container: c)',
+  })
+  assert.throws(() => configOf({ securityContext: { runAsUser: 0 } }, spec), {
+    message: 'container\'s runAsUser breaks non-root policy (pod: "web_default(u1)", container: c)',
+  })
+})
+
+test('an ephemeral container looks into the processes of its target', () => {
+  const said = configOf({}, {}, { targetId: 'id1' }).linux?.securityContext?.namespaceOptions
+  assert.deepEqual([said?.pid, said?.targetId], [3, 'id1'])
+})
+
+const NOTHING: EnvironmentSources = {
+  configMap: async () => undefined,
+  secret: async () => undefined,
+  file: async () => '',
+}
+
+const KUBERNETES: Service = {
+  metadata: { name: 'kubernetes', namespace: 'default' },
+  spec: { clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }] },
+  status: { loadBalancer: {} },
+}
+
+function ask(container: Partial<Container>, more: Partial<EnvironmentQuestion> = {}): Promise<Map<string, string>> {
+  return environmentOf({
+    pod: podOf(),
+    container: { ...PLAIN, ...container },
+    addresses: { hostIps: ['10.0.0.1'], podIps: ['10.1.0.2', 'fd00::2'] },
+    services: [],
+    allocatable: { cpu: '2', memory: '4Gi' },
+    sources: NOTHING,
+    ...more,
+  })
+}
+
+test('variables come from the pod, its container, config maps, secrets and files', async () => {
+  const sources: EnvironmentSources = {
+    configMap: async () => ({ metadata: {}, data: { a: '1', b: '2' } }),
+    secret: async () => ({ metadata: {}, data: { s: Buffer.from('hush').toString('base64') } }),
+    file: async () => "# words\nKEY='some thing'\n",
+  }
+  const field = (fieldPath: string): object => ({ fieldRef: { fieldPath } })
+  const from = (name: string, valueFrom: object): { name: string; valueFrom: object } => ({ name, valueFrom })
+  const env = await ask(
+    {
+      envFrom: [{ prefix: 'P_', configMapRef: { name: 'cm' } }, { secretRef: { name: 's' } }],
+      env: [
+        { name: 'PLAIN', value: '$(P_a)/$(LATER)' },
+        from('IPS', field('status.podIPs')),
+        from('APP', field("metadata.labels['app']")),
+        from('CPU', { resourceFieldRef: { resource: 'limits.cpu' } }),
+        from('MEMORY', { resourceFieldRef: { resource: 'requests.memory', divisor: '1Mi' } }),
+        from('ONE', { configMapKeyRef: { name: 'cm', key: 'a' } }),
+        from('TWO', { secretKeyRef: { name: 's', key: 's' } }),
+        from('FILE', { fileKeyRef: { volumeName: 'v', path: 'env', key: 'KEY' } }),
+        from('NONE', { configMapKeyRef: { name: 'cm', key: 'zz', optional: true } }),
+      ] as NonNullable<Container['env']>,
+    },
+    { sources },
+  )
+  assert.deepEqual(Object.fromEntries(env), {
+    P_a: '1',
+    P_b: '2',
+    s: 'hush',
+    PLAIN: '1/$(LATER)',
+    IPS: '10.1.0.2,fd00::2',
+    APP: 'web',
+    CPU: '2',
+    MEMORY: '0',
+    ONE: '1',
+    TWO: 'hush',
+    FILE: 'some thing',
+  })
+})
+
+test('what is missing is said as kubelets say it', async () => {
+  const refer = (valueFrom: object): Partial<Container> => ({
+    env: [{ name: 'X', valueFrom }] as NonNullable<Container['env']>,
+  })
+  const configMap = async (): Promise<{ metadata: object }> => ({ metadata: {} })
+  await assert.rejects(ask({ envFrom: [{ configMapRef: { name: 'absent' } }] }), {
+    message: 'configmap "absent" not found',
+  })
+  await assert.rejects(ask(refer({ secretKeyRef: { name: 'ca-x', key: 'k' } })), { message: 'secret "ca-x" not found' })
+  await assert.rejects(
+    ask(refer({ configMapKeyRef: { name: 'cm1', key: 'zz' } }), { sources: { ...NOTHING, configMap } }),
+    {
+      message: "couldn't find key zz in ConfigMap default/cm1",
+    },
+  )
+})
+
+test('services are linked unless the pod does not want them; the API always is', async () => {
+  const near = { ...KUBERNETES, metadata: { name: 'my-db', namespace: 'default' } }
+  const pod = podOf({ enableServiceLinks: false })
+  assert.deepEqual(
+    [...(await ask({}, { pod, services: [near, KUBERNETES] }))],
+    [
+      ['KUBERNETES_SERVICE_HOST', '10.96.0.1'],
+      ['KUBERNETES_SERVICE_PORT', '443'],
+      ['KUBERNETES_SERVICE_PORT_HTTPS', '443'],
+      ['KUBERNETES_PORT', 'tcp://10.96.0.1:443'],
+      ['KUBERNETES_PORT_443_TCP', 'tcp://10.96.0.1:443'],
+      ['KUBERNETES_PORT_443_TCP_PROTO', 'tcp'],
+      ['KUBERNETES_PORT_443_TCP_PORT', '443'],
+      ['KUBERNETES_PORT_443_TCP_ADDR', '10.96.0.1'],
+    ],
+  )
+  assert.equal((await ask({}, { services: [near] })).get('MY_DB_SERVICE_HOST'), '10.96.0.1')
+})
+
+test('a dollar is doubled to be one, and names nobody knows stay', () => {
+  const known = (name: string): string | undefined => (name === 'A' ? 'x' : undefined)
+  assert.equal(expand('$(A)$$(A)$(B)$A', known), 'x$(A)$(B)$A')
+})
+
+test('the hosts file names the pod and its aliases', () => {
+  const pod = podOf({ hostname: 'hh', subdomain: 'sub', hostAliases: [{ ip: '1.2.3.4', hostnames: ['foo', 'bar'] }] })
+  const text = hostsFile(pod, ['10.1.0.2'], 'cluster.local', '')
+  assert.match(text, /^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/)
+  assert.match(
+    text,
+    /\n10\.1\.0\.2\thh\.sub\.default\.svc\.cluster\.local\thh\n\n# Entries added by HostAliases\.\n1\.2\.3\.4\tfoo\tbar\n$/,
+  )
+  const ofNode = hostsFile(podOf({ hostNetwork: true }), [], 'cluster.local', '127.0.0.1 x\n')
+  assert.equal(ofNode, '# Kubernetes-managed hosts file (host network).\n127.0.0.1 x\n')
+})

@@ -1,0 +1,189 @@
+/** What a runtime is told to make a container. Pure. */
+import type { Container, EphemeralContainer, Pod, SeccompProfile, SecurityContext } from '#apis/core/v1.ts'
+import { goJson, goQuote } from '#lib/go-text.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+import { fnv1a } from '#model/template-hash.ts'
+
+import { PROFILE } from '../cri/codes.ts'
+import type { ContainerConfig, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
+import type { SecurityProfile } from '../cri/sandbox-messages.ts'
+import { podText } from '../kubelet-notes.ts'
+import { expand } from './environment.ts'
+import { containerResources } from './linux-resources.ts'
+import type { PodFacts } from './pod-of-node.ts'
+import { groupsOf, groupsPolicyOf, LABELS, namespacesOf, podLabels } from './sandbox-config.ts'
+
+export const ANNOTATIONS = {
+  hash: 'io.kubernetes.container.hash',
+  restartCount: 'io.kubernetes.container.restartCount',
+  messagePath: 'io.kubernetes.container.terminationMessagePath',
+  messagePolicy: 'io.kubernetes.container.terminationMessagePolicy',
+  preStop: 'io.kubernetes.container.preStopHandler',
+  ports: 'io.kubernetes.container.ports',
+  grace: 'io.kubernetes.pod.terminationGracePeriod',
+  deletionGrace: 'io.kubernetes.pod.deletionGracePeriod',
+} as const
+
+/** Who an image says its program runs as. */
+export interface ImageUser {
+  readonly uid?: number
+  readonly name: string
+}
+
+export interface ContainerQuestion {
+  readonly pod: Pod
+  readonly container: Container | EphemeralContainer
+  readonly restartCount: number
+  readonly facts: Pick<PodFacts, 'memoryBytes' | 'rootDir'>
+  readonly environment: ReadonlyMap<string, string>
+  /** Of volumes, then `/etc/hosts`, then the file for its last words. */
+  readonly mounts: readonly Input<Mount>[]
+  /** The image as the runtime knows it. */
+  readonly imageRef: string
+  readonly imageUser: ImageUser
+  /** The container whose processes an ephemeral one looks into. */
+  readonly targetId?: string | undefined
+}
+
+/** Throws with what a container says that must not run as root and would. */
+export function containerConfig(question: ContainerQuestion): Input<ContainerConfig> {
+  const { pod, container, restartCount, environment, mounts, imageRef } = question
+  const known = (name: string): string | undefined => environment.get(name)
+  const { name, image = '', command = [], args = [], workingDir = '', stdin, stdinOnce, tty } = container
+  refuseRoot(question)
+  return {
+    metadata: { name, attempt: restartCount },
+    image: { image: imageRef, userSpecifiedImage: image },
+    command: command.map((text) => expand(text, known)),
+    args: args.map((text) => expand(text, known)),
+    workingDir,
+    envs: Array.from(environment, ([key, value]) => ({ key, value: Buffer.from(value) })),
+    mounts,
+    labels: new Map([...podLabels(pod), [LABELS.containerName, name]]),
+    annotations: annotationsOf(question),
+    logPath: `${name}/${restartCount}.log`,
+    stdin: stdin ?? false,
+    stdinOnce: stdinOnce ?? false,
+    tty: tty ?? false,
+    linux: { resources: containerResources(pod, container, question.facts), securityContext: securityOf(question) },
+  }
+}
+
+/** Of name and image alone, as upstream's: a kubelet finds by it whether what runs is still what is wanted. */
+export function containerHash({ name, image = '' }: Container | EphemeralContainer): string {
+  const json = Buffer.from(goJson({ image, name }))
+  return fnv1a(Buffer.from(`([]uint8)[${[...json].join(' ')}]`)).toString(16)
+}
+
+function annotationsOf({ pod, container, restartCount }: ContainerQuestion): Map<string, string> {
+  const { terminationMessagePath = '', terminationMessagePolicy = '', lifecycle, ports = [] } = container
+  const { deletionGracePeriodSeconds } = pod.metadata
+  const { terminationGracePeriodSeconds } = pod.spec
+  const said: [string, string | undefined][] = [
+    [ANNOTATIONS.hash, containerHash(container)],
+    [ANNOTATIONS.restartCount, String(restartCount)],
+    [ANNOTATIONS.messagePath, terminationMessagePath],
+    [ANNOTATIONS.messagePolicy, terminationMessagePolicy],
+    [ANNOTATIONS.deletionGrace, deletionGracePeriodSeconds?.toString()],
+    [ANNOTATIONS.grace, terminationGracePeriodSeconds?.toString()],
+    [ANNOTATIONS.preStop, lifecycle?.preStop === undefined ? undefined : goJson(lifecycle.preStop)],
+    [ANNOTATIONS.ports, ports.length === 0 ? undefined : goJson(ports)],
+  ]
+  return new Map(said.filter((pair): pair is [string, string] => pair[1] !== undefined))
+}
+
+function refuseRoot({ pod, container, imageUser }: ContainerQuestion): void {
+  const own = container.securityContext
+  const ofPod = pod.spec.securityContext
+  if ((own?.runAsNonRoot ?? ofPod?.runAsNonRoot) !== true) return
+  const where = `(pod: ${goQuote(podText(pod))}, container: ${container.name})`
+  const user = own?.runAsUser ?? ofPod?.runAsUser
+  if (user === 0) throw new Error(`container's runAsUser breaks non-root policy ${where}`)
+  if (user !== undefined) return
+  const { uid, name } = imageUser
+  if (uid === 0) throw new Error(`container has runAsNonRoot and image will run as root ${where}`)
+  if (uid !== undefined || name === '') return
+  const why = `image has non-numeric user (${name}), cannot verify user is non-root`
+  throw new Error(`container has runAsNonRoot and ${why} ${where}`)
+}
+
+const MASKED = [
+  '/proc/asound',
+  '/proc/acpi',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
+]
+const READ_ONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
+
+function securityOf(question: ContainerQuestion): Input<LinuxContainerSecurityContext> {
+  const { pod, container, imageUser, targetId } = question
+  const own = container.securityContext ?? {}
+  const ofPod = pod.spec.securityContext ?? {}
+  const isUnmasked = own.procMount === 'Unmasked'
+  const runAsGroup = own.runAsGroup ?? ofPod.runAsGroup
+  return {
+    ...capabilitiesOf(own),
+    privileged: own.privileged ?? false,
+    namespaceOptions: namespacesOf(pod.spec, targetId),
+    selinuxOptions: own.seLinuxOptions ?? ofPod.seLinuxOptions,
+    ...userOf(own.runAsUser ?? ofPod.runAsUser, imageUser),
+    ...(runAsGroup !== undefined && { runAsGroup: { value: runAsGroup } }),
+    readonlyRootfs: own.readOnlyRootFilesystem ?? false,
+    supplementalGroups: groupsOf(pod.spec),
+    supplementalGroupsPolicy: groupsPolicyOf(pod.spec),
+    noNewPrivs: own.allowPrivilegeEscalation === false,
+    maskedPaths: isUnmasked ? [] : MASKED,
+    readonlyPaths: isUnmasked ? [] : READ_ONLY,
+    seccomp: seccompOf(own.seccompProfile ?? ofPod.seccompProfile, question.facts.rootDir),
+    ...appArmorOf(own.appArmorProfile ?? ofPod.appArmorProfile),
+  }
+}
+
+function capabilitiesOf({ capabilities }: SecurityContext): Input<LinuxContainerSecurityContext> {
+  if (capabilities === undefined) return {}
+  const { add = [], drop = [] } = capabilities
+  return { capabilities: { addCapabilities: add, dropCapabilities: drop } }
+}
+
+function userOf(wanted: number | undefined, { uid, name }: ImageUser): Input<LinuxContainerSecurityContext> {
+  if (wanted !== undefined) return { runAsUser: { value: wanted } }
+  return { ...(uid !== undefined && { runAsUser: { value: uid } }), runAsUsername: name }
+}
+
+function seccompOf(profile: SeccompProfile | undefined, rootDir: string): Input<SecurityProfile> {
+  if (profile?.type === 'RuntimeDefault') return { profileType: PROFILE.runtimeDefault }
+  if (profile?.type !== 'Localhost') return { profileType: PROFILE.unconfined }
+  return { profileType: PROFILE.localhost, localhostRef: `${rootDir}/seccomp/${profile.localhostProfile ?? ''}` }
+}
+
+interface AppArmor {
+  readonly type: string
+  readonly localhostProfile?: string
+}
+
+/** Said twice: runtimes of old read the text. */
+function appArmorOf(profile: AppArmor | undefined): Input<LinuxContainerSecurityContext> {
+  switch (profile?.type) {
+    case 'RuntimeDefault':
+      return { apparmor: { profileType: PROFILE.runtimeDefault }, apparmorProfile: 'runtime/default' }
+    case 'Unconfined':
+      return { apparmor: { profileType: PROFILE.unconfined }, apparmorProfile: 'unconfined' }
+    case 'Localhost': {
+      const { localhostProfile: localhostRef = '' } = profile
+      return {
+        apparmor: { profileType: PROFILE.localhost, localhostRef },
+        apparmorProfile: `localhost/${localhostRef}`,
+      }
+    }
+    default:
+      return {}
+  }
+}

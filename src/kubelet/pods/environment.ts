@@ -1,0 +1,178 @@
+/** The environment of a container: from config maps, secrets, files, its pod, and the services of its namespace. */
+import type { ConfigMap, Container, EnvVar, EphemeralContainer, Pod, Secret, Service } from '#apis/core/v1.ts'
+import { goQuote } from '#lib/go-text.ts'
+import type { ResourceList } from '#model/resource-lists.ts'
+import { HEADLESS } from '#model/services.ts'
+
+import { type Addresses, fieldText, resourceText } from './downward.ts'
+
+/** Undefined for what is not there. */
+export interface EnvironmentSources {
+  configMap(name: string): Promise<ConfigMap | undefined>
+  secret(name: string): Promise<Secret | undefined>
+  /** The text of a file of a volume. */
+  file(volume: string, path: string): Promise<string>
+}
+
+export interface EnvironmentQuestion {
+  readonly pod: Pod
+  readonly container: Container | EphemeralContainer
+  readonly addresses: Addresses
+  readonly services: readonly Service[]
+  readonly allocatable: ResourceList
+  readonly sources: EnvironmentSources
+}
+
+/** In the order in which variables are declared, services last. Throws with what a container says that waits for it. */
+export async function environmentOf(question: EnvironmentQuestion): Promise<Map<string, string>> {
+  const { pod, container, services } = question
+  const links = serviceLinks(pod, services)
+  const values = new Map<string, string>()
+  for (const from of container.envFrom ?? []) {
+    for (const [key, value] of await bulkOf(question, from)) values.set(`${from.prefix ?? ''}${key}`, value)
+  }
+  for (const variable of container.env ?? []) {
+    const { value = '' } = variable
+    const known = (name: string): string | undefined => values.get(name) ?? links.get(name)
+    const found = value === '' ? await valueOf(question, variable) : expand(value, known)
+    if (found !== undefined) values.set(variable.name, found)
+  }
+  for (const [name, value] of links) if (!values.has(name)) values.set(name, value)
+  return values
+}
+
+type EnvFrom = NonNullable<Container['envFrom']>[number]
+
+async function bulkOf(question: EnvironmentQuestion, from: EnvFrom): Promise<[string, string][]> {
+  const { configMapRef, secretRef } = from
+  if (configMapRef !== undefined) return Object.entries((await configMapOf(question, configMapRef))?.data ?? {})
+  if (secretRef === undefined) return []
+  const { data = {} } = (await secretOf(question, secretRef)) ?? {}
+  return Object.entries(data).map(([key, value]) => [key, decoded(value)])
+}
+
+const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString()
+
+interface Reference {
+  readonly name?: string
+  readonly optional?: boolean
+}
+
+async function configMapOf({ sources }: EnvironmentQuestion, reference: Reference): Promise<ConfigMap | undefined> {
+  const { name = '', optional = false } = reference
+  const found = await sources.configMap(name)
+  if (found === undefined && !optional) throw new Error(`configmap ${goQuote(name)} not found`)
+  return found
+}
+
+async function secretOf({ sources }: EnvironmentQuestion, reference: Reference): Promise<Secret | undefined> {
+  const { name = '', optional = false } = reference
+  const found = await sources.secret(name)
+  if (found === undefined && !optional) throw new Error(`secret ${goQuote(name)} not found`)
+  return found
+}
+
+/** Undefined when there is none, and need not be. */
+async function valueOf(question: EnvironmentQuestion, { valueFrom }: EnvVar): Promise<string | undefined> {
+  const { pod, container, addresses, allocatable } = question
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom ?? {}
+  if (fieldRef !== undefined) return fieldText(pod, fieldRef.fieldPath, addresses)
+  if (resourceFieldRef !== undefined) return resourceText(container, resourceFieldRef, allocatable)
+  if (configMapKeyRef !== undefined) {
+    const found = await configMapOf(question, configMapKeyRef)
+    return pickKey(found, found?.data?.[configMapKeyRef.key], { ...configMapKeyRef, kind: 'ConfigMap' }, pod)
+  }
+  if (secretKeyRef !== undefined) {
+    const found = await secretOf(question, secretKeyRef)
+    const value = found?.data?.[secretKeyRef.key]
+    const text = value === undefined ? undefined : decoded(value)
+    return pickKey(found, text, { ...secretKeyRef, kind: 'Secret' }, pod)
+  }
+  return fileKeyRef === undefined ? '' : fromFile(question, fileKeyRef)
+}
+
+function pickKey(
+  found: object | undefined,
+  value: string | undefined,
+  { key, name = '', optional = false, kind }: Reference & { readonly key: string; readonly kind: string },
+  { metadata: { namespace = '' } }: Pod,
+): string | undefined {
+  if (found === undefined || value !== undefined || optional) return value
+  throw new Error(`couldn't find key ${key} in ${kind} ${namespace}/${name}`)
+}
+
+interface FileKey {
+  readonly volumeName: string
+  readonly path: string
+  readonly key: string
+  readonly optional?: boolean
+}
+
+async function fromFile({ sources }: EnvironmentQuestion, file: FileKey): Promise<string | undefined> {
+  const { volumeName, path, key, optional = false } = file
+  const text = await sources.file(volumeName, path).catch((cause: unknown) => {
+    throw new Error("couldn't parse env file", { cause })
+  })
+  const value = parseEnvFile(text).get(key) ?? ''
+  if (value !== '') return value
+  if (optional) return undefined
+  throw new Error(`environment variable key ${goQuote(key)} not found in file ${goQuote(path)}`)
+}
+
+/** `KEY='value'` on each line, as shells read it without anything to expand. */
+function parseEnvFile(text: string): Map<string, string> {
+  const pairs = text.split('\n').flatMap((line): [string, string][] => {
+    const [, key = '', value = ''] = /^\s*([A-Za-z_][\w.-]*)=(.*)$/.exec(line) ?? []
+    return key === '' ? [] : [[key, value.trim().replace(/^'(.*)'$/, '$1')]]
+  })
+  return new Map(pairs)
+}
+
+/** `$(NAME)` is what that variable is, `$$` a dollar; names nobody knows stay as they are. */
+export function expand(text: string, known: (name: string) => string | undefined): string {
+  return text.replaceAll(/\$(\$|\(([^)]*)\))/g, (whole, rest: string, name: string) =>
+    rest === '$' ? '$' : (known(name) ?? whole),
+  )
+}
+
+/** Where the API and, unless the pod does not want to know, the services of its namespace are. */
+export function serviceLinks(pod: Pod, services: readonly Service[]): Map<string, string> {
+  const { namespace = '' } = pod.metadata
+  const links = new Map<string, string>()
+  for (const service of services) {
+    const { metadata, spec } = service
+    const isApi = metadata.namespace === 'default' && metadata.name === 'kubernetes'
+    const isNear = metadata.namespace === namespace && pod.spec.enableServiceLinks !== false
+    const { clusterIP = '', ports = [] } = spec
+    if ((!isApi && !isNear) || clusterIP === '' || clusterIP === HEADLESS || ports.length === 0) continue
+    for (const [name, value] of linksOf(service, clusterIP)) links.set(name, value)
+  }
+  return links
+}
+
+const shout = (name: string): string => name.toUpperCase().replaceAll('-', '_')
+
+function linksOf({ metadata: { name = '' }, spec: { ports = [] } }: Service, ip: string): [string, string][] {
+  const prefix = shout(name)
+  const host = ip.includes(':') ? `[${ip}]` : ip
+  const urlOf = (port: number, protocol: string): string => `${protocol.toLowerCase()}://${host}:${port}`
+  const [first] = ports
+  if (first === undefined) return []
+  return [
+    [`${prefix}_SERVICE_HOST`, ip],
+    [`${prefix}_SERVICE_PORT`, String(first.port)],
+    ...ports.flatMap((port): [string, string][] =>
+      port.name === undefined ? [] : [[`${prefix}_SERVICE_PORT_${shout(port.name)}`, String(port.port)]],
+    ),
+    [`${prefix}_PORT`, urlOf(first.port, first.protocol ?? 'TCP')],
+    ...ports.flatMap(({ port, protocol = 'TCP' }): [string, string][] => {
+      const each = `${prefix}_PORT_${port}_${protocol.toUpperCase()}`
+      return [
+        [each, urlOf(port, protocol)],
+        [`${each}_PROTO`, protocol.toLowerCase()],
+        [`${each}_PORT`, String(port)],
+        [`${each}_ADDR`, ip],
+      ]
+    }),
+  ]
+}
