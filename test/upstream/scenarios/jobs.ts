@@ -60,7 +60,8 @@ export const JOBS: readonly Scenario[] = [
     parallelism: 4,
     backoffLimitPerIndex: 0,
   }),
-  job('a Job with more failed indexes than it may have', 'by-index 0=1,1=1,2=1', {
+  // One after the other: what fails together may be seen together, or one by one with another index begun in between.
+  job('a Job with more failed indexes than it may have', 'by-index 0=1,1=1@2500,2=ready', {
     completionMode: 'Indexed',
     completions: 4,
     parallelism: 2,
