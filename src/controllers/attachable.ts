@@ -1,9 +1,18 @@
 /** Volumes that have to be attached to a node before it can mount them, and what they are called in its status. Pure. */
 import { createHash } from 'node:crypto'
 
-import type { FCVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '#apis/core/v1.ts'
+import type {
+  FCVolumeSource,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PersistentVolumeSpec,
+  Pod,
+  Volume,
+} from '#apis/core/v1.ts'
 import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
+import type { VolumeAttachment, VolumeAttachmentSource } from '#apis/storage/v1.ts'
 import { keyOf } from '#meta/object.ts'
+import { translatedInline, translatedVolume } from '#model/csi-migration.ts'
 import { claimNameOf, notMadeForPod } from '#model/volumes.ts'
 
 import type { Cache, CacheIndex } from './cache.ts'
@@ -16,27 +25,47 @@ export interface Attachable {
   /** May be at several nodes at once. */
   readonly isShared: boolean
   /** Attached by a driver outside; what has none is there as soon as somebody says so. */
-  readonly csi?: { readonly driver: string; readonly handle: string; readonly volumeName: string }
+  readonly csi?: { readonly driver: string; readonly handle: string; readonly source: VolumeAttachmentSource }
+  /** The plugin of old that it was of: only to be attached where the node leaves those to the driver. */
+  readonly plugin?: string
 }
 
 export const CSI = 'kubernetes.io/csi/'
 
-export function attachableOf({ metadata, spec }: PersistentVolume): Attachable | undefined {
-  const { accessModes = [], csi } = spec
+export function attachableOf(volume: PersistentVolume): Attachable | undefined {
+  const { metadata, spec } = volume
   const { name: title = '' } = metadata
-  const isShared = accessModes.length === 0 || accessModes.some((mode) => mode.endsWith('Many'))
-  if (csi !== undefined) {
-    const { driver, volumeHandle: handle } = csi
-    return { name: `${CSI}${driver}^${handle}`, title, isShared, csi: { driver, handle, volumeName: title } }
-  }
+  const source = { persistentVolumeName: title }
+  if (spec.csi !== undefined) return ofDriver(title, spec, source)
+  const old = translatedVolume(volume)
+  if (old !== undefined) return { ...ofDriver(title, old.spec, source), plugin: old.plugin }
   const name = networkDisk(spec)
-  return name === undefined ? undefined : { name, title, isShared }
+  return name === undefined ? undefined : { name, title, isShared: isShared(spec) }
 }
 
-/** Of a volume that is described in its pod. */
-export function inlineAttachable(volume: Volume): Attachable | undefined {
+/** Of a volume that is described in its pod, which is in that namespace. */
+export function inlineAttachable(volume: Volume, namespace: string): Attachable | undefined {
+  const old = translatedInline(volume, namespace)
+  if (old !== undefined) return { ...ofDriver(old.title, old.spec, { inlineVolumeSpec: old.spec }), plugin: old.plugin }
   const name = networkDisk(volume)
   return name === undefined ? undefined : { name, title: volume.name, isShared: true }
+}
+
+/** What is attached; undefined when nobody knows that any more. */
+export function attachableIn({ spec }: VolumeAttachment, cache: Cache): Attachable | undefined {
+  const { persistentVolumeName = '', inlineVolumeSpec: inline } = spec.source
+  if (inline !== undefined) return inline.csi === undefined ? undefined : ofDriver('', inline, spec.source)
+  const volume = cache.get(PersistentVolumes, persistentVolumeName)
+  return volume === undefined ? undefined : attachableOf(volume)
+}
+
+function ofDriver(title: string, spec: PersistentVolumeSpec, source: VolumeAttachmentSource): Attachable {
+  const { driver = '', volumeHandle: handle = '' } = spec.csi ?? {}
+  return { name: `${CSI}${driver}^${handle}`, title, isShared: isShared(spec), csi: { driver, handle, source } }
+}
+
+function isShared({ accessModes = [] }: PersistentVolumeSpec): boolean {
+  return accessModes.length === 0 || accessModes.some((mode) => mode.endsWith('Many'))
 }
 
 /** Disks that nodes reach over the network by themselves. */
@@ -73,8 +102,8 @@ export const VOLUMES_BY_NAME: CacheIndex<PersistentVolume> = {
 
 export const PODS_BY_INLINE: CacheIndex<Pod> = {
   name: 'inline-attachable',
-  of({ spec }) {
-    const found = (spec.volumes ?? []).map((volume) => inlineAttachable(volume)?.name)
+  of({ metadata: { namespace = '' }, spec }) {
+    const found = (spec.volumes ?? []).map((volume) => inlineAttachable(volume, namespace)?.name)
     return found.filter((name) => name !== undefined)
   },
 }
@@ -90,7 +119,7 @@ export function volumeOfClaim(claim: PersistentVolumeClaim, cache: Cache): Persi
 /** What a volume of a pod is, as far as it can be attached: behind its claim, or as the pod describes it. */
 export function attachableFor(pod: Pod, volume: Volume, cache: Cache): Attachable | undefined {
   const name = claimNameOf(pod, volume)
-  if (name === undefined) return inlineAttachable(volume)
+  if (name === undefined) return inlineAttachable(volume, pod.metadata.namespace ?? '')
   const claim = cache.get(PersistentVolumeClaims, keyOf(pod.metadata.namespace, name))
   if (claim === undefined || (volume.ephemeral !== undefined && notMadeForPod(pod, claim) !== undefined))
     return undefined

@@ -99,8 +99,7 @@ export class Attacher {
     const name = attachmentName(csi, node)
     try {
       if (cache.get(VolumeAttachments, name) === undefined) {
-        const source = { persistentVolumeName: csi.volumeName }
-        const spec = { attacher: csi.driver, source, nodeName: node }
+        const spec = { attacher: csi.driver, source: csi.source, nodeName: node }
         await client.create(VolumeAttachments, { metadata: { name }, spec }, { signal })
       }
     } catch (error) {

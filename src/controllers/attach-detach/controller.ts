@@ -13,17 +13,17 @@ import {
   type Pod,
   Pods,
 } from '#apis/core/v1.ts'
-import { CSIDrivers, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
+import { CSIDrivers, type CSINode, CSINodes, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isOver, isScheduled } from '#model/pods.ts'
 
-import { attachableOf, namesFor, volumeOfClaim } from '../attachable.ts'
+import { attachableIn, attachableOf, namesFor, volumeOfClaim } from '../attachable.ts'
 import type { Cache } from '../cache.ts'
 import { type Controller, defineController, EVENTS, perRun, related, rule } from '../controller.ts'
 import { inRounds } from '../in-rounds.ts'
 import { podsOn } from '../node-pods.ts'
 import { Attacher } from './attacher.ts'
-import { isManaged, isReady, look } from './look.ts'
+import { isManaged, isReady, look, migratedAt } from './look.ts'
 
 /** Whatever nobody told is found out. */
 const ROUND_MS = 60_000
@@ -47,6 +47,7 @@ export const attachDetachController: Controller = defineController({
     related(PersistentVolumes, keysOfVolume),
     related(VolumeAttachments, keysOfAttachment),
     related(Nodes, keysOfNode, isNewsOfNode),
+    related(CSINodes, keysOfDrivers, isNewsOfDrivers),
   ],
   reads: [CSIDrivers],
   rules: [
@@ -99,9 +100,14 @@ function keysOfClaim(claim: PersistentVolumeClaim, cache: Cache): string[] {
   return volume === undefined ? [] : keysOfVolume(volume)
 }
 
-function keysOfAttachment({ spec }: VolumeAttachment, cache: Cache): string[] {
-  const volume = cache.get(PersistentVolumes, spec.source.persistentVolumeName ?? '')
-  return volume === undefined ? [] : keysOfVolume(volume)
+function keysOfAttachment(attachment: VolumeAttachment, cache: Cache): string[] {
+  const attachable = attachableIn(attachment, cache)
+  return attachable === undefined ? [] : [attachable.name]
+}
+
+/** What waits until the node leaves it to the driver. */
+function keysOfDrivers({ metadata: { name = '' } }: CSINode, cache: Cache): string[] {
+  return podsOn(name, cache).flatMap((pod) => namesFor(pod, cache))
 }
 
 function keysOfNode({ metadata: { name = '' }, status }: Node, cache: Cache): string[] {
@@ -116,4 +122,8 @@ function isNewsOfNode(node: Node, old: Node): boolean {
     return [volumesAttached, volumesInUse, one.spec.taints, isReady(one), isManaged(one)]
   }
   return !semanticEqual(told(node), told(old))
+}
+
+function isNewsOfDrivers(node: CSINode, old: CSINode): boolean {
+  return !semanticEqual(migratedAt(node), migratedAt(old))
 }

@@ -1,6 +1,6 @@
 /** One look at a volume: who wants it where, where it is, and the next step from the one to the other. */
 import { type Node, Nodes, PersistentVolumeClaims, PersistentVolumes, type Pod, Pods } from '#apis/core/v1.ts'
-import { CSIDrivers } from '#apis/storage/v1.ts'
+import { CSIDrivers, type CSINode, CSINodes } from '#apis/storage/v1.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { isConditionTrue } from '#meta/conditions.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
@@ -24,6 +24,7 @@ import type { Attachment, VolumeState } from './world.ts'
 
 /** On nodes whose kubelet leaves attaching to this controller. */
 const MANAGED = 'volumes.kubernetes.io/controller-managed-attach-detach'
+const MIGRATED_PLUGINS = 'storage.alpha.kubernetes.io/migrated-plugins'
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
 
 export function isManaged({ metadata }: Node): boolean {
@@ -90,16 +91,24 @@ function isThere(uid: string, pod: Pod | undefined): boolean {
 }
 
 /** Also a node that has gone while something was attached to it. */
-function isOurs(name: string, { attachments }: VolumeState, cache: Cache): boolean {
+function isOurs(name: string, { attachable, attachments }: VolumeState, cache: Cache): boolean {
   const node = cache.get(Nodes, name)
-  return node === undefined ? attachments.has(name) : isManaged(node)
+  if (node === undefined) return attachments.has(name)
+  const plugin = attachable?.plugin
+  return isManaged(node) && (plugin === undefined || migratedAt(cache.get(CSINodes, name)).includes(plugin))
+}
+
+/** The plugins of old that the node leaves to their drivers. */
+export function migratedAt(node: CSINode | undefined): string[] {
+  return (node?.metadata.annotations?.[MIGRATED_PLUGINS] ?? '').split(',')
 }
 
 function attachableCalled(name: string, cache: Cache): Attachable | undefined {
   const [volume] = cache.by(PersistentVolumes, VOLUMES_BY_NAME, name)
   if (volume !== undefined) return attachableOf(volume)
   const [pod] = cache.by(Pods, PODS_BY_INLINE, name)
-  return pod?.spec.volumes?.map(inlineAttachable).find((one) => one?.name === name)
+  const { namespace = '' } = pod?.metadata ?? {}
+  return pod?.spec.volumes?.map((volume) => inlineAttachable(volume, namespace)).find((one) => one?.name === name)
 }
 
 function* usersOf(name: string, cache: Cache): Generator<Pod> {

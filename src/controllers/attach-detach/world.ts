@@ -2,11 +2,11 @@
  * The world as the attach/detach controller knows it: what is attached where, who wanted it, what is under way. Rebuilt when
  * the controller begins, from what nodes report and from the attachments there are.
  */
-import { type AttachedVolume, Nodes, PersistentVolumes } from '#apis/core/v1.ts'
+import { type AttachedVolume, Nodes } from '#apis/core/v1.ts'
 import { VolumeAttachments } from '#apis/storage/v1.ts'
 import { compareText } from '#lib/go-text.ts'
 
-import { type Attachable, attachableOf } from '../attachable.ts'
+import { type Attachable, attachableIn } from '../attachable.ts'
 import type { Cache } from '../cache.ts'
 
 export interface Attachment {
@@ -58,12 +58,11 @@ export class World {
         this.note(this.volume(name), metadata.name ?? '', true, '')
       }
     }
-    for (const { spec } of cache.list(VolumeAttachments)) {
-      const volume = cache.get(PersistentVolumes, spec.source.persistentVolumeName ?? '')
-      const attachable = volume === undefined ? undefined : attachableOf(volume)
+    for (const attachment of cache.list(VolumeAttachments)) {
+      const attachable = attachableIn(attachment, cache)
       if (attachable === undefined) continue
-      const state = this.volume(attachable.name)
-      if (!state.attachments.has(spec.nodeName)) this.note(state, spec.nodeName, false)
+      const [state, { nodeName }] = [this.volume(attachable.name), attachment.spec]
+      if (!state.attachments.has(nodeName)) this.note(state, nodeName, false)
     }
   }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { Events, Namespaces, Nodes, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
-import { CSIDrivers, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
+import { CSIDrivers, type VolumeAttachment, VolumeAttachments, CSINodes } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { attachDetachController } from '#controllers/attach-detach/controller.ts'
 import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
@@ -131,6 +131,31 @@ describe('a volume of a pod', () => {
     assert.deepEqual(await attachments(), [])
     await client.create(CSIDrivers, { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } })
     await pod('q2', 'pv1', 'n1')
+    assert.deepEqual(await attachments(), [])
+  })
+
+  it('of a plugin of old is attached by the driver that took over, where the node leaves it to that', async () => {
+    const containers = [{ name: 'c', image: 'i', resources: {} }]
+    const volumes = [{ name: 'v', awsElasticBlockStore: { volumeID: 'aws://zone/vol-1', fsType: 'ext4' } }]
+    await client.create(Pods, { metadata: { namespace, name: 'q1' }, spec: { containers, volumes, nodeName: 'n1' } })
+    await clock.advance(1000)
+    assert.deepEqual(await attachments(), [])
+    const annotations = { 'storage.alpha.kubernetes.io/migrated-plugins': 'kubernetes.io/aws-ebs,kubernetes.io/gce-pd' }
+    await client.create(CSINodes, { metadata: { name: 'n1', annotations }, spec: { drivers: [] } })
+    await clock.advance(1000)
+    const [attachment] = await attachments()
+    const csi = {
+      driver: 'ebs.csi.aws.com',
+      volumeHandle: 'vol-1',
+      fsType: 'ext4',
+      volumeAttributes: { partition: '0' },
+    }
+    assert.equal(attachment?.spec.attacher, 'ebs.csi.aws.com')
+    assert.deepEqual(attachment.spec.source, { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi } })
+    await driverSays({ attached: true })
+    assert.deepEqual(await attachedTo('n1'), ['kubernetes.io/csi/ebs.csi.aws.com^vol-1'])
+    await deletePod('q1')
+    await clock.advance(1000)
     assert.deepEqual(await attachments(), [])
   })
 
