@@ -174,6 +174,7 @@ type Shown = Pick<ServeParts, 'checks' | 'fairness'>
 function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Shown): Route {
   const { registry, serverAddress, aggregated, metrics } = parts
   const { clock } = registry.services
+  const aggregations = metrics.family('aggregator_discovery_aggregation_count_total').labels()
   const served = (): readonly ServedGroup[] => registry.groups()
   const discovery = createDiscovery({
     groups: served,
@@ -182,7 +183,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Sho
     hasStorageVersionHashes: registry.services.isEnabled('StorageVersionHash'),
     serverAddress,
     aggregated,
-    onAggregated: () => metrics.family('aggregator_discovery_aggregation_count_total').labels().inc(),
+    onAggregated: () => aggregations.inc(),
   })
   const described: OpenApiOptions = {
     groups: served,

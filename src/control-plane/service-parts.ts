@@ -1,12 +1,15 @@
 /** Addresses and ports of Services: who hands them out, and who puts right what was lost. */
 import { hostname } from 'node:os'
 
+import { IPAddresses } from '#apis/networking/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { parseCidr } from '#lib/cidr.ts'
 import type { Rounds } from '#lib/rounds.ts'
 import { createAddressBook, serviceRanges } from '#resources/core/service/address-book.ts'
 import type { ServiceAllocator } from '#resources/core/service/allocation.ts'
 import { createServiceAllocator } from '#resources/core/service/allocator.ts'
+import { planRanges } from '#resources/core/service/ip-pool.ts'
+import { createServiceMeter, measureLedger, registerAddresses } from '#resources/core/service/metrics.ts'
 import { createStoredLedger, PORT_ALLOCATIONS } from '#resources/core/service/port-ledger.ts'
 import { startServiceRepair } from '#resources/core/service/repair-loop.ts'
 
@@ -19,18 +22,29 @@ export interface ServiceParts {
 }
 
 export function createServiceParts({ plan, random, log }: Site, registry: Registry): ServiceParts {
-  const { backend, atRest } = registry.services
+  const { backend, atRest, metrics, clock } = registry.services
   const { nodePorts: portRange } = plan
   const parts = {
     book: createAddressBook(registry),
-    ports: createStoredLedger({ backend, resting: atRest.resting(PORT_ALLOCATIONS), range: portRange }),
+    ports: measureLedger(
+      createStoredLedger({ backend, resting: atRest.resting(PORT_ALLOCATIONS), range: portRange }),
+      portRange,
+      metrics,
+    ),
     serviceCidrs: plan.serviceCidr.split(',').flatMap((text) => parseCidr(text) ?? []),
     portRange,
   }
+  const names = (): string[] =>
+    registry
+      .storeOf(IPAddresses)
+      ?.collection.entries()
+      .map(({ name }) => name) ?? []
+  registerAddresses(metrics, () => planRanges(serviceRanges(registry), parts.serviceCidrs), names)
   return {
     allocator: createServiceAllocator({
       ...parts,
       random,
+      meter: createServiceMeter(metrics, clock),
       rangeObjects: () => serviceRanges(registry),
       report: (message, error) => log.error(error, message),
     }),

@@ -20,12 +20,19 @@ const LIMITS = [
   '',
 ].join('\n')
 
+const NETSTAT = 'TcpExt: A B\nTcpExt: 1 2\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 700 900\n'
+
 const source: ProcessSource = {
   cpuSeconds: () => 1.25,
   memory: () => ({ rss: 52_428_800, heapTotal: 3, heapUsed: 2, external: 1 }),
   startTimeSeconds: () => 1_700_000_000.5,
   openFds: () => 23,
-  proc: (file) => (file === 'limits' ? LIMITS : 'Name:\tnode\nVmPeak:\t    5000 kB\nVmSize:\t    4000 kB\n'),
+  proc: (file) =>
+    file === 'limits'
+      ? LIMITS
+      : file === 'net/netstat'
+        ? NETSTAT
+        : 'Name:\tnode\nVmPeak:\t    5000 kB\nVmSize:\t    4000 kB\n',
 }
 
 /** The exposition without comments, as name and value. */
@@ -45,6 +52,8 @@ describe('process metrics', () => {
       nodejs_heap_size_used_bytes: '2',
       process_cpu_seconds_total: '1.25',
       process_max_fds: '1024',
+      process_network_receive_bytes_total: '700',
+      process_network_transmit_bytes_total: '900',
       process_open_fds: '23',
       process_resident_memory_bytes: '5.24288e+07',
       process_start_time_seconds: '1.7000000005e+09',

@@ -15,7 +15,7 @@ export interface ProcessSource {
   startTimeSeconds(): number
   openFds(): number | undefined
   /** Text of a file below /proc/self. */
-  proc(file: 'limits' | 'status'): string | undefined
+  proc(file: 'limits' | 'net/netstat' | 'status'): string | undefined
 }
 
 /** How the loop's delay was spread since it was last asked for, in seconds. */
@@ -38,6 +38,18 @@ type Row = readonly [
 const ROWS: readonly Row[] = [
   ['counter', 'process_cpu_seconds_total', 'Total user and system CPU time spent in seconds.', (s) => s.cpuSeconds()],
   ['gauge', 'process_max_fds', 'Maximum number of open file descriptors.', (s) => limit(s, 'Max open files')],
+  [
+    'counter',
+    'process_network_receive_bytes_total',
+    'Number of bytes received by the process over the network.',
+    (s) => octets(s, 'InOctets'),
+  ],
+  [
+    'counter',
+    'process_network_transmit_bytes_total',
+    'Number of bytes sent by the process over the network.',
+    (s) => octets(s, 'OutOctets'),
+  ],
   ['gauge', 'process_open_fds', 'Number of open file descriptors.', (s) => s.openFds()],
   ['gauge', 'process_resident_memory_bytes', 'Resident memory size in bytes.', (s) => s.memory().rss],
   [
@@ -57,6 +69,14 @@ const ROWS: readonly Row[] = [
   ['gauge', 'nodejs_heap_size_total_bytes', 'Process heap size from Node.js in bytes.', (s) => s.memory().heapTotal],
   ['gauge', 'nodejs_heap_size_used_bytes', 'Process heap size used from Node.js in bytes.', (s) => s.memory().heapUsed],
 ]
+
+/** As every Prometheus client takes it: of the network that the process sees, whoever else is on it. */
+function octets(source: ProcessSource, name: string): number | undefined {
+  const lines = (source.proc('net/netstat') ?? '').split('\n').filter((line) => line.startsWith('IpExt:'))
+  const [names = [], values = []] = lines.map((line) => line.split(' '))
+  const value = values[names.indexOf(name)]
+  return value === undefined ? undefined : Number(value)
+}
 
 /** Declares the metrics. Call once for a registry. */
 export function registerProcessMetrics(registry: Registry, source: ProcessSource): void {

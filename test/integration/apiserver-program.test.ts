@@ -151,7 +151,7 @@ async function call(
     method,
     headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
   })
   return { status: response.status, text: await response.text(1 << 24), headers: response.headers }
 }

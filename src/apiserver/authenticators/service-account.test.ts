@@ -10,6 +10,7 @@ import { createSigner } from '#lib/jwt/token.ts'
 import { createKey } from '#lib/x509/key.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
+import { createServerMeters } from '#model/metrics/families.ts'
 
 import type { TokenIdentity } from './authenticator.ts'
 import type { LiveObject, LiveObjects } from './live-objects.ts'
@@ -311,7 +312,8 @@ describe('tokens kept in secrets', () => {
   const metadata = { name: 'kept', namespace: 'n1', uid: 'kept-uid' }
 
   it('are good while the secret holds them', async () => {
-    const { check, objects, clock } = createWorld()
+    const metrics = createServerMeters()
+    const { check, objects, clock } = createWorld({ metrics })
     await assert.rejects(check(token), /Token has been invalidated/)
     objects.set(Secrets, 'n1', metadata, { data })
     const found = await check(token)
@@ -324,6 +326,7 @@ describe('tokens kept in secrets', () => {
       { data },
     )
     await assert.rejects(check(token), /has been marked invalid\. Use tokens from the TokenRequest API/)
+    assert.match(metrics.registry.render(), /^serviceaccount_invalid_legacy_auto_token_uses_total 1$/m)
     objects.set(Secrets, 'n1', metadata, { data: { token: 'eA==' } })
     await assert.rejects(check(token), /Token does not match server's copy/)
     objects.set(Secrets, 'n1', { ...metadata, deletionTimestamp: timeOf(clock.now()) }, { data })

@@ -61,6 +61,7 @@ export function createServiceAccountAuthenticator(options: ServiceAccountTokenOp
   let verified = new ExpiringCache<Verified>(clock, MAX_TOKENS)
   let current = keys()
   const count = createUseCounter(metrics)
+  const invalidated = metrics.family('serviceaccount_invalid_legacy_auto_token_uses_total').labels()
   return (token, audiences) => {
     // A key that was taken away must not live on in what it vouched for.
     if (keys() !== current) {
@@ -79,7 +80,7 @@ export function createServiceAccountAuthenticator(options: ServiceAccountTokenOp
     const { user } = found
     const settle = (): TokenIdentity => {
       const kept = keptIn(found)
-      if (kept !== undefined) refuseInvalidated(...kept)
+      if (kept !== undefined) refuseInvalidated(...kept, () => invalidated.inc())
       const known = noted(user, found, clock.now())
       count(known.notes)
       return { user: known, audiences: good }

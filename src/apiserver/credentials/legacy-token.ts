@@ -36,8 +36,9 @@ export function createUseNotes(clock: Clock, mark: MarkUse): (secret: Secret) =>
 }
 
 /** Throws CredentialError when the secret was marked invalid because nobody had used its token for long. */
-export function refuseInvalidated({ metadata }: Secret, account: ServiceAccount): void {
+export function refuseInvalidated({ metadata }: Secret, account: ServiceAccount, count: () => void): void {
   if ((metadata.labels?.[INVALID_SINCE] ?? '') === '') return
+  count()
   const owner = `${account.metadata.namespace}/${account.metadata.name}`
   const where = `the token in secret ${metadata.namespace}/${metadata.name} for service account ${owner}`
   const advice = 'Use tokens from the TokenRequest API or manually created secret-based tokens'

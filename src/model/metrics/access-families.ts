@@ -87,6 +87,12 @@ export const ACCESS_FAMILIES = {
     'How long authorization took, in seconds.',
     { buckets: 'decision' },
   ],
+  serviceaccount_invalid_legacy_auto_token_uses_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Uses of tokens in Secrets that were marked invalid.',
+  ],
   serviceaccount_legacy_auto_token_uses_total: [
     'counter',
     'ALPHA',

@@ -9,6 +9,7 @@ import { type BucketName, BUCKETS } from './buckets.ts'
 import { COMPONENT_FAMILIES } from './component-families.ts'
 import { FLOW_FAMILIES } from './flow-families.ts'
 import { REQUEST_FAMILIES } from './request-families.ts'
+import { SERVICE_FAMILIES } from './service-families.ts'
 import { STORAGE_FAMILIES } from './storage-families.ts'
 
 type Families = typeof ACCESS_FAMILIES &
@@ -17,6 +18,7 @@ type Families = typeof ACCESS_FAMILIES &
   typeof COMPONENT_FAMILIES &
   typeof FLOW_FAMILIES &
   typeof REQUEST_FAMILIES &
+  typeof SERVICE_FAMILIES &
   typeof STORAGE_FAMILIES
 
 export const FAMILIES: Families & Readonly<Record<string, FamilyRow<BucketName>>> = {
@@ -26,6 +28,7 @@ export const FAMILIES: Families & Readonly<Record<string, FamilyRow<BucketName>>
   ...COMPONENT_FAMILIES,
   ...FLOW_FAMILIES,
   ...REQUEST_FAMILIES,
+  ...SERVICE_FAMILIES,
   ...STORAGE_FAMILIES,
 }
 

@@ -15,8 +15,9 @@ import { clusterIpsOf, heldNodePorts, type IpFamily, isHeadless, needsClusterIp 
 
 import type { ServiceAllocator } from './allocation.ts'
 import { isSettled, settleFamilies } from './families.ts'
-import { type AddressBook, AddressError, createIpPool, type IpPool, planRanges } from './ip-pool.ts'
+import { type AddressBook, AddressError, createIpPool, type IpPool, planRanges, type ServiceRange } from './ip-pool.ts'
 import { completeSpec } from './linked-fields.ts'
+import type { ServiceMeter } from './metrics.ts'
 import {
   allocatePorts,
   asksForPorts,
@@ -37,6 +38,7 @@ export interface ServiceAllocatorOptions {
   readonly rangeObjects?: () => readonly ServiceCIDR[]
   /** `--service-node-port-range`. */
   readonly portRange?: PortRange
+  readonly meter?: ServiceMeter
   /** Told of what could not be given back. */
   readonly report?: (message: string, error: unknown) => void
 }
@@ -48,7 +50,10 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
   const { book, ports, random, serviceCidrs, rangeObjects = () => [], portRange = DEFAULT_PORT_RANGE } = options
   const all = [...new Set(serviceCidrs.map(({ family }): IpFamily => `IPv${family}`))]
   const primaryFamily = all[0] ?? 'IPv4'
-  const pool = createIpPool({ book, random, ranges: () => planRanges(rangeObjects(), serviceCidrs) })
+  const { meter } = options
+  const ranges = (): ServiceRange[] => planRanges(rangeObjects(), serviceCidrs)
+  const plain = createIpPool({ book, random, ranges })
+  const pool = meter?.pool(plain, ranges) ?? plain
   const back = createReturns(pool, options)
 
   const takePorts = async (next: Service, old: ServiceSpec | undefined, dryRun: boolean): Promise<PortPlan> => {
@@ -59,6 +64,7 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
       next.spec = deepCopy(wanted)
       return allocatePorts(taken, { next: next.spec, old, range: portRange, random, dryRun })
     })
+    if (!dryRun) meter?.ports(plan, wanted)
     if (plan.refusal !== undefined) throw portError(next, plan.refusal)
     return plan
   }

@@ -60,8 +60,13 @@ function createPortRound(options: ServiceRepairOptions): () => Promise<void> {
   const tell = createTeller(options, 'portallocator-repair-controller')
   let leaks: ReadonlyMap<number, number> = new Map()
   const services = (): Promise<readonly Service[]> => registry.list(Services, '')
+  const failures = registry.services.metrics.family('apiserver_nodeport_repair_reconcile_errors_total').labels()
   return async () => {
-    const repair = await applyPortRepair(ports, services, { range: portRange, leaks })
+    const repairing = applyPortRepair(ports, services, { range: portRange, leaks })
+    const repair = await repairing.catch((error: unknown) => {
+      failures.inc()
+      throw error
+    })
     leaks = repair.leaks
     for (const note of repair.notes) tell(note)
   }
