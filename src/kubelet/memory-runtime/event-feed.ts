@@ -1,0 +1,50 @@
+/** What happens to containers, told to everybody who reads along. */
+import { onAbort } from '#lib/abort.ts'
+import { Fifo } from '#lib/fifo.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
+
+import type { ContainerEvent } from '../cri/runtime.ts'
+
+/** As containerd: who reads slower loses events, and finds out by listing. */
+const MAX_WAITING = 1000
+
+interface Reader {
+  readonly events: Fifo<ContainerEvent>
+  wake: (() => void) | undefined
+}
+
+export class EventFeed {
+  readonly #describe: (containerId: string, type: number) => ContainerEvent
+  readonly #readers = new Set<Reader>()
+
+  constructor(describe: (containerId: string, type: number) => ContainerEvent) {
+    this.#describe = describe
+  }
+
+  tell(containerId: string, type: number): void {
+    if (this.#readers.size === 0) return
+    const event = this.#describe(containerId, type)
+    for (const reader of this.#readers) {
+      if (reader.events.size < MAX_WAITING) reader.events.push(event)
+      reader.wake?.()
+    }
+  }
+
+  /** What happens from the first read on, until the signal is aborted. */
+  async *read(signal?: AbortSignal): AsyncGenerator<ContainerEvent, void, undefined> {
+    const reader: Reader = { events: new Fifo(), wake: undefined }
+    this.#readers.add(reader)
+    const release = onAbort(signal, () => reader.wake?.())
+    try {
+      for (;;) {
+        const event = reader.events.shift()
+        if (event !== undefined) yield event
+        else if (signal?.aborted === true) throw new GrpcError('cancelled', 'The call was cancelled')
+        else await new Promise<void>((resolve) => (reader.wake = resolve))
+      }
+    } finally {
+      release()
+      this.#readers.delete(reader)
+    }
+  }
+}

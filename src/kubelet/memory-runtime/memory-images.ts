@@ -1,0 +1,95 @@
+/** Images that nobody has: their names, and what a registry says of them. */
+import { createHash } from 'node:crypto'
+
+import { GrpcError } from '#lib/grpc/status.ts'
+
+import type { Image } from '../cri/runtime-messages.ts'
+import { normalImageName, repositoryOf } from '../image-name.ts'
+import { imageSizeOf } from '../simulated/image.ts'
+
+/** What a registry says of an image. Content of the same words is the same image. */
+export interface MemoryImage {
+  /** Default: the name. */
+  readonly content?: string
+  readonly entrypoint?: readonly string[]
+  readonly command?: readonly string[]
+  readonly uid?: number
+  readonly username?: string
+  readonly pinned?: boolean
+}
+
+export interface KeptImage extends MemoryImage {
+  readonly told: Image
+}
+
+export class MemoryImages {
+  readonly #pull: (image: string) => MemoryImage | Promise<MemoryImage>
+  /** By id, `sha256:…`. */
+  readonly #kept = new Map<string, KeptImage>()
+
+  constructor({
+    pull = () => ({}),
+  }: {
+    readonly pull?: ((image: string) => MemoryImage | Promise<MemoryImage>) | undefined
+  }) {
+    this.#pull = pull
+  }
+
+  /** By id, by digest or by name. */
+  find(image: string): KeptImage | undefined {
+    const own = this.#kept.get(image) ?? this.#kept.get(`sha256:${image}`)
+    if (own !== undefined || image === '') return own
+    const name = normalImageName(image)
+    return [...this.#kept.values()].find(({ told }) => told.repoTags.includes(name) || told.repoDigests.includes(name))
+  }
+
+  list(image: string): Image[] {
+    const found = image === '' ? [...this.#kept.values()] : [this.find(image)]
+    return found.flatMap((one) => one?.told ?? [])
+  }
+
+  /** Fails as the registry said, with what containerd says before it. */
+  async pull(image: string): Promise<string> {
+    const name = normalImageName(image)
+    const description = await this.#describe(name)
+    const digest = createHash('sha256')
+      .update(description.content ?? name)
+      .digest('hex')
+    const id = `sha256:${digest}`
+    const known = this.#kept.get(id)?.told
+    const isTag = !name.includes('@')
+    const repoDigest = isTag
+      ? `${repositoryOf(name)}@sha256:${createHash('sha256').update(digest).digest('hex')}`
+      : name
+    const told: Image = {
+      id,
+      repoTags: [...new Set([...(known?.repoTags ?? []), ...(isTag ? [name] : [])])],
+      repoDigests: [...new Set([...(known?.repoDigests ?? []), repoDigest])],
+      size: imageSizeOf(name),
+      uid: description.username === undefined ? { value: description.uid ?? 0 } : undefined,
+      username: description.username ?? '',
+      spec: undefined,
+      pinned: description.pinned ?? false,
+    }
+    this.#kept.set(id, { ...description, told })
+    return id
+  }
+
+  remove(image: string): void {
+    const found = this.find(image)
+    if (found !== undefined) this.#kept.delete(found.told.id)
+  }
+
+  get usedBytes(): number {
+    return [...this.#kept.values()].reduce((sum, { told }) => sum + Number(told.size), 0)
+  }
+
+  async #describe(name: string): Promise<MemoryImage> {
+    try {
+      return await this.#pull(name)
+    } catch (error) {
+      if (!(error instanceof GrpcError)) throw error
+      throw new GrpcError(error.code, `failed to pull and unpack image ${JSON.stringify(name)}: ${error.message}`)
+    }
+  }
+}
