@@ -12,6 +12,7 @@ import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
 import type { ApiClient } from './api-client.ts'
+import { EventNames } from './event-names.ts'
 
 export interface EventRecorderOptions {
   readonly client: ApiClient
@@ -58,12 +59,14 @@ export class EventRecorder {
   readonly #similar = new Map<string, Similar>()
   readonly #spam = new Map<string, TokenBucket<string>>()
   readonly #written = new Map<string, Written>()
+  readonly #names: EventNames
   #waiting = 0
   #last: Promise<void> = Promise.resolve()
 
   constructor(options: EventRecorderOptions) {
     this.#options = options
     this.#clock = options.client.clock
+    this.#names = new EventNames(sourceKey(options.source))
   }
 
   record(about: KubeObject | ObjectReference, note: EventNote): void {
@@ -129,11 +132,9 @@ export class EventRecorder {
     const { source } = this.#options
     const nowMs = this.#clock.now()
     const now = timeOf(nowMs)
-    // Nanoseconds in hexadecimal, as upstream names them; several in one millisecond differ by how many there were.
-    const stamp = (BigInt(Math.trunc(nowMs)) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000)).toString(16)
     return {
       metadata: {
-        name: `${reference.name ?? ''}.${stamp}`,
+        name: this.#names.nameOf(reference.name ?? '', nowMs),
         namespace: namespaceOf(reference),
         ...(annotations !== undefined && { annotations: { ...annotations } }),
       },
@@ -152,8 +153,6 @@ export class EventRecorder {
         : { reportingComponent: source.component ?? '', reportingInstance: source.host ?? '' }),
     }
   }
-
-  #sequence = 0
 }
 
 const startSimilar = (nowMs: number): Similar => ({ messages: new Set(), lastMs: nowMs })

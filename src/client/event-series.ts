@@ -11,6 +11,7 @@ import { isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
 import type { ApiClient } from './api-client.ts'
+import { EventNames } from './event-names.ts'
 
 export interface SeriesRecorderOptions {
   readonly client: ApiClient
@@ -65,11 +66,12 @@ export class SeriesRecorder {
   readonly #timer: Timer
   readonly #waiting = new Fifo<Waiting>()
   readonly #writers = new Set<Promise<void>>()
-  #sequence = 0
+  readonly #names: EventNames
 
   constructor(options: SeriesRecorderOptions) {
     this.#options = options
     this.#clock = options.client.clock
+    this.#names = new EventNames(`${options.controller}|${options.instance}`)
     this.#timer = every(this.#clock, OVER_AFTER_MS, () => this.#tidy())
   }
 
@@ -158,10 +160,9 @@ export class SeriesRecorder {
   #eventOf(regarding: ObjectReference, { type, reason, action, note, related }: SeriesNote): Event {
     const { controller, instance } = this.#options
     const nowMs = this.#clock.now()
-    const stamp = (BigInt(Math.trunc(nowMs)) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000)).toString(16)
     const namespace = regarding.namespace === undefined || regarding.namespace === '' ? 'default' : regarding.namespace
     return {
-      metadata: { name: `${regarding.name ?? ''}.${stamp}`, namespace },
+      metadata: { name: this.#names.nameOf(regarding.name ?? '', nowMs), namespace },
       eventTime: microTimeOf(nowMs),
       reportingController: controller,
       reportingInstance: instance,
