@@ -3,9 +3,12 @@ import type { Settings } from '#control-plane/flags/flags.ts'
 import { settingsWith } from '#control-plane/flags/flags.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
 
-/** Addresses of services, and of pods. */
 const SERVICE_CIDR = '10.0.0.0/24'
-const POD_CIDR = '10.244.0.0/16'
+
+/** Addresses of pods, 256 for each node: what kubeadm's users know, or what holds it and is enough for 32,768 nodes. */
+export function podCidrFor(nodes: number): string {
+  return nodes <= 256 ? '10.244.0.0/16' : '10.128.0.0/9'
+}
 
 /** How the API server is reached: from this machine, and from pods through its service. */
 export const SERVING_NAMES: readonly string[] = [
@@ -57,7 +60,7 @@ export function managerSettings(
     'cluster-signing-cert-file': pki('ca.crt'),
     'cluster-signing-key-file': pki('ca.key'),
     'service-cluster-ip-range': SERVICE_CIDR,
-    'cluster-cidr': POD_CIDR,
+    'cluster-cidr': podCidrFor(0),
     'allocate-node-cidrs': true,
     ...own,
   })

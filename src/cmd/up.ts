@@ -7,9 +7,9 @@ import { homedir, hostname } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 
 import { freeName, mergeKubeconfig } from '#client/kubeconfig.ts'
-import { type ClusterPlan, runCluster } from '#cluster/cluster.ts'
+import { type ClusterPlan, runCluster, type RunningCluster } from '#cluster/cluster.ts'
 import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
-import { managerSettings, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
+import { managerSettings, podCidrFor, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
@@ -55,6 +55,8 @@ const FLAGS = {
 
 type UpInvocation = Invocation<typeof FLAGS>
 
+const FEW_NODES = 50
+
 /** How long requests that are running may take after Ctrl-C. */
 const GRACE_MS = 5000
 
@@ -99,8 +101,9 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   const place = await placeInKubeconfig(invocation, dir.path, pki)
   say('Certificates', folder)
   const around = { ...invocation, host: hostname(), graceMs: GRACE_MS, onStep: say }
-  const starting = startSmall(() => runCluster(planOf(flags, dir), around, closing))
-  const { running, controllers, nodesReady } = await starting
+  const start = (): Promise<RunningCluster> => runCluster(planOf(flags, dir), around, closing)
+  // Many nodes have much to say when they come, which is worth optimizing.
+  const { running, controllers, nodesReady } = await (flags.nodes > FEW_NODES ? start() : startSmall(start))
   await nodesReady
   const many = flags.nodes
   say('Nodes', many === 0 ? 'none' : `${many} simulated: pods run without containers`)
@@ -134,7 +137,7 @@ function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): Clus
       'bind-address': flags['bind-address'],
       'secure-port': flags['secure-port'],
     }),
-    manager: managerSettings(pki),
+    manager: managerSettings(pki, { 'cluster-cidr': podCidrFor(flags.nodes) }),
     controllers: flags.controllers,
     volumes: join(path, 'volumes'),
     hasScheduler: flags.scheduler,

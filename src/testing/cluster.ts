@@ -10,7 +10,7 @@ import type { User } from '#apiserver/registry/resource.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { kubeconfigText } from '#client/kubeconfig.ts'
 import { type RunningCluster, runCluster } from '#cluster/cluster.ts'
-import { managerSettings, serverSettings } from '#cluster/settings.ts'
+import { managerSettings, podCidrFor, serverSettings } from '#cluster/settings.ts'
 // Loaded before anything runs: what comes when a file has been read does not come at the same moment each time.
 import '#cluster/nodes.ts'
 import '#cluster/scheduler.ts'
@@ -179,7 +179,11 @@ function planOf(options: ClusterOptions, pace: number): Parameters<typeof runClu
       'feature-gates': new Map(Object.entries(gates)),
       ...options.serverSettings,
     }),
-    manager: managerSettings(file, { 'node-monitor-grace-period': graceMs * pace, ...options.managerSettings }),
+    manager: managerSettings(file, {
+      'node-monitor-grace-period': graceMs * pace,
+      'cluster-cidr': podCidrFor(typeof nodes === 'number' ? nodes : nodes.length),
+      ...options.managerSettings,
+    }),
     controllers,
     volumes: '/var/lib/hyperkube/volumes',
     hasScheduler: scheduler,
