@@ -2,7 +2,7 @@
  * A Deployment, a StatefulSet and Jobs that are changed again and again, in a cluster whose programs are killed meanwhile:
  * what has to be true of it all the time is looked at with every event, and what was asked for comes about in the end.
  */
-import { Deployments, StatefulSets } from '#apis/apps/v1.ts'
+import { Deployments, type ReplicaSet, ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'
 import { ConfigMaps, Namespaces, type Pod, Pods, ServiceAccounts } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
@@ -39,10 +39,14 @@ export class World {
   readonly violations: string[] = []
   readonly #over = new AbortController()
   readonly #pods: Informer<Pod>
-  readonly #following: Promise<void>
+  readonly #sets: Informer<ReplicaSet>
+  readonly #following: Promise<unknown>
   #isWhole = false
   readonly #places = new Map<string, string>()
   readonly #acknowledged: string[] = []
+  /** By set of the Deployment, since it was as it was asked for: how many pods it was to have at most, and had at most. */
+  readonly #asked = new Map<string, number>()
+  readonly #had = new Map<string, number>()
   /** What is wanted of the Deployment, and until it is there also what was before. */
   #sizes = [REPLICAS]
   seen = 0
@@ -50,11 +54,15 @@ export class World {
   constructor(client: ApiClient, random: Random) {
     this.#client = client
     this.random = random
-    this.#pods = new Informer<Pod>({ client, kind: Pods, random: secureRandom, onError: () => undefined })
+    const around = { client, random: secureRandom, onError: () => undefined }
+    this.#pods = new Informer<Pod>({ ...around, kind: Pods })
+    this.#sets = new Informer<ReplicaSet>({ ...around, kind: ReplicaSets })
     // When all of a list has been taken over: before, what has gone stands beside what has come.
     const look = (): void => queueMicrotask(() => this.#check())
     this.#pods.listen({ added: look, updated: look, deleted: look })
-    this.#following = this.#pods.run(this.#over.signal)
+    const lookAtSets = (): void => queueMicrotask(() => this.#checkSets())
+    this.#sets.listen({ added: lookAtSets, updated: lookAtSets, deleted: lookAtSets })
+    this.#following = Promise.all([this.#pods.run(this.#over.signal), this.#sets.run(this.#over.signal)])
   }
 
   async stop(): Promise<void> {
@@ -67,7 +75,8 @@ export class World {
     for (const { metadata, spec } of this.#pods.list()) this.#notePlace(metadata.uid ?? '', spec.nodeName ?? '')
     const active = Map.groupBy([...this.#pods.list()].filter(isActive), ({ metadata }) => metadata.labels?.['app'])
     const web = this.#web()
-    if (web.length > Math.max(...this.#sizes) + SURGE) this.violations.push(`${web.length} pods of the Deployment`)
+    for (const [set = '', pods] of Map.groupBy(web, ({ metadata }) => metadata.ownerReferences?.[0]?.name))
+      this.#had.set(set, Math.max(pods.length, this.#had.get(set) ?? 0))
     const ready = web.filter(isReady).length
     const least = Math.min(...this.#sizes) - UNAVAILABLE
     if (this.#isWhole && ready < least)
@@ -76,6 +85,31 @@ export class World {
     for (const [job, pods] of jobs) if (pods.length > PARALLELISM) this.violations.push(`${pods.length} pods of ${job}`)
     const ordinals = (active.get('set') ?? []).map(({ metadata }) => metadata.labels?.['apps.kubernetes.io/pod-index'])
     if (new Set(ordinals).size < ordinals.length) this.violations.push(`ordinals ${ordinals.join()}`)
+  }
+
+  /**
+   * A Deployment bounds what it asks of its sets. There may be a pod more for a moment, as upstream: one that a set was
+   * about to make when it was told to have one less, while another set makes one in its place.
+   */
+  #checkSets(): void {
+    let sum = 0
+    for (const { metadata, spec } of this.#sets.list()) {
+      const { replicas = 0 } = spec
+      sum += replicas
+      const { name = '' } = metadata
+      this.#asked.set(name, Math.max(replicas, this.#asked.get(name) ?? 0))
+    }
+    if (sum > Math.max(...this.#sizes) + SURGE) this.violations.push(`${sum} pods are asked for by the Deployment`)
+  }
+
+  /** Once all news have come: no set has had more pods than it was ever asked for. */
+  #compareSets(): void {
+    for (const [set, had] of this.#had) {
+      const asked = this.#asked.get(set) ?? 0
+      if (had > asked) this.violations.push(`${had} pods of ${set}, which was to have ${asked}`)
+    }
+    for (const memory of [this.#asked, this.#had]) memory.clear()
+    this.#checkSets()
   }
 
   /** The pods of the Deployment, as far as is known. */
@@ -172,8 +206,15 @@ export class World {
     })
     // Who follows the pods may hear later of what was before: until then it counts.
     const size = this.#sizes.at(-1)
-    await this.#until(`round ${round}: news of the pods`, () => Promise.resolve(this.#web().length === size))
+    await this.#until(`round ${round}: news of pods and sets`, () => {
+      const pods = Map.groupBy(this.#web(), ({ metadata }) => metadata.ownerReferences?.[0]?.name)
+      const areAlike = [...this.#sets.list()].every(
+        ({ metadata, spec }) => (pods.get(metadata.name)?.length ?? 0) === spec.replicas,
+      )
+      return Promise.resolve(areAlike && this.#web().length === size)
+    })
     this.#sizes = this.#sizes.slice(-1)
+    this.#compareSets()
     await this.#until(`round ${round}: the StatefulSet`, async () => {
       const { spec, status } = await client.get(StatefulSets, { namespace, name: 'set' })
       return status.readyReplicas === spec.replicas && status.replicas === spec.replicas
