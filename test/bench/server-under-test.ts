@@ -76,12 +76,14 @@ function npm(cwd: string, ...args: readonly string[]): void {
 export const startTheirs: StartServer = async (folder) => {
   const { startReference } = await import('../upstream/reference.ts')
   const reference = await startReference(folder)
-  const usage = async (): Promise<Usage> => {
-    const usages = await Promise.all(reference.pids.map(usageOf))
-    const sum = (of: (usage: Usage) => number): number => usages.reduce((total, one) => total + of(one), 0)
-    return { cpuMs: sum(({ cpuMs }) => cpuMs), residentMb: sum(({ residentMb }) => residentMb) }
-  }
-  return { ...reference, usage }
+  return { ...reference, usage: () => usageOfAll(reference.pids) }
+}
+
+/** What several processes use, added up. */
+export async function usageOfAll(pids: readonly number[]): Promise<Usage> {
+  const usages = await Promise.all(pids.map(usageOf))
+  const sum = (of: (usage: Usage) => number): number => usages.reduce((total, one) => total + of(one), 0)
+  return { cpuMs: sum(({ cpuMs }) => cpuMs), residentMb: sum(({ residentMb }) => residentMb) }
 }
 
 /** Not a number where there is no /proc. */

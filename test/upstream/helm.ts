@@ -4,17 +4,15 @@
  * Helm waits each time until it calls things ready. Needs Go to build Helm once.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
+import { goProgram } from './go-program.ts'
 import { end } from './kube-apiserver.ts'
 import { HYPERKUBE } from './ours.ts'
 
-const MODULE = 'helm.sh/helm/v3/cmd/helm@v3.22.0'
-const FOLDER = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', 'helm')
-const HELM = join(FOLDER, 'helm')
+const HELM = goProgram('helm.sh/helm/v3/cmd/helm@v3.22.0')
 const RELEASE = 'shop'
 
 const container = (command: string): string => `
@@ -103,13 +101,6 @@ spec:
 `,
 }
 
-function buildHelm(): void {
-  if (existsSync(HELM)) return
-  const env = { ...process.env, GOBIN: FOLDER, CGO_ENABLED: '0' }
-  const { status } = spawnSync('go', ['install', MODULE], { cwd: tmpdir(), env, stdio: 'inherit' })
-  if (status !== 0) throw new Error(`${MODULE} was not built`)
-}
-
 async function writeChart(folder: string): Promise<void> {
   for (const [name, text] of Object.entries(CHART)) {
     await mkdir(dirname(join(folder, name)), { recursive: true })
@@ -179,7 +170,6 @@ function story(cluster: Cluster, chart: string): void {
   see(`get crd tills.shop.example.com -o jsonpath={.metadata.name}`, /^0 tills/u)
 }
 
-buildHelm()
 const folder = await mkdtemp(join(tmpdir(), 'hyperkube-helm-'))
 await writeChart(join(folder, 'chart'))
 const cluster = await startCluster(folder)

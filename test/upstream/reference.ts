@@ -1,4 +1,4 @@
-/** The reference: upstream's kube-apiserver on an etcd of its own, both with their defaults. */
+/** The reference: upstream's kube-apiserver on an etcd of its own, both with their defaults unless they are told otherwise. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -17,7 +17,7 @@ export interface Reference {
 }
 
 /** Its files and logs are in `folder`, which is its own; started there again, it goes on with what it has stored. */
-export async function startReference(folder: string): Promise<Reference> {
+export async function startReference(folder: string, more: readonly string[] = []): Promise<Reference> {
   const programs = await upstreamPrograms(['kube-apiserver'], (line) => process.stderr.write(`${line}\n`))
   const prepared = await prepareServer(folder)
   const { port, tls } = prepared
@@ -26,7 +26,7 @@ export async function startReference(folder: string): Promise<Reference> {
   await mkdir(join(folder, 'etcd'), { mode: 0o700, recursive: true })
   const start = realClock.elapsed()
   const etcd = await launch('etcd', etcdFlags(join(folder, 'etcd'), etcdPort, peerPort), log)
-  const flags = [...prepared.flags, `--etcd-servers=http://127.0.0.1:${etcdPort}`]
+  const flags = [...prepared.flags, `--etcd-servers=http://127.0.0.1:${etcdPort}`, ...more]
   const server = await launch(programs['kube-apiserver'], flags, log)
   const stop = async (): Promise<void> => {
     await end(server, 'SIGKILL')

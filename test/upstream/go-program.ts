@@ -1,0 +1,17 @@
+/** Programs of others that are released as Go modules, built once and kept in the user's cache folder. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+
+/** Where the program is that a module with its version, as `go install` takes it, is built to; built now if it is not there yet. */
+export function goProgram(module: string): string {
+  const name = basename(module.split('@')[0] ?? '')
+  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', name)
+  const program = join(folder, name)
+  if (existsSync(program)) return program
+  const env = { ...process.env, GOBIN: folder, CGO_ENABLED: '0' }
+  const { status } = spawnSync('go', ['install', module], { cwd: tmpdir(), env, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`${module} was not built`)
+  return program
+}
