@@ -173,7 +173,10 @@ export async function runLoad(server: ServerUnderTest, load: Load): Promise<Load
 }
 
 /** Sends each request once, over a few connections. */
-export async function sendAll(server: Pick<ServerUnderTest, 'port' | 'tls'>, requests: readonly Buffer[]): Promise<void> {
+export async function sendAll(
+  server: Pick<ServerUnderTest, 'port' | 'tls'>,
+  requests: readonly Buffer[],
+): Promise<void> {
   const queue = requests.values()
   const worker = async (): Promise<void> => {
     const { send, socket } = await openConnection(server)
