@@ -2,7 +2,7 @@
  * What has become of the containers of a pod on its node: from these records the kubelet decides what to do next
  * (`container-plan.ts`) and says how the pod is (`pod-status.ts`), whatever it is that runs containers.
  */
-import type { Container, EphemeralContainer, PodSpec } from '#apis/core/v1.ts'
+import type { Container, ContainerStatus, EphemeralContainer, PodSpec } from '#apis/core/v1.ts'
 
 export type Role = 'init' | 'sidecar' | 'main' | 'ephemeral'
 
@@ -49,6 +49,10 @@ export interface ContainerRecord {
   isStarted: boolean
   isReady: boolean
   imageId: string
+  /** As the runtime names its image, where that tells. */
+  image?: string
+  /** Who it runs as; null when the runtime does not tell. */
+  user?: ContainerStatus['user'] | null
   restarts?: BackOff
   pulls?: BackOff
 }

@@ -22,9 +22,16 @@ export const STARTED: Note = normal('Started', 'Container started')
 
 export const pulling = (image: string): Note => normal('Pulling', `Pulling image ${goQuote(image)}`)
 
-export function pulled(image: string, tookMs: number, sizeBytes: number): Note {
-  const took = durationOfMs(tookMs)
-  const message = `Successfully pulled image ${goQuote(image)} in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
+export interface Pull {
+  readonly tookMs: number
+  /** For other pulls as well. */
+  readonly withWaitingMs: number
+  readonly sizeBytes: number
+}
+
+export function pulled(image: string, { tookMs, withWaitingMs, sizeBytes }: Pull): Note {
+  const took = `${durationOfMs(Math.round(tookMs))} (${durationOfMs(Math.round(withWaitingMs))} including waiting)`
+  const message = `Successfully pulled image ${goQuote(image)} in ${took}. Image size: ${sizeBytes} bytes.`
   return normal('Pulled', message)
 }
 

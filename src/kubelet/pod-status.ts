@@ -116,23 +116,32 @@ function listOf(amounts: Amounts): Record<string, string> | undefined {
 }
 
 export function containerStatusOf(record: ContainerRecord, spec: PodSpec): ContainerStatus {
-  const { role, run, restartCount, imageId } = record
-  const { name, image = '', resources } = record.spec
-  const requests = resources?.requests
-  const exists = run !== undefined
+  const { role, run, restartCount } = record
+  const { name, image = '' } = record.spec
   return {
-    ...(exists && requests !== undefined && { allocatedResources: requests }),
-    ...(exists && { containerID: run.id }),
     image,
-    imageID: exists ? imageId : '',
+    imageID: '',
     ...statesOf(record, spec),
     name,
     ready: isReady(record),
-    ...(exists && { resources: resources ?? {} }),
     restartCount,
-    ...(role !== 'ephemeral' && { started: exists && run.end === undefined && record.isStarted }),
-    ...(exists && { user: userOf(record, spec) }),
+    ...(role !== 'ephemeral' && { started: run !== undefined && run.end === undefined && record.isStarted }),
     ...mountsOf(record),
+    ...(run !== undefined && existingOf(record, run, spec)),
+  }
+}
+
+/** What is told only of those that have been started. */
+function existingOf(record: ContainerRecord, { id }: Run, spec: PodSpec): Partial<ContainerStatus> {
+  const { resources, image = '' } = record.spec
+  const { requests } = resources
+  return {
+    ...(requests !== undefined && { allocatedResources: requests }),
+    ...(id !== '' && { containerID: id }),
+    image: record.image ?? image,
+    imageID: record.imageId,
+    resources,
+    ...(record.user !== null && { user: record.user ?? userOf(record, spec) }),
   }
 }
 
@@ -143,7 +152,8 @@ function isReady({ role, run, isReady: ready }: ContainerRecord): boolean {
 
 function statesOf(record: ContainerRecord, spec: PodSpec): Pick<ContainerStatus, 'state' | 'lastState'> {
   const { run, lastRun, waiting } = record
-  if (run === undefined) return { state: { waiting: waiting ?? defaultWaiting(record, spec) }, lastState: {} }
+  if (run === undefined)
+    return { state: { waiting: waiting ?? defaultWaiting(record, spec) }, lastState: ended(lastRun) }
   if (run.end === undefined)
     return { state: { running: { startedAt: timeOf(run.startedMs) } }, lastState: ended(lastRun) }
   // Whoever waits to be started again has that as its state, and its end as the last.
@@ -161,6 +171,10 @@ function ended(run: Run | undefined): ContainerState {
 }
 
 function terminatedOf(run: Run, { exitCode, reason, message, finishedMs }: RunEnd): ContainerStateTerminated {
+  // Of who was never seen, nobody knows more.
+  if (run.id === '') {
+    return { exitCode, finishedAt: null, ...(message !== undefined && { message }), reason, startedAt: null }
+  }
   return {
     containerID: run.id,
     exitCode,

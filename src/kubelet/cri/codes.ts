@@ -1,16 +1,11 @@
 /** Numbers with names in CRI v1. Zero is what is meant when nothing is said. */
 export const PROTOCOL = { TCP: 0, UDP: 1, SCTP: 2 } as const
-/** @public */
 export const PROPAGATION = { private: 0, hostToContainer: 1, bidirectional: 2 } as const
 /** Whose namespace: the pod's, the container's own, the node's, another container's. */
 export const NAMESPACE = { pod: 0, container: 1, node: 2, target: 3 } as const
-/** @public */
 export const SANDBOX_STATE = { ready: 0, notReady: 1 } as const
-/** @public */
 export const CONTAINER_STATE = { created: 0, running: 1, exited: 2, unknown: 3 } as const
-/** @public */
 export const CONTAINER_EVENT = { created: 0, started: 1, stopped: 2, deleted: 3 } as const
 export const PROFILE = { runtimeDefault: 0, unconfined: 1, localhost: 2 } as const
 export const GROUPS_POLICY = { merge: 0, strict: 1 } as const
-/** @public */
 export const CGROUP_DRIVER = { systemd: 0, cgroupfs: 1 } as const

@@ -1,23 +1,366 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import type { Pod } from '#apis/core/v1.ts'
-import { createVirtualClock } from '#lib/clock.ts'
+import type { Container, Node, Pod, PodSpec } from '#apis/core/v1.ts'
+import { ApiClient, type Transport } from '#client/api-client.ts'
+import { EventRecorder } from '#client/event-recorder.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
+import { createSeededRandom } from '#lib/random.ts'
 
-import { PodWorkers, type PodWorkersOptions } from './pod-workers.ts'
+import { MemoryRuntime, type MemoryRuntimeOptions } from '../memory-runtime/memory-runtime.ts'
+import type { Answer } from '../probes/probe-action.ts'
+import { createMemoryVolumes } from '../volumes/memory-volumes.ts'
+import type { PodFiles } from './pod-files.ts'
+import type { PodWorkersOptions } from './pod-host.ts'
+import { PodWorkers } from './pod-workers.ts'
 
-test('a pod is found by its name until it has gone', () => {
-  const { logger: log } = createLog({ stream: { write: () => undefined }, clock: createVirtualClock() })
-  const workers = new PodWorkers({ log } as unknown as PodWorkersOptions)
-  const object: Pod = {
-    metadata: { name: 'web', namespace: 'default', uid: 'u1' },
-    spec: { containers: [{ name: 'c', resources: {} }] },
-    status: {},
+const NODE = {
+  metadata: { name: 'node1' },
+  spec: {},
+  status: { allocatable: { cpu: '2', memory: '4Gi', pods: '110' } },
+} as unknown as Node
+
+const FACTS = {
+  nodeName: 'node1',
+  addresses: ['10.0.0.1'],
+  cgroupDriver: 'cgroupfs',
+  rootDir: '/var/lib/kubelet',
+  podLogsDir: '/var/log/pods',
+  clusterDns: ['10.96.0.10'],
+  clusterDomain: 'cluster.local',
+  resolvConf: '',
+  maxPods: 110,
+  memoryBytes: 4 * 1024 ** 3,
+} as const
+
+const FILES: PodFiles = {
+  read: async () => '',
+  tail: async () => '',
+  writeHosts: async (uid) => `/pods/${uid}/etc-hosts`,
+  makeMessageFile: async (uid, container) => `/pods/${uid}/containers/${container}/1`,
+  makeDirectory: async () => undefined,
+  remove: async () => undefined,
+}
+
+interface Patch {
+  readonly atMs: number
+  readonly status: Record<string, unknown> & { conditions?: { type: string; status?: string }[] }
+}
+
+interface Bed {
+  readonly clock: VirtualClock
+  readonly runtime: MemoryRuntime
+  readonly workers: PodWorkers
+  readonly patches: Patch[]
+  /** `reason: message`, in order, as they were written. */
+  readonly events: string[]
+  /** What was deleted, by path. */
+  readonly deleted: string[]
+  /** The API server does not answer while this is set. */
+  readonly fault: { isDown: boolean }
+  restart(): PodWorkers
+}
+
+/** An API server that takes everything, a runtime in memory, and a kubelet's pods between them. */
+function bedOf(options: Partial<MemoryRuntimeOptions> = {}, more: Partial<PodWorkersOptions> = {}): Bed {
+  const clock = createVirtualClock()
+  const random = createSeededRandom(1)
+  const startMs = clock.now()
+  const patches: Patch[] = []
+  const events: string[] = []
+  const deleted: string[] = []
+  const fault = { isDown: false }
+  const transport: Transport = {
+    request: async ({ method = 'GET', url, body }) => {
+      if (fault.isDown) throw new Error('connection refused')
+      const { pathname } = new URL(url)
+      const sent = body === undefined ? {} : (JSON.parse(body as string) as Record<string, unknown>)
+      if (method === 'PATCH' && pathname.endsWith('/status')) {
+        patches.push({ atMs: clock.now() - startMs, status: sent['status'] as Patch['status'] })
+      }
+      if (method === 'POST') events.push(`${String(sent['reason'])}: ${String(sent['message'])}`)
+      if (method === 'DELETE') deleted.push(pathname)
+      const isMissing = method === 'GET'
+      const answer = isMissing
+        ? { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, metadata: {} }
+        : sent
+      const bytes = Buffer.from(JSON.stringify({ metadata: {}, ...answer }))
+      return {
+        status: isMissing ? 404 : 200,
+        headers: {},
+        version: '1.1',
+        body: (async function* () {
+          yield bytes
+        })(),
+        bytes: async () => bytes,
+        text: async () => bytes.toString(),
+        discard: () => undefined,
+      }
+    },
   }
+  const client = new ApiClient({ transport, clock, userAgent: 'kubelet' })
+  const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
+  const runtime = new MemoryRuntime({ clock, random, ...options })
+  const recorder = new EventRecorder({ client, source: { component: 'kubelet', host: 'node1' } })
+  const create = (): PodWorkers =>
+    new PodWorkers({
+      runtime,
+      clock,
+      random,
+      log,
+      client,
+      recorder,
+      node: () => NODE,
+      facts: FACTS,
+      services: () => [],
+      volumes: createMemoryVolumes(),
+      files: FILES,
+      askProbe: async (): Promise<Answer> => ({ isFine: true }),
+      ...more,
+    })
+  const workers = create()
+  return { clock, runtime, workers, patches, events, deleted, fault, restart: create }
+}
+
+function podOf(spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod {
+  return {
+    metadata: { name: 'web', namespace: 'default', uid: 'u1', generation: 1, ...metadata },
+    spec: { containers: [containerOf('c')], restartPolicy: 'Always', terminationGracePeriodSeconds: 30, ...spec },
+    status: { phase: 'Pending', qosClass: 'BestEffort' },
+  }
+}
+
+const containerOf = (name: string, more: Partial<Container> = {}): Container => ({
+  name,
+  image: 'nginx:1',
+  imagePullPolicy: 'IfNotPresent',
+  resources: {},
+  terminationMessagePath: '/dev/termination-log',
+  ...more,
+})
+
+const conditionIn = ({ status }: Patch, type: string): string | undefined =>
+  status.conditions?.find((condition) => condition.type === type)?.status
+
+test('a simple pod is told in three patches: admitted, with a sandbox, running', async () => {
+  const { clock, workers, patches, events } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(5000)
+  const [admitted, sandboxed, running, ...rest] = patches
+  assert.ok(admitted !== undefined && sandboxed !== undefined && running !== undefined)
+  assert.equal(conditionIn(admitted, 'PodReadyToStartContainers'), 'False')
+  assert.equal(conditionIn(admitted, 'Initialized'), 'True')
+  assert.deepEqual(admitted.status['containerStatuses'], [
+    {
+      image: 'nginx:1',
+      imageID: '',
+      lastState: {},
+      name: 'c',
+      ready: false,
+      restartCount: 0,
+      started: false,
+      state: { waiting: { reason: 'ContainerCreating' } },
+    },
+  ])
+  assert.deepEqual(Object.keys(sandboxed.status).sort(), ['$setElementOrder/conditions', 'conditions'])
+  assert.equal(conditionIn(sandboxed, 'PodReadyToStartContainers'), 'True')
+  assert.equal(running.status['phase'], 'Running')
+  assert.equal(running.status['podIP'], '10.88.0.2')
+  assert.equal(conditionIn(running, 'Ready'), 'True')
+  assert.deepEqual(rest, [])
+  assert.deepEqual(
+    events.map((event) => event.split(':')[0]),
+    ['Pulling', 'Pulled', 'Created', 'Started'],
+  )
+  await workers.stop()
+})
+
+test('a pod that is deleted ends within its grace, is told of once more, and goes', async () => {
+  const { clock, workers, patches, events, deleted, runtime } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(5000)
+  const object = podOf({}, { deletionTimestamp: '2026-01-01T00:00:35Z', deletionGracePeriodSeconds: 30, generation: 2 })
+  patches.length = 0
+  workers.learn({ type: 'MODIFIED', object })
+  await clock.advance(5000)
+  assert.ok(events.includes('Killing: Stopping container c'))
+  assert.equal(patches[0]?.status['observedGeneration'], 2)
+  const last = patches.at(-1)
+  assert.equal(last?.status['phase'], 'Failed')
+  assert.ok(last !== undefined && conditionIn(last, 'PodReadyToStartContainers') === 'False')
+  assert.deepEqual(deleted, ['/api/v1/namespaces/default/pods/web'])
+  assert.deepEqual((await runtime.listPodSandbox({})).items, [])
+  assert.deepEqual((await runtime.listContainers({})).containers, [])
+  assert.equal(workers.find('default', 'web'), undefined)
+  await workers.stop()
+})
+
+test('a container that fails is started at once, then after ten seconds and twenty, and says so', async () => {
+  const { clock, workers, events, patches, runtime } = bedOf()
+  const failing = containerOf('c', { command: ['sh', '-c', 'exit 3'] })
+  workers.learn({ type: 'ADDED', object: podOf({ containers: [failing] }) })
+  await clock.advance(25_000)
+  const counts = patches.flatMap(
+    ({ status }) => (status['containerStatuses'] as { restartCount: number }[] | undefined) ?? [],
+  )
+  assert.equal(Math.max(...counts.map(({ restartCount }) => restartCount)), 2)
+  assert.ok(events.includes('BackOff: Back-off restarting failed container c in pod web_default(u1)'))
+  const waits = patches.map(({ status }) => JSON.stringify(status['containerStatuses'] ?? ''))
+  assert.ok(waits.some((text) => text.includes('back-off 10s restarting failed container=c pod=web_default(u1)')))
+  assert.ok((await runtime.listContainers({})).containers.length <= 3)
+  await workers.stop()
+})
+
+test('init containers run one after the other, a sidecar stays, and all is told', async () => {
+  const { clock, workers, patches } = bedOf()
+  const initContainers = [
+    containerOf('i1', { command: ['sh', '-c', 'sleep 3'] }),
+    containerOf('side', { restartPolicy: 'Always' }),
+  ]
+  workers.learn({ type: 'ADDED', object: podOf({ initContainers }) })
+  await clock.advance(10_000)
+  const status = workers.find('default', 'web')?.pod.status
+  assert.equal(status?.phase, 'Running')
+  assert.deepEqual(
+    status?.initContainerStatuses?.map(({ name, ready, started, state }) => [name, ready, started, Object.keys(state)]),
+    [
+      ['i1', true, false, ['terminated']],
+      ['side', true, true, ['running']],
+    ],
+  )
+  const first = patches[0]?.status.conditions?.find(({ type }) => type === 'Initialized') as { message?: string }
+  assert.equal(first.message, 'containers with incomplete status: [i1 side]')
+  await workers.stop()
+})
+
+test('an image that cannot be pulled is tried again later, in the words of kubelets', async () => {
+  const { clock, workers, events } = bedOf({
+    pull: (image) => {
+      throw new Error(`${image}: not found`)
+    },
+  })
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(3000)
+  const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+  assert.equal(status?.state.waiting?.reason, 'ImagePullBackOff')
+  assert.match(status?.state.waiting?.message ?? '', /^Back-off pulling image "nginx:1": ErrImagePull: /)
+  const reasons = events.map((event) => event.split(':').slice(0, 2).join(':').slice(0, 40))
+  assert.deepEqual(reasons, [
+    'Pulling: Pulling image "nginx',
+    'Failed: Failed to pull image "nginx',
+    'Failed: Error',
+    'BackOff: Back-off pulling image "nginx',
+    'Failed: Error',
+  ])
+  await clock.advance(10_000)
+  await workers.stop()
+})
+
+test('a name that is none is not asked for', async () => {
+  const { clock, workers } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { image: 'Bad_Image:::x' })] }) })
+  await clock.advance(2000)
+  const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+  assert.deepEqual(status?.state.waiting, {
+    reason: 'InvalidImageName',
+    message:
+      'Failed to apply default image tag "Bad_Image:::x": couldn\'t parse image name "Bad_Image:::x": invalid reference format: repository name (library/Bad_Image) must be lowercase',
+  })
+  await workers.stop()
+})
+
+test('a kubelet that starts again finds what runs, and starts nothing twice', async () => {
+  const bed = bedOf()
+  bed.workers.learn({ type: 'ADDED', object: podOf() })
+  await bed.clock.advance(5000)
+  const status = bed.workers.find('default', 'web')?.pod.status ?? {}
+  await bed.workers.stop()
+  const before = (await bed.runtime.listContainers({})).containers.map(({ id }) => id)
+  const again = bed.restart()
+  bed.events.length = 0
+  bed.patches.length = 0
+  again.learn({ type: 'ADDED', object: { ...podOf(), status } })
+  again.sourcesReady()
+  await bed.clock.advance(20_000)
+  assert.deepEqual(
+    (await bed.runtime.listContainers({})).containers.map(({ id }) => id),
+    before,
+  )
+  assert.deepEqual([bed.events, bed.patches], [[], []])
+  assert.equal(again.find('default', 'web')?.containers.get('c')?.current?.containerId, before[0])
+  await again.stop()
+})
+
+test('what belongs to nobody is removed, once all pods are known', async () => {
+  const bed = bedOf()
+  bed.workers.learn({ type: 'ADDED', object: podOf() })
+  await bed.clock.advance(5000)
+  await bed.workers.stop()
+  const again = bed.restart()
+  await bed.clock.advance(5000)
+  assert.equal((await bed.runtime.listPodSandbox({})).items.length, 1)
+  again.sourcesReady()
+  await bed.clock.advance(5000)
+  assert.deepEqual((await bed.runtime.listPodSandbox({})).items, [])
+  await again.stop()
+})
+
+test('what could not be written is written when the API server is back', async () => {
+  const { clock, workers, patches, fault } = bedOf()
+  fault.isDown = true
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(60_000)
+  fault.isDown = false
+  await clock.advance(60_000)
+  assert.equal(patches.at(-1)?.status['phase'], 'Running')
+  await workers.stop()
+})
+
+test('a pod is active no longer than it may be', async () => {
+  const { clock, workers, patches } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
+  await clock.advance(15_000)
+  const last = patches.at(-1)?.status
+  assert.deepEqual(
+    [last?.['phase'], last?.['reason'], last?.['message']],
+    ['Failed', 'DeadlineExceeded', 'Pod was active on the node longer than the specified deadline'],
+  )
+  await workers.stop()
+})
+
+test('a pod for which there is no room is refused', async () => {
+  const { clock, workers, patches, events } = bedOf()
+  const resources = { requests: { cpu: '500' } }
+  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { resources })] }) })
+  await clock.advance(2000)
+  assert.equal(patches.at(-1)?.status['reason'], 'OutOfcpu')
+  assert.deepEqual(events, [
+    "OutOfcpu: Node didn't have enough resource: cpu, requested: 500000, used: 0, capacity: 2000",
+  ])
+  await workers.stop()
+})
+
+test('a container that fails its liveness probe is ended and started again', async () => {
+  const askProbe = async (): Promise<Answer> => ({ isFine: false, output: 'HTTP probe failed with statuscode: 500' })
+  const { clock, workers, events } = bedOf({}, { askProbe })
+  const livenessProbe = { httpGet: { path: '/', port: 80 }, periodSeconds: 1, failureThreshold: 3 }
+  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { livenessProbe })] }) })
+  await clock.advance(8000)
+  assert.ok(events.includes('Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500'))
+  assert.ok(events.includes('Killing: Container c failed liveness probe, will be restarted'))
+  assert.equal(workers.find('default', 'web')?.pod.status.containerStatuses?.[0]?.restartCount, 1)
+  await workers.stop()
+})
+
+test('a pod whose container ends for good has succeeded, and its sandbox is stopped', async () => {
+  const { clock, workers, patches, runtime } = bedOf()
+  const object = podOf({ restartPolicy: 'Never', containers: [containerOf('c', { command: ['sh', '-c', 'sleep 1'] })] })
   workers.learn({ type: 'ADDED', object })
-  assert.deepEqual([...(workers.find('default', 'web')?.containers.keys() ?? [])], ['c'])
-  assert.equal(workers.find('default', 'web', 'u2'), undefined)
-  workers.learn({ type: 'DELETED', object })
-  assert.deepEqual([...workers.pods()], [])
+  await clock.advance(8000)
+  const last = patches.at(-1)
+  assert.equal(last?.status['phase'], 'Succeeded')
+  assert.ok(last !== undefined && conditionIn(last, 'PodReadyToStartContainers') === 'False')
+  assert.equal((await runtime.listPodSandbox({})).items[0]?.state, 1)
+  await workers.stop()
 })

@@ -1,76 +1,194 @@
 /**
  * The pods of a node: one worker each, which brings it from being bound to being gone. What the API server says of pods
- * comes in by `learn`; what containers do comes from the runtime.
+ * comes in by `learn`; what containers do comes from the runtime, by one listing for all.
  */
-import type { Node, Pod, Service } from '#apis/core/v1.ts'
-import type { ApiClient } from '#client/api-client.ts'
-import type { EventRecorder } from '#client/event-recorder.ts'
-import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import type { Random } from '#lib/random.ts'
+import type { Pod } from '#apis/core/v1.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
-import { recordsOf } from '../container-runs.ts'
-import type { Runtime } from '../cri/runtime.ts'
-import type { PodFacts, PodOfNode } from './pod-of-node.ts'
-
-export interface PodWorkersOptions {
-  readonly runtime: Runtime
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  /** As `system:node:<name>`. */
-  readonly client: ApiClient
-  readonly recorder: EventRecorder
-  /** As the API server has it; undefined until it was read. */
-  readonly node: () => Node | undefined
-  readonly facts: PodFacts
-  /** All of them: containers are told where those of their namespace are. */
-  readonly services: () => readonly Service[]
-}
+import { type ContainerRecord } from '../container-runs.ts'
+import type { Note } from '../kubelet-notes.ts'
+import { amountsOfPod, judgePod, type Rejection, type Sums } from '../pod-admission.ts'
+import { createProbeAction } from '../probes/probe-action.ts'
+import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
+import { ImagePuller } from './image-puller.ts'
+import { removeAll, stopSandboxes } from './leftovers.ts'
+import { createPodFiles } from './pod-files.ts'
+import type { PodHost, PodWorkersOptions } from './pod-host.ts'
+import type { ContainerOfPod, Instance, PodOfNode } from './pod-of-node.ts'
+import { idOf } from './pod-probes.ts'
+import { PodWorker } from './pod-worker.ts'
+import { RuntimePods } from './runtime-pods.ts'
+import { podLogDirectory } from './sandbox-config.ts'
 
 export class PodWorkers {
-  readonly #pods = new Map<string, Pod>()
+  readonly #options: PodWorkersOptions
+  readonly #workers = new Map<string, PodWorker>()
+  readonly #held: RuntimePods
+  readonly #host: PodHost
+  readonly #ending = new AbortController()
+  readonly #charged = new Map<string, Sums>()
+  readonly #used: Sums = new Map()
+  #runtimeName = 'containerd'
+  #hasSources = false
+  #isListed = false
 
-  readonly #log: Logger
+  constructor(options: PodWorkersOptions) {
+    this.#options = options
+    const { runtime, clock, random, log, facts } = options
+    this.#held = new RuntimePods({ runtime, clock, log, onChange: (uids) => this.#changed(uids) })
+    this.#host = {
+      ...options,
+      volumes: options.volumes ?? NO_VOLUMES,
+      files: options.files ?? createPodFiles(facts.rootDir, clock, random),
+      askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
+      puller: new ImagePuller(runtime, clock),
+      held: this.#held,
+      runtimeName: () => this.#runtimeName,
+      signal: this.#ending.signal,
+      admit: (pod, isThere) => this.#admit(pod, isThere),
+      release: (pod) => this.#release(pod),
+      note: (...said) => this.#note(...said),
+      gone: (uid) => this.#workers.delete(uid),
+    }
+    void this.#start()
+  }
 
-  constructor({ log }: PodWorkersOptions) {
-    this.#log = log
+  async #start(): Promise<void> {
+    try {
+      this.#runtimeName = (await this.#options.runtime.version({})).runtimeName
+    } catch (error) {
+      this.#options.log.error(error, 'The runtime does not say its name')
+    }
+    if (!this.#ending.signal.aborted) this.#held.start()
   }
 
   /** News of a pod that is bound to this node. */
   learn({ type, object }: ObjectEvent<Pod>): void {
     if (type === 'BOOKMARK') return
     const { uid = '' } = object.metadata
-    this.#log.v(4)?.info('Learnt of pod', { type, uid })
-    if (type === 'DELETED') this.#pods.delete(uid)
-    else this.#pods.set(uid, object)
+    const worker = this.#workers.get(uid)
+    if (type === 'DELETED') return worker?.forget()
+    if (worker !== undefined) return worker.learn(object)
+    const fresh = new PodWorker(object, this.#host)
+    this.#workers.set(uid, fresh)
+    // Before the first listing nobody knows what runs already.
+    if (this.#isListed) fresh.wake()
   }
 
   /** Every pod of the node has been learnt: whatever else the runtime holds belongs to nobody. */
-  sourcesReady(): void {}
+  sourcesReady(): void {
+    this.#hasSources = true
+    if (this.#isListed) this.#removeOrphans()
+  }
 
   *pods(): Iterable<PodOfNode> {
-    for (const pod of this.#pods.values()) yield viewOf(pod)
+    for (const worker of this.#workers.values()) yield this.#viewOf(worker)
   }
 
   /** `uid` guards against another of the same name. */
   find(namespace: string, name: string, uid?: string): PodOfNode | undefined {
-    for (const pod of this.#pods.values()) {
-      const { metadata } = pod
+    for (const worker of this.#workers.values()) {
+      const { metadata } = worker.pod
       if (metadata.namespace !== namespace || metadata.name !== name) continue
-      if (uid === undefined || metadata.uid === uid) return viewOf(pod)
+      if (uid === undefined || metadata.uid === uid) return this.#viewOf(worker)
     }
     return undefined
   }
 
+  /** When the runtime last told what it holds: a node whose runtime does not is not ready. */
+  get listedMs(): number | undefined {
+    return this.#held.listedMs
+  }
+
   /** Nothing is done any more; containers go on running, to be found again. */
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    this.#ending.abort()
+    this.#held.stop()
+    for (const worker of this.#workers.values()) worker.stop()
+  }
+
+  #changed(uids: readonly string[]): void {
+    if (this.#isListed) {
+      for (const uid of uids) this.#workers.get(uid)?.wake()
+    } else {
+      this.#isListed = true
+      for (const worker of this.#workers.values()) worker.wake()
+    }
+    if (this.#hasSources) this.#removeOrphans()
+  }
+
+  #removeOrphans(): void {
+    for (const uid of this.#held.uids) {
+      if (!this.#workers.has(uid)) void this.#removeOrphan(uid)
+    }
+  }
+
+  async #removeOrphan(uid: string): Promise<void> {
+    const { runtime, log } = this.#options
+    const { containers } = this.#held.of(uid)
+    try {
+      await Promise.all(containers.map(({ id }) => runtime.stopContainer({ containerId: id, timeout: ORPHAN_SECONDS })))
+      await stopSandboxes(this.#host, uid)
+      await this.#host.volumes.leave(uid)
+      await removeAll(this.#host, uid)
+    } catch (error) {
+      if (!this.#ending.signal.aborted) log.error(error, 'An orphan could not be removed', { uid })
+    }
+  }
+
+  #admit(pod: Pod, isThere: boolean): Rejection | undefined {
+    const { uid = '' } = pod.metadata
+    const wanted = amountsOfPod(pod)
+    const node = this.#options.node()
+    const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
+    if (rejection !== undefined) return rejection
+    this.#charged.set(uid, wanted)
+    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
+    return undefined
+  }
+
+  #release({ metadata: { uid = '' } }: Pod): void {
+    for (const [name, amount] of this.#charged.get(uid) ?? [])
+      this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
+    this.#charged.delete(uid)
+  }
+
+  #note(pod: Pod, said: Note, fieldPath?: string): void {
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = pod.metadata
+    const about = { kind: 'Pod', namespace, name, uid, apiVersion: 'v1', resourceVersion }
+    this.#options.recorder.record(fieldPath === undefined ? about : { ...about, fieldPath }, said)
+  }
+
+  #viewOf(worker: PodWorker): PodOfNode {
+    const { pod } = worker
+    const dir = podLogDirectory(pod, this.#options.facts.podLogsDir)
+    const containers = worker.records.map((record) => [record.spec.name, containerOf(record, dir)] as const)
+    return { pod: { ...pod, status: worker.status() }, sandboxId: worker.sandboxId, containers: new Map(containers) }
+  }
 }
 
-function viewOf(pod: Pod): PodOfNode {
-  const containers = recordsOf(pod.spec).map(
-    (record) => [record.spec.name, { record, current: undefined, previous: undefined }] as const,
-  )
-  return { pod, sandboxId: undefined, containers: new Map(containers) }
+const ORPHAN_SECONDS = 2
+
+function containerOf(record: ContainerRecord, dir: string): ContainerOfPod {
+  const { restartCount, lastRun, spec } = record
+  const of = (id: string | undefined, attempt: number): Instance | undefined =>
+    id === undefined ? undefined : { containerId: id, logPath: `${dir}/${spec.name}/${attempt}.log` }
+  const previous = lastRun === undefined ? undefined : idOf({ run: lastRun })
+  return { record, current: of(idOf(record), restartCount), previous: of(previous, restartCount - 1) }
+}
+
+const NO_VOLUMES: VolumeKeeper = {
+  bring: async ({ spec: { volumes = [] } }) =>
+    volumes.length === 0
+      ? { mounts: new Map() }
+      : {
+          failures: volumes.map(
+            ({ name }) => `MountVolume.SetUp failed for volume "${name}" : no volumes on this node`,
+          ),
+        },
+  subPath: async ({ subPath }) => {
+    throw new Error(`failed to prepare subPath "${subPath}": no volumes on this node`)
+  },
+  leave: async () => undefined,
+  uids: async () => [],
 }

@@ -307,7 +307,7 @@ export class PodLife {
     images.add(image)
     life.startsMs = nowMs + pullMs
     this.#note(life, pulling(image))
-    this.#note(life, pulled(image, pullMs, imageSizeOf(image)))
+    this.#note(life, pulled(image, { tookMs: pullMs, withWaitingMs: pullMs, sizeBytes: imageSizeOf(image) }))
   }
 
   #failPull(life: ContainerLife, message: string, nowMs: number): void {

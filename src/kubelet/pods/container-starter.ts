@@ -1,0 +1,204 @@
+/** The start of one container: its image, what it is told, its creation, its start, what it wants done after. */
+import { ConfigMaps, type Pod, type Secret, Secrets } from '#apis/core/v1.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
+import { messageText } from '../cri/call-text.ts'
+import { PROPAGATION } from '../cri/codes.ts'
+import type { Mount } from '../cri/container-messages.ts'
+import type { PodSandboxConfig } from '../cri/sandbox-messages.ts'
+import { CREATED, failed, type Note, STARTED } from '../kubelet-notes.ts'
+import type { BroughtVolume } from '../volumes/volume-keeper.ts'
+import { containerConfig } from './container-config.ts'
+import { environmentOf, expand } from './environment.ts'
+import { hostsFile } from './hosts-file.ts'
+import type { PodHost } from './pod-host.ts'
+import { credentialsFor } from './pull-secrets.ts'
+import { podLogDirectory } from './sandbox-config.ts'
+import { StartError } from './start-error.ts'
+
+/** A pod whose sandbox is there and whose volumes have come. */
+export interface Place {
+  readonly pod: Pod
+  readonly records: readonly ContainerRecord[]
+  readonly sandboxId: string
+  readonly sandboxConfig: Input<PodSandboxConfig>
+  readonly podIps: readonly string[]
+  readonly volumes: ReadonlyMap<string, BroughtVolume>
+}
+
+/** Returns the id of the runtime. Fails with `StartError`. */
+export async function startContainer(host: PodHost, place: Place, record: ContainerRecord): Promise<string> {
+  const { pod, sandboxId, sandboxConfig } = place
+  const say = (note: Note): void => host.note(pod, note, fieldPathOf(record))
+  const { spec } = record
+  const image = await host.puller.ensure({ pod, container: spec, say, credentials: () => credentials(host, pod, spec) })
+  const restartCount = record.run === undefined && record.lastRun === undefined ? 0 : record.restartCount + 1
+  const config = await reasoned('CreateContainerConfigError', async () => {
+    const environment = await variablesOf(host, place, record)
+    const mounts = await mountsOf(host, place, record, environment)
+    await host.files.makeDirectory(`${podLogDirectory(pod, host.facts.podLogsDir)}/${spec.name}`)
+    const { ref: imageRef, user: imageUser } = image
+    const targetId = targetOf(place, record)
+    const { facts } = host
+    return containerConfig({
+      pod,
+      container: spec,
+      restartCount,
+      facts,
+      environment,
+      mounts,
+      imageRef,
+      imageUser,
+      targetId,
+    })
+  })
+  const { containerId } = await reasoned('CreateContainerError', () =>
+    host.runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig }),
+  )
+  say(CREATED)
+  await reasoned('RunContainerError', () => host.runtime.startContainer({ containerId }))
+  say(STARTED)
+  return containerId
+}
+
+/** What the event says of faults of the runtime is what it said. */
+async function reasoned<T>(reason: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new StartError(reason, messageText(error), messageText(error))
+  }
+}
+
+export function sayStartError(host: PodHost, pod: Pod, record: ContainerRecord, { said }: StartError): void {
+  if (said !== undefined) host.note(pod, failed(said), fieldPathOf(record))
+}
+
+function targetOf({ records }: Place, { spec }: ContainerRecord): string | undefined {
+  const name = 'targetContainerName' in spec ? spec.targetContainerName : undefined
+  const target = records.find((each) => each.spec.name === name && isRunning(each))
+  return target?.run?.id.replace(/^.*:\/\//, '')
+}
+
+async function secretNamed(host: PodHost, pod: Pod, name: string): Promise<Secret | undefined> {
+  const { namespace } = pod.metadata
+  return host.client.get(Secrets, { namespace, name }).catch(noneIfMissing)
+}
+
+function noneIfMissing(error: unknown): undefined {
+  if (!isNotFound(error)) throw error
+}
+
+async function credentials(
+  host: PodHost,
+  pod: Pod,
+  { image = '' }: ContainerRecord['spec'],
+): Promise<ReturnType<typeof credentialsFor>> {
+  const names = (pod.spec.imagePullSecrets ?? []).map(({ name = '' }) => name)
+  const found = await Promise.all(names.map((name) => secretNamed(host, pod, name).catch(() => undefined)))
+  const missing = names.filter((_, at) => found[at] === undefined)
+  if (missing.length > 0) {
+    const message = `Unable to retrieve some image pull secrets (${missing.join(', ')}); attempting to pull the image may not succeed.`
+    host.note(pod, { type: 'Warning', reason: 'FailedToRetrieveImagePullSecret', message })
+  }
+  return credentialsFor(
+    image,
+    found.filter((secret) => secret !== undefined),
+  )
+}
+
+function variablesOf(
+  host: PodHost,
+  { pod, podIps, volumes }: Place,
+  record: ContainerRecord,
+): Promise<Map<string, string>> {
+  const { namespace } = pod.metadata
+  return environmentOf({
+    pod,
+    container: record.spec,
+    addresses: { hostIps: host.facts.addresses, podIps: pod.spec.hostNetwork === true ? host.facts.addresses : podIps },
+    services: host.services(),
+    allocatable: host.node()?.status.allocatable ?? {},
+    sources: {
+      configMap: (name) => host.client.get(ConfigMaps, { namespace, name }).catch(noneIfMissing),
+      secret: (name) => secretNamed(host, pod, name),
+      file: async (volume, path) => {
+        const { hostPath } = volumes.get(volume) ?? {}
+        if (hostPath === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`)
+        return host.files.read(await host.volumes.subPath(subPathAsk({ pod, record, volume, hostPath, subPath: path })))
+      },
+    },
+  })
+}
+
+interface SubPathQuestion {
+  readonly pod: Pod
+  readonly record: ContainerRecord
+  readonly volume: string
+  readonly hostPath: string
+  readonly subPath: string
+  readonly index?: number
+}
+
+function subPathAsk(question: SubPathQuestion): Parameters<PodHost['volumes']['subPath']>[0] {
+  const { pod, record, volume, hostPath, subPath, index = 0 } = question
+  return { uid: pod.metadata.uid ?? '', container: record.spec.name, volume, index, hostPath, subPath }
+}
+
+const PROPAGATIONS: Readonly<Record<string, number>> = {
+  HostToContainer: PROPAGATION.hostToContainer,
+  Bidirectional: PROPAGATION.bidirectional,
+}
+
+/** Of its volumes in their order, then the hosts file, then the file for its last words. */
+async function mountsOf(
+  host: PodHost,
+  place: Place,
+  record: ContainerRecord,
+  environment: ReadonlyMap<string, string>,
+): Promise<Input<Mount>[]> {
+  const { pod, podIps } = place
+  const { uid = '' } = pod.metadata
+  const { volumeMounts = [], terminationMessagePath = '/dev/termination-log', name } = record.spec
+  const mounts: Input<Mount>[] = []
+  for (const index of volumeMounts.keys()) mounts.push(await volumeMountOf(host, place, record, { index, environment }))
+  const hasHosts = volumeMounts.some(({ mountPath }) => mountPath === '/etc/hosts')
+  if (!hasHosts) {
+    const ofNode = pod.spec.hostNetwork === true ? await host.files.read('/etc/hosts') : ''
+    const text = hostsFile(pod, podIps, host.facts.clusterDomain, ofNode)
+    mounts.push({ containerPath: '/etc/hosts', hostPath: await host.files.writeHosts(uid, text) })
+  }
+  const hostPath = await host.files.makeMessageFile(uid, name)
+  return [...mounts, { containerPath: terminationMessagePath, hostPath }]
+}
+
+interface MountQuestion {
+  readonly index: number
+  readonly environment: ReadonlyMap<string, string>
+}
+
+async function volumeMountOf(
+  host: PodHost,
+  { pod, volumes }: Place,
+  record: ContainerRecord,
+  { index, environment }: MountQuestion,
+): Promise<Input<Mount>> {
+  const mount = record.spec.volumeMounts?.[index]
+  const brought = volumes.get(mount?.name ?? '')
+  if (mount === undefined || brought === undefined) {
+    throw new Error(`cannot find volume "${mount?.name}" to mount into container "${record.spec.name}"`)
+  }
+  const { name: volume, subPath = '', subPathExpr } = mount
+  const part = subPathExpr === undefined ? subPath : expand(subPathExpr, (key) => environment.get(key))
+  const ask = { pod, record, volume, hostPath: brought.hostPath, subPath: part, index }
+  const readonly = brought.readOnly || mount.readOnly === true
+  return {
+    containerPath: mount.mountPath,
+    hostPath: part === '' ? brought.hostPath : await host.volumes.subPath(subPathAsk(ask)),
+    readonly,
+    recursiveReadOnly: readonly && mount.recursiveReadOnly === 'Enabled',
+    propagation: PROPAGATIONS[mount.mountPropagation ?? ''] ?? PROPAGATION.private,
+  }
+}

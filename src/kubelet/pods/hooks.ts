@@ -1,0 +1,28 @@
+/** What a container wants done after its start and before its end. */
+import type { LifecycleHandler } from '#apis/core/v1.ts'
+import { sleep } from '#lib/clock.ts'
+
+import { type ProbeTarget } from '../probes/probe-action.ts'
+import type { PodHost } from './pod-host.ts'
+
+/** A request of a hook may take as long as the runtime lets commands. */
+const REQUEST_SECONDS = 120
+
+/** Rejects when the hook failed; `timeoutSeconds` 0 for none. */
+export async function runHook(
+  host: PodHost,
+  { exec, httpGet, sleep: pause }: LifecycleHandler,
+  target: ProbeTarget,
+  timeoutSeconds = 0,
+): Promise<void> {
+  if (pause !== undefined) return sleep(host.clock, pause.seconds * 1000, host.signal)
+  if (exec !== undefined) {
+    const { containerId } = target
+    const { exitCode } = await host.runtime.execSync({ containerId, cmd: exec.command ?? [], timeout: timeoutSeconds })
+    if (exitCode !== 0) throw new Error(`command exited with ${exitCode}`)
+    return
+  }
+  if (httpGet === undefined) return
+  const answer = await host.askProbe({ httpGet, timeoutSeconds: timeoutSeconds || REQUEST_SECONDS }, target)
+  if (answer.isFine !== true) throw new Error('the request failed')
+}

@@ -1,0 +1,176 @@
+/** Images of containers: there already, or pulled, one after the other, with a pause after each failure. */
+import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
+import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
+import type { Clock } from '#lib/clock.ts'
+import { goQuote } from '#lib/go-text.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+
+import { nextBackOff, retryMs } from '../back-off.ts'
+import type { BackOff } from '../container-runs.ts'
+import { callText, pullText } from '../cri/call-text.ts'
+import type { AuthConfig, Image } from '../cri/runtime-messages.ts'
+import type { Runtime } from '../cri/runtime.ts'
+import { type Note, present, pullBackOff, pulled, pullFailed, pulling } from '../kubelet-notes.ts'
+import type { ImageUser } from './container-config.ts'
+import { StartError } from './start-error.ts'
+
+export interface PulledImage {
+  /** `sha256:…`, of its configuration. */
+  readonly ref: string
+  readonly user: ImageUser
+}
+
+interface Failure {
+  readonly backOff: BackOff
+  readonly atMs: number
+  readonly error: string
+}
+
+export interface ImageWish {
+  readonly pod: Pod
+  readonly container: Container | EphemeralContainer
+  readonly say: (note: Note) => void
+  /** Who to be, best first; asked only when there is something to pull. */
+  readonly credentials: () => Promise<readonly Input<AuthConfig>[]>
+}
+
+/** What kubelets allow themselves by default. */
+const PULLS = { qps: 5, burst: 10 }
+
+export class ImagePuller {
+  readonly #runtime: Runtime
+  readonly #clock: Clock
+  readonly #bucket: TokenBucket<string>
+  /** By uid and image. */
+  readonly #failures = new Map<string, Failure>()
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(runtime: Runtime, clock: Clock) {
+    this.#runtime = runtime
+    this.#clock = clock
+    this.#bucket = createTokenBucket(clock, PULLS)
+  }
+
+  /** Fails with `StartError`. */
+  async ensure(wish: ImageWish): Promise<PulledImage> {
+    const { container, say } = wish
+    const { image = '', imagePullPolicy = 'IfNotPresent' } = container
+    const fault = nameFault(image)
+    if (fault !== undefined) {
+      const text = `Failed to apply default image tag ${goQuote(image)}: couldn't parse image name ${goQuote(image)}: ${fault}`
+      say({ type: 'Warning', reason: 'InspectFailed', message: text })
+      throw new StartError('InvalidImageName', text, 'InvalidImageName')
+    }
+    const found = await this.#find(image, say)
+    if (found !== undefined && imagePullPolicy !== 'Always') {
+      say(present(image))
+      return found
+    }
+    if (imagePullPolicy === 'Never') {
+      const message = `Container image ${goQuote(image)} is not present with pull policy of Never`
+      say({ type: 'Warning', reason: 'ErrImageNeverPull', message })
+      throw new StartError('ErrImageNeverPull', message, 'ErrImageNeverPull')
+    }
+    return this.#pullUnlessWaiting(wish, image)
+  }
+
+  /** When the pull of the image that failed is tried again; undefined when none did. */
+  retryAtMs(pod: Pod, image: string): number | undefined {
+    const failure = this.#failures.get(keyOf(pod, image))
+    return failure === undefined ? undefined : retryMs(failure.backOff, failure.atMs)
+  }
+
+  forget({ metadata: { uid = '' } }: Pod): void {
+    for (const key of this.#failures.keys()) if (key.startsWith(`${uid}_`)) this.#failures.delete(key)
+  }
+
+  async #find(image: string, say: ImageWish['say']): Promise<PulledImage | undefined> {
+    try {
+      const { image: found } = await this.#runtime.imageStatus({ image: { image } })
+      return found === undefined ? undefined : imageOf(found)
+    } catch (error) {
+      const message = `Failed to inspect image "": ${callText(error)}`
+      say({ type: 'Warning', reason: 'InspectFailed', message })
+      throw new StartError('ImageInspectError', message, 'ImageInspectError')
+    }
+  }
+
+  async #pullUnlessWaiting(wish: ImageWish, image: string): Promise<PulledImage> {
+    const { pod, say } = wish
+    const key = keyOf(pod, image)
+    const before = this.#failures.get(key)
+    if (before !== undefined && this.#clock.now() < retryMs(before.backOff, before.atMs)) {
+      say(pullBackOff(image))
+      const text = `Back-off pulling image ${goQuote(image)}: ErrImagePull: ${before.error}`
+      throw new StartError('ImagePullBackOff', text, 'ImagePullBackOff')
+    }
+    try {
+      const pulledImage = await this.#pull(wish, image)
+      this.#failures.delete(key)
+      return pulledImage
+    } catch (cause) {
+      const error = pullText(cause)
+      const atMs = this.#clock.now()
+      this.#failures.set(key, { backOff: nextBackOff(before?.backOff, atMs, atMs), atMs, error })
+      say(pullFailed(image, error))
+      throw new StartError('ErrImagePull', error, 'ErrImagePull')
+    }
+  }
+
+  async #pull({ say, credentials }: ImageWish, image: string): Promise<PulledImage> {
+    if (!this.#bucket.tryTake()) throw new Error('pull QPS exceeded')
+    say(pulling(image))
+    const askedMs = this.#clock.elapsed()
+    const auths = await credentials()
+    const turn = this.#last.then(async () => {
+      const startedMs = this.#clock.elapsed()
+      await this.#pullAs(image, auths)
+      return startedMs
+    })
+    this.#last = turn.catch(() => undefined)
+    const startedMs = await turn
+    const doneMs = this.#clock.elapsed()
+    const { image: found } = await this.#runtime.imageStatus({ image: { image } })
+    if (found === undefined) throw new Error(`image ${goQuote(image)} was pulled and is not there`)
+    say(pulled(image, { tookMs: doneMs - startedMs, withWaitingMs: doneMs - askedMs, sizeBytes: Number(found.size) }))
+    return imageOf(found)
+  }
+
+  async #pullAs(image: string, auths: readonly Input<AuthConfig>[]): Promise<void> {
+    const tries = auths.length === 0 ? [undefined] : auths
+    let failure: unknown
+    for (const auth of tries) {
+      try {
+        await this.#runtime.pullImage({ image: { image, userSpecifiedImage: image }, auth })
+        return
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw failure
+  }
+}
+
+const keyOf = ({ metadata: { uid = '' } }: Pod, image: string): string => `${uid}_${image}`
+
+function imageOf({ id, uid, username }: Image): PulledImage {
+  return { ref: id, user: uid === undefined ? { name: username } : { uid: Number(uid.value), name: username } }
+}
+
+const COMPONENT = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/
+
+/** What is wrong with the name of an image; undefined when nothing is. */
+export function nameFault(image: string): string | undefined {
+  const slash = image.indexOf('/')
+  const first = slash < 0 ? '' : image.slice(0, slash)
+  const hasHost = /[.:]/.test(first) || first === 'localhost'
+  const rest = hasHost ? image.slice(slash + 1) : image
+  const whole = !hasHost && slash < 0 ? `library/${rest}` : rest
+  const [path = ''] = whole.split(/[:@]/, 1)
+  if (path !== path.toLowerCase()) return `invalid reference format: repository name (${path}) must be lowercase`
+  const tail = whole.slice(path.length)
+  const isFine = path.split('/').every((part) => COMPONENT.test(part)) && TAIL.test(tail)
+  return isFine ? undefined : 'invalid reference format'
+}
+
+const TAIL = /^(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$/

@@ -1,0 +1,55 @@
+/** What the workers of all pods of a node have in common. */
+import type { Node, Pod, Service } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import type { EventRecorder } from '#client/event-recorder.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { Runtime } from '../cri/runtime.ts'
+import type { Note } from '../kubelet-notes.ts'
+import type { Rejection } from '../pod-admission.ts'
+import type { AskProbe } from '../probes/probe-action.ts'
+import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
+import type { ImagePuller } from './image-puller.ts'
+import type { PodFiles } from './pod-files.ts'
+import type { PodFacts } from './pod-of-node.ts'
+import type { RuntimePods } from './runtime-pods.ts'
+
+export interface PodWorkersOptions {
+  readonly runtime: Runtime
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** As `system:node:<name>`. */
+  readonly client: ApiClient
+  readonly recorder: EventRecorder
+  /** As the API server has it; undefined until it was read. */
+  readonly node: () => Node | undefined
+  readonly facts: PodFacts
+  /** All of them: containers are told where those of their namespace are. */
+  readonly services: () => readonly Service[]
+  /** Without it, pods that have volumes wait. */
+  readonly volumes?: VolumeKeeper
+  /** Default: on the disk, below `facts.rootDir`. */
+  readonly files?: PodFiles
+  /** Default: over the network and the runtime. */
+  readonly askProbe?: AskProbe
+}
+
+export interface PodHost extends Omit<PodWorkersOptions, 'volumes' | 'files' | 'askProbe' | 'recorder'> {
+  readonly volumes: VolumeKeeper
+  readonly files: PodFiles
+  readonly askProbe: AskProbe
+  readonly puller: ImagePuller
+  readonly held: RuntimePods
+  /** `containerd`: stands before the ids of containers. */
+  readonly runtimeName: () => string
+  readonly signal: AbortSignal
+  admit(pod: Pod, isThere: boolean): Rejection | undefined
+  release(pod: Pod): void
+  /** `fieldPath` for events about a container. */
+  note(pod: Pod, said: Note, fieldPath?: string): void
+  /** The pod has gone, and nothing of it is left. */
+  gone(uid: string): void
+}

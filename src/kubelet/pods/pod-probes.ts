@@ -1,0 +1,97 @@
+/** The probes of all containers of a pod that run. */
+import type { Pod } from '#apis/core/v1.ts'
+
+import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
+import { type Note, type ProbeKind, probeKills } from '../kubelet-notes.ts'
+import { ContainerProbes } from '../probes/container-probes.ts'
+import type { ProbeTarget } from '../probes/probe-action.ts'
+import type { PodHost } from './pod-host.ts'
+
+export interface PodProbesOptions {
+  readonly host: PodHost
+  readonly pod: () => Pod
+  readonly target: (record: ContainerRecord, containerId: string) => ProbeTarget
+  /** A container is to be ended, and why. */
+  readonly doom: (record: ContainerRecord, why: Note) => void
+  /** Something is to be told. */
+  readonly changed: () => void
+}
+
+export class PodProbes {
+  readonly #options: PodProbesOptions
+  /** By id of the runtime. */
+  readonly #probes = new Map<string, ContainerProbes>()
+
+  constructor(options: PodProbesOptions) {
+    this.#options = options
+  }
+
+  /** Whoever runs is probed; whoever does not is not any more. */
+  watch(records: readonly ContainerRecord[]): void {
+    const live = new Set<string>()
+    for (const record of records) {
+      const id = idOf(record)
+      if (id === undefined || record.run === undefined || !isRunning(record)) continue
+      live.add(id)
+      if (!this.#probes.has(id)) this.#probes.set(id, this.#probe(record, id, record.run.startedMs))
+    }
+    for (const [id, probes] of this.#probes) {
+      if (live.has(id)) continue
+      probes.end()
+      this.#probes.delete(id)
+    }
+  }
+
+  /** Readiness goes on to be asked. */
+  tellEnding(containerId: string): void {
+    this.#probes.get(containerId)?.end(['Startup', 'Liveness'])
+  }
+
+  end(): void {
+    for (const probes of this.#probes.values()) probes.end()
+    this.#probes.clear()
+  }
+
+  #probe(record: ContainerRecord, id: string, startedMs: number): ContainerProbes {
+    const { host, pod, target } = this.#options
+    return new ContainerProbes({
+      spec: record.spec,
+      startedMs,
+      clock: host.clock,
+      ask: (probe) => host.askProbe(probe, target(record, id)),
+      isStarted: () => record.isStarted,
+      say: (note) => host.note(pod(), note, fieldPathOf(record)),
+      judge: (kind, isFine) => this.#judge(record, kind, isFine),
+    })
+  }
+
+  #judge(record: ContainerRecord, kind: ProbeKind, isFine: boolean): void {
+    if (kind === 'Readiness') record.isReady = isFine
+    else if (!isFine) this.#options.doom(record, probeKills(record.spec.name, kind))
+    else if (kind === 'Startup') {
+      record.isStarted = true
+      if (record.spec.readinessProbe === undefined) record.isReady = true
+    }
+    this.#options.changed()
+  }
+}
+
+/** How a container is reached. */
+export function targetOf(
+  { facts }: Pick<PodHost, 'facts'>,
+  { spec: { hostNetwork } }: Pod,
+  { record, containerId, ips }: { record: ContainerRecord; containerId: string; ips: readonly string[] },
+): ProbeTarget {
+  const [address = ''] = hostNetwork === true ? facts.addresses : ips
+  const ports = (record.spec.ports ?? []).flatMap(({ name, containerPort }) =>
+    name === undefined ? [] : [[name, containerPort] as const],
+  )
+  return { containerId, address, ports: new Map(ports) }
+}
+
+const SCHEME = /^.*:\/\//
+
+/** As the runtime names the newest of a container. */
+export function idOf({ run }: Pick<ContainerRecord, 'run'>): string | undefined {
+  return run === undefined || run.id === '' ? undefined : run.id.replace(SCHEME, '')
+}

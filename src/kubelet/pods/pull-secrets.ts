@@ -1,0 +1,77 @@
+/** Whom to be before a registry, from the secrets of a pod. Pure. */
+import type { Secret } from '#apis/core/v1.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+
+import type { AuthConfig } from '../cri/runtime-messages.ts'
+
+interface Entry {
+  readonly username?: string
+  readonly password?: string
+  readonly auth?: string
+  readonly identitytoken?: string
+  readonly registrytoken?: string
+}
+
+/** Those that fit the image, the longest path first. What cannot be read is passed over, as by kubelets. */
+export function credentialsFor(image: string, secrets: readonly Secret[]): Input<AuthConfig>[] {
+  const name = withHost(image)
+  const fitting = secrets
+    .flatMap((secret) => Object.entries(entriesOf(secret)))
+    .map(([registry, entry]) => ({ registry: bare(registry), entry }))
+    .filter(({ registry }) => fits(registry, name))
+    .sort((a, b) => b.registry.length - a.registry.length)
+  return fitting.map(({ registry, entry }) => authOf(registry, entry))
+}
+
+function withHost(image: string): string {
+  const [first = '', ...rest] = image.split('/')
+  const hasHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')
+  return hasHost ? image : `docker.io/${rest.length === 0 ? 'library/' : ''}${image}`
+}
+
+const bare = (registry: string): string =>
+  registry
+    .replace(/^https?:\/\//, '')
+    .replace(/\/(v[12]\/?)?$/, '')
+    .replace(/^index\.docker\.io/, 'docker.io')
+
+/** `*` stands for one part of a host's name. */
+function fits(registry: string, image: string): boolean {
+  const [host = '', ...path] = registry.split('/')
+  const [imageHost = '', ...imagePath] = image.split('/')
+  const wanted = host.split('.')
+  const given = imageHost.split('.')
+  const sameHost =
+    wanted.length === given.length && wanted.every((part, at) => part === given[at] || matches(part, given[at] ?? ''))
+  return sameHost && imagePath.join('/').startsWith(path.join('/'))
+}
+
+function matches(pattern: string, part: string): boolean {
+  const [head = '', tail] = pattern.split('*')
+  return tail !== undefined && part.startsWith(head) && part.endsWith(tail) && part.length >= pattern.length - 1
+}
+
+function entriesOf({ data = {} }: Secret): Record<string, Entry> {
+  try {
+    const config = data['.dockerconfigjson']
+    if (config !== undefined) return (JSON.parse(decoded(config)) as { auths?: Record<string, Entry> }).auths ?? {}
+    const old = data['.dockercfg']
+    return old === undefined ? {} : (JSON.parse(decoded(old)) as Record<string, Entry>)
+  } catch {
+    return {}
+  }
+}
+
+const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString()
+
+function authOf(serverAddress: string, entry: Entry): Input<AuthConfig> {
+  const { username, password, auth = '', identitytoken = '', registrytoken = '' } = entry
+  const [, user = '', secret = ''] = /^([^:]*):([\s\S]*)$/.exec(decoded(auth)) ?? []
+  return {
+    username: username ?? user,
+    password: password ?? secret,
+    serverAddress,
+    identityToken: identitytoken,
+    registryToken: registrytoken,
+  }
+}

@@ -1,0 +1,79 @@
+/** The records of the containers of one pod, kept in step with what the runtime holds. */
+import type { Pod, PodSpec } from '#apis/core/v1.ts'
+
+import { adopt } from '../adoption.ts'
+import { type ContainerRecord, recordsOf } from '../container-runs.ts'
+import { CONTAINER_STATE } from '../cri/codes.ts'
+import { lastWordsOf } from './last-words.ts'
+import { lose, observe } from './observation.ts'
+import type { PodHost } from './pod-host.ts'
+import { idOf } from './pod-probes.ts'
+
+const LOST = 'The container could not be located when the pod was deleted.  The container used to be Running'
+
+export class RecordKeeper {
+  readonly #host: PodHost
+  records: readonly ContainerRecord[]
+  /** What is known of containers of the runtime, by id. */
+  readonly #states = new Map<string, number>()
+  /** At which listing a container was started: a listing from before does not have it. */
+  readonly #since = new Map<string, number>()
+
+  /** Goes on where the status says that the pod was. */
+  constructor(pod: Pod, host: PodHost) {
+    this.#host = host
+    this.records = recordsOf(pod.spec)
+    if (pod.status.startTime !== undefined) adopt(this.records, pod.status)
+  }
+
+  learn(spec: PodSpec): void {
+    const known = new Map(this.records.map((record) => [record.spec.name, record]))
+    this.records = recordsOf(spec).map((fresh) => {
+      const record = known.get(fresh.spec.name) ?? fresh
+      record.spec = fresh.spec
+      return record
+    })
+  }
+
+  async look({ metadata: { uid = '' } }: Pod): Promise<void> {
+    const { held, clock } = this.#host
+    const { containers } = held.of(uid)
+    for (const { id, state, metadata } of containers) {
+      const record = this.records.find(({ spec }) => spec.name === metadata?.name)
+      if (record !== undefined && this.#states.get(id) !== state) await this.observe(record, id)
+    }
+    const present = new Set(containers.map(({ id }) => id))
+    for (const record of this.records) {
+      const id = idOf(record)
+      if (id === undefined || present.has(id) || held.rounds <= (this.#since.get(id) ?? 0)) continue
+      lose(record, LOST, clock.now())
+    }
+  }
+
+  async observe(record: ContainerRecord, id: string): Promise<void> {
+    const { runtime, files, runtimeName } = this.#host
+    const { status } = await runtime.containerStatus({ containerId: id })
+    if (status === undefined) return
+    this.#states.set(id, status.state)
+    const words = status.state === CONTAINER_STATE.exited ? await lastWordsOf(files, status, this.records.length) : ''
+    observe(record, status, `${runtimeName()}://${id}`, words)
+  }
+
+  /** It was started just now. */
+  async began(record: ContainerRecord, id: string): Promise<void> {
+    this.#since.set(id, this.#host.held.rounds + 1)
+    await this.observe(record, id)
+  }
+
+  /** Of dead containers the newest is kept, for its log. */
+  async sweep({ metadata: { uid = '' } }: Pod, record: ContainerRecord): Promise<void> {
+    const { runtime, held } = this.#host
+    const kept = [record.run, record.lastRun].flatMap((run) => (run === undefined ? [] : (idOf({ run }) ?? [])))
+    for (const { id, metadata, state } of held.of(uid).containers) {
+      if (metadata?.name !== record.spec.name || kept.includes(id) || state === CONTAINER_STATE.running) continue
+      await runtime.removeContainer({ containerId: id }).catch(() => undefined)
+      this.#states.delete(id)
+      this.#since.delete(id)
+    }
+  }
+}

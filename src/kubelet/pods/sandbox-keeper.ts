@@ -1,0 +1,73 @@
+/** The sandbox of one pod: found again after a restart, made, and made anew when it has gone. */
+import type { Pod } from '#apis/core/v1.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+
+import { callText } from '../cri/call-text.ts'
+import { SANDBOX_STATE } from '../cri/codes.ts'
+import type { PodSandboxConfig } from '../cri/sandbox-messages.ts'
+import { dnsOf, parseResolvConf } from './dns.ts'
+import type { PodHost } from './pod-host.ts'
+import { sandboxConfig } from './sandbox-config.ts'
+
+export interface Sandbox {
+  readonly id: string
+  readonly config: Input<PodSandboxConfig>
+  /** Of the pod; none for who has the node's network. */
+  readonly ips: readonly string[]
+}
+
+export class SandboxKeeper {
+  readonly #host: PodHost
+  readonly #seen: string
+  /** The one that is ready. */
+  current: Sandbox | undefined
+
+  constructor(host: PodHost, seen: string) {
+    this.#host = host
+    this.#seen = seen
+  }
+
+  /** The id of one that was there and is not ready any more. */
+  lost(pod: Pod): string | undefined {
+    const [newest] = this.#host.held.of(pod.metadata.uid ?? '').sandboxes
+    if (newest === undefined || newest.state === SANDBOX_STATE.ready) return undefined
+    return this.current === undefined || this.current.id === newest.id ? newest.id : undefined
+  }
+
+  /** From before a restart of the kubelet. */
+  async adopt(pod: Pod): Promise<void> {
+    const [newest] = this.#host.held.of(pod.metadata.uid ?? '').sandboxes
+    if (this.current !== undefined || newest?.state !== SANDBOX_STATE.ready) return
+    this.current = await this.#describe(newest.id, await this.#config(pod, newest.metadata?.attempt ?? 0))
+  }
+
+  /** Whether there is one now. */
+  async make(pod: Pod): Promise<boolean> {
+    const [newest] = this.#host.held.of(pod.metadata.uid ?? '').sandboxes
+    const attempt = newest === undefined ? 0 : (newest.metadata?.attempt ?? 0) + 1
+    try {
+      const config = await this.#config(pod, attempt)
+      const { podSandboxId } = await this.#host.runtime.runPodSandbox({ config, runtimeHandler: '' })
+      this.current = await this.#describe(podSandboxId, config)
+    } catch (error) {
+      const message = `Failed to create pod sandbox: ${callText(error)}`
+      this.#host.note(pod, { type: 'Warning', reason: 'FailedCreatePodSandBox', message })
+    }
+    return this.current !== undefined
+  }
+
+  async #describe(id: string, config: Input<PodSandboxConfig>): Promise<Sandbox | undefined> {
+    const { status } = await this.#host.runtime.podSandboxStatus({ podSandboxId: id })
+    if (status?.state !== SANDBOX_STATE.ready) return undefined
+    const { ip = '', additionalIps = [] } = status.network ?? {}
+    return { id, config, ips: [ip, ...additionalIps.map((each) => each.ip)].filter((each) => each !== '') }
+  }
+
+  async #config(pod: Pod, attempt: number): Promise<Input<PodSandboxConfig>> {
+    const { facts, files } = this.#host
+    const text = facts.resolvConf === '' ? '' : await files.read(facts.resolvConf)
+    const { config: dns, notes } = dnsOf(pod, facts, parseResolvConf(text))
+    for (const note of notes) this.#host.note(pod, note)
+    return sandboxConfig({ pod, facts, dns, attempt, seen: this.#seen })
+  }
+}

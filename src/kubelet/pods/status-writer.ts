@@ -1,0 +1,99 @@
+/**
+ * Brings the status of one pod to the API server: always the newest, one write at a time. What could not be written is
+ * tried again until it is, or until the pod is not there any more.
+ */
+import { type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { type Backoff, createBackoff } from '#lib/backoff.ts'
+import { sleep } from '#lib/clock.ts'
+import type { Random } from '#lib/random.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
+
+import { statusPatch } from '../status-patch.ts'
+
+const RETRY = { baseMs: 200, capMs: 30_000, jitter: 0.5 }
+
+export class StatusWriter {
+  readonly #client: ApiClient
+  readonly #backoff: Backoff
+  readonly #pod: Pod
+  readonly #signal: AbortSignal
+  readonly #onError: (error: unknown) => void
+  #wanted: PodStatus | undefined
+  #writing: Promise<void> | undefined
+  /** What the server has, as far as is known. */
+  written: PodStatus
+  /** The pod has gone, or another has come under its name. */
+  isGone = false
+
+  constructor(options: {
+    readonly client: ApiClient
+    readonly random: Random
+    readonly pod: Pod
+    readonly signal: AbortSignal
+    readonly onError: (error: unknown) => void
+  }) {
+    this.#client = options.client
+    this.#backoff = createBackoff(options.random, RETRY)
+    this.#pod = options.pod
+    this.#signal = options.signal
+    this.#onError = options.onError
+    this.written = options.pod.status
+  }
+
+  /** Nobody waits for it. */
+  put(status: PodStatus): void {
+    this.#wanted = status
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+  }
+
+  /** Resolves when everything put so far is written, or is never going to be. */
+  async settled(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing
+  }
+
+  /** Takes the pod out of the server, which has waited for its containers to end. */
+  async remove(): Promise<void> {
+    const { namespace, name = '', uid = '' } = this.#pod.metadata
+    let isDone = false
+    while (!isDone && this.#isLive) {
+      isDone = await this.#try(() =>
+        this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } }),
+      )
+    }
+  }
+
+  get #isLive(): boolean {
+    return !this.isGone && !this.#signal.aborted
+  }
+
+  async #write(): Promise<void> {
+    const { namespace, name = '', uid = '' } = this.#pod.metadata
+    while (this.#wanted !== undefined && this.#isLive) {
+      const status = this.#wanted
+      this.#wanted = undefined
+      const value = statusPatch(uid, this.written, status)
+      if (value === undefined) continue
+      const isDone = await this.#try(() =>
+        this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }),
+      )
+      if (isDone) this.written = status
+      else this.#wanted ??= status
+    }
+  }
+
+  /** Whether it succeeded; after a failure there was a pause. */
+  async #try(write: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await write()
+      this.#backoff.reset()
+      return true
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) this.isGone = true
+      if (!this.#isLive) return false
+      this.#onError(error)
+      await sleep(this.#client.clock, this.#backoff.next(), this.#signal).catch(() => undefined)
+      return false
+    }
+  }
+}

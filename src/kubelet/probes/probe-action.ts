@@ -1,0 +1,188 @@
+/** Asking a container how it is: a command in it, a request to it, a connection, a health check. No process is made. */
+import type { HTTPGetAction, Probe } from '#apis/core/v1.ts'
+import type { Clock } from '#lib/clock.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
+import { defineMethod } from '#lib/grpc/method.ts'
+import { hasStatus } from '#lib/grpc/status.ts'
+import { createHttpClient } from '#lib/http/client.ts'
+import { dial, HttpError } from '#lib/http/dial.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
+import { defineMessage } from '#lib/protobuf/message.ts'
+import type { Random } from '#lib/random.ts'
+import { durationOfMs } from '#meta/duration.ts'
+import { versionInfo } from '#model/version.ts'
+
+import { callText } from '../cri/call-text.ts'
+import type { Runtime } from '../cri/runtime.ts'
+
+export type Answer =
+  | { readonly isFine: true }
+  | { readonly isFine: false; readonly output: string }
+  /** It could not be asked. */
+  | { readonly isFine: undefined; readonly error: string }
+
+export interface ProbeTarget {
+  readonly containerId: string
+  /** Of its pod. */
+  readonly address: string
+  /** Ports by name. */
+  readonly ports: ReadonlyMap<string, number>
+}
+
+const FINE: Answer = { isFine: true }
+const failure = (output: string): Answer => ({ isFine: false, output: output.slice(0, MAX_OUTPUT) })
+/** What is kept of an answer. */
+const MAX_OUTPUT = 10 * 1024
+const MAX_REDIRECTS = 10
+
+interface ProbeMeans {
+  readonly runtime: Runtime
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export type AskProbe = (probe: Probe, target: ProbeTarget) => Promise<Answer>
+
+export function createProbeAction({ runtime, clock, random }: ProbeMeans): AskProbe {
+  return async (probe, target) => {
+    const timeoutMs = Math.max(1, probe.timeoutSeconds ?? 1) * 1000
+    const { exec, httpGet, tcpSocket, grpc } = probe
+    if (exec !== undefined) return askCommand(runtime, target, exec.command ?? [], timeoutMs)
+    const port = portOf((httpGet ?? tcpSocket ?? grpc)?.port ?? 0, target)
+    if (port === undefined) return { isFine: undefined, error: 'could not find the port of the probe' }
+    if (httpGet !== undefined) return askHttp(clock, urlOf(httpGet, target, port), headersOf(httpGet), timeoutMs)
+    if (tcpSocket !== undefined) return askTcp(clock, tcpSocket.host ?? target.address, port, timeoutMs)
+    const { address: host } = target
+    const client = createGrpcClient({ clock, random, targets: [{ host, port }] })
+    const service = grpc?.service ?? ''
+    return askGrpc(client, `${bracketed(host)}:${port}`, service, timeoutMs).finally(() => client.close())
+  }
+}
+
+function urlOf({ host, scheme = 'HTTP', path = '/' }: HTTPGetAction, { address }: ProbeTarget, port: number): URL {
+  const url = new URL(`${scheme.toLowerCase()}://${bracketed(host ?? address)}:${port}`)
+  const [before = '/', query = ''] = path.split('?', 2)
+  url.pathname = before
+  url.search = query
+  return url
+}
+
+function headersOf({ httpHeaders = [] }: HTTPGetAction): Record<string, string> {
+  return Object.fromEntries(httpHeaders.map(({ name, value }) => [name.toLowerCase(), value]))
+}
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+function portOf(port: number | string, { ports }: ProbeTarget): number | undefined {
+  return typeof port === 'number' ? port : (ports.get(port) ?? (/^\d+$/.test(port) ? Number(port) : undefined))
+}
+
+async function askCommand(
+  runtime: Runtime,
+  { containerId }: ProbeTarget,
+  cmd: readonly string[],
+  timeoutMs: number,
+): Promise<Answer> {
+  try {
+    const { stdout, stderr, exitCode } = await runtime.execSync({ containerId, cmd, timeout: timeoutMs / 1000 })
+    return exitCode === 0 ? FINE : failure(stdout.toString() + stderr.toString())
+  } catch (error) {
+    if (hasStatus(error, 'deadlineExceeded')) {
+      return failure(`command timed out: ${goQuote(cmd.join(' '))} timed out after ${durationOfMs(timeoutMs)}`)
+    }
+    return { isFine: undefined, error: callText(error) }
+  }
+}
+
+/** Redirects are followed as long as they stay on the host. */
+export async function askHttp(
+  clock: Clock,
+  first: URL,
+  given: Readonly<Record<string, string>>,
+  timeoutMs: number,
+): Promise<Answer> {
+  const client = createHttpClient({ clock, tls: { insecure: true }, http1Only: true, connectTimeoutMs: timeoutMs })
+  const { major, minor } = versionInfo()
+  const headers = { 'user-agent': `kube-probe/${major}.${minor}`, accept: '*/*', connection: 'close', ...given }
+  const untilMs = clock.elapsed() + timeoutMs
+  try {
+    let url = first
+    for (let turns = 0; turns <= MAX_REDIRECTS; turns++) {
+      const response = await client.request({ url, headers, timeoutMs: Math.max(1, untilMs - clock.elapsed()) })
+      const next = redirectOf(url, response)
+      response.discard()
+      if (next === undefined || next.hostname !== first.hostname) return judgeHttp(response.status)
+      url = next
+    }
+    return failure(`Get ${goQuote(first.href)}: stopped after ${MAX_REDIRECTS} redirects`)
+  } catch (error) {
+    return failure(`Get ${goQuote(first.href)}: ${httpErrorText(error, first)}`)
+  } finally {
+    client.close()
+  }
+}
+
+function redirectOf(url: URL, { status, headers }: HttpResponse): URL | undefined {
+  const { location } = headers
+  return status >= 300 && status < 400 && location !== undefined ? new URL(location, url) : undefined
+}
+
+const judgeHttp = (status: number): Answer =>
+  status >= 200 && status < 400 ? FINE : failure(`HTTP probe failed with statuscode: ${status}`)
+
+function httpErrorText(error: unknown, { hostname, port, protocol }: URL): string {
+  if (!(error instanceof HttpError)) return String(error)
+  const where = `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`
+  if (error.code === 'connect') return `dial tcp ${where}: ${connectText(error)}`
+  if (error.code !== 'timeout') return error.message
+  return 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+}
+
+function connectText({ cause, message }: HttpError): string {
+  const { code } = (cause ?? {}) as { code?: string }
+  if (code === 'ECONNREFUSED') return 'connect: connection refused'
+  if (code === 'EHOSTUNREACH') return 'connect: no route to host'
+  return code === undefined ? message : `connect: ${code}`
+}
+
+async function askTcp(clock: Clock, host: string, port: number, timeoutMs: number): Promise<Answer> {
+  try {
+    const socket = await dial({ isSecure: false, host, port }, { clock, tls: {}, timeoutMs, alpn: [] })
+    socket.destroy()
+    return FINE
+  } catch (error) {
+    const why = error instanceof HttpError && error.code === 'connect' ? connectText(error) : 'i/o timeout'
+    return failure(`dial tcp ${bracketed(host)}:${port}: ${why}`)
+  }
+}
+
+const HEALTH_STATES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN']
+const CHECK = defineMethod(
+  '/grpc.health.v1.Health/Check',
+  defineMessage({ service: [1, 'string'] }),
+  defineMessage({ status: [1, 'enum'] }),
+)
+
+async function askGrpc(client: GrpcClient, address: string, service: string, timeoutMs: number): Promise<Answer> {
+  const within = durationOfMs(timeoutMs)
+  try {
+    await client.connect({ timeoutMs })
+    const { status } = await client.unary(CHECK, { service }, { timeoutMs })
+    const state = HEALTH_STATES[status] ?? String(status)
+    return state === 'SERVING' ? FINE : failure(`service unhealthy (responded with ${goQuote(state)})`)
+  } catch (error) {
+    return failure(grpcErrorText(error, address, within))
+  }
+}
+
+function grpcErrorText(error: unknown, address: string, within: string): string {
+  if (hasStatus(error, 'unimplemented')) {
+    const protocol = 'this server does not implement the grpc health protocol (grpc.health.v1.Health)'
+    return `error: ${protocol}: ${error instanceof Error ? error.message : ''}`
+  }
+  if (hasStatus(error, 'deadlineExceeded') || hasStatus(error, 'unavailable')) {
+    return `timeout: failed to connect service ${goQuote(address)} within ${within}: context deadline exceeded`
+  }
+  return `error: health rpc probe failed: ${callText(error)}`
+}
