@@ -1,6 +1,6 @@
 /**
- * A cluster for one run, with files of its own: `hyperkube up`, or the programs one by one, for tests that need nodes and a
- * scheduler, but no containers.
+ * A cluster for one run, with files of its own: `hyperkube up` with simulated nodes, or the programs one by one where some of
+ * them are upstream's.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,11 +8,17 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
+import type { Transport } from '#client/api-client.ts'
+import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
+import { realClock } from '#lib/clock.ts'
+import { createHttpClient } from '#lib/http/client.ts'
+import { createLog } from '#lib/log.ts'
+import { secureRandom } from '#lib/random.ts'
+
 import { type Make, startComponents } from '../upstream/components.ts'
 import { end } from '../upstream/kube-apiserver.ts'
-import { HYPERKUBE, startOurs, writeKubeconfig } from '../upstream/ours.ts'
+import { HYPERKUBE, type Server, startOurs, writeKubeconfig } from '../upstream/ours.ts'
 import { startReference } from '../upstream/reference.ts'
-import { startVirtualNodes } from '../upstream/virtual-nodes.ts'
 
 export interface Cluster extends AsyncDisposable {
   readonly kubeconfig: string
@@ -23,7 +29,9 @@ export interface Cluster extends AsyncDisposable {
 export async function startCluster(folder: string): Promise<Cluster> {
   const kubeconfig = join(folder, 'kubeconfig')
   const flags = ['--data-dir', join(folder, 'data'), '--kubeconfig', kubeconfig, '--secure-port', '0', '-o', 'json']
-  const child = spawn(HYPERKUBE, ['up', '--nodes=0', ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(HYPERKUBE, ['up', '--runtime=simulated', `--nodes=${NODES}`, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   child.stderr.pipe(createWriteStream(join(folder, 'hyperkube.log')))
   const [ready] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit')])
   if (typeof ready !== 'string')
@@ -39,11 +47,12 @@ async function stop(child: ChildProcess): Promise<void> {
   await closed
 }
 
-const NODES = [{ name: 'virtual-1' }, { name: 'virtual-2' }]
+/** As many as tests of roll-outs, evictions and preemption look at. */
+const NODES = 2
 
 /**
- * A kube-apiserver and a kube-controller-manager of either make, our kube-scheduler, and two nodes on which pods run without
- * containers. Logs are in `folder`.
+ * A kube-apiserver and a kube-controller-manager of either make, our kube-scheduler, and simulated nodes. Logs are in
+ * `folder`.
  */
 export async function startPrograms(
   folder: string,
@@ -55,8 +64,25 @@ export async function startPrograms(
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), running)
   const components = await startComponents(folder, kubeconfig, { manager, scheduler: 'ours' })
   for (const child of components.values()) starting.defer(() => end(child, 'SIGTERM'))
-  const nodes = await startVirtualNodes({ server: running, nodes: NODES })
-  starting.defer(() => nodes.stop())
+  starting.use(await startNodes(running))
   const started = starting.move()
-  return { kubeconfig, nodes: NODES.length, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { kubeconfig, nodes: NODES, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
+/** Each acts as its kubelet would: the administrator speaks for it. */
+async function startNodes({ port, tls: { ca, cert: certificate, key } }: Server): Promise<SimulatedNodes> {
+  const http = createHttpClient({ clock: realClock, tls: { ca, certificate, key } })
+  return startSimulatedNodes({
+    nodes: NODES,
+    clock: realClock,
+    random: secureRandom,
+    log: createLog({ stream: process.stderr, clock: realClock, caller: false }).logger,
+    connect: ({ name, groups }) => {
+      const as = { 'impersonate-user': name, 'impersonate-group': groups }
+      const transport: Transport = {
+        request: (asked) => http.request({ ...asked, headers: { ...asked.headers, ...as } }),
+      }
+      return { server: `https://127.0.0.1:${port}`, transport }
+    },
+  })
 }

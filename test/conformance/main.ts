@@ -5,7 +5,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -67,14 +67,8 @@ async function main(): Promise<number> {
     return chosen.length > 0 ? 0 : 1
   }
   const procs = Number(options.procs ?? availableParallelism())
-  const runs: TestRun[] = []
-  for (const [part, names] of Object.entries(Object.groupBy(chosen, clusterOf))) {
-    const own = join(folder, part)
-    await mkdir(own)
-    runs.push(
-      ...(await withCluster(part, own, (cluster) => runTests({ programs, folder: own, cluster, procs }, names))),
-    )
-  }
+  await using cluster = await findCluster(folder)
+  const runs = await runTests({ programs, folder, cluster, procs }, chosen)
   if (!options.ratchet && !options['upstream-manager']) await remember(all, runs)
   return conclude(folder, chosen, runs)
 }
@@ -119,19 +113,13 @@ function isHeld(last: Result | undefined, needs: Need): boolean {
   return last !== undefined && last !== 'failed' && NEEDS.indexOf(needs) <= WITHOUT_CONTAINERS
 }
 
-/** What needs nothing but an API server runs against `up`; what needs controllers also needs nodes and a scheduler. */
-function clusterOf(name: string): 'up' | 'programs' {
-  return entryOf(name)?.needs === 'controllers' ? 'programs' : 'up'
-}
-
-async function withCluster<T>(part: string, folder: string, use: (cluster: Cluster) => Promise<T>): Promise<T> {
-  if (options.kubeconfig !== undefined) {
-    return use({ kubeconfig: options.kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} })
-  }
-  const make = (isTheirs = false): Make => (isTheirs ? "upstream's" : 'ours')
-  const makes = { server: make(options.reference), manager: make(options['upstream-manager']) }
-  await using cluster = await (part === 'programs' ? startPrograms(folder, makes) : startCluster(folder))
-  return await use(cluster)
+async function findCluster(folder: string): Promise<Cluster> {
+  const { kubeconfig, reference = false, 'upstream-manager': isManaged = false } = options
+  if (kubeconfig !== undefined) return { kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} }
+  const make = (isTheirs: boolean): Make => (isTheirs ? "upstream's" : 'ours')
+  return reference || isManaged
+    ? startPrograms(folder, { server: make(reference), manager: make(isManaged) })
+    : startCluster(folder)
 }
 
 /** Of a run beside upstream's server only how many passed, and only of a whole one. */
