@@ -148,6 +148,16 @@ describe('the status of a pod', () => {
       told({}, [0], { isEnding: true, hasSandbox: false }).slice(0, 2),
       ['Succeeded', 'PodReadyToStartContainers=False'],
     ],
+    [
+      'that is deleted before it ran fails',
+      told({}, [undefined], { isEnding: true, hasSandbox: false }).slice(0, 1),
+      ['Failed'],
+    ],
+    [
+      'that is deleted before its init containers were done fails',
+      told({ initContainers: [container('i')] }, [undefined, undefined], { isEnding: true }).slice(0, 1),
+      ['Failed'],
+    ],
     ['that crashed runs still', told({}, [3]).slice(0, 1), ['Running']],
     [
       'with a gate that nobody has opened',
@@ -164,6 +174,15 @@ describe('the status of a pod', () => {
     ],
   ]
   for (const [what, actual, expected] of cases) it(what, () => assert.deepEqual(actual, expected))
+
+  it('says of containers that were never seen that they could not be located, but not of those whose turn had not come', () => {
+    const pod = podOf({ initContainers: [container('i'), container('j')] })
+    const view = viewOf(recordsOf(pod.spec), { isEnding: true, hasSandbox: false })
+    const { initContainerStatuses, containerStatuses } = podStatusOf(pod, BEFORE, view, NOW)
+    const states = [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].map(({ state }) => state)
+    const reasons = states.map(({ terminated, waiting }) => terminated?.reason ?? waiting?.reason)
+    assert.deepEqual(reasons, ['ContainerStatusUnknown', 'PodInitializing', 'PodInitializing'])
+  })
 
   it('lists containers by name, and init containers in their order', () => {
     const pod = podOf({

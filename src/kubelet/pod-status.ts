@@ -15,7 +15,7 @@ import { timeOf } from '#meta/time.ts'
 import { type Amounts, podLimits, podRequests } from '#model/pod-resources.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import type { ContainerRecord, Run, RunEnd } from './container-runs.ts'
+import { type ContainerRecord, isRunning, type Run, type RunEnd } from './container-runs.ts'
 import { conditionsFor } from './pod-conditions.ts'
 import { type Phase, phaseOf } from './pod-phase.ts'
 
@@ -42,6 +42,7 @@ export function podStatusOf(
 ): PodStatus {
   const { spec, metadata } = pod
   const statuses = new Map(view.records.map((record) => [record.spec.name, containerStatusOf(record, spec)]))
+  if (isOver(view)) for (const record of lostOf(spec, view.records)) lose(record, statuses)
   const phase = decidePhase(spec, before, view, statuses)
   const of = (roles: readonly string[]): ContainerStatus[] =>
     view.records
@@ -77,14 +78,47 @@ const byName = (a: ContainerStatus, b: ContainerStatus): number => compareText(a
 function decidePhase(
   spec: PodSpec,
   before: PodStatus,
-  { records, isEnding, verdict }: PodView,
+  view: PodView,
   statuses: ReadonlyMap<string, ContainerStatus>,
 ): Phase {
   // Nobody comes back from there.
   if (isTerminalPhase(before.phase)) return before.phase as Phase
+  const { records, isEnding, verdict } = view
   if (verdict !== undefined) return 'Failed'
   const wasInitialized = records.some(({ role, run }) => role === 'main' && run !== undefined)
-  return phaseOf({ spec, statuses, isEnding, wasInitialized })
+  const phase = phaseOf({ spec, statuses, isEnding, wasInitialized })
+  return isOver(view) && !isTerminalPhase(phase) ? 'Failed' : phase
+}
+
+/** It was to end, and nothing of it runs any more. */
+function isOver({ isEnding, records }: PodView): boolean {
+  return isEnding && !records.some(isRunning)
+}
+
+/** Who is taken to have failed when the pod is over: all but those whose turn had not come. */
+function lostOf({ initContainers = [] }: PodSpec, records: readonly ContainerRecord[]): ContainerRecord[] {
+  const inits = records.filter(({ role }) => role === 'init' || role === 'sidecar')
+  const mains = records.filter(({ role }) => role === 'main')
+  const hasBegun = ({ run }: ContainerRecord): boolean => run !== undefined
+  const isInitialized = initContainers.length === 0 || mains.some(hasBegun) || inits.at(-1)?.run?.end?.exitCode === 0
+  return [...inits.slice(0, Math.max(1, inits.findLastIndex(hasBegun) + 1)), ...(isInitialized ? mains : [])]
+}
+
+const LOST: ContainerState = {
+  terminated: {
+    exitCode: 137,
+    finishedAt: null,
+    message: 'The container could not be located when the pod was terminated',
+    reason: 'ContainerStatusUnknown',
+    startedAt: null,
+  },
+}
+
+/** Nobody waits for another start any more. */
+function lose({ spec: { name }, run, lastRun }: ContainerRecord, statuses: Map<string, ContainerStatus>): void {
+  const status = statuses.get(name)
+  if (status === undefined) return
+  statuses.set(name, { ...status, state: run === undefined ? LOST : ended(run), lastState: ended(lastRun) })
 }
 
 function reasonOf({ reason, message }: PodStatus): Pick<PodStatus, 'reason' | 'message'> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { type Container, ConfigMaps, type ContainerStatus, Nodes, Pods, Secrets } from '#apis/core/v1.ts'
+import { isNotFound } from '#meta/status.ts'
 
 import { type ClusterUnderTest, namespace, startCluster } from './cluster-under-test.ts'
 
@@ -51,6 +52,9 @@ describe('troubles of pods on simulated nodes', () => {
     await clock.advance(20_000)
     assert.equal((await cluster.get('volume')).status.phase, 'Running')
     assert.equal((await cluster.get('env')).status.phase, 'Running')
+    await client.delete(Pods, { namespace, name: 'image' })
+    await clock.advance(1000)
+    await assert.rejects(cluster.get('image'), isNotFound, 'who never ran can be deleted')
   })
 
   it('come from nodes that have no room, or are not for them', async () => {
