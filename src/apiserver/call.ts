@@ -100,6 +100,12 @@ export interface UpgradeAnswer {
 
 export type Answer = WholeAnswer | StreamAnswer | UpgradeAnswer
 
+/**
+ * Stands between a request that was let in and whoever answers it: may be late, answer otherwise, or throw what is to be
+ * answered instead. For tests in which something goes wrong.
+ */
+export type Interfere = (call: Call, answer: () => Promise<Answer>) => Promise<Answer>
+
 export function isStream(answer: Answer): answer is StreamAnswer {
   return 'stream' in answer
 }

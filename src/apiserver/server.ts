@@ -22,7 +22,7 @@ import { createStreams, send, type SendContext } from './answers/sending.ts'
 import type { Audit } from './audit/audit.ts'
 import type { AuditTrail } from './audit/trail.ts'
 import { forbiddenAccess } from './authorizers/authorizer.ts'
-import { type Answer, type Call, isStream, isUpgrade, letGo, type WholeAnswer } from './call.ts'
+import { type Answer, type Call, type Interfere, isStream, isUpgrade, letGo, type WholeAnswer } from './call.ts'
 import type { Place } from './fairness/fairness.ts'
 import type { Authorize } from './filters/access.ts'
 import type { Cors } from './filters/cors.ts'
@@ -60,6 +60,7 @@ export interface ApiServerOptions extends PassingOptions {
   /** Whether the group version is known at all: others are not a Status but plain text. */
   readonly knowsGroup: (group: string) => boolean
   readonly routes: Route
+  readonly interfere?: Interfere
   /** Encodes a Status in what the client accepts. */
   readonly encoder: Pick<Representation, 'value'>
   readonly onError?: (error: unknown, info: RequestInfo) => void
@@ -172,7 +173,7 @@ async function answerTo(
     const deadlineMs = isLongRunning(info) ? undefined : options.clock.elapsed() + leftMs
     const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter, deadlineMs })
     context.trace?.handling()
-    answer = await withDeadline(context, request, leftMs, () => route(options, call))
+    answer = await withDeadline(context, request, leftMs, () => answerOf(options, call))
     context.trace?.answering()
     return answer
   } catch (error) {
@@ -260,6 +261,11 @@ function readRequest({ method, path: target }: Exchange): Request {
   const path = mark < 0 ? target : target.slice(0, mark)
   const query = mark < 0 ? NO_QUERY : new URLSearchParams(target.slice(mark + 1))
   return { path, query, info: requestInfoOf(method, path, query) }
+}
+
+function answerOf(options: ApiServerOptions, call: Call): Promise<Answer> {
+  const { interfere } = options
+  return interfere === undefined ? route(options, call) : interfere(call, () => route(options, call))
 }
 
 async function route(options: ApiServerOptions, call: Call): Promise<Answer> {

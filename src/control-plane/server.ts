@@ -124,6 +124,7 @@ async function openParts(
     ...anonymousFilters(site, identities),
     ...(audit !== undefined && { audit }),
     ...(traceRequest !== undefined && { traceRequest }),
+    ...(site.interfere !== undefined && { interfere: site.interfere }),
     metrics,
     versionInfo: versionInfo(site.version),
     flags: printedFlags(settings),

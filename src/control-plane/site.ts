@@ -2,6 +2,7 @@
  * Where one server is put together: its settings and what they come to, the machine as it may use it, and the stack on
  * which everything is put that must be closed again. Every part is made from this and from the parts before it.
  */
+import type { Interfere } from '#apiserver/call.ts'
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { Logger } from '#lib/log.ts'
@@ -29,6 +30,8 @@ export interface Surroundings extends Pick<ProgramContext, 'clock' | 'random' | 
   readonly openStore?: (options: OpenBackendOptions) => Promise<Backend>
   /** How nodes, pods and services are found and reached; default: as the machine does. */
   readonly network?: Network
+  /** What may go wrong with requests; default: nothing does on purpose. */
+  readonly interfere?: Interfere
   /** How long requests may still run when the server stops; default: as long as any may. */
   readonly graceMs?: number
 }

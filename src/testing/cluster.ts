@@ -24,6 +24,7 @@ import { createSeededRandom } from '#lib/random.ts'
 import type { Backend } from '#storage/backend.ts'
 import { loadBackend } from '#storage/index.ts'
 
+import { type ApiFault, ApiFaults, isApiFault } from './api-fault.ts'
 import { errorLog } from './control-plane.ts'
 import { processPki } from './process-pki.ts'
 import { followChanges, type SettleOptions, settle } from './settle.ts'
@@ -87,8 +88,8 @@ export interface TestCluster extends AsyncDisposable {
    * meanwhile. Rejects with what keeps changing when there is no end to it.
    */
   settle(options?: SettleOptions): Promise<void>
-  /** Lets something go wrong from now on, on nodes and in containers; returns what ends it. */
-  inject(fault: Fault): () => void
+  /** Lets something go wrong from now on, on nodes, in containers or with requests; returns what ends it. */
+  inject(fault: Fault | ApiFault): () => void
   /** The state now, or at an earlier resourceVersion that is still known (five minutes). */
   snapshot(options?: { readonly revision?: number }): Promise<Snapshot>
   /** A copy that goes its own way: `snapshot`, then `start`. */
@@ -117,6 +118,7 @@ async function start(options: ClusterOptions, openStore: OpenStore, isCopy = fal
   const own = virtual ?? realClock
   const clock = pace === 1 ? own : slowBackground(own, pace)
   const pki = await processPki()
+  const apiFaults = new ApiFaults(clock)
   const closing = new AsyncDisposableStack()
   const opened = Promise.withResolvers<Backend>()
   const around = {
@@ -128,6 +130,7 @@ async function start(options: ClusterOptions, openStore: OpenStore, isCopy = fal
     readFile: async (path: string) => pki.files.get(path) ?? (await readFile(path, 'utf8')),
     graceMs: GRACE_MS,
     host: 'testing',
+    interfere: apiFaults.interfere,
     openStore: async (tools: Parameters<OpenStore>[0]): Promise<Backend> => {
       const backend = await openStore(tools)
       opened.resolve(backend)
@@ -148,6 +151,7 @@ async function start(options: ClusterOptions, openStore: OpenStore, isCopy = fal
       kubeconfig,
       url,
       closing,
+      apiFaults,
       backend: await opened.promise,
     })
   } catch (error) {
@@ -200,6 +204,7 @@ interface StartedParts {
   readonly url: string
   readonly backend: Backend
   readonly closing: AsyncDisposableStack
+  readonly apiFaults: ApiFaults
 }
 
 class StartedCluster implements TestCluster {
@@ -237,7 +242,8 @@ class StartedCluster implements TestCluster {
     return settle(this.#changes, this.#parts.virtual, options)
   }
 
-  inject(fault: Fault): () => void {
+  inject(fault: Fault | ApiFault): () => void {
+    if (isApiFault(fault)) return this.#parts.apiFaults.inject(fault)
     const { nodes } = this.#parts.cluster
     if (nodes === undefined) throw new Error('There are no simulated nodes to which it could happen')
     return nodes.inject(fault)
