@@ -45,6 +45,7 @@ export class Collection<E extends Keyed> {
   readonly #unreadable = new Map<string, Unreadable>()
   /** Earlier states, by the position in the ring of the change that ended each. */
   readonly #past = new Map<number, OrderedTree<E>>()
+  #horizon: Revision = 0
 
   constructor(options: CollectionOptions<E>) {
     this.prefix = options.prefix
@@ -117,6 +118,7 @@ export class Collection<E extends Keyed> {
    * will ask for the next.
    */
   stateAt(revision: Revision): OrderedTree<E> | undefined {
+    if (revision < this.#horizon) return undefined
     const next = revision >= this.#changedAt ? this.#ring.end : this.#ring.after(revision)
     if (next === undefined) return undefined
     const state = this.#past.get(next) ?? this.#undoneTo(next)
@@ -170,8 +172,12 @@ export class Collection<E extends Keyed> {
     this.#readers.deliver(whole)
   }
 
-  /** Lets go of changes and past states older than the window. */
-  expire(nowMs: number): void {
+  /**
+   * Lets go of changes and past states older than the window. States before `horizon` are then no longer known here, even where
+   * nothing has changed since: who pages through a list is told that it is too old, as upstream's store would.
+   */
+  expire(nowMs: number, horizon: Revision): void {
+    this.#horizon = horizon
     this.#ring.expire(nowMs)
     for (const next of this.#past.keys()) if (next < this.#ring.first) this.#past.delete(next)
   }

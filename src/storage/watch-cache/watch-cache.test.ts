@@ -470,6 +470,19 @@ describe('the state of a collection', () => {
     await world.clock.advance(600_000)
     assert.equal(world.pods.stateAt(start), undefined)
   })
+
+  it('knows a state of long ago no more, even when nothing has changed since, but what is still the newest', async (t) => {
+    const world = await createWorld(t)
+    const start = await world.put('a/x', 'red:0')
+    await world.cache.fresh()
+    await world.clock.advance(600_000)
+    assert.equal(world.pods.stateAt(start), world.pods.state, 'nothing is newer')
+    await world.backend.commit([{ key: '/registry/others/a', value: Buffer.from('1') }])
+    await world.cache.fresh()
+    await world.clock.advance(600_000)
+    assert.equal(world.pods.stateAt(start), undefined)
+    assert.equal(world.pods.stateAt(world.cache.revision), world.pods.state)
+  })
 })
 
 /** A backend whose methods can be replaced one by one. */

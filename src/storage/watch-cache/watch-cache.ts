@@ -71,6 +71,8 @@ export class WatchCache {
   readonly #slots = new Map<string, Slot>()
   readonly #stop = new AbortController()
   #applied: Revision = 0
+  /** What was newest when, for the window. */
+  readonly #marks: { readonly atMs: number; readonly revision: Revision }[] = []
   #running: Promise<void> | undefined
   #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = []
   /** The linearizable read that the next consistent reader may share: it has not been sent yet. */
@@ -349,7 +351,11 @@ export class WatchCache {
 
   #expire(): void {
     const nowMs = this.#options.clock.now()
-    for (const { collection } of this.#slots.values()) collection.expire(nowMs)
+    this.#marks.push({ atMs: nowMs, revision: this.#applied })
+    const last = this.#marks.findLastIndex(({ atMs }) => atMs + this.#options.windowMs <= nowMs)
+    this.#marks.splice(0, last)
+    const horizon = last < 0 ? 0 : (this.#marks[0]?.revision ?? 0)
+    for (const { collection } of this.#slots.values()) collection.expire(nowMs, horizon)
   }
 }
 
