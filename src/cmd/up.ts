@@ -205,9 +205,11 @@ function explain(flags: UpInvocation['flags'], { path }: DataDir): (error: unkno
     const { cause = error } = error as Error
     const { code } = cause as NodeJS.ErrnoException
     const port = flags['secure-port']
+    const full = `The disk of ${path} is full; free some space, or choose another with --data-dir`
     const told = {
       EADDRINUSE: `Port ${port} is in use; is another cluster running? Choose another with --secure-port`,
-      ENOSPC: `The disk of ${path} is full; free some space, or choose another with --data-dir`,
+      ENOSPC: full,
+      'no-space': full,
       EACCES: `${(cause as Error).message}; choose a directory of yours with --data-dir`,
       EROFS: `${(cause as Error).message}; choose a directory that can be written to with --data-dir`,
     }[code ?? '']
