@@ -36,9 +36,6 @@ export async function loadConfiguration(
   const configuration = withFlags(withDefaults(given, isEnabled), settings, changed)
   const errors = configurationErrors(configuration, isEnabled)
   if (file !== '' && errors.length > 0) throw new ProgramError(aggregateText(errors))
-  // To go on without being asked would take away pods that must stay.
-  if (configuration.extenders.some(({ preemptVerb = '' }) => preemptVerb !== ''))
-    throw new ProgramError('preemptVerb is not supported: extenders have no say in preemption yet')
   try {
     return {
       configuration,

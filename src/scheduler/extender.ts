@@ -9,9 +9,11 @@ import type { ClientTls } from '#lib/http/dial.ts'
 import type { Logger } from '#lib/log.ts'
 import { durationMs } from '#meta/duration.ts'
 
+import type { Cluster } from './cluster.ts'
 import type { ExtenderConfiguration, ExtenderTls } from './configuration/configuration.ts'
-import { failed, type PluginRefusal, type Refusal, type Search } from './framework.ts'
+import { type Candidate, failed, type PluginRefusal, type Refusal, type Search } from './framework.ts'
 import type { NodeInfo } from './node-info.ts'
+import type { PodInfo } from './pod-info.ts'
 
 const DEFAULT_TIMEOUT_MS = 5000
 const MAX_ANSWER_BYTES = 64 << 20
@@ -20,12 +22,22 @@ const SCALE = 10
 /** Whom a refusal is from; any news may change an extender's mind. */
 const EXTENDER = 'Extender'
 
+/** As `keysOf` leaves it, like the other answers. */
 interface FilterResult {
   readonly nodes?: { readonly items?: readonly Node[] | null } | null
   readonly nodenames?: readonly string[] | null
-  readonly failedNodes?: Readonly<Record<string, string>> | null
-  readonly failedAndUnresolvableNodes?: Readonly<Record<string, string>> | null
+  readonly failednodes?: Readonly<Record<string, string>> | null
+  readonly failedandunresolvablenodes?: Readonly<Record<string, string>> | null
   readonly error?: string
+}
+
+interface PreemptionResult {
+  readonly nodenametometavictims?: Readonly<Record<string, MetaVictims | null>> | null
+}
+
+interface MetaVictims {
+  readonly pods?: readonly { readonly uid?: string }[] | null
+  readonly numpdbviolations?: number
 }
 
 export class Extender {
@@ -48,6 +60,10 @@ export class Extender {
     return (this.#config.bindVerb ?? '') !== ''
   }
 
+  get preempts(): boolean {
+    return (this.#config.preemptVerb ?? '') !== ''
+  }
+
   isInterestedIn({ spec }: Pod): boolean {
     if (this.#managed.size === 0) return true
     const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
@@ -62,7 +78,7 @@ export class Extender {
   async filter({ pod, feasible, refusals }: Search): Promise<void> {
     const { filterVerb = '', nodeCacheCapable = false, urlPrefix = '' } = this.#config
     if (filterVerb === '') return
-    const result = (await this.#send(filterVerb, this.#about(pod.pod, feasible))) as FilterResult
+    const result = keysOf<FilterResult>(await this.#send(filterVerb, this.#about(pod.pod, feasible)))
     if ((result.error ?? '') !== '') throw new Error(result.error)
     const names = nodeCacheCapable
       ? (result.nodenames ?? feasible.map(({ name }) => name))
@@ -75,13 +91,13 @@ export class Extender {
         `extender "${urlPrefix}" claims a filtered node "${name}" which is not found in the input node list`,
       )
     })
-    const refuse = (code: Refusal['code'], nodes: FilterResult['failedNodes']): void => {
+    const refuse = (code: Refusal['code'], nodes: FilterResult['failednodes']): void => {
       for (const [name, reason] of Object.entries(nodes ?? {})) {
         refusals.set(name, { code, reasons: [reason], plugin: EXTENDER })
       }
     }
-    refuse('unschedulable', result.failedNodes)
-    refuse('unresolvable', result.failedAndUnresolvableNodes)
+    refuse('unschedulable', result.failednodes)
+    refuse('unresolvable', result.failedandunresolvablenodes)
     // Those of which it says nothing are not let either, and it waits for anything.
     for (const { name } of feasible) {
       if (!names.includes(name) && !refusals.has(name))
@@ -94,17 +110,43 @@ export class Extender {
   async points({ pod, feasible }: Search): Promise<ReadonlyMap<string, number>> {
     const { prioritizeVerb = '', weight = 0 } = this.#config
     if (prioritizeVerb === '') return new Map()
-    const list = (await this.#send(prioritizeVerb, this.#about(pod.pod, feasible))) as
-      | { readonly host: string; readonly score: number }[]
-      | null
-    return new Map((list ?? []).map(({ host, score }) => [host, score * weight * SCALE]))
+    const list = (await this.#send(prioritizeVerb, this.#about(pod.pod, feasible))) as object[] | null
+    const each = (list ?? []).map((one) => keysOf<{ readonly host?: string; readonly score?: number }>(one))
+    return new Map(each.map(({ host = '', score = 0 }) => [host, score * weight * SCALE]))
+  }
+
+  /** The nodes that it lets, with the victims that it wants there. Throws when it cannot be asked, or names who is not there. */
+  async preempt({ pod }: PodInfo, candidates: readonly Candidate[], cluster: Cluster): Promise<Candidate[]> {
+    const { preemptVerb = '', nodeCacheCapable = false, urlPrefix = '' } = this.#config
+    const about = Object.fromEntries(
+      candidates.map(({ node, victims, violations }) => {
+        const Pods = victims.map((one) => (nodeCacheCapable ? { UID: one.uid } : one.pod))
+        return [node, { Pods, NumPDBViolations: violations }]
+      }),
+    )
+    const [NodeNameToVictims, NodeNameToMetaVictims] = nodeCacheCapable ? [null, about] : [about, null]
+    const answer = await this.#send(preemptVerb, { Pod: pod, NodeNameToVictims, NodeNameToMetaVictims })
+    const { nodenametometavictims: named } = keysOf<PreemptionResult>(answer)
+    return Object.entries(named ?? {}).map(([node, given]) => {
+      const info = cluster.node(node)
+      if (info === undefined) throw new Error(`nodeinfo not found for node name "${node}"`)
+      const { pods, numpdbviolations: violations = 0 } = keysOf<MetaVictims>(given ?? {})
+      const victims = (pods ?? []).map((one) => {
+        const { uid = '' } = keysOf<{ readonly uid?: string }>(one)
+        const victim = info.pods.get(uid)
+        if (victim !== undefined) return victim
+        const claimed = `extender: ${urlPrefix} claims to preempt pod (UID: &{${uid}}) on node: ${node}`
+        throw new Error(`${claimed}, but the pod is not found on that node`)
+      })
+      return { node, victims, violations }
+    })
   }
 
   async bind({ metadata }: Pod, node: string): Promise<Refusal | undefined> {
-    const { namespace: podNamespace = '', name: podName = '', uid: podUID = '' } = metadata
+    const { namespace: PodNamespace = '', name: PodName = '', uid: PodUID = '' } = metadata
     try {
-      const binding = { podName, podNamespace, podUID, node }
-      const { error = '' } = (await this.#send(this.#config.bindVerb ?? '', binding)) as { readonly error?: string }
+      const binding = { PodName, PodNamespace, PodUID, Node: node }
+      const { error = '' } = keysOf<{ readonly error?: string }>(await this.#send(this.#config.bindVerb ?? '', binding))
       return error === '' ? undefined : failed(error)
     } catch (error) {
       return failed((error as Error).message)
@@ -112,8 +154,9 @@ export class Extender {
   }
 
   #about(pod: Pod, nodes: readonly NodeInfo[]): object {
-    if (this.#config.nodeCacheCapable === true) return { pod, nodenames: nodes.map(({ name }) => name) }
-    return { pod, nodes: { metadata: {}, items: nodes.map(({ node }) => node) } }
+    if (this.#config.nodeCacheCapable === true)
+      return { Pod: pod, Nodes: null, NodeNames: nodes.map(({ name }) => name) }
+    return { Pod: pod, Nodes: { metadata: {}, items: nodes.map(({ node }) => node) }, NodeNames: null }
   }
 
   async #send(verb: string, body: object): Promise<unknown> {
@@ -169,6 +212,36 @@ export async function pointsBy(
     else for (const [node, points] of one.value) totals.set(node, (totals.get(node) ?? 0) + points)
   }
   return totals
+}
+
+/** What they make of candidates, one after the other, until nothing is left. Throws what went wrong with one that is not ignorable. */
+export async function preemptBy(
+  extenders: readonly Extender[],
+  pod: PodInfo,
+  candidates: readonly Candidate[],
+  { cluster, log }: { readonly cluster: Cluster; readonly log: Logger },
+): Promise<readonly Candidate[]> {
+  let left = candidates
+  for (const extender of extenders) {
+    if (!extender.preempts || left.length === 0 || !extender.isInterestedIn(pod.pod)) continue
+    try {
+      const found = await extender.preempt(pod, left, cluster)
+      const empty = found.find(({ victims }) => victims.length === 0)
+      if (empty !== undefined && !extender.isIgnorable)
+        throw new Error(`expected at least one victim pod on node "${empty.node}"`)
+      left = found.filter(({ victims }) => victims.length > 0)
+    } catch (error) {
+      if (!extender.isIgnorable) throw error
+      log.info('Skipped extender as it returned error and has ignorable flag set', { err: error })
+    }
+  }
+  return left
+}
+
+/** Names of fields in lower case: upstream writes them as Go spells them and reads them however they are written. */
+function keysOf<T>(answer: unknown): T {
+  const entries = Object.entries((answer as object | null) ?? {})
+  return Object.fromEntries(entries.map(([key, value]) => [key.toLowerCase(), value as unknown])) as T
 }
 
 export interface ExtenderTools {

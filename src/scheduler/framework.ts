@@ -218,6 +218,8 @@ export interface Handle {
   readonly activate: (uids: Iterable<string>) => void
   /** Whether a pod that is on its way to its node could still be held up; it goes back to the queue. */
   readonly holdUp: (uid: string, why: string) => boolean
+  /** What extenders make of nodes where others could go; throws where one that is needed cannot be asked. Undefined: nobody is. */
+  readonly reconsider?: (pod: PodInfo, candidates: readonly Candidate[]) => Promise<readonly Candidate[]>
   /** What is stored, as far as the scheduler has heard; followed from the start on by whoever asks for it. */
   readonly of: <T extends KubeObject>(kind: Kind<T>) => Informer<T>
 }

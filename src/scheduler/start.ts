@@ -10,9 +10,9 @@ import type { Random } from '#lib/random.ts'
 import { kindKey } from '#meta/kind.ts'
 
 import { Cluster } from './cluster.ts'
-import type { Extender } from './extender.ts'
+import { type Extender, preemptBy } from './extender.ts'
 import { feed } from './feed.ts'
-import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
+import type { Candidate, Handle, Meter, PluginRefusal, Wake } from './framework.ts'
 import { meteredProfile, statusOf } from './metering.ts'
 import { UNMETERED } from './meters.ts'
 import { Nominations } from './nominations.ts'
@@ -72,7 +72,13 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   const { of, seen } = following(informers)
   of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
   const recorders = recordersFor(options, settings, () => scheduler.traffic.calm())
-  const shared = { cluster, client, clock, random, log, isEnabled, of, nominations, meter }
+  const preempters = (options.extenders ?? []).filter(({ preempts }) => preempts)
+  const shared = {
+    ...{ cluster, client, clock, random, log, isEnabled, of, nominations, meter },
+    ...(preempters.length > 0 && {
+      reconsider: (pod: PodInfo, candidates: readonly Candidate[]) => preemptBy(preempters, pod, candidates, shared),
+    }),
+  }
   const handleOf = (profile: string): Handle => ({
     ...shared,
     record: (regarding, note) => recorders.get(profile)?.record(regarding, note),

@@ -22,6 +22,7 @@ import { delayedMatches, isReachable } from '#model/volume-matching.ts'
 import { storageClassOf } from '#model/volumes.ts'
 
 import { Assumptions } from './assumptions.ts'
+import type { Cluster } from './cluster.ts'
 import type { Handle } from './framework.ts'
 import type { PodInfo } from './pod-info.ts'
 
@@ -46,15 +47,13 @@ export type ProvisionVerdict = 'yes' | 'no' | 'no space'
 
 export class VolumeBinder {
   readonly #handle: Handle
-  readonly #timeoutMs: number
   readonly claims: Assumptions<PersistentVolumeClaim>
   readonly volumes: Assumptions<PersistentVolume>
   /** Who waits for a claim, by its key. */
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  constructor(handle: Handle, timeoutMs: number) {
+  constructor(handle: Handle) {
     this.#handle = handle
-    this.#timeoutMs = timeoutMs
     const { of } = handle
     this.claims = new Assumptions(of(PersistentVolumeClaims))
     this.volumes = new Assumptions(of(PersistentVolumes))
@@ -115,14 +114,14 @@ export class VolumeBinder {
   }
 
   /** Writes what is assumed, and waits until all of it is bound. Throws what goes wrong. */
-  async bind(pod: PodInfo, plan: VolumePlan, node: string, signal: AbortSignal): Promise<void> {
+  async bind(pod: PodInfo, plan: VolumePlan, node: string, { signal, timeoutMs }: BindLimits): Promise<void> {
     const { client, clock } = this.#handle
     const written: Written = { matches: [], provisions: [] }
     for (const { volume, claim } of plan.matches)
       written.matches.push({ volume: await client.update(PersistentVolumes, volume, { signal }), claim })
     for (const claim of plan.provisions)
       written.provisions.push(await client.update(PersistentVolumeClaims, claim, { signal }))
-    const endMs = clock.now() + this.#timeoutMs
+    const endMs = clock.now() + timeoutMs
     const keys = [...plan.matches.map(({ claim }) => claim), ...plan.provisions].map(objectKey)
     try {
       for (let isDone = false; !isDone; isDone = this.#areBound(pod, written, node)) {
@@ -194,6 +193,20 @@ export class VolumeBinder {
     }
     return isFullyBound(claim)
   }
+}
+
+export interface BindLimits {
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+}
+
+const known = new WeakMap<Cluster, VolumeBinder>()
+
+/** One for all profiles: what one of them has promised a claim, no other has to give. Made when the first asks. */
+export function volumeBinderOf(handle: Handle): VolumeBinder {
+  const binder = known.get(handle.cluster) ?? new VolumeBinder(handle)
+  known.set(handle.cluster, binder)
+  return binder
 }
 
 interface Written {

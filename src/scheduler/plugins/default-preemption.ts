@@ -64,6 +64,10 @@ export const defaultPreemption: PluginFactory = definePlugin({
       handle.alongside(making.then(() => undefined))
       return nominated
     }
+    const choose = async (pod: PodInfo, candidates: readonly Candidate[]): Promise<PostFilterResult> => {
+      const best = leastHarm(candidates)
+      return best === undefined ? { reasons: ['preemption: no candidate node for preemption'] } : preempt(pod, best)
+    }
     return {
       // It is for those that refused the pod to say whether somebody's end helps; this plugin only holds it back.
       wakes: [{ on: 'AssignedPod', actions: ['delete'], helps: () => false }],
@@ -72,8 +76,10 @@ export const defaultPreemption: PluginFactory = definePlugin({
       postFilter(search, judge) {
         meter.preemptionTried()
         const foreseen = foresee(search, judge)
-        const best = leastHarm(foreseen.candidates ?? [])
-        return best === undefined ? foreseen : preempt(search.pod, best)
+        const { candidates = [] } = foreseen
+        const reconsidered = candidates.length === 0 ? undefined : handle.reconsider?.(search.pod, candidates)
+        if (reconsidered !== undefined) return reconsidered.then((left) => choose(search.pod, left), toBroken)
+        return candidates.length === 0 ? foreseen : choose(search.pod, candidates)
       },
     }
   },
@@ -108,6 +114,10 @@ function hopeless(refusals: ReadonlyMap<string, Refusal>, nodes: number): PostFi
   if (errors.length > 0) return broken(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
   const why = countedReasons(refusals, nodes, 'Preemption is not helpful for scheduling')
   return { reasons: [`preemption: 0/${nodes} nodes are available: ${why}.`], nominate: '' }
+}
+
+function toBroken(error: Error): PostFilterResult {
+  return broken(error.message)
 }
 
 function broken(reason: string): PostFilterResult {

@@ -37,7 +37,7 @@ import {
 } from '../framework.ts'
 import type { NodeInfo } from '../node-info.ts'
 import type { PodInfo } from '../pod-info.ts'
-import { VolumeBinder, volumeLimit, type VolumePlan } from '../volume-binder.ts'
+import { type VolumeBinder, volumeBinderOf, volumeLimit, type VolumePlan } from '../volume-binder.ts'
 
 const OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 const NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
@@ -51,7 +51,8 @@ export interface VolumeBindingArgs {
 export const volumeBinding: PluginFactory = definePlugin({
   name: 'VolumeBinding',
   create(handle: Handle, { bindTimeoutSeconds = 600 }: VolumeBindingArgs) {
-    const binder = new VolumeBinder(handle, bindTimeoutSeconds * 1000)
+    const binder = volumeBinderOf(handle)
+    const timeoutMs = bindTimeoutSeconds * 1000
     return {
       wakes: WAKES,
       preFilter(pod) {
@@ -66,7 +67,7 @@ export const volumeBinding: PluginFactory = definePlugin({
         const bound = found.filter(isFullyBound).map(({ spec }) => binder.volumes.get(spec.volumeName ?? ''))
         const isPlain =
           unbound.length === 0 && bound.every((one) => one !== undefined && one.spec.nodeAffinity === undefined)
-        return isPlain ? undefined : new PodVolumes(binder, pod, bound, unbound)
+        return isPlain ? undefined : new PodVolumes({ binder, timeoutMs, pod }, bound, unbound)
       },
     }
   },
@@ -106,10 +107,16 @@ function complaintOf(
   return ephemeral === undefined ? undefined : notMadeForPod(pod, claim)
 }
 
+interface Parts {
+  readonly binder: VolumeBinder
+  readonly timeoutMs: number
+  readonly pod: PodInfo
+}
+
 /** The claims of a pod that have volumes, and those whose volumes depend on the node. */
 class PodVolumes implements Case {
+  readonly #parts: Parts
   readonly #binder: VolumeBinder
-  readonly #pod: PodInfo
   /** Undefined: it is gone. */
   readonly #bound: readonly (PersistentVolume | undefined)[]
   /** The smallest first, so that each takes no more than it must. */
@@ -118,13 +125,12 @@ class PodVolumes implements Case {
   #plan: VolumePlan | undefined
 
   constructor(
-    binder: VolumeBinder,
-    pod: PodInfo,
+    parts: Parts,
     bound: readonly (PersistentVolume | undefined)[],
     unbound: readonly PersistentVolumeClaim[],
   ) {
-    this.#binder = binder
-    this.#pod = pod
+    this.#parts = parts
+    this.#binder = parts.binder
     this.#bound = bound
     this.#unbound = unbound.toSorted((a, b) => compareQuantities(requestOf(a), requestOf(b)))
   }
@@ -162,7 +168,8 @@ class PodVolumes implements Case {
   async preBind({ name }: NodeInfo, signal: AbortSignal): Promise<Verdict> {
     if (this.#plan === undefined) return undefined
     try {
-      await this.#binder.bind(this.#pod, this.#plan, name, signal)
+      const { pod, timeoutMs } = this.#parts
+      await this.#binder.bind(pod, this.#plan, name, { signal, timeoutMs })
       return undefined
     } catch (error) {
       return failed((error as Error).message)

@@ -2,31 +2,36 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import type { HttpClient, HttpRequest } from '#lib/http/client.ts'
 import type { ExtenderConfiguration } from '#scheduler/configuration/configuration.ts'
 import { Extender } from '#scheduler/extender.ts'
 
-import { startCluster } from './cluster-under-test.ts'
+import { asking, type ClusterUnderTest, startCluster } from './cluster-under-test.ts'
 
 interface Asked {
   readonly url: string
   readonly body: {
-    readonly pod?: object
-    readonly nodenames?: string[]
-    readonly nodes?: { items: object[] }
-    readonly node?: string
+    readonly Pod?: object
+    readonly NodeNames?: string[] | null
+    readonly Nodes?: { items: object[] } | null
+    readonly Node?: string
+    readonly NodeNameToVictims?: Readonly<Record<string, { readonly Pods: { metadata: { name: string } }[] }>> | null
+    readonly NodeNameToMetaVictims?: Readonly<Record<string, { readonly Pods: { UID: string }[] }>> | null
   }
 }
 
 /** Answers by the last part of the URL; a number is a status without a body. */
 function fakeExtender(
   config: ExtenderConfiguration,
-  answers: Readonly<Record<string, object | number>>,
+  answers: Readonly<Record<string, object | number | ((body: Asked['body']) => object)>>,
 ): { readonly extender: Extender; readonly asked: Asked[] } {
   const asked: Asked[] = []
   const request = ({ url, body }: HttpRequest): Promise<object> => {
-    asked.push({ url: String(url), body: JSON.parse(body as string) as Asked['body'] })
-    const answer = answers[String(url).split('/').at(-1) ?? ''] ?? 404
+    const sent = JSON.parse(body as string) as Asked['body']
+    asked.push({ url: String(url), body: sent })
+    const found = answers[String(url).split('/').at(-1) ?? ''] ?? 404
+    const answer = typeof found === 'function' ? found(sent) : found
     const status = typeof answer === 'number' ? answer : 200
     return Promise.resolve({ status, discard: () => undefined, text: () => Promise.resolve(JSON.stringify(answer)) })
   }
@@ -38,10 +43,10 @@ describe('extenders', () => {
     const { extender, asked } = fakeExtender(
       { filterVerb: 'filter', prioritizeVerb: 'prioritize', weight: 5, nodeCacheCapable: true },
       {
-        filter: { nodenames: ['n2', 'n3'], failedNodes: { n1: 'too loud' } },
+        filter: { NodeNames: ['n2', 'n3'], FailedNodes: { n1: 'too loud' } },
         prioritize: [
-          { host: 'n2', score: 1 },
-          { host: 'n3', score: 10 },
+          { Host: 'n2', Score: 1 },
+          { Host: 'n3', Score: 10 },
         ],
       },
     )
@@ -50,7 +55,7 @@ describe('extenders', () => {
     await cluster.pod('p')
     assert.equal(await cluster.placeOf('p'), 'n3')
     assert.deepEqual(
-      asked.map(({ url, body }) => [url, body.nodenames?.toSorted()]),
+      asked.map(({ url, body }) => [url, body.NodeNames?.toSorted()]),
       [
         ['http://x/filter', ['n1', 'n2', 'n3']],
         ['http://x/prioritize', ['n2', 'n3']],
@@ -96,6 +101,70 @@ describe('extenders', () => {
     await cluster.pod('special', { containers: [{ name: 'c', image: 'i', resources: { requests, limits: requests } }] })
     assert.equal(await cluster.placeOf('plain'), 'n1')
     assert.equal(await cluster.whyNot('special'), 'not today')
-    assert.deepEqual([asked.length > 0, asked[0]?.url, asked[0]?.body.node], [true, 'http://x/bind', 'n1'])
+    assert.deepEqual([asked.length > 0, asked[0]?.url, asked[0]?.body.Node], [true, 'http://x/bind', 'n1'])
   })
+
+  /** Two nodes full of less important pods, and one pod that needs a whole node. */
+  async function crowded(extender: Extender): Promise<ClusterUnderTest> {
+    const cluster = await startCluster({ extenders: [extender] })
+    await cluster.client.create(PriorityClasses, { metadata: { name: 'high' }, value: 1000 })
+    for (const name of ['n1', 'n2']) {
+      await cluster.node(name, { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
+      for (const at of [1, 2])
+        await cluster.pod(`${name}-${at}`, {
+          ...asking({ cpu: '1' }),
+          nodeName: name,
+          terminationGracePeriodSeconds: 0,
+        })
+    }
+    await cluster.pod('important', { ...asking({ cpu: '2' }), priorityClassName: 'high' })
+    return cluster
+  }
+
+  it('decide whose place a pod takes, with whole victims or the names that tell them apart', async () => {
+    for (const nodeCacheCapable of [false, true]) {
+      const { extender, asked } = fakeExtender(
+        { preemptVerb: 'preempt', nodeCacheCapable },
+        {
+          preempt({ NodeNameToVictims, NodeNameToMetaVictims }) {
+            const metas = NodeNameToMetaVictims?.['n2']?.Pods
+            const Pods = metas ?? NodeNameToVictims?.['n2']?.Pods.map(({ metadata }) => ({ UID: uidOf(metadata) }))
+            return { NodeNameToMetaVictims: { n2: { Pods, NumPDBViolations: 0 } } }
+          },
+        },
+      )
+      await using cluster = await crowded(extender)
+      assert.equal(await cluster.placeOf('important'), 'n2')
+      const [{ body } = { body: {} }] = asked
+      const told = nodeCacheCapable ? body.NodeNameToMetaVictims : body.NodeNameToVictims
+      assert.deepEqual(Object.keys(told ?? {}).toSorted(), ['n1', 'n2'])
+      assert.equal(nodeCacheCapable ? body.NodeNameToVictims : body.NodeNameToMetaVictims, null)
+    }
+  })
+
+  const answers: readonly [about: string, answer: object | number, why: RegExp][] = [
+    ['allow no node', { NodeNameToMetaVictims: {} }, /preemption: no candidate node for preemption/],
+    [
+      'name a pod that is not there',
+      { NodeNameToMetaVictims: { n1: { Pods: [{ UID: 'x' }] } } },
+      /preemption: extender: http:\/\/x\/ claims to preempt pod \(UID: &\{x\}\) on node: n1, but the pod is not found on that node/,
+    ],
+    [
+      'name nobody on a node',
+      { NodeNameToMetaVictims: { n1: { Pods: [] } } },
+      /preemption: expected at least one victim pod on node "n1"/,
+    ],
+    ['cannot be asked', 500, /preemption: failed preempt with extender at URL http:\/\/x\/preempt, code 500/],
+  ]
+  for (const [about, answer, why] of answers) {
+    it(`that ${about} let nobody be sent away`, async () => {
+      const { extender } = fakeExtender({ preemptVerb: 'preempt' }, { preempt: answer })
+      await using cluster = await crowded(extender)
+      assert.match(await cluster.whyNot('important'), why)
+    })
+  }
 })
+
+function uidOf(metadata: object): string {
+  return (metadata as { readonly uid: string }).uid
+}
