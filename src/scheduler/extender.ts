@@ -78,7 +78,7 @@ export class Extender {
   async filter({ pod, feasible, refusals }: Search): Promise<void> {
     const { filterVerb = '', nodeCacheCapable = false, urlPrefix = '' } = this.#config
     if (filterVerb === '') return
-    const result = keysOf<FilterResult>(await this.#send(filterVerb, this.#about(pod.pod, feasible)))
+    const result = keysOf(await this.#send(filterVerb, this.#about(pod.pod, feasible))) as FilterResult
     if ((result.error ?? '') !== '') throw new Error(result.error)
     const names = nodeCacheCapable
       ? (result.nodenames ?? feasible.map(({ name }) => name))
@@ -111,7 +111,7 @@ export class Extender {
     const { prioritizeVerb = '', weight = 0 } = this.#config
     if (prioritizeVerb === '') return new Map()
     const list = (await this.#send(prioritizeVerb, this.#about(pod.pod, feasible))) as object[] | null
-    const each = (list ?? []).map((one) => keysOf<{ readonly host?: string; readonly score?: number }>(one))
+    const each = (list ?? []).map((one) => keysOf(one) as { readonly host?: string; readonly score?: number })
     return new Map(each.map(({ host = '', score = 0 }) => [host, score * weight * SCALE]))
   }
 
@@ -126,13 +126,13 @@ export class Extender {
     )
     const [NodeNameToVictims, NodeNameToMetaVictims] = nodeCacheCapable ? [null, about] : [about, null]
     const answer = await this.#send(preemptVerb, { Pod: pod, NodeNameToVictims, NodeNameToMetaVictims })
-    const { nodenametometavictims: named } = keysOf<PreemptionResult>(answer)
+    const { nodenametometavictims: named } = keysOf(answer) as PreemptionResult
     return Object.entries(named ?? {}).map(([node, given]) => {
       const info = cluster.node(node)
       if (info === undefined) throw new Error(`nodeinfo not found for node name "${node}"`)
-      const { pods, numpdbviolations: violations = 0 } = keysOf<MetaVictims>(given ?? {})
+      const { pods, numpdbviolations: violations = 0 } = keysOf(given ?? {}) as MetaVictims
       const victims = (pods ?? []).map((one) => {
-        const { uid = '' } = keysOf<{ readonly uid?: string }>(one)
+        const { uid = '' } = keysOf(one) as { readonly uid?: string }
         const victim = info.pods.get(uid)
         if (victim !== undefined) return victim
         const claimed = `extender: ${urlPrefix} claims to preempt pod (UID: &{${uid}}) on node: ${node}`
@@ -146,7 +146,9 @@ export class Extender {
     const { namespace: PodNamespace = '', name: PodName = '', uid: PodUID = '' } = metadata
     try {
       const binding = { PodName, PodNamespace, PodUID, Node: node }
-      const { error = '' } = keysOf<{ readonly error?: string }>(await this.#send(this.#config.bindVerb ?? '', binding))
+      const { error = '' } = keysOf(await this.#send(this.#config.bindVerb ?? '', binding)) as {
+        readonly error?: string
+      }
       return error === '' ? undefined : failed(error)
     } catch (error) {
       return failed((error as Error).message)
@@ -239,9 +241,9 @@ export async function preemptBy(
 }
 
 /** Names of fields in lower case: upstream writes them as Go spells them and reads them however they are written. */
-function keysOf<T>(answer: unknown): T {
+function keysOf(answer: unknown): object {
   const entries = Object.entries((answer as object | null) ?? {})
-  return Object.fromEntries(entries.map(([key, value]) => [key.toLowerCase(), value as unknown])) as T
+  return Object.fromEntries(entries.map(([key, value]) => [key.toLowerCase(), value as unknown]))
 }
 
 export interface ExtenderTools {

@@ -12,7 +12,7 @@ import { kindKey } from '#meta/kind.ts'
 import { Cluster } from './cluster.ts'
 import { type Extender, preemptBy } from './extender.ts'
 import { feed } from './feed.ts'
-import type { Candidate, Handle, Meter, PluginRefusal, Wake } from './framework.ts'
+import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
 import { meteredProfile, statusOf } from './metering.ts'
 import { UNMETERED } from './meters.ts'
 import { Nominations } from './nominations.ts'
@@ -72,13 +72,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   const { of, seen } = following(informers)
   of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
   const recorders = recordersFor(options, settings, () => scheduler.traffic.calm())
-  const preempters = (options.extenders ?? []).filter(({ preempts }) => preempts)
-  const shared = {
-    ...{ cluster, client, clock, random, log, isEnabled, of, nominations, meter },
-    ...(preempters.length > 0 && {
-      reconsider: (pod: PodInfo, candidates: readonly Candidate[]) => preemptBy(preempters, pod, candidates, shared),
-    }),
-  }
+  const shared = { ...consulting(options, cluster), client, clock, random, log, isEnabled, of, nominations, meter }
   const handleOf = (profile: string): Handle => ({
     ...shared,
     record: (regarding, note) => recorders.get(profile)?.record(regarding, note),
@@ -118,6 +112,15 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
       await Promise.all([...Array.from(recorders.values(), (recorder) => recorder.end()), informers.ended()])
     },
   }
+}
+
+/** The cluster, and whom to ask about preemption: extenders, where some have a say in it. */
+function consulting(
+  { extenders = [], log }: SchedulerOptions,
+  cluster: Cluster,
+): Pick<Handle, 'cluster' | 'reconsider'> {
+  if (!extenders.some(({ preempts }) => preempts)) return { cluster }
+  return { cluster, reconsider: (pod, candidates) => preemptBy(extenders, pod, candidates, { cluster, log }) }
 }
 
 function profileFrom(settings: ProfileSettings, handle: Handle): Profile {

@@ -57,16 +57,14 @@ export const defaultPreemption: PluginFactory = definePlugin({
       )
       return candidates.length === 0 ? hopeless(refusals, cluster.nodes.length) : { reasons: [], candidates }
     }
-    const preempt = async (pod: PodInfo, best: Candidate): Promise<PostFilterResult> => {
+    const preempt = async (pod: PodInfo, candidates: readonly Candidate[]): Promise<PostFilterResult> => {
+      const best = leastHarm(candidates)
+      if (best === undefined) return { reasons: ['preemption: no candidate node for preemption'] }
       const making = preemptions.make(pod, best)
       const nominated = { reasons: [], nominate: best.node }
       if (!isAsync) return making.then((error) => (error === undefined ? nominated : broken(error.message)))
       handle.alongside(making.then(() => undefined))
       return nominated
-    }
-    const choose = async (pod: PodInfo, candidates: readonly Candidate[]): Promise<PostFilterResult> => {
-      const best = leastHarm(candidates)
-      return best === undefined ? { reasons: ['preemption: no candidate node for preemption'] } : preempt(pod, best)
     }
     return {
       // It is for those that refused the pod to say whether somebody's end helps; this plugin only holds it back.
@@ -76,10 +74,9 @@ export const defaultPreemption: PluginFactory = definePlugin({
       postFilter(search, judge) {
         meter.preemptionTried()
         const foreseen = foresee(search, judge)
-        const { candidates = [] } = foreseen
-        const reconsidered = candidates.length === 0 ? undefined : handle.reconsider?.(search.pod, candidates)
-        if (reconsidered !== undefined) return reconsidered.then((left) => choose(search.pod, left), toBroken)
-        return candidates.length === 0 ? foreseen : choose(search.pod, candidates)
+        if (foreseen.candidates === undefined) return foreseen
+        const asked = handle.reconsider?.(search.pod, foreseen.candidates)
+        return asked?.then((left) => preempt(search.pod, left), toBroken) ?? preempt(search.pod, foreseen.candidates)
       },
     }
   },

@@ -135,7 +135,7 @@ describe('extenders', () => {
       )
       await using cluster = await crowded(extender)
       assert.equal(await cluster.placeOf('important'), 'n2')
-      const [{ body } = { body: {} }] = asked
+      const body: Asked['body'] = asked[0]?.body ?? {}
       const told = nodeCacheCapable ? body.NodeNameToMetaVictims : body.NodeNameToVictims
       assert.deepEqual(Object.keys(told ?? {}).toSorted(), ['n1', 'n2'])
       assert.equal(nodeCacheCapable ? body.NodeNameToVictims : body.NodeNameToMetaVictims, null)

@@ -9,13 +9,13 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 
 import { type Node, Nodes, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
-import type { Kind } from '#apis/kinds.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
-import { ApiClient, type Draft } from '#client/api-client.ts'
+import type { ApiClient } from '#client/api-client.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
-import type { KubeObject } from '#meta/object.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 import { startTestScheduler, type TestScheduler } from '#testing/scheduler.ts'
+
+import { type Failure, type FlakyClient, flakyClient } from './flaky-client.ts'
 
 const namespace = 'default'
 const HOST = 'kubernetes.io/hostname'
@@ -42,8 +42,6 @@ type Step =
 const DISTURBANCES = ['cordon', 'remove node', 'grow node', 'delete pod', 'delete pod', 'tolerate'] as const
 
 type Disturbance = (typeof DISTURBANCES)[number]
-
-type Failure = 'before' | 'after' | 'not at all'
 
 const wanted: fc.Arbitrary<Wanted> = fc.record({
   cpu: fc.integer({ min: 1, max: 3 }),
@@ -87,25 +85,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 400_000 }) }) },
 )
-
-/** Binds that go wrong: refused, or done without an answer. */
-class FlakyClient extends ApiClient {
-  failures: Failure[] = []
-  failed = 0
-
-  override async create<T extends KubeObject>(
-    kind: Kind<T>,
-    object: Draft<T>,
-    options: Parameters<ApiClient['create']>[2] = {},
-  ): Promise<T> {
-    const failure = options.subresource === 'binding' ? this.failures.shift() : undefined
-    if (failure === 'before' || failure === 'after') this.failed++
-    if (failure === 'before') throw new Error('the connection was lost')
-    const answer = await super.create(kind, object, options)
-    if (failure === 'after') throw new Error('the answer was lost')
-    return answer
-  }
-}
 
 function labelsOf({ app, rule }: Wanted): Record<string, string> {
   return { app, ...(rule === 'spreads' && { spread: app }) }
@@ -264,11 +243,6 @@ class World {
       isQuiet = going.length === 0
     }
   }
-}
-
-function flakyClient(plane: ControlPlane, clock: VirtualClock): FlakyClient {
-  const user = { name: 'system:kube-scheduler', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
-  return new FlakyClient({ transport: plane.running.server.clientAs(user), clock, userAgent: 'flaky/v1' })
 }
 
 const cpuOf = (pod: Pod): number => Number(pod.spec.containers[0]?.resources?.requests?.['cpu'] ?? 0)
