@@ -344,8 +344,10 @@ describe('the program', () => {
     assert.ok(sources.length > 300)
     for (const name of sources) {
       const text = readFileSync(join(root, name), 'utf8')
-      assert.ok(!/\beval\(|\bnew Function\(|'node:vm'|\bexecSync\(|\bshell: true|insecureHTTPParser/.test(text), name)
-      assert.ok(!/import \{[^}]*\bexec\b[^}]*\} from 'node:child_process'/.test(text), name)
+      assert.ok(!/\beval\(|\bnew Function\(|'node:vm'|\bshell: true|insecureHTTPParser/.test(text), name)
+      // Runtimes run commands of containers by a call of this name, without a shell; Node's is not to be had.
+      assert.ok(!/(?<!runtime\.)\bexecSync\(/.test(text), name)
+      assert.ok(!/import \{[^}]*\bexec(?:Sync)?\b[^}]*\} from 'node:child_process'/.test(text), name)
     }
   })
 })

@@ -174,8 +174,11 @@ describe('slices of a service', () => {
 
   it('are filled up to their limit, and not packed anew when some go', async () => {
     await serve()
-    for (let number = 1; number <= 7; number++) await run(number)
-    await clock.advance(1000)
+    for (let number = 1; number <= 7; number++) {
+      await run(number)
+      // Of several that come together, those that do not fit get slices of their own.
+      await clock.advance(1000)
+    }
     assert.deepEqual(await sizes(), [1, 3, 3])
     const full = (await slices()).find(({ endpoints }) => endpoints?.length === 3)
     const name = full?.endpoints?.[0]?.targetRef?.name ?? ''

@@ -153,7 +153,7 @@ export class World {
     await client.patch(StatefulSets, { namespace, name: 'set' }, merge({ spec: { replicas: size } }))
     const fate = { 'stand-in/fate': 'exit 0', 'stand-in/after-ms': '300' }
     const job = template('job', 'i', { restartPolicy: 'Never' }, fate)
-    const counts = { parallelism: PARALLELISM, completions: COMPLETIONS, ttlSecondsAfterFinished: 60 }
+    const counts = { parallelism: PARALLELISM, completions: COMPLETIONS, ttlSecondsAfterFinished: 600 }
     await client.create(Jobs, {
       metadata: { namespace, name: `job-${round}` },
       spec: { ...counts, template: job },
