@@ -204,7 +204,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
 
   it('give a port that is asked for to one of those who ask', async () => {
     const answers = await Promise.all(
-      [a!, b!].map((server, n) => server.call('POST', SERVICES, service(`asked-${n}`, 30_100))),
+      [a!, b!].map((server, n) => server.call('POST', SERVICES, service(`asked-${n}`, 30_050))),
     )
     assert.deepEqual(
       answers.map(({ status }) => status).toSorted((x, y) => x - y),
@@ -213,13 +213,13 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     const refused = answers.find(({ status }) => status === 422)
     assert.match(
       refused?.body['message'] as string,
-      /spec\.ports\[0\]\.nodePort: Invalid value: 30100: provided port is already allocated/,
+      /spec\.ports\[0\]\.nodePort: Invalid value: 30050: provided port is already allocated/,
     )
     const given = answers.findIndex(({ status }) => status === 201)
     // Given back through one server, it can be had through the other at once.
     const [giver, taker] = given === 0 ? [b!, a!] : [a!, b!]
     assert.equal((await giver.call('DELETE', `${SERVICES}/asked-${given}`)).status, 200)
-    assert.equal((await taker.call('POST', SERVICES, service('again', 30_100))).status, 201)
+    assert.equal((await taker.call('POST', SERVICES, service('again', 30_050))).status, 201)
   })
 
   it('take themselves out of the endpoints when they stop, and know all ports when they start again', async () => {
@@ -228,7 +228,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.ok(!(await endpoints(b!)).includes('192.0.2.1'))
     a = await start(cluster, 'a', '192.0.2.1')
     assert.ok((await endpoints(b!)).includes('192.0.2.1'))
-    const refused = await a.call('POST', SERVICES, service('late', 30_100))
+    const refused = await a.call('POST', SERVICES, service('late', 30_050))
     assert.equal(refused.status, 422)
     const used = nodePortOf(await b!.call('GET', `${SERVICES}/drawn-7`))
     assert.equal((await a.call('POST', SERVICES, service('late', used))).status, 422)

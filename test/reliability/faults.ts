@@ -64,9 +64,12 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     backends: ['sqlite'],
     arena: { diskMebibytes: 64 },
     whyNot: whyNoArenaDisk,
-    async inject({ arena: { disk, server } }) {
+    async inject({ arena: { disk, server }, recorder }) {
+      const known = recorder.operations.length
       disk?.cutPower()
+      // The store lives a moment longer than its disk, and must not acknowledge anything in it.
       await server?.kill()
+      recorder.doubt(known)
       await disk?.restorePower()
       await server?.start()
     },

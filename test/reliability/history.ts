@@ -99,6 +99,18 @@ export class Recorder implements History {
     }
   }
 
+  /**
+   * Of what was answered since there were `count` operations: that the store is damaged is said of a disk without power,
+   * which shows something else than what is on it; nobody knows whether such a call happened.
+   */
+  doubt(count: number): void {
+    for (const operation of this.operations.slice(count)) {
+      if (operation.error?.code !== 'corrupt') continue
+      operation.error = { ...operation.error, code: 'unavailable' }
+      operation.end = operation.endMs = Infinity
+    }
+  }
+
   /** Follows a watch and writes it down; the caller sees each batch as it comes. */
   async *watch(
     client: number,
