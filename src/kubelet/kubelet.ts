@@ -17,6 +17,7 @@ import type { ObjectEvent } from '#meta/watch.ts'
 import { userAgent } from '#model/version.ts'
 
 import type { Runtime } from './cri/runtime.ts'
+import { kubeletMetrics } from './kubelet-metrics.ts'
 import type { Machine } from './machine/machine.ts'
 import { Measuring } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
@@ -129,7 +130,7 @@ async function serve(options: KubeletOptions, parts: Parts, closing: AsyncDispos
     configuration,
     summary: async () => statsSummary(await measuring.measure(), clock.now()),
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
-    metrics: () => metricsOf(name, workers),
+    metrics: () => kubeletMetrics(name, Array.from(pods()).filter(({ sandboxId }) => sandboxId !== undefined).length),
   })
   const server = createHttpServer({
     serve: api,
@@ -224,19 +225,4 @@ function nodeFacts(
     images: view.images,
     ...(handlers.length > 0 && { handlers }),
   }
-}
-
-/** What tools look for first; the rest comes with the meters of the workers. */
-function metricsOf(name: string, workers: PodWorkers): string {
-  const pods = [...workers.pods()]
-  const running = pods.filter(({ sandboxId }) => sandboxId !== undefined).length
-  return [
-    "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.",
-    '# TYPE kubelet_node_name gauge',
-    `kubelet_node_name{node="${name}"} 1`,
-    '# HELP kubelet_running_pods [BETA] Number of pods that have a running pod sandbox',
-    '# TYPE kubelet_running_pods gauge',
-    `kubelet_running_pods ${running}`,
-    '',
-  ].join('\n')
 }

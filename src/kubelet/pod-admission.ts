@@ -1,19 +1,28 @@
-/** Whether a node takes a pod that was bound to it: the scheduler has not seen every pod, and not every node. Pure. */
+/** Whether a node takes a pod that was bound to it: the scheduler has not seen every pod, and not every node. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { fitsAffinity, isRepelled } from '#model/node-fit.ts'
 import { podRequests } from '#model/pod-resources.ts'
+
+import { type Note, rejected } from './kubelet-notes.ts'
+import type { PodView } from './pod-status.ts'
 
 export interface Rejection {
   readonly reason: string
   readonly text: string
 }
 
+/** What becomes of a pod that was not taken, and what is said of it. */
+export const refusalOf = ({ reason, text }: Rejection): { verdict: NonNullable<PodView['verdict']>; note: Note } => ({
+  verdict: { reason, message: `Pod was rejected: ${text}` },
+  note: rejected(reason, text),
+})
+
 /** Amounts by resource: CPU in thousandths. */
-export type Sums = Map<string, number>
+type Sums = Map<string, number>
 
 /** What a pod takes of a node. */
-export function amountsOfPod(pod: Pick<Pod, 'spec' | 'status'>): Sums {
+function amountsOfPod(pod: Pick<Pod, 'spec' | 'status'>): Sums {
   const sums: Sums = new Map([['pods', 1]])
   for (const [name, amount] of podRequests(pod)) sums.set(name, amountOf(name, amount))
   return sums
@@ -23,13 +32,30 @@ function amountOf(name: string, amount: Quantity): number {
   return name === 'cpu' ? quantityMilliValue(amount) : quantityValue(amount)
 }
 
+/** What the pods of a node take of it, each and together. */
+export class Charges {
+  readonly #charged = new Map<string, Sums>()
+  readonly #used: Sums = new Map()
+
+  /** Undefined: it is taken, and charged. Those who are there already are; so are all while nobody knows the node. */
+  admit(pod: Pod, node: Node | undefined, isThere: boolean): Rejection | undefined {
+    const wanted = amountsOfPod(pod)
+    const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
+    if (rejection !== undefined) return rejection
+    this.#charged.set(pod.metadata.uid ?? '', wanted)
+    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
+    return undefined
+  }
+
+  release({ metadata: { uid = '' } }: Pod): void {
+    for (const [name, amount] of this.#charged.get(uid) ?? [])
+      this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
+    this.#charged.delete(uid)
+  }
+}
+
 /** Undefined: it is taken. `used` is what those who were taken before it take. */
-export function judgePod(
-  pod: Pick<Pod, 'metadata' | 'spec'>,
-  node: Node,
-  wanted: Sums,
-  used: Sums,
-): Rejection | undefined {
+function judgePod(pod: Pick<Pod, 'metadata' | 'spec'>, node: Node, wanted: Sums, used: Sums): Rejection | undefined {
   return lacking(node, wanted, used) ?? mismatch(pod, node)
 }
 

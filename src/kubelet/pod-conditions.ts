@@ -8,6 +8,16 @@ import type { Phase } from './pod-phase.ts'
 /** In the order in which kubelets write them. */
 const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'] as const
 
+const OWN: ReadonlySet<string> = new Set(OWN_TYPES)
+
+/** Of those that others write what the server has, of the kubelet's own what it wrote last. */
+export function conditionsKnown(
+  theirs: readonly PodCondition[] = [],
+  written: readonly PodCondition[] = [],
+): PodCondition[] {
+  return [...theirs.filter(({ type }) => !OWN.has(type)), ...written.filter(({ type }) => OWN.has(type))]
+}
+
 export interface ConditionQuestion {
   readonly spec: PodSpec
   readonly generation: number | undefined

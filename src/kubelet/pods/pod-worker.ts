@@ -11,22 +11,16 @@ import { isTerminalPhase } from '#model/pods.ts'
 import { nextBackOff } from '../back-off.ts'
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
-import {
-  crashBackOff,
-  DEADLINE_EXCEEDED,
-  DEADLINE_MESSAGE,
-  type Note,
-  podText,
-  rejected,
-  stopping,
-} from '../kubelet-notes.ts'
+import { crashBackOff, DEADLINE_EXCEEDED, DEADLINE_MESSAGE, type Note, podText, stopping } from '../kubelet-notes.ts'
+import { refusalOf } from '../pod-admission.ts'
+import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
-import { endContainer, MIN_GRACE_SECONDS } from './container-ender.ts'
 import { type Place, sayStartError, startContainer } from './container-starter.ts'
 import { runHook } from './hooks.ts'
-import { giveUpMissing, removeAll, stopSandboxes } from './leftovers.ts'
+import { removeAll, stopSandboxes } from './leftovers.ts'
+import { PodEnder } from './pod-ender.ts'
 import type { PodHost } from './pod-host.ts'
-import { idOf, PodProbes, targetOf } from './pod-probes.ts'
+import { PodProbes, targetOf } from './pod-probes.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { isHeld, RETRY_MS, sayHeld, waitMsOf } from './restart-wait.ts'
 import { SandboxKeeper } from './sandbox-keeper.ts'
@@ -52,9 +46,7 @@ export class PodWorker {
   #shownIps: readonly string[] = []
   #volumes: Place['volumes'] | undefined
   readonly #keeper: RecordKeeper
-  /** To be ended and started again, and why. */
-  readonly #doomed = new Map<ContainerRecord, Note>()
-  #endingMs: number | undefined
+  readonly #ender: PodEnder
   #isBusy = false
   #isWoken = false
   #timer: Timer | undefined
@@ -75,8 +67,17 @@ export class PodWorker {
       host,
       pod: () => this.#pod,
       target: (record, id) => targetOf(this.#host, this.#pod, { record, containerId: id, ips: this.#ips }),
-      doom: (record, why) => this.#doomed.set(record, why),
+      doom: (record, why) => this.#ender.doom(record, why),
       changed: () => this.wake(),
+    })
+    this.#ender = new PodEnder({
+      host,
+      pod: () => this.#pod,
+      records: () => this.records,
+      ips: () => this.#ips,
+      isDeleted: () => this.#isDeleted,
+      ending: (id) => this.#probes.tellEnding(id),
+      ended: (record, id) => this.#keeper.observe(record, id),
     })
     const { client, random, signal } = host
     const onError = (error: unknown): void =>
@@ -100,11 +101,12 @@ export class PodWorker {
     const before = this.#pod.metadata.deletionGracePeriodSeconds ?? Infinity
     this.#pod = pod
     this.#keeper.learn(pod.spec)
-    const others = (pod.status.conditions ?? []).filter(({ type }) => !OWN_CONDITIONS.has(type))
-    const own = (this.writer.written.conditions ?? []).filter(({ type }) => OWN_CONDITIONS.has(type))
-    this.writer.written = { ...this.writer.written, conditions: [...others, ...own] }
+    this.writer.written = {
+      ...this.writer.written,
+      conditions: conditionsKnown(pod.status.conditions, this.writer.written.conditions),
+    }
     const grace = pod.metadata.deletionGracePeriodSeconds ?? Infinity
-    if (this.#endingMs !== undefined && grace < before) this.#hurry(grace)
+    if (grace < before) this.#ender.hurry(grace)
     this.wake()
   }
 
@@ -112,7 +114,7 @@ export class PodWorker {
   forget(): void {
     this.#isDeleted = true
     this.writer.isGone = true
-    if (this.#endingMs !== undefined) this.#hurry(0)
+    this.#ender.hurry(0)
     this.wake()
   }
 
@@ -183,10 +185,10 @@ export class PodWorker {
     this.#isAdmitted = true
     const rejection = this.#host.admit(this.#pod, false)
     if (rejection === undefined) return
-    const { reason, text } = rejection
+    const { verdict, note } = refusalOf(rejection)
     this.#isRejected = true
-    this.#verdict = { reason, message: `Pod was rejected: ${text}` }
-    this.#host.note(this.#pod, rejected(reason, text))
+    this.#verdict = verdict
+    this.#host.note(this.#pod, note)
   }
 
   #judge(): void {
@@ -237,9 +239,9 @@ export class PodWorker {
   }
 
   async #bringUp(): Promise<number> {
-    await this.#endDoomed()
+    await this.#ender.endDoomed()
     const plan = this.#plan()
-    for (const record of plan.stop) await this.#end(record, stopping(record.spec.name), this.#graceSeconds)
+    for (const record of plan.stop) await this.#ender.end(record, stopping(record.spec.name))
     if (plan.start.length > 0) {
       if (!(await this.#bringVolumes())) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
       if (!(await this.#open())) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
@@ -259,7 +261,7 @@ export class PodWorker {
     if (lost !== undefined) {
       this.#host.note(this.#pod, SANDBOX_CHANGED)
       for (const record of this.records.filter(isRunning)) {
-        await this.#end(record, stopping(record.spec.name), this.#graceSeconds)
+        await this.#ender.end(record, stopping(record.spec.name))
       }
       await this.#host.runtime.stopPodSandbox({ podSandboxId: lost })
       this.#sandboxes.current = undefined
@@ -322,7 +324,7 @@ export class PodWorker {
     } catch {
       const note: Note = { type: 'Warning', reason: 'FailedPostStartHook', message: 'PostStartHook failed' }
       this.#host.note(this.#pod, note, fieldPathOf(record))
-      await this.#end(record, { type: 'Normal', reason: 'Killing', message: 'FailedPostStartHook' }, this.#graceSeconds)
+      await this.#ender.end(record, { type: 'Normal', reason: 'Killing', message: 'FailedPostStartHook' })
       throw new StartError('PostStartHookError', 'PostStartHook failed')
     }
   }
@@ -336,61 +338,14 @@ export class PodWorker {
     return false
   }
 
-  async #endDoomed(): Promise<void> {
-    for (const [record, why] of this.#doomed) {
-      this.#doomed.delete(record)
-      if (isRunning(record)) await this.#end(record, why, this.#graceOf(record, why))
-    }
-  }
-
-  /** A probe may say how long the container that failed it has to end. */
-  #graceOf({ spec }: ContainerRecord, { message }: Note): number {
-    const probe = message.includes('startup probe') ? spec.startupProbe : spec.livenessProbe
-    return probe?.terminationGracePeriodSeconds ?? this.#graceSeconds
-  }
-
-  get #graceSeconds(): number {
-    const { deletionGracePeriodSeconds } = this.#pod.metadata
-    if (this.#isDeleted) return 0
-    return deletionGracePeriodSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 30
-  }
-
-  async #end(record: ContainerRecord, why: Note, graceSeconds: number): Promise<void> {
-    const id = idOf(record)
-    if (id === undefined) return
-    this.#probes.tellEnding(id)
-    await endContainer(this.#host, {
-      pod: this.#pod,
-      record,
-      target: targetOf(this.#host, this.#pod, { record, containerId: id, ips: this.#ips }),
-      why,
-      graceSeconds,
-    })
-    await this.#keeper.observe(record, id)
-  }
-
-  /** Less time than was given at first. */
-  #hurry(graceSeconds: number): void {
-    const timeout = Math.max(graceSeconds, MIN_GRACE_SECONDS)
-    for (const record of this.records.filter(isRunning)) {
-      const containerId = idOf(record)
-      if (containerId === undefined) continue
-      this.#host.runtime
-        .stopContainer({ containerId, timeout })
-        .catch((error: unknown) => this.#host.log.error(error, 'A container could not be stopped', { containerId }))
-    }
-  }
-
   /** Everything ends, is told, and is taken away. */
   async #finish(): Promise<number> {
-    const { clock, volumes } = this.#host
+    const { volumes } = this.#host
     const { uid = '' } = this.#pod.metadata
     if (this.#isLeaving && !isTerminalPhase(this.writer.written.phase)) this.#publish()
-    this.#endingMs ??= clock.now()
-    await this.#endAll()
+    await this.#ender.endAll()
     await stopSandboxes(this.#host, uid, this.sandboxId)
     this.#probes.end()
-    if (!isTerminalPhase(this.writer.written.phase)) giveUpMissing(this.#pod.spec, this.records)
     this.#publish(false)
     await volumes.leave(uid)
     this.#host.release(this.#pod)
@@ -402,18 +357,6 @@ export class PodWorker {
     this.#isOver = true
     this.#host.gone(uid)
     return Infinity
-  }
-
-  /** Others at once, then sidecars one by one, with what is left of the grace. */
-  async #endAll(): Promise<void> {
-    const { clock } = this.#host
-    for (;;) {
-      const { stop } = planContainers(this.#pod.spec, this.records, true)
-      if (stop.length === 0) return
-      const tookSeconds = Math.trunc((clock.now() - (this.#endingMs ?? clock.now())) / 1000)
-      const leftSeconds = Math.max(this.#graceSeconds - tookSeconds, 0)
-      await Promise.all(stop.map((record) => this.#end(record, stopping(record.spec.name), leftSeconds)))
-    }
   }
 
   #dueMs(): number {
@@ -434,11 +377,3 @@ const SANDBOX_CHANGED: Note = {
   reason: 'SandboxChanged',
   message: 'Pod sandbox changed, it will be killed and re-created.',
 }
-
-const OWN_CONDITIONS: ReadonlySet<string> = new Set([
-  'PodReadyToStartContainers',
-  'Initialized',
-  'Ready',
-  'ContainersReady',
-  'PodScheduled',
-])

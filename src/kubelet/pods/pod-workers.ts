@@ -7,7 +7,7 @@ import type { ObjectEvent } from '#meta/watch.ts'
 
 import { type ContainerRecord } from '../container-runs.ts'
 import type { Note } from '../kubelet-notes.ts'
-import { amountsOfPod, judgePod, type Rejection, type Sums } from '../pod-admission.ts'
+import { Charges } from '../pod-admission.ts'
 import { createProbeAction } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import { ImagePuller } from './image-puller.ts'
@@ -26,8 +26,7 @@ export class PodWorkers {
   readonly #held: RuntimePods
   readonly #host: PodHost
   readonly #ending = new AbortController()
-  readonly #charged = new Map<string, Sums>()
-  readonly #used: Sums = new Map()
+  readonly #charges = new Charges()
   #runtimeName = 'containerd'
   #hasSources = false
   #isListed = false
@@ -45,8 +44,8 @@ export class PodWorkers {
       held: this.#held,
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
-      admit: (pod, isThere) => this.#admit(pod, isThere),
-      release: (pod) => this.#release(pod),
+      admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere),
+      release: (pod) => this.#charges.release(pod),
       note: (...said) => this.#note(...said),
       gone: (uid) => this.#workers.delete(uid),
     }
@@ -134,23 +133,6 @@ export class PodWorkers {
     } catch (error) {
       if (!this.#ending.signal.aborted) log.error(error, 'An orphan could not be removed', { uid })
     }
-  }
-
-  #admit(pod: Pod, isThere: boolean): Rejection | undefined {
-    const { uid = '' } = pod.metadata
-    const wanted = amountsOfPod(pod)
-    const node = this.#options.node()
-    const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
-    if (rejection !== undefined) return rejection
-    this.#charged.set(uid, wanted)
-    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
-    return undefined
-  }
-
-  #release({ metadata: { uid = '' } }: Pod): void {
-    for (const [name, amount] of this.#charged.get(uid) ?? [])
-      this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
-    this.#charged.delete(uid)
   }
 
   #note(pod: Pod, said: Note, fieldPath?: string): void {

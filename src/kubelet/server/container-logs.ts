@@ -2,12 +2,12 @@
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { epochMsOf } from '#meta/time.ts'
 
 import { isRunning } from '../container-runs.ts'
+import { isPrevious, logWishOf, type LogWish, whyNoLog } from '../log-wish.ts'
 import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
 import { type Answer, textAnswer } from './answer.ts'
-import { type LogWish, sendLog } from './log-file.ts'
+import { sendLog } from './log-file.ts'
 
 export interface LogRequest {
   readonly exchange: Exchange
@@ -25,70 +25,14 @@ export async function answerLog(request: LogRequest): Promise<Answer | undefined
   const pod = find()
   if (pod === undefined) return textAnswer(404, `pod ${goQuote(name)} does not exist`)
   const meant = pod.containers.get(container)
-  const what = `container ${goQuote(container)}`
-  if (meant === undefined) return textAnswer(404, `${what} not found in pod ${goQuote(name)}`)
-  const wish = wishOf(query, clock.now())
-  if ('status' in wish) return wish
-  const isPrevious = query.get('previous') === 'true'
-  const instance = isPrevious ? previousOf(meant) : meant.current
-  if (instance === undefined && isPrevious)
-    return textAnswer(400, `previous terminated ${what} in pod ${goQuote(name)} not found`)
-  if (instance === undefined)
-    return textAnswer(400, `${what} in pod ${goQuote(name)} is waiting to start: ${whyOf(meant)}`)
-  await send(request, instance, { ...wish, follow: wish.follow && !isPrevious })
+  if (meant === undefined) return textAnswer(404, `container ${goQuote(container)} not found in pod ${goQuote(name)}`)
+  const wish = logWishOf(query, clock.now())
+  if ('status' in wish) return textAnswer(wish.status, wish.text)
+  const { record, current, previous } = meant
+  const instance = !wish.previous || isPrevious(record) ? current : previous
+  if (instance === undefined) return textAnswer(400, whyNoLog(record, name, wish.previous))
+  await send(request, instance, { ...wish, follow: wish.follow && !wish.previous })
   return undefined
-}
-
-/** While it waits to be started again, the one that ended last is the previous. */
-const previousOf = ({ record, current, previous }: ContainerOfPod): ContainerOfPod['previous'] =>
-  record.waiting !== undefined && record.run?.end !== undefined ? current : previous
-
-const WAITING_TEXTS: Readonly<Record<string, string>> = {
-  ErrImagePull: "image can't be pulled",
-  ImagePullBackOff: 'trying and failing to pull image',
-}
-
-function whyOf({ record: { waiting } }: ContainerOfPod): string {
-  const reason = waiting?.reason ?? 'ContainerCreating'
-  return WAITING_TEXTS[reason] ?? reason
-}
-
-const UNREADABLE: Answer = textAnswer(400, '{"message": "Unable to decode query."}')
-const INVALID: Answer = textAnswer(422, '{"message": "Invalid request."}')
-
-function wishOf(query: URLSearchParams, nowMs: number): LogWish | Answer {
-  const texts = ['tailLines', 'limitBytes', 'sinceSeconds'].map((name) => query.get(name) ?? undefined)
-  if (texts.some((text) => text !== undefined && !/^[+-]?\d+$/.test(text))) return UNREADABLE
-  const [tailLines, limitBytes = Infinity, sinceSeconds] = texts.map((text) =>
-    text === undefined ? text : Number(text),
-  )
-  const time = query.get('sinceTime')
-  const isTwice = sinceSeconds !== undefined && time !== null
-  if (isTwice || (tailLines ?? 0) < 0 || limitBytes < 1 || (sinceSeconds ?? 1) < 1) return INVALID
-  const refusal = streamRefusal(query.get('stream') ?? 'All', tailLines)
-  if (refusal !== undefined) return refusal
-  const [follow, timestamps] = ['follow', 'timestamps'].map((name) => query.get(name) === 'true')
-  return {
-    follow: follow === true,
-    timestamps: timestamps === true,
-    tailLines,
-    limitBytes,
-    sinceMs: sinceOf(query, nowMs),
-  }
-}
-
-function sinceOf(query: URLSearchParams, nowMs: number): number | undefined {
-  const [seconds, time] = [query.get('sinceSeconds'), query.get('sinceTime')]
-  if (time !== null) return epochMsOf(time)
-  return seconds === null ? undefined : nowMs - Number(seconds) * 1000
-}
-
-/** One stream alone is behind a gate that is off. */
-function streamRefusal(stream: string, tailLines: number | undefined): Answer | undefined {
-  if (stream === 'All') return undefined
-  if (!['Stdout', 'Stderr'].includes(stream) || tailLines !== undefined) return INVALID
-  const hint = 'Please enable PodLogsQuerySplitStreams feature gate in kubelet'
-  return textAnswer(400, `unable to return the given log stream: ${goQuote(stream)}. ${hint}`)
 }
 
 async function send(

@@ -6,12 +6,14 @@ import { after, test } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
 
-import { type LogWish, sendLog } from './log-file.ts'
+import type { LogWish } from '../log-wish.ts'
+import { sendLog } from './log-file.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'hyperkube-log-'))
 after(() => rm(dir, { recursive: true }))
 
 const WISH: LogWish = {
+  previous: false,
   follow: false,
   timestamps: false,
   tailLines: undefined,

@@ -7,13 +7,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 
 import { type Clock, sleep } from '#lib/clock.ts'
 
-export interface LogWish {
-  readonly follow: boolean
-  readonly timestamps: boolean
-  readonly tailLines: number | undefined
-  readonly sinceMs: number | undefined
-  readonly limitBytes: number
-}
+import type { LogWish } from '../log-wish.ts'
 
 export interface LogSink {
   /** Resolves when more can be taken; false: nobody listens any more. */

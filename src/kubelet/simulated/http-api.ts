@@ -7,12 +7,13 @@ import { goQuote } from '#lib/go-text.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
 import { parseQuantity, quantityNumber } from '#meta/quantity.ts'
-import { epochMsOf } from '#meta/time.ts'
 
 import type { Run } from '../container-runs.ts'
+import { kubeletMetrics } from '../kubelet-metrics.ts'
+import { isPrevious, logWishOf, type LogWish, whyNoLog } from '../log-wish.ts'
 import { type MeasuredNode, resourceMetrics, statsSummary } from '../node-stats.ts'
 import type { ContainerLife } from './container-life.ts'
-import { linesOf, type LogOptions, logText } from './container-log.ts'
+import { linesOf, logText } from './container-log.ts'
 import type { NodeLife } from './node-life.ts'
 import type { PodLife } from './pod-life.ts'
 import { measuredNode } from './usage.ts'
@@ -52,7 +53,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   metrics: ({ exchange, node, parts, clock }) =>
     parts[1] === 'resource'
       ? exchange.respond(200, METRICS, Buffer.from(resourceMetrics(measuredOf(node, clock), clock.now())))
-      : exchange.respond(200, METRICS, kubeletMetrics(node)),
+      : exchange.respond(200, METRICS, kubeletMetrics(node.name, runningPods(node))),
   containerLogs: answerLog,
   exec: refuse,
   attach: refuse,
@@ -78,17 +79,8 @@ function measuredOf({ name, pods, startedMs, capacity }: NodeLife, clock: Clock)
   return measuredNode({ name, startedMs, capacityBytes, pods: pods.values() }, clock.now())
 }
 
-function kubeletMetrics({ name, pods }: NodeLife): string {
-  const running = Array.from(pods.values()).filter(({ written }) => written.phase === 'Running').length
-  return [
-    "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.",
-    '# TYPE kubelet_node_name gauge',
-    `kubelet_node_name{node="${name}"} 1`,
-    '# HELP kubelet_running_pods [BETA] Number of pods that have a running pod sandbox',
-    '# TYPE kubelet_running_pods gauge',
-    `kubelet_running_pods ${running}`,
-    '',
-  ].join('\n')
+function runningPods({ pods }: NodeLife): number {
+  return Array.from(pods.values()).filter(({ written }) => written.phase === 'Running').length
 }
 
 function refuse({ exchange, node, parts }: Request): void {
@@ -105,9 +97,11 @@ async function answerLog(request: Request): Promise<void> {
   if (life === undefined) {
     return exchange.respond(404, TEXT, `container ${goQuote(container)} not found in pod ${goQuote(name)}`)
   }
-  const run = query.get('previous') === 'true' ? previousOf(life) : life.run
-  if (run === undefined) return exchange.respond(400, TEXT, whyNoLog(life, name, query.get('previous') === 'true'))
-  await sendLog(request, life, run, logOptions(query, clock.now()))
+  const wish = logWishOf(query, clock.now())
+  if ('status' in wish) return exchange.respond(wish.status, TEXT, wish.text)
+  const run = !wish.previous ? life.run : isPrevious(life) ? life.run : life.lastRun
+  if (run === undefined) return exchange.respond(400, TEXT, whyNoLog(life, name, wish.previous))
+  await sendLog(request, life, run, wish)
 }
 
 function podNamed({ pods }: NodeLife, namespace: string, name: string): PodLife | undefined {
@@ -118,49 +112,10 @@ function podNamed({ pods }: NodeLife, namespace: string, name: string): PodLife 
   return undefined
 }
 
-/** While it waits to be started again, the one that ended last is the previous. */
-const previousOf = ({ run, lastRun, waiting }: ContainerLife): Run | undefined =>
-  waiting !== undefined && run?.end !== undefined ? run : lastRun
-
-const WAITING_TEXTS: Readonly<Record<string, string>> = {
-  ErrImagePull: "image can't be pulled",
-  ImagePullBackOff: 'trying and failing to pull image',
-}
-
-function whyNoLog({ spec, waiting }: ContainerLife, pod: string, wantsPrevious: boolean): string {
-  const what = `container ${goQuote(spec.name)} in pod ${goQuote(pod)}`
-  if (wantsPrevious) return `previous terminated ${what} not found`
-  const reason = waiting?.reason ?? 'ContainerCreating'
-  return `${what} is waiting to start: ${WAITING_TEXTS[reason] ?? reason}`
-}
-
-interface LogRequest extends LogOptions {
-  readonly follow: boolean
-  readonly limitBytes: number
-}
-
-function logOptions(query: URLSearchParams, nowMs: number): LogRequest {
-  const number = (name: string): number | undefined => (query.has(name) ? Number(query.get(name)) : undefined)
-  const [seconds, time] = [number('sinceSeconds'), query.get('sinceTime')]
-  const since = seconds === undefined ? undefined : nowMs - seconds * 1000
-  return {
-    follow: query.get('follow') === 'true',
-    timestamps: query.get('timestamps') === 'true',
-    tailLines: number('tailLines'),
-    limitBytes: number('limitBytes') ?? Infinity,
-    sinceMs: time === null ? since : epochMsOf(time),
-  }
-}
-
 /** How often those who follow are told what is new. */
 const FOLLOW_MS = 1000
 
-async function sendLog(
-  { exchange, clock }: Request,
-  life: ContainerLife,
-  run: Run,
-  options: LogRequest,
-): Promise<void> {
+async function sendLog({ exchange, clock }: Request, life: ContainerLife, run: Run, options: LogWish): Promise<void> {
   let untilMs = clock.now()
   const first = Buffer.from(logText(linesOf(life, run, untilMs), options))
   if (!options.follow || run.end !== undefined) {

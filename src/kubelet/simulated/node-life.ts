@@ -16,7 +16,7 @@ import { hyperkubeVersion } from '#model/version.ts'
 
 import { ALLOCATABLE_ENFORCED, nodeIs, type Note, rebooted, STARTING } from '../kubelet-notes.ts'
 import { nodeConditions, type NodeFacts, nodeOf, nodeStatusOf } from '../node-status.ts'
-import { amountsOfPod, judgePod, type Rejection, type Sums } from '../pod-admission.ts'
+import { Charges, type Rejection } from '../pod-admission.ts'
 import { statusPatch } from '../status-patch.ts'
 import type { Fault, Silence } from './fault.ts'
 import { imageIdOf, imageSizeOf } from './image.ts'
@@ -76,9 +76,7 @@ export class NodeLife implements Host {
   #reportAtMs = 0
   #podCidr: string | undefined
   #node: Node | undefined
-  /** What pods take, each and together. */
-  readonly #charged = new Map<string, Sums>()
-  readonly #used: Sums = new Map()
+  readonly #charges = new Charges()
   #nextAddress = 1
   readonly #taken = new Set<number>()
 
@@ -148,19 +146,11 @@ export class NodeLife implements Host {
   }
 
   admit(pod: Pod, isThere: boolean): Rejection | undefined {
-    const wanted = amountsOfPod(pod)
-    const node = this.#node
-    const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
-    if (rejection !== undefined) return rejection
-    this.#charged.set(pod.metadata.uid ?? '', wanted)
-    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
-    return undefined
+    return this.#charges.admit(pod, this.#node, isThere)
   }
 
-  release({ metadata: { uid = '' } }: Pod): void {
-    for (const [name, amount] of this.#charged.get(uid) ?? [])
-      this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
-    this.#charged.delete(uid)
+  release(pod: Pod): void {
+    this.#charges.release(pod)
   }
 
   /** When to try again to bring the pod what it is made from; Infinity when it has all. */

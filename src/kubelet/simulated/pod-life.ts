@@ -26,13 +26,13 @@ import {
   pulled,
   pullFailed,
   pulling,
-  rejected,
   resizeCompleted,
   resizeStarted,
   STARTED,
   stopping,
 } from '../kubelet-notes.ts'
-import type { Rejection } from '../pod-admission.ts'
+import { refusalOf, type Rejection } from '../pod-admission.ts'
+import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { advance, begin, conductOf, type ContainerLife, dueMsOf, livesOf, tellToStop } from './container-life.ts'
 import { type Fault, wishesOf } from './fault.ts'
@@ -115,9 +115,7 @@ export class PodLife {
       life.spec = fresh.spec
       return life
     })
-    const others = (pod.status.conditions ?? []).filter(({ type }) => !OWN_CONDITIONS.has(type))
-    const own = (this.written.conditions ?? []).filter(({ type }) => OWN_CONDITIONS.has(type))
-    this.written = { ...this.written, conditions: [...others, ...own] }
+    this.written = { ...this.written, conditions: conditionsKnown(pod.status.conditions, this.written.conditions) }
   }
 
   /** Everything that ran has ended with the machine. */
@@ -196,10 +194,10 @@ export class PodLife {
     this.#isAdmitted = true
     const rejection = this.#host.admit(this.#pod, false)
     if (rejection === undefined) return
-    const { reason, text } = rejection
+    const { verdict, note } = refusalOf(rejection)
     this.#isRejected = true
-    this.#verdict = { reason, message: `Pod was rejected: ${text}` }
-    this.#host.note(this.#pod, rejected(reason, text))
+    this.#verdict = verdict
+    this.#host.note(this.#pod, note)
   }
 
   /** What was asked for is granted at once: nothing has to be moved. */
@@ -382,11 +380,3 @@ function waitMsOf({ run, restarts, waiting, pulls, failedPull, startsMs }: Conta
 function next(failedMs: number, retryAtMs: number, nowMs: number): number {
   return failedMs + NOTICE_MS > nowMs ? failedMs + NOTICE_MS : retryAtMs
 }
-
-const OWN_CONDITIONS: ReadonlySet<string> = new Set([
-  'PodReadyToStartContainers',
-  'Initialized',
-  'Ready',
-  'ContainersReady',
-  'PodScheduled',
-])
