@@ -58,6 +58,9 @@ export interface Serving extends CertificateAndKey {
 /** How long requests that are running may take once it is to stop. */
 const GRACE_MS = 2000
 
+/** A runtime that has not said for so long what it holds is not looked after, as upstream has it. */
+const SYNC_MS = 180_000
+
 /** What the API server says that pods need to know. */
 interface Known {
   node: Node | undefined
@@ -120,6 +123,7 @@ async function serve(options: KubeletOptions, parts: Parts, closing: AsyncDispos
   const pods = (): Iterable<PodOfNode> => workers.pods()
   const measuring = new Measuring({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
   const http = createHttpClient({ clock, http1Only: true })
+  const startedMs = clock.now()
   const api = createKubeletApi({
     clock,
     access,
@@ -127,6 +131,7 @@ async function serve(options: KubeletOptions, parts: Parts, closing: AsyncDispos
     http,
     pods,
     find: (...which) => workers.find(...which),
+    isInSync: () => clock.now() - (workers.listedMs ?? startedMs) < SYNC_MS,
     configuration,
     summary: async () => statsSummary(await measuring.measure(), clock.now()),
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),

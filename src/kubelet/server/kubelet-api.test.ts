@@ -19,6 +19,7 @@ import { createKubeletApi } from './kubelet-api.ts'
 const dir = await mkdtemp(join(tmpdir(), 'hyperkube-kubelet-api-'))
 after(() => rm(dir, { recursive: true }))
 const clock = createVirtualClock()
+let isInSync = true
 
 /** An API server that knows two tokens: whose holder may do everything, and whose holder may see metrics. */
 function apiServer(): { client: ApiClient; reviews: () => number } {
@@ -80,6 +81,7 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
     http: createHttpClient({ clock }),
     pods: () => [view],
     find: (namespace, name) => (namespace === 'default' && name === 'web' ? view : undefined),
+    isInSync: () => isInSync,
     configuration: { kind: 'KubeletConfiguration' },
     summary: () => Promise.resolve({ node: {} }),
     resourceMetrics: () => Promise.resolve('resource_scrape_error 0\n'),
@@ -137,6 +139,21 @@ test('pods, configuration and health are told; what is unknown is not found', as
   assert.deepEqual(await ask('/configz'), [200, '{"kubeletconfig":{"kind":"KubeletConfiguration"}}'])
   assert.deepEqual(await ask('/spec'), [404, '404 page not found\n'])
   assert.deepEqual(await ask('/constructor'), [404, '404 page not found\n'])
+})
+
+test('health is told check by check, and nobody is well whose pods are not looked after', async () => {
+  const { ask } = kubelet({})
+  assert.deepEqual(await ask('/healthz?verbose'), [
+    200,
+    '[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n',
+  ])
+  isInSync = false
+  const failed = '[-]syncloop failed: reason withheld\n'
+  assert.deepEqual(await ask('/healthz'), [500, `[+]ping ok\n[+]log ok\n${failed}healthz check failed\n`])
+  assert.deepEqual(await ask('/healthz/ping'), [200, 'ok'])
+  assert.equal((await ask('/healthz/syncloop'))[0], 500)
+  assert.equal((await ask('/healthz/nonsense'))[0], 404)
+  isInSync = true
 })
 
 test('a log is sent, and where there is none it is said why', async () => {

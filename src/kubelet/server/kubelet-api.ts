@@ -19,6 +19,8 @@ export interface KubeletApiOptions {
   readonly http: HttpClient
   readonly pods: () => Iterable<PodOfNode>
   readonly find: (namespace: string, name: string, uid?: string) => PodOfNode | undefined
+  /** Whether the pods are looked after. */
+  readonly isInSync: () => boolean
   /** `/configz`: what it was configured with. */
   readonly configuration: object
   readonly summary: () => Promise<object>
@@ -39,8 +41,7 @@ const METRICS: HeaderList = ['Content-Type', METRICS_CONTENT_TYPE]
 const NOT_FOUND: Answer = textAnswer(404, '404 page not found\n')
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
-  healthz: ({ query }) =>
-    textAnswer(200, query.has('verbose') ? '[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n' : 'ok'),
+  healthz,
   pods: ({ pods }) =>
     jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods(), ({ pod }) => pod) }),
   runningpods: ({ pods }) =>
@@ -74,6 +75,17 @@ export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchang
 
 function send(exchange: Exchange, { status, headers, body }: Answer): void {
   exchange.respond(status, headers, body)
+}
+
+/** `/healthz/<check>` for one of them. */
+function healthz({ parts, query, isInSync }: Request): Answer {
+  const all = { ping: true, log: true, syncloop: isInSync() }
+  const asked = Object.entries(all).filter(([name]) => parts[1] === undefined || parts[1] === name)
+  if (asked.length === 0) return NOT_FOUND
+  const isWell = asked.every(([, isGood]) => isGood)
+  if (isWell && !query.has('verbose')) return textAnswer(200, 'ok')
+  const lines = asked.map(([name, isGood]) => (isGood ? `[+]${name} ok` : `[-]${name} failed: reason withheld`))
+  return textAnswer(isWell ? 200 : 500, `${lines.join('\n')}\nhealthz check ${isWell ? 'passed' : 'failed'}\n`)
 }
 
 function runningOf({ pod: { metadata }, containers }: PodOfNode): object[] {

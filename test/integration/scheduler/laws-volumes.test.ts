@@ -20,14 +20,11 @@ import {
 } from '#apis/core/v1.ts'
 import { CSIDrivers, CSINodes, CSIStorageCapacities, StorageClasses } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { SELECTED_NODE } from '#model/volume-binding.ts'
 import { DEFAULT_PROFILE } from '#scheduler/profiles.ts'
-import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { startTestScheduler, type TestScheduler } from '#testing/scheduler.ts'
 
 import { asking } from './cluster-under-test.ts'
-import { type Failure, type FlakyClient, flakyClient } from './flaky-client.ts'
+import { type Failure, FlakyScheduler } from './flaky-scheduler.ts'
 
 const namespace = 'default'
 const DRIVER = 'd.example.com'
@@ -90,32 +87,22 @@ const inZone = (key: string, value: string): PersistentVolume['spec']['nodeAffin
 })
 
 class World {
-  readonly #clock: VirtualClock
-  readonly #plane: ControlPlane
-  #scheduler: TestScheduler
-  #flaky: FlakyClient
+  readonly #scheduler: FlakyScheduler
   #made = 0
 
   static async start(): Promise<World> {
-    const clock = createVirtualClock(Date.UTC(2026, 0, 1))
-    const off = ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds', 'StorageObjectInUseProtection']
-    const plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': off } })
-    const flaky = flakyClient(plane, clock)
-    const world = new World(clock, plane, await startTestScheduler(plane, clock, optionsOf(flaky)), flaky)
+    const profiles = PROFILES.map((name) => ({ ...DEFAULT_PROFILE, name }))
+    const world = new World(await FlakyScheduler.start({ off: ['StorageObjectInUseProtection'], profiles }))
     await world.#setUp()
     return world
   }
 
-  private constructor(clock: VirtualClock, plane: ControlPlane, scheduler: TestScheduler, flaky: FlakyClient) {
-    this.#clock = clock
-    this.#plane = plane
+  private constructor(scheduler: FlakyScheduler) {
     this.#scheduler = scheduler
-    this.#flaky = flaky
   }
 
-  async stop(): Promise<void> {
-    await this.#scheduler.stop()
-    await this.#plane.stop()
+  stop(): Promise<void> {
+    return this.#scheduler.stop()
   }
 
   get #client(): ApiClient {
@@ -163,9 +150,9 @@ class World {
 
   /** The binder and the provisioner do what is theirs, and everybody has time to try again. */
   async rest(ms: number): Promise<void> {
-    do await this.#clock.advance(ms)
+    do await this.#scheduler.clock.advance(ms)
     while (await this.#serve())
-    await this.#clock.advance(ms)
+    await this.#scheduler.clock.advance(ms)
   }
 
   async #addNode(zone: string): Promise<void> {
@@ -196,7 +183,7 @@ class World {
   }
 
   async #addPods({ pods, failures, kill }: Step & { do: 'pods' }): Promise<void> {
-    this.#flaky.failures = [...failures]
+    this.#scheduler.fail(failures)
     for (const { profile: schedulerName, sort: storageClassName, size: of } of pods) {
       const name = `pod${this.#made++}`
       const resources = { requests: { storage: `${of}Gi` } }
@@ -208,11 +195,7 @@ class World {
         spec: { ...asking({ cpu: '1' }), schedulerName, volumes },
       })
     }
-    if (!kill) return
-    // In the middle of whatever it was doing.
-    this.#flaky = flakyClient(this.#plane, this.#clock)
-    await this.#scheduler.stop()
-    this.#scheduler = await startTestScheduler(this.#plane, this.#clock, optionsOf(this.#flaky))
+    if (kill) await this.#scheduler.kill()
   }
 
   /** Whether there was something to do. */
@@ -242,10 +225,6 @@ class World {
     const bound = patch({ status: { phase: 'Bound' } })
     await this.#client.patch(PersistentVolumeClaims, { namespace, name, subresource: 'status' }, bound)
   }
-}
-
-function optionsOf(client: ApiClient): Parameters<typeof startTestScheduler>[2] {
-  return { client, profiles: PROFILES.map((name) => ({ ...DEFAULT_PROFILE, name })) }
 }
 
 const on = ({ pods }: State, node: Node): Pod[] => pods.filter(({ spec }) => spec.nodeName === nameOf(node))

@@ -11,11 +11,8 @@ import fc from 'fast-check'
 import { type Node, Nodes, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
-import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { startTestScheduler, type TestScheduler } from '#testing/scheduler.ts'
 
-import { type Failure, type FlakyClient, flakyClient } from './flaky-client.ts'
+import { type Failure, FlakyScheduler } from './flaky-scheduler.ts'
 
 const namespace = 'default'
 const HOST = 'kubernetes.io/hostname'
@@ -122,34 +119,23 @@ interface State {
 }
 
 class World {
-  readonly #clock: VirtualClock
-  readonly #plane: ControlPlane
-  #scheduler: TestScheduler
-  #flaky: FlakyClient
+  readonly #scheduler: FlakyScheduler
   #made = 0
   readonly wanted = new Map<string, Wanted>()
 
   static async start(): Promise<World> {
-    const clock = createVirtualClock(Date.UTC(2026, 0, 1))
-    const off = ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds']
-    const plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': off } })
-    const flaky = flakyClient(plane, clock)
-    const scheduler = await startTestScheduler(plane, clock, { client: flaky })
+    const scheduler = await FlakyScheduler.start()
     for (const value of [0, 10, 100])
       await scheduler.client.create(PriorityClasses, { metadata: { name: `p${value}` }, value })
-    return new World(clock, plane, scheduler, flaky)
+    return new World(scheduler)
   }
 
-  private constructor(clock: VirtualClock, plane: ControlPlane, scheduler: TestScheduler, flaky: FlakyClient) {
-    this.#clock = clock
-    this.#plane = plane
+  private constructor(scheduler: FlakyScheduler) {
     this.#scheduler = scheduler
-    this.#flaky = flaky
   }
 
-  async stop(): Promise<void> {
-    await this.#scheduler.stop()
-    await this.#plane.stop()
+  stop(): Promise<void> {
+    return this.#scheduler.stop()
   }
 
   get #client(): ApiClient {
@@ -157,11 +143,11 @@ class World {
   }
 
   get failed(): number {
-    return this.#flaky.failed
+    return this.#scheduler.failed
   }
 
   settle(ms = 3000): Promise<void> {
-    return this.#clock.advance(ms)
+    return this.#scheduler.clock.advance(ms)
   }
 
   async state(): Promise<State> {
@@ -186,20 +172,13 @@ class World {
   }
 
   async #addPods({ pods, failures, kill }: Step & { do: 'pods' }): Promise<void> {
-    this.#flaky.failures = [...failures]
+    this.#scheduler.fail(failures)
     for (const one of pods) {
       const name = `pod${this.#made++}`
       this.wanted.set(name, one)
       await this.#client.create(Pods, { metadata: { namespace, name, labels: labelsOf(one) }, spec: specOf(one) })
     }
-    if (!kill) return
-    // In the middle of whatever it was doing.
-    const old = this.#scheduler
-    const failed = this.#flaky.failed
-    this.#flaky = flakyClient(this.#plane, this.#clock)
-    this.#flaky.failed = failed + 1
-    await old.stop()
-    this.#scheduler = await startTestScheduler(this.#plane, this.#clock, { client: this.#flaky })
+    if (kill) await this.#scheduler.kill()
   }
 
   async #disturb({ do: what, which }: { readonly do: Disturbance; readonly which: number }): Promise<void> {

@@ -1,0 +1,105 @@
+/** A scheduler in virtual time whose binds go wrong, refused or done without an answer, and which can be killed. */
+import type { Kind } from '#apis/kinds.ts'
+import { ApiClient, type Draft } from '#client/api-client.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { startTestScheduler, type TestScheduler } from '#testing/scheduler.ts'
+
+export type Failure = 'before' | 'after' | 'not at all'
+
+class FlakyClient extends ApiClient {
+  failures: Failure[] = []
+  failed = 0
+
+  override async create<T extends KubeObject>(
+    kind: Kind<T>,
+    object: Draft<T>,
+    options: Parameters<ApiClient['create']>[2] = {},
+  ): Promise<T> {
+    const failure = options.subresource === 'binding' ? this.failures.shift() : undefined
+    if (failure === 'before' || failure === 'after') this.failed++
+    if (failure === 'before') throw new Error('the connection was lost')
+    const answer = await super.create(kind, object, options)
+    if (failure === 'after') throw new Error('the answer was lost')
+    return answer
+  }
+}
+
+function flakyClient(plane: ControlPlane, clock: VirtualClock): FlakyClient {
+  const user = { name: 'system:kube-scheduler', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
+  return new FlakyClient({ transport: plane.running.server.clientAs(user), clock, userAgent: 'flaky/v1' })
+}
+
+type Options = NonNullable<Parameters<typeof startTestScheduler>[2]>
+
+export interface FlakyOptions {
+  /** Admission plugins that are off besides those that need other controllers. */
+  readonly off?: readonly string[]
+  readonly profiles?: Options['profiles']
+}
+
+const OFF = ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds']
+
+export class FlakyScheduler {
+  readonly clock: VirtualClock
+  readonly #plane: ControlPlane
+  readonly #options: FlakyOptions
+  #flaky: FlakyClient
+  #scheduler: TestScheduler
+
+  static async start(options: FlakyOptions = {}): Promise<FlakyScheduler> {
+    const clock = createVirtualClock(Date.UTC(2026, 0, 1))
+    const off = [...OFF, ...(options.off ?? [])]
+    const plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': off } })
+    const flaky = flakyClient(plane, clock)
+    const scheduler = await startTestScheduler(plane, clock, optionsFor(flaky, options))
+    return new FlakyScheduler({ clock, plane, options, flaky, scheduler })
+  }
+
+  private constructor(parts: {
+    readonly clock: VirtualClock
+    readonly plane: ControlPlane
+    readonly options: FlakyOptions
+    readonly flaky: FlakyClient
+    readonly scheduler: TestScheduler
+  }) {
+    this.clock = parts.clock
+    this.#plane = parts.plane
+    this.#options = parts.options
+    this.#flaky = parts.flaky
+    this.#scheduler = parts.scheduler
+  }
+
+  get client(): ApiClient {
+    return this.#scheduler.client
+  }
+
+  /** How many binds went wrong, and how often it was killed. */
+  get failed(): number {
+    return this.#flaky.failed
+  }
+
+  /** What becomes of the next binds. */
+  fail(failures: readonly Failure[]): void {
+    this.#flaky.failures = [...failures]
+  }
+
+  /** In the middle of whatever it is doing; another takes over. */
+  async kill(): Promise<void> {
+    const { failed } = this.#flaky
+    this.#flaky = flakyClient(this.#plane, this.clock)
+    this.#flaky.failed = failed + 1
+    await this.#scheduler.stop()
+    this.#scheduler = await startTestScheduler(this.#plane, this.clock, optionsFor(this.#flaky, this.#options))
+  }
+
+  async stop(): Promise<void> {
+    await this.#scheduler.stop()
+    await this.#plane.stop()
+  }
+}
+
+function optionsFor(client: ApiClient, { profiles }: FlakyOptions): Options {
+  return { client, ...(profiles !== undefined && { profiles }) }
+}
