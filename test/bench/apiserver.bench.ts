@@ -22,33 +22,62 @@ const CHANGE_EVERY_MS = 10
 
 export const bench: Bench = {
   about: `kube-apiserver as npm installs it; requests over TLS, client and server on the same processors; ${WARM_UP_MS} ms warm-up, ${RUN_MS} ms measured`,
-  async run({ reference }) {
-    const ours = await measureServer(startOurs)
+  async run({ reference, only = '' }) {
+    const parts = PARTS.filter(({ name }) => name.includes(only))
+    if (parts.length === 0) throw new Error(`No part "${only}"; there are ${PARTS.map(({ name }) => name).join(', ')}`)
+    const ours = await measureServer(startOurs, parts)
     if (!reference) return ours.map(toTable)
-    const theirs = await measureServer(startTheirs)
+    const theirs = await measureServer(startTheirs, parts)
     return ours.map((figures, at) => (theirs[at] === undefined ? toTable(figures) : besides(figures, theirs[at])))
   },
 }
 
-async function measureServer(start: StartServer): Promise<readonly Figures[]> {
+/** What `--only` chooses from. `alone` starts servers of its own; the others share one that was filled. */
+type Part =
+  | { readonly name: string; readonly alone: (start: StartServer, folder: string) => Promise<readonly Figures[]> }
+  | { readonly name: string; readonly filled: (server: ServerUnderTest) => Promise<Figures> }
+
+const PARTS: readonly Part[] = [
+  { name: 'starts', alone: measureStarts },
+  { name: 'reads', filled: measureReads },
+  { name: 'writes', filled: measureWrites },
+  { name: 'watches', filled: measureWatches },
+  { name: 'sizes', alone: measureSizes },
+]
+
+async function measureServer(start: StartServer, parts: readonly Part[]): Promise<readonly Figures[]> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-bench-'))
+  let loaded: ServerUnderTest | undefined
+  const figures: Figures[] = []
   try {
-    const starts = await measureStarts(start, folder)
-    const server = await start(join(folder, 'load'))
-    const loaded: Figures[] = []
-    try {
-      await fill(server)
-      loaded.push(await measureReads(server), await measureWrites(server), await measureWatches(server))
-    } finally {
-      await server.stop()
+    for (const part of parts) {
+      if ('filled' in part) {
+        loaded ??= await startFilled(start, join(folder, 'load'))
+        figures.push(await part.filled(loaded))
+        continue
+      }
+      // Whoever measures what a start takes has the machine alone.
+      await loaded?.stop()
+      loaded = undefined
+      figures.push(...(await part.alone(start, join(folder, part.name))))
     }
-    return [starts, ...loaded, ...(await measureSizes(start, join(folder, 'sizes')))]
+    return figures
   } finally {
+    await loaded?.stop()
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-async function measureStarts(start: StartServer, folder: string): Promise<Figures> {
+async function startFilled(start: StartServer, folder: string): Promise<ServerUnderTest> {
+  const server = await start(folder)
+  await fill(server).catch(async (error: unknown) => {
+    await server.stop()
+    throw error
+  })
+  return server
+}
+
+async function measureStarts(start: StartServer, folder: string): Promise<readonly Figures[]> {
   const readyMs: number[] = []
   const residentMb: number[] = []
   for (let round = 0; round < STARTS; round++) {
@@ -59,11 +88,13 @@ async function measureStarts(start: StartServer, folder: string): Promise<Figure
     await server.stop()
   }
   const values = [quantile(readyMs, 0.5), Math.min(...readyMs), quantile(residentMb, 0.5)]
-  return {
-    title: `start on an empty data directory, median of ${STARTS}`,
-    columns: ['', 'ready ms', 'fastest ms', 'resident MB idle'],
-    rows: [{ name: 'start', values }],
-  }
+  return [
+    {
+      title: `start on an empty data directory, median of ${STARTS}`,
+      columns: ['', 'ready ms', 'fastest ms', 'resident MB idle'],
+      rows: [{ name: 'start', values }],
+    },
+  ]
 }
 
 const objectName = (index: number): string => `object-${String(index).padStart(6, '0')}`

@@ -82,7 +82,7 @@ async function beside<T>(make: Make, use: (managed: Managed) => Promise<T>): Pro
 
 async function start(make: Make, folder: string, server: ServerUnderTest): Promise<ChildProcess> {
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
-  const program = [process.execPath, '--disable-warning=ExperimentalWarning', '--expose-gc', await installed()] as const
+  const program = [await installed()] as const
   return startManager(folder, kubeconfig, { make, flags: UNLIMITED, ...(make === 'ours' && { program }) })
 }
 

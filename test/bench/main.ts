@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- name… --reference --only=workload]`: measures what we promise to measure. Figures depend on the machine and on what
+ * `npm run bench [-- name… --reference --only=part]`: measures what we promise to measure. Figures depend on the machine and on what
  * else it does, so every table has its reference in the same run: the ratios are what to compare. --reference builds or
  * finds upstream's programs and sets them beside ours.
  */

@@ -77,10 +77,8 @@ async function startOurs(folder: string): Promise<Cluster> {
   const port = await freePort()
   const data = join(folder, 'data')
   const where = [`--data-dir=${data}`, `--kubeconfig=${join(folder, 'kubeconfig')}`, `--secure-port=${port}`]
-  const up = [await installed(), 'up', '--runtime=simulated', `--nodes=${nodes}`, '-o=json', ...where]
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--expose-gc', ...up], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const up = ['up', '--runtime=simulated', `--nodes=${nodes}`, '-o=json', ...where]
+  const child = spawn(await installed(), up, { stdio: ['ignore', 'pipe', 'inherit'] })
   const ready = new Promise<void>((resolve, reject) => {
     child.stdout.once('data', () => resolve())
     child.once('exit', (code) => reject(new Error(`up ended with ${code} before it was ready`)))

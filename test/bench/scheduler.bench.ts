@@ -245,12 +245,7 @@ async function startScheduler(side: Side, folder: string, server: ServerUnderTes
 }
 
 async function programOf(side: Side): Promise<[program: string, args: readonly string[]]> {
-  if (side === 'ours') {
-    return [
-      process.execPath,
-      ['--disable-warning=ExperimentalWarning', '--expose-gc', await installed(), 'kube-scheduler'],
-    ]
-  }
+  if (side === 'ours') return [await installed(), ['kube-scheduler']]
   const { upstreamPrograms } = await import('../upstream/programs.ts')
   const { 'kube-scheduler': path } = await upstreamPrograms(['kube-scheduler'], (line) =>
     process.stderr.write(`${line}\n`),

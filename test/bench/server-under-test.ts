@@ -3,10 +3,10 @@
  * builds it, with the same flags. What it costs the machine is told by the kernel.
  */
 import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { rmSync, symlinkSync } from 'node:fs'
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 
@@ -36,12 +36,11 @@ const TICK_MS = 10
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 export const startOurs: StartServer = async (folder) => {
-  const entry = await installed()
+  const program = await installed()
   const prepared = await prepareServer(folder)
   const flags = [...prepared.flags, `--datastore=sqlite:${join(folder, 'store.db')}`]
-  const args = ['--disable-warning=ExperimentalWarning', entry, 'kube-apiserver', ...flags]
   const start = performance.now()
-  const child = await launch(process.execPath, args, join(folder, 'hyperkube.log'))
+  const child = await launch(program, ['kube-apiserver', ...flags], join(folder, 'hyperkube.log'))
   await untilReady(prepared, child)
   return {
     ...prepared,
@@ -53,7 +52,7 @@ export const startOurs: StartServer = async (folder) => {
 
 let installing: Promise<string> | undefined
 
-/** The entry of the package, packed now from the sources and installed as people install it; gone when we are. */
+/** The program of the package, packed now from the sources and installed as people install it; gone when we are. */
 export function installed(): Promise<string> {
   installing ??= (async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-installed-'))
@@ -62,9 +61,17 @@ export function installed(): Promise<string> {
     const [tarball = ''] = await readdir(folder)
     // Without the Node it brings: the bench runs on that very one.
     npm(folder, 'install', '--omit=optional', '--no-audit', '--no-fund', '--prefer-offline', join(folder, tarball))
-    return join(folder, 'node_modules', 'hyperkube', 'bin', 'entry.mjs')
+    linkNode(join(folder, 'node_modules'))
+    return join(folder, 'node_modules', 'hyperkube', 'bin', 'hyperkube')
   })()
   return installing
+}
+
+/** The Node of this very process, where the program looks for the one that npm would have brought. */
+function linkNode(modules: string): void {
+  const system = { darwin: 'darwin', linux: 'linux', win32: 'win' }[process.platform as string] ?? process.platform
+  for (const name of [`node-${system}-${process.arch}`, `node-bin-${system}-${process.arch}`])
+    symlinkSync(dirname(dirname(process.execPath)), join(modules, name))
 }
 
 function npm(cwd: string, ...args: readonly string[]): void {
