@@ -104,11 +104,15 @@ export function oomScoreAdj(
 }
 
 /** Where the cgroups of a pod are, as the runtime wants it said. */
-export function cgroupParent(pod: Pod, driver: PodFacts['cgroupDriver']): string {
+export function cgroupParent(
+  pod: Pod,
+  { cgroupDriver, cgroupRoot = '' }: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot'>,
+): string {
   const qos = qosClassOf(pod).toLowerCase()
   const name = `pod${pod.metadata.annotations?.['kubernetes.io/config.hash'] ?? pod.metadata.uid ?? ''}`
-  const parts = ['kubepods', ...(qos === 'guaranteed' ? [] : [qos]), name]
-  if (driver === 'cgroupfs') return `/${parts.join('/')}`
+  const above = cgroupRoot.split('/').filter((part) => part !== '')
+  const parts = [...above, 'kubepods', ...(qos === 'guaranteed' ? [] : [qos]), name]
+  if (cgroupDriver === 'cgroupfs') return `/${parts.join('/')}`
   const escaped = parts.map((part) => part.replaceAll('-', '_'))
   return `/${escaped.map((_, at) => `${escaped.slice(0, at + 1).join('-')}.slice`).join('/')}`
 }

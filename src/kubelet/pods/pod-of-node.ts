@@ -33,6 +33,8 @@ export interface PodFacts {
   /** Of the node, one per family, the first first. */
   readonly addresses: readonly string[]
   readonly cgroupDriver: 'cgroupfs' | 'systemd'
+  /** Below which all pods are. Default: the root. */
+  readonly cgroupRoot?: string
   /** `/var/lib/kubelet`: what is kept of pods is below `pods/<uid>`. */
   readonly rootDir: string
   /** `/var/log/pods`. */

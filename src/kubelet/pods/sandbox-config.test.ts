@@ -110,10 +110,11 @@ test('cgroups of pods, by class and driver', () => {
   const escaped = UID.replaceAll('-', '_')
   const guaranteed = podOf({}, { qosClass: 'Guaranteed' })
   const burstable = podOf({}, { qosClass: 'Burstable' })
-  assert.equal(cgroupParent(guaranteed, 'cgroupfs'), `/kubepods/pod${UID}`)
-  assert.equal(cgroupParent(burstable, 'cgroupfs'), `/kubepods/burstable/pod${UID}`)
+  assert.equal(cgroupParent(guaranteed, { cgroupDriver: 'cgroupfs' }), `/kubepods/pod${UID}`)
+  assert.equal(cgroupParent(burstable, { cgroupDriver: 'cgroupfs' }), `/kubepods/burstable/pod${UID}`)
+  assert.equal(cgroupParent(guaranteed, { cgroupDriver: 'cgroupfs', cgroupRoot: '/own' }), `/own/kubepods/pod${UID}`)
   assert.equal(
-    cgroupParent(burstable, 'systemd'),
+    cgroupParent(burstable, { cgroupDriver: 'systemd' }),
     `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${escaped}.slice`,
   )
 })

@@ -17,7 +17,7 @@ export const LABELS = {
 
 export interface SandboxQuestion {
   readonly pod: Pod
-  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'podLogsDir' | 'clusterDomain'>
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'podLogsDir' | 'clusterDomain'>
   readonly dns: DNSConfig
   /** How many sandboxes it had before. */
   readonly attempt: number
@@ -40,7 +40,7 @@ export function sandboxConfig({ pod, facts, dns, attempt, seen }: SandboxQuestio
       Object.entries({ 'kubernetes.io/config.seen': seen, 'kubernetes.io/config.source': 'api', ...annotations }),
     ),
     linux: {
-      cgroupParent: cgroupParent(pod, facts.cgroupDriver),
+      cgroupParent: cgroupParent(pod, facts),
       securityContext: sandboxSecurity(spec),
       sysctls: new Map((spec.securityContext?.sysctls ?? []).map((sysctl) => [sysctl.name, sysctl.value])),
       overhead: overheadResources(pod),
