@@ -23,6 +23,8 @@ interface Migrated<K extends keyof PersistentVolumeSpec = keyof PersistentVolume
   readonly source: K
   /** Undefined when the driver has no word for it. */
   known(source: NonNullable<PersistentVolumeSpec[K]>, place: Place): Known | undefined
+  /** Upstream's complaint about one that the driver has no word for. */
+  readonly complaint?: (source: NonNullable<PersistentVolumeSpec[K]>) => string
   /** How one that is described in a pod may be used; default: by one node. */
   readonly mode?: (source: NonNullable<PersistentVolumeSpec[K]>) => AccessMode
   /** What one that is described in a pod is called after its driver; default: the handle. */
@@ -45,6 +47,8 @@ const MIGRATED: readonly Migrated[] = [
       if (volumeHandle === undefined) return undefined
       return { volumeHandle, ...usual(rest), volumeAttributes: { partition: String(partition) } }
     },
+    complaint: ({ volumeID }) =>
+      `failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (${volumeID})`,
   }),
   define({
     plugin: 'kubernetes.io/azure-disk',
@@ -62,6 +66,7 @@ const MIGRATED: readonly Migrated[] = [
         volumeAttributes: { ...told, kind: 'Managed' },
       }
     },
+    complaint: ({ kind = '' }) => `kind(${kind}) is not supported in csi migration`,
     title: ({ diskURI }) => diskURI,
   }),
   define({
@@ -146,7 +151,7 @@ export function driverOf(plugin: string): string | undefined {
 }
 
 /** The plugin of old that the volume is of, and its driver. */
-export function migratedSource(spec: PersistentVolumeSpec): Pick<Migrated, 'plugin' | 'driver'> | undefined {
+export function migratedSource(spec: PersistentVolumeSpec | Volume): Pick<Migrated, 'plugin' | 'driver'> | undefined {
   return migratedIn(spec)
 }
 
@@ -180,6 +185,13 @@ export function translatedInline(volume: Volume, namespace: string): Translated 
   const name = title?.(described, csi.volumeHandle) ?? `${driver}-${csi.volumeHandle}`
   const volumeMode = source === 'gcePersistentDisk' ? ({ volumeMode: 'Filesystem' } as const) : {}
   return { plugin, title: name, spec: { csi, accessModes: [mode?.(described) ?? 'ReadWriteOnce'], ...volumeMode } }
+}
+
+/** Why one that is described in a pod, and was a plugin's, is nothing that its driver knows. */
+export function whyUntranslated(volume: Volume): string {
+  const migrated = migratedIn(volume)
+  const source = (volume as unknown as PersistentVolumeSpec)[migrated?.source ?? 'csi'] as never
+  return migrated?.complaint?.(source) ?? `could not find in-tree plugin translation logic for "${volume.name}"`
 }
 
 function translated(

@@ -17,6 +17,9 @@ const SORTS = [
   'bound, zoned',
   'bound, one pod',
   'bound, one pod',
+  'bound, of old',
+  'bound, of old',
+  'of old',
   'static',
   'static',
   'dynamic',
@@ -39,6 +42,9 @@ export interface Claim {
 /** Who makes volumes when somebody is to; nobody makes those of `immediate`. */
 export const PROVISIONER = 'made.example.com'
 const DRIVER = 'csi.example.com'
+/** Does what a plugin of old did, whose volumes it knows by these names. */
+const HEIR = 'pd.csi.storage.gke.io'
+const DISKS = ['red', 'blue', 'green', 'grey']
 const SIZES = ['1Gi', '2Gi', '5Gi', '10Gi']
 
 interface Place {
@@ -77,6 +83,7 @@ function classes(draw: Draw, { zones }: Place): Given[] {
     ],
     [StorageClasses, { metadata: { name: 'capacity' }, provisioner: DRIVER, ...late }],
     [StorageClasses, { metadata: { name: 'immediate' }, provisioner: DRIVER }],
+    [StorageClasses, { metadata: { name: 'of-old' }, provisioner: 'kubernetes.io/gce-pd', ...late }],
     [CSIDrivers, { metadata: { name: DRIVER }, spec: { storageCapacity: true } }],
   ]
 }
@@ -86,7 +93,10 @@ function nodeGivens(draw: Draw, { nodes }: Place): Given[] {
   return nodes.flatMap(({ metadata }, at): Given[] => {
     const name = metadata?.name ?? ''
     const count = draw.of([0, 1, 2, 5])
-    const drivers = [{ name: DRIVER, nodeID: name, ...draw.maybe(0.8, () => ({ allocatable: { count } })) }]
+    const drivers = [
+      { name: DRIVER, nodeID: name, ...draw.maybe(0.8, () => ({ allocatable: { count } })) },
+      { name: HEIR, nodeID: name, allocatable: { count: draw.of([0, 1, 2]) } },
+    ]
     const attached = {
       metadata: { name: `attached-${at}` },
       spec: { attacher: DRIVER, nodeName: name, source: { persistentVolumeName: `volume-claim-${draw.below(20)}` } },
@@ -123,7 +133,7 @@ function claimGivens(draw: Draw, { namespace, name, sort }: Claim, place: Place)
   const volumeName = `volume-${name}`
   if (sort === 'lost')
     return [claim({ storageClassName: 'static', volumeName }, { 'pv.kubernetes.io/bind-completed': 'yes' })]
-  if (!sort.startsWith('bound')) return [claim({ storageClassName: sort })]
+  if (!sort.startsWith('bound')) return [claim({ storageClassName: sort.replace(' ', '-') })]
   const labels = { [ZONE]: draw.of(['zone-0', 'zone-1', 'zone-0__zone-1']) }
   const own = {
     accessModes,
@@ -132,6 +142,7 @@ function claimGivens(draw: Draw, { namespace, name, sort }: Claim, place: Place)
     capacity: resources.requests,
     ...(sort === 'bound' && affinityOf(draw, place)),
     ...draw.maybe(0.7, () => ({ hostPath: null, csi: { driver: DRIVER, volumeHandle: name } })),
+    ...(sort === 'bound, of old' && { hostPath: null, csi: null, gcePersistentDisk: { pdName: draw.of(DISKS) } }),
   }
   const volume = volumeOf(draw, volumeName, own)
   return [
@@ -162,11 +173,11 @@ function affinityOf(draw: Draw, { nodes, zones }: Place): object {
   }))
 }
 
-/** Of a pod: some of the claims of its namespace, and now and then a disk that only one may write to. */
+/** Of a pod: some of the claims of its namespace, and now and then a disk that only one may write to, and nodes take few of. */
 export function podVolumes(draw: Draw, claims: readonly Claim[], namespace: string): Loose<Volume>[] {
   const own = claims.filter((claim) => claim.namespace === namespace)
   const chosen = own.length === 0 ? [] : Array.from({ length: 1 + draw.below(2) }, () => draw.of(own).name)
-  const disk = { pdName: draw.of(['red', 'blue']), ...draw.maybe(0.5, () => ({ readOnly: true })) }
+  const disk = { pdName: draw.of(DISKS), ...draw.maybe(0.5, () => ({ readOnly: true })) }
   return [
     ...[...new Set(chosen)].map((claimName, at) => ({ name: `v${at}`, persistentVolumeClaim: { claimName } })),
     ...(draw.chance(0.2) ? [{ name: 'disk', gcePersistentDisk: disk }] : []),
