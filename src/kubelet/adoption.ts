@@ -19,8 +19,10 @@ export function adopt(records: readonly ContainerRecord[], status: PodStatus): v
 function adoptOne(record: ContainerRecord, status: ContainerStatus): void {
   const { state, lastState, containerID: id = '', restartCount, started = false, ready, imageID } = status
   const isWaiting = state.waiting !== undefined
-  const run = runOf(isWaiting ? lastState : state, id)
-  const lastRun = isWaiting ? undefined : runOf(lastState, '')
+  // Who waits for init containers has not run since the sandbox before this one.
+  const isAnew = state.waiting?.reason === 'PodInitializing'
+  const run = isAnew ? undefined : runOf(isWaiting ? lastState : state, id)
+  const lastRun = isWaiting && !isAnew ? undefined : runOf(lastState, '')
   record.restartCount = restartCount
   record.imageId = imageID
   if (run !== undefined) record.run = run

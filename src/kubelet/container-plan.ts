@@ -27,7 +27,7 @@ export function planContainers(spec: PodSpec, records: readonly ContainerRecord[
   }
   const mains = records.filter(({ role }) => role === 'main')
   const extra = records.filter(({ role, run }) => role === 'ephemeral' && run === undefined)
-  const wasInitialized = mains.some(({ run }) => run !== undefined)
+  const wasInitialized = mains.some(({ run }) => run !== undefined && run.isPast !== true)
   const inits = planInits(spec, records, wasInitialized)
   if (inits.hasFailed) return { start: extra, stop: [], isOver: stopOrder(records).length === 0 }
   if (!inits.isDone) return { ...NOTHING, start: [...inits.start, ...extra] }
@@ -67,8 +67,9 @@ function stepOf(spec: PodSpec, record: ContainerRecord, wasInitialized: boolean)
 }
 
 /** Whether it has ended and is to be started again. */
-export function mayRestart(spec: PodSpec, { spec: container, run, role }: ContainerRecord): boolean {
+export function mayRestart(spec: PodSpec, { spec: container, run, role, isDue }: ContainerRecord): boolean {
   if (run?.end === undefined || role === 'ephemeral') return false
+  if (isDue === true) return true
   const { exitCode } = run.end
   if (role === 'sidecar') return true
   // An init container that has done its work is not started again, whatever the policy.

@@ -12,6 +12,8 @@ export interface Run {
   readonly id: string
   readonly startedMs: number
   end?: RunEnd
+  /** Of a sandbox that has gone: nothing in the present one was made ready by it. */
+  isPast?: boolean
 }
 
 export interface RunEnd {
@@ -53,7 +55,11 @@ export interface ContainerRecord {
   image?: string
   /** Who it runs as; null when the runtime does not tell. */
   user?: ContainerStatus['user'] | null
-  restarts?: BackOff
+  /** Tells whether what runs is still what is wanted, where the runtime keeps it. */
+  hash?: string | undefined
+  /** To be started again once it has ended, whatever its policy says: what it is has changed. */
+  isDue?: boolean
+  restarts?: BackOff | undefined
   pulls?: BackOff
 }
 
@@ -76,6 +82,11 @@ export function recordsOf(spec: PodSpec): ContainerRecord[] {
 
 export function isRunning({ run }: ContainerRecord): boolean {
   return run !== undefined && run.end === undefined
+}
+
+/** How the newest run ended, of the sandbox before if there is none in this one; undefined while it runs. */
+export function lastEndOf({ run, lastRun }: Pick<ContainerRecord, 'run' | 'lastRun'>): RunEnd | undefined {
+  return run === undefined ? lastRun?.end : run.end
 }
 
 const FIELDS: Readonly<Record<Role, string>> = {

@@ -55,8 +55,22 @@ export type ProbeKind = 'Liveness' | 'Readiness' | 'Startup'
 export const unhealthy = (probe: ProbeKind, output: string): Note =>
   warning('Unhealthy', `${probe} probe failed: ${output}`)
 
-export const probeKills = (container: string, probe: ProbeKind): Note =>
-  normal('Killing', `Container ${container} failed ${probe.toLowerCase()} probe, will be restarted`)
+/** An image of another name: nothing else of a container can change. */
+export const changed = (container: string, isInit: boolean): Note =>
+  normal(
+    'Killing',
+    isInit
+      ? `Init container ${container} definition changed`
+      : `Container ${container} definition changed, will be restarted`,
+  )
+
+export const SANDBOX_CHANGED: Note = normal('SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.')
+
+export const probeKills = (container: string, probe: ProbeKind, isRestarted = true): Note =>
+  normal(
+    'Killing',
+    `Container ${container} failed ${probe.toLowerCase()} probe${isRestarted ? ', will be restarted' : ''}`,
+  )
 
 export const mountFailed = (volume: string, error: string): Note =>
   warning('FailedMount', `MountVolume.SetUp failed for volume ${goQuote(volume)} : ${error}`)

@@ -37,6 +37,19 @@ export function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Waits for `work` until `signal` is aborted: what comes of it later is nobody's. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let release = (): void => undefined
+  const ended = new Promise<never>((_, reject) => {
+    release = onAbort(signal, () => reject(abortError(signal)))
+  })
+  try {
+    return await Promise.race([work, ended])
+  } finally {
+    release()
+  }
+}
+
 /** One listener for all who wait on a signal: to add one to n others takes n comparisons, and thousands wait on a program's. */
 const waiting = new WeakMap<AbortSignal, Roll<() => void>>()
 

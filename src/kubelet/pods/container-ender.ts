@@ -19,6 +19,13 @@ export interface Ending {
   readonly graceSeconds: number
 }
 
+/** Why a container is to end while its pod goes on. */
+export interface Doom {
+  readonly why: Note
+  /** A probe may say how long the container that failed it has to end. Default: the pod's. */
+  readonly graceSeconds?: number | undefined
+}
+
 const FAILED_PRE_STOP: Note = { type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' }
 
 /** Resolves when the container has ended. */
@@ -29,7 +36,7 @@ export async function endContainer(host: PodHost, { pod, record, target, why, gr
   const beganMs = host.clock.elapsed()
   if (preStop !== undefined && graceSeconds > 0) {
     const late = new AbortController()
-    const hook = runHook(host, preStop, target, graceSeconds).catch(() => say(FAILED_PRE_STOP))
+    const hook = runHook(host, preStop, target, { timeoutSeconds: graceSeconds }).catch(() => say(FAILED_PRE_STOP))
     const limit = sleep(host.clock, graceSeconds * 1000, late.signal).catch(() => undefined)
     await Promise.race([hook, limit])
     late.abort()

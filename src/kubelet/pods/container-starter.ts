@@ -26,15 +26,24 @@ export interface Place {
   readonly sandboxConfig: Input<PodSandboxConfig>
   readonly podIps: readonly string[]
   readonly volumes: ReadonlyMap<string, BroughtVolume>
+  /** The pod is to end. */
+  readonly signal: AbortSignal
 }
 
-/** Returns the id of the runtime. Fails with `StartError`. */
+/** Returns the id of the runtime. Fails with `StartError`, and with anything once the pod is to end. */
 export async function startContainer(host: PodHost, place: Place, record: ContainerRecord): Promise<string> {
-  const { pod, sandboxId, sandboxConfig } = place
+  const { pod, sandboxId, sandboxConfig, signal } = place
   const say = (note: Note): void => host.note(pod, note, fieldPathOf(record))
   const { spec } = record
-  const image = await host.puller.ensure({ pod, container: spec, say, credentials: () => credentials(host, pod, spec) })
+  const image = await host.puller.ensure({
+    pod,
+    container: spec,
+    say,
+    signal,
+    credentials: () => credentials(host, pod, spec),
+  })
   const restartCount = record.run === undefined && record.lastRun === undefined ? 0 : record.restartCount + 1
+  const reasoned = reasonedUntil(signal)
   const config = await reasoned('CreateContainerConfigError', async () => {
     const environment = await variablesOf(host, place, record)
     const mounts = await mountsOf(host, place, record, environment)
@@ -55,20 +64,23 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
     })
   })
   const { containerId } = await reasoned('CreateContainerError', () =>
-    host.runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig }),
+    host.runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig }, { signal }),
   )
   say(CREATED)
-  await reasoned('RunContainerError', () => host.runtime.startContainer({ containerId }))
+  await reasoned('RunContainerError', () => host.runtime.startContainer({ containerId }, { signal }))
   say(STARTED)
   return containerId
 }
 
 /** What the event says of faults of the runtime is what it said. */
-async function reasoned<T>(reason: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw new StartError(reason, messageText(error), messageText(error))
+function reasonedUntil(signal: AbortSignal): <T>(reason: string, work: () => Promise<T>) => Promise<T> {
+  return async (reason, work) => {
+    try {
+      return await work()
+    } catch (error) {
+      if (signal.aborted) throw error
+      throw new StartError(reason, messageText(error), messageText(error))
+    }
   }
 }
 

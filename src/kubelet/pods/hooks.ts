@@ -8,17 +8,25 @@ import type { PodHost } from './pod-host.ts'
 /** A request of a hook may take as long as the runtime lets commands. */
 const REQUEST_SECONDS = 120
 
-/** Rejects when the hook failed; `timeoutSeconds` 0 for none. */
+export interface HookPatience {
+  /** 0 for no limit. */
+  readonly timeoutSeconds?: number
+  /** Nobody waits for it any more. */
+  readonly signal?: AbortSignal
+}
+
+/** Rejects when the hook failed. */
 export async function runHook(
   host: PodHost,
   { exec, httpGet, sleep: pause }: LifecycleHandler,
   target: ProbeTarget,
-  timeoutSeconds = 0,
+  { timeoutSeconds = 0, signal = host.signal }: HookPatience,
 ): Promise<void> {
-  if (pause !== undefined) return sleep(host.clock, pause.seconds * 1000, host.signal)
+  if (pause !== undefined) return sleep(host.clock, pause.seconds * 1000, signal)
   if (exec !== undefined) {
     const { containerId } = target
-    const { exitCode } = await host.runtime.execSync({ containerId, cmd: exec.command ?? [], timeout: timeoutSeconds })
+    const request = { containerId, cmd: exec.command ?? [], timeout: timeoutSeconds }
+    const { exitCode } = await host.runtime.execSync(request, { signal })
     if (exitCode !== 0) throw new Error(`command exited with ${exitCode}`)
     return
   }

@@ -1,5 +1,6 @@
 /** Images of containers: there already, or pulled, one after the other, with a pause after each failure. */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
+import { unlessAborted } from '#lib/abort.ts'
 import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
@@ -30,6 +31,8 @@ export interface ImageWish {
   readonly pod: Pod
   readonly container: Container | EphemeralContainer
   readonly say: (note: Note) => void
+  /** Nobody waits for the image any more. */
+  readonly signal: AbortSignal
   /** Who to be, best first; asked only when there is something to pull. */
   readonly credentials: () => Promise<readonly Input<AuthConfig>[]>
 }
@@ -109,6 +112,7 @@ export class ImagePuller {
       this.#failures.delete(key)
       return pulledImage
     } catch (cause) {
+      if (wish.signal.aborted) throw cause
       const error = pullText(cause)
       const atMs = this.#clock.now()
       this.#failures.set(key, { backOff: nextBackOff(before?.backOff, atMs, atMs), atMs, error })
@@ -117,18 +121,19 @@ export class ImagePuller {
     }
   }
 
-  async #pull({ say, credentials }: ImageWish, image: string): Promise<PulledImage> {
+  async #pull({ say, credentials, signal }: ImageWish, image: string): Promise<PulledImage> {
     if (!this.#bucket.tryTake()) throw new Error('pull QPS exceeded')
     say(pulling(image))
     const askedMs = this.#clock.elapsed()
     const auths = await credentials()
     const turn = this.#last.then(async () => {
+      signal.throwIfAborted()
       const startedMs = this.#clock.elapsed()
-      await this.#pullAs(image, auths)
+      await this.#pullAs(image, auths, signal)
       return startedMs
     })
     this.#last = turn.catch(() => undefined)
-    const startedMs = await turn
+    const startedMs = await unlessAborted(signal, turn)
     const doneMs = this.#clock.elapsed()
     const { image: found } = await this.#runtime.imageStatus({ image: { image } })
     if (found === undefined) throw new Error(`image ${goQuote(image)} was pulled and is not there`)
@@ -136,12 +141,12 @@ export class ImagePuller {
     return imageOf(found)
   }
 
-  async #pullAs(image: string, auths: readonly Input<AuthConfig>[]): Promise<void> {
+  async #pullAs(image: string, auths: readonly Input<AuthConfig>[], signal: AbortSignal): Promise<void> {
     const tries = auths.length === 0 ? [undefined] : auths
     let failure: unknown
     for (const auth of tries) {
       try {
-        await this.#runtime.pullImage({ image: { image, userSpecifiedImage: image }, auth })
+        await this.#runtime.pullImage({ image: { image, userSpecifiedImage: image }, auth }, { signal })
         return
       } catch (error) {
         failure = error

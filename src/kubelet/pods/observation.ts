@@ -33,8 +33,9 @@ export function observe(record: ContainerRecord, status: ContainerStatus, id: st
   } else if (attempt < record.restartCount && run.end !== undefined) record.lastRun ??= run
 }
 
-function tell(record: ContainerRecord, { image, imageRef, user }: ContainerStatus): void {
+function tell(record: ContainerRecord, { image, imageRef, user, annotations }: ContainerStatus): void {
   record.imageId = imageRef
+  record.hash = annotations.get(ANNOTATIONS.hash)
   if (image?.image !== undefined && image.image !== '') record.image = image.image
   const linux = user?.linux
   record.user =
@@ -54,6 +55,7 @@ function tell(record: ContainerRecord, { image, imageRef, user }: ContainerStatu
     return
   }
   record.waiting = undefined
+  record.isDue = false
   if (record.spec.startupProbe === undefined) record.isStarted = true
   if (record.spec.readinessProbe === undefined) record.isReady = record.isStarted
 }

@@ -4,7 +4,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { type Note, stopping } from '../kubelet-notes.ts'
-import { endContainer, MIN_GRACE_SECONDS } from './container-ender.ts'
+import { type Doom, endContainer, MIN_GRACE_SECONDS } from './container-ender.ts'
 import type { PodHost } from './pod-host.ts'
 import { idOf, targetOf } from './pod-probes.ts'
 
@@ -22,8 +22,8 @@ export interface PodEnderOptions {
 
 export class PodEnder {
   readonly #options: PodEnderOptions
-  /** To be ended and started again, and why. */
-  readonly #doomed = new Map<ContainerRecord, Note>()
+  /** To be ended and started again. */
+  readonly #doomed = new Map<ContainerRecord, Doom>()
   /** When it was told to end as a whole. */
   #sinceMs: number | undefined
 
@@ -31,21 +31,15 @@ export class PodEnder {
     this.#options = options
   }
 
-  doom(record: ContainerRecord, why: Note): void {
-    this.#doomed.set(record, why)
+  doom(record: ContainerRecord, doom: Doom): void {
+    this.#doomed.set(record, doom)
   }
 
   async endDoomed(): Promise<void> {
-    for (const [record, why] of this.#doomed) {
+    for (const [record, { why, graceSeconds }] of this.#doomed) {
       this.#doomed.delete(record)
-      if (isRunning(record)) await this.end(record, why, this.#graceOf(record, why))
+      if (isRunning(record)) await this.end(record, why, graceSeconds)
     }
-  }
-
-  /** A probe may say how long the container that failed it has to end. */
-  #graceOf({ spec }: ContainerRecord, { message }: Note): number {
-    const probe = message.includes('startup probe') ? spec.startupProbe : spec.livenessProbe
-    return probe?.terminationGracePeriodSeconds ?? this.#graceSeconds
   }
 
   get #graceSeconds(): number {

@@ -2,9 +2,10 @@
 import type { Pod } from '#apis/core/v1.ts'
 
 import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
-import { type Note, type ProbeKind, probeKills } from '../kubelet-notes.ts'
+import { type ProbeKind, probeKills } from '../kubelet-notes.ts'
 import { ContainerProbes } from '../probes/container-probes.ts'
 import type { ProbeTarget } from '../probes/probe-action.ts'
+import type { Doom } from './container-ender.ts'
 import type { PodHost } from './pod-host.ts'
 
 export interface PodProbesOptions {
@@ -12,7 +13,7 @@ export interface PodProbesOptions {
   readonly pod: () => Pod
   readonly target: (record: ContainerRecord, containerId: string) => ProbeTarget
   /** A container is to be ended, and why. */
-  readonly doom: (record: ContainerRecord, why: Note) => void
+  readonly doom: (record: ContainerRecord, doom: Doom) => void
   /** Something is to be told. */
   readonly changed: () => void
 }
@@ -67,12 +68,20 @@ export class PodProbes {
 
   #judge(record: ContainerRecord, kind: ProbeKind, isFine: boolean): void {
     if (kind === 'Readiness') record.isReady = isFine
-    else if (!isFine) this.#options.doom(record, probeKills(record.spec.name, kind))
+    else if (!isFine) this.#doom(record, kind)
     else if (kind === 'Startup') {
       record.isStarted = true
       if (record.spec.readinessProbe === undefined) record.isReady = true
     }
     this.#options.changed()
+  }
+
+  #doom(record: ContainerRecord, kind: ProbeKind): void {
+    const { name, restartPolicy, startupProbe, livenessProbe } = record.spec
+    const probe = kind === 'Startup' ? startupProbe : livenessProbe
+    const policy = restartPolicy ?? this.#options.pod().spec.restartPolicy
+    const why = probeKills(name, kind, policy !== 'Never')
+    this.#options.doom(record, { why, graceSeconds: probe?.terminationGracePeriodSeconds })
   }
 }
 

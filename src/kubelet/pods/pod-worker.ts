@@ -8,23 +8,22 @@ import type { Timer } from '#lib/clock.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import { nextBackOff } from '../back-off.ts'
 import { planContainers } from '../container-plan.ts'
-import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
-import { crashBackOff, DEADLINE_EXCEEDED, DEADLINE_MESSAGE, type Note, podText, stopping } from '../kubelet-notes.ts'
+import { type ContainerRecord, isRunning } from '../container-runs.ts'
+import { changed, DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
 import { refusalOf } from '../pod-admission.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
-import { type Place, sayStartError, startContainer } from './container-starter.ts'
-import { runHook } from './hooks.ts'
+import { comesBack, leaveSandbox } from '../sandbox-change.ts'
+import { containerHash } from './container-config.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
 import { PodEnder } from './pod-ender.ts'
 import type { PodHost } from './pod-host.ts'
 import { PodProbes, targetOf } from './pod-probes.ts'
+import { PodStarter } from './pod-starter.ts'
 import { RecordKeeper } from './record-keeper.ts'
-import { isHeld, RETRY_MS, sayHeld, waitMsOf } from './restart-wait.ts'
+import { RETRY_MS, waitMsOf } from './restart-wait.ts'
 import { SandboxKeeper } from './sandbox-keeper.ts'
-import { StartError } from './start-error.ts'
 import { StatusWriter } from './status-writer.ts'
 
 /** Between turns when nothing happens. */
@@ -44,9 +43,12 @@ export class PodWorker {
   readonly #probes: PodProbes
   /** Its address is told from the moment on that a container of it runs. */
   #shownIps: readonly string[] = []
-  #volumes: Place['volumes'] | undefined
   readonly #keeper: RecordKeeper
   readonly #ender: PodEnder
+  readonly #starter: PodStarter
+  /** Aborted when nothing is to be brought up any more. */
+  readonly #bringing = new AbortController()
+  #deadline: Timer | undefined
   #isBusy = false
   #isWoken = false
   #timer: Timer | undefined
@@ -67,7 +69,7 @@ export class PodWorker {
       host,
       pod: () => this.#pod,
       target: (record, id) => targetOf(this.#host, this.#pod, { record, containerId: id, ips: this.#ips }),
-      doom: (record, why) => this.#ender.doom(record, why),
+      doom: (record, doom) => this.#ender.doom(record, doom),
       changed: () => this.wake(),
     })
     this.#ender = new PodEnder({
@@ -79,10 +81,22 @@ export class PodWorker {
       ending: (id) => this.#probes.tellEnding(id),
       ended: (record, id) => this.#keeper.observe(record, id),
     })
+    this.#starter = new PodStarter({
+      host,
+      pod: () => this.#pod,
+      keeper: this.#keeper,
+      sandboxes: this.#sandboxes,
+      ender: this.#ender,
+      signal: this.#bringing.signal,
+      look: () => this.#look(),
+      opened: () => this.#publish(),
+      started: () => this.#show(),
+    })
     const { client, random, signal } = host
     const onError = (error: unknown): void =>
       host.log.error(error, 'A status could not be written', { pod: podText(pod) })
     this.writer = new StatusWriter({ client, random, pod, signal, onError })
+    this.#heedDeadline()
   }
 
   get pod(): Pod {
@@ -107,6 +121,7 @@ export class PodWorker {
     }
     const grace = pod.metadata.deletionGracePeriodSeconds ?? Infinity
     if (grace < before) this.#ender.hurry(grace)
+    this.#heedDeadline()
     this.wake()
   }
 
@@ -120,11 +135,14 @@ export class PodWorker {
 
   wake(): void {
     this.#isWoken = true
+    if (this.#isEnding) this.#bringing.abort()
     if (!this.#isBusy && !this.#isOver && !this.#host.signal.aborted) void this.#work()
   }
 
   stop(): void {
     this.#timer?.cancel()
+    this.#deadline?.cancel()
+    this.#bringing.abort()
     this.#probes.end()
   }
 
@@ -138,8 +156,10 @@ export class PodWorker {
         dueMs = await this.#turn()
       } catch (error) {
         if (this.#host.signal.aborted) break
-        this.#host.log.error(error, 'Error syncing pod, skipping', { pod: podText(this.#pod) })
         dueMs = this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
+        // What was given up to end the pod is no fault.
+        if (this.#isWoken && this.#bringing.signal.aborted) continue
+        this.#host.log.error(error, 'Error syncing pod, skipping', { pod: podText(this.#pod) })
       }
       this.#schedule(dueMs)
     }
@@ -191,6 +211,20 @@ export class PodWorker {
     this.#host.note(this.#pod, note)
   }
 
+  /** It may pass while something is waited for. */
+  #heedDeadline(): void {
+    this.#deadline?.cancel()
+    const { activeDeadlineSeconds } = this.#pod.spec
+    if (activeDeadlineSeconds === undefined) return
+    const { clock } = this.#host
+    const leftMs = this.#startedMs + activeDeadlineSeconds * 1000 - clock.now()
+    const passed = (): void => {
+      this.#judge()
+      this.wake()
+    }
+    if (leftMs > 0) this.#deadline = clock.after(leftMs, passed, { background: true })
+  }
+
   #judge(): void {
     const { activeDeadlineSeconds } = this.#pod.spec
     if (activeDeadlineSeconds === undefined || this.#verdict !== undefined || this.#isLeaving) return
@@ -224,7 +258,7 @@ export class PodWorker {
   /** Brings what is known to what the runtime holds. */
   async #look(): Promise<void> {
     await this.#sandboxes.adopt(this.#pod)
-    await this.#keeper.look(this.#pod)
+    await this.#keeper.look(this.#pod, this.sandboxId)
     this.#show()
     this.#probes.watch(this.records)
   }
@@ -239,103 +273,43 @@ export class PodWorker {
   }
 
   async #bringUp(): Promise<number> {
+    await this.#leaveSandbox()
+    this.#replaceChanged()
     await this.#ender.endDoomed()
     const plan = this.#plan()
     for (const record of plan.stop) await this.#ender.end(record, stopping(record.spec.name))
     if (plan.start.length > 0) {
-      if (!(await this.#bringVolumes())) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
-      if (!(await this.#open())) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
-      const started = []
-      for (const record of plan.start) if (await this.#start(record)) started.push(record)
+      const count = await this.#starter.start(plan.start)
+      if (count === undefined) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
       this.#probes.watch(this.records)
       this.#publish()
-      if (started.length > 0) this.#isWoken ||= this.#plan().start.some(({ run }) => run === undefined)
+      if (count > 0) this.#isWoken ||= this.#plan().start.some(({ run }) => run === undefined)
     }
     return this.#dueMs()
   }
 
-  /** Whether containers have a place: one that has gone is made anew, and who was in it ends. */
-  async #open(): Promise<boolean> {
+  /** Who was in a sandbox that has gone ends, and all begins anew, unless the pod is over with it. */
+  async #leaveSandbox(): Promise<void> {
     const lost = this.#sandboxes.lost(this.#pod)
-    if (lost === undefined && this.#sandboxes.current !== undefined) return true
-    if (lost !== undefined) {
-      this.#host.note(this.#pod, SANDBOX_CHANGED)
-      for (const record of this.records.filter(isRunning)) {
-        await this.#ender.end(record, stopping(record.spec.name))
-      }
-      await this.#host.runtime.stopPodSandbox({ podSandboxId: lost })
-      this.#sandboxes.current = undefined
-      this.#shownIps = []
-    }
-    if (!(await this.#sandboxes.make(this.#pod))) return false
-    this.#publish()
-    return true
+    if (lost === undefined) return
+    const isAnew = comesBack(this.#pod.spec, this.records)
+    if (isAnew) this.#host.note(this.#pod, SANDBOX_CHANGED)
+    for (const record of this.records.filter(isRunning)) await this.#ender.end(record, stopping(record.spec.name))
+    await this.#host.runtime.stopPodSandbox({ podSandboxId: lost })
+    this.#sandboxes.leave(lost)
+    this.#shownIps = []
+    if (isAnew) leaveSandbox(this.#pod.spec, this.records)
   }
 
-  async #bringVolumes(): Promise<boolean> {
-    const brought = await this.#host.volumes.bring(this.#pod, this.#host.signal)
-    if ('mounts' in brought) {
-      this.#volumes = brought.mounts
-      return true
+  /** Whoever runs with another image than is wanted is to be replaced. */
+  #replaceChanged(): void {
+    for (const record of this.records.filter(isRunning)) {
+      const { role, hash, spec } = record
+      if ((role !== 'main' && role !== 'sidecar') || hash === undefined || hash === containerHash(spec)) continue
+      record.isDue = true
+      record.restarts = undefined
+      this.#ender.doom(record, { why: changed(spec.name, role === 'sidecar') })
     }
-    for (const message of brought.failures)
-      this.#host.note(this.#pod, { type: 'Warning', reason: 'FailedMount', message })
-    return false
-  }
-
-  /** Whether it runs now. */
-  async #start(record: ContainerRecord): Promise<boolean> {
-    const ended = record.run?.end
-    if (ended !== undefined && !this.#mayRestart(record)) return false
-    const { clock } = this.#host
-    const sandbox = this.#sandboxes.current
-    if (sandbox === undefined) return false
-    const place: Place = {
-      pod: this.#pod,
-      records: this.records,
-      sandboxId: sandbox.id,
-      sandboxConfig: sandbox.config,
-      podIps: sandbox.ips,
-      volumes: this.#volumes ?? new Map(),
-    }
-    try {
-      const id = await startContainer(this.#host, place, record)
-      if (ended !== undefined) record.restarts = nextBackOff(record.restarts, ended.finishedMs, clock.now())
-      await this.#keeper.began(record, id)
-      this.#show()
-      await this.#afterStart(record, id)
-      await this.#keeper.sweep(this.#pod, record)
-      return true
-    } catch (error) {
-      if (!(error instanceof StartError)) throw error
-      sayStartError(this.#host, this.#pod, record, error)
-      await this.#host.held.relist()
-      await this.#look()
-      record.waiting = { reason: error.reason, message: error.message }
-      return false
-    }
-  }
-
-  async #afterStart(record: ContainerRecord, id: string): Promise<void> {
-    const { postStart } = record.spec.lifecycle ?? {}
-    if (postStart === undefined) return
-    try {
-      await runHook(this.#host, postStart, targetOf(this.#host, this.#pod, { record, containerId: id, ips: this.#ips }))
-    } catch {
-      const note: Note = { type: 'Warning', reason: 'FailedPostStartHook', message: 'PostStartHook failed' }
-      this.#host.note(this.#pod, note, fieldPathOf(record))
-      await this.#ender.end(record, { type: 'Normal', reason: 'Killing', message: 'FailedPostStartHook' })
-      throw new StartError('PostStartHookError', 'PostStartHook failed')
-    }
-  }
-
-  #mayRestart(record: ContainerRecord): boolean {
-    const { clock } = this.#host
-    if (!isHeld(record, clock.now())) return true
-    const { name } = record.spec
-    const pod = podText(this.#pod)
-    if (sayHeld(record, pod, clock.now())) this.#host.note(this.#pod, crashBackOff(name, pod), fieldPathOf(record))
-    return false
   }
 
   /** Everything ends, is told, and is taken away. */
@@ -355,6 +329,7 @@ export class PodWorker {
     await removeAll(this.#host, uid, this.sandboxId)
     this.#host.puller.forget(this.#pod)
     this.#isOver = true
+    this.#deadline?.cancel()
     this.#host.gone(uid)
     return Infinity
   }
@@ -370,10 +345,4 @@ export class PodWorker {
       ),
     )
   }
-}
-
-const SANDBOX_CHANGED: Note = {
-  type: 'Normal',
-  reason: 'SandboxChanged',
-  message: 'Pod sandbox changed, it will be killed and re-created.',
 }

@@ -6,6 +6,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
 import { type ContainerRecord } from '../container-runs.ts'
+import { withDeadlines } from '../cri/deadlines.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { Charges } from '../pod-admission.ts'
 import { createProbeAction } from '../probes/probe-action.ts'
@@ -33,10 +34,12 @@ export class PodWorkers {
 
   constructor(options: PodWorkersOptions) {
     this.#options = options
-    const { runtime, clock, random, log, facts } = options
+    const { clock, random, log, facts } = options
+    const runtime = withDeadlines(options.runtime, clock)
     this.#held = new RuntimePods({ runtime, clock, log, onChange: (uids) => this.#changed(uids) })
     this.#host = {
       ...options,
+      runtime,
       volumes: options.volumes ?? NO_VOLUMES,
       files: options.files ?? createPodFiles(facts.rootDir, clock, random),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
@@ -54,7 +57,7 @@ export class PodWorkers {
 
   async #start(): Promise<void> {
     try {
-      this.#runtimeName = (await this.#options.runtime.version({})).runtimeName
+      this.#runtimeName = (await this.#host.runtime.version({})).runtimeName
     } catch (error) {
       this.#options.log.error(error, 'The runtime does not say its name')
     }
@@ -123,7 +126,8 @@ export class PodWorkers {
   }
 
   async #removeOrphan(uid: string): Promise<void> {
-    const { runtime, log } = this.#options
+    const { runtime } = this.#host
+    const { log } = this.#options
     const { containers } = this.#held.of(uid)
     try {
       await Promise.all(containers.map(({ id }) => runtime.stopContainer({ containerId: id, timeout: ORPHAN_SECONDS })))

@@ -2,8 +2,9 @@
 import type { Pod, PodSpec } from '#apis/core/v1.ts'
 
 import { adopt } from '../adoption.ts'
-import { type ContainerRecord, recordsOf } from '../container-runs.ts'
+import { type ContainerRecord, isRunning, recordsOf } from '../container-runs.ts'
 import { CONTAINER_STATE } from '../cri/codes.ts'
+import { retire } from '../sandbox-change.ts'
 import { lastWordsOf } from './last-words.ts'
 import { lose, observe } from './observation.ts'
 import type { PodHost } from './pod-host.ts'
@@ -35,12 +36,16 @@ export class RecordKeeper {
     })
   }
 
-  async look({ metadata: { uid = '' } }: Pod): Promise<void> {
+  /** `sandboxId`: of the one that is ready. */
+  async look({ metadata: { uid = '' }, spec: podSpec }: Pod, sandboxId: string | undefined): Promise<void> {
     const { held, clock } = this.#host
     const { containers } = held.of(uid)
-    for (const { id, state, metadata } of containers) {
+    for (const { id, state, metadata, podSandboxId } of containers) {
       const record = this.records.find(({ spec }) => spec.name === metadata?.name)
-      if (record !== undefined && this.#states.get(id) !== state) await this.observe(record, id)
+      if (record === undefined) continue
+      if (this.#states.get(id) !== state) await this.observe(record, id)
+      const isPast = sandboxId !== undefined && podSandboxId !== sandboxId
+      if (isPast && idOf(record) === id && !isRunning(record)) retire(podSpec, record)
     }
     const present = new Set(containers.map(({ id }) => id))
     for (const record of this.records) {

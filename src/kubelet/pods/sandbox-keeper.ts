@@ -21,6 +21,8 @@ export class SandboxKeeper {
   readonly #seen: string
   /** The one that is ready. */
   current: Sandbox | undefined
+  /** The last that was given up. */
+  #left: string | undefined
 
   constructor(host: PodHost, seen: string) {
     this.#host = host
@@ -30,8 +32,14 @@ export class SandboxKeeper {
   /** The id of one that was there and is not ready any more. */
   lost(pod: Pod): string | undefined {
     const [newest] = this.#host.held.of(pod.metadata.uid ?? '').sandboxes
-    if (newest === undefined || newest.state === SANDBOX_STATE.ready) return undefined
+    if (newest === undefined || newest.state === SANDBOX_STATE.ready || newest.id === this.#left) return undefined
     return this.current === undefined || this.current.id === newest.id ? newest.id : undefined
+  }
+
+  /** It is stopped, and nothing is to be in it any more. */
+  leave(id: string): void {
+    this.#left = id
+    this.current = undefined
   }
 
   /** From before a restart of the kubelet. */
@@ -42,14 +50,15 @@ export class SandboxKeeper {
   }
 
   /** Whether there is one now. */
-  async make(pod: Pod): Promise<boolean> {
+  async make(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const [newest] = this.#host.held.of(pod.metadata.uid ?? '').sandboxes
     const attempt = newest === undefined ? 0 : (newest.metadata?.attempt ?? 0) + 1
     try {
       const config = await this.#config(pod, attempt)
-      const { podSandboxId } = await this.#host.runtime.runPodSandbox({ config, runtimeHandler: '' })
+      const { podSandboxId } = await this.#host.runtime.runPodSandbox({ config, runtimeHandler: '' }, { signal })
       this.current = await this.#describe(podSandboxId, config)
     } catch (error) {
+      if (signal.aborted) throw error
       const message = `Failed to create pod sandbox: ${callText(error)}`
       this.#host.note(pod, { type: 'Warning', reason: 'FailedCreatePodSandBox', message })
     }

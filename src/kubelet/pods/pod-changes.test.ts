@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { ContainerStatus, Pod } from '#apis/core/v1.ts'
+
+import type { PodWorkers } from './pod-workers.ts'
+import { bedOf, containerOf, podOf } from './worker-bed.ts'
+
+const statusOf = (workers: PodWorkers): Pod['status'] => workers.find('default', 'web')?.pod.status ?? {}
+const mainOf = (workers: PodWorkers): ContainerStatus | undefined => statusOf(workers).containerStatuses?.[0]
+
+const never = (): Promise<never> => new Promise(() => undefined)
+
+test('a container with another image is started again with it, whatever its policy', async () => {
+  const { clock, workers, events, runtime } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
+  await clock.advance(3000)
+  const containers = [containerOf('c', { image: 'nginx:2' })]
+  workers.learn({ type: 'MODIFIED', object: podOf({ restartPolicy: 'Never', containers }, { generation: 2 }) })
+  await clock.advance(3000)
+  assert.ok(events.includes('Killing: Container c definition changed, will be restarted'))
+  assert.deepEqual([mainOf(workers)?.restartCount, mainOf(workers)?.image], [1, 'docker.io/library/nginx:2'])
+  assert.equal(statusOf(workers).phase, 'Running')
+  const running = (await runtime.listContainers({ filter: { state: { state: 1 } } })).containers
+  assert.equal(running.length, 1)
+  await workers.stop()
+})
+
+test('a sidecar with another image is started again, and the pod goes on', async () => {
+  const { clock, workers, events } = bedOf()
+  const side = (image: string): Partial<Pod['spec']> => ({
+    initContainers: [containerOf('side', { restartPolicy: 'Always', image })],
+  })
+  workers.learn({ type: 'ADDED', object: podOf(side('proxy:1')) })
+  await clock.advance(3000)
+  workers.learn({ type: 'MODIFIED', object: podOf(side('proxy:2'), { generation: 2 }) })
+  await clock.advance(3000)
+  assert.ok(events.includes('Killing: Init container side definition changed'))
+  const [init] = statusOf(workers).initContainerStatuses ?? []
+  assert.deepEqual([init?.restartCount, init?.image], [1, 'docker.io/library/proxy:2'])
+  assert.equal(mainOf(workers)?.restartCount, 0)
+  await workers.stop()
+})
+
+test('a pod whose sandbox has gone begins anew with its init containers, and counts its restarts', async () => {
+  const { clock, workers, events, runtime } = bedOf()
+  const initContainers = [containerOf('i', { command: ['sh', '-c', 'sleep 2'] })]
+  workers.learn({ type: 'ADDED', object: podOf({ initContainers }) })
+  await clock.advance(8000)
+  const [sandbox] = (await runtime.listPodSandbox({})).items
+  const before = statusOf(workers).podIP
+  await runtime.stopPodSandbox({ podSandboxId: sandbox?.id ?? '' })
+  await clock.advance(1500)
+  assert.ok(events.includes('SandboxChanged: Pod sandbox changed, it will be killed and re-created.'))
+  const { initContainerStatuses: [init] = [] } = statusOf(workers)
+  assert.deepEqual([Object.keys(init?.state ?? {}), init?.restartCount], [['running'], 1])
+  assert.deepEqual(mainOf(workers)?.state, { waiting: { reason: 'PodInitializing' } })
+  assert.equal(mainOf(workers)?.lastState.terminated?.exitCode, 137)
+  await clock.advance(5000)
+  assert.deepEqual([Object.keys(mainOf(workers)?.state ?? {}), mainOf(workers)?.restartCount], [['running'], 1])
+  assert.notEqual(statusOf(workers).podIP, before)
+  await workers.stop()
+})
+
+test('a kubelet that starts again after the sandbox had gone begins anew as well', async () => {
+  const bed = bedOf()
+  const initContainers = [containerOf('i', { command: ['sh', '-c', 'sleep 2'] })]
+  bed.workers.learn({ type: 'ADDED', object: podOf({ initContainers }) })
+  await bed.clock.advance(8000)
+  const status = statusOf(bed.workers)
+  await bed.workers.stop()
+  const [sandbox] = (await bed.runtime.listPodSandbox({})).items
+  await bed.runtime.stopPodSandbox({ podSandboxId: sandbox?.id ?? '' })
+  const again = bed.restart()
+  again.learn({ type: 'ADDED', object: { ...podOf({ initContainers }), status } })
+  again.sourcesReady()
+  await bed.clock.advance(1000)
+  const { initContainerStatuses: [init] = [] } = statusOf(again)
+  assert.deepEqual([Object.keys(init?.state ?? {}), init?.restartCount], [['running'], 1])
+  await bed.clock.advance(8000)
+  assert.deepEqual([Object.keys(mainOf(again)?.state ?? {}), mainOf(again)?.restartCount], [['running'], 1])
+  await again.stop()
+})
+
+test('a pod that is never started again fails with its sandbox', async () => {
+  const { clock, workers, runtime } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
+  await clock.advance(3000)
+  const [sandbox] = (await runtime.listPodSandbox({})).items
+  await runtime.stopPodSandbox({ podSandboxId: sandbox?.id ?? '' })
+  await clock.advance(5000)
+  assert.equal(statusOf(workers).phase, 'Failed')
+  assert.equal((await runtime.listPodSandbox({})).items.length, 1)
+  await workers.stop()
+})
+
+test('a pod that is deleted does not wait for its image', async () => {
+  const { clock, workers, deleted, runtime } = bedOf({}, {}, () => ({ pullImage: never }))
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(5000)
+  const object = podOf({}, { deletionTimestamp: '2026-01-01T00:00:35Z', deletionGracePeriodSeconds: 30, generation: 2 })
+  workers.learn({ type: 'MODIFIED', object })
+  await clock.advance(2000)
+  assert.deepEqual(deleted, ['/api/v1/namespaces/default/pods/web'])
+  assert.deepEqual((await runtime.listPodSandbox({})).items, [])
+  await workers.stop()
+})
+
+test('whoever waits for the pull of another is not kept by one that was given up', async () => {
+  const pulls: string[] = []
+  const { clock, workers } = bedOf({}, {}, (runtime) => ({
+    pullImage: (request, options) => {
+      pulls.push(request.image?.image ?? '')
+      return request.image?.image === 'slow:1' ? never() : runtime.pullImage(request, options)
+    },
+  }))
+  const slow = podOf({ containers: [containerOf('c', { image: 'slow:1' })] }, { name: 'slow', uid: 'u2' })
+  workers.learn({ type: 'ADDED', object: slow })
+  await clock.advance(1000)
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(5000)
+  assert.deepEqual(pulls, ['slow:1'])
+  workers.learn({ type: 'DELETED', object: slow })
+  await clock.advance(2000)
+  assert.deepEqual(pulls, ['slow:1', 'nginx:1'])
+  assert.equal(statusOf(workers).phase, 'Running')
+  await workers.stop()
+})
+
+test('a deadline that comes during a pull is kept', async () => {
+  const { clock, workers } = bedOf({}, {}, () => ({ pullImage: never }))
+  workers.learn({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
+  await clock.advance(12_000)
+  assert.deepEqual([statusOf(workers).phase, statusOf(workers).reason], ['Failed', 'DeadlineExceeded'])
+  await workers.stop()
+})
+
+test('a call of the runtime that hangs keeps no other pod, and is given up after two minutes', async () => {
+  let hangs = 2
+  const { clock, workers, events } = bedOf({}, {}, (runtime) => ({
+    createContainer: (request, options) =>
+      request.config?.image?.userSpecifiedImage === 'bad:1' && hangs-- > 0
+        ? never()
+        : runtime.createContainer(request, options),
+  }))
+  const containers = [containerOf('c', { image: 'bad:1' })]
+  workers.learn({ type: 'ADDED', object: podOf({ containers }, { name: 'bad', uid: 'u2' }) })
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(5000)
+  assert.equal(statusOf(workers).phase, 'Running')
+  await clock.advance(118_000)
+  const bad = (): ContainerStatus | undefined => workers.find('default', 'bad')?.pod.status.containerStatuses?.[0]
+  assert.deepEqual(bad()?.state.waiting, { reason: 'CreateContainerError', message: 'context deadline exceeded' })
+  assert.ok(events.includes('Failed: Error: context deadline exceeded'))
+  await clock.advance(150_000)
+  assert.deepEqual(Object.keys(bad()?.state ?? {}), ['running'])
+  await workers.stop()
+})
+
+test('a runtime that does not say what it holds is asked again', async () => {
+  let hangs = true
+  const { clock, workers } = bedOf({}, {}, (runtime) => ({
+    listContainers: (request, options) => (hangs ? never() : runtime.listContainers(request, options)),
+  }))
+  workers.learn({ type: 'ADDED', object: podOf() })
+  await clock.advance(60_000)
+  assert.equal(workers.listedMs, undefined)
+  hangs = false
+  await clock.advance(65_000)
+  assert.equal(statusOf(workers).phase, 'Running')
+  await workers.stop()
+})
