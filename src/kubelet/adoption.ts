@@ -17,7 +17,7 @@ export function adopt(records: readonly ContainerRecord[], status: PodStatus): v
 }
 
 function adoptOne(record: ContainerRecord, status: ContainerStatus): void {
-  const { state, lastState, containerID: id = '', restartCount, started = false, ready, imageID } = status
+  const { state, lastState, containerID: id = '', restartCount, started = false, ready, imageID, resources } = status
   const isWaiting = state.waiting !== undefined
   // Who waits for init containers has not run since the sandbox before this one.
   const isAnew = state.waiting?.reason === 'PodInitializing'
@@ -27,6 +27,7 @@ function adoptOne(record: ContainerRecord, status: ContainerStatus): void {
   record.imageId = imageID
   if (run !== undefined) record.run = run
   if (lastRun !== undefined) record.lastRun = lastRun
+  if (resources !== undefined) record.actual = resources
   record.isStarted = started
   record.isReady = ready && record.role !== 'init'
 }

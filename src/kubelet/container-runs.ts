@@ -2,7 +2,7 @@
  * What has become of the containers of a pod on its node: from these records the kubelet decides what to do next
  * (`container-plan.ts`) and says how the pod is (`pod-status.ts`), whatever it is that runs containers.
  */
-import type { Container, ContainerStatus, EphemeralContainer, PodSpec } from '#apis/core/v1.ts'
+import type { Container, ContainerStatus, EphemeralContainer, PodSpec, ResourceRequirements } from '#apis/core/v1.ts'
 
 export type Role = 'init' | 'sidecar' | 'main' | 'ephemeral'
 
@@ -59,6 +59,8 @@ export interface ContainerRecord {
   hash?: string | undefined
   /** To be started again once it has ended, whatever its policy says: what it is has changed. */
   isDue?: boolean
+  /** What its cgroup was given last; undefined when that is what it is granted. */
+  actual?: ResourceRequirements
   restarts?: BackOff | undefined
   pulls?: BackOff
 }

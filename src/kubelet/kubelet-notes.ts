@@ -83,9 +83,14 @@ export function claimFailed(volume: string, claim: string, error: string): Note 
 /** What a node did not take. */
 export const rejected = (reason: string, text: string): Note => warning(reason, text)
 
-/** `resizes` is what containers got, as JSON. */
-export const resizeStarted = (resizes: string): Note => normal('ResizeStarted', `Pod resize started: ${resizes}`)
-export const resizeCompleted = (resizes: string): Note => normal('ResizeCompleted', `Pod resize completed: ${resizes}`)
+/** `resizes` is what containers are to have, as JSON. `reason`: why it is put off. */
+export function resized(how: 'Started' | 'Completed' | 'Error' | 'Deferred', resizes: string, reason = ''): Note {
+  const message = `Pod resize ${how === 'Deferred' ? reason : how.toLowerCase()}: ${resizes}`
+  return how === 'Started' || how === 'Completed' ? normal(`Resize${how}`, message) : warning(`Resize${how}`, message)
+}
+
+export const resizeRestarts = (container: string): Note =>
+  normal('Killing', `Container ${container} resize requires restart`)
 
 export const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline'
 export const DEADLINE_EXCEEDED: Note = normal('DeadlineExceeded', DEADLINE_MESSAGE)

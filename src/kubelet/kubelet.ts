@@ -2,6 +2,8 @@
  * A kubelet: one node, its pods on a container runtime, and the port on which it is asked about them. Everything it does it
  * does as `system:node:<name>`.
  */
+import { join } from 'node:path'
+
 import { type Node, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
@@ -24,6 +26,7 @@ import { NodeKeeper } from './node-keeper.ts'
 import { NodeRegistration } from './node-registration.ts'
 import { resourceMetrics, statsSummary } from './node-stats.ts'
 import type { NodeFacts } from './node-status.ts'
+import { openAllocations } from './pods/allocations.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { PodWorkers } from './pods/pod-workers.ts'
 import { Access } from './server/access.ts'
@@ -79,7 +82,7 @@ interface Parts {
 export async function startKubelet(options: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
   const { name, clock, random, log, runtime, taints } = options
   const stop = new AbortController()
-  const parts = createParts(options, stop.signal)
+  const parts = await createParts(options, stop.signal)
   const { client, recorder, workers, signal } = parts
   const port = await serve(options, parts, closing)
   closing.defer(async () => {
@@ -99,7 +102,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   return { port }
 }
 
-function createParts(options: KubeletOptions, signal: AbortSignal): Parts {
+async function createParts(options: KubeletOptions, signal: AbortSignal): Promise<Parts> {
   const { name, clock, random, log, runtime, machine } = options
   const client = new ApiClient({ ...options.connect, clock, userAgent: userAgent('kubelet') })
   const onError = (error: unknown): void => {
@@ -110,7 +113,8 @@ function createParts(options: KubeletOptions, signal: AbortSignal): Parts {
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
-  const workers = new PodWorkers({ runtime, clock, random, log, client, recorder, facts, ...cluster })
+  const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
+  const workers = new PodWorkers({ runtime, clock, random, log, client, recorder, facts, allocations, ...cluster })
   return { client, recorder, workers, known, signal }
 }
 

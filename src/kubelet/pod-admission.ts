@@ -42,9 +42,25 @@ export class Charges {
     const wanted = amountsOfPod(pod)
     const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
     if (rejection !== undefined) return rejection
-    this.#charged.set(pod.metadata.uid ?? '', wanted)
-    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
+    this.#charge(pod, wanted)
     return undefined
+  }
+
+  /** Undefined: it is granted what it asks for now, and charged with that instead. */
+  resize(pod: Pod, node: Node | undefined): Rejection | undefined {
+    const wanted = amountsOfPod(pod)
+    const own = this.#charged.get(pod.metadata.uid ?? '')
+    const others = new Map(Array.from(this.#used, ([name, amount]) => [name, amount - (own?.get(name) ?? 0)]))
+    const rejection = node === undefined ? undefined : lacking(node, wanted, others)
+    if (rejection !== undefined) return rejection
+    this.release(pod)
+    this.#charge(pod, wanted)
+    return undefined
+  }
+
+  #charge({ metadata: { uid = '' } }: Pod, wanted: Sums): void {
+    this.#charged.set(uid, wanted)
+    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
   }
 
   release({ metadata: { uid = '' } }: Pod): void {

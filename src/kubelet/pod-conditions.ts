@@ -8,7 +8,10 @@ import type { Phase } from './pod-phase.ts'
 /** In the order in which kubelets write them. */
 const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'] as const
 
-const OWN: ReadonlySet<string> = new Set(OWN_TYPES)
+/** Told while there is something to tell, before the others. */
+const PASSING = ['PodResizePending', 'PodResizeInProgress'] as const
+
+const OWN: ReadonlySet<string> = new Set([...PASSING, ...OWN_TYPES])
 
 /** Of those that others write what the server has, of the kubelet's own what it wrote last. */
 export function conditionsKnown(
@@ -27,6 +30,8 @@ export interface ConditionQuestion {
   readonly hasSandbox: boolean
   /** All that are there, of others as well: gates of readiness are among them. */
   readonly before: readonly PodCondition[]
+  /** What else there is to tell now, before the kubelet's others. */
+  readonly first?: readonly PodCondition[]
   readonly nowMs: number
 }
 
@@ -37,7 +42,7 @@ const FALSE: Said = { status: 'False' }
 
 /** What others wrote first, then the kubelet's own. */
 export function conditionsFor(question: ConditionQuestion): PodCondition[] {
-  const { before, hasSandbox, generation, nowMs } = question
+  const { before, hasSandbox, generation, nowMs, first = [] } = question
   const containersReady = sayContainersReady(question)
   const own: Record<(typeof OWN_TYPES)[number], Said> = {
     PodReadyToStartContainers: hasSandbox ? TRUE : FALSE,
@@ -46,8 +51,10 @@ export function conditionsFor(question: ConditionQuestion): PodCondition[] {
     ContainersReady: containersReady,
     PodScheduled: TRUE,
   }
-  const others = before.filter(({ type }) => !Object.hasOwn(own, type))
+  const isFirst = new Set(first.map(({ type }) => type))
+  const others = before.filter(({ type }) => !OWN.has(type) && !isFirst.has(type))
   return [
+    ...first.map((condition) => unprobed(condition, before)),
     ...others,
     ...OWN_TYPES.map((type): PodCondition => {
       const said = own[type]
@@ -64,6 +71,15 @@ export function conditionsFor(question: ConditionQuestion): PodCondition[] {
       }
     }),
   ]
+}
+
+/** When it was last looked at is told only together with something else. */
+function unprobed(condition: PodCondition, before: readonly PodCondition[]): PodCondition {
+  const known = before.find(({ type }) => type === condition.type)
+  if (known === undefined) return condition
+  const { lastProbeTime: _, ...said } = condition
+  const isSame = Object.entries(said).every(([name, value]) => known[name as keyof PodCondition] === value)
+  return isSame ? known : condition
 }
 
 function sayContainersReady({ spec, phase, statuses }: ConditionQuestion): Said {

@@ -1,9 +1,11 @@
 /** The status of a pod as its kubelet writes it, from what has become of its containers. Pure. */
 import type {
+  Container,
   ContainerState,
   ContainerStateTerminated,
   ContainerStatus,
   Pod,
+  PodCondition,
   PodSpec,
   PodStatus,
   ResourceRequirements,
@@ -31,6 +33,8 @@ export interface PodView {
   readonly startTime: string
   /** Why it has failed as a whole, whatever its containers say. */
   readonly verdict?: { readonly reason: string; readonly message: string } | undefined
+  /** What is to be told of it beside what every pod is told of, before that. */
+  readonly conditions?: readonly PodCondition[]
 }
 
 /** `before` is what is there; of it, conditions of others and the times of one's own stay. */
@@ -57,6 +61,7 @@ export function podStatusOf(
     statuses,
     hasSandbox: view.hasSandbox,
     before: before.conditions ?? [],
+    first: view.conditions ?? [],
     nowMs,
   })
   return {
@@ -69,7 +74,7 @@ export function podStatusOf(
     ...(inits.length > 0 && { initContainerStatuses: inits }),
     containerStatuses: of(['main']).sort(byName),
     ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
-    ...podAmounts(spec),
+    ...podAmounts(spec, view.records),
   }
 }
 
@@ -134,14 +139,33 @@ function addressesOf({ hostIps, podIps }: PodView, { hostNetwork }: PodSpec): Pa
   }
 }
 
-/** Sums of what was granted. */
-function podAmounts(spec: PodSpec): Pick<PodStatus, 'allocatedResources' | 'resources'> {
-  const pod = { spec, status: {} }
+/** Sums of what was granted, and of what containers have. */
+function podAmounts(
+  spec: PodSpec,
+  records: readonly ContainerRecord[],
+): Pick<PodStatus, 'allocatedResources' | 'resources'> {
+  const granted = listOf(podRequests({ spec, status: {} }))
+  const pod = { spec: withActual(spec, records), status: {} }
   const requests = listOf(podRequests(pod))
   const limits = listOf(podLimits(pod))
-  if (requests === undefined && limits === undefined) return {}
+  if (granted === undefined && requests === undefined && limits === undefined) return {}
   const resources: ResourceRequirements = { ...(limits && { limits }), ...(requests && { requests }) }
-  return { ...(requests && { allocatedResources: requests }), resources }
+  return { ...(granted && { allocatedResources: granted }), resources }
+}
+
+function withActual(spec: PodSpec, records: readonly ContainerRecord[]): PodSpec {
+  const known = new Map(records.map(({ spec: { name }, actual }) => [name, actual]))
+  if (![...known.values()].some((actual) => actual !== undefined)) return spec
+  const actual = (container: Container): Container => ({
+    ...container,
+    resources: known.get(container.name) ?? container.resources,
+  })
+  const { initContainers, containers } = spec
+  return {
+    ...spec,
+    ...(initContainers !== undefined && { initContainers: initContainers.map(actual) }),
+    containers: containers.map(actual),
+  }
 }
 
 function listOf(amounts: Amounts): Record<string, string> | undefined {
@@ -174,7 +198,7 @@ function existingOf(record: ContainerRecord, { id }: Run, spec: PodSpec): Partia
     ...(id !== '' && { containerID: id }),
     image: record.image ?? image,
     imageID: record.imageId,
-    resources,
+    resources: record.actual ?? resources,
     ...(record.user !== null && { user: record.user ?? userOf(record, spec) }),
   }
 }

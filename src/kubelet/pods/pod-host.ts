@@ -11,6 +11,7 @@ import type { Note } from '../kubelet-notes.ts'
 import type { Rejection } from '../pod-admission.ts'
 import type { AskProbe } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
+import type { Allocations } from './allocations.ts'
 import type { ImagePuller } from './image-puller.ts'
 import type { PodFiles } from './pod-files.ts'
 import type { PodFacts } from './pod-of-node.ts'
@@ -31,13 +32,18 @@ export interface PodWorkersOptions {
   readonly services: () => readonly Service[]
   /** Without it, pods that have volumes wait. */
   readonly volumes?: VolumeKeeper
+  /** Default: forgotten with the process. */
+  readonly allocations?: Allocations
   /** Default: on the disk, below `facts.rootDir`. */
   readonly files?: PodFiles
   /** Default: over the network and the runtime. */
   readonly askProbe?: AskProbe
 }
 
-export interface PodHost extends Omit<PodWorkersOptions, 'volumes' | 'files' | 'askProbe' | 'recorder'> {
+type Defaulted = 'volumes' | 'allocations' | 'files' | 'askProbe'
+
+export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'> {
+  readonly allocations: Allocations
   readonly volumes: VolumeKeeper
   readonly files: PodFiles
   readonly askProbe: AskProbe
@@ -47,6 +53,8 @@ export interface PodHost extends Omit<PodWorkersOptions, 'volumes' | 'files' | '
   readonly runtimeName: () => string
   readonly signal: AbortSignal
   admit(pod: Pod, isThere: boolean): Rejection | undefined
+  /** Undefined: it is granted what it asks for. */
+  resize(pod: Pod): Rejection | undefined
   release(pod: Pod): void
   /** `fieldPath` for events about a container. */
   note(pod: Pod, said: Note, fieldPath?: string): void

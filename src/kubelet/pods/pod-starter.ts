@@ -79,8 +79,10 @@ export class PodStarter {
       volumes: this.#volumes,
       signal,
     }
+    const { resources } = record.spec
     try {
       const id = await startContainer(host, place, record)
+      if (resources !== undefined) record.actual = resources
       if (ended !== undefined) record.restarts = nextBackOff(record.restarts, ended.finishedMs, host.clock.now())
       await keeper.began(record, id)
       started()

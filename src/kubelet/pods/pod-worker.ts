@@ -12,6 +12,7 @@ import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { changed, DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
 import { refusalOf } from '../pod-admission.ts'
+import type { PendingResize } from '../pod-allocation.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { comesBack, leaveSandbox } from '../sandbox-change.ts'
@@ -20,6 +21,7 @@ import { removeAll, stopSandboxes } from './leftovers.ts'
 import { PodEnder } from './pod-ender.ts'
 import type { PodHost } from './pod-host.ts'
 import { PodProbes, targetOf } from './pod-probes.ts'
+import { PodResizer } from './pod-resizer.ts'
 import { PodStarter } from './pod-starter.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { RETRY_MS, waitMsOf } from './restart-wait.ts'
@@ -31,6 +33,9 @@ const RESYNC_MS = 60_000
 
 export class PodWorker {
   readonly #host: PodHost
+  /** As the API server has it. */
+  #desired: Pod
+  /** With what is granted to its containers. */
   #pod: Pod
   readonly writer: StatusWriter
   readonly #startedMs: number
@@ -46,6 +51,7 @@ export class PodWorker {
   readonly #keeper: RecordKeeper
   readonly #ender: PodEnder
   readonly #starter: PodStarter
+  readonly #resizer: PodResizer
   /** Aborted when nothing is to be brought up any more. */
   readonly #bringing = new AbortController()
   #deadline: Timer | undefined
@@ -55,14 +61,16 @@ export class PodWorker {
 
   constructor(pod: Pod, host: PodHost) {
     this.#host = host
-    this.#pod = pod
-    this.#keeper = new RecordKeeper(pod, host)
+    this.#desired = pod
+    this.#resizer = new PodResizer(host, pod, (record, doom) => this.#ender.doom(record, doom))
+    this.#pod = this.#resizer.granted(pod)
+    this.#keeper = new RecordKeeper(this.#pod, host)
     const nowMs = host.clock.now()
     const { startTime } = pod.status
     this.#startedMs = startTime === undefined ? nowMs : epochMsOf(startTime)
     this.#isAdmitted = startTime !== undefined
     if (startTime !== undefined) {
-      host.admit(pod, true)
+      host.admit(this.#pod, true)
     }
     this.#sandboxes = new SandboxKeeper(host, microTimeOf(nowMs))
     this.#probes = new PodProbes({
@@ -113,8 +121,8 @@ export class PodWorker {
 
   learn(pod: Pod): void {
     const before = this.#pod.metadata.deletionGracePeriodSeconds ?? Infinity
-    this.#pod = pod
-    this.#keeper.learn(pod.spec)
+    this.#desired = pod
+    this.#grant()
     this.writer.written = {
       ...this.writer.written,
       conditions: conditionsKnown(pod.status.conditions, this.writer.written.conditions),
@@ -122,6 +130,22 @@ export class PodWorker {
     const grace = pod.metadata.deletionGracePeriodSeconds ?? Infinity
     if (grace < before) this.#ender.hurry(grace)
     this.#heedDeadline()
+    this.wake()
+  }
+
+  #grant(): void {
+    this.#pod = this.#resizer.granted(this.#desired)
+    this.#keeper.learn(this.#pod.spec)
+  }
+
+  /** A resize that was put off. */
+  get waitingResize(): PendingResize | undefined {
+    return this.#isEnding ? undefined : this.#resizer.waitingOf(this.#desired)
+  }
+
+  retryResize(): void {
+    if (!this.#resizer.consider(this.#desired)) return
+    this.#grant()
     this.wake()
   }
 
@@ -183,6 +207,7 @@ export class PodWorker {
       this.#publish()
       return Infinity
     }
+    if (!this.#isEnding && this.#resizer.consider(this.#desired)) this.#grant()
     const plan = this.#plan()
     if (this.#isEnding || plan.isOver || isTerminalPhase(this.writer.written.phase)) return this.#finish()
     this.#publish()
@@ -204,7 +229,7 @@ export class PodWorker {
   #admit(): void {
     this.#isAdmitted = true
     const rejection = this.#host.admit(this.#pod, false)
-    if (rejection === undefined) return
+    if (rejection === undefined) return this.#resizer.admitted(this.#pod)
     const { verdict, note } = refusalOf(rejection)
     this.#isRejected = true
     this.#verdict = verdict
@@ -247,6 +272,7 @@ export class PodWorker {
       podIps: this.#shownIps,
       startTime: timeOf(this.#startedMs),
       verdict: this.#verdict,
+      conditions: this.#resizer.conditions,
     }
     return podStatusOf(this.#pod, written, view, this.#host.clock.now())
   }
@@ -275,6 +301,7 @@ export class PodWorker {
   async #bringUp(): Promise<number> {
     await this.#leaveSandbox()
     this.#replaceChanged()
+    await this.#resizer.actuate(this.#pod, this.records, this.sandboxId)
     await this.#ender.endDoomed()
     const plan = this.#plan()
     for (const record of plan.stop) await this.#ender.end(record, stopping(record.spec.name))
@@ -282,9 +309,10 @@ export class PodWorker {
       const count = await this.#starter.start(plan.start)
       if (count === undefined) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
       this.#probes.watch(this.records)
-      this.#publish()
       if (count > 0) this.#isWoken ||= this.#plan().start.some(({ run }) => run === undefined)
     }
+    this.#resizer.settle(this.#pod, this.records)
+    this.#publish()
     return this.#dueMs()
   }
 
@@ -328,6 +356,7 @@ export class PodWorker {
     if (!this.#isDeleted) await this.writer.remove()
     await removeAll(this.#host, uid, this.sandboxId)
     this.#host.puller.forget(this.#pod)
+    this.#host.allocations.remove(uid)
     this.#isOver = true
     this.#deadline?.cancel()
     this.#host.gone(uid)

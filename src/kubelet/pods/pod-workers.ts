@@ -3,14 +3,17 @@
  * comes in by `learn`; what containers do comes from the runtime, by one listing for all.
  */
 import type { Pod } from '#apis/core/v1.ts'
+import type { Timer } from '#lib/clock.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
 import { type ContainerRecord } from '../container-runs.ts'
 import { withDeadlines } from '../cri/deadlines.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { Charges } from '../pod-admission.ts'
+import { compareResizes } from '../pod-allocation.ts'
 import { createProbeAction } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
+import { createMemoryAllocations } from './allocations.ts'
 import { ImagePuller } from './image-puller.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
 import { createPodFiles } from './pod-files.ts'
@@ -29,6 +32,7 @@ export class PodWorkers {
   readonly #ending = new AbortController()
   readonly #charges = new Charges()
   #runtimeName = 'containerd'
+  #retry: Timer | undefined
   #hasSources = false
   #isListed = false
 
@@ -47,8 +51,17 @@ export class PodWorkers {
       held: this.#held,
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
+      allocations: options.allocations ?? createMemoryAllocations(),
       admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere),
-      release: (pod) => this.#charges.release(pod),
+      resize: (pod) => {
+        const rejection = this.#charges.resize(pod, options.node())
+        if (rejection === undefined) this.#retryResizes()
+        return rejection
+      },
+      release: (pod) => {
+        this.#charges.release(pod)
+        this.#retryResizes()
+      },
       note: (...said) => this.#note(...said),
       gone: (uid) => this.#workers.delete(uid),
     }
@@ -80,6 +93,7 @@ export class PodWorkers {
   /** Every pod of the node has been learnt: whatever else the runtime holds belongs to nobody. */
   sourcesReady(): void {
     this.#hasSources = true
+    this.#host.allocations.retain(new Set(this.#workers.keys()))
     if (this.#isListed) this.#removeOrphans()
   }
 
@@ -106,7 +120,21 @@ export class PodWorkers {
   async stop(): Promise<void> {
     this.#ending.abort()
     this.#held.stop()
+    this.#retry?.cancel()
     for (const worker of this.#workers.values()) worker.stop()
+  }
+
+  /** There may be room for what was put off: asked in order, once whoever made room is done. */
+  #retryResizes(): void {
+    this.#retry?.cancel()
+    const retry = (): void => {
+      const waiting = [...this.#workers.values()].flatMap((worker) => {
+        const resize = worker.waitingResize
+        return resize === undefined ? [] : [{ worker, resize }]
+      })
+      for (const { worker } of waiting.sort((a, b) => compareResizes(a.resize, b.resize))) worker.retryResize()
+    }
+    this.#retry = this.#options.clock.after(0, retry, { background: true })
   }
 
   #changed(uids: readonly string[]): void {

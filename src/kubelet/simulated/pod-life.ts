@@ -26,8 +26,7 @@ import {
   pulled,
   pullFailed,
   pulling,
-  resizeCompleted,
-  resizeStarted,
+  resized,
   STARTED,
   stopping,
 } from '../kubelet-notes.ts'
@@ -208,8 +207,8 @@ export class PodLife {
       .map(({ name, resources }) => ({ name, resources }))
     if (containers.length === 0) return
     const resizes = JSON.stringify({ containers, generation: this.#pod.metadata.generation })
-    this.#host.note(this.#pod, resizeStarted(resizes))
-    this.#host.note(this.#pod, resizeCompleted(resizes))
+    this.#host.note(this.#pod, resized('Started', resizes))
+    this.#host.note(this.#pod, resized('Completed', resizes))
   }
 
   get #isEnding(): boolean {
