@@ -12,6 +12,19 @@ import { fileURLToPath } from 'node:url'
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const WINDOWS = process.platform === 'win32'
 
+/** Programs that run containers. A program with a slash is a file, the first of those that is there. */
+const CONTAINER_PACKAGES = [
+  { program: 'containerd', aptPackage: 'containerd', needs: 'real containers' },
+  { program: 'runc', aptPackage: 'runc', needs: 'real containers' },
+  {
+    program: '/usr/lib/cni/bridge',
+    orElse: '/opt/cni/bin/bridge',
+    aptPackage: 'containernetworking-plugins',
+    needs: 'addresses of real pods',
+  },
+  { program: 'iptables', aptPackage: 'iptables', needs: 'addresses of real pods' },
+]
+
 /** Programs that tests drive, the Debian package of each, and what is skipped without it. */
 const SYSTEM_PACKAGES = [
   { program: 'openssl', aptPackage: 'openssl', needs: 'certificates checked by a second implementation' },
@@ -20,6 +33,8 @@ const SYSTEM_PACKAGES = [
   { program: 'etcdctl', aptPackage: 'etcd-client', needs: 'etcd snapshots and users checked with its own tool' },
   { program: 'mkfs.ext4', aptPackage: 'e2fsprogs', needs: 'power cuts and full disks on a loop image' },
   { program: 'losetup', aptPackage: 'mount', needs: 'power cuts and full disks on a loop image' },
+  ...CONTAINER_PACKAGES,
+  { program: '/bin/busybox', aptPackage: 'busybox-static', needs: 'real containers in tests' },
 ]
 
 /** So many states of the sources stay bundled: a cluster may still run from one. */
@@ -37,7 +52,10 @@ const [mode = '', ...rest] = process.argv.slice(2)
 const command = COMMANDS[mode]
 if (command === undefined) fail(`Unknown command "${mode}"; use one of: ${Object.keys(COMMANDS).join(', ')}`)
 installNpmPackages()
-if (mode === 'test') installSystemPackages()
+if (mode === 'test') installSystemPackages(SYSTEM_PACKAGES)
+// Who is not root has no use for them, and is told so by `up`.
+if (mode === 'start' && process.platform === 'linux' && process.getuid() === 0)
+  installSystemPackages(CONTAINER_PACKAGES)
 const node = bundledNode()
 if (mode === 'start') process.env.HYPERKUBE_BUNDLE = bundleOfSources(node)
 handOver(node, [...command, ...rest])
@@ -60,8 +78,8 @@ function installNpmPackages() {
 }
 
 /** Through apt when we are root; otherwise one line for each thing that will be skipped. */
-function installSystemPackages() {
-  const missing = SYSTEM_PACKAGES.filter(({ program }) => !isInstalled(program))
+function installSystemPackages(wanted) {
+  const missing = wanted.filter(({ program, orElse }) => !isInstalled(program) && !(orElse && isInstalled(orElse)))
   if (missing.length === 0) return
   const packages = [...new Set(missing.map(({ aptPackage }) => aptPackage))]
   const mayInstall = process.getuid?.() === 0 && isInstalled('apt-get')
@@ -81,6 +99,7 @@ function aptInstall(packages) {
 }
 
 function isInstalled(program) {
+  if (program.includes('/')) return existsSync(program)
   const folders = [...(process.env.PATH ?? '').split(WINDOWS ? ';' : ':'), '/usr/sbin', '/sbin']
   return folders.some(
     (folder) => existsSync(join(folder, program)) || (WINDOWS && existsSync(join(folder, `${program}.exe`))),

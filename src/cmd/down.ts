@@ -1,4 +1,5 @@
 /** `hyperkube down`: stops the cluster of a data directory, wherever it was started. */
+import { stopContainerd } from '#kubelet/containerd/stop.ts'
 import type { Clock } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { duration } from '#lib/flags/kinds.ts'
@@ -13,7 +14,9 @@ const WAIT_MS = 30_000
 
 export const down: Program = defineProgram({
   name: 'down',
-  long: 'down stops the cluster of a data directory. Its state stays: "hyperkube up" goes on where it stopped.',
+  long:
+    'down stops the cluster of a data directory, and the containers of its pods on this machine. Its state stays: ' +
+    '"hyperkube up" goes on where it stopped.',
   version: kubernetesVersion(),
   flags: {
     cluster: {
@@ -24,7 +27,9 @@ export const down: Program = defineProgram({
   async run({ flags, stdout, clock, ...context }) {
     const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
     const pid = await stopCluster(path, clock, flags.timeout)
-    stdout.write(pid === undefined ? `No cluster is running in ${path}\n` : `Stopped the cluster in ${path}\n`)
+    const hadContainers = await stopContainerd({ dataDir: path, clock, ...context })
+    const wasRunning = pid !== undefined || hadContainers
+    stdout.write(wasRunning ? `Stopped the cluster in ${path}\n` : `No cluster is running in ${path}\n`)
     return 0
   },
 })

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 import { removeOwned } from '#client/kubeconfig.ts'
+import { removeContainerd } from '#kubelet/containerd/stop.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
@@ -19,7 +20,7 @@ const OWN = /^(?:store\.db(?:[-.].*)?|pki|encryption\.key|cluster\.json|up\.log)
 export const reset: Program = defineProgram({
   name: 'reset',
   long:
-    'reset stops the cluster of a data directory and deletes it: objects, certificates, and its context in the kubeconfig.\n\n' +
+    'reset stops the cluster of a data directory and deletes it: objects, certificates, containers and images, and its context in the kubeconfig.\n\n' +
     'Snapshots stay unless asked for. Files and contexts that are not its own are left alone.',
   version: kubernetesVersion(),
   flags: {
@@ -34,6 +35,7 @@ export const reset: Program = defineProgram({
     const names = await readdir(path).catch(() => [])
     const { kubeconfig = join(homedir(), '.kube', 'config') } = (await readClusterFile(path)) ?? {}
     await stopCluster(path, clock)
+    const hadContainers = await removeContainerd({ dataDir: path, clock, ...context })
     const file = flags.kubeconfig === '' ? kubeconfig : resolve(context.cwd, flags.kubeconfig)
     const removed = await removeOwned(file, path).catch((cause: Error) => {
       throw new ProgramError(cause.message, { cause })
@@ -42,7 +44,8 @@ export const reset: Program = defineProgram({
     for (const name of own) await rm(join(path, name), { recursive: true, force: true })
     // Only when nothing is left in it.
     await rmdir(path).catch(() => undefined)
-    stdout.write(own.length === 0 ? `There is no cluster in ${path}\n` : `Deleted the cluster in ${path}\n`)
+    const wasThere = own.length > 0 || hadContainers
+    stdout.write(wasThere ? `Deleted the cluster in ${path}\n` : `There is no cluster in ${path}\n`)
     for (const name of removed) stdout.write(`Removed context "${name}" from ${file}\n`)
     return 0
   },

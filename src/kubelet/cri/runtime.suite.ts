@@ -17,6 +17,8 @@ export interface RuntimeUnderTest {
   readonly runtime: Runtime
   /** There already, with `sh`, `sleep`, `echo` and `cat`. */
   readonly image: string
+  /** Under which each test makes the cgroups of its pod. */
+  readonly cgroupParent: string
   /** Where a pod's logs go. */
   readonly logDirectory: string
   /** Text of a log file. */
@@ -43,7 +45,7 @@ class Bench {
       logDirectory: `${tested.logDirectory}/${this.uid}`,
       labels: new Map([['io.kubernetes.pod.uid', this.uid]]),
       linux: {
-        cgroupParent: `/hyperkube-suite/${this.uid}`,
+        cgroupParent: `${tested.cgroupParent}/${this.uid}`,
         securityContext: { namespaceOptions: { pid: NAMESPACE.container } },
       },
     }
@@ -208,7 +210,7 @@ function containers(check: Check): void {
     assert.equal(exited.logPath, `${bench.tested.logDirectory}/${bench.uid}/app/0.log`)
     assert.match(
       await bench.tested.readLog(exited.logPath),
-      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|\+00:00) stdout F hello\n$/,
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) stdout F hello\n$/,
     )
   })
 

@@ -24,6 +24,7 @@ runtimeSuite('in memory', async (run) => {
   await run({
     runtime,
     image: 'busybox',
+    cgroupParent: '/suite',
     logDirectory: '/var/log/pods',
     readLog: async (path) => logs.get(path) ?? '',
     pass: (ms) => clock.advance(ms),

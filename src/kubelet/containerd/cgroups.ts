@@ -1,0 +1,46 @@
+/** The cgroups of one cluster, in every hierarchy that is mounted: one with cgroup v2, one for each controller with v1. */
+import { readdir, readFile, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Mount points of cgroups, of the text of /proc/self/mountinfo. */
+export function cgroupMounts(mountinfo: string): string[] {
+  return mountinfo.split('\n').flatMap((line) => {
+    const point = line.split(' ')[4]
+    return point !== undefined && / - cgroup2? /.test(line) ? [point] : []
+  })
+}
+
+/** Every cgroup at or below `parent`, the deepest first. */
+async function foldersOf(parent: string): Promise<string[]> {
+  const mounts = cgroupMounts(await readFile('/proc/self/mountinfo', 'utf8'))
+  const all = mounts.map(async (mount) => {
+    const top = join(mount, parent)
+    const below = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => undefined)
+    if (below === undefined) return []
+    const folders = below.filter((one) => one.isDirectory()).map((one) => join(one.parentPath, one.name))
+    return [top, ...folders].sort((a, b) => b.length - a.length)
+  })
+  return (await Promise.all(all)).flat()
+}
+
+export async function processesIn(parent: string): Promise<number[]> {
+  const texts = (await foldersOf(parent)).map((folder) =>
+    readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => ''),
+  )
+  const pids = (await Promise.all(texts)).flatMap((text) =>
+    text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(Number),
+  )
+  return [...new Set(pids)]
+}
+
+/** They must have no processes any more. */
+export async function removeCgroups(parent: string): Promise<void> {
+  for (const folder of await foldersOf(parent)) {
+    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+  }
+}

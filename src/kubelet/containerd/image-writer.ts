@@ -1,0 +1,142 @@
+/**
+ * Puts images into containerd: blobs first, under a lease, then names for what they make up. An image is there wholly or not
+ * at all: a name is given last, and what was written for one that failed is collected when the lease has ended.
+ */
+import { createHash } from 'node:crypto'
+
+import type { Clock } from '#lib/clock.ts'
+import { hasStatus } from '#lib/grpc/status.ts'
+import type { Random } from '#lib/random.ts'
+
+import { type Descriptor, type ImageApi, inLease, WRITE_ACTION } from './image-api.ts'
+
+/** What tells CRI that an image is one of its own, and thereby the kubelet's. */
+const MANAGED = ['io.cri-containerd.image', 'managed'] as const
+/** Never collected by a kubelet that needs room. */
+const PINNED = ['io.cri-containerd.pinned', 'pinned'] as const
+
+/** Larger messages are refused by containerd (16 MiB); smaller ones cost more turns. */
+const CHUNK_BYTES = 1 << 20
+/** Longer than any import takes; an import that was killed holds its blobs no longer than this. */
+const LEASE_MS = 3_600_000
+
+export interface Blob {
+  readonly digest: string
+  readonly size: number
+}
+
+export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+export type Labels = ReadonlyMap<string, string>
+
+export interface NamedImage {
+  /** As runtimes keep them; CRI also wants the digest of its configuration as a name. */
+  readonly names: readonly string[]
+  readonly target: Omit<Descriptor, 'annotations'>
+  readonly pinned?: boolean
+}
+
+export interface WriterTools {
+  readonly api: ImageApi
+  readonly clock: Clock
+  readonly random: Random
+  readonly signal?: AbortSignal
+}
+
+/** Runs `task` with a writer whose blobs are safe until the task has ended. */
+export async function withImageWriter<T>(tools: WriterTools, task: (writer: ImageWriter) => Promise<T>): Promise<T> {
+  const { api, clock, random } = tools
+  const id = `hyperkube-${random.bytes(8).toString('hex')}`
+  const expires = new Date(clock.now() + LEASE_MS).toISOString()
+  await api.createLease({ id, labels: new Map([['containerd.io/gc.expire', expires]]) })
+  try {
+    return await task(new ImageWriter(tools, id))
+  } finally {
+    // It expires by itself when containerd does not answer now.
+    await api.deleteLease({ id }).catch(() => undefined)
+  }
+}
+
+export class ImageWriter {
+  readonly #tools: WriterTools
+  readonly #lease: string
+  #count = 0
+
+  constructor(tools: WriterTools, lease: string) {
+    this.#tools = tools
+    this.#lease = lease
+  }
+
+  /** On disk when it resolves. Never holds more than a chunk. `labels`: see `label`. */
+  async write(content: Bytes, labels: Labels = new Map()): Promise<Blob> {
+    const { api, signal } = this.#tools
+    const ref = `${this.#lease}-${this.#count++}`
+    const metadata = inLease(this.#lease)
+    const call = api.write({ metadata, ...(signal !== undefined && { signal }) })
+    const hash = createHash('sha256')
+    let size = 0
+    try {
+      for await (const data of chunks(content)) {
+        hash.update(data)
+        await call.send({ action: WRITE_ACTION.write, ref, offset: size, data })
+        size += data.length
+        await call.responses.next()
+      }
+      const digest = `sha256:${hash.digest('hex')}`
+      await call.send({ action: WRITE_ACTION.commit, ref, offset: size, total: size, expected: digest, labels })
+      const committed = await call.responses.next().then(
+        () => true,
+        (error: unknown) => {
+          if (hasStatus(error, 'alreadyExists')) return false
+          throw error
+        },
+      )
+      if (!committed) await this.label(digest, labels)
+      return { digest, size }
+    } finally {
+      call.end()
+      await api.abortWrite({ ref }).catch(() => undefined)
+    }
+  }
+
+  writeJson(document: object, labels?: Labels): Promise<Blob> {
+    return this.write([Buffer.from(JSON.stringify(document))], labels)
+  }
+
+  /** Keeps a blob that is there, and says what it refers to, so that containerd's collector keeps that with it. */
+  async label(digest: string, labels: Labels): Promise<void> {
+    const { api } = this.#tools
+    await api.addToLease({ id: this.#lease, resource: { id: digest, type: 'content' } })
+    const paths = [...labels.keys()].map((key) => `labels.${key}`)
+    if (paths.length > 0) await api.updateContent({ info: { digest, labels }, updateMask: { paths } })
+  }
+
+  async has(digest: string): Promise<boolean> {
+    const { api } = this.#tools
+    try {
+      await api.contentInfo({ digest })
+      return true
+    } catch (error) {
+      if (hasStatus(error, 'notFound')) return false
+      throw error
+    }
+  }
+
+  /** The names are taken from an image that had them. */
+  async name({ names, target, pinned = false }: NamedImage): Promise<void> {
+    const { api } = this.#tools
+    const labels = new Map([MANAGED, ...(pinned ? [PINNED] : [])])
+    for (const name of names) {
+      const image = { name, target, labels }
+      await api.createImage({ image }).catch(async (error: unknown) => {
+        if (!hasStatus(error, 'alreadyExists')) throw error
+        await api.updateImage({ image })
+      })
+    }
+  }
+}
+
+async function* chunks(content: Bytes): AsyncGenerator<Uint8Array> {
+  for await (const part of content) {
+    for (let at = 0; at < part.length; at += CHUNK_BYTES) yield part.subarray(at, at + CHUNK_BYTES)
+  }
+}

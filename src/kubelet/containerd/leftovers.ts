@@ -1,0 +1,64 @@
+/** What containers leave on a machine, told apart by the names of their cluster: mounts and rules of NAT. Pure. */
+
+/** Mount points at or below the folders, the deepest first, of the text of /proc/self/mountinfo. */
+export function mountsBelow(mountinfo: string, folders: readonly string[]): string[] {
+  const points = mountinfo.split('\n').flatMap((line) => {
+    const point = line.split(' ')[4]
+    return point === undefined ? [] : [unescape(point)]
+  })
+  const isBelow = (point: string): boolean => folders.some((one) => point === one || point.startsWith(`${one}/`))
+  // What was mounted last lies on top.
+  return points.filter(isBelow).reverse()
+}
+
+/** The kernel writes blanks, tabs, newlines and backslashes in octal. */
+function unescape(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
+}
+
+/** What CNI's portmap plugin makes once for all who use it. */
+const SHARED = ['CNI-HOSTPORT-DNAT', 'CNI-HOSTPORT-SETMARK', 'CNI-HOSTPORT-MASQ'] as const
+
+/**
+ * The calls of iptables (without `-t nat`) that remove what CNI's plugins left of `network`, given what `iptables-save -t nat`
+ * says: rules first, then the chains they led to. Chains that all networks share go when nobody uses them any more.
+ */
+export function natRemovals(saved: string, network: string): string[][] {
+  const rules = saved.split('\n').flatMap((line) => (line.startsWith('-A ') ? [words(line).slice(1)] : []))
+  const isNamed = (rule: readonly string[]): boolean =>
+    new RegExp(`\\bname: "${RegExp.escape(network)}" id: `).test(after(rule, '--comment') ?? '')
+  const own = new Set(
+    rules
+      .filter(isNamed)
+      .flatMap((rule) => after(rule, '-j') ?? [])
+      .filter((chain) => chain.startsWith('CNI-')),
+  )
+  for (const shared of SHARED) own.delete(shared)
+  const isOwn = (rule: readonly string[]): boolean =>
+    isNamed(rule) || own.has(rule[0] ?? '') || own.has(after(rule, '-j') ?? '')
+  const kept = rules.filter((rule) => !isOwn(rule))
+  const isUsed = kept.some(([chain]) => chain === SHARED[0])
+  const unused = new Set<string>(isUsed ? [] : SHARED.filter((chain) => saved.includes(`\n:${chain} `)))
+  const into = kept.filter((rule) => !unused.has(rule[0] ?? '') && unused.has(after(rule, '-j') ?? ''))
+  const gone = [...own, ...unused]
+  const deleted = [
+    ...rules.filter((rule) => isOwn(rule) && !own.has(rule[0] ?? '') && !unused.has(rule[0] ?? '')),
+    ...into,
+  ]
+  return [
+    ...deleted.map((rule) => ['-D', ...rule]),
+    ...gone.map((chain) => ['-F', chain]),
+    ...gone.map((chain) => ['-X', chain]),
+  ]
+}
+
+function after(rule: readonly string[], word: string): string | undefined {
+  const at = rule.indexOf(word)
+  return at < 0 ? undefined : rule[at + 1]
+}
+
+/** Of a line of iptables-save: parted by blanks, except within quotes, where a backslash makes the next character an ordinary one. */
+function words(line: string): string[] {
+  const found = line.match(/"(?:\\.|[^"\\])*"|\S+/g) ?? []
+  return found.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, '$1') : word))
+}

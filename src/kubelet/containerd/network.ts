@@ -1,0 +1,32 @@
+/** The network of a node's pods until there is one across nodes: a bridge of its own, with addresses of the node's pod CIDR. Pure. */
+import type { Places } from './places.ts'
+
+/** Programs that make it. */
+export const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap'] as const
+
+/** A CNI configuration list. One range for each family of `podCidrs`. */
+export function networkConfig(podCidrs: readonly string[], { network, addressFolder }: Places): string {
+  const isV6 = (cidr: string): boolean => cidr.includes(':')
+  const list = {
+    cniVersion: '0.4.0',
+    name: network,
+    plugins: [
+      {
+        type: 'bridge',
+        bridge: network,
+        isGateway: true,
+        // Pods reach the world as their node, and themselves through a Service.
+        ipMasq: true,
+        hairpinMode: true,
+        ipam: {
+          type: 'host-local',
+          dataDir: addressFolder,
+          ranges: podCidrs.map((subnet) => [{ subnet }]),
+          routes: podCidrs.map((cidr) => ({ dst: isV6(cidr) ? '::/0' : '0.0.0.0/0' })),
+        },
+      },
+      { type: 'portmap', capabilities: { portMappings: true }, snat: true },
+    ],
+  }
+  return `${JSON.stringify(list, undefined, 2)}\n`
+}

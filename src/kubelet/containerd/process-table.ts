@@ -1,0 +1,84 @@
+/** The processes of this machine, and which of them belong to a private containerd. */
+import { readdir, readFile } from 'node:fs/promises'
+
+import { type Clock, sleep } from '#lib/clock.ts'
+
+import type { Places } from './places.ts'
+
+export interface ProcessEntry {
+  readonly pid: number
+  readonly parent: number
+  readonly args: readonly string[]
+}
+
+export async function processes(): Promise<ProcessEntry[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const entries = pids.map(async (pid): Promise<ProcessEntry[]> => {
+    try {
+      const [line, stat] = await Promise.all([
+        readFile(`/proc/${pid}/cmdline`, 'utf8'),
+        readFile(`/proc/${pid}/stat`, 'utf8'),
+      ])
+      // The name of the program is in brackets and may have anything in it.
+      const [state = '', parent = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      if (state === 'Z') return []
+      return [{ pid: Number(pid), parent: Number(parent), args: line.split('\0').slice(0, -1) }]
+    } catch {
+      // It ended while we looked.
+      return []
+    }
+  })
+  return (await Promise.all(entries)).flat()
+}
+
+/** containerd itself: told by the file it was configured with. */
+export function containerdIn(all: readonly ProcessEntry[], { configFile }: Places): number[] {
+  return all.filter(({ args }) => args[1] === '--config' && args[2] === configFile).map(({ pid }) => pid)
+}
+
+/** What looks after its containers, told by the socket it reports to, and all below: the containers' processes. Parents first. */
+export function shimsIn(all: readonly ProcessEntry[], { socket }: Places): number[] {
+  const isOurs = ({ args }: ProcessEntry): boolean => args[args.indexOf('-address') + 1] === socket
+  const found = all.filter((one) => one.args.includes('-address') && isOurs(one)).map(({ pid }) => pid)
+  for (const parent of found) {
+    for (const child of all) if (child.parent === parent && !found.includes(child.pid)) found.push(child.pid)
+  }
+  return found
+}
+
+const POLL_MS = 20
+
+/** SIGTERM, then SIGKILL for those who are there after `graceMs`. Resolves when all are gone; throws for one that does not go. */
+export async function endProcesses(pids: readonly number[], clock: Clock, graceMs: number): Promise<void> {
+  const limit = clock.elapsed() + graceMs
+  let left = pids
+  if (graceMs > 0) send(left, 'SIGTERM')
+  for (let isKilled = false; ; await sleep(clock, POLL_MS)) {
+    const alive = await Promise.all(left.map(isAlive))
+    left = left.filter((_, at) => alive[at])
+    if (left.length === 0) return
+    if (clock.elapsed() >= limit + KILL_MS) throw new Error(`Processes do not end: ${left.join(', ')}`)
+    if (isKilled || clock.elapsed() < limit) continue
+    send(left, 'SIGKILL')
+    isKilled = true
+  }
+}
+
+/** Only a process that waits for a disk that does not answer takes longer to die. */
+const KILL_MS = 30_000
+
+function send(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // Gone already.
+    }
+  }
+}
+
+/** One that has ended and waits to be buried is not. */
+async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat !== '' && !stat.slice(stat.lastIndexOf(')')).startsWith(') Z')
+}

@@ -1,0 +1,131 @@
+/** A private containerd for tests, with a small image, in a folder of its own; and all that can be seen of it on the machine. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
+import { withImageWriter } from '#kubelet/containerd/image-writer.ts'
+import { mountsBelow } from '#kubelet/containerd/leftovers.ts'
+import { MEDIA_TYPE, nameImage } from '#kubelet/containerd/manifest.ts'
+import { type Places, placesOf } from '#kubelet/containerd/places.ts'
+import { containerdIn, processes, shimsIn } from '#kubelet/containerd/process-table.ts'
+import { findPrograms } from '#kubelet/containerd/programs.ts'
+import { type Containerd, type ContainerdOptions, startContainerd } from '#kubelet/containerd/start.ts'
+import { removeContainerd } from '#kubelet/containerd/stop.ts'
+import { realClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log.ts'
+import { secureRandom } from '#lib/random.ts'
+import { tarArchive } from '#lib/tar-write.ts'
+
+const BUSYBOX = '/bin/busybox'
+const APPLETS = ['cat', 'echo', 'ls', 'sh', 'sleep', 'true', 'wget', 'nc', 'ip', 'mkdir', 'kill', 'id']
+
+export const IMAGE = 'docker.io/library/busybox:suite'
+
+/** Why there can be no containerd here; undefined when there can. */
+export async function whyNoContainerd(): Promise<string | undefined> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root on Linux runs containers'
+  if (!existsSync(BUSYBOX)) return 'there is no busybox (Debian: apt-get install busybox-static)'
+  return findPrograms(process.env).then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+}
+
+export interface Bed extends AsyncDisposable {
+  /** Sandboxes that were seen there. */
+  readonly sandboxes: Set<string>
+  readonly options: ContainerdOptions
+  readonly places: Places
+  /** Ends containerd with the stack. */
+  start(closing: AsyncDisposableStack): Promise<Containerd>
+  remove(): Promise<boolean>
+}
+
+export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
+  const dataDir = mkdtempSync(join(tmpdir(), 'hyperkube-containerd-'))
+  // Of a subnet of its own: beds of several runs may be up at once.
+  const options: ContainerdOptions = {
+    dataDir,
+    clock: realClock,
+    random: secureRandom,
+    log: createLog({ stream: process.stderr, clock: realClock }).logger,
+    env: process.env,
+    podCidrs: [`10.${200 + secureRandom.int(50)}.${secureRandom.int(256)}.0/24`],
+    ...settings,
+  }
+  return {
+    sandboxes: new Set(),
+    options,
+    places: placesOf(dataDir),
+    start: async (closing) => {
+      const containerd = await startContainerd(options, closing)
+      await withImageWriter({ ...options, api: imageApiBehind(containerd.client) }, async (writer) => {
+        const files = [
+          { name: 'bin/', mode: 0o755 },
+          { name: 'tmp/', mode: 0o1777 },
+          { name: 'bin/busybox', mode: 0o755, content: readFileSync(BUSYBOX) },
+          ...APPLETS.map((name) => ({ name: `bin/${name}`, mode: 0o777, link: 'busybox' })),
+        ]
+        const layer = await writer.write([tarArchive(files)])
+        const config = await writer.writeJson({
+          architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+          os: 'linux',
+          config: { Env: ['PATH=/bin'], Cmd: ['sh'] },
+          rootfs: { type: 'layers', diff_ids: [layer.digest] },
+        })
+        await nameImage(writer, { names: [IMAGE], config, layers: [{ ...layer, mediaType: MEDIA_TYPE.layer }] })
+      })
+      return containerd
+    },
+    remove: () => removeContainerd(options),
+    async [Symbol.asyncDispose]() {
+      await removeContainerd(options)
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** By kind: what of a containerd is on the machine. */
+export async function tracesOf({ places, options, sandboxes }: Bed): Promise<Record<string, string[]>> {
+  const all = await processes()
+  for (const id of names(join(places.root, 'io.containerd.grpc.v1.cri/sandboxes'))) sandboxes.add(id)
+  const links = spawnSync('ip', ['-o', 'link'], { encoding: 'utf8' }).stdout.split('\n')
+  const nat = spawnSync('iptables-save', ['-t', 'nat'], { encoding: 'utf8' }).stdout.split('\n')
+  return {
+    processes: [...containerdIn(all, places), ...shimsIn(all, places)].map(String),
+    mounts: mountsBelow(readFileSync('/proc/self/mountinfo', 'utf8'), [places.stateFolder, options.dataDir]),
+    cgroups: readdirSync('/sys/fs/cgroup')
+      .flatMap((name) => [
+        join('/sys/fs/cgroup', name, places.cgroupParent),
+        join('/sys/fs/cgroup', places.cgroupParent),
+      ])
+      .filter((path) => existsSync(path)),
+    links: links.filter((line) => line.includes(places.network)),
+    nat: nat.filter((line) => line.includes(places.network)),
+    results: names('/var/lib/cni/results').filter(
+      (name) => name.startsWith(places.network) || sandboxes.has(name.split('-')[2] ?? ''),
+    ),
+    folders: [places.folder, places.stateFolder].filter((path) => existsSync(path)),
+    // Of processes that nobody of the above names: what is rooted or works in its folders.
+    strays: all.flatMap(({ pid }) => {
+      const at = ['root', 'cwd'].map((name) => linkOf(`/proc/${pid}/${name}`))
+      return at.some((path) => path.startsWith(places.stateFolder) || path.startsWith(options.dataDir))
+        ? [String(pid)]
+        : []
+    }),
+  }
+}
+
+function names(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : []
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
