@@ -31,6 +31,8 @@ import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { PodWorkers } from './pods/pod-workers.ts'
 import { Access } from './server/access.ts'
 import { createKubeletApi } from './server/kubelet-api.ts'
+import type { VolumeKeeper } from './volumes/volume-keeper.ts'
+import { volumesOnDisk } from './volumes/volumes-on-disk.ts'
 
 export interface KubeletOptions {
   readonly name: string
@@ -44,6 +46,8 @@ export interface KubeletOptions {
   readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes'>
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: NonNullable<Node['spec']['taints']>
+  /** Default: on the disk, below `pods.rootDir`. */
+  readonly volumes?: VolumeKeeper
   readonly serving: Serving
   /** `/configz`. */
   readonly configuration: object
@@ -113,8 +117,10 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
+  const tools = { clock, random, log, client, facts }
   const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
-  const workers = new PodWorkers({ runtime, clock, random, log, client, recorder, facts, allocations, ...cluster })
+  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node: cluster.node })
+  const workers = new PodWorkers({ ...tools, runtime, recorder, allocations, volumes, ...cluster })
   return { client, recorder, workers, known, signal }
 }
 

@@ -1,5 +1,5 @@
 /** What a kubelet keeps of pods on the disk, beside their volumes. */
-import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
@@ -48,6 +48,8 @@ export function createPodFiles(rootDir: string, clock: Clock, random: Random): P
       during(async () => {
         await rm(`${dirOf(uid)}/etc-hosts`, { force: true })
         await rm(`${dirOf(uid)}/containers`, { recursive: true, force: true })
+        // Whose volumes are still there keeps it.
+        await rmdir(dirOf(uid)).catch(() => undefined)
       }),
   }
 }

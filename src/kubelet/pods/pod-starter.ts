@@ -39,13 +39,14 @@ export class PodStarter {
 
   /** How many were started; undefined when there was no place for them. */
   async start(records: readonly ContainerRecord[]): Promise<number | undefined> {
-    if (!(await this.#bringVolumes()) || !(await this.#open())) return undefined
+    if (!(await this.bringVolumes()) || !(await this.#open())) return undefined
     let count = 0
     for (const record of records) if (await this.#start(record)) count++
     return count
   }
 
-  async #bringVolumes(): Promise<boolean> {
+  /** Whether all are there, as the API has them now. */
+  async bringVolumes(): Promise<boolean> {
     const { host, pod, signal } = this.#options
     const brought = await host.volumes.bring(pod(), signal)
     if ('mounts' in brought) {

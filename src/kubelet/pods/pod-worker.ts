@@ -310,6 +310,9 @@ export class PodWorker {
       if (count === undefined) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
       this.#probes.watch(this.records)
       if (count > 0) this.#isWoken ||= this.#plan().start.some(({ run }) => run === undefined)
+    } else {
+      // What is mounted follows the API while containers run.
+      await this.#starter.bringVolumes()
     }
     this.#resizer.settle(this.#pod, this.records)
     this.#publish()

@@ -35,6 +35,8 @@ export class PodWorkers {
   #retry: Timer | undefined
   #hasSources = false
   #isListed = false
+  /** Nothing is on the disk that belongs to nobody. */
+  #isDiskTidy = false
 
   constructor(options: PodWorkersOptions) {
     this.#options = options
@@ -150,6 +152,29 @@ export class PodWorkers {
   #removeOrphans(): void {
     for (const uid of this.#held.uids) {
       if (!this.#workers.has(uid)) void this.#removeOrphan(uid)
+    }
+    if (!this.#isDiskTidy) void this.#tidyDisk()
+  }
+
+  /** What pods left on the disk before a restart; those of which the runtime holds something have their turn later. */
+  async #tidyDisk(): Promise<void> {
+    this.#isDiskTidy = true
+    const { log } = this.#options
+    try {
+      for (const uid of await this.#host.volumes.uids()) {
+        if (this.#workers.has(uid) || this.#ending.signal.aborted) continue
+        const { containers, sandboxes } = this.#held.of(uid)
+        if (containers.length > 0 || sandboxes.length > 0) {
+          this.#isDiskTidy = false
+          continue
+        }
+        await this.#host.volumes.leave(uid)
+        await this.#host.files.remove(uid)
+        log.info('Cleaned up orphaned pod volumes dir', { podUID: uid })
+      }
+    } catch (error) {
+      this.#isDiskTidy = false
+      log.error(error, 'Orphaned pod volumes could not be cleaned up')
     }
   }
 

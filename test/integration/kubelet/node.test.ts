@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 import { Leases } from '#apis/coordination/v1.ts'
@@ -29,6 +31,8 @@ async function startBed(): Promise<Bed> {
   // TLS looks at the real one.
   const clock = createVirtualClock(realClock.now())
   const closing = new AsyncDisposableStack()
+  const rootDir = await mkdtemp(join(tmpdir(), 'kubelet-'))
+  closing.defer(() => rm(rootDir, { recursive: true }))
   const plane = await startControlPlane({ clock })
   closing.defer(() => plane.stop())
   const state: Bed['runtime'] = { isDown: false, networkFault: 'cni plugin not initialized' }
@@ -44,11 +48,11 @@ async function startBed(): Promise<Bed> {
       log: errorLog(),
       connect: { transport: plane.running.server.clientAs(asNode) },
       runtime: runtimeIn(state),
-      machine: await readMachine({ rootDir: tmpdir(), maxPods: 110, address: '127.0.0.1' }),
+      machine: await readMachine({ rootDir, maxPods: 110, address: '127.0.0.1' }),
       pods: {
         cgroupDriver: 'cgroupfs',
-        rootDir: tmpdir(),
-        podLogsDir: tmpdir(),
+        rootDir,
+        podLogsDir: rootDir,
         clusterDns: [],
         clusterDomain: 'cluster.local',
         resolvConf: '',

@@ -1,0 +1,30 @@
+/** Mounts that are only noted, so that tests need not be root. What is mounted is the directory itself. */
+import type { MountAsk, Mounter, MountPoint } from './mounter.ts'
+
+export interface MemoryMounter extends Mounter {
+  readonly asked: readonly MountAsk[]
+  /** What unmounting fails with while it is set. */
+  fault: string | undefined
+}
+
+export function createMemoryMounter(): MemoryMounter {
+  const asked: MountAsk[] = []
+  let mounts: MountPoint[] = []
+  const mounter: MemoryMounter = {
+    asked,
+    fault: undefined,
+    hasNoSwap: true,
+    async mount(ask) {
+      asked.push(ask)
+      mounts.push({ path: ask.target, type: ask.type ?? '', device: '0:1', root: ask.source })
+    },
+    async unmount(target) {
+      if (mounter.fault !== undefined) throw new Error(mounter.fault)
+      const at = mounts.findLastIndex(({ path }) => path === target)
+      if (at === -1) throw new Error(`umount failed: umount: ${target}: not mounted.`)
+      mounts = mounts.toSpliced(at, 1)
+    },
+    list: async () => mounts,
+  }
+  return mounter
+}

@@ -1,0 +1,80 @@
+/** What the API holds, as files: config maps, secrets, and what a pod may know of itself. Pure. */
+import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret } from '#apis/core/v1.ts'
+import type { ResourceList } from '#model/resource-lists.ts'
+
+import { fieldText, resourceText } from '../pods/downward.ts'
+import { type FileContent, oneOf, type Payload } from './volume-plugin.ts'
+
+interface Selection {
+  readonly items: readonly KeyToPath[] | undefined
+  readonly mode: number
+  readonly isOptional: boolean
+}
+
+/** What every source has; defaults are the API server's to fill in. */
+export function modeOf(defaultMode: number | undefined): number {
+  if (defaultMode === undefined) throw new Error('no defaultMode used, not even the default value for it')
+  return defaultMode
+}
+
+/** Undefined for one that is not there and need not be. */
+export function configMapFiles(found: ConfigMap | undefined, selection: Selection): Payload {
+  const texts = Object.entries(found?.data ?? {}).map(([key, text]) => [key, Buffer.from(text)] as const)
+  const binaries = Object.entries(found?.binaryData ?? {}).map(([key, text]) => [key, decoded(text)] as const)
+  return select(new Map([...texts, ...binaries]), selection, 'configmap references non-existent config key')
+}
+
+export function secretFiles(found: Secret | undefined, selection: Selection): Payload {
+  const data = Object.entries(found?.data ?? {}).map(([key, text]) => [key, decoded(text)] as const)
+  return select(new Map(data), selection, 'references non-existent secret key')
+}
+
+const decoded = (base64: string): Buffer => Buffer.from(base64, 'base64')
+
+function select(
+  data: ReadonlyMap<string, Buffer>,
+  { items = [], mode, isOptional }: Selection,
+  complaint: string,
+): Payload {
+  if (items.length === 0) return new Map([...data].map(([key, bytes]) => [key, { data: bytes, mode }]))
+  const files = new Map<string, FileContent>()
+  for (const item of items) {
+    const bytes = data.get(item.key)
+    if (bytes !== undefined) files.set(item.path, { data: bytes, mode: item.mode ?? mode })
+    else if (!isOptional) throw new Error(`${complaint}: ${item.key}`)
+  }
+  return files
+}
+
+/** Throws all that is wrong at once. */
+export function downwardFiles(
+  items: readonly DownwardAPIVolumeFile[],
+  pod: Pod,
+  allocatable: ResourceList,
+  mode: number,
+): Payload {
+  const files = new Map<string, FileContent>()
+  const errors: Error[] = []
+  for (const item of items) {
+    try {
+      files.set(item.path, { data: Buffer.from(textOf(item, pod, allocatable)), mode: item.mode ?? mode })
+    } catch (error) {
+      errors.push(error as Error)
+    }
+  }
+  if (errors.length > 0) throw oneOf(errors)
+  return files
+}
+
+function textOf({ fieldRef, resourceFieldRef }: DownwardAPIVolumeFile, pod: Pod, allocatable: ResourceList): string {
+  if (fieldRef !== undefined) return fieldText(pod, fieldRef.fieldPath, NO_ADDRESSES)
+  if (resourceFieldRef === undefined) return ''
+  const { containerName = '' } = resourceFieldRef
+  const { containers, initContainers = [] } = pod.spec
+  const container = [...containers, ...initContainers].find(({ name }) => name === containerName)
+  if (container === undefined) throw new Error(`container ${containerName} not found`)
+  return resourceText(container, resourceFieldRef, allocatable)
+}
+
+/** Files are written before there are any. */
+const NO_ADDRESSES = { hostIps: [], podIps: [] }

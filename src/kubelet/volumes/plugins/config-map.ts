@@ -1,0 +1,15 @@
+/** configMap: the keys of a ConfigMap as files on the disk. */
+import { fromConfigMap } from '../content.ts'
+import { modeOf } from '../payloads.ts'
+import type { VolumePlugin } from '../volume-plugin.ts'
+
+export const configMap: VolumePlugin = {
+  name: 'kubernetes.io/configmap',
+  volume: 'configMap',
+  isContent: true,
+  async plan({ pod, volume }, sources) {
+    const { defaultMode, ...source } = volume.configMap ?? {}
+    const files = await fromConfigMap({ pod, sources, mode: modeOf(defaultMode) }, source)
+    return { at: 'pod', inMemory: false, sizeBytes: 0, files }
+  },
+}

@@ -1,0 +1,16 @@
+/** downwardAPI: what a pod may know of itself, as files. */
+import { downwardFiles, modeOf } from '../payloads.ts'
+import type { VolumePlugin } from '../volume-plugin.ts'
+import { memoryBytes } from './empty-dir.ts'
+
+export const downwardApi: VolumePlugin = {
+  name: 'kubernetes.io/downward-api',
+  volume: 'downwardAPI',
+  isContent: true,
+  async plan({ pod, volume }, sources) {
+    const { items = [], defaultMode } = volume.downwardAPI ?? {}
+    const allocatable = sources.allocatable()
+    const files = downwardFiles(items, pod, allocatable, modeOf(defaultMode))
+    return { at: 'pod', inMemory: true, sizeBytes: memoryBytes(pod, allocatable), files }
+  },
+}

@@ -1,0 +1,16 @@
+/** secret: the keys of a Secret as files that are only in memory. */
+import { fromSecret } from '../content.ts'
+import { modeOf } from '../payloads.ts'
+import type { VolumePlugin } from '../volume-plugin.ts'
+import { memoryBytes } from './empty-dir.ts'
+
+export const secret: VolumePlugin = {
+  name: 'kubernetes.io/secret',
+  volume: 'secret',
+  isContent: true,
+  async plan({ pod, volume }, sources) {
+    const { defaultMode, secretName: name, ...source } = volume.secret ?? {}
+    const files = await fromSecret({ pod, sources, mode: modeOf(defaultMode) }, { ...source, name })
+    return { at: 'pod', inMemory: true, sizeBytes: memoryBytes(pod, sources.allocatable()), files }
+  },
+}

@@ -1,0 +1,36 @@
+/** Where what belongs to the volumes of pods is on the disk, to the letter of upstream. Pure. */
+
+export interface PodPaths {
+  /** `pods/<uid>`. */
+  readonly pod: string
+  readonly volumes: string
+  readonly subPaths: string
+  readonly plugins: string
+  /** `volumes/kubernetes.io~empty-dir/<volume>`. */
+  volume(plugin: string, name: string): string
+  /** The file that says that a directory was made whole. */
+  ready(wrapped: string): string
+  subPath(volume: string, container: string, index: number): string
+}
+
+export const podsDir = (rootDir: string): string => `${rootDir}/pods`
+
+export function podPaths(rootDir: string, uid: string): PodPaths {
+  if (!isName(uid)) throw new Error(`no uid of a pod: ${uid}`)
+  const pod = `${podsDir(rootDir)}/${uid}`
+  const volumes = `${pod}/volumes`
+  const subPaths = `${pod}/volume-subpaths`
+  const plugins = `${pod}/plugins`
+  return {
+    pod,
+    volumes,
+    subPaths,
+    plugins,
+    volume: (plugin, name) => `${volumes}/${plugin.replaceAll('/', '~')}/${name}`,
+    ready: (wrapped) => `${plugins}/kubernetes.io~empty-dir/${wrapped}/ready`,
+    subPath: (volume, container, index) => `${subPaths}/${volume}/${container}/${index}`,
+  }
+}
+
+/** One component of a path, and none that leads elsewhere. */
+const isName = (text: string): boolean => text !== '' && text !== '.' && text !== '..' && !/[/\0]/.test(text)

@@ -1,0 +1,33 @@
+/** The keeper of volumes of a kubelet, put together. */
+import type { Node } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { PodFacts } from '../pods/pod-of-node.ts'
+import { DiskVolumes } from './disk-volumes.ts'
+import { createMounter, type Mounter } from './mounter.ts'
+import { PodTokens } from './pod-tokens.ts'
+import type { VolumeKeeper } from './volume-keeper.ts'
+import { createVolumeSources } from './volume-sources.ts'
+
+export interface VolumesOnDiskOptions {
+  readonly client: ApiClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly node: () => Node | undefined
+  readonly facts: Pick<PodFacts, 'rootDir' | 'memoryBytes'>
+  /** Default: that of the machine. */
+  readonly mounter?: Mounter
+}
+
+export function volumesOnDisk(options: VolumesOnDiskOptions): VolumeKeeper {
+  const { client, clock, random, log, node, facts, mounter = createMounter() } = options
+  const onError = (error: unknown): void => log.error(error, "Couldn't update token")
+  const tokens = new PodTokens({ client, random, onError })
+  const sources = createVolumeSources({ client, tokens, node, memoryBytes: facts.memoryBytes })
+  const onLeave = (uid: string): void => tokens.forget(uid)
+  return new DiskVolumes({ rootDir: facts.rootDir, clock, random, log, mounter, sources, onLeave })
+}

@@ -1,0 +1,164 @@
+/** Volumes with real mounts, made from what a real API server lets a node read. Nothing stays mounted. */
+import assert from 'node:assert/strict'
+import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+
+import { ConfigMaps, type Node, Pods, Secrets, ServiceAccounts, type Pod, type PodSpec } from '#apis/core/v1.ts'
+import { ApiClient } from '#client/api-client.ts'
+import { createMounter, mountsBelow, type Mounter } from '#kubelet/volumes/mounter.ts'
+import type { Brought, VolumeKeeper } from '#kubelet/volumes/volume-keeper.ts'
+import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
+import { realClock } from '#lib/clock.ts'
+import { secureRandom } from '#lib/random.ts'
+import { errorLog, startControlPlane } from '#testing/control-plane.ts'
+
+const NODE = { status: { allocatable: { memory: '64Mi', cpu: '1' } } } as unknown as Node
+
+interface Bed extends AsyncDisposable {
+  readonly root: string
+  readonly mounter: Mounter
+  readonly admin: ApiClient
+  /** As after a restart. */
+  restart(): VolumeKeeper
+  makePod(spec: Partial<PodSpec>): Promise<Pod>
+}
+
+async function startBed(): Promise<Bed> {
+  const closing = new AsyncDisposableStack()
+  const plane = closing.use(await startControlPlane())
+  const root = await mkdtemp(join(tmpdir(), 'volumes-'))
+  const mounter = createMounter()
+  closing.defer(async () => {
+    for (const { path } of mountsBelow(await mounter.list(), root)) await mounter.unmount(path)
+    await rm(root, { recursive: true })
+  })
+  const clientAs = (name: string, ...groups: string[]): ApiClient => {
+    const user = { name, uid: '', groups: [...groups, 'system:authenticated'], extra: {} }
+    return new ApiClient({ transport: plane.running.server.clientAs(user), clock: realClock, userAgent: 'test' })
+  }
+  const admin = clientAs('admin', 'system:masters')
+  await admin.create(ServiceAccounts, { metadata: { namespace: 'default', name: 'default' } }).catch(() => undefined)
+  const client = clientAs('system:node:node1', 'system:nodes')
+  let made = 0
+  return {
+    root,
+    mounter,
+    admin,
+    restart: () =>
+      volumesOnDisk({
+        client,
+        clock: realClock,
+        random: secureRandom,
+        log: errorLog(),
+        node: () => NODE,
+        facts: { rootDir: root, memoryBytes: 1 << 26 },
+        mounter,
+      }),
+    makePod: ({ volumes = [], ...spec }) => {
+      const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/m/${name}` }))
+      return admin.create(Pods, {
+        metadata: { namespace: 'default', name: `p${++made}` },
+        spec: {
+          nodeName: 'node1',
+          containers: [{ name: 'c', image: 'x', resources: {}, volumeMounts }],
+          volumes,
+          ...spec,
+        },
+      })
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  }
+}
+
+const { signal } = new AbortController()
+
+function mountsIn(brought: Brought): Map<string, string> {
+  assert.ok('mounts' in brought, JSON.stringify(brought))
+  return new Map([...brought.mounts].map(([name, { hostPath }]) => [name, hostPath]))
+}
+
+const mayMount = process.getuid?.() === 0
+
+describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root may mount' }, () => {
+  it('are brought from the API, in memory where they are secret, follow it, and leave nothing', async () => {
+    await using bed = await startBed()
+    const { admin, mounter, root } = bed
+    await admin.create(ConfigMaps, { metadata: { namespace: 'default', name: 'cm' }, data: { a: '1' } })
+    await admin.create(Secrets, { metadata: { namespace: 'default', name: 's' }, data: { k: 'aHVzaA==' } })
+    const pod = await bed.makePod({
+      volumes: [
+        { name: 'cm', configMap: { name: 'cm' } },
+        { name: 's', secret: { secretName: 's' } },
+        { name: 'fast', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+        { name: 'disk', emptyDir: {} },
+      ],
+      securityContext: { fsGroup: 2000 },
+    })
+    const { uid = '' } = pod.metadata
+    const keeper = bed.restart()
+    const mounts = mountsIn(await keeper.bring(pod, signal))
+    const [account = ''] = [...mounts.keys()].filter((name) => name.startsWith('kube-api-access-'))
+    const at = (name: string): string => mounts.get(name) ?? ''
+    const token = await readFile(join(at(account), 'token'), 'utf8')
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+    assert.deepEqual((claims['kubernetes.io'] as Record<string, unknown>)['pod'], { name: pod.metadata.name, uid })
+    assert.equal(await readFile(join(at('s'), 'k'), 'utf8'), 'hush')
+    const types = new Map((await mounter.list()).map(({ path, type }) => [path, type]))
+    assert.deepEqual(
+      ['cm', 's', account, 'fast', 'disk'].map((name) => types.get(at(name))),
+      [undefined, 'tmpfs', 'tmpfs', 'tmpfs', undefined],
+    )
+    const { blocks, bsize } = await statfs(at('fast'))
+    assert.equal(blocks * bsize, 1 << 20)
+    const modeOf = async (path: string): Promise<string> => {
+      const { mode, gid } = await stat(path)
+      return `${(mode & 0o7777).toString(8)} ${gid}`
+    }
+    assert.equal(await modeOf(at('disk')), '2777 2000')
+    assert.equal(await modeOf(at('fast')), '3777 2000')
+    assert.equal(await modeOf(join(at(account), 'token')), '640 2000')
+    assert.equal(await modeOf(join(at('cm'), 'a')), '644 2000')
+
+    await admin.patch(ConfigMaps, { namespace: 'default', name: 'cm' }, { type: 'merge', value: { data: { a: '2' } } })
+    const again = bed.restart()
+    await writeFile(join(at('fast'), 'mine'), 'kept')
+    await until(async () => {
+      await again.bring(pod, signal)
+      return (await readFile(join(at('cm'), 'a'), 'utf8')) === '2'
+    })
+    assert.equal(await readFile(join(at('fast'), 'mine'), 'utf8'), 'kept')
+    assert.deepEqual(await again.uids(), [uid])
+    await again.leave(uid)
+    assert.deepEqual(mountsBelow(await mounter.list(), root), [])
+    await assert.rejects(access(`${root}/pods/${uid}`))
+  })
+
+  it('that are full say so, and keep what they showed before', async () => {
+    await using bed = await startBed()
+    const { admin, mounter, root } = bed
+    const data = (size: number): Record<string, string> => ({ a: 'x'.repeat(size) })
+    await admin.create(ConfigMaps, { metadata: { namespace: 'default', name: 'cm' }, data: data(1000) })
+    await mounter.mount({ source: 'tmpfs', target: root, type: 'tmpfs', options: ['size=128k'] })
+    const pod = await bed.makePod({
+      volumes: [{ name: 'cm', configMap: { name: 'cm' } }],
+      automountServiceAccountToken: false,
+    })
+    const dir = mountsIn(await bed.restart().bring(pod, signal)).get('cm') ?? ''
+    const value = { data: data(500_000) }
+    await admin.patch(ConfigMaps, { namespace: 'default', name: 'cm' }, { type: 'merge', value })
+    const brought = await bed.restart().bring(pod, signal)
+    assert.ok('failures' in brought)
+    assert.match(
+      brought.failures[0] ?? '',
+      /^MountVolume\.SetUp failed for volume "cm" : ENOSPC: no space left on device/,
+    )
+    assert.equal((await readFile(join(dir, 'a'))).length, 1000)
+  })
+})
+
+/** News of the API server take a moment. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
+}
