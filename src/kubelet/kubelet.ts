@@ -9,6 +9,7 @@ import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { follow } from '#client/follow.ts'
 import type { Clock } from '#lib/clock.ts'
+import { compareText } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import type { CertificateAndKey } from '#lib/http/tls.ts'
@@ -20,6 +21,7 @@ import { userAgent } from '#model/version.ts'
 
 import type { Runtime } from './cri/runtime.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
+import type { Note } from './kubelet-notes.ts'
 import type { Machine } from './machine/machine.ts'
 import { Measuring } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
@@ -120,7 +122,8 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const tools = { clock, random, log, client, facts }
   const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
   const volumes = options.volumes ?? volumesOnDisk({ ...tools, node: cluster.node })
-  const workers = new PodWorkers({ ...tools, runtime, recorder, allocations, volumes, ...cluster })
+  const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
+  const workers = new PodWorkers({ ...tools, runtime, recorder, allocations, volumes, noteNode, ...cluster })
   return { client, recorder, workers, known, signal }
 }
 
@@ -195,6 +198,9 @@ function servicesInto(services: Map<string, Service>, failed: Failed): Parameter
   }
 }
 
+const byAge = ({ metadata: a }: Pod, { metadata: b }: Pod): number =>
+  compareText(a.creationTimestamp ?? '', b.creationTimestamp ?? '')
+
 /** What has gone while nobody listened is told as deleted. */
 function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow<Pod>>[1] {
   return {
@@ -202,7 +208,8 @@ function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow
       const there = new Set(all.map(({ metadata }) => metadata.uid))
       const gone = Array.from(workers.pods(), ({ pod }) => pod).filter(({ metadata }) => !there.has(metadata.uid))
       for (const object of gone) workers.learn({ type: 'DELETED', object })
-      for (const object of all) workers.learn({ type: 'ADDED', object })
+      // Who came first is taken first.
+      for (const object of all.toSorted(byAge)) workers.learn({ type: 'ADDED', object })
       workers.sourcesReady()
     },
     change: (event) => workers.learn(event),

@@ -1,16 +1,19 @@
 /** Whether a node takes a pod that was bound to it: the scheduler has not seen every pod, and not every node. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
-import { fitsAffinity, isRepelled } from '#model/node-fit.ts'
 import { podRequests } from '#model/pod-resources.ts'
 
+import {
+  type HostPort,
+  hostPortsOf,
+  type NodeTraits,
+  type Rejection,
+  RULES_AFTER,
+  RULES_BEFORE,
+  takenPort,
+} from './admission-rules.ts'
 import { type Note, rejected } from './kubelet-notes.ts'
 import type { PodView } from './pod-status.ts'
-
-export interface Rejection {
-  readonly reason: string
-  readonly text: string
-}
 
 /** What becomes of a pod that was not taken, and what is said of it. */
 export const refusalOf = ({ reason, text }: Rejection): { verdict: NonNullable<PodView['verdict']>; note: Note } => ({
@@ -32,15 +35,20 @@ function amountOf(name: string, amount: Quantity): number {
   return name === 'cpu' ? quantityMilliValue(amount) : quantityValue(amount)
 }
 
+interface Charge {
+  readonly sums: Sums
+  readonly ports: readonly HostPort[]
+}
+
 /** What the pods of a node take of it, each and together. */
 export class Charges {
-  readonly #charged = new Map<string, Sums>()
+  readonly #charged = new Map<string, Charge>()
   readonly #used: Sums = new Map()
 
   /** Undefined: it is taken, and charged. Those who are there already are; so are all while nobody knows the node. */
-  admit(pod: Pod, node: Node | undefined, isThere: boolean): Rejection | undefined {
+  admit(pod: Pod, node: Node | undefined, isThere: boolean, traits: NodeTraits = {}): Rejection | undefined {
     const wanted = amountsOfPod(pod)
-    const rejection = isThere || node === undefined ? undefined : judgePod(pod, node, wanted, this.#used)
+    const rejection = isThere || node === undefined ? undefined : this.#judge(pod, node, wanted, traits)
     if (rejection !== undefined) return rejection
     this.#charge(pod, wanted)
     return undefined
@@ -49,7 +57,7 @@ export class Charges {
   /** Undefined: it is granted what it asks for now, and charged with that instead. */
   resize(pod: Pod, node: Node | undefined): Rejection | undefined {
     const wanted = amountsOfPod(pod)
-    const own = this.#charged.get(pod.metadata.uid ?? '')
+    const own = this.#charged.get(pod.metadata.uid ?? '')?.sums
     const others = new Map(Array.from(this.#used, ([name, amount]) => [name, amount - (own?.get(name) ?? 0)]))
     const rejection = node === undefined ? undefined : lacking(node, wanted, others)
     if (rejection !== undefined) return rejection
@@ -58,21 +66,31 @@ export class Charges {
     return undefined
   }
 
-  #charge({ metadata: { uid = '' } }: Pod, wanted: Sums): void {
-    this.#charged.set(uid, wanted)
-    for (const [name, amount] of wanted) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
-  }
-
   release({ metadata: { uid = '' } }: Pod): void {
-    for (const [name, amount] of this.#charged.get(uid) ?? [])
+    for (const [name, amount] of this.#charged.get(uid)?.sums ?? [])
       this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
     this.#charged.delete(uid)
   }
-}
 
-/** Undefined: it is taken. `used` is what those who were taken before it take. */
-function judgePod(pod: Pick<Pod, 'metadata' | 'spec'>, node: Node, wanted: Sums, used: Sums): Rejection | undefined {
-  return lacking(node, wanted, used) ?? mismatch(pod, node)
+  #charge({ metadata: { uid = '' }, spec }: Pod, sums: Sums): void {
+    this.#charged.set(uid, { sums, ports: hostPortsOf(spec) })
+    for (const [name, amount] of sums) this.#used.set(name, (this.#used.get(name) ?? 0) + amount)
+  }
+
+  #judge(pod: Pod, node: Node, wanted: Sums, traits: NodeTraits): Rejection | undefined {
+    for (const rule of RULES_BEFORE) {
+      const rejection = rule(pod, node, traits)
+      if (rejection !== undefined) return rejection
+    }
+    const noRoom = lacking(node, wanted, this.#used)
+    if (noRoom !== undefined) return noRoom
+    for (const rule of RULES_AFTER) {
+      const rejection = rule(pod, node, traits)
+      if (rejection !== undefined) return rejection
+    }
+    const taken = [...this.#charged.values()].flatMap(({ ports }) => ports)
+    return takenPort(hostPortsOf(pod.spec), taken)
+  }
 }
 
 /** Those a node does not list are ignored, as by kubelets. */
@@ -85,24 +103,6 @@ function lacking({ status }: Node, wanted: Sums, used: Sums): Rejection | undefi
     if (taken + asked <= has) continue
     const amounts = `requested: ${asked}, used: ${taken}, capacity: ${has}`
     return { reason: `OutOf${name}`, text: `Node didn't have enough resource: ${name}, ${amounts}` }
-  }
-  return undefined
-}
-
-const failedPredicate = (name: string, why: string): Rejection => ({
-  reason: name,
-  text: `Predicate ${name} failed: ${why}`,
-})
-
-function mismatch({ spec }: Pick<Pod, 'spec'>, node: Node): Rejection | undefined {
-  if (!fitsAffinity(spec, node)) {
-    return failedPredicate('NodeAffinity', "node(s) didn't match Pod's node affinity/selector")
-  }
-  if (isRepelled(node.spec.taints, spec.tolerations, ['NoExecute'])) {
-    return failedPredicate('TaintToleration', "node(s) had taints that the pod didn't tolerate")
-  }
-  if (spec.os !== undefined && spec.os.name !== 'linux') {
-    return { reason: 'PodOSNotSupported', text: "Failed to admit pod as the OS field doesn't match node OS" }
   }
   return undefined
 }

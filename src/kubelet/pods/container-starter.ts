@@ -69,7 +69,23 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
   say(CREATED)
   await reasoned('RunContainerError', () => host.runtime.startContainer({ containerId }, { signal }))
   say(STARTED)
+  await linkLog(host, place, { container: spec.name, containerId, logPath: config.logPath ?? '' })
   return containerId
+}
+
+interface Logged {
+  readonly container: string
+  readonly containerId: string
+  readonly logPath: string
+}
+
+/** Without it the container runs as well. */
+async function linkLog(host: PodHost, { pod }: Place, { container, containerId, logPath }: Logged): Promise<void> {
+  const { name = '', namespace = '' } = pod.metadata
+  const path = `${podLogDirectory(pod, host.facts.podLogsDir)}/${logPath}`
+  await host.logs.link({ pod: name, namespace, container, containerId, path }).catch((error: unknown) => {
+    host.log.error(error, 'Failed to create legacy symbolic link', { path })
+  })
 }
 
 /** What the event says of faults of the runtime is what it said. */

@@ -170,3 +170,21 @@ test('a runtime that does not say what it holds is asked again', async () => {
   assert.equal(statusOf(workers).phase, 'Running')
   await workers.stop()
 })
+
+test('a pod runs with the handler of its class, and says when there is none', async () => {
+  const { clock, workers, events, objects, runtime } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf({ runtimeClassName: 'fast' }) })
+  await clock.advance(2000)
+  const said = 'FailedCreatePodSandBox: Failed to create pod sandbox: '
+  assert.deepEqual(events, [`${said}runtimeclass.node.k8s.io "fast" not found`])
+  const path = '/apis/node.k8s.io/v1/runtimeclasses/fast'
+  objects.set(path, { metadata: { name: 'fast' }, handler: 'kata' })
+  await clock.advance(20_000)
+  const unknown = 'rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "kata" is configured'
+  assert.equal(events.at(-1), `${said}${unknown}`)
+  objects.set(path, { metadata: { name: 'fast' }, handler: 'runc' })
+  await clock.advance(20_000)
+  assert.equal((await runtime.listPodSandbox({})).items[0]?.runtimeHandler, 'runc')
+  assert.equal(statusOf(workers).phase, 'Running')
+  await workers.stop()
+})

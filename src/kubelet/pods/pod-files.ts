@@ -1,5 +1,5 @@
 /** What a kubelet keeps of pods on the disk, beside their volumes. */
-import { mkdir, open, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
@@ -16,6 +16,8 @@ export interface PodFiles {
   makeDirectory(path: string): Promise<void>
   /** All of a pod but what is mounted there. */
   remove(uid: string): Promise<void>
+  /** Whose files there are. */
+  uids(): Promise<readonly string[]>
 }
 
 /** The clock stands still meanwhile, should it be a virtual one. */
@@ -48,9 +50,10 @@ export function createPodFiles(rootDir: string, clock: Clock, random: Random): P
       during(async () => {
         await rm(`${dirOf(uid)}/etc-hosts`, { force: true })
         await rm(`${dirOf(uid)}/containers`, { recursive: true, force: true })
-        // Whose volumes are still there keeps it.
+        // What is left in it is mounted, or somebody else's.
         await rmdir(dirOf(uid)).catch(() => undefined)
       }),
+    uids: () => during(() => readdir(`${rootDir}/pods`).catch(() => [])),
   }
 }
 

@@ -6,13 +6,16 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
+import type { NodeTraits, Rejection } from '../admission-rules.ts'
 import type { Runtime } from '../cri/runtime.ts'
+import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
+import type { GarbagePolicy } from '../gc/runtime-garbage.ts'
 import type { Note } from '../kubelet-notes.ts'
-import type { Rejection } from '../pod-admission.ts'
 import type { AskProbe } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import type { Allocations } from './allocations.ts'
 import type { ImagePuller } from './image-puller.ts'
+import type { LogFiles } from './log-links.ts'
 import type { PodFiles } from './pod-files.ts'
 import type { PodFacts } from './pod-of-node.ts'
 import type { RuntimePods } from './runtime-pods.ts'
@@ -38,15 +41,34 @@ export interface PodWorkersOptions {
   readonly files?: PodFiles
   /** Default: over the network and the runtime. */
   readonly askProbe?: AskProbe
+  /** Default: on the disk, in `facts.podLogsDir` and `facts.containerLogsDir`. */
+  readonly logs?: LogFiles
+  /** Default: as the kernel counts it. */
+  readonly imageDisk?: () => Promise<Disk>
+  readonly garbage?: { readonly containers?: GarbagePolicy; readonly images?: ImagePolicy }
+  /** Asked whenever a pod is to be taken. */
+  readonly traits?: () => NodeTraits
+  /** Told about the node. */
+  readonly noteNode?: (said: Note) => void
 }
 
-type Defaulted = 'volumes' | 'allocations' | 'files' | 'askProbe'
+type Defaulted =
+  | 'volumes'
+  | 'allocations'
+  | 'files'
+  | 'askProbe'
+  | 'logs'
+  | 'imageDisk'
+  | 'garbage'
+  | 'traits'
+  | 'noteNode'
 
 export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'> {
   readonly allocations: Allocations
   readonly volumes: VolumeKeeper
   readonly files: PodFiles
   readonly askProbe: AskProbe
+  readonly logs: LogFiles
   readonly puller: ImagePuller
   readonly held: RuntimePods
   /** `containerd`: stands before the ids of containers. */

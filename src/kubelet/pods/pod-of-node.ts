@@ -39,6 +39,8 @@ export interface PodFacts {
   readonly rootDir: string
   /** `/var/log/pods`. */
   readonly podLogsDir: string
+  /** `/var/log/containers`: links to logs, for whoever collects them. Default: none. */
+  readonly containerLogsDir?: string
   readonly clusterDns: readonly string[]
   /** `cluster.local`, or '' for none. */
   readonly clusterDomain: string

@@ -115,6 +115,11 @@ export class PodWorker {
     return this.#keeper.records
   }
 
+  /** All its containers have ended for good. */
+  get isFinished(): boolean {
+    return isTerminalPhase(this.writer.written.phase) && !this.records.some(isRunning)
+  }
+
   get sandboxId(): string | undefined {
     return this.#sandboxes.current?.id
   }

@@ -8,7 +8,9 @@ import type { ObjectEvent } from '#meta/watch.ts'
 
 import { type ContainerRecord } from '../container-runs.ts'
 import { withDeadlines } from '../cri/deadlines.ts'
+import { GarbageCollector } from '../gc/garbage-collector.ts'
 import type { Note } from '../kubelet-notes.ts'
+import { readImageDisk } from '../machine/disks.ts'
 import { Charges } from '../pod-admission.ts'
 import { compareResizes } from '../pod-allocation.ts'
 import { createProbeAction } from '../probes/probe-action.ts'
@@ -16,6 +18,7 @@ import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import { createMemoryAllocations } from './allocations.ts'
 import { ImagePuller } from './image-puller.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
+import { createLogFiles } from './log-links.ts'
 import { createPodFiles } from './pod-files.ts'
 import type { PodHost, PodWorkersOptions } from './pod-host.ts'
 import type { ContainerOfPod, Instance, PodOfNode } from './pod-of-node.ts'
@@ -31,6 +34,7 @@ export class PodWorkers {
   readonly #host: PodHost
   readonly #ending = new AbortController()
   readonly #charges = new Charges()
+  readonly #collector: GarbageCollector
   #runtimeName = 'containerd'
   #retry: Timer | undefined
   #hasSources = false
@@ -48,13 +52,14 @@ export class PodWorkers {
       runtime,
       volumes: options.volumes ?? NO_VOLUMES,
       files: options.files ?? createPodFiles(facts.rootDir, clock, random),
+      logs: options.logs ?? createLogFiles(facts.podLogsDir, facts.containerLogsDir, clock),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
       puller: new ImagePuller(runtime, clock),
       held: this.#held,
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
       allocations: options.allocations ?? createMemoryAllocations(),
-      admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere),
+      admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere, options.traits?.()),
       resize: (pod) => {
         const rejection = this.#charges.resize(pod, options.node())
         if (rejection === undefined) this.#retryResizes()
@@ -67,7 +72,37 @@ export class PodWorkers {
       note: (...said) => this.#note(...said),
       gone: (uid) => this.#workers.delete(uid),
     }
+    const { imageDisk = () => readImageDisk(runtime, clock), noteNode = () => undefined, garbage = {} } = options
+    this.#collector = new GarbageCollector({
+      runtime,
+      held: this.#held,
+      clock,
+      log,
+      logs: this.#host.logs,
+      imageDisk,
+      isGone: (uid) => this.#isGone(uid),
+      isOver: (uid) => this.#workers.get(uid)?.isFinished ?? true,
+      sweep: () => this.#sweepDirectories(),
+      note: noteNode,
+      policy: garbage.containers,
+      images: garbage.images,
+    })
     void this.#start()
+  }
+
+  #isGone(uid: string): boolean {
+    return this.#hasSources && this.#isListed && !this.#workers.has(uid)
+  }
+
+  /** Of pods that have gone while nobody was there to take them away. */
+  async #sweepDirectories(): Promise<void> {
+    const { files, volumes } = this.#host
+    const uids = new Set([...(await files.uids()), ...(await volumes.uids())])
+    for (const uid of uids) {
+      if (!this.#isGone(uid) || this.#held.of(uid).containers.length > 0) continue
+      await volumes.leave(uid)
+      await files.remove(uid)
+    }
   }
 
   async #start(): Promise<void> {
@@ -76,7 +111,9 @@ export class PodWorkers {
     } catch (error) {
       this.#options.log.error(error, 'The runtime does not say its name')
     }
-    if (!this.#ending.signal.aborted) this.#held.start()
+    if (this.#ending.signal.aborted) return
+    this.#held.start()
+    this.#collector.start()
   }
 
   /** News of a pod that is bound to this node. */
@@ -122,6 +159,7 @@ export class PodWorkers {
   async stop(): Promise<void> {
     this.#ending.abort()
     this.#held.stop()
+    this.#collector.stop()
     this.#retry?.cancel()
     for (const worker of this.#workers.values()) worker.stop()
   }

@@ -64,6 +64,15 @@ export class RuntimePods {
     return this.#held.get(uid) ?? NOTHING
   }
 
+  /** Of all pods. */
+  get all(): PodHeld {
+    const held = [...this.#held.values()]
+    return {
+      sandboxes: held.flatMap(({ sandboxes }) => sandboxes),
+      containers: held.flatMap(({ containers }) => containers),
+    }
+  }
+
   get uids(): Iterable<string> {
     return this.#held.keys()
   }

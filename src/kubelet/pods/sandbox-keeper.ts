@@ -1,8 +1,10 @@
 /** The sandbox of one pod: found again after a restart, made, and made anew when it has gone. */
 import type { Pod } from '#apis/core/v1.ts'
+import { RuntimeClasses } from '#apis/node/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
+import { isNotFound } from '#meta/status.ts'
 
-import { callText } from '../cri/call-text.ts'
+import { callText, messageText } from '../cri/call-text.ts'
 import { SANDBOX_STATE } from '../cri/codes.ts'
 import type { PodSandboxConfig } from '../cri/sandbox-messages.ts'
 import { dnsOf, parseResolvConf } from './dns.ts'
@@ -55,7 +57,8 @@ export class SandboxKeeper {
     const attempt = newest === undefined ? 0 : (newest.metadata?.attempt ?? 0) + 1
     try {
       const config = await this.#config(pod, attempt)
-      const { podSandboxId } = await this.#host.runtime.runPodSandbox({ config, runtimeHandler: '' }, { signal })
+      const runtimeHandler = await this.#handler(pod)
+      const { podSandboxId } = await this.#host.runtime.runPodSandbox({ config, runtimeHandler }, { signal })
       this.current = await this.#describe(podSandboxId, config)
     } catch (error) {
       if (signal.aborted) throw error
@@ -70,6 +73,19 @@ export class SandboxKeeper {
     if (status?.state !== SANDBOX_STATE.ready) return undefined
     const { ip = '', additionalIps = [] } = status.network ?? {}
     return { id, config, ips: [ip, ...additionalIps.map((each) => each.ip)].filter((each) => each !== '') }
+  }
+
+  /** Of its RuntimeClass; '' for the runtime's own choice. */
+  async #handler({ spec: { runtimeClassName: name = '' } }: Pod): Promise<string> {
+    if (name === '') return ''
+    try {
+      return (await this.#host.client.get(RuntimeClasses, { name })).handler
+    } catch (error) {
+      const text = isNotFound(error)
+        ? `runtimeclass.node.k8s.io "${name}" not found`
+        : `failed to lookup RuntimeClass ${name}: ${messageText(error)}`
+      throw new Error(text, { cause: error })
+    }
   }
 
   async #config(pod: Pod, attempt: number): Promise<Input<PodSandboxConfig>> {

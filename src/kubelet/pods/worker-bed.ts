@@ -10,6 +10,7 @@ import type { Runtime } from '../cri/runtime.ts'
 import { MemoryRuntime, type MemoryRuntimeOptions } from '../memory-runtime/memory-runtime.ts'
 import type { Answer } from '../probes/probe-action.ts'
 import { createMemoryVolumes } from '../volumes/memory-volumes.ts'
+import { NO_LOG_FILES } from './log-links.ts'
 import type { PodFiles } from './pod-files.ts'
 import type { PodWorkersOptions } from './pod-host.ts'
 import type { PodFacts } from './pod-of-node.ts'
@@ -34,13 +35,14 @@ export const FACTS: PodFacts = {
   memoryBytes: 4 * 1024 ** 3,
 }
 
-const FILES: PodFiles = {
+export const FILES: PodFiles = {
   read: async () => '',
   tail: async () => '',
   writeHosts: async (uid) => `/pods/${uid}/etc-hosts`,
   makeMessageFile: async (uid, container) => `/pods/${uid}/containers/${container}/1`,
   makeDirectory: async () => undefined,
   remove: async () => undefined,
+  uids: async () => [],
 }
 
 export interface Patch {
@@ -124,6 +126,8 @@ export function bedOf(
       services: () => [],
       volumes: createMemoryVolumes(),
       files: FILES,
+      logs: NO_LOG_FILES,
+      imageDisk: async () => ({ capacityBytes: 1e12, availableBytes: 9e11, inodes: 1e6, inodesFree: 9e5 }),
       askProbe: async (): Promise<Answer> => ({ isFine: true }),
       ...more,
     })

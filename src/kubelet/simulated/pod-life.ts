@@ -9,6 +9,7 @@ import { semanticEqual } from '#meta/object.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
+import type { Rejection } from '../admission-rules.ts'
 import { adopt } from '../adoption.ts'
 import { crashLoopMessage, nextBackOff, retryMs } from '../back-off.ts'
 import { planContainers } from '../container-plan.ts'
@@ -30,7 +31,7 @@ import {
   STARTED,
   stopping,
 } from '../kubelet-notes.ts'
-import { refusalOf, type Rejection } from '../pod-admission.ts'
+import { refusalOf } from '../pod-admission.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { advance, begin, conductOf, type ContainerLife, dueMsOf, livesOf, tellToStop } from './container-life.ts'

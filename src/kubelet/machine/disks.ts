@@ -1,0 +1,22 @@
+/** File systems of the node, as the kernel counts them. */
+import { statfs } from 'node:fs/promises'
+
+import type { Clock } from '#lib/clock.ts'
+
+import type { Runtime } from '../cri/runtime.ts'
+import type { Disk } from '../gc/image-garbage.ts'
+
+/** Of the file system that `path` is on. */
+export async function readDisk(path: string, clock: Clock): Promise<Disk> {
+  const { blocks, bavail, bsize, files, ffree } = await clock.during(statfs(path))
+  return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize, inodes: files, inodesFree: ffree }
+}
+
+/** Of the one that the runtime says its images are on. */
+export async function readImageDisk(runtime: Runtime, clock: Clock): Promise<Disk> {
+  const { imageFilesystems } = await runtime.imageFsInfo({})
+  const { mountpoint } = imageFilesystems[0]?.fsId ?? {}
+  if (mountpoint === undefined || mountpoint === '')
+    return { capacityBytes: 0, availableBytes: 0, inodes: 0, inodesFree: 0 }
+  return readDisk(mountpoint, clock)
+}
