@@ -33,7 +33,11 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./scheduler.ts')).scheduler,
   },
   planned('kubectl', 'Controls a Kubernetes cluster'),
-  planned('kubelet', 'Runs the Pods of this node'),
+  {
+    name: 'kubelet',
+    short: 'Runs the Pods of this node',
+    load: async () => (await import('./kubelet.ts')).kubelet,
+  },
   planned('cloud-controller-manager', 'Runs the control loops that depend on a cloud provider'),
 ]
 

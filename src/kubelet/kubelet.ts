@@ -11,14 +11,13 @@ import { follow } from '#client/follow.ts'
 import type { Clock } from '#lib/clock.ts'
 import { compareText } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import { createHttpServer } from '#lib/http/server.ts'
-import type { CertificateAndKey } from '#lib/http/tls.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
-import { parseBundle } from '#lib/x509/certificate.ts'
+import type { Certificate } from '#lib/x509/certificate.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 import { userAgent } from '#model/version.ts'
 
+import type { Reserved } from './allocatable.ts'
 import type { Runtime } from './cri/runtime.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
 import type { Note } from './kubelet-notes.ts'
@@ -32,7 +31,8 @@ import { openAllocations } from './pods/allocations.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { PodWorkers } from './pods/pod-workers.ts'
 import { Access } from './server/access.ts'
-import { createKubeletApi } from './server/kubelet-api.ts'
+import type { KubeletApiOptions } from './server/kubelet-api.ts'
+import { openPorts, type Serving } from './server/ports.ts'
 import type { VolumeKeeper } from './volumes/volume-keeper.ts'
 import { volumesOnDisk } from './volumes/volumes-on-disk.ts'
 
@@ -48,6 +48,8 @@ export interface KubeletOptions {
   readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes'>
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: NonNullable<Node['spec']['taints']>
+  /** Default: as a kubelet that was told nothing. */
+  readonly node?: NodeSettings
   /** Default: on the disk, below `pods.rootDir`. */
   readonly volumes?: VolumeKeeper
   readonly serving: Serving
@@ -55,17 +57,21 @@ export interface KubeletOptions {
   readonly configuration: object
 }
 
-export interface Serving extends CertificateAndKey {
-  readonly address: string
-  /** 0: any that is free. */
-  readonly port: number
-  /** PEM: whose certificates callers may show. */
-  readonly clientAuthority: string
-  readonly allowsAnonymous: boolean
+/** What a KubeletConfiguration says of the node itself. */
+export interface NodeSettings {
+  readonly reserved?: Reserved
+  readonly maxImages?: number
+  readonly providerId?: string
+  readonly registers?: boolean
+  readonly lookMs?: number
+  readonly reportMs?: number
+  readonly leaseSeconds?: number
+  readonly limits?: { readonly qps: number; readonly burst: number }
+  readonly eventLimits?: { readonly qps: number; readonly burst: number }
 }
 
-/** How long requests that are running may take once it is to stop. */
-const GRACE_MS = 2000
+/** A lease is renewed when so much of it has passed. */
+const RENEWED_SHARE = 0.25
 
 /** A runtime that has not said for so long what it holds is not looked after, as upstream has it. */
 const SYNC_MS = 180_000
@@ -86,7 +92,7 @@ interface Parts {
 
 /** Resolves when the node is registered. Containers go on when it ends, and are found again by the next. */
 export async function startKubelet(options: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
-  const { name, clock, random, log, runtime, taints } = options
+  const { name, clock, random, log, runtime, taints, node = {} } = options
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
   const { client, recorder, workers, signal } = parts
@@ -99,10 +105,13 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
     client,
     name,
     facts: () => nodeFacts(options, keeper, port),
+    ...node,
     ...(taints !== undefined && { taints }),
     say: (note) => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, note),
   })
-  const keeper: NodeKeeper = new NodeKeeper({ registration, runtime, clock, random, log, signal })
+  const { leaseSeconds } = node
+  const renewMs = leaseSeconds === undefined ? {} : { renewMs: leaseSeconds * RENEWED_SHARE * 1000 }
+  const keeper: NodeKeeper = new NodeKeeper({ registration, runtime, clock, random, log, signal, ...node, ...renewMs })
   await keeper.start()
   followAll(options, parts)
   return { port }
@@ -110,11 +119,23 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
 
 async function createParts(options: KubeletOptions, signal: AbortSignal): Promise<Parts> {
   const { name, clock, random, log, runtime, machine } = options
-  const client = new ApiClient({ ...options.connect, clock, userAgent: userAgent('kubelet') })
+  const { limits, eventLimits } = options.node ?? {}
+  const open = (rate: NodeSettings['limits']): ApiClient =>
+    new ApiClient({
+      ...options.connect,
+      clock,
+      userAgent: userAgent('kubelet'),
+      ...(rate !== undefined && { limits: rate }),
+    })
+  const client = open(limits)
   const onError = (error: unknown): void => {
     if (!signal.aborted) log.error(error, 'An event could not be written')
   }
-  const recorder = new EventRecorder({ client, source: { component: 'kubelet', host: name }, onError })
+  const recorder = new EventRecorder({
+    client: open(eventLimits),
+    source: { component: 'kubelet', host: name },
+    onError,
+  })
   const known: Known = { node: undefined, services: new Map() }
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
@@ -128,18 +149,18 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
 }
 
 /** Returns the port on which it listens. */
-async function serve(options: KubeletOptions, parts: Parts, closing: AsyncDisposableStack): Promise<number> {
+function serve(options: KubeletOptions, { client, workers }: Parts, closing: AsyncDisposableStack): Promise<number> {
   const { name, clock, log, runtime, machine, serving, configuration } = options
-  const { client, workers } = parts
-  const authorities = parseBundle(serving.clientAuthority)
-  const access = new Access({ client, node: name, authorities, allowsAnonymous: serving.allowsAnonymous })
+  const { allowsAnonymous, rules, hasDebugging } = serving
   const pods = (): Iterable<PodOfNode> => workers.pods()
   const measuring = new Measuring({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
   const http = createHttpClient({ clock, http1Only: true })
+  closing.defer(() => http.close())
   const startedMs = clock.now()
-  const api = createKubeletApi({
+  const api = (authorities: () => readonly Certificate[]): KubeletApiOptions => ({
     clock,
-    access,
+    access: new Access({ client, node: name, authorities, allowsAnonymous, ...(rules !== undefined && { rules }) }),
+    ...(hasDebugging !== undefined && { hasDebugging }),
     runtime,
     http,
     pods,
@@ -150,19 +171,8 @@ async function serve(options: KubeletOptions, parts: Parts, closing: AsyncDispos
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
     metrics: () => kubeletMetrics(name, Array.from(pods()).filter(({ sandboxId }) => sandboxId !== undefined).length),
   })
-  const server = createHttpServer({
-    serve: api,
-    clock,
-    tls: { ...serving, clientAuthorities: [serving.clientAuthority] },
-    upgrades: ['spdy/3.1', 'websocket'],
-    onError: (error, { path }) => log.error(error, 'A request failed', { path }),
-  })
-  const bound = await server.listen({ host: serving.address, port: serving.port })
-  closing.defer(async () => {
-    await server.drain(GRACE_MS)
-    http.close()
-  })
-  return 'port' in bound ? bound.port : 0
+  const onError = (error: unknown, path: string): void => log.error(error, 'A request failed', { path })
+  return openPorts({ clock, serving, api, onError }, closing)
 }
 
 function followAll({ name, random, log }: KubeletOptions, { client, workers, known, signal }: Parts): void {
@@ -218,7 +228,7 @@ function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow
 }
 
 function nodeFacts(
-  { name, machine, labels = {} }: KubeletOptions,
+  { name, machine, labels = {}, node = {} }: KubeletOptions,
   { view, ills }: NodeKeeper,
   port: number,
 ): NodeFacts {
@@ -235,6 +245,7 @@ function nodeFacts(
     addresses,
     capacity,
     labels,
+    ...node,
     machineId,
     systemUuid,
     bootId,

@@ -20,6 +20,11 @@ export interface NodeKeeperOptions {
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
+  /** Whether the node is made when it is not there. Default: true. */
+  readonly registers?: boolean
+  /** How often it is looked how things are, and how often the lease is renewed. Default: every ten seconds. */
+  readonly lookMs?: number
+  readonly renewMs?: number
 }
 
 /** What the runtime last said. */
@@ -90,21 +95,27 @@ export class NodeKeeper {
 
   /** Resolves when the node is registered; goes on until the signal is aborted. */
   async start(): Promise<void> {
-    const { registration, clock, random, log, signal } = this.#options
+    const { registration, registers = true, lookMs, renewMs } = this.#options
     await this.look()
+    if (registers) await this.#register()
+    void this.#run('report', lookMs, () => this.#report())
+    void this.#run('renew', renewMs, () => registration.renew())
+  }
+
+  /** Until it is, or nobody wants it any more. */
+  async #register(): Promise<void> {
+    const { registration, clock, random, log, signal } = this.#options
     const backoff = createBackoff(random, REGISTER_BACKOFF)
     for (;;) {
       try {
         await registration.register()
-        break
+        return
       } catch (error) {
         if (signal.aborted) return
         log.error(error, 'Unable to register node with API server')
         await sleep(clock, backoff.next(), signal)
       }
     }
-    void this.#run('report', () => this.#report())
-    void this.#run('renew', () => registration.renew())
   }
 
   async #report(): Promise<void> {
@@ -122,13 +133,13 @@ export class NodeKeeper {
     }
   }
 
-  async #run(what: string, task: () => Promise<void>): Promise<void> {
+  async #run(what: string, periodMs = PERIOD_MS, task: () => Promise<void>): Promise<void> {
     const { clock, log, signal } = this.#options
     while (!signal.aborted) {
       await task().catch((error: unknown) => {
         if (!signal.aborted) log.error(error, 'The node could not be kept up to date', { what })
       })
-      await sleep(clock, PERIOD_MS, signal).catch(() => undefined)
+      await sleep(clock, periodMs, signal).catch(() => undefined)
     }
   }
 }

@@ -20,12 +20,16 @@ export interface RegistrationOptions {
   /** As they are now. */
   readonly facts: () => NodeFacts
   readonly taints?: NonNullable<Node['spec']['taints']>
+  readonly providerId?: string
+  /** Default: 40. */
+  readonly leaseSeconds?: number
+  /** However little has changed, so often all is said. Default: every five minutes. */
+  readonly reportMs?: number
   readonly say: (note: Note) => void
 }
 
 const NAMESPACE = 'kube-node-lease'
 const LEASE_SECONDS = 40
-/** However little has changed, so often all is said. */
 const REPORT_MS = 300_000
 
 export class NodeRegistration {
@@ -51,10 +55,11 @@ export class NodeRegistration {
 
   /** Returns the node as the server has it. One that is there already is taken over, and its labels are put right. */
   async register(): Promise<Node> {
-    const { client, name, facts, taints, say } = this.#options
+    const { client, name, facts, taints = [], providerId: providerID = '', say } = this.#options
     say(STARTING)
     const wanted = nodeOf(facts(), client.clock.now())
-    const node = { ...wanted, spec: taints === undefined ? {} : { taints } }
+    const spec = { ...(taints.length > 0 && { taints }), ...(providerID !== '' && { providerID }) }
+    const node = { ...wanted, spec }
     const there = await client.create(Nodes, node).catch(async (error: unknown) => {
       if (!isAlreadyExists(error)) throw error
       return this.#reconcile(await client.get(Nodes, { name }), wanted.metadata)
@@ -80,7 +85,7 @@ export class NodeRegistration {
     const { client, name, facts } = this.#options
     const nowMs = client.clock.now()
     const status = nodeStatusOf(facts(), this.#conditions, nowMs)
-    const isDue = isForced || nowMs - this.#reportedMs >= REPORT_MS
+    const isDue = isForced || nowMs - this.#reportedMs >= (this.#options.reportMs ?? REPORT_MS)
     if (!isDue && this.#reported !== undefined && semanticEqual(timeless(status), timeless(this.#reported))) return
     const { metadata } = await client.patch(
       Nodes,
@@ -114,10 +119,10 @@ export class NodeRegistration {
   }
 
   async renew(): Promise<void> {
-    const { client, name } = this.#options
+    const { client, name, leaseSeconds: leaseDurationSeconds = LEASE_SECONDS } = this.#options
     const spec = {
       holderIdentity: name,
-      leaseDurationSeconds: LEASE_SECONDS,
+      leaseDurationSeconds,
       renewTime: microTimeOf(client.clock.now()),
     }
     const metadata = { name, namespace: NAMESPACE, ownerReferences: [this.#owner] }

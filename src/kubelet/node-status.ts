@@ -1,14 +1,19 @@
 /** What a kubelet says about its node, with upstream's reasons and messages. Pure. */
 import type { ContainerImage, Node, NodeCondition, NodeRuntimeHandler, NodeStatus } from '#apis/core/v1.ts'
-import { parseQuantity, quantityOf, quantityText, quantityValue } from '#meta/quantity.ts'
 import { timeOf } from '#meta/time.ts'
 import { GIT_VERSION } from '#model/version.ts'
+
+import { allocatableOf, type Reserved } from './allocatable.ts'
 
 export interface NodeFacts {
   readonly name: string
   readonly addresses: readonly string[]
   readonly capacity: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, string>>
+  /** What pods cannot have. Default: what evictions keep free. */
+  readonly reserved?: Reserved
+  /** More are not told; -1: no limit. Default: 50. */
+  readonly maxImages?: number
   readonly machineId: string
   /** Of the machine, where it has one of its own. Default: as above. */
   readonly systemUuid?: string
@@ -57,9 +62,6 @@ const HEALTHY: readonly Health[] = [
   { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
 ]
 
-/** Reserved for the kubelet to act in before the kernel does. */
-const EVICTION_MEMORY_BYTES = 100 * 2 ** 20
-const EVICTION_STORAGE_SHARE = 0.1
 /** More are not told, the largest first. */
 const MAX_IMAGES = 50
 
@@ -89,7 +91,7 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
   const { name, addresses, capacity, port, ills = [], handlers } = facts
   return {
     capacity: { ...capacity },
-    allocatable: allocatableOf(capacity),
+    allocatable: allocatableOf(capacity, facts.reserved),
     conditions: nodeConditions(before, nowMs, ills),
     addresses: [...addresses.map((address) => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },
@@ -105,7 +107,7 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
       operatingSystem: 'linux',
       architecture: facts.architecture,
     },
-    images: facts.images.slice(0, MAX_IMAGES),
+    images: facts.maxImages === -1 ? [...facts.images] : facts.images.slice(0, facts.maxImages ?? MAX_IMAGES),
     ...(handlers !== undefined && { runtimeHandlers: [...handlers] }),
     features: { supplementalGroupsPolicy: true },
     declaredFeatures: [...DECLARED_FEATURES],
@@ -136,18 +138,4 @@ export function nodeConditions(
       message,
     }
   })
-}
-
-function allocatableOf(capacity: Readonly<Record<string, string>>): Record<string, string> {
-  const own = { ...capacity }
-  const { memory, 'ephemeral-storage': storage } = capacity
-  if (memory !== undefined) {
-    const bytes = quantityValue(parseQuantity(memory)) - EVICTION_MEMORY_BYTES
-    own['memory'] = quantityText(quantityOf(Math.max(0, bytes), 'BinarySI'))
-  }
-  if (storage !== undefined) {
-    const bytes = quantityValue(parseQuantity(storage))
-    own['ephemeral-storage'] = String(Math.floor(bytes * (1 - EVICTION_STORAGE_SHARE)))
-  }
-  return own
 }

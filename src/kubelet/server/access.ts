@@ -25,15 +25,32 @@ export interface Refusal {
 export interface AccessOptions {
   readonly client: ApiClient
   readonly node: string
-  /** Whose certificates are taken for what they say. */
-  readonly authorities: readonly Certificate[]
+  /** Whose certificates are taken for what they say; they may change. */
+  readonly authorities: () => readonly Certificate[]
   /** Whether those who show nothing are somebody too: `system:anonymous`. */
   readonly allowsAnonymous: boolean
+  /** Default: all of it is asked of the API server. */
+  readonly rules?: AccessRules
 }
 
-const TOKEN_MS = 120_000
-const ALLOWED_MS = 300_000
-const DENIED_MS = 30_000
+/** `authentication` and `authorization` of a KubeletConfiguration. */
+export interface AccessRules {
+  /** Whether tokens are looked at. */
+  readonly reviewsTokens: boolean
+  readonly tokenMs: number
+  /** Whether whoever is somebody may do everything. */
+  readonly allowsAll: boolean
+  readonly allowedMs: number
+  readonly deniedMs: number
+}
+
+const RULES: AccessRules = {
+  reviewsTokens: true,
+  tokenMs: 120_000,
+  allowsAll: false,
+  allowedMs: 300_000,
+  deniedMs: 30_000,
+}
 /** More callers than a node has; whoever makes up tokens fills nothing else. */
 const MAX_REMEMBERED = 1000
 
@@ -64,11 +81,13 @@ const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
 
 export class Access {
   readonly #options: AccessOptions
+  readonly #rules: AccessRules
   readonly #callers: Memory<Caller | undefined>
   readonly #verdicts: Memory<boolean>
 
   constructor(options: AccessOptions) {
     this.#options = options
+    this.#rules = options.rules ?? RULES
     this.#callers = new Memory(options.client.clock)
     this.#verdicts = new Memory(options.client.clock)
   }
@@ -77,6 +96,7 @@ export class Access {
   async judge(exchange: Exchange): Promise<Refusal | undefined> {
     const caller = await this.#callerOf(exchange)
     if (caller === undefined) return { status: 401, text: 'Unauthorized' }
+    if (this.#rules.allowsAll) return undefined
     const [first = ''] = new URL(exchange.path, 'https://kubelet').pathname.split('/').slice(1)
     const verb = VERBS[exchange.method] ?? ''
     const subresources = (Object.hasOwn(SUBRESOURCES, first) ? SUBRESOURCES[first] : undefined) ?? ['proxy']
@@ -89,8 +109,10 @@ export class Access {
     const shown = this.#certified(peer)
     if (shown !== undefined) return shown
     const token = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
-    if (token !== undefined) return this.#callers.get(token, TOKEN_MS, () => this.#review(token))
-    return this.#options.allowsAnonymous && headers.authorization === undefined ? ANONYMOUS : undefined
+    const { reviewsTokens, tokenMs } = this.#rules
+    if (token !== undefined && reviewsTokens) return this.#callers.get(token, tokenMs, () => this.#review(token))
+    const showsNothing = headers.authorization === undefined || !reviewsTokens
+    return this.#options.allowsAnonymous && showsNothing ? ANONYMOUS : undefined
   }
 
   #certified(peer: Peer): Caller | undefined {
@@ -99,7 +121,7 @@ export class Access {
       const [leaf, ...others] = peer.chain().map((der) => parseCertificate(der))
       if (leaf === undefined) return undefined
       const { authorities: roots, client } = this.#options
-      verifyChain(leaf, { roots, intermediates: others, nowMs: client.clock.now(), usage: 'client auth' })
+      verifyChain(leaf, { roots: roots(), intermediates: others, nowMs: client.clock.now(), usage: 'client auth' })
       const { commonName, organizations } = leaf.subject
       if (commonName === '') return undefined
       return { name: commonName, uid: '', groups: [...organizations, 'system:authenticated'], extra: {} }
@@ -119,7 +141,8 @@ export class Access {
   #may(caller: Caller, verb: string, subresource: string): Promise<boolean> {
     const { client, node } = this.#options
     const key = JSON.stringify([caller, verb, subresource])
-    const holdsMs = (isAllowed: boolean): number => (isAllowed ? ALLOWED_MS : DENIED_MS)
+    const { allowedMs, deniedMs } = this.#rules
+    const holdsMs = (isAllowed: boolean): number => (isAllowed ? allowedMs : deniedMs)
     return this.#verdicts.get(key, holdsMs, async () => {
       const resourceAttributes = { verb, version: 'v1', resource: 'nodes', subresource, name: node }
       const groups = [...caller.groups]

@@ -76,7 +76,7 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
   }
   const serve = createKubeletApi({
     clock,
-    access: new Access({ client, node: 'node1', authorities: [], allowsAnonymous: false }),
+    access: new Access({ client, node: 'node1', authorities: () => [], allowsAnonymous: false }),
     runtime: runtime as Runtime,
     http: createHttpClient({ clock }),
     pods: () => [view],

@@ -13,7 +13,10 @@ import { joinRuntime, NO_UPGRADE, openAttach, openExec, openPorts, streamFault }
 
 export interface KubeletApiOptions {
   readonly clock: Clock
-  readonly access: Access
+  /** None: whoever asks may read, and nobody may do anything else. */
+  readonly access: Access | undefined
+  /** Without them nobody gets into containers. Default: true. */
+  readonly hasDebugging?: boolean
   readonly runtime: Runtime
   /** For the runtime's streams. */
   readonly http: HttpClient
@@ -36,6 +39,11 @@ interface Request extends KubeletApiOptions {
 
 /** Undefined: it was answered, or its connection was handed over. */
 type Handler = (request: Request) => Answer | undefined | Promise<Answer | undefined>
+
+/** What is left of the API where nobody says who they are. */
+const READ_ONLY = new Set(['healthz', 'pods', 'stats', 'metrics'])
+const DEBUGGING = new Set(['run', 'exec', 'attach', 'portForward', 'containerLogs', 'runningpods', 'logs', 'debug'])
+const DISABLED: Answer = textAnswer(405, 'Debug endpoints are disabled.\n')
 
 const METRICS: HeaderList = ['Content-Type', METRICS_CONTENT_TYPE]
 const NOT_FOUND: Answer = textAnswer(404, '404 page not found\n')
@@ -62,12 +70,16 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 }
 
 export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchange) => Promise<void> {
+  const { access, hasDebugging = true } = options
   return async (exchange) => {
-    const refusal = await options.access.judge(exchange)
+    const refusal = await access?.judge(exchange)
     if (refusal !== undefined) return send(exchange, textAnswer(refusal.status, refusal.text))
     const { pathname, searchParams: query } = new URL(exchange.path, 'https://kubelet')
     const parts = pathname.split('/').slice(1).map(decodeURIComponent)
-    const handler = Object.hasOwn(HANDLERS, parts[0] ?? '') ? HANDLERS[parts[0] ?? ''] : undefined
+    const first = parts[0] ?? ''
+    if (!hasDebugging && DEBUGGING.has(first)) return send(exchange, DISABLED)
+    const isServed = Object.hasOwn(HANDLERS, first) && (access !== undefined || READ_ONLY.has(first))
+    const handler = isServed ? HANDLERS[first] : undefined
     const answer = handler === undefined ? NOT_FOUND : await handler({ ...options, exchange, parts, query })
     if (answer !== undefined) send(exchange, answer)
   }

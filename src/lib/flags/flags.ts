@@ -19,6 +19,8 @@ export interface FlagOptions {
   readonly hidden?: boolean
   /** Works, is not in help, and warns with this text. */
   readonly deprecated?: string
+  /** Is in help though it is deprecated, and says so there. */
+  readonly shown?: boolean
   /** The shorthand works, is not in help, and warns with this text. */
   readonly shorthandDeprecated?: string
   /** Dotted path of the config file's field this flag overrides: `authentication.webhook.enabled`. */

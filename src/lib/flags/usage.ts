@@ -11,7 +11,7 @@ export function printUsage(set: FlagSet<FlagGroups>, columns: number): string {
     const shown = Object.keys(group)
       .sort()
       .map((name) => ({ ...(group[name] as Flag<unknown>), name }))
-      .filter(({ hidden, deprecated }) => !hidden && deprecated === undefined)
+      .filter(({ hidden, deprecated, shown: isShown }) => !hidden && (deprecated === undefined || isShown))
     if (shown.length === 0) return ''
     const lines = columns >= INDENT + NARROWEST ? shown.map((each) => stacked(each, columns)) : aligned(shown)
     return `\n${title.slice(0, 1).toUpperCase()}${title.slice(1)} flags:\n\n${lines.join('\n')}\n`
@@ -65,8 +65,9 @@ function head(each: NamedFlag): string {
 function description(each: NamedFlag): string {
   const { usage } = unquote(each)
   const initial = each.kind.print(each.initial)
-  if (each.kind.plain.includes(initial)) return usage
-  return `${usage} (default ${each.kind.type === 'string' ? goQuote(initial) : initial})`
+  const shown = each.kind.type === 'string' ? goQuote(initial) : initial
+  const otherwise = each.kind.plain.includes(initial) ? '' : ` (default ${shown})`
+  return `${usage}${otherwise}${each.deprecated === undefined ? '' : ` (DEPRECATED: ${each.deprecated})`}`
 }
 
 /** A name in back quotes inside the usage stands for the value. */

@@ -1,0 +1,13 @@
+/** What the parts of the program kubelet have in common: how it was called, and what it was told. */
+import type { FlagGroups } from '#lib/flags/flags.ts'
+import type { Invocation } from '#lib/program.ts'
+
+import type { LoadedKubelet } from './kubelet-configuration.ts'
+import type { KubeletSettings } from './kubelet-flags.ts'
+
+export interface KubeletProgram extends Invocation<FlagGroups>, LoadedKubelet {
+  readonly settings: KubeletSettings
+  /** The name of the node. */
+  readonly node: string
+  readonly closing: AsyncDisposableStack
+}

@@ -1,0 +1,236 @@
+/** `kubelet`: runs the pods of a node, as a program of its own, with upstream's flags and configuration. */
+import { access, mkdir, readFile as readBytes, writeFile } from 'node:fs/promises'
+import { availableParallelism, hostname } from 'node:os'
+import { resolve } from 'node:path'
+
+import { overReserved } from '#kubelet/allocatable.ts'
+import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
+import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
+import { shownConfiguration } from '#kubelet/configuration/showing.ts'
+import { runtimeBehind } from '#kubelet/cri/client.ts'
+import type { Runtime } from '#kubelet/cri/runtime.ts'
+import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
+import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
+import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
+import { openHealthPort } from '#kubelet/server/health-port.ts'
+import { aborted } from '#lib/abort.ts'
+import type { FlagGroups } from '#lib/flags/flags.ts'
+import { createGrpcClient } from '#lib/grpc/client.ts'
+import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
+import { durationMs } from '#meta/duration.ts'
+import { kubernetesVersion } from '#model/version.ts'
+
+import { loadKubelet } from './kubelet-configuration.ts'
+import { KUBELET_FLAGS, type KubeletSettings } from './kubelet-flags.ts'
+import { openIdentity } from './kubelet-identity.ts'
+import type { KubeletProgram } from './kubelet-program.ts'
+import { openServing } from './kubelet-serving.ts'
+
+const NAME = 'kubelet'
+
+export const kubelet: Program = defineProgram({
+  name: NAME,
+  long:
+    'The kubelet runs the pods of a node: it registers the node with the API server, starts the containers of the pods that ' +
+    'are bound to it by a runtime that speaks CRI, and tells how they are.',
+  version: kubernetesVersion(),
+  flags: KUBELET_FLAGS,
+  run: runKubelet,
+})
+
+async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
+  // Every setting is in the table of flags, with its type.
+  const settings = invocation.flags as unknown as KubeletSettings
+  const loaded = await loadKubelet(invocation, settings, await hasCgroupV1())
+  if (settings.kubeconfig === '') {
+    throw new ProgramError(
+      'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig',
+    )
+  }
+  await using closing = new AsyncDisposableStack()
+  const node = nodeNameOf(settings)
+  const program: KubeletProgram = { ...invocation, ...loaded, settings, node, closing }
+  const { log, clock, random, configuration } = program
+  log.info('Kubelet version', { kubeletVersion: invocation.version ?? kubernetesVersion().number })
+  closing.use(tidyWhenQuiet(clock))
+  await checkSwap(configuration)
+  const machine = await machineOf(program)
+  const runtime = await openRuntime(program)
+  const cgroupDriver = await driverOf(program, runtime)
+  const shown = { ...configuration, cgroupDriver }
+  const { connect } = await openIdentity(program)
+  const { port } = await startKubelet(
+    {
+      name: node,
+      clock,
+      random,
+      log,
+      connect,
+      runtime,
+      machine,
+      pods: podFacts(program, cgroupDriver),
+      labels: Object.fromEntries(settings['node-labels']),
+      taints: [...(configuration.registerWithTaints ?? [])],
+      node: nodeSettings(program),
+      serving: await openServing(program),
+      configuration: shownConfiguration(shown),
+    },
+    closing,
+  )
+  log.info('Started kubelet', { node, port })
+  await openHealth(program)
+  await adjustOomScore(program)
+  await aborted(signal)
+  return 0
+}
+
+/** Throws ProgramError. */
+function nodeNameOf(settings: KubeletSettings): string {
+  const name = (settings['hostname-override'] || hostname()).trim().toLowerCase()
+  if (name === '') throw new ProgramError('failed to run Kubelet: empty hostname is invalid')
+  return name
+}
+
+async function hasCgroupV1(): Promise<boolean> {
+  return access('/sys/fs/cgroup/cgroup.controllers').then(
+    () => false,
+    () => true,
+  )
+}
+
+async function checkSwap({ failSwapOn }: KubeletConfiguration): Promise<void> {
+  if (!failSwapOn) return
+  // One line says what the columns are.
+  const swaps = await readBytes('/proc/swaps', 'utf8').catch(() => '')
+  if (swaps.trim().split('\n').length > 1) {
+    throw new ProgramError(
+      'failed to run Kubelet: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false',
+    )
+  }
+}
+
+async function machineOf({ settings, configuration, node, cwd, log }: KubeletProgram): Promise<Machine> {
+  const rootDir = resolve(cwd, settings['root-dir'])
+  await mkdir(rootDir, { recursive: true, mode: 0o750 }).catch((cause: Error) => {
+    throw new ProgramError(`failed to run Kubelet: failed to create kubelet: ${cause.message}`, { cause })
+  })
+  const { maxPods, podsPerCore = 0, localStorageCapacityIsolation: hasStorage } = configuration
+  const most = podsPerCore === 0 ? maxPods : Math.min(availableParallelism() * podsPerCore, maxPods)
+  const given = addressesOf(settings)
+  if (given.ignored.length > 0) log.info('Could not parse some node IP(s), ignoring them', { IPs: given.ignored })
+  const machine = await readMachine({ rootDir, maxPods: most })
+  const { 'ephemeral-storage': storage, ...others } = machine.capacity
+  const capacity = hasStorage && storage !== undefined ? machine.capacity : others
+  const over = overReserved(capacity, configuration)
+  if (over !== undefined) throw new ProgramError(`failed to run Kubelet: ${over}`)
+  return { ...machine, capacity, addresses: (await nodeAddresses(node, given.addresses)) ?? machine.addresses }
+}
+
+function addressesOf(settings: KubeletSettings): ReturnType<typeof parseNodeIp> {
+  const text = settings['node-ip']
+  try {
+    return parseNodeIp(text)
+  } catch (cause) {
+    throw new ProgramError(`failed to run Kubelet: bad --node-ip "${text}": ${(cause as Error).message}`, { cause })
+  }
+}
+
+async function openRuntime({ configuration, clock, random, closing }: KubeletProgram): Promise<Runtime> {
+  const { containerRuntimeEndpoint: endpoint, imageServiceEndpoint: images = '' } = configuration
+  if (images !== '' && images !== endpoint) {
+    throw new ProgramError(`--image-service-endpoint=${images} is not supported: images are asked of the runtime`)
+  }
+  const path = endpoint.startsWith('unix://') ? endpoint.slice('unix://'.length) : endpoint
+  if (!path.startsWith('/')) {
+    throw new ProgramError(`failed to run Kubelet: protocol of "${endpoint}" is not supported: say unix:///path`)
+  }
+  const client = createGrpcClient({ targets: [{ path }], clock, random })
+  closing.defer(() => client.close())
+  const runtime = runtimeBehind(client)
+  try {
+    await runtime.version({})
+  } catch (cause) {
+    throw new ProgramError(
+      `failed to run Kubelet: validate service connection: validate CRI v1 runtime API for endpoint "${endpoint}": ${(cause as Error).message}`,
+      { cause },
+    )
+  }
+  return runtime
+}
+
+/** The runtime knows best; those that do not say are believed what the configuration says. */
+async function driverOf({ configuration, log }: KubeletProgram, runtime: Runtime): Promise<'cgroupfs' | 'systemd'> {
+  const { cgroupDriver: said } = configuration
+  try {
+    const { linux } = await runtime.runtimeConfig({})
+    if (linux !== undefined) return linux.cgroupDriver === 0 ? 'systemd' : 'cgroupfs'
+  } catch {
+    log.info(
+      'CRI implementation should be updated to support RuntimeConfig. Falling back to using cgroupDriver from kubelet config.',
+    )
+  }
+  if (said === 'cgroupfs' || said === 'systemd') return said
+  throw new ProgramError(`failed to run Kubelet: invalid cgroup driver "${said}"`)
+}
+
+function podFacts(
+  { settings, configuration, cwd }: KubeletProgram,
+  cgroupDriver: 'cgroupfs' | 'systemd',
+): KubeletOptions['pods'] {
+  const { cgroupRoot = '' } = configuration
+  return {
+    cgroupDriver,
+    ...(cgroupRoot !== '' && cgroupRoot !== '/' && { cgroupRoot }),
+    rootDir: resolve(cwd, settings['root-dir']),
+    podLogsDir: configuration.podLogsDir,
+    clusterDns: configuration.clusterDNS ?? [],
+    clusterDomain: configuration.clusterDomain ?? '',
+    resolvConf: configuration.resolvConf,
+    maxPods: configuration.maxPods,
+  }
+}
+
+function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<KubeletOptions['node']> {
+  const { systemReserved, kubeReserved, evictionHard, reservedSystemCPUs = '', providerID = '' } = configuration
+  const ignores = settings['experimental-allocatable-ignore-eviction']
+  const cpus = reservedSystemCPUs === '' ? undefined : parseCpuSet(reservedSystemCPUs)
+  const { cpu: _, ...withoutCpu } = kubeReserved ?? {}
+  const reserved = {
+    ...(systemReserved !== undefined && { systemReserved }),
+    ...(kubeReserved !== undefined && { kubeReserved }),
+    evictionHard: ignores ? {} : (evictionHard ?? {}),
+    // Whoever names processors means those, whatever else was said.
+    ...(cpus instanceof Set && {
+      systemReserved: { ...systemReserved, cpu: String(cpus.size) },
+      kubeReserved: withoutCpu,
+    }),
+  }
+  return {
+    reserved,
+    maxImages: configuration.nodeStatusMaxImages,
+    ...(providerID !== '' && { providerId: providerID }),
+    registers: configuration.registerNode,
+    lookMs: durationMs(configuration.nodeStatusUpdateFrequency),
+    reportMs: durationMs(configuration.nodeStatusReportFrequency),
+    leaseSeconds: configuration.nodeLeaseDurationSeconds,
+    limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
+    eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
+  }
+}
+
+/** A port that is taken does not end a kubelet. */
+async function openHealth({ configuration, clock, log, closing }: KubeletProgram): Promise<void> {
+  const { healthzPort: port, healthzBindAddress: host } = configuration
+  if (port === 0) return
+  await openHealthPort({ clock, host, port }, closing).catch((error: unknown) =>
+    log.error(error, 'Failed to start healthz server'),
+  )
+}
+
+/** The kernel takes others first. */
+async function adjustOomScore({ configuration, log }: KubeletProgram): Promise<void> {
+  await writeFile('/proc/self/oom_score_adj', String(configuration.oomScoreAdj)).catch((error: Error) =>
+    log.info('Failed to ApplyOOMScoreAdj', { err: error.message }),
+  )
+}

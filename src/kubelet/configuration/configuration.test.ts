@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+
+import { readConfiguration } from './configuration.ts'
+import { parseCpuSet } from './cpu-set.ts'
+import { withDefaults, withoutFile } from './defaults.ts'
+import { CONFIGURATION } from './fields.ts'
+import { loadFile, mergeDropIns } from './loading.ts'
+import { shownConfiguration } from './showing.ts'
+import { IDLE, UNSUPPORTED } from './support.ts'
+
+const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n'
+const nobody = (message: string): void => assert.fail(message)
+const load = (more: string) => loadFile({ path: '/etc/k/c.yaml', source: `${HEAD}${more}` }, nobody)
+
+describe('a KubeletConfiguration', () => {
+  it('takes zero for unsaid, but not where zero is a wish', () => {
+    const config = withDefaults(readConfiguration(`${HEAD}port: 0\nhealthzPort: 0\nsyncFrequency: 0s\nkubeAPIQPS: 0\n`))
+    assert.equal(config.port, 10_250)
+    assert.equal(config.healthzPort, 0)
+    assert.equal(config.syncFrequency, '1m0s')
+    assert.equal(config.kubeAPIQPS, 0)
+  })
+
+  it('says by how often it looks how often it reports, and by how many it pulls that it pulls many', () => {
+    assert.equal(withDefaults({}).nodeStatusReportFrequency, '5m0s')
+    assert.equal(withDefaults({ nodeStatusUpdateFrequency: '20s' }).nodeStatusReportFrequency, '20s')
+    assert.equal(withDefaults({ maxParallelImagePulls: 3 }).serializeImagePulls, false)
+  })
+
+  it('asks who calls, unless there is no file', () => {
+    const plain = withDefaults({})
+    assert.deepEqual([plain.authentication.anonymous.enabled, plain.authorization.mode], [false, 'Webhook'])
+    const flags = withoutFile()
+    assert.deepEqual(
+      [flags.authentication.anonymous.enabled, flags.authorization.mode, flags.readOnlyPort],
+      [true, 'AlwaysAllow', 10_255],
+    )
+  })
+
+  it('evicts as upstream does unless it says otherwise, and names files beside its own', () => {
+    assert.equal(load('').evictionHard?.['memory.available'], '100Mi')
+    assert.deepEqual(load('evictionHard: {memory.available: 1Gi}').evictionHard, { 'memory.available': '1Gi' })
+    const merged = load('evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true')
+    assert.deepEqual(
+      [merged.evictionHard?.['memory.available'], merged.evictionHard?.['nodefs.available']],
+      ['1Gi', '10%'],
+    )
+    const { resolvConf, authentication } = load('resolvConf: r.conf\nauthentication: {x509: {clientCAFile: ca.crt}}')
+    assert.deepEqual([resolvConf, authentication.x509.clientCAFile], ['/etc/k/r.conf', '/etc/k/ca.crt'])
+    assert.deepEqual([authentication.webhook.enabled, authentication.webhook.cacheTTL], [true, '2m0s'])
+  })
+
+  it('is changed by drop-ins field by field, lists as a whole, and null takes away', () => {
+    const base = load('clusterDNS: [10.0.0.1, 10.0.0.2]\nsystemReserved: {cpu: 100m}\nmaxPods: 50')
+    const source = `${HEAD}clusterDNS: [10.0.0.3]\nsystemReserved: {memory: 1Gi}\nmaxPods: null\n`
+    const { clusterDNS, systemReserved, maxPods } = mergeDropIns(base, [{ path: '/d/1.conf', source }])
+    assert.deepEqual([clusterDNS, systemReserved, maxPods], [['10.0.0.3'], { cpu: '100m', memory: '1Gi' }, 110])
+  })
+
+  it('is shown in the order of its fields, without what is empty', () => {
+    const shown = JSON.stringify(shownConfiguration(load('clusterDomain: cluster.local')))
+    assert.ok(
+      shown.startsWith(
+        '{"kind":"KubeletConfiguration","apiVersion":"kubelet.config.k8s.io/v1beta1","enableServer":true,"podLogsDir":"/var/log/pods","syncFrequency":"1m0s"',
+      ),
+      shown,
+    )
+    assert.ok(shown.includes('"clusterDomain":"cluster.local","streamingConnectionIdleTimeout":"4h0m0s"'))
+    assert.ok(!shown.includes('readOnlyPort'))
+  })
+})
+
+describe('every field of a KubeletConfiguration', () => {
+  const folder = new URL('..', import.meta.url).pathname
+  const elsewhere = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.includes('.test.') && !file.startsWith('configuration/'),
+  )
+  const program = readdirSync(join(folder, '../cmd')).filter((file) =>
+    /^kubelet(?!.*(?:flags|test|fixture)).*\.ts$/.test(file),
+  )
+  const text = [...elsewhere.map((file) => join(folder, file)), ...program.map((file) => join(folder, '../cmd', file))]
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('\n')
+  const reasons = { ...UNSUPPORTED, ...IDLE }
+
+  /** Read where a configuration is made whole. */
+  const HERE = new Set([
+    'kind',
+    'apiVersion',
+    'mergeDefaultEvictionSettings',
+    'runOnce',
+    'enforceNodeAllocatable',
+    'failCgroupV1',
+  ])
+
+  it('is read by somebody, or says that nobody does', () => {
+    const ignored = [...CONFIGURATION.schema.fields.keys()].filter(
+      (field) => !HERE.has(field) && !(field in reasons) && !new RegExp(`\\b${field}\\b`).test(text),
+    )
+    assert.deepEqual(ignored, [])
+  })
+
+  it('is there, of those that say so', () => {
+    const names = [...CONFIGURATION.schema.fields.keys()]
+    assert.deepEqual(
+      Object.keys(reasons).filter((field) => !names.includes(field)),
+      [],
+    )
+  })
+})
+
+describe('a set of processors', () => {
+  it("is what Linux writes, and refused in Go's words", () => {
+    assert.deepEqual([...(parseCpuSet('0-2,8') as Set<number>)], [0, 1, 2, 8])
+    assert.equal(parseCpuSet('a'), 'strconv.Atoi: parsing "a": invalid syntax')
+    assert.equal(parseCpuSet('3-1'), 'invalid range "3-1" (3 > 1)')
+  })
+})

@@ -1,0 +1,80 @@
+/**
+ * From files to a configuration: the one of `--config`, those of `--config-dir` merged into it one after the other, and the
+ * defaults. Pure.
+ */
+import { resolve } from 'node:path'
+
+import type { JsonValue } from '#lib/json-value.ts'
+import { applyMergePatch } from '#lib/merge-patch.ts'
+import { parseYaml } from '#lib/yaml.ts'
+import { readConfig } from '#meta/config-kind.ts'
+
+import { type GivenConfiguration, type KubeletConfiguration, readConfiguration } from './configuration.ts'
+import { EVICTION_HARD, withDefaults } from './defaults.ts'
+import { CONFIGURATION, GROUP_VERSION } from './fields.ts'
+import { plainConfiguration } from './showing.ts'
+
+export interface ConfigurationFile {
+  /** Absolute. */
+  readonly path: string
+  readonly source: string
+}
+
+/** Throws upstream's texts. `warn` is told what only a lenient reader takes. */
+export function loadFile({ path, source }: ConfigurationFile, warn: (error: string) => void): KubeletConfiguration {
+  if (source === '') throw new Error(`kubelet config file "${path}" was empty`)
+  const given = readConfiguration(source, warn)
+  const config = withDefaults(absolute(given, resolve(path, '..')))
+  return { ...config, evictionHard: evictionsOf(config) }
+}
+
+function evictionsOf({ evictionHard, mergeDefaultEvictionSettings: merges }: KubeletConfiguration): Words {
+  return evictionHard === undefined ? EVICTION_HARD : merges ? { ...EVICTION_HARD, ...evictionHard } : evictionHard
+}
+
+type Words = Readonly<Record<string, string>>
+
+/** Relative to the file that names them. */
+const PATHS = ['staticPodPath', 'tlsCertFile', 'tlsPrivateKeyFile', 'resolvConf', 'volumePluginDir', 'podLogsDir']
+
+function absolute(given: GivenConfiguration, folder: string): GivenConfiguration {
+  const resolved = (value: unknown): unknown =>
+    typeof value === 'string' && value !== '' ? resolve(folder, value) : value
+  const own = Object.fromEntries(PATHS.filter((name) => name in given).map((name) => [name, resolved(given[name])]))
+  const { authentication } = given as { authentication?: { x509?: { clientCAFile?: string } } }
+  if (authentication?.x509?.clientCAFile === undefined) return { ...given, ...own }
+  const x509 = { clientCAFile: resolved(authentication.x509.clientCAFile) }
+  return { ...given, ...own, authentication: { ...authentication, x509 } }
+}
+
+/** Drop-ins say only what they change. Throws upstream's texts. */
+export function mergeDropIns(base: KubeletConfiguration, files: readonly ConfigurationFile[]): KubeletConfiguration {
+  const merged = files.reduce<JsonValue>(
+    (before, file) => applyMergePatch(before, dropIn(file)),
+    plainConfiguration(base) as unknown as JsonValue,
+  )
+  const whole = { ...(merged as object), kind: CONFIGURATION.kind, apiVersion: GROUP_VERSION }
+  try {
+    return withDefaults(readConfiguration(JSON.stringify(whole)))
+  } catch (cause) {
+    const why = (cause as Error).message
+    throw new Error(`failed to unmarshal merged JSON into kubelet configuration: ${why}`, { cause })
+  }
+}
+
+function dropIn({ path, source }: ConfigurationFile): JsonValue {
+  const start = `failed to load kubelet dropin file, path: ${path}, `
+  const failed = (why: string, cause?: unknown): never => {
+    throw new Error(`${start}${why}`, { cause })
+  }
+  if (source === '') return failed(`error: kubelet config file "${path}" was empty`)
+  let value: Record<string, JsonValue>
+  try {
+    readConfig(source, [CONFIGURATION])
+    value = parseYaml(source) as Record<string, JsonValue>
+  } catch (cause) {
+    return failed(`error: ${(cause as Error).message}`, cause)
+  }
+  const { kind: _, apiVersion: __, ...own } = value
+  return own
+}

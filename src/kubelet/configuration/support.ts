@@ -1,0 +1,117 @@
+/** How far each field of a KubeletConfiguration goes here. One that changes nothing is never taken in silence. Pure. */
+import type { SupportFindings } from '#lib/flags/flag-support.ts'
+import { goJson } from '#lib/go-text.ts'
+
+import type { KubeletConfiguration } from './configuration.ts'
+import { withDefaults } from './defaults.ts'
+
+const NO_MANAGERS = 'containers share all processors and all memory'
+const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
+const NOT_COLLECTED = 'images are removed by hand'
+const NOT_ROTATED = 'logs of containers are not rotated'
+const NOT_EVICTED = 'pods are not evicted'
+const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
+const NO_URL = 'pods come from the API server and from files'
+
+/** Only the default is accepted: who asks for more must not believe to have got it. */
+export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
+  allowedUnsafeSysctls: 'pods with unsafe sysctls are refused',
+  cgroupsPerQOS: 'pods always have cgroups of their own',
+  cpuCFSQuota: 'limits are always enforced',
+  cpuCFSQuotaPeriod: 'the period is 100ms',
+  cpuManagerPolicy: NO_MANAGERS,
+  cpuManagerPolicyOptions: NO_MANAGERS,
+  crashLoopBackOff: 'containers that crash are started again after five minutes at the latest',
+  enableControllerAttachDetach: 'volumes are attached by kube-controller-manager',
+  enableServer: 'the port is always served',
+  enableSystemLogQuery: 'logs of the machine are not served',
+  imagePullCredentialsVerificationPolicy: 'there are no records of who pulled an image',
+  kubeReservedCgroup: NO_CGROUPS,
+  kubeletCgroups: NO_CGROUPS,
+  maxParallelImagePulls: 'images are pulled one at a time',
+  memoryManagerPolicy: NO_MANAGERS,
+  memoryReservationPolicy: NO_MANAGERS,
+  memorySwap: 'containers do not swap',
+  podPidsLimit: 'processes are not counted',
+  preloadedImagesVerificationAllowlist: 'there are no records of who pulled an image',
+  protectKernelDefaults: 'settings of the kernel are left as they are',
+  qosReserved: NO_MANAGERS,
+  reservedMemory: NO_MANAGERS,
+  rotateCertificates: 'certificates are not asked for yet',
+  serverTLSBootstrap: 'certificates are not asked for yet',
+  runtimeRequestTimeout: 'the runtime has two minutes for an answer',
+  seccompDefault: 'containers that name no profile have none',
+  serializeImagePulls: 'images are pulled one at a time',
+  shutdownGracePeriod: NO_SHUTDOWN,
+  shutdownGracePeriodByPodPriority: NO_SHUTDOWN,
+  shutdownGracePeriodCriticalPods: NO_SHUTDOWN,
+  singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
+  staticPodPath: 'pods come from the API server',
+  staticPodURL: NO_URL,
+  staticPodURLHeader: NO_URL,
+  systemCgroups: NO_CGROUPS,
+  systemReservedCgroup: NO_CGROUPS,
+  tlsCurvePreferences: 'curves are those of OpenSSL',
+  topologyManagerPolicy: NO_MANAGERS,
+  topologyManagerPolicyOptions: NO_MANAGERS,
+  topologyManagerScope: NO_MANAGERS,
+  tracing: 'spans are not sent',
+  userNamespaces: 'the runtime chooses the users of namespaces',
+}
+
+/** Any value will do, for nothing hangs on it. */
+export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
+  configMapAndSecretChangeDetectionStrategy: 'what pods refer to is read when it is needed',
+  containerLogMaxFiles: NOT_ROTATED,
+  containerLogMaxSize: NOT_ROTATED,
+  containerLogMaxWorkers: NOT_ROTATED,
+  containerLogMonitorInterval: NOT_ROTATED,
+  contentType: 'requests are sent as JSON',
+  cpuManagerReconcilePeriod: NO_MANAGERS,
+  enableContentionProfiling: 'there are no locks to profile',
+  enableDebugFlagsHandler: 'flags are not changed over HTTP',
+  enableProfilingHandler: 'profile with "node --inspect"',
+  enableSystemLogHandler: 'logs of the machine are not served',
+  evictionMaxPodGracePeriod: NOT_EVICTED,
+  evictionMinimumReclaim: NOT_EVICTED,
+  evictionPressureTransitionPeriod: NOT_EVICTED,
+  evictionSoft: NOT_EVICTED,
+  evictionSoftGracePeriod: NOT_EVICTED,
+  fileCheckFrequency: NO_URL,
+  hairpinMode: 'networks of pods are made by the runtime',
+  httpCheckFrequency: NO_URL,
+  imageGCHighThresholdPercent: NOT_COLLECTED,
+  imageGCLowThresholdPercent: NOT_COLLECTED,
+  imageMaximumGCAge: NOT_COLLECTED,
+  imageMinimumGCAge: NOT_COLLECTED,
+  iptablesDropBit: 'there are no rules that would use it',
+  iptablesMasqueradeBit: 'there are no rules that would use it',
+  kernelMemcgNotification: NOT_EVICTED,
+  makeIPTablesUtilChains: 'there are no rules to make',
+  maxOpenFiles: 'the limit of the process stays as it was',
+  memoryThrottlingFactor: 'memory is not throttled',
+  podCIDR: 'networks of pods are made by the runtime',
+  registryBurst: 'pulls are limited to 5 a second, 10 at once',
+  registryPullQPS: 'pulls are limited to 5 a second, 10 at once',
+  showHiddenMetricsForVersion: 'no metrics are hidden',
+  streamingConnectionIdleTimeout: 'connections are ended by either end',
+  syncFrequency: 'pods are looked at when something has happened',
+  volumePluginDir: 'there are no plugins of that kind',
+  volumeStatsAggPeriod: 'file systems are measured when somebody asks',
+}
+
+/** What a configuration asks for that is not there. */
+export function unsupportedIn(config: KubeletConfiguration): SupportFindings {
+  const plain = withDefaults({})
+  const asked = (fields: typeof IDLE): (readonly [field: string, value: string, why: string])[] =>
+    Object.entries(fields).flatMap(([field, why]) => {
+      const [wanted, otherwise] = [config, plain].map((of) => goJson(of[field as keyof KubeletConfiguration] ?? null))
+      return wanted === undefined || wanted === otherwise ? [] : [[field, wanted, why]]
+    })
+  const errors = asked(UNSUPPORTED).map(([field, value, why]) => `${field} ${value} is not supported: ${why}`)
+  const extra = (config.enforceNodeAllocatable ?? []).filter((one) => one !== 'pods' && one !== 'none')
+  return {
+    errors: [...errors, ...extra.map((one) => `enforceNodeAllocatable "${one}" is not supported: ${NO_CGROUPS}`)],
+    notes: asked(IDLE).map(([field, , why]) => `${field} has no effect: ${why}`),
+  }
+}

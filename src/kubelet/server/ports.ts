@@ -1,0 +1,62 @@
+/** The ports of a kubelet: the one for everybody who is let, and, where it is wanted, the one where all may read. */
+import type { SecureVersion } from 'node:tls'
+
+import type { Clock } from '#lib/clock.ts'
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '#lib/http/server.ts'
+import type { CertificateAndKey } from '#lib/http/tls.ts'
+import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
+
+import type { AccessRules } from './access.ts'
+import { createKubeletApi, type KubeletApiOptions } from './kubelet-api.ts'
+
+export interface Serving extends CertificateAndKey {
+  readonly address: string
+  /** 0: any that is free. */
+  readonly port: number
+  /** PEM: whose certificates callers may show. */
+  readonly clientAuthority: string
+  readonly allowsAnonymous: boolean
+  readonly rules?: AccessRules
+  readonly hasDebugging?: boolean
+  readonly minVersion?: SecureVersion
+  readonly ciphers?: readonly string[]
+  /** Where everybody may read, without TLS; none unless given. */
+  readonly readOnlyPort?: number
+  /** Calls when there are new certificates to show or to trust. */
+  readonly follow?: (changed: (next: CertificateAndKey & { readonly clientAuthority: string }) => void) => void
+}
+
+export interface PortsOptions {
+  readonly clock: Clock
+  readonly serving: Serving
+  readonly api: (authorities: () => readonly Certificate[]) => KubeletApiOptions
+  readonly onError: (error: unknown, path: string) => void
+}
+
+/** How long requests that are running may take once it is to stop. */
+const GRACE_MS = 2000
+
+const UPGRADES = ['spdy/3.1', 'websocket']
+
+/** Returns the port of the API. */
+export async function openPorts(options: PortsOptions, closing: AsyncDisposableStack): Promise<number> {
+  const { clock, serving } = options
+  const { clientAuthority, readOnlyPort } = serving
+  let authorities = parseBundle(clientAuthority)
+  const api = options.api(() => authorities)
+  const onError: HttpServerOptions['onError'] = (error, { path }) => options.onError(error, path)
+  const listen = async (own: Omit<HttpServerOptions, 'clock'>, port: number): Promise<[HttpServer, number]> => {
+    const server = createHttpServer({ ...own, clock, onError })
+    const bound = await server.listen({ host: serving.address, port })
+    closing.defer(() => server.drain(GRACE_MS))
+    return [server, 'port' in bound ? bound.port : 0]
+  }
+  const tls = { ...serving, clientAuthorities: [clientAuthority] }
+  const [server, port] = await listen({ serve: createKubeletApi(api), tls, upgrades: UPGRADES }, serving.port)
+  serving.follow?.((next) => {
+    authorities = parseBundle(next.clientAuthority)
+    server.reloadTls({ ...tls, ...next, clientAuthorities: [next.clientAuthority] })
+  })
+  if (readOnlyPort !== undefined) await listen({ serve: createKubeletApi({ ...api, access: undefined }) }, readOnlyPort)
+  return port
+}
