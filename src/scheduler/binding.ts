@@ -3,6 +3,7 @@
  * ground, wait, or refuse, and the API server is told. Whatever goes wrong, what was reserved is given back.
  */
 import { sleep } from '#lib/clock.ts'
+import { durationOfMs } from '#meta/duration.ts'
 
 import type { Case, Cases, Handle, PluginRefusal, Verdict, Wait } from './framework.ts'
 import type { NodeInfo } from './node-info.ts'
@@ -38,31 +39,57 @@ function giveBack(plugins: readonly Enabled[], node: NodeInfo, cases: Cases): re
   return plugins.toReversed().flatMap(({ name }) => cases.get(name)?.unreserve?.(node) ?? [])
 }
 
-/** All who want to wait, together: resolves when the last allows, or the first refuses. Undefined: nobody wants to. */
-export function permit(
-  { profile, pod, node }: Choice,
-  { clock }: Pick<Handle, 'clock'>,
-): PluginRefusal | Promise<PluginRefusal | undefined> | undefined {
-  const waits: Promise<PluginRefusal | undefined>[] = []
+/** Who want to wait, by name, and why, in upstream's words. */
+export interface Waiting {
+  readonly waits: readonly (readonly [plugin: string, wait: Wait])[]
+  readonly reason: string
+}
+
+/** What all say who may hold the pod back; nobody waits yet. Undefined: nobody wants to. */
+export function askPermission({ profile, pod, node }: Choice): PluginRefusal | Waiting | undefined {
+  const waits: (readonly [string, Wait])[] = []
   for (const { name, plugin } of profile.permit) {
     const verdict = plugin.permit?.(pod, node)
     if (verdict === undefined) continue
-    if ('code' in verdict) return { ...verdict, plugin: name }
-    waits.push(waitFor(verdict, clock).then((late) => (late === undefined ? undefined : { ...late, plugin: name })))
+    if ('code' in verdict) return wrapped('Permit', name, verdict)
+    waits.push([name, verdict])
   }
-  if (waits.length === 0) return undefined
-  return Promise.all(waits).then((late) => late.find((one) => one !== undefined))
+  const last = waits.at(-1)?.[1]
+  if (last === undefined) return undefined
+  return { waits, reason: `${last.reason}, one or more plugins asked to wait and no plugin rejected pod` }
 }
 
-async function waitFor({ decided, timeoutMs }: Wait, clock: Handle['clock']): Promise<Verdict> {
+/** All who want to wait, together: resolves when the last allows, or the first refuses. Undefined: nobody wants to. */
+export function permit(
+  choice: Choice,
+  { clock }: Pick<Handle, 'clock'>,
+): PluginRefusal | Promise<PluginRefusal | undefined> | undefined {
+  const permission = askPermission(choice)
+  if (permission === undefined || 'code' in permission) return permission
   const over = new AbortController()
-  const timeout = sleep(clock, timeoutMs, over.signal).then(
-    (): Verdict => ({ code: 'unschedulable', reasons: ['timed out waiting on permit'] }),
+  const verdicts = permission.waits.map(([plugin, wait]) => waitFor(plugin, wait, clock, over.signal))
+  const refused = Promise.withResolvers<PluginRefusal>()
+  for (const verdict of verdicts) void verdict.then((one) => one !== undefined && refused.resolve(one))
+  const all = Promise.all(verdicts).then(() => undefined)
+  return Promise.race([refused.promise, all]).finally(() => over.abort())
+}
+
+async function waitFor(
+  plugin: string,
+  wait: Wait,
+  clock: Handle['clock'],
+  over: AbortSignal,
+): Promise<PluginRefusal | undefined> {
+  const own = new AbortController()
+  const end = AbortSignal.any([over, own.signal])
+  const late = `rejected due to timeout after waiting ${durationOfMs(wait.timeoutMs)} at plugin ${plugin}`
+  const timeout = sleep(clock, wait.timeoutMs, end).then(
+    (): Verdict => ({ code: 'unschedulable', reasons: [late] }),
     () => undefined,
   )
-  const verdict = await Promise.race([decided, timeout])
-  over.abort()
-  return verdict
+  const verdict = await Promise.race([wait.decided(end), timeout])
+  own.abort()
+  return verdict === undefined ? undefined : { ...verdict, plugin }
 }
 
 /** Whether somebody still has to prepare the ground; until then the pod is nominated. */

@@ -12,6 +12,7 @@ import { bump, NodeInfo } from './node-info.ts'
 import { NodeOrder, zoneOf } from './node-order.ts'
 import { NodePlaces } from './node-places.ts'
 import { PodCounts } from './pod-counts.ts'
+import { PodGroupMembers } from './pod-groups.ts'
 import type { PodInfo } from './pod-info.ts'
 import { PodWishes } from './pod-wishes.ts'
 
@@ -32,6 +33,7 @@ export class Cluster {
   readonly #claims = new Map<string, number>()
   readonly counts: PodCounts = new PodCounts(this.#nodes)
   readonly wishes: PodWishes = new PodWishes()
+  readonly groups: PodGroupMembers = new PodGroupMembers()
   readonly images: ImageSpread = new ImageSpread()
   readonly places: NodePlaces = new NodePlaces(() => this.nodes)
   readonly #labelsOfNamespace: (name: string) => Labels
@@ -149,6 +151,7 @@ export class Cluster {
     this.#countClaims(pod, 1)
     this.counts.placed(pod, info, 1)
     this.wishes.placed(pod, info, 1)
+    this.groups.placed(pod, 1)
   }
 
   #unplace(uid: string): void {
@@ -160,6 +163,7 @@ export class Cluster {
     this.#countClaims(placed.pod, -1)
     this.counts.placed(placed.pod, info, -1)
     this.wishes.placed(placed.pod, info, -1)
+    this.groups.placed(placed.pod, -1)
     this.#forgetIfEmpty(info)
   }
 

@@ -22,6 +22,8 @@ export interface FeedParts {
   readonly meter: Meter
   /** Whether it is ours to place. */
   readonly isOurs: (pod: Pod) => boolean
+  /** Whether those who wait for others of their group are told of them. */
+  readonly hasGangs: boolean
   readonly of: <T extends KubeObject>(kind: Kind<T>) => Informer<T>
   /** Further kinds that plugins wait for. */
   readonly kinds: readonly Kind[]
@@ -87,6 +89,7 @@ class PodFeed {
     const { cluster, queue, nominations } = this.#parts
     const uid = pod.metadata.uid ?? ''
     const hadPlace = cluster.placed(uid) !== undefined || nominations.nodeOf(uid) !== undefined
+    cluster.groups.remove(pod)
     cluster.removePod(uid)
     queue.delete(uid)
     nominations.delete(uid)
@@ -97,6 +100,7 @@ class PodFeed {
     const { cluster, queue, nominations } = this.#parts
     const info = new PodInfo(pod)
     const wasPlaced = old !== undefined && (old.spec.nodeName ?? '') !== ''
+    cluster.groups.add(info)
     cluster.setPod(info, pod.spec.nodeName ?? '')
     if (!wasPlaced) {
       queue.delete(info.uid)
@@ -106,8 +110,9 @@ class PodFeed {
   }
 
   #waiting(pod: Pod, old: Pod | undefined): void {
-    const { cluster, queue, nominations } = this.#parts
+    const { cluster, queue, nominations, hasGangs } = this.#parts
     const info = new PodInfo(pod)
+    cluster.groups.add(info)
     // We know better: it is on its way.
     if (cluster.isAssumed(info.uid)) return
     const nominated = pod.status.nominatedNodeName ?? ''
@@ -115,5 +120,7 @@ class PodFeed {
     const isUntold = nominated === '' && old !== undefined && (old.status.nominatedNodeName ?? '') === ''
     nominations.set(info, isUntold ? (nominations.nodeOf(info.uid) ?? '') : nominated)
     queue.update(info)
+    const isNew = old === undefined && hasGangs && pod.spec.schedulingGroup !== undefined
+    this.#tell(isNew ? newsOfPod('WaitingPod', pod, undefined) : undefined)
   }
 }

@@ -165,7 +165,9 @@ export interface Plugin {
 
 export interface Wait {
   readonly timeoutMs: number
-  readonly decided: Promise<Verdict>
+  readonly reason: string
+  /** Asked for at once by whoever waits, and by nobody else; after `over` nobody does any more. */
+  decided(over: AbortSignal): Promise<Verdict>
 }
 
 /** A pod in the queue, as far as the order there looks at it. */
@@ -190,8 +192,8 @@ export type WakeAction =
   | 'gates'
   | 'claims'
 
-/** Pods that run or are about to, and the very pod that was refused, are told apart. */
-export type WakeResource = 'AssignedPod' | 'TargetPod' | Kind
+/** Pods that run or are about to, others that want a node, and the very pod that was refused, are told apart. */
+export type WakeResource = 'AssignedPod' | 'WaitingPod' | 'TargetPod' | Kind
 
 export interface Wake {
   readonly on: WakeResource

@@ -43,7 +43,7 @@ const NODE_PARTS: readonly (readonly [action: WakeAction, part: (node: Node) => 
 ]
 
 export function newsOfPod(
-  about: 'AssignedPod' | 'TargetPod',
+  about: 'AssignedPod' | 'WaitingPod' | 'TargetPod',
   now: Pod | undefined,
   old: Pod | undefined,
 ): News | undefined {
@@ -67,8 +67,8 @@ const POD_PARTS: readonly (readonly [action: WakeAction, part: (pod: Pod) => unk
 
 /** What upstream calls it, where it is counted. */
 export function labelOf({ about, actions: [action = 'update'] }: News): string {
-  const isOfPod = about === 'TargetPod' || about === 'AssignedPod'
-  const [, group = '', kind = about === 'TargetPod' ? 'UnschedulablePod' : about] = KIND.exec(about) ?? []
+  const isOfPod = about === 'TargetPod' || about === 'WaitingPod' || about === 'AssignedPod'
+  const [, group = '', kind = isOfPod && about !== 'AssignedPod' ? 'UnschedulablePod' : about] = KIND.exec(about) ?? []
   const resource = group === '' ? kind : `${group}/${kind}`
   return resource + (ACTION_LABELS[action] ?? `Update${isOfPod ? POD_LABELS[action] : NODE_LABELS[action]}`)
 }

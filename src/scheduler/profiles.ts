@@ -1,7 +1,7 @@
 /** Profiles made ready: every plugin of one is made once and takes part wherever it has something to say and is enabled. */
 import { expandPoints, extendsPoint, type PluginSets, type Point, scoreWeights } from './extension-points.ts'
 import type { Handle, Plugin } from './framework.ts'
-import { DEFAULT_PLUGINS, PLUGINS } from './plugins/index.ts'
+import { DEFAULT_PLUGINS, PLUGIN_GATES, PLUGINS } from './plugins/index.ts'
 import type { Enabled, Profile } from './profile.ts'
 
 /** What is configured of a profile. */
@@ -41,7 +41,8 @@ export function createProfile(settings: ProfileSettings, handle: Handle): Profil
   // In the order of upstream's list, which is that of the points.
   for (const plugin of new Set([...points.values()].flat())) {
     const factory = PLUGINS.find((one) => one.name === plugin)
-    if (factory === undefined) continue
+    const gate = PLUGIN_GATES.get(plugin)
+    if (factory === undefined || (gate !== undefined && !handle.isEnabled(gate))) continue
     made.set(plugin, { name: plugin, plugin: factory.create(handle, args[plugin] ?? {}) })
   }
   const at = (point: Point, ...members: readonly (keyof Plugin)[]): Enabled[] =>

@@ -49,6 +49,8 @@ export interface QueueOptions {
   readonly preEnqueue: (pod: PodInfo) => PluginRefusal | undefined
   /** What a plugin of the pod's profile waits for. Undefined: for anything. */
   readonly wakesOf: (pod: PodInfo, plugin: string) => readonly Wake[] | undefined
+  /** Of a group that is decided about as a whole: nobody knows what would help it, so it is tried again and again. */
+  readonly isGrouped?: (pod: PodInfo) => boolean
   /** There is somebody to pop. */
   readonly ready: () => void
   readonly meter: Pick<Meter, 'queued' | 'hinted'>
@@ -181,7 +183,19 @@ export class SchedulingQueue {
   /** The next one, which is in flight until it is put back or done. When nobody is ready, the first that backs off from a refusal. */
   pop(): QueuedPod | undefined {
     const next = this.#active.pop() ?? this.#popEarly()
-    if (next === undefined) return undefined
+    return next === undefined ? undefined : this.#takeOff(next)
+  }
+
+  /** This one, if it is here and nobody keeps it, whether its turn has come or not; as if it had been popped. */
+  popThis(uid: string): QueuedPod | undefined {
+    this.activate([uid])
+    const found = this.#active.get(uid)
+    if (found === undefined) return undefined
+    this.#active.remove(uid)
+    return this.#takeOff(found)
+  }
+
+  #takeOff(next: QueuedPod): QueuedPod {
     if (next.attempts === 0) next.firstMs = this.#options.clock.now()
     next.attempts++
     next.begunMs = this.#options.clock.elapsed()
@@ -213,7 +227,7 @@ export class SchedulingQueue {
     queued.errors = isError ? queued.errors + 1 : 0
     if (!isError) queued.refusals++
     this.#delay(queued)
-    let move: Move = isError ? 'soon' : 'no'
+    let move: Move = isError || this.#options.isGrouped?.(now) === true ? 'soon' : 'no'
     for (const news of missed) if (move !== 'now') move = later(move, this.#moveFor(queued, news))
     if (move === 'no') this.#park(queued, FAILED)
     else this.#wake(queued, move, FAILED)
@@ -237,7 +251,8 @@ export class SchedulingQueue {
 
   #popEarly(): QueuedPod | undefined {
     const first = this.#backingOff.peek()
-    if (first === undefined || first.errors > 0) return undefined
+    // Of a group nothing but time helps.
+    if (first === undefined || first.errors > 0 || this.#options.isGrouped?.(first.pod) === true) return undefined
     this.#options.meter.queued('active', 'PopFromBackoffQ')
     return this.#backingOff.pop()
   }

@@ -61,6 +61,7 @@ function start(plugin: Plugin, pods: Map<string, Pod>): Started {
     clock,
     random: createSeededRandom(1),
     meter: UNMETERED,
+    isEnabled: () => false,
     client: { patch: () => Promise.resolve() },
     log: { error: (error: unknown) => errors.push((error as Error).message) },
     of: () => ({ get: (key: string) => pods.get(key) }),

@@ -6,17 +6,11 @@ import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { SeriesRecorder } from '#client/event-series.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
-import { turn } from '#lib/slices.ts'
 
 import { type Choice, permit, reserve, unreserve } from './binding.ts'
-import type { Cluster } from './cluster.ts'
-import { Decider } from './decision.ts'
-import { explain } from './explanation.ts'
-import { type Extender, filterBy, pointsBy } from './extender.ts'
-import type { Foreseen, Handle, Plugin, PluginRefusal, Search } from './framework.ts'
-import { MeteredDecider } from './metering.ts'
-import { UNMETERED } from './meters.ts'
-import type { Nominations } from './nominations.ts'
+import { type Consideration, Deliberation, type DeliberationParts, type Outcome } from './deliberation.ts'
+import type { PluginRefusal } from './framework.ts'
+import { GroupCycle } from './group-cycle.ts'
 import { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
 import type { QueuedPod, SchedulingQueue } from './queue.ts'
@@ -27,40 +21,16 @@ import { WayToNode } from './way-to-node.ts'
 /** Then others have a turn. */
 const SLICE_MS = 5
 
-export interface SchedulerParts {
-  readonly handle: Handle
-  readonly cluster: Cluster
+export interface SchedulerParts extends DeliberationParts {
   readonly queue: SchedulingQueue
-  readonly nominations: Nominations
-  /** By name. */
-  readonly profiles: ReadonlyMap<string, Profile>
-  /** Who else has a say, over HTTP. */
-  readonly extenders: readonly Extender[]
   readonly recorderOf: (profile: string) => SeriesRecorder
-  readonly signal: AbortSignal
-}
-
-/** A decision laid open. */
-export interface Consideration {
-  readonly search: Search
-  /** What each plugin gives the nodes that fit, in their order. */
-  readonly points: ReadonlyMap<string, readonly number[]>
-  /** How many there are. */
-  readonly nodes: number
-  /** What might help where no node fits. */
-  readonly help: Promise<Foreseen> | undefined
-}
-
-interface Consulted {
-  readonly profile: Profile
-  readonly search: Search
-  readonly decider: Decider
-  readonly extenders: readonly Extender[]
 }
 
 export class Scheduler {
   readonly #parts: SchedulerParts
-  readonly #deciders: ReadonlyMap<string, Decider>
+  readonly #deliberation: Deliberation
+  /** Of pods that belong together; undefined: nobody looks at that. */
+  readonly #groups: GroupCycle | undefined
   readonly #teller: Teller
   readonly #clock: Clock
   readonly #log: Logger
@@ -73,14 +43,12 @@ export class Scheduler {
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
-    const { cluster, nominations, handle, profiles } = parts
-    const { random, clock, meter } = handle
-    const view = { cluster, nominations, random, clock, meter }
-    const Deciding = meter === UNMETERED ? Decider : MeteredDecider
-    this.#deciders = new Map(Array.from(profiles, ([name, profile]) => [name, new Deciding(profile, view)]))
+    const { handle } = parts
     this.#teller = new Teller(handle, parts.recorderOf)
     this.traffic = new Traffic(handle.clock)
     this.#way = new WayToNode(parts, this.#teller, this.traffic)
+    this.#deliberation = new Deliberation(parts, this.#way)
+    this.#groups = handle.isEnabled('GenericWorkload') ? new GroupCycle(parts, this.#deliberation, this) : undefined
     this.#clock = handle.clock
     this.#log = handle.log
   }
@@ -122,7 +90,7 @@ export class Scheduler {
         // One pod that nobody can think about keeps no other from its node.
         this.#log.error(error, 'A pod could not be decided about', { pod: next.pod.key })
         this.#parts.cluster.forget(next.pod.uid)
-        this.#fail(next, failureOf((error as Error).message, 'SchedulerError'))
+        this.fail(next, failureOf((error as Error).message, 'SchedulerError'))
       }
       if (this.#clock.elapsed() - begunMs < SLICE_MS) continue
       await new Promise((resolve) => setImmediate(resolve))
@@ -133,121 +101,45 @@ export class Scheduler {
 
   /** A promise only where the decision has to wait for somebody. */
   #attempt(queued: QueuedPod): Promise<void> | undefined {
-    const { queue, cluster, handle } = this.#parts
     const { pod } = queued
-    const profile = this.#profileOf(pod)
-    const current = handle.of(Pods).get(pod.key)
-    if (profile === undefined || current?.metadata.uid !== pod.uid || cluster.placed(pod.uid) !== undefined) {
-      queue.done(pod.uid)
-      return undefined
-    }
-    if (current.metadata.deletionTimestamp !== undefined) {
-      this.#teller.skipped(profile, pod)
-      queue.done(pod.uid)
-      return undefined
-    }
-    if (cluster.nodes.length === 0) {
-      this.#fail(queued, failureOf('no nodes available to schedule pods'))
-      return undefined
-    }
-    const decider = this.#deciders.get(profile.name) as Decider
-    const search = this.#search(decider, pod)
-    const extenders = this.#parts.extenders.filter((one) => one.isInterestedIn(pod.pod))
-    if (search.isUnfinished) return this.#takeTurns(queued, { profile, search, decider, extenders })
-    if (search.feasible.length === 0) return this.#nowhere(queued, profile, { search, decider })
-    if (extenders.length > 0) return this.#consult(queued, { profile, search, decider, extenders })
-    const node = decider.best(search)
-    handle.meter.decided(this.#clock.elapsed() - queued.begunMs)
-    this.#commit(queued, { profile, pod, node, cases: search.cases })
+    if (this.#groups !== undefined && pod.pod.spec.schedulingGroup !== undefined) return this.#groups.run(queued)
+    const profile = this.#deliberation.profileOf(pod)
+    if (profile === undefined) this.#parts.queue.done(pod.uid)
+    if (profile === undefined || this.skips(queued)) return undefined
+    const outcome = this.#deliberation.decide(pod, profile)
+    if (outcome instanceof Promise) return outcome.then((late) => this.#act(queued, profile, late))
+    this.#act(queued, profile, outcome)
     return undefined
+  }
+
+  /** Whether there is nothing to decide about a pod; then it is done. */
+  skips({ pod }: QueuedPod): boolean {
+    const { queue, handle } = this.#parts
+    const isWanting = this.#deliberation.isWanting(pod)
+    const isGoing = handle.of(Pods).get(pod.key)?.metadata.deletionTimestamp !== undefined
+    const profile = this.#deliberation.profileOf(pod)
+    if (isWanting && isGoing && profile !== undefined) this.#teller.skipped(profile, pod)
+    if (!isWanting || isGoing) queue.done(pod.uid)
+    return !isWanting || isGoing
+  }
+
+  #act(queued: QueuedPod, profile: Profile, outcome: Outcome): void {
+    const { pod } = queued
+    if (outcome === 'gone') this.#parts.queue.done(pod.uid)
+    else if ('failure' in outcome) this.fail(queued, outcome.failure)
+    else {
+      this.#parts.handle.meter.decided(this.#clock.elapsed() - queued.begunMs)
+      this.commit(queued, { profile, pod, ...outcome })
+    }
   }
 
   /** What would be decided about a pod now, whether it has a place or not, and why. Changes nothing but where the next search begins. */
   consider(pod: Pod): Consideration | undefined {
-    const { cluster } = this.#parts
-    const info = new PodInfo(pod)
-    const profile = this.#profileOf(info)
-    const decider = this.#deciders.get(profile?.name ?? '')
-    if (profile === undefined || decider === undefined) return undefined
-    return cluster.without(info.uid, () => {
-      const search = this.#search(decider, info)
-      while (search.isUnfinished) decider.resume(search)
-      const { feasible } = search
-      const help =
-        feasible.length > 0
-          ? undefined
-          : helpFor(profile, (plugin) => plugin.foresee?.(search, decider) ?? plugin.postFilter?.(search, decider))
-      return { search, points: decider.pointsByPlugin(info, feasible), nodes: cluster.nodes.length, help }
-    })
+    return this.#deliberation.consider(pod)
   }
 
-  /** Somebody needs long to find out which nodes fit: others have their turn in between. */
-  async #takeTurns(queued: QueuedPod, consulted: Consulted): Promise<void> {
-    const { search, decider } = consulted
-    while (search.isUnfinished) {
-      await turn()
-      if (this.#parts.signal.aborted) return
-      decider.resume(search)
-    }
-    return this.#consult(queued, consulted)
-  }
-
-  /** What happens meanwhile may take the pod or the nodes away. */
-  async #consult(queued: QueuedPod, { profile, search, decider, extenders }: Consulted): Promise<void> {
-    const { cluster, queue, handle } = this.#parts
-    const { pod } = queued
-    const refused = await filterBy(extenders, search, this.#log)
-    const extra = search.feasible.length > 1 ? await pointsBy(extenders, search, this.#log) : undefined
-    if (handle.of(Pods).get(pod.key)?.metadata.uid !== pod.uid || cluster.placed(pod.uid) !== undefined) {
-      queue.done(pod.uid)
-      return
-    }
-    const feasible = search.feasible.filter(({ name }) => cluster.node(name) !== undefined)
-    if (refused !== undefined) this.#fail(queued, failureFrom(refused))
-    else if (feasible.length === 0) await this.#nowhere(queued, profile, { search, decider })
-    else {
-      const node = decider.best({ pod, feasible }, extra)
-      handle.meter.decided(this.#clock.elapsed() - queued.begunMs)
-      this.#commit(queued, { profile, pod, node, cases: search.cases })
-    }
-  }
-
-  /** Where room was made for it is looked at first. */
-  #search(decider: Decider, pod: PodInfo): Search {
-    const nominated = pod.pod.status.nominatedNodeName ?? ''
-    if (nominated !== '' && this.#parts.cluster.node(nominated) !== undefined) {
-      const search = decider.search(pod, nominated)
-      if (search.feasible.length > 0) return search
-    }
-    return decider.search(pod)
-  }
-
-  async #nowhere(
-    queued: QueuedPod,
-    profile: Profile,
-    { search, decider }: { search: Search; decider: Decider },
-  ): Promise<void> {
-    const refusals = search.refused === undefined ? [...search.refusals.values()] : [search.refused]
-    const broken = refusals.find(({ code }) => code === 'error')
-    if (broken !== undefined) {
-      this.#fail(queued, failureFrom(broken))
-      return
-    }
-    await decider.settle(search)
-    const begunMs = this.#clock.elapsed()
-    const { reasons, nominate, isBroken } = await helpFor(profile, (plugin) => plugin.postFilter?.(search, decider))
-    const code = isBroken === true ? 'error' : 'unschedulable'
-    this.#way.ran('PostFilter', profile, reasons.length === 0 ? undefined : { code, reasons }, begunMs)
-    this.#fail(queued, {
-      reason: 'Unschedulable',
-      message: explain(search, this.#parts.cluster.nodes.length, reasons),
-      rejectors: new Set([...refusals.map(({ plugin }) => plugin), ...search.narrowedBy]),
-      pendings: new Set(refusals.filter(({ code }) => code === 'pending').map(({ plugin }) => plugin)),
-      nominate,
-    })
-  }
-
-  #commit(queued: QueuedPod, choice: Choice): void {
+  /** Sees to it that a pod gets to the node that was chosen for it. */
+  commit(queued: QueuedPod, choice: Choice): void {
     const { cluster, nominations, handle } = this.#parts
     const { pod, node } = choice
     cluster.assume(pod, node.name)
@@ -256,7 +148,7 @@ export class Scheduler {
     this.#way.ran('Reserve', choice.profile, refusal, begunMs)
     if (refusal !== undefined) {
       cluster.forget(pod.uid)
-      this.#fail(queued, failureFrom(refusal))
+      this.fail(queued, failureFrom(refusal))
       return
     }
     const reservedMs = this.#clock.elapsed()
@@ -318,11 +210,12 @@ export class Scheduler {
     cluster.forget(choice.pod.uid)
     // Its room is free again, for itself as well.
     queue.tell({ about: 'AssignedPod', actions: ['delete'], now: undefined, old: choice.pod.pod })
-    this.#fail(queued, failureFrom(refusal))
+    this.fail(queued, failureFrom(refusal))
   }
 
-  #fail(queued: QueuedPod, failure: Failure): void {
-    const profile = this.#profileOf(queued.pod) as Profile
+  /** It was not placed: it says why, and goes back to the queue. */
+  fail(queued: QueuedPod, failure: Failure): void {
+    const profile = this.#deliberation.profileOf(queued.pod) as Profile
     const { queue, handle, nominations } = this.#parts
     const { reason, rejectors, pendings, nominate } = failure
     const result = reason === 'SchedulerError' ? 'error' : 'unschedulable'
@@ -338,25 +231,4 @@ export class Scheduler {
     if (nominate !== undefined) nominations.set(pod, nominate)
     this.#teller.failed(profile, pod, failure)
   }
-
-  #profileOf({ pod }: PodInfo): Profile | undefined {
-    return this.#parts.profiles.get(pod.spec.schedulerName ?? 'default-scheduler')
-  }
-}
-
-/** What might help, in order, until something does. */
-async function helpFor(
-  profile: Profile,
-  ask: (plugin: Plugin) => Foreseen | Promise<Foreseen> | undefined,
-): Promise<Foreseen> {
-  const reasons: string[] = []
-  let nominate: string | undefined
-  for (const { plugin } of profile.postFilter) {
-    const result = await ask(plugin)
-    if (result === undefined) continue
-    if (result.reasons.length === 0 || result.isBroken === true) return result
-    reasons.push(...result.reasons)
-    nominate = result.nominate ?? nominate
-  }
-  return { reasons, ...(nominate !== undefined && { nominate }) }
 }

@@ -10,6 +10,7 @@ import type { Random } from '#lib/random.ts'
 import { kindKey } from '#meta/kind.ts'
 
 import { Cluster } from './cluster.ts'
+import type { Consideration } from './deliberation.ts'
 import { type Extender, preemptBy } from './extender.ts'
 import { feed } from './feed.ts'
 import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
@@ -20,7 +21,7 @@ import type { PodInfo } from './pod-info.ts'
 import type { Profile } from './profile.ts'
 import { createProfile, DEFAULT_PROFILE, type ProfileSettings } from './profiles.ts'
 import { SchedulingQueue } from './queue.ts'
-import { type Consideration, Scheduler } from './scheduler.ts'
+import { Scheduler } from './scheduler.ts'
 
 export interface SchedulerOptions {
   readonly client: ApiClient
@@ -94,7 +95,9 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     signal,
   })
   const { isOurs = (pod) => profileOf(pod) !== undefined } = options
-  feed({ cluster, queue, nominations, isOurs, of, clock, meter, kinds: awaitedKinds(profiles.values()) })
+  const hasGangs = isEnabled('GangScheduling')
+  const kinds = awaitedKinds(profiles.values())
+  feed({ cluster, queue, nominations, isOurs, hasGangs, of, clock, meter, kinds })
   let hasSeen = false
   const synced = seen().then(() => void (hasSeen = true))
   void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())
@@ -184,6 +187,7 @@ function createQueue(
       return gate
     },
     meter,
+    isGrouped: ({ pod }) => pod.spec.schedulingGroup !== undefined && options.isEnabled('GenericWorkload'),
     wakesOf: ({ pod }, plugin) => wakes.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
     ready,
   })

@@ -17,9 +17,9 @@ import {
 import { realClock, sleep } from '#lib/clock.ts'
 import { createSeededRandom, type Random } from '#lib/random.ts'
 import { type KubeObject, objectKey, semanticEqual } from '#meta/object.ts'
+import type { Consideration } from '#scheduler/deliberation.ts'
 import { PodDevices } from '#scheduler/devices/pod-devices.ts'
 import { explain } from '#scheduler/explanation.ts'
-import type { Consideration } from '#scheduler/scheduler.ts'
 
 import { CLASSES, type DeviceCase, deviceCase, SPACE } from './device-cases.ts'
 import { type SchedulerPair, startPair } from './scheduler-pair.ts'

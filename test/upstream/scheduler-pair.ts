@@ -9,7 +9,7 @@ import { realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { DEFAULT_PROFILE } from '#scheduler/profiles.ts'
-import { type RunningScheduler, startScheduler } from '#scheduler/start.ts'
+import { type RunningScheduler, type SchedulerOptions, startScheduler } from '#scheduler/start.ts'
 import { errorLog } from '#testing/control-plane.ts'
 
 import { end, launch } from './kube-apiserver.ts'
@@ -19,20 +19,35 @@ import { upstreamPrograms } from './programs.ts'
 export interface SchedulerPair {
   readonly server: Server
   readonly client: ApiClient
-  /** Places nobody's pods. */
+  /** Places nobody's pods, unless told to. */
   readonly ours: RunningScheduler
   /** What upstream's has said since this was last asked. */
   readonly news: () => Promise<string>
   stop(): Promise<void>
 }
 
+export interface PairOptions {
+  /** Gates that are on in all three programs; with what they need of the server. */
+  readonly gates?: readonly string[]
+  readonly serverFlags?: readonly string[]
+  /** The name of the profile whose pods ours places; default: it only looks. */
+  readonly placing?: string
+  /** Of KubeSchedulerConfiguration, for upstream's. */
+  readonly configuration?: object
+  /** Who else ours asks. */
+  readonly extenders?: SchedulerOptions['extenders']
+}
+
 /** `without`: admission plugins that would be in the way. */
-export async function startPair(without: readonly string[]): Promise<SchedulerPair> {
+export async function startPair(without: readonly string[], options: PairOptions = {}): Promise<SchedulerPair> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-schedulers-'))
-  const server = await startOurs(folder, [`--disable-admission-plugins=${without.join()}`])
-  const theirs = await startTheirs(folder, server)
+  const { gates = [], serverFlags = [] } = options
+  const gateFlags = gates.length === 0 ? [] : [`--feature-gates=${gates.map((gate) => `${gate}=true`).join()}`]
+  const flags = [`--disable-admission-plugins=${without.join()}`, ...gateFlags, ...serverFlags]
+  const server = await startOurs(folder, flags)
+  const theirs = await startTheirs(folder, server, { flags: gateFlags, configuration: options.configuration ?? {} })
   const over = new AbortController()
-  const ours = startLooking(server, over.signal)
+  const ours = startBeside(server, over.signal, options)
   await ours.synced
   let read = 0
   return {
@@ -67,7 +82,11 @@ function clientOf(server: Server): ApiClient {
 }
 
 /** Upstream's program, with every node looked at, nothing held back, and its points in the log. */
-async function startTheirs(folder: string, server: Server): Promise<{ log: string; stop(): Promise<void> }> {
+async function startTheirs(
+  folder: string,
+  server: Server,
+  { flags, configuration }: { readonly flags: readonly string[]; readonly configuration: object },
+): Promise<{ log: string; stop(): Promise<void> }> {
   const say = (line: string): boolean => process.stderr.write(`${line}\n`)
   const { 'kube-scheduler': program } = await upstreamPrograms(['kube-scheduler'], say)
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
@@ -80,23 +99,29 @@ async function startTheirs(folder: string, server: Server): Promise<{ log: strin
       percentageOfNodesToScore: 100,
       leaderElection: { leaderElect: false },
       clientConnection: { kubeconfig, qps: 1000, burst: 1000 },
+      ...configuration,
     }),
   )
   const log = join(folder, 'scheduler.log')
-  const child = await launch(program, [`--config=${config}`, '--secure-port=0', '-v=10'], log)
+  const child = await launch(program, [`--config=${config}`, '--secure-port=0', '-v=10', ...flags], log)
   return { log, stop: () => end(child, 'SIGTERM') }
 }
 
-function startLooking(server: Server, signal: AbortSignal): RunningScheduler {
+function startBeside(
+  server: Server,
+  signal: AbortSignal,
+  { gates = [], placing, extenders = [] }: PairOptions,
+): RunningScheduler {
   return startScheduler({
     client: clientOf(server),
     clock: realClock,
     random: createSeededRandom(1),
     log: errorLog(),
     signal,
-    isEnabled: createGates(new Map()),
+    isEnabled: createGates(new Map(gates.map((gate) => [gate, true]))),
     host: 'ours',
-    profiles: [{ ...DEFAULT_PROFILE, percentageOfNodesToScore: 100 }],
-    isOurs: () => false,
+    profiles: [{ ...DEFAULT_PROFILE, percentageOfNodesToScore: 100, ...(placing !== undefined && { name: placing }) }],
+    extenders,
+    ...(placing === undefined && { isOurs: () => false }),
   })
 }

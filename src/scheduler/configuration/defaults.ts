@@ -1,6 +1,6 @@
 /** What a configuration says when it says nothing: upstream's defaults, and its plugins with what a profile changes of them. */
 import { type PluginSet, type PluginSets, type PluginSetting, POINTS } from '../extension-points.ts'
-import { DEFAULT_PLUGINS } from '../plugins/index.ts'
+import { DEFAULT_PLUGINS, PLUGIN_GATES } from '../plugins/index.ts'
 import type {
   ClientConnectionConfiguration,
   GivenConfiguration,
@@ -75,16 +75,9 @@ function profileWithDefaults(profile: ProfileConfiguration, isEnabled: IsEnabled
   return { ...profile, plugins, pluginConfig: [...given, ...rest] }
 }
 
-/** Some are there only when their gate is on. */
-const GATED: ReadonlyMap<string, string> = new Map([
-  ['DynamicResources', 'DynamicResourceAllocation'],
-  ['NodeDeclaredFeatures', 'NodeDeclaredFeatures'],
-  ['GangScheduling', 'GangScheduling'],
-])
-
 function defaultPlugins(isEnabled: IsEnabled): PluginSetting[] {
   return DEFAULT_PLUGINS.filter(([name]) => {
-    const gate = GATED.get(name)
+    const gate = PLUGIN_GATES.get(name)
     return gate === undefined || isEnabled(gate)
   }).map(([name, weight = 0]) => ({ name, weight }))
 }

@@ -4,6 +4,7 @@ import { balancedAllocation } from './balanced-allocation.ts'
 import { defaultBinder } from './default-binder.ts'
 import { defaultPreemption } from './default-preemption.ts'
 import { dynamicResources } from './dynamic-resources.ts'
+import { gangScheduling } from './gang-scheduling.ts'
 import { imageLocality } from './image-locality.ts'
 import { interPodAffinity } from './inter-pod-affinity.ts'
 import { nodeAffinity } from './node-affinity.ts'
@@ -26,6 +27,7 @@ export const PLUGINS: readonly PluginFactory[] = [
   defaultBinder,
   defaultPreemption,
   dynamicResources,
+  gangScheduling,
   imageLocality,
   interPodAffinity,
   nodeAffinity,
@@ -43,6 +45,13 @@ export const PLUGINS: readonly PluginFactory[] = [
   volumeRestrictions,
   volumeZone,
 ]
+
+/** Some are there only when their gate is on. */
+export const PLUGIN_GATES: ReadonlyMap<string, string> = new Map([
+  ['DynamicResources', 'DynamicResourceAllocation'],
+  ['NodeDeclaredFeatures', 'NodeDeclaredFeatures'],
+  ['GangScheduling', 'GangScheduling'],
+])
 
 /** Those that are on unless a profile says otherwise, in order, with what their points count. */
 export const DEFAULT_PLUGINS: readonly (readonly [name: string, weight?: number])[] = [
@@ -66,4 +75,5 @@ export const DEFAULT_PLUGINS: readonly (readonly [name: string, weight?: number]
   ['ImageLocality', 1],
   ['DefaultBinder'],
   ['NodeDeclaredFeatures'],
+  ['GangScheduling'],
 ]

@@ -2,6 +2,7 @@ import { type Node, Nodes, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts
 /** A control plane with a scheduler in virtual time, and words for the nodes and pods of a scenario. */
 import { Events } from '#apis/events/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
+import type { Settings } from '#control-plane/flags/flags.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import type { SchedulerOptions } from '#scheduler/start.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
@@ -30,12 +31,17 @@ export interface NodeWords {
 
 const SIZE = { cpu: '4', memory: '32Gi', pods: '110' }
 export const namespace = 'default'
+/** Admission that nodes and pods without anybody behind them would not pass. */
+const IN_THE_WAY = ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds']
 
-export async function startCluster(options: Partial<SchedulerOptions> = {}): Promise<ClusterUnderTest> {
+export async function startCluster(
+  options: Partial<SchedulerOptions> = {},
+  settings: Partial<Settings> = {},
+): Promise<ClusterUnderTest> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   const plane = await startControlPlane({
     clock,
-    settings: { 'disable-admission-plugins': ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds'] },
+    settings: { 'disable-admission-plugins': IN_THE_WAY, ...settings },
   })
   const scheduler = await startTestScheduler(plane, clock, options)
   const { client } = scheduler
