@@ -22,8 +22,7 @@ export interface FeedParts {
   readonly meter: Meter
   /** Whether it is ours to place. */
   readonly isOurs: (pod: Pod) => boolean
-  /** Whether those who wait for others of their group are told of them. */
-  readonly hasGangs: boolean
+  readonly isEnabled: (gate: string) => boolean
   readonly of: <T extends KubeObject>(kind: Kind<T>) => Informer<T>
   /** Further kinds that plugins wait for. */
   readonly kinds: readonly Kind[]
@@ -110,7 +109,7 @@ class PodFeed {
   }
 
   #waiting(pod: Pod, old: Pod | undefined): void {
-    const { cluster, queue, nominations, hasGangs } = this.#parts
+    const { cluster, queue, nominations, isEnabled } = this.#parts
     const info = new PodInfo(pod)
     cluster.groups.add(info)
     // We know better: it is on its way.
@@ -120,7 +119,8 @@ class PodFeed {
     const isUntold = nominated === '' && old !== undefined && (old.status.nominatedNodeName ?? '') === ''
     nominations.set(info, isUntold ? (nominations.nodeOf(info.uid) ?? '') : nominated)
     queue.update(info)
-    const isNew = old === undefined && hasGangs && pod.spec.schedulingGroup !== undefined
+    // Others of its group may have waited for it.
+    const isNew = old === undefined && pod.spec.schedulingGroup !== undefined && isEnabled('GangScheduling')
     this.#tell(isNew ? newsOfPod('WaitingPod', pod, undefined) : undefined)
   }
 }

@@ -1,12 +1,14 @@
-import type { Condition } from '#apis/meta/v1.ts'
 /**
  * Pods of a group are decided about together: each in turn, with those before it taken to be where they were put, and only when
  * all are through does any of them go. Whether those that found a place are enough is for those to say who permit; when they are
  * not, nobody goes. Room that others have to make is made for the group as a whole.
  */
+import type { Condition } from '#apis/meta/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
+import { keyOf, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
+import { Assumptions } from './assumptions.ts'
 import { askPermission, type Choice, reserve, unreserve } from './binding.ts'
 import type { Deliberation, DeliberationParts, Outcome } from './deliberation.ts'
 import { groupKeyOf } from './pod-groups.ts'
@@ -49,12 +51,16 @@ export class GroupCycle {
   readonly #parts: GroupCycleParts
   readonly #deliberation: Deliberation
   readonly #acting: Acting
+  /** As they are once they have been told. */
+  readonly #told: Assumptions<PodGroup>
+  /** One after the other for each. */
+  readonly #telling = new Map<string, Promise<void>>()
 
   constructor(parts: GroupCycleParts, deliberation: Deliberation, acting: Acting) {
     this.#parts = parts
     this.#deliberation = deliberation
     this.#acting = acting
-    parts.handle.of(PodGroups)
+    this.#told = new Assumptions(parts.handle.of(PodGroups))
   }
 
   /** With the first of them, who was popped from the queue; the others are taken from it. */
@@ -75,7 +81,7 @@ export class GroupCycle {
     const verdict = await this.#tryAll(members, profile, found)
     if (this.#parts.signal.aborted) return
     for (const [at, queued] of members.entries()) this.#submit(found[at] ?? { queued }, verdict)
-    this.#acting.alongside(this.#tell(key, verdict))
+    this.#tell(key, verdict)
   }
 
   /** Those of the group that are in the queue and may leave it, the most important first, then who was first thought of. */
@@ -179,18 +185,31 @@ export class GroupCycle {
   }
 
   /** The group's condition. What was scheduled once stays so, whatever becomes of further pods. */
-  async #tell(key: string, verdict: GroupVerdict): Promise<void> {
-    const { client, clock, log, of } = this.#parts.handle
-    const group = of(PodGroups).get(key)
-    if (group === undefined) return
-    const condition = conditionOf(group, verdict, timeOf(clock.now()))
-    if (condition === undefined) return
-    const { namespace, name = '' } = group.metadata
+  #tell(key: string, verdict: GroupVerdict): void {
+    const { clock, of } = this.#parts.handle
+    const stored = of(PodGroups).get(key)
+    const group = this.#told.get(key)
+    const condition = group === undefined ? undefined : conditionOf(group, verdict, timeOf(clock.now()))
+    if (stored === undefined || condition === undefined) return
+    const others = (stored.status.conditions ?? []).filter(({ type }) => type !== condition.type)
+    this.#told.assume({ ...stored, status: { ...stored.status, conditions: [...others, condition] } }, stored)
+    const before = this.#telling.get(key) ?? Promise.resolve()
+    const telling = before
+      .then(() => this.#patch(stored, condition))
+      .finally(() => this.#telling.get(key) === telling && this.#telling.delete(key))
+    this.#telling.set(key, telling)
+    this.#acting.alongside(telling)
+  }
+
+  async #patch({ metadata: { namespace, name = '' } }: PodGroup, condition: Condition): Promise<void> {
+    const { client, log } = this.#parts.handle
     try {
       const value = { status: { conditions: [condition] } }
       await client.patch(PodGroups, { namespace, name, subresource: 'status' }, { type: 'strategic', value })
     } catch (error) {
-      log.info('A group of pods could not be told what became of it', { podGroup: key, error })
+      // It is told next time.
+      this.#told.forget(keyOf(namespace, name))
+      log.info('A group of pods could not be told what became of it', { podGroup: keyOf(namespace, name), error })
     }
   }
 }
@@ -207,16 +226,14 @@ function conditionOf(group: PodGroup, { status, message }: GroupVerdict, now: st
   const old = group.status.conditions?.find(({ type }) => type === 'PodGroupScheduled')
   const is = status === 'scheduled' ? 'True' : 'False'
   if (old?.status === 'True' && is !== 'True') return undefined
-  const observedGeneration = group.metadata.generation ?? 0
-  const reason = REASONS[status]
-  const isSame = old?.status === is && old.reason === reason && old.message === message
-  if (isSame && (old.observedGeneration ?? 0) === observedGeneration) return undefined
-  return {
+  const { generation = 0 } = group.metadata
+  const fresh: Condition = {
     type: 'PodGroupScheduled',
     status: is,
-    ...(observedGeneration > 0 && { observedGeneration }),
+    ...(generation > 0 && { observedGeneration: generation }),
     lastTransitionTime: old?.status === is ? old.lastTransitionTime : now,
-    reason,
+    reason: REASONS[status],
     message,
   }
+  return semanticEqual(old, fresh) ? undefined : fresh
 }

@@ -95,9 +95,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     signal,
   })
   const { isOurs = (pod) => profileOf(pod) !== undefined } = options
-  const hasGangs = isEnabled('GangScheduling')
-  const kinds = awaitedKinds(profiles.values())
-  feed({ cluster, queue, nominations, isOurs, hasGangs, of, clock, meter, kinds })
+  feed({ cluster, queue, nominations, isOurs, of, clock, meter, isEnabled, kinds: awaitedKinds(profiles.values()) })
   let hasSeen = false
   const synced = seen().then(() => void (hasSeen = true))
   void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())

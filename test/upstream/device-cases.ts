@@ -10,6 +10,7 @@ import type {
   ResourceSlice,
   ResourceSliceSpec,
 } from '#apis/resource/v1.ts'
+import type { DeviceTaintRule } from '#apis/resource/v1beta2.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
 import { Draw } from './draw.ts'
@@ -21,6 +22,7 @@ type Made<T> = Pick<T, Extract<keyof T, 'metadata' | 'spec'>>
 export interface DeviceCase {
   readonly nodes: readonly (Made<Node> & { readonly status: object })[]
   readonly slices: readonly Made<ResourceSlice>[]
+  readonly rules: readonly Made<DeviceTaintRule>[]
   /** In order: the claims that come with a pod, and the pod. */
   readonly pods: readonly { readonly claims: readonly Made<ResourceClaim>[]; readonly pod: Made<Pod> }[]
 }
@@ -58,7 +60,29 @@ export function deviceCase(seed: number, podCount: number): DeviceCase {
     ...(draw.chance(0.5) ? farPool(draw, names) : []),
   ]
   const known: string[] = []
-  return { nodes, slices, pods: times(podCount, (at) => podOf(draw, at, known)) }
+  const rules = draw.chance(0.6) ? times(1 + draw.below(2), (at) => ruleOf(draw, at, slices)) : []
+  return { nodes, slices, rules, pods: times(podCount, (at) => podOf(draw, at, known)) }
+}
+
+/** About all devices of a driver, of a pool, or one, or those of the same name in all pools. */
+function ruleOf(draw: Draw, at: number, slices: DeviceCase['slices']): Made<DeviceTaintRule> {
+  const { driver, pool, devices = [] } = slices.length === 0 ? NOWHERE : draw.of(slices).spec
+  const deviceSelector = {
+    ...draw.maybe(0.6, () => ({ driver })),
+    ...draw.maybe(0.5, () => ({ pool: pool.name })),
+    ...draw.maybe(0.6, () => ({ device: devices.length === 0 ? 'none' : draw.of(devices).name })),
+  }
+  const taint = {
+    key: draw.of(['k', 'other']),
+    effect: draw.of(['NoSchedule', 'NoExecute', 'None']),
+    ...draw.maybe(0.5, () => ({ value: 'v' })),
+  }
+  return { metadata: { name: `rule-${at}` }, spec: { deviceSelector, taint } }
+}
+
+const NOWHERE: ResourceSliceSpec = {
+  driver: DRIVERS[0],
+  pool: { name: 'none', generation: 1, resourceSliceCount: 1 },
 }
 
 function nodeOf(draw: Draw, at: number): DeviceCase['nodes'][0] {

@@ -14,6 +14,7 @@ import {
   ResourceClaims,
   ResourceSlices,
 } from '#apis/resource/v1.ts'
+import { DeviceTaintRules } from '#apis/resource/v1beta2.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createSeededRandom, type Random } from '#lib/random.ts'
 import { type KubeObject, objectKey, semanticEqual } from '#meta/object.ts'
@@ -34,7 +35,7 @@ const { values: options } = parseArgs({
 
 const LOOK_EVERY_MS = 10
 const SHOWN = 30
-const KINDS: readonly Kind[] = [Nodes, ResourceSlices, ResourceClaims, DeviceClasses]
+const KINDS: readonly Kind[] = [Nodes, ResourceSlices, DeviceTaintRules, ResourceClaims, DeviceClasses]
 
 interface Decided {
   readonly node: string
@@ -64,6 +65,7 @@ class Comparison {
       await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
     }
     for (const slice of drawn.slices) await client.create(ResourceSlices, slice)
+    for (const rule of drawn.rules) await client.create(DeviceTaintRules, rule)
     await this.#catchUp()
     // Upstream's has as long to see the same.
     await sleep(realClock, 300)
@@ -181,6 +183,7 @@ class Comparison {
     }
     await client.deleteCollection(ResourceClaims, { namespace: SPACE })
     await client.deleteCollection(ResourceSlices, {})
+    await client.deleteCollection(DeviceTaintRules, {})
     await client.deleteCollection(Nodes, {})
     await this.#catchUp()
     await sleep(realClock, 100)
@@ -236,7 +239,10 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 async function main(): Promise<number> {
-  const pair = await startPair(['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds'])
+  const pair = await startPair(['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds'], {
+    gates: ['DRADeviceTaintRules'],
+    serverFlags: ['--runtime-config=resource.k8s.io/v1beta2=true'],
+  })
   try {
     await pair.client.create(Namespaces, { metadata: { name: SPACE } })
     for (const one of CLASSES) await pair.client.create(DeviceClasses, one)

@@ -10,6 +10,7 @@ import { EXTENDED_CLAIM } from './extended-resources.ts'
 import { Inventory } from './inventory.ts'
 import { Ledger } from './ledger.ts'
 import { Selection } from './selection.ts'
+import { taintRules } from './taint-rules.ts'
 
 export class Devices {
   readonly inventory: Inventory = new Inventory()
@@ -17,11 +18,17 @@ export class Devices {
   readonly selection: Selection = new Selection()
   readonly #of: Handle['of']
 
-  constructor({ of }: Handle) {
+  constructor(handle: Handle) {
+    const { of } = handle
     this.#of = of
-    of(ResourceSlices).listen({
-      added: (slice) => this.inventory.set(slice),
-      updated: (slice, old) => (this.inventory.remove(old), this.inventory.set(slice)),
+    const slices = of(ResourceSlices)
+    // There are few rules, and they seldom change.
+    const tainted = taintRules(handle, () => {
+      for (const slice of slices.list()) this.inventory.set(tainted(slice))
+    })
+    slices.listen({
+      added: (slice) => this.inventory.set(tainted(slice)),
+      updated: (slice, old) => (this.inventory.remove(old), this.inventory.set(tainted(slice))),
       deleted: (slice) => this.inventory.remove(slice),
     })
     of(ResourceClaims).addIndex('extended', ({ metadata: { annotations, ownerReferences = [] } }) =>

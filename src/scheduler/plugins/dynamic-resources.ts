@@ -1,6 +1,7 @@
 /** DynamicResources: pods get the devices that they claim, on a node that has them. */
 import { Nodes, type Pod } from '#apis/core/v1.ts'
 import { DeviceClasses, type ResourceClaim, ResourceClaims, ResourceSlices } from '#apis/resource/v1.ts'
+import { DeviceTaintRules } from '#apis/resource/v1beta2.ts'
 import { uuid } from '#lib/random.ts'
 import { durationMs } from '#meta/duration.ts'
 import { objectKey, semanticEqual } from '#meta/object.ts'
@@ -26,6 +27,9 @@ import type { PodInfo } from '../pod-info.ts'
 
 const NAME = 'DynamicResources'
 
+/** Devices may lose a taint by any of these. */
+const RULE_WAKES: readonly Wake[] = [{ on: DeviceTaintRules, actions: ['add', 'update', 'delete'] }]
+
 export interface DynamicResourcesArgs {
   readonly filterTimeout?: string
   readonly bindingTimeout?: string
@@ -45,7 +49,7 @@ export const dynamicResources: PluginFactory = definePlugin({
     /** Of the pod that is being thought of: points are asked for without what was found out. */
     const decided = new WeakMap<PodInfo, PodDevices>()
     return {
-      wakes: wakesOf(get),
+      wakes: [...wakesOf(get), ...(handle.isEnabled('DRADeviceTaintRules') ? RULE_WAKES : [])],
       preEnqueue({ pod }) {
         const claims = claimsOf(pod, get)
         return typeof claims === 'string' ? unresolvable(claims) : undefined
