@@ -85,6 +85,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     short: 'Saves, restores and lists whole-cluster states',
     load: async () => (await import('./snapshot.ts')).snapshot,
   },
+  {
+    name: 'image',
+    short: 'Loads, lists, removes and pulls images of real pods',
+    load: async () => (await import('./image.ts')).image,
+  },
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
   planned('node', 'Supervises kubelet, kube-proxy and flanneld on this machine'),
   planned('server', 'Serves the management console for many clusters'),

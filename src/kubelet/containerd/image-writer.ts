@@ -102,16 +102,11 @@ export class ImageWriter {
     return this.write([Buffer.from(JSON.stringify(document))], labels)
   }
 
-  /** Keeps a blob that is there, and says what it refers to, so that containerd's collector keeps that with it. */
-  async label(digest: string, labels: Labels): Promise<void> {
+  /** Whether a blob is there; if so it stays, and its references (see `label`) are what they were. */
+  async keep(digest: string): Promise<boolean> {
     const { api } = this.#tools
+    // In this order, or the collector might take it in between.
     await api.addToLease({ id: this.#lease, resource: { id: digest, type: 'content' } })
-    const paths = [...labels.keys()].map((key) => `labels.${key}`)
-    if (paths.length > 0) await api.updateContent({ info: { digest, labels }, updateMask: { paths } })
-  }
-
-  async has(digest: string): Promise<boolean> {
-    const { api } = this.#tools
     try {
       await api.contentInfo({ digest })
       return true
@@ -119,6 +114,14 @@ export class ImageWriter {
       if (hasStatus(error, 'notFound')) return false
       throw error
     }
+  }
+
+  /** Says of a blob that is there what it refers to, so that containerd's collector keeps that with it. */
+  async label(digest: string, labels: Labels): Promise<void> {
+    const { api } = this.#tools
+    await api.addToLease({ id: this.#lease, resource: { id: digest, type: 'content' } })
+    const paths = [...labels.keys()].map((key) => `labels.${key}`)
+    if (paths.length > 0) await api.updateContent({ info: { digest, labels }, updateMask: { paths } })
   }
 
   /** The names are taken from an image that had them. */

@@ -33,6 +33,27 @@ export async function whyNoContainerd(): Promise<string | undefined> {
   )
 }
 
+export function busyboxLayer(): Buffer {
+  return tarArchive([
+    { name: 'bin/', mode: 0o755 },
+    { name: 'tmp/', mode: 0o1777 },
+    { name: 'bin/busybox', mode: 0o755, content: readFileSync(BUSYBOX) },
+    ...APPLETS.map((name) => ({ name: `bin/${name}`, mode: 0o777, link: 'busybox' })),
+  ])
+}
+
+export function busyboxConfig(
+  layer: string,
+  architecture: string = process.arch === 'x64' ? 'amd64' : process.arch,
+): object {
+  return {
+    architecture,
+    os: 'linux',
+    config: { Env: ['PATH=/bin'], Cmd: ['sh'] },
+    rootfs: { type: 'layers', diff_ids: [layer] },
+  }
+}
+
 export interface Bed extends AsyncDisposable {
   /** Sandboxes that were seen there. */
   readonly sandboxes: Set<string>
@@ -62,19 +83,8 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
     start: async (closing) => {
       const containerd = await startContainerd(options, closing)
       await withImageWriter({ ...options, api: imageApiBehind(containerd.client) }, async (writer) => {
-        const files = [
-          { name: 'bin/', mode: 0o755 },
-          { name: 'tmp/', mode: 0o1777 },
-          { name: 'bin/busybox', mode: 0o755, content: readFileSync(BUSYBOX) },
-          ...APPLETS.map((name) => ({ name: `bin/${name}`, mode: 0o777, link: 'busybox' })),
-        ]
-        const layer = await writer.write([tarArchive(files)])
-        const config = await writer.writeJson({
-          architecture: process.arch === 'x64' ? 'amd64' : process.arch,
-          os: 'linux',
-          config: { Env: ['PATH=/bin'], Cmd: ['sh'] },
-          rootfs: { type: 'layers', diff_ids: [layer.digest] },
-        })
+        const layer = await writer.write([busyboxLayer()])
+        const config = await writer.writeJson(busyboxConfig(layer.digest))
         await nameImage(writer, { names: [IMAGE], config, layers: [{ ...layer, mediaType: MEDIA_TYPE.layer }] })
       })
       return containerd

@@ -1,0 +1,241 @@
+/** `hyperkube image`: the images that pods on this machine are made of, in the containerd of a cluster. */
+import { open } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+
+import { ArchiveError } from '#kubelet/containerd/archive.ts'
+import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
+import { loadArchive } from '#kubelet/containerd/load.ts'
+import { placesOf } from '#kubelet/containerd/places.ts'
+import { connect, findContainerd } from '#kubelet/containerd/start.ts'
+import { runtimeBehind } from '#kubelet/cri/client.ts'
+import type { Image } from '#kubelet/cri/runtime-messages.ts'
+import type { Runtime } from '#kubelet/cri/runtime.ts'
+import { normalImageName } from '#kubelet/image-name.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, oneOf, string } from '#lib/flags/kinds.ts'
+import type { GrpcClient } from '#lib/grpc/client.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
+import { type Command, defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
+
+import { formatBytes } from './bytes.ts'
+import { comesTrue } from './cluster-file.ts'
+import { DATA_DIR_FLAGS, dataDir } from './data-dir.ts'
+
+const TARGET_FLAGS = {
+  'data-dir': DATA_DIR_FLAGS['data-dir'],
+  address: flag(string, '', '`socket` of another containerd (default: that of the cluster)'),
+}
+
+type Context = Pick<ProgramContext, 'clock' | 'random' | 'env' | 'cwd'>
+type TargetFlags = { readonly 'data-dir': string; readonly address: string }
+
+const load: Program = defineProgram({
+  name: 'load',
+  long:
+    'load puts the images of archives where pods of this machine find them, without a registry.\n\n' +
+    'An archive is what "docker save", "podman save", skopeo or buildkit write: docker\'s form or an OCI layout as tar, ' +
+    'plain or compressed by gzip or zstd, with one image or many. "-" is standard input.',
+  use: 'FILE... [flags]',
+  operands: true,
+  flags: {
+    image: {
+      ...TARGET_FLAGS,
+      name: flag(string, '', "what an archive's only image is to be called, instead of its own name"),
+    },
+  },
+  async run({ flags, operands, stdout, stdin, ...context }, signal) {
+    if (operands.length === 0) throw new ProgramError('Name the archives to load, or "-" for standard input')
+    await withContainerd(flags, context, async (client, runtime) => {
+      for (const operand of operands) {
+        const tools = { ...context, api: imageApiBehind(client), signal }
+        const options = {
+          architecture: ARCHITECTURES[process.arch] ?? process.arch,
+          ...(flags.name !== '' && { name: flags.name }),
+        }
+        const names = await archiveIn(operand, stdin, context.cwd)
+          .then((bytes) => loadArchive(bytes, tools, options))
+          .catch((cause: Error) => {
+            throw explained(cause, operand)
+          })
+        for (const name of names) stdout.write(`Loaded ${name}\n`)
+        await comesTrue(context.clock, SEEN_MS, () => areSeen(runtime, names))
+      }
+    })
+    return 0
+  },
+})
+
+/** Opened before anything else is done: whoever misspelt it is told at once. */
+async function archiveIn(operand: string, stdin: () => Readable, cwd: string): Promise<Readable> {
+  return operand === '-' ? stdin() : (await open(resolve(cwd, operand))).createReadStream()
+}
+
+/** What Kubernetes calls what Node calls otherwise. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' }
+
+/** CRI hears of images from containerd, a moment later. */
+const SEEN_MS = 10_000
+
+async function areSeen(runtime: Runtime, names: readonly string[]): Promise<boolean> {
+  const found = await Promise.all(names.map((name) => imageNamed(runtime, name)))
+  return found.every((one) => one !== undefined)
+}
+
+function explained(cause: Error, operand: string): Error {
+  const what = operand === '-' ? 'Standard input' : `"${operand}"`
+  if (cause instanceof ArchiveError) return new ProgramError(`${what} cannot be loaded: ${cause.message}`, { cause })
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ENOENT') return new ProgramError(`There is no file ${what}`, { cause })
+  if (code === 'EACCES' || code === 'EISDIR')
+    return new ProgramError(`${what} cannot be read: ${cause.message}`, { cause })
+  return cause
+}
+
+const list: Program = defineProgram({
+  name: 'list',
+  long: 'list shows the images that pods of this machine can use without pulling them, and what they take.',
+  flags: {
+    image: {
+      ...TARGET_FLAGS,
+      output: flag(oneOf('table', 'json'), 'table', 'form of the output: table or json', { shorthand: 'o' }),
+    },
+  },
+  async run({ flags, stdout, ...context }) {
+    const images = await withContainerd(flags, context, async (_, runtime) => (await runtime.listImages({})).images)
+    const rows = images.flatMap(rowsOf).sort((a, b) => (a.name < b.name ? -1 : 1))
+    stdout.write(flags.output === 'json' ? `${JSON.stringify(rows, undefined, 2)}\n` : table(rows))
+    return 0
+  },
+})
+
+interface Row {
+  readonly name: string
+  readonly id: string
+  readonly sizeBytes: number
+}
+
+function rowsOf({ id, repoTags, repoDigests, size }: Image): Row[] {
+  const names = repoTags.length > 0 ? repoTags : repoDigests.slice(0, 1)
+  return (names.length > 0 ? names : ['<none>']).map((name) => ({ name, id, sizeBytes: Number(size) }))
+}
+
+function table(rows: readonly Row[]): string {
+  const cells = [
+    ['IMAGE', 'ID', 'SIZE'],
+    ...rows.map(({ name, id, sizeBytes }) => [name, id.replace('sha256:', '').slice(0, 12), formatBytes(sizeBytes)]),
+  ]
+  const widths = [0, 1].map((at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)))
+  return cells
+    .map(([name = '', id = '', size = '']) => `${name.padEnd(widths[0] ?? 0)}  ${id.padEnd(widths[1] ?? 0)}  ${size}\n`)
+    .join('')
+}
+
+const rm: Program = defineProgram({
+  name: 'rm',
+  long: 'rm removes images by name or ID, with all names they have. One that a container was made of is kept, unless forced.',
+  use: 'IMAGE... [flags]',
+  operands: true,
+  flags: {
+    image: {
+      ...TARGET_FLAGS,
+      force: flag(bool, false, 'remove images of which there are containers, too', { shorthand: 'f' }),
+    },
+  },
+  async run({ flags, operands, stdout, ...context }) {
+    if (operands.length === 0) throw new ProgramError('Name the images to remove; "hyperkube image list" shows them')
+    await withContainerd(flags, context, async (_, runtime) => {
+      for (const operand of operands) {
+        const found = await imageNamed(runtime, operand)
+        if (found === undefined) throw new ProgramError(`There is no image "${operand}"`)
+        if (!flags.force) await checkUnused(runtime, found, operand)
+        await runtime.removeImage({ image: { image: found.id } })
+        for (const { name } of rowsOf(found)) stdout.write(`Removed ${name}\n`)
+      }
+    })
+    return 0
+  },
+})
+
+async function checkUnused(runtime: Runtime, { id, repoDigests }: Image, name: string): Promise<void> {
+  const { containers } = await runtime.listContainers({})
+  const user = containers.find(({ imageRef, image }) => [id, ...repoDigests].includes(imageRef) || image?.image === id)
+  if (user === undefined) return
+  const pod = user.labels.get('io.kubernetes.pod.name') ?? user.podSandboxId
+  throw new ProgramError(
+    `Image "${name}" is used by container "${user.metadata?.name}" of pod "${pod}"; --force removes it all the same`,
+  )
+}
+
+const pull: Program = defineProgram({
+  name: 'pull',
+  long: 'pull fetches images from their registries, as the kubelet does.',
+  use: 'IMAGE... [flags]',
+  operands: true,
+  flags: { image: { ...TARGET_FLAGS, creds: flag(string, '', '`user:password` for the registry') } },
+  async run({ flags, operands, stdout, ...context }, signal) {
+    if (operands.length === 0) throw new ProgramError('Name the images to pull')
+    const [username = '', ...password] = flags.creds.split(':')
+    const auth = flags.creds === '' ? {} : { auth: { username, password: password.join(':') } }
+    await withContainerd(flags, context, async (_, runtime) => {
+      for (const image of operands) {
+        await runtime.pullImage({ image: { image }, ...auth }, { signal })
+        stdout.write(`Pulled ${normalImageName(image)}\n`)
+      }
+    })
+    return 0
+  },
+})
+
+/** By its name as people write it, or its ID. */
+async function imageNamed(runtime: Runtime, name: string): Promise<Image | undefined> {
+  return (await runtime.imageStatus({ image: { image: name } })).image
+}
+
+/** What containerd refuses is told in its words. Throws ProgramError when there is none. */
+async function withContainerd<T>(
+  flags: TargetFlags,
+  context: Context,
+  task: (client: GrpcClient, runtime: Runtime) => Promise<T>,
+): Promise<T> {
+  const client = connect(await socketOf(flags, context), context)
+  try {
+    return await task(client, runtimeBehind(client))
+  } catch (cause) {
+    throw cause instanceof GrpcError ? new ProgramError(cause.message, { cause }) : cause
+  } finally {
+    client.close()
+  }
+}
+
+async function socketOf({ address, ...flags }: TargetFlags, context: Context): Promise<string> {
+  const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
+  const named = address.replace(/^unix:\/\//, '')
+  const own = placesOf(path).socket
+  for (const socket of address === '' ? [own, undefined] : [named]) {
+    const endpoint = await findContainerd(context, socket)
+    if (endpoint !== undefined) return endpoint.replace(/^unix:\/\//, '')
+  }
+  if (address !== '') throw new ProgramError(`No containerd answers at ${named}`)
+  throw new ProgramError(
+    `No containerd runs for the cluster in ${path}; "hyperkube up" as root starts one, --address names another`,
+  )
+}
+
+const COMMANDS: readonly Command[] = [
+  { name: 'load', short: 'Puts in the images of archives', load: () => Promise.resolve(load) },
+  { name: 'list', aliases: ['ls'], short: 'Shows the images and their sizes', load: () => Promise.resolve(list) },
+  { name: 'rm', aliases: ['remove'], short: 'Removes images', load: () => Promise.resolve(rm) },
+  { name: 'pull', short: 'Fetches images from their registries', load: () => Promise.resolve(pull) },
+]
+
+export const image: Program = defineProgram({
+  name: 'image',
+  long: 'image loads, lists, removes and pulls the images that pods on this machine are made of.',
+  flags: {},
+  commands: [{ title: 'Available commands', commands: COMMANDS }],
+  async run({ help, stdout }) {
+    stdout.write(await help())
+    return 1
+  },
+})

@@ -1,0 +1,194 @@
+/**
+ * Tar archives as they are read: one entry after the other, as they come, never more than a piece in memory. Knows POSIX
+ * ustar and pax, and GNU's long names and large numbers.
+ */
+
+export interface TarEntry {
+  readonly name: string
+  readonly type: 'file' | 'folder' | 'link' | 'hard link' | 'other'
+  readonly size: number
+  /** Of links: where to. */
+  readonly link: string
+  /** To be read before the next entry is asked for; what is left is passed over. */
+  readonly content: AsyncIterable<Buffer>
+}
+
+/** What is wrong with an archive. */
+export class TarError extends Error {
+  override readonly name = 'TarError'
+}
+
+const BROKEN = 'this is no tar archive, or it is broken'
+const BLOCK_BYTES = 512
+/** Names and the like; nobody has longer ones. */
+const HEADER_BYTES = 1 << 20
+
+/** Throws TarError at the place where it is broken, or cut short. */
+export async function* readTar(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void, undefined> {
+  const reader = new PieceReader(bytes)
+  let extra: Extra = {}
+  for (;;) {
+    const header = await reader.block()
+    // Archives end in blocks of zeros; some writers leave them out.
+    if (header === undefined || header.every((byte) => byte === 0)) return reader.close()
+    checkSum(header)
+    const type = String.fromCharCode(header[156] ?? 0)
+    const size = extra.size ?? numberAt(header, 124, 12)
+    if (/[xgLK]/.test(type)) {
+      const added = readExtra(type, await reader.whole(size))
+      // What is said of all that follows: nothing that concerns us.
+      if (type !== 'g') extra = { ...extra, ...added }
+      continue
+    }
+    yield {
+      name: extra.name ?? nameIn(header),
+      type: TYPES[type] ?? 'other',
+      size: type === '0' || type === '\0' || type === '7' ? size : 0,
+      link: extra.link ?? textAt(header, 157, 100),
+      content: reader.content(size),
+    }
+    await reader.skip()
+    extra = {}
+  }
+}
+
+const TYPES: Readonly<Record<string, TarEntry['type']>> = {
+  '0': 'file',
+  '\0': 'file',
+  '7': 'file',
+  '1': 'hard link',
+  '2': 'link',
+  '5': 'folder',
+}
+
+interface Extra {
+  readonly name?: string
+  readonly link?: string
+  readonly size?: number
+}
+
+function readExtra(type: string, data: Buffer): Extra {
+  if (type === 'L') return { name: textAt(data, 0, data.length) }
+  if (type === 'K') return { link: textAt(data, 0, data.length) }
+  const values = new Map<string, string>()
+  for (let at = 0; at < data.length;) {
+    const blank = data.indexOf(' ', at)
+    const length = Number(data.toString('latin1', at, Math.max(at, blank)))
+    if (blank < 0 || !Number.isSafeInteger(length) || length <= blank - at) throw new TarError('a pax header is broken')
+    const [key = '', ...value] = data.toString('utf8', blank + 1, at + length - 1).split('=')
+    values.set(key, value.join('='))
+    at += length
+  }
+  const [name, link, size] = ['path', 'linkpath', 'size'].map((key) => values.get(key))
+  return {
+    ...(name !== undefined && { name }),
+    ...(link !== undefined && { link }),
+    ...(size !== undefined && { size: Number(size) }),
+  }
+}
+
+function nameIn(header: Buffer): string {
+  const isUstar = header.toString('latin1', 257, 263) === 'ustar\0'
+  const prefix = isUstar ? textAt(header, 345, 155) : ''
+  return prefix === '' ? textAt(header, 0, 100) : `${prefix}/${textAt(header, 0, 100)}`
+}
+
+function textAt(data: Buffer, at: number, length: number): string {
+  const end = data.indexOf(0, at)
+  return data.toString('utf8', at, end < 0 || end > at + length ? at + length : end)
+}
+
+/** In octal digits, or, with the first bit set, as a binary number. */
+function numberAt(header: Buffer, at: number, length: number): number {
+  const first = header[at] ?? 0
+  const value =
+    first & 0x80
+      ? header.subarray(at + 1, at + length).reduce((sum, byte) => sum * 256 + byte, first & 0x7f)
+      : Number.parseInt(textAt(header, at, length).trim() || '0', 8)
+  if (!Number.isSafeInteger(value) || value < 0) throw new TarError(BROKEN)
+  return value
+}
+
+function checkSum(header: Buffer): void {
+  const stated = numberAt(header, 148, 8)
+  const sum = header.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0)
+  if (sum !== stated) throw new TarError(BROKEN)
+}
+
+/** Pieces of any size as blocks, and as contents of known size. */
+class PieceReader {
+  readonly #pieces: AsyncIterator<Uint8Array>
+  #held: Buffer = Buffer.alloc(0)
+  /** Of the content that was handed out last, with what fills its last block. */
+  #left = 0
+  #padding = 0
+
+  constructor(bytes: AsyncIterable<Uint8Array>) {
+    this.#pieces = bytes[Symbol.asyncIterator]()
+  }
+
+  /** Undefined at the end. */
+  async block(): Promise<Buffer | undefined> {
+    while (this.#held.length < BLOCK_BYTES) {
+      const next = await this.#next()
+      if (next === undefined && this.#held.length === 0) return undefined
+      if (next === undefined) throw new TarError('the archive is cut short')
+      this.#held = Buffer.concat([this.#held, next])
+    }
+    return this.#take(BLOCK_BYTES)
+  }
+
+  content(size: number): AsyncIterable<Buffer> {
+    this.#left = size
+    this.#padding = (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES
+    return this.#parts()
+  }
+
+  async *#parts(): AsyncGenerator<Buffer> {
+    for (let part = await this.#part(); part !== undefined; part = await this.#part()) yield part
+  }
+
+  async whole(size: number): Promise<Buffer> {
+    if (size > HEADER_BYTES) throw new TarError('a header is too large')
+    const parts: Buffer[] = []
+    for await (const part of this.content(size)) parts.push(part)
+    await this.skip()
+    return Buffer.concat(parts)
+  }
+
+  /** To the next header. */
+  async skip(): Promise<void> {
+    while ((await this.#part()) !== undefined);
+    this.#left = this.#padding
+    this.#padding = 0
+    while ((await this.#part()) !== undefined);
+  }
+
+  /** Lets go of what comes after the end. */
+  async close(): Promise<void> {
+    await this.#pieces.return?.()
+  }
+
+  async #part(): Promise<Buffer | undefined> {
+    if (this.#left === 0) return undefined
+    if (this.#held.length === 0) {
+      const next = await this.#next()
+      if (next === undefined) throw new TarError('the archive is cut short')
+      this.#held = next
+    }
+    const part = this.#take(Math.min(this.#left, this.#held.length))
+    this.#left -= part.length
+    return part
+  }
+
+  #take(length: number): Buffer {
+    const taken = this.#held.subarray(0, length)
+    this.#held = this.#held.subarray(length)
+    return taken
+  }
+
+  async #next(): Promise<Buffer | undefined> {
+    const { done, value } = await this.#pieces.next()
+    return done === true ? undefined : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  }
+}
