@@ -17,6 +17,8 @@ import { EventNames } from './event-names.ts'
 export interface EventRecorderOptions {
   readonly client: ApiClient
   readonly source: EventSource
+  /** What waits when it is aborted is lost: there may be nobody left to write to. */
+  readonly signal?: AbortSignal
   readonly onError?: (error: unknown) => void
 }
 
@@ -72,7 +74,7 @@ export class EventRecorder {
   record(about: KubeObject | ObjectReference, note: EventNote): void {
     const reference = referenceTo(about)
     const { message, key } = this.#aggregate(reference, note)
-    if (this.#isSpam(reference) || this.#waiting >= MAX_WAITING) return
+    if (this.#isSpam(reference) || this.#waiting >= MAX_WAITING || this.#isOver) return
     this.#waiting++
     this.#last = this.#last
       .then(() => this.#write(reference, { ...note, message }, key))
@@ -83,6 +85,10 @@ export class EventRecorder {
   /** Resolves when everything recorded so far has been written, or given up. */
   flush(): Promise<void> {
     return this.#last
+  }
+
+  get #isOver(): boolean {
+    return this.#options.signal?.aborted ?? false
   }
 
   /** When there were too many that differ in their message only, they are one with a message that says so. */
@@ -107,6 +113,7 @@ export class EventRecorder {
   }
 
   async #write(reference: ObjectReference, note: EventNote, key: string): Promise<void> {
+    if (this.#isOver) return
     const before = this.#written.get(key)
     if (before !== undefined && (await this.#countUp(reference, note, before))) return
     const event = await this.#options.client.create(Events, this.#eventOf(reference, note))

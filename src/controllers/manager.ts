@@ -165,7 +165,7 @@ function contextOf(options: ManagerOptions, controller: Controller, shared: Shar
   })
   const source = { component: controller.component ?? controller.name }
   // Of its own, so that events do not hold up what they are about.
-  const recorder = new EventRecorder({ client: clientOf(options, account), source })
+  const recorder = new EventRecorder({ client: clientOf(options, account), source, signal })
   return {
     cache,
     metadataOf: (kind, listener) => informers.metadataOf(kind, listener),

@@ -4,12 +4,12 @@
  */
 import { Leases } from '#apis/coordination/v1.ts'
 import { type Node, type NodeCondition, Nodes, type NodeStatus } from '#apis/core/v1.ts'
-import { CSINodes } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
+import { describeDrivers, type NodeOwner } from './csi-node.ts'
 import { ALLOCATABLE_ENFORCED, nodeIs, type Note, STARTING } from './kubelet-notes.ts'
 import { type NodeFacts, nodeOf, nodeStatusOf } from './node-status.ts'
 
@@ -110,12 +110,8 @@ export class NodeRegistration {
   }
 
   /** Drivers of volumes register themselves in it; a node without it is not complete. */
-  async describeDrivers(): Promise<void> {
-    const { client, name } = this.#options
-    const metadata = { name, annotations: { [MIGRATED]: MIGRATED_PLUGINS }, ownerReferences: [this.#owner] }
-    await client.create(CSINodes, { metadata, spec: { drivers: [] } }).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error
-    })
+  describeDrivers(): Promise<void> {
+    return describeDrivers(this.#options.client, this.#owner)
   }
 
   async renew(): Promise<void> {
@@ -140,7 +136,7 @@ export class NodeRegistration {
     }
   }
 
-  get #owner(): { apiVersion: string; kind: string; name: string; uid: string } {
+  get #owner(): NodeOwner {
     return { apiVersion: 'v1', kind: 'Node', name: this.#options.name, uid: this.#uid }
   }
 }
@@ -150,16 +146,3 @@ function timeless(status: NodeStatus): NodeStatus {
   const conditions = (status.conditions ?? []).map((condition) => ({ ...condition, lastHeartbeatTime: null }))
   return { ...status, conditions }
 }
-
-const MIGRATED = 'storage.alpha.kubernetes.io/migrated-plugins'
-const MIGRATED_PLUGINS = [
-  'aws-ebs',
-  'azure-disk',
-  'azure-file',
-  'cinder',
-  'gce-pd',
-  'portworx-volume',
-  'vsphere-volume',
-]
-  .map((name) => `kubernetes.io/${name}`)
-  .join(',')

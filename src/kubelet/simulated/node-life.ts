@@ -15,6 +15,7 @@ import { isTerminalPhase } from '#model/pods.ts'
 import { hyperkubeVersion } from '#model/version.ts'
 
 import type { Rejection } from '../admission-rules.ts'
+import { describeDrivers, type NodeOwner } from '../csi-node.ts'
 import { ALLOCATABLE_ENFORCED, nodeIs, type Note, rebooted, STARTING } from '../kubelet-notes.ts'
 import { nodeConditions, type NodeFacts, nodeOf, nodeStatusOf } from '../node-status.ts'
 import { Charges } from '../pod-admission.ts'
@@ -32,6 +33,9 @@ export interface NodePlan {
   readonly capacity?: Readonly<Record<string, string>>
 }
 
+/** `warnings`: of what goes wrong alone. */
+export type EventChoice = 'all' | 'warnings' | 'none'
+
 export interface NodeOptions {
   readonly plan: NodePlan
   /** How many nodes were made before it. */
@@ -39,11 +43,13 @@ export interface NodeOptions {
   readonly client: ApiClient
   readonly random: Random
   readonly faults: Iterable<Fault>
-  readonly hasEvents: boolean
+  readonly events: EventChoice
   readonly port: number
   /** How often the lease is renewed. */
   readonly renewMs: number
   readonly onError: (error: unknown) => void
+  /** Nothing is said any more when it is aborted. */
+  readonly signal: AbortSignal
 }
 
 const CAPACITY = { cpu: '8', memory: '32Gi', 'ephemeral-storage': '100Gi', pods: '110' }
@@ -82,7 +88,7 @@ export class NodeLife implements Host {
   readonly #taken = new Set<number>()
 
   constructor(options: NodeOptions) {
-    const { plan, index, client, random, port, faults, onError } = options
+    const { plan, index, client, random, port, faults, onError, signal } = options
     this.#options = options
     this.name = plan.name
     this.random = random
@@ -103,7 +109,7 @@ export class NodeLife implements Host {
       architecture: 'amd64',
       port,
     }
-    this.#recorder = new EventRecorder({ client, source: { component: 'kubelet', host: plan.name }, onError })
+    this.#recorder = new EventRecorder({ client, source: { component: 'kubelet', host: plan.name }, signal, onError })
   }
 
   get capacity(): Readonly<Record<string, string>> {
@@ -184,7 +190,7 @@ export class NodeLife implements Host {
   }
 
   note(pod: Pod, said: Note, fieldPath?: string): void {
-    if (!this.#options.hasEvents || this.silence !== undefined) return
+    if (!this.#isTold(said) || this.silence !== undefined) return
     const { namespace = '', name = '', uid = '', resourceVersion = '' } = pod.metadata
     const about = { kind: 'Pod', namespace, name, uid, apiVersion: 'v1', resourceVersion }
     this.#recorder.record(fieldPath === undefined ? about : { ...about, fieldPath }, said)
@@ -194,6 +200,7 @@ export class NodeLife implements Host {
   async reportPod(life: PodLife): Promise<boolean> {
     const { client } = this.#options
     const { namespace, name = '', uid = '', deletionTimestamp } = life.pod.metadata
+    if (isLeaving(life)) return true
     const status = life.status(client.clock.now())
     const value = statusPatch(uid, life.written, status)
     const where = { namespace, name }
@@ -232,6 +239,7 @@ export class NodeLife implements Host {
       this.#conditions = node.status.conditions ?? []
       await this.#report()
     }
+    await describeDrivers(client, ownerOf(node))
     this.#conditions = nodeConditions(node.status.conditions ?? [], nowMs)
     this.#uid = node.metadata.uid ?? ''
     this.learn(node)
@@ -263,8 +271,11 @@ export class NodeLife implements Host {
       leaseDurationSeconds: Math.ceil((this.#options.renewMs * RENEWALS_PER_LEASE) / 1000),
       renewTime: microTimeOf(nowMs),
     }
-    const owner = { apiVersion: 'v1', kind: 'Node', name: this.name, uid: this.#uid }
-    const metadata = { name: this.name, namespace: NAMESPACE, ownerReferences: [owner] }
+    const metadata = {
+      name: this.name,
+      namespace: NAMESPACE,
+      ownerReferences: [ownerOf({ metadata: { name: this.name, uid: this.#uid } })],
+    }
     try {
       if (this.#leaseVersion !== undefined) {
         const { metadata: now } = await client.update(Leases, {
@@ -289,9 +300,23 @@ export class NodeLife implements Host {
     return images.sort((a, b) => b.sizeBytes - a.sizeBytes)
   }
 
-  #say(said: Note): void {
-    if (this.#options.hasEvents) this.#recorder.record({ kind: 'Node', name: this.name, apiVersion: 'v1' }, said)
+  #isTold({ type }: Note): boolean {
+    const { events } = this.#options
+    return events === 'all' || (events === 'warnings' && type === 'Warning')
   }
+
+  #say(said: Note): void {
+    if (this.#isTold(said)) this.#recorder.record({ kind: 'Node', name: this.name, apiVersion: 'v1' }, said)
+  }
+}
+
+/** Nothing is left to say of one that had ended and goes without grace: it has gone before it could be said. */
+function isLeaving({ pod: { metadata }, written: { phase } }: PodLife): boolean {
+  return metadata.deletionGracePeriodSeconds === 0 && metadata.finalizers === undefined && isTerminalPhase(phase)
+}
+
+function ownerOf({ metadata: { name = '', uid = '' } }: Pick<Node, 'metadata'>): NodeOwner {
+  return { apiVersion: 'v1', kind: 'Node', name, uid }
 }
 
 /** From 172.18.0.2 on. */

@@ -19,7 +19,7 @@ import { userAgent } from '#model/version.ts'
 import { type Fault, type Silence, silenceOf } from './fault.ts'
 import { createKubeletApi } from './http-api.ts'
 import { Mounts } from './mounts.ts'
-import { NodeLife, type NodePlan } from './node-life.ts'
+import { type EventChoice, NodeLife, type NodePlan } from './node-life.ts'
 import { PodLife } from './pod-life.ts'
 
 /** Who asks: a user as the server knows users. */
@@ -38,11 +38,11 @@ export interface SimulatedNodesOptions {
   readonly log: Logger
   /** How many, named `node-0` and so on, or which. */
   readonly nodes: number | readonly NodePlan[]
-  /** Whether pods and nodes have events as with kubelets. Default: yes. */
-  readonly events?: boolean
+  /** Which events of kubelets pods and nodes have. Default: all; only warnings where there are more than 500 nodes. */
+  readonly events?: EventChoice
   /**
    * How often nodes renew their leases, which are good for four times that. Default: 10 s, as kubelets do; more where there
-   * are more than 2,500 nodes, to at most 25 s, which is half of what it takes to be taken for dead.
+   * are more than 1,000 nodes, to at most 25 s, which is half of what it takes to be taken for dead.
    */
   readonly renewMs?: number
   /** What nodes say is the port of their kubelet. Default: 10250. */
@@ -73,7 +73,13 @@ export interface SimulatedNodes extends AsyncDisposable {
 const WORKERS = 64
 const KUBELET_PORT = 10_250
 /** So many renewals a second are enough. */
-const RENEWALS_PER_SECOND = 250
+const RENEWALS_PER_SECOND = 100
+/** More would write more about what goes well than about everything else. */
+const MAX_TALKATIVE_NODES = 500
+
+function eventsFor(nodes: number): EventChoice {
+  return nodes > MAX_TALKATIVE_NODES ? 'warnings' : 'all'
+}
 
 function renewMsFor(nodes: number): number {
   return Math.min(25_000, Math.max(10_000, (nodes / RENEWALS_PER_SECOND) * 1000))
@@ -150,7 +156,8 @@ class Kubelets implements SimulatedNodes {
   }
 
   #add(plan: NodePlan, index: number): void {
-    const { clock, random, events = true, port = KUBELET_PORT, renewMs = renewMsFor(this.#count) } = this.#options
+    const { clock, random, port = KUBELET_PORT } = this.#options
+    const { events = eventsFor(this.#count), renewMs = renewMsFor(this.#count) } = this.#options
     const user = {
       name: `system:node:${plan.name}`,
       uid: '',
@@ -163,10 +170,11 @@ class Kubelets implements SimulatedNodes {
       client: new ApiClient({ ...this.#options.connect(user), clock, userAgent: userAgent('kubelet') }),
       random,
       faults: this.#faults,
-      hasEvents: events,
+      events,
       port,
       renewMs,
       onError: (error) => this.#complain(error),
+      signal: this.#stop.signal,
     })
     this.#nodes.set(plan.name, node)
     for (const address of node.addresses) this.#byAddress.set(address, node)

@@ -137,4 +137,16 @@ describe('an event recorder', () => {
     await recorder.flush()
     assert.equal((await events()).length, 26)
   })
+
+  it('loses what waits when whoever tells ends', async () => {
+    const end = new AbortController()
+    const recorder = new EventRecorder({ client: client(), source: { component: 'tester' }, signal: end.signal })
+    recorder.record(pod, { type: 'Normal', reason: 'First', message: 'so' })
+    await recorder.flush()
+    recorder.record(pod, { type: 'Normal', reason: 'Late', message: 'so' })
+    end.abort()
+    recorder.record(pod, { type: 'Normal', reason: 'Later', message: 'so' })
+    await recorder.flush()
+    assert.deepEqual(await events(), ['First 1 tester: so'])
+  })
 })

@@ -5,6 +5,7 @@ import { Deployments } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { Nodes, Pods } from '#apis/core/v1.ts'
+import { CSINodes } from '#apis/storage/v1.ts'
 import { startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { isReady } from '#model/pods.ts'
@@ -123,6 +124,31 @@ describe('pods on simulated nodes', () => {
 })
 
 describe('simulated nodes', () => {
+  it('have a CSINode that goes with them', async () => {
+    await using cluster = await startCluster()
+    const { client } = cluster
+    const node = await client.get(Nodes, { name: 'node-0' })
+    const { metadata, spec } = await client.get(CSINodes, { name: 'node-0' })
+    assert.deepEqual(metadata.ownerReferences?.[0]?.uid, node.metadata.uid)
+    assert.match(
+      metadata.annotations?.['storage.alpha.kubernetes.io/migrated-plugins'] ?? '',
+      /^kubernetes.io\/aws-ebs,/,
+    )
+    assert.equal(spec.drivers, null)
+  })
+
+  it('tell of what goes wrong alone, where that is what they are to tell', async () => {
+    await using cluster = await startCluster({ events: 'warnings' })
+    await cluster.pod('web')
+    await cluster.pod('broken', {}, { 'simulated.hyperkube.io/pull-error': 'no such image' })
+    await cluster.clock.advance(500)
+    assert.deepEqual(await cluster.events('web'), [])
+    assert.deepEqual(await cluster.events('broken'), [
+      'Failed: Failed to pull image "img:1": no such image',
+      'Failed: Error: ErrImagePull',
+    ])
+  })
+
   it('renew their leases, and are not ready when they are down, until they are back', async () => {
     await using cluster = await startCluster()
     const { client, clock, nodes } = cluster
