@@ -21,6 +21,7 @@ import type { SimulatedNodes } from '#kubelet/simulated/start.ts'
 import { chosenControllers, startInProcessControllers } from './controllers.ts'
 import { unpackBox } from './in-the-box.ts'
 import { localPathProvisioner } from './local-path.ts'
+import type { MachineNode } from './machine-node.ts'
 import type { NodesPlan } from './nodes.ts'
 
 export interface ClusterPlan {
@@ -79,7 +80,12 @@ export async function runCluster(
   const ours = hasBox ? [localPathProvisioner(plan.volumes)] : []
   const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
   let nodes: SimulatedNodes | undefined
-  const network = { ...(around.network ?? systemNetwork), kubeletAt: (host: string) => nodes?.kubeletAt(host) }
+  let machine: MachineNode | undefined
+  const network = {
+    ...(around.network ?? systemNetwork),
+    kubeletAt: (host: string) => nodes?.kubeletAt(host),
+    kubeletDoor: (address: string) => machine?.door(address),
+  }
   const running = await startApiServer(plan.server, { ...around, network }, closing)
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const server = `https://${bracketed(running.host)}:${running.port}`
@@ -99,8 +105,13 @@ export async function runCluster(
   scheduler?.startInProcessScheduler(running, { ...around, isEnabled }, closing)
   onStep('Scheduler', scheduler === undefined ? 'none' : 'in this process')
   // Who has none does not load them.
-  const parts = plan.nodes.simulated === 0 ? undefined : await import('./nodes.ts')
-  nodes = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes }, closing)
+  const { simulated, machine: ofMachine } = plan.nodes
+  const parts = simulated === 0 && ofMachine === undefined ? undefined : await import('./nodes.ts')
+  if (simulated !== 0) nodes = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes }, closing)
+  if (ofMachine !== undefined) {
+    const { startMachineNode } = await import('./machine-node.ts')
+    machine = await startMachineNode(running, { ...around, ...ofMachine }, closing)
+  }
   const areJudged = controllers.some(({ name }) => name === 'node-lifecycle-controller')
   const nodesReady = areJudged ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
   return { running, client, controllers: controllers.length, nodes, nodesReady: nodesReady ?? Promise.resolve() }

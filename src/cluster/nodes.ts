@@ -8,11 +8,15 @@ import type { NodePlan } from '#kubelet/simulated/node-life.ts'
 import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
+import type { MachineNodePlan } from './machine-node.ts'
+
 export interface NodesPlan {
   /** How many, or which. */
   readonly simulated: number | readonly NodePlan[]
   /** How often they say that they are there; default: as kubelets do. */
   readonly renewMs?: number
+  /** The machine itself, with containers. */
+  readonly machine?: MachineNodePlan
 }
 
 /** Resolves when they are registered. They end before what is on `closing` already. */
@@ -32,10 +36,10 @@ export async function startInProcessNodes(
 /** Resolves when so many nodes are ready and the controller that judges nodes has said so, or when everything ends. */
 export async function untilReady(
   client: ApiClient,
-  { simulated, random }: NodesPlan & Pick<Surroundings, 'random'>,
+  { simulated, machine, random }: NodesPlan & Pick<Surroundings, 'random'>,
   closing: AsyncDisposableStack,
 ): Promise<void> {
-  const many = typeof simulated === 'number' ? simulated : simulated.length
+  const many = (typeof simulated === 'number' ? simulated : simulated.length) + (machine === undefined ? 0 : 1)
   const done = new AbortController()
   closing.defer(() => done.abort())
   const ready = new Set<string>()

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import type { NodeRuntime } from '#cluster/runtime-choice.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 
@@ -15,6 +16,7 @@ export interface ClusterFile {
   readonly controllers: number
   readonly scheduler: boolean
   readonly nodes: number
+  readonly runtime: NodeRuntime
 }
 
 const NAME = 'cluster.json'

@@ -4,6 +4,8 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 import { removeOwned } from '#client/kubeconfig.ts'
+import { removeMachineFolders } from '#cluster/machine-folders.ts'
+import { RUNTIME_FILE } from '#cluster/runtime-file.ts'
 import { removeContainerd } from '#kubelet/containerd/stop.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
@@ -14,8 +16,12 @@ import { readClusterFile } from './cluster-file.ts'
 import { DATA_DIR_FLAGS, dataDir } from './data-dir.ts'
 import { stopCluster } from './down.ts'
 
+function cannotRemove(cause: Error): never {
+  throw new ProgramError(`What pods had on this machine cannot be removed: ${cause.message}`, { cause })
+}
+
 /** What a cluster keeps in its data directory. Whatever else is there is not ours. */
-const OWN = /^(?:store\.db(?:[-.].*)?|pki|encryption\.key|cluster\.json|up\.log)$/
+const OWN = /^(?:store\.db(?:[-.].*)?|pki|encryption\.key|cluster\.json|runtime\.json|up\.log)$/
 
 export const reset: Program = defineProgram({
   name: 'reset',
@@ -32,10 +38,12 @@ export const reset: Program = defineProgram({
   },
   async run({ flags, stdout, clock, ...context }) {
     const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
-    const names = await readdir(path).catch(() => [])
+    const names: string[] = await readdir(path).catch(() => [])
     const { kubeconfig = join(homedir(), '.kube', 'config') } = (await readClusterFile(path)) ?? {}
     await stopCluster(path, clock)
     const hadContainers = await removeContainerd({ dataDir: path, clock, ...context })
+    // Those of others have other names for what runs pods.
+    if (names.includes(RUNTIME_FILE)) await removeMachineFolders(path).catch(cannotRemove)
     const file = flags.kubeconfig === '' ? kubeconfig : resolve(context.cwd, flags.kubeconfig)
     const removed = await removeOwned(file, path).catch((cause: Error) => {
       throw new ProgramError(cause.message, { cause })

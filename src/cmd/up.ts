@@ -1,6 +1,6 @@
 /**
- * `hyperkube up`: a cluster on this machine, until Ctrl-C or `hyperkube down`; started again, the same cluster goes on. Its
- * nodes are simulated until there are others.
+ * `hyperkube up`: a cluster on this machine, until Ctrl-C or `hyperkube down`; started again, the same cluster goes on. The
+ * machine is its node where containers can run; elsewhere, and where more nodes than one are asked for, they are simulated.
  */
 import { mkdir } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
@@ -9,7 +9,9 @@ import { basename, join, resolve } from 'node:path'
 import { freeName, mergeKubeconfig } from '#client/kubeconfig.ts'
 import { type ClusterPlan, runCluster, type RunningCluster } from '#cluster/cluster.ts'
 import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
-import { managerSettings, podCidrFor, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
+import { volumesFolder } from '#cluster/machine-folders.ts'
+import type { NodeRuntime } from '#cluster/runtime-choice.ts'
+import { managerSettings, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
@@ -26,6 +28,7 @@ import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.t
 import { type Ready, startDetached } from './detached.ts'
 import { startSmall } from './small-start.ts'
 import { styleFor } from './style.ts'
+import { chooseNodes, type Chosen, nodesText } from './up-nodes.ts'
 
 const FLAGS = {
   cluster: {
@@ -39,8 +42,12 @@ const FLAGS = {
       'which controllers run, as for kube-controller-manager; empty: none, for those who bring their own',
     ),
     scheduler: flag(bool, true, 'whether pods get nodes; false: for those who bring their own scheduler'),
-    runtime: flag(oneOf('auto', 'simulated'), 'auto', 'what runs pods: auto or simulated, which is all there is yet'),
-    nodes: flag(int, 1, 'how many simulated nodes there are; 0: none, for those who bring their own'),
+    runtime: flag(
+      oneOf('auto', 'containerd', 'simulated'),
+      'auto',
+      'what runs pods: containerd, simulated, or auto: containers where they can run and one node is enough',
+    ),
+    nodes: flag(int, 1, 'how many nodes there are, simulated if more than one; 0: none, for those who bring their own'),
     'from-snapshot': flag(
       string,
       '',
@@ -92,6 +99,7 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
     const { restoreForUp } = await import('./from-snapshot.ts')
     say('Snapshot', await restoreForUp(flags['from-snapshot'], dir, invocation))
   }
+  const chosen = await chooseNodes(invocation, dir.path)
   const host = flags['bind-address']
   const folder = join(dir.path, 'pki')
   const hosts = [...new Set([...SERVING_NAMES, host])]
@@ -101,12 +109,13 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   const place = await placeInKubeconfig(invocation, dir.path, pki)
   say('Certificates', folder)
   const around = { ...invocation, host: hostname(), graceMs: GRACE_MS, onStep: say }
-  const start = (): Promise<RunningCluster> => runCluster(planOf(flags, dir), around, closing)
+  const plan = planOf(invocation, dir, chosen, pki)
+  const start = (): Promise<RunningCluster> => runCluster(plan, around, closing)
   // Many nodes have much to say when they come, which is worth optimizing.
   const { running, controllers, nodesReady } = await (flags.nodes > FEW_NODES ? start() : startSmall(start))
   await nodesReady
   const many = flags.nodes
-  say('Nodes', many === 0 ? 'none' : `${many} simulated: pods run without containers`)
+  say('Nodes', nodesText(many, chosen))
   const apiServer = `https://${bracketed(host)}:${running.port}`
   const write = ({ ca, admin }: LocalPki): Promise<void> =>
     mergeKubeconfig(place.file, {
@@ -123,11 +132,18 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   say('Kubeconfig', `${place.file}, context "${place.context}"`)
   const startedAt = new Date(clock.now()).toISOString()
   const known = { pid: process.pid, apiServer, kubeconfig: place.file, context: place.context, startedAt }
-  return { ...known, controllers, scheduler: flags.scheduler, nodes: many }
+  return { ...known, controllers, scheduler: flags.scheduler, nodes: many, runtime: chosen.runtime }
 }
 
-function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): ClusterPlan {
+function planOf(
+  { flags, env }: UpInvocation,
+  { path, location }: DataDir,
+  { runtime, podCidr }: Chosen,
+  { ca }: LocalPki,
+): ClusterPlan {
   const pki = (file: string): string => join(path, 'pki', file)
+  const isSimulated = runtime === 'simulated'
+  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca }
   const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
   return {
     server: serverSettings(pki, {
@@ -137,11 +153,11 @@ function planOf(flags: UpInvocation['flags'], { path, location }: DataDir): Clus
       'bind-address': flags['bind-address'],
       'secure-port': flags['secure-port'],
     }),
-    manager: managerSettings(pki, { 'cluster-cidr': podCidrFor(flags.nodes) }),
+    manager: managerSettings(pki, { 'cluster-cidr': podCidr }),
     controllers: flags.controllers,
-    volumes: join(path, 'volumes'),
+    volumes: volumesFolder(path),
     hasScheduler: flags.scheduler,
-    nodes: { simulated: flags.nodes },
+    nodes: { simulated: isSimulated ? flags.nodes : 0, ...(!isSimulated && flags.nodes > 0 && { machine }) },
   }
 }
 
@@ -166,15 +182,15 @@ async function placeInKubeconfig({ flags, cwd }: UpInvocation, dataDir: string, 
 }
 
 function announce({ flags, stdout, env }: UpInvocation, ready: Ready): void {
-  const { apiServer, kubeconfig, context, dataDir, readyMs, nodes } = ready
+  const { apiServer, kubeconfig, context, dataDir, readyMs, nodes, runtime } = ready
   if (flags.output === 'json') {
-    stdout.write(`${JSON.stringify({ apiServer, kubeconfig, context, dataDir, readyMs, nodes })}\n`)
+    stdout.write(`${JSON.stringify({ apiServer, kubeconfig, context, dataDir, readyMs, nodes, runtime })}\n`)
     return
   }
   const { bold } = styleFor(stdout, env)
   stdout.write(
     [
-      `\n${bold(`Ready in ${readyMs} ms.`)} ${nodes === 0 ? WITHOUT_NODES : WITH_NODES}`,
+      `\n${bold(`Ready in ${readyMs} ms.`)} ${nodes === 0 ? WITHOUT_NODES : WITH_NODES[runtime]}`,
       `Try:   kubectl --context ${context} create deployment web --image=nginx --replicas=3`,
       flags.detach ? DETACHED : `Stop:  Ctrl-C; the next "hyperkube up" goes on where this one stopped.\n\n`,
     ].join('\n'),
@@ -182,7 +198,10 @@ function announce({ flags, stdout, env }: UpInvocation, ready: Ready): void {
 }
 
 const WITHOUT_NODES = 'This cluster has no nodes: pods wait for those that you make.'
-const WITH_NODES = 'Its nodes are simulated: pods become ready, end and fail as they would, but nothing runs in them.'
+const WITH_NODES: Readonly<Record<NodeRuntime, string>> = {
+  containerd: 'This machine is its node: pods are containers.',
+  simulated: 'Its nodes are simulated: pods become ready, end and fail as they would, but nothing runs in them.',
+}
 const DETACHED = `Stop:  hyperkube down; the next "hyperkube up" goes on where this one stopped.\n\n`
 
 /** One line for each step, with the time since the last. */

@@ -58,6 +58,7 @@ async function startUp(): Promise<Get> {
   const args = [
     '-o',
     'json',
+    '--runtime=simulated',
     '--secure-port=0',
     '--datastore=memory',
     // The server is compared; what controllers and scheduler make of it would be there or not by chance.

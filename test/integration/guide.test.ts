@@ -79,6 +79,7 @@ describe('the guide to trouble', () => {
     const flags = [
       'up',
       '--detach',
+      '--runtime=simulated',
       '--secure-port=0',
       `--data-dir=${join(folder, 'cluster')}`,
       `--kubeconfig=${KUBECONFIG}`,

@@ -54,7 +54,15 @@ interface Up {
 }
 
 function up(...args: string[]): Up {
-  const all = ['up', '-o', 'json', `--data-dir=${join(dir, 'data')}`, `--kubeconfig=${kubeconfig}`, ...args]
+  const all = [
+    'up',
+    '--runtime=simulated',
+    '-o',
+    'json',
+    `--data-dir=${join(dir, 'data')}`,
+    `--kubeconfig=${kubeconfig}`,
+    ...args,
+  ]
   const child = spawn(HYPERKUBE, all, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: dir } })
   running.add(child)
   let [out, err] = ['', '']
@@ -262,6 +270,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
         each,
         `--kubeconfig=${kubeconfig}`,
         `--nodes=${at}`,
+        '--runtime=simulated',
       )
       assert.equal(code, 0, err)
       const { context, nodes } = JSON.parse(out) as Awaited<Up['ready']>

@@ -12,6 +12,8 @@ export interface Network {
   readonly lookup: (host: string) => Promise<readonly string[]>
   /** Where to connect to for an address that was found allowed; default: there. */
   readonly routeTo?: (address: string) => string
+  /** Where the kubelet of an allowed address listens, when not there: one of this process, for this machine only. */
+  readonly kubeletDoor?: (address: string) => string | undefined
   /** Who answers for a kubelet in this process, so that nobody has to connect; default: nobody. */
   readonly kubeletAt?: (host: string) => ((exchange: Exchange) => Promise<void>) | undefined
 }

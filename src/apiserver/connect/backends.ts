@@ -60,15 +60,17 @@ export const systemNetwork: Network = {
 }
 
 export function createBackends({ clock, kubelet, network = systemNetwork }: BackendOptions): Backends {
-  const open = (tls: ClientTls, isAllowed: (address: string) => boolean): HttpClient =>
+  const open = (tls: ClientTls, isAllowed: (address: string) => boolean, by: Network = network): HttpClient =>
     createHttpClient({
       clock,
       tls,
       connectTimeoutMs: kubelet.timeoutMs,
-      resolve: (host) => allowedAddress(host, network, isAllowed),
+      resolve: (host) => allowedAddress(host, by, isAllowed),
     })
+  const { kubeletDoor = () => undefined, routeTo = (address) => address } = network
+  const toKubelets = { ...network, routeTo: (address: string) => kubeletDoor(address) ?? routeTo(address) }
   const openKubelet = (tls: ClientTls, isAllowed: (address: string) => boolean): HttpClient =>
-    nearFirst(open(tls, isAllowed), network, clock)
+    nearFirst(open(tls, isAllowed, toKubelets), network, clock)
   let tls = kubelet.tls()
   const clients = {
     kubelet: openKubelet(verified(tls), isKubeletAddress),

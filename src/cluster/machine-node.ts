@@ -1,0 +1,146 @@
+/**
+ * The machine itself as a node of the cluster that it runs: a kubelet in the server's process, on a containerd of the
+ * cluster's own. Everything of it is below the data directory; its port is for this machine only.
+ */
+import { mkdir } from 'node:fs/promises'
+
+import { type Node, Nodes } from '#apis/core/v1.ts'
+import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
+import { follow } from '#client/follow.ts'
+import type { RunningServer } from '#control-plane/server.ts'
+import type { Surroundings } from '#control-plane/site.ts'
+import { type Containerd, startContainerd } from '#kubelet/containerd/start.ts'
+import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
+import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
+import { stopAll } from '#kubelet/stop-all.ts'
+import type { Authority } from '#lib/x509/authority.ts'
+import type { ObjectEvent } from '#meta/watch.ts'
+
+import { kubeletFolder, podLogsFolder } from './machine-folders.ts'
+
+export interface MachineNodePlan {
+  /** Containers, volumes and logs of pods are below it. */
+  readonly dataDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Where its port is. The API server reaches it there, whatever address the Node tells. */
+  readonly address: string
+  /** Signs what the kubelet shows the API server, and those whom it may believe. */
+  readonly authority: Authority
+}
+
+export interface MachineNode {
+  readonly name: string
+  /** As `Network.kubeletDoor` is asked. */
+  door(address: string): string | undefined
+}
+
+type Around = MachineNodePlan & Pick<Surroundings, 'clock' | 'random' | 'log'>
+
+const MAX_PODS = 110
+/** For containers when the cluster stops: somebody waits for it. */
+const GRACE_SECONDS = 5
+const PORT = 10_250
+const CLUSTER_DOMAIN = 'cluster.local'
+/** Those on which one listens, and which nobody has. */
+const ANY = ['0.0.0.0', '::']
+
+/** Returns when the node is registered. It ends before what is on `closing` already, and its containers with it. */
+export async function startMachineNode(
+  { server }: Pick<RunningServer, 'server'>,
+  around: Around,
+  closing: AsyncDisposableStack,
+): Promise<MachineNode> {
+  const rootDir = kubeletFolder(around.dataDir)
+  await mkdir(rootDir, { recursive: true, mode: 0o750 })
+  const [machine, containerd] = await Promise.all([
+    readMachine({ rootDir, maxPods: MAX_PODS }),
+    startContainerd(around, closing),
+  ])
+  closing.defer(() => stopAll(containerd.runtime, GRACE_SECONDS, around.log))
+  const name = machine.hostname
+  const user = { name: `system:node:${name}`, uid: '', groups: ['system:nodes', 'system:authenticated'], extra: {} }
+  const connect = { transport: server.clientAs(user) }
+  const options = kubeletOptions(around, { name, machine, containerd, connect, rootDir })
+  await startKubelet(options, closing).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    // Another cluster of this machine has it.
+    return startKubelet({ ...options, serving: { ...options.serving, port: 0 } }, closing)
+  })
+  followAddresses(around, { name, containerd, connect }, closing)
+  const isEverywhere = ANY.includes(around.address)
+  return {
+    name,
+    door: (asked) => (machine.addresses.includes(asked) && !isEverywhere ? around.address : undefined),
+  }
+}
+
+interface Parts {
+  readonly name: string
+  readonly machine: Machine
+  readonly containerd: Containerd
+  readonly connect: Pick<ApiClientOptions, 'transport'>
+  readonly rootDir: string
+}
+
+function kubeletOptions(around: Around, { name, machine, containerd, connect, rootDir }: Parts): KubeletOptions {
+  const { dataDir, address, authority, clock, random, log } = around
+  const ips = [...new Set([...machine.addresses, address])].filter((ip) => !ANY.includes(ip))
+  const names = { dns: [name], ips }
+  const issued = authority.issue({ commonName: `system:node:${name}`, names, purpose: 'server' })
+  return {
+    name,
+    clock,
+    random,
+    log,
+    connect,
+    runtime: containerd.runtime,
+    machine,
+    pods: {
+      cgroupDriver: 'cgroupfs',
+      cgroupRoot: containerd.cgroupParent,
+      rootDir,
+      podLogsDir: podLogsFolder(dataDir),
+      clusterDns: [],
+      clusterDomain: CLUSTER_DOMAIN,
+      resolvConf: '/etc/resolv.conf',
+      maxPods: MAX_PODS,
+    },
+    serving: {
+      certificate: issued.certificatePem,
+      key: issued.keyPem,
+      address,
+      port: PORT,
+      clientAuthority: authority.certificatePem,
+      allowsAnonymous: false,
+    },
+    configuration: {},
+  }
+}
+
+/** Pods have addresses of those that the controllers gave the node. */
+function followAddresses(
+  { clock, random, log }: Around,
+  { name, containerd, connect }: Pick<Parts, 'name' | 'containerd' | 'connect'>,
+  closing: AsyncDisposableStack,
+): void {
+  const stop = new AbortController()
+  closing.defer(() => stop.abort())
+  const client = new ApiClient({ ...connect, clock, userAgent: 'kubelet' })
+  const failed = (error: unknown): void => log.error(error, 'Addresses for pods could not be had')
+  let last = ''
+  const look = (node: Node | undefined): void => {
+    const { podCIDR, podCIDRs = podCIDR === undefined ? [] : [podCIDR] } = node?.spec ?? {}
+    if (podCIDRs.length === 0 || podCIDRs.join() === last) return
+    last = podCIDRs.join()
+    void containerd.setPodCidrs(podCIDRs).catch(failed)
+  }
+  const selection = { fieldSelector: `metadata.name=${name}` }
+  void follow(
+    { client, kind: Nodes, random, signal: stop.signal, selection },
+    {
+      replace: ([node]) => look(node),
+      change: ({ object }: ObjectEvent<Node>) => look(object),
+      failed,
+    },
+  )
+}

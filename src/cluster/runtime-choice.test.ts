@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { type Ability, chooseRuntime, containerFault, effectiveCapabilities, readAbility } from './runtime-choice.ts'
+
+const ABLE: Ability = { platform: 'linux', isRoot: true, mayMount: true, missing: undefined }
+
+describe('what runs pods', () => {
+  it('is containers where they can run, and says what keeps them from it', () => {
+    assert.equal(containerFault(ABLE), undefined)
+    assert.equal(containerFault({ ...ABLE, platform: 'darwin' }), 'containers need Linux')
+    assert.equal(containerFault({ ...ABLE, isRoot: false }), 'containers need root')
+    assert.equal(containerFault({ ...ABLE, mayMount: false }), 'containers need the right to mount (CAP_SYS_ADMIN)')
+    assert.equal(containerFault({ ...ABLE, missing: 'There is no runc' }), 'There is no runc')
+  })
+
+  it('stays what it was, unless somebody says otherwise', () => {
+    const base = { asked: 'auto', nodes: 1, before: undefined, fault: undefined } as const
+    assert.deepEqual(chooseRuntime(base), { runtime: 'containerd' })
+    assert.deepEqual(chooseRuntime({ ...base, before: 'simulated' }), { runtime: 'simulated' })
+    assert.deepEqual(chooseRuntime({ ...base, asked: 'containerd', before: 'simulated' }), { runtime: 'containerd' })
+    assert.deepEqual(chooseRuntime({ ...base, asked: 'simulated', before: 'containerd' }), { runtime: 'simulated' })
+    assert.deepEqual(chooseRuntime({ ...base, nodes: 3 }), { runtime: 'simulated' })
+    assert.deepEqual(chooseRuntime({ ...base, nodes: 0 }), { runtime: 'simulated' })
+  })
+
+  it('falls back with a reason when nobody asked, and with an error when somebody did', () => {
+    const base = { asked: 'auto', nodes: 1, before: undefined, fault: 'containers need root' } as const
+    assert.deepEqual(chooseRuntime(base), { runtime: 'simulated', why: 'containers need root' })
+    assert.deepEqual(chooseRuntime({ ...base, asked: 'containerd' }), {
+      runtime: 'containerd',
+      fault: 'containers need root',
+    })
+    assert.deepEqual(chooseRuntime({ ...base, before: 'containerd' }).fault, 'containers need root')
+  })
+
+  it('is found out from what the machine is', async () => {
+    assert.equal(effectiveCapabilities('Name:\tnode\nCapEff:\t00000000a80425fb\n') & (1n << 21n), 0n)
+    assert.notEqual(effectiveCapabilities('CapEff:\t000001ffffffffff\n') & (1n << 21n), 0n)
+    assert.equal(effectiveCapabilities(''), 0n)
+    assert.equal((await readAbility({})).platform, process.platform)
+  })
+})

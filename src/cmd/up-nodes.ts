@@ -1,0 +1,42 @@
+/** What the nodes of `hyperkube up` are: asked for, or as they were, or as this machine can. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { chooseRuntime, containerFault, readAbility } from '#cluster/runtime-choice.ts'
+import { freePodCidr, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
+import { podCidrFor } from '#cluster/settings.ts'
+import { type ProgramContext, ProgramError } from '#lib/program.ts'
+
+export interface Chosen extends RuntimeFile {
+  /** Why pods are not containers, when nobody said that they should not be. */
+  readonly why?: string
+}
+
+interface Asked {
+  readonly flags: { readonly runtime: 'auto' | 'containerd' | 'simulated'; readonly nodes: number }
+  readonly env: ProgramContext['env']
+}
+
+/** Now and whenever this cluster is started again. Throws ProgramError when it cannot be. */
+export async function chooseNodes({ flags, env }: Asked, dataDir: string): Promise<Chosen> {
+  const { nodes, runtime: asked } = flags
+  if (asked === 'containerd' && nodes > 1)
+    throw new ProgramError('With --runtime containerd this machine is the only node; --runtime simulated has many')
+  const file = await readRuntimeFile(dataDir)
+  // Clusters from before there were containers, and snapshots, say nothing.
+  const isOld = ['store.db', 'pki'].some((name) => existsSync(join(dataDir, name)))
+  const before = file?.runtime ?? (isOld ? 'simulated' : undefined)
+  const fault = asked === 'simulated' ? undefined : containerFault(await readAbility(env))
+  const { runtime, why, fault: refusal } = chooseRuntime({ asked, nodes, before, fault })
+  if (refusal !== undefined)
+    throw new ProgramError(`${refusal}; with --runtime simulated pods live and die without containers`)
+  const podCidr = runtime === 'simulated' ? podCidrFor(nodes) : (file?.podCidr ?? freePodCidr())
+  await writeRuntimeFile(dataDir, { runtime, podCidr })
+  return { runtime, podCidr, ...(why !== undefined && { why }) }
+}
+
+export function nodesText(many: number, { runtime, why }: Chosen): string {
+  if (many === 0) return 'none'
+  if (runtime === 'containerd') return 'this machine, with a containerd of its own'
+  return `${many} simulated: pods run without containers${why === undefined ? '' : ` (${why})`}`
+}
