@@ -1,5 +1,6 @@
 /** The records of the containers of one pod, kept in step with what the runtime holds. */
 import type { Pod, PodSpec } from '#apis/core/v1.ts'
+import { hasStatus } from '#lib/grpc/status.ts'
 
 import { adopt } from '../adoption.ts'
 import { type ContainerRecord, isRunning, recordsOf } from '../container-runs.ts'
@@ -55,9 +56,13 @@ export class RecordKeeper {
     }
   }
 
+  /** One that has gone since the last listing is told by the next. */
   async observe(record: ContainerRecord, id: string): Promise<void> {
     const { runtime, files, runtimeName } = this.#host
-    const { status } = await runtime.containerStatus({ containerId: id })
+    const { status } = await runtime.containerStatus({ containerId: id }).catch((error: unknown) => {
+      if (!hasStatus(error, 'notFound')) throw error
+      return { status: undefined }
+    })
     if (status === undefined) return
     this.#states.set(id, status.state)
     const words = status.state === CONTAINER_STATE.exited ? await lastWordsOf(files, status, this.records.length) : ''
