@@ -54,7 +54,7 @@ if (command === undefined) fail(`Unknown command "${mode}"; use one of: ${Object
 installNpmPackages()
 if (mode === 'test') installSystemPackages(SYSTEM_PACKAGES)
 // Who is not root has no use for them, and is told so by `up`.
-if (mode === 'start' && process.platform === 'linux' && process.getuid() === 0)
+if (mode === 'start' && process.platform === 'linux' && process.getuid() === 0 && !wantsNoContainers(rest))
   installSystemPackages(CONTAINER_PACKAGES)
 const node = bundledNode()
 if (mode === 'start') process.env.HYPERKUBE_BUNDLE = bundleOfSources(node)
@@ -75,6 +75,12 @@ function installNpmPackages() {
   })
   if (done.status !== 0) fail('npm ci failed; see its messages above')
   writeFileSync(stamp, lock)
+}
+
+/** `up` says the same of these flags. */
+function wantsNoContainers(args) {
+  const line = ` ${args.join(' ')} `
+  return /\s--runtime[= ]simulated\s/.test(line) || /\s--nodes[= ](?!1\s)/.test(line) || /\s(?:--help|-h)\s/.test(line)
 }
 
 /** Through apt when we are root; otherwise one line for each thing that will be skipped. */
