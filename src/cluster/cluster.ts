@@ -5,6 +5,7 @@
  */
 import { ServiceAccounts } from '#apis/core/v1.ts'
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import type { Network } from '#apiserver/connect/address-rule.ts'
 import { systemNetwork } from '#apiserver/connect/backends.ts'
 import type { User } from '#apiserver/registry/resource.ts'
 import { ApiClient } from '#client/api-client.ts'
@@ -21,8 +22,7 @@ import type { SimulatedNodes } from '#kubelet/simulated/start.ts'
 import { chosenControllers, startInProcessControllers } from './controllers.ts'
 import { unpackBox } from './in-the-box.ts'
 import { localPathProvisioner } from './local-path.ts'
-import type { MachineNode } from './machine-node.ts'
-import type { NodesPlan } from './nodes.ts'
+import type { NodesPlan, StartedNodes } from './nodes.ts'
 
 export interface ClusterPlan {
   /** kube-apiserver's, by the names of its flags. Its gates are everybody's. */
@@ -79,13 +79,8 @@ export async function runCluster(
   const hasBox = plan.controllers.length > 0
   const ours = hasBox ? [localPathProvisioner(plan.volumes)] : []
   const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
-  let nodes: SimulatedNodes | undefined
-  let machine: MachineNode | undefined
-  const network = {
-    ...(around.network ?? systemNetwork),
-    kubeletAt: (host: string) => nodes?.kubeletAt(host),
-    kubeletDoor: (address: string) => machine?.door(address),
-  }
+  let started: StartedNodes | undefined
+  const network = networkTo(around, () => started)
   const running = await startApiServer(plan.server, { ...around, network }, closing)
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const server = `https://${bracketed(running.host)}:${running.port}`
@@ -105,16 +100,23 @@ export async function runCluster(
   scheduler?.startInProcessScheduler(running, { ...around, isEnabled }, closing)
   onStep('Scheduler', scheduler === undefined ? 'none' : 'in this process')
   // Who has none does not load them.
-  const { simulated, machine: ofMachine } = plan.nodes
-  const parts = simulated === 0 && ofMachine === undefined ? undefined : await import('./nodes.ts')
-  if (simulated !== 0) nodes = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes }, closing)
-  if (ofMachine !== undefined) {
-    const { startMachineNode } = await import('./machine-node.ts')
-    machine = await startMachineNode(running, { ...around, ...ofMachine }, closing)
-  }
+  const parts = hasNone(plan.nodes) ? undefined : await import('./nodes.ts')
+  started = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes }, closing)
   const areJudged = controllers.some(({ name }) => name === 'node-lifecycle-controller')
   const nodesReady = areJudged ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
+  const nodes = started?.simulated
   return { running, client, controllers: controllers.length, nodes, nodesReady: nodesReady ?? Promise.resolve() }
+}
+
+const hasNone = ({ simulated, machine }: NodesPlan): boolean => simulated === 0 && machine === undefined
+
+/** How the server reaches the nodes of its own process. */
+function networkTo({ network = systemNetwork }: ClusterSurroundings, nodes: () => StartedNodes | undefined): Network {
+  return {
+    ...network,
+    kubeletAt: (host) => nodes()?.simulated?.kubeletAt(host),
+    kubeletDoor: (address) => nodes()?.machine?.door(address),
+  }
 }
 
 /** A pod needs the account of its namespace. It comes soon, and nobody who hears "ready" should find it missing. */

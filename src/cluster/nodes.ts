@@ -1,4 +1,4 @@
-/** Simulated nodes in the process of their server: each is who its kubelet would be. */
+/** Nodes in the process of their server: each is who its kubelet would be. */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
@@ -8,7 +8,7 @@ import type { NodePlan } from '#kubelet/simulated/node-life.ts'
 import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
-import type { MachineNodePlan } from './machine-node.ts'
+import type { MachineNode, MachineNodePlan } from './machine-node.ts'
 
 export interface NodesPlan {
   /** How many, or which. */
@@ -19,18 +19,31 @@ export interface NodesPlan {
   readonly machine?: MachineNodePlan
 }
 
+export interface StartedNodes {
+  readonly simulated?: SimulatedNodes
+  readonly machine?: MachineNode
+}
+
 /** Resolves when they are registered. They end before what is on `closing` already. */
 export async function startInProcessNodes(
-  { server }: Pick<RunningServer, 'server'>,
-  { simulated, ...options }: NodesPlan & Pick<Surroundings, 'clock' | 'random' | 'log'>,
+  running: Pick<RunningServer, 'server'>,
+  { simulated: nodes, machine: plan, ...around }: NodesPlan & Pick<Surroundings, 'clock' | 'random' | 'log'>,
   closing: AsyncDisposableStack,
-): Promise<SimulatedNodes> {
-  const nodes = await startSimulatedNodes({
-    ...options,
-    nodes: simulated,
-    connect: (user) => ({ transport: server.clientAs({ ...user, groups: [...user.groups] }) }),
-  })
-  return closing.use(nodes)
+): Promise<StartedNodes> {
+  const simulated =
+    nodes === 0
+      ? undefined
+      : await startSimulatedNodes({
+          ...around,
+          nodes,
+          connect: (user) => ({ transport: running.server.clientAs({ ...user, groups: [...user.groups] }) }),
+        })
+  closing.use(simulated)
+  if (plan === undefined) return { ...(simulated && { simulated }) }
+  // Who runs no containers does not load what does.
+  const { startMachineNode } = await import('./machine-node.ts')
+  const machine = await startMachineNode(running, { ...around, ...plan }, closing)
+  return { ...(simulated && { simulated }), machine }
 }
 
 /** Resolves when so many nodes are ready and the controller that judges nodes has said so, or when everything ends. */
