@@ -69,7 +69,7 @@ describe('the chain', () => {
     const chain = createChain({ mutating: [], validating: [elsewhere, slow, stern], metrics, clock })
     const { attributes } = sampleWrite({ resource: 'pods', object: pod() })
     await chain.mutate(attributes)
-    const refused = assert.rejects(chain.validate(attributes), /no/)
+    const refused = assert.rejects(async () => chain.validate(attributes), /no/)
     await clock.advance(30)
     await refused
     const text = metrics.registry.render()

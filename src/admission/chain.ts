@@ -19,50 +19,81 @@ export function createChain({ mutating, validating, metrics, clock = realClock }
   const meters = metrics ?? createServerMeters()
   const admit = createAdmissionMetrics(meters, clock, 'admit')
   const validate = createAdmissionMetrics(meters, clock, 'validate')
+  const changing = choosing(mutating)
+  const judging = choosing(validating)
   return {
-    mutate: (attributes) =>
-      measured(admit, attributes, async (step) => {
-        const rounds = new Rounds()
-        const question = (plugin: AdmissionPlugin): void | Promise<void> => plugin.mutate?.(attributes, rounds)
-        await ask(mutating, attributes, step, question)
-        if (!rounds.isAsked) return
-        rounds.isSecond = true
-        await ask(mutating, attributes, step, question)
-      }),
-    validate: (attributes) =>
-      measured(validate, attributes, (step) =>
-        ask(validating, attributes, step, (plugin) => plugin.validate?.(attributes)),
-      ),
+    mutate(attributes) {
+      const plugins = changing(attributes)
+      const rounds = new Rounds()
+      const question = (plugin: AdmissionPlugin): void | Promise<void> => plugin.mutate?.(attributes, rounds)
+      return measured(admit, attributes, (step) => {
+        const again = (): void | Promise<void> => {
+          if (!rounds.isAsked) return undefined
+          rounds.isSecond = true
+          return ask(plugins, step, question)
+        }
+        const first = ask(plugins, step, question)
+        return first === undefined ? again() : first.then(again)
+      })
+    },
+    validate(attributes) {
+      const plugins = judging(attributes)
+      return measured(validate, attributes, (step) => ask(plugins, step, (plugin) => plugin.validate?.(attributes)))
+    },
   }
 }
 
-/** Plugins that answer at once cost no turn of the event loop: most writes pass most plugins untouched. */
-async function ask(
+/** Those that have something to say about a write. Of all plugins they are few, and the same for all writes of a kind. */
+function choosing(plugins: readonly AdmissionPlugin[]): (attributes: Attributes) => readonly AdmissionPlugin[] {
+  const known = new WeakMap<Attributes['kind'], Map<string, readonly AdmissionPlugin[]>>()
+  return (attributes) => {
+    const { kind, operation, subresource } = attributes
+    let ofKind = known.get(kind)
+    if (ofKind === undefined) known.set(kind, (ofKind = new Map()))
+    const id = subresource === '' ? operation : `${operation}/${subresource}`
+    let chosen = ofKind.get(id)
+    if (chosen === undefined) ofKind.set(id, (chosen = plugins.filter((plugin) => concerns(plugin, attributes))))
+    return chosen
+  }
+}
+
+/** Plugins that answer at once cost no turn of the event loop, and no promise: most writes pass most plugins untouched. */
+function ask(
   plugins: readonly AdmissionPlugin[],
-  attributes: Attributes,
   step: AdmissionStep,
   question: (plugin: AdmissionPlugin) => void | Promise<void>,
-): Promise<void> {
-  for (const plugin of plugins) {
-    if (!concerns(plugin, attributes)) continue
+  from = 0,
+): void | Promise<void> {
+  for (let at = from; at < plugins.length; at++) {
+    const plugin = plugins[at] as AdmissionPlugin
     step.asking(plugin)
     const answer = question(plugin)
-    if (answer !== undefined) await answer
+    if (answer !== undefined) {
+      return answer.then(() => {
+        step.admitted()
+        return ask(plugins, step, question, at + 1)
+      })
+    }
     step.admitted()
   }
+  return undefined
 }
 
-async function measured(
+function measured(
   meter: AdmissionMeter,
   { operation }: Attributes,
-  work: (step: AdmissionStep) => Promise<void>,
-): Promise<void> {
+  work: (step: AdmissionStep) => void | Promise<void>,
+): void | Promise<void> {
   const step = meter.begin(operation)
-  try {
-    await work(step)
-    step.end()
-  } catch (error) {
+  const refused = (error: unknown): never => {
     step.rejected()
     throw error
   }
+  try {
+    const working = work(step)
+    if (working !== undefined) return working.then(() => step.end(), refused)
+  } catch (error) {
+    return refused(error)
+  }
+  return step.end()
 }

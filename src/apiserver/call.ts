@@ -106,6 +106,11 @@ export type Answer = WholeAnswer | StreamAnswer | UpgradeAnswer
  */
 export type Interfere = (call: Call, answer: () => Promise<Answer>) => Promise<Answer>
 
+/** The same call, but for what is said otherwise. What has been read of its body is the same too. */
+export function otherwise(call: Call, changes: Partial<Pick<Call, 'header' | 'info'>>): Call {
+  return Object.assign(Object.create(call), changes) as Call
+}
+
 export function isStream(answer: Answer): answer is StreamAnswer {
   return 'stream' in answer
 }

@@ -4,7 +4,7 @@ import type { Kind } from '#apis/kinds.ts'
 import { failure, genericError, internalError, methodNotSupportedError, notFoundError } from '#meta/status-errors.ts'
 
 import { notFoundPage } from './answers/not-found-page.ts'
-import type { Answer, Call } from './call.ts'
+import { type Answer, type Call, otherwise } from './call.ts'
 import { deprecationOf } from './filters/deprecations.ts'
 import { createObject } from './handlers/create.ts'
 import { deleteCollection, deleteObject } from './handlers/delete.ts'
@@ -177,5 +177,5 @@ function methodNotAllowed({ method }: Call): Error {
 
 /** The call of a client that wants nothing compressed. */
 function withoutCompression(call: Call): Call {
-  return { ...call, header: (name) => (name === 'accept-encoding' ? '' : call.header(name)) }
+  return otherwise(call, { header: (name) => (name === 'accept-encoding' ? '' : call.header(name)) })
 }

@@ -53,17 +53,43 @@ const NAMESPACE_PARTS: ReadonlySet<string> = new Set(['status', 'finalize'])
 
 /** Path segments are percent-decoded; a malformed one is kept as it came, and names nothing. */
 export function requestInfoOf(method: string, path: string, query: URLSearchParams | undefined): RequestInfo {
-  const parts = path.split('/').filter((part) => part !== '')
-  const plain: RequestInfo = { ...NO_RESOURCE, verb: method.toLowerCase(), path }
-  const [prefix = ''] = parts
-  if ((prefix !== 'api' && prefix !== 'apis') || parts.length < 3) return plain
+  const parts = segmentsOf(path)
+  const apiPrefix = parts[0] ?? ''
+  if ((apiPrefix !== 'api' && apiPrefix !== 'apis') || parts.length < 3) {
+    return { ...NO_RESOURCE, verb: method.toLowerCase(), path }
+  }
   // /api/v1/… has no group segment; /apis/apps/v1/… has, and is only discovery without a third one.
-  const [group, version, ...rest] = prefix === 'api' ? ['', parts[1] ?? '', ...parts.slice(2)] : parts.slice(1)
-  if (rest.length === 0) return { ...plain, apiPrefix: prefix, group: group ?? '', version: version ?? '' }
-  const special = prefix === 'api' || prefix === 'apis' ? legacyPrefix(rest) : undefined
-  const place = placeOf((special === undefined ? rest : rest.slice(1)).map(decodeSegment))
-  const base = { ...plain, isResource: true, apiPrefix: prefix, group: group ?? '', version: version ?? '', ...place }
-  return { ...base, ...verbOf(method, special, base, query) }
+  const at = apiPrefix === 'api' ? 1 : 2
+  const group = apiPrefix === 'api' ? '' : (parts[1] ?? '')
+  const version = parts[at] ?? ''
+  if (parts.length === at + 1) {
+    return { ...NO_RESOURCE, verb: method.toLowerCase(), path, apiPrefix, group, version }
+  }
+  const special = legacyPrefix(parts[at + 1])
+  const { namespace, resource, subresource, name, rest } = placeOf(parts, special === undefined ? at + 1 : at + 2)
+  const chosen = verbOf(method, special, name, query)
+  const verb = typeof chosen === 'string' ? chosen : chosen.verb
+  const known = {
+    verb,
+    path,
+    isResource: true,
+    apiPrefix,
+    group,
+    version,
+    namespace,
+    resource,
+    subresource,
+    name,
+    rest,
+  }
+  return typeof chosen === 'string' ? known : { ...known, ...chosen }
+}
+
+function segmentsOf(path: string): string[] {
+  const parts = path.split('/')
+  // Nearly always the only empty one is that before the first slash.
+  if (parts[0] === '') parts.shift()
+  return parts.includes('') ? parts.filter((part) => part !== '') : parts
 }
 
 const NO_RESOURCE: Omit<RequestInfo, 'verb' | 'path'> = {
@@ -82,30 +108,35 @@ const NO_RESOURCE: Omit<RequestInfo, 'verb' | 'path'> = {
 export const NO_REQUEST: RequestInfo = { ...NO_RESOURCE, verb: '', path: '' }
 
 /** `/api/v1/watch/pods` and `/api/v1/proxy/…`: forms from before there were query parameters and subresources. */
-function legacyPrefix([first]: readonly string[]): 'watch' | 'proxy' | undefined {
+function legacyPrefix(first: string | undefined): 'watch' | 'proxy' | undefined {
   return first === 'watch' || first === 'proxy' ? first : undefined
 }
 
 type Place = Pick<RequestInfo, 'namespace' | 'resource' | 'subresource' | 'name' | 'rest'>
 
-function placeOf(parts: readonly string[]): Place {
-  const [first = '', second, third] = parts
-  const inNamespace =
-    first === 'namespaces' && second !== undefined && third !== undefined && !NAMESPACE_PARTS.has(third)
-  const [resource = '', name = '', subresource = '', ...rest] = inNamespace ? parts.slice(2) : parts
-  const namespace = inNamespace ? second : first === 'namespaces' ? (second ?? '') : ''
-  return { namespace, resource, name, subresource, rest }
+const NOTHING_MORE: readonly string[] = []
+
+/** What the segments from `at` on name. */
+function placeOf(parts: readonly string[], at: number): Place {
+  const segment = (offset: number): string => decodeSegment(parts[at + offset] ?? '')
+  const isInside = segment(0) === 'namespaces' && parts.length > at + 2 && !NAMESPACE_PARTS.has(segment(2))
+  const namespace = segment(0) === 'namespaces' ? segment(1) : ''
+  const from = isInside ? 2 : 0
+  const rest = parts.length > at + from + 3 ? parts.slice(at + from + 3).map(decodeSegment) : NOTHING_MORE
+  return { namespace, resource: segment(from), name: segment(from + 1), subresource: segment(from + 2), rest }
 }
+
+type Chosen = Partial<RequestInfo> & { readonly verb: string }
 
 function verbOf(
   method: string,
   special: 'watch' | 'proxy' | undefined,
-  { name }: Pick<RequestInfo, 'name'>,
+  name: string,
   query: URLSearchParams | undefined,
-): Partial<RequestInfo> & { readonly verb: string } {
+): string | Chosen {
   if (special !== undefined) return { verb: special, ...selectorsOf(query) }
   const verb = VERBS.get(method) ?? ''
-  if (name !== '' || (verb !== 'get' && verb !== 'delete')) return { verb }
+  if (name !== '' || (verb !== 'get' && verb !== 'delete')) return verb
   // Who may delete one of them may not delete them as a collection.
   if (verb === 'delete') return { verb: 'deletecollection', ...selectorsOf(query), name: '' }
   const watch = query?.get('watch') ?? null

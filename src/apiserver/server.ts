@@ -3,6 +3,7 @@
  * who asks, may they, then its route. Everything that can go wrong becomes a Status in the form the client accepts.
  */
 import type { Clock } from '#lib/clock.ts'
+import { createDeadlines } from '#lib/deadlines.ts'
 import { BodyError, type Exchange, type HeaderList } from '#lib/http/exchange.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { durationMs } from '#meta/duration.ts'
@@ -21,21 +22,18 @@ import type { Representation } from './answers/representation.ts'
 import { createStreams, send, type SendContext } from './answers/sending.ts'
 import type { Audit } from './audit/audit.ts'
 import type { AuditTrail } from './audit/trail.ts'
-import { forbiddenAccess } from './authorizers/authorizer.ts'
 import { type Answer, type Call, type Interfere, isStream, isUpgrade, letGo, type WholeAnswer } from './call.ts'
 import type { Place } from './fairness/fairness.ts'
-import type { Authorize } from './filters/access.ts'
 import type { Cors } from './filters/cors.ts'
-import { createDeadlines } from './filters/deadlines.ts'
 import type { Impersonate } from './filters/impersonation.ts'
 import { isLongRunning } from './filters/inflight.ts'
 import { createLargeBodies, LARGE_BODY_LIMITS, type LargeBodies } from './filters/large-bodies.ts'
 import { identify, type Passing, type PassingOptions, permit, received, takePlace } from './filters/passing.ts'
 import type { RequestTrace, TraceRequest } from './filters/tracing.ts'
 import { type MeterRequest, type RequestMeter, UNMETERED } from './metrics/requests.ts'
-import type { User } from './registry/resource.ts'
 import { isAddedGroup } from './registry/served-groups.ts'
 import { type RequestInfo, requestInfoOf } from './request-info.ts'
+import { ServerCall } from './server-call.ts'
 
 /** A path that is no resource: health, version, discovery. Undefined: not ours. */
 export type Route = (call: Call) => Promise<Answer> | Answer | undefined
@@ -106,9 +104,9 @@ export function createApiServer(options: ApiServerOptions): (exchange: Exchange)
       const answer = audit === undefined ? made : await recorded(audit, made, { options, exchange })
       ;({ status: code } = answer)
       bytes = lengthOf(answer)
-      await (audit === undefined
-        ? send(exchange, answer, context)
-        : audit.following(answer, send(exchange, answer, context)))
+      const sending = send(exchange, answer, context)
+      if (audit !== undefined) await audit.following(answer, Promise.resolve(sending))
+      else if (sending !== undefined) await sending
     } finally {
       context.place?.end?.()
       meter.end(code, bytes)
@@ -167,11 +165,10 @@ async function answerTo(
     const permitting = permit(options, passing)
     if (permitting !== undefined) await permitting
     meter.routed()
-    const { bodies, warnings, auditId } = context
     const { authorize } = options
     const leftMs = taken === place ? limitMs : limitMs - (options.clock.elapsed() - context.arrivedMs)
     const deadlineMs = isLongRunning(info) ? undefined : options.clock.elapsed() + leftMs
-    const call = createCall({ bodies, exchange, request, user, warnings, audit, auditId, authorize, meter, deadlineMs })
+    const call = new ServerCall({ context, exchange, request, user, audit, authorize, deadlineMs })
     context.trace?.handling()
     answer = await withDeadline(context, request, leftMs, () => answerOf(options, call))
     context.trace?.answering()
@@ -284,69 +281,6 @@ function unknownPath({ knowsGroup }: ApiServerOptions, { path, apiPrefix, group 
   throw genericError({ code: 404, method: 'GET' })
 }
 
-interface CallParts {
-  readonly bodies: LargeBodies
-  readonly exchange: Exchange
-  readonly request: Request
-  readonly user: User
-  readonly warnings: string[]
-  readonly audit: AuditTrail | undefined
-  readonly auditId: string
-  readonly authorize: Authorize
-  readonly meter: RequestMeter
-  readonly deadlineMs: number | undefined
-}
-
-function createCall(parts: CallParts): Call {
-  const { exchange, request, user, warnings, audit, auditId, deadlineMs } = parts
-  let body: Promise<Buffer> | undefined
-  let bodyBytes = 0
-  const read = async (): Promise<Buffer> => {
-    const bytes = await readBody(parts)
-    bodyBytes = bytes.length
-    return bytes
-  }
-  return {
-    method: exchange.method,
-    info: request.info,
-    query: request.query,
-    header(name) {
-      const value = exchange.headers[name]
-      return typeof value === 'string' ? value : (value?.join(', ') ?? '')
-    },
-    body: () => (body ??= read()),
-    get bodyBytes() {
-      return bodyBytes
-    },
-    exchange,
-    user,
-    auditId,
-    deadlineMs,
-    demand: (verb) => demand(parts, verb),
-    get signal() {
-      return exchange.signal
-    },
-    warn(text) {
-      if (!warnings.includes(text)) warnings.push(text)
-    },
-    audit,
-  }
-}
-
-async function demand({ authorize, user, request: { info } }: CallParts, verb: string): Promise<void> {
-  if (verb === info.verb) return
-  const wanted = { ...info, verb }
-  const { allowed, reason } = await authorize(user, wanted)
-  if (!allowed) throw forbiddenAccess(user, wanted, reason)
-}
-
-async function readBody({ bodies, exchange, request, user, audit, meter }: CallParts): Promise<Buffer> {
-  const bytes = await bodies.read(exchange, user.name)
-  meter.bodyRead(bytes.length)
-  if (request.info.verb === 'patch') audit?.patch(bytes)
-  return bytes
-}
-
 /** `timeout` is the client's wish, at most ours. The query of what goes on, such as an exec, is for somebody else. */
 function timeLimitOf({ limitMs }: AnswerContext, { query, info }: Request): number {
   const wish = query.get('timeout')
@@ -369,17 +303,18 @@ function withDeadline(
     meter.terminated(504)
     late.reject(timedOut())
   })
-  const tooLate = (answer: Answer): void => {
+  const settle = (answer: Answer): void => {
+    deadline.cancel()
+    if (!isLate) return late.resolve(answer)
     meter.finishedLate('ok')
     letGo(answer)
   }
-  const failedNow = (error: unknown): void => {
+  const refuse = (error: unknown): void => {
+    deadline.cancel()
     if (isLate) meter.finishedLate('error')
     late.reject(error)
   }
-  work()
-    .then((answer) => (isLate ? tooLate(answer) : late.resolve(answer)), failedNow)
-    .finally(() => deadline.cancel())
+  void work().then(settle, refuse)
   return late.promise
 }
 

@@ -327,6 +327,12 @@ function commitTests(test: Test): void {
     // It may have been quicker than the abort; but it settles either way.
     await commit.catch((error: unknown) => assert.equal(error, reason))
   })
+
+  test('knows its newest revision without asking, where it can at all', async ({ backend, put }) => {
+    await put('a')
+    const asked = await backend.currentRevision()
+    assert.equal(backend.knownRevision?.() ?? asked, asked)
+  })
 }
 
 function rangeTests(test: Test): void {

@@ -136,6 +136,8 @@ export interface ForkOptions {
 export interface Backend {
   /** `memory`, `sqlite` or `etcd`. */
   readonly name: string
+  /** A commit may wait for others, over a network: whoever may lose interest gives a signal. Absent: it ends by itself. */
+  readonly isRemote?: boolean
   /**
    * Applies all writes at one revision or none. Several writes of one commit name different keys (else TypeError). A
    * failed guard is a result, not an error. Concurrent commits may share one disk flush, but one failing never takes
@@ -145,6 +147,8 @@ export interface Backend {
   range(options: RangeOptions): Promise<RangeResult>
   /** The latest revision, read linearizably: a cache that has applied it misses no acknowledged write. */
   currentRevision(signal?: AbortSignal): Promise<Revision>
+  /** The same, where it is known without asking anybody. Throws where that rejects. */
+  knownRevision?(): Revision
   /**
    * Ends when the signal is aborted (normally) or fails with `compacted` when the next revision to deliver is no
    * longer kept (older than the compacted revision always fails; exactly at it either delivers in full or fails), with

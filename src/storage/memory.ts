@@ -153,6 +153,11 @@ class MemoryStore implements Backend {
 
   async currentRevision(signal?: AbortSignal): Promise<Revision> {
     this.#check(signal)
+    return this.knownRevision()
+  }
+
+  knownRevision(): Revision {
+    this.#check()
     return this.#latest.revision
   }
 

@@ -108,10 +108,8 @@ class SqliteStore implements Backend {
     this.#check(signal)
     checkWrites(writes)
     const own = writes.map((write) => (write.value === null ? write : { ...write, value: this.#copy(write.value) }))
-    let settled: CommitResult | undefined
-    const publish = (result: Result): void => void (settled = this.#publishCommit(own, result))
-    await abortable(this.#threads.writes.submit(['commit', packWrites(own)], publish), signal)
-    return settled as CommitResult
+    const publish = (result: Result): CommitResult => this.#publishCommit(own, result)
+    return abortable(this.#threads.writes.submit(['commit', packWrites(own)], publish), signal)
   }
 
   async range(options: RangeOptions): Promise<RangeResult> {
@@ -127,6 +125,11 @@ class SqliteStore implements Backend {
 
   async currentRevision(signal?: AbortSignal): Promise<Revision> {
     this.#check(signal)
+    return this.knownRevision()
+  }
+
+  knownRevision(): Revision {
+    this.#check()
     this.#threads.checkAlive()
     return Math.max(this.#shown, this.#feed.revision)
   }

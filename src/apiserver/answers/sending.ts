@@ -1,4 +1,5 @@
 /** How an answer leaves: whole, in pieces, without end, or by handing over the connection. */
+import type { Deadlines } from '#lib/deadlines.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 
 import {
@@ -10,7 +11,6 @@ import {
   type UpgradeAnswer,
   type WholeAnswer,
 } from '../call.ts'
-import type { Deadlines } from '../filters/deadlines.ts'
 import type { RequestMeter } from '../metrics/requests.ts'
 import { warningHeaders } from './warnings.ts'
 
@@ -26,24 +26,28 @@ export interface SendContext {
   readonly meter: Pick<RequestMeter, 'aborted'>
 }
 
-export async function send(exchange: Exchange, answer: Answer, context: SendContext): Promise<void> {
+/** Undefined: it has left. */
+export function send(exchange: Exchange, answer: Answer, context: SendContext): Promise<void> | undefined {
   if (isUpgrade(answer)) return upgradeTo(exchange, answer, context.streams)
   const headers = headersOf(answer, context)
   if (isStream(answer)) return streamTo(exchange, headers, answer, context.streams)
+  const { status, body } = answer
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return respondPieces(exchange, headers, answer, context)
   try {
-    await respondWhole(exchange, headers, answer, context)
+    exchange.respond(status, headers, body)
   } finally {
     answer.sent?.()
   }
+  return undefined
 }
 
-async function respondWhole(
+async function respondPieces(
   exchange: Exchange,
   headers: HeaderList,
-  { status, body, length }: WholeAnswer,
+  answer: WholeAnswer,
   { deadlines, limitMs, meter }: SendContext,
 ): Promise<void> {
-  if (typeof body === 'string' || Buffer.isBuffer(body)) return exchange.respond(status, headers, body)
+  const { status, body, length } = answer
   // Whoever takes a large answer too slowly holds its bytes; not for ever.
   const deadline = deadlines(limitMs, () => {
     meter.aborted()
@@ -51,9 +55,10 @@ async function respondWhole(
   })
   try {
     const lengthBytes = length === undefined ? {} : { lengthBytes: length }
-    await exchange.respondPieces(status, headers, { pieces: body, ...lengthBytes })
+    await exchange.respondPieces(status, headers, { pieces: body as Iterable<Buffer>, ...lengthBytes })
   } finally {
     deadline.cancel()
+    answer.sent?.()
   }
 }
 

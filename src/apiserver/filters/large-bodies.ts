@@ -33,27 +33,30 @@ export const LARGE_BODY_LIMITS: LargeBodyLimits = {
 export function createLargeBodies(clock: Clock, limits: LargeBodyLimits = LARGE_BODY_LIMITS): LargeBodies {
   const room = createRoom(limits)
   const turns = createTurns(clock, limits.restFactor)
+  const { maxBytes, smallBytes } = limits
+  const readLarge = async (exchange: Exchange, user: string, claimed: number | undefined): Promise<Buffer> => {
+    let place: ReturnType<typeof room.enter> | undefined
+    const enter = async (bytes: number): Promise<void> => {
+      await (place = room.enter(user, bytes))
+      exchange.signal.throwIfAborted()
+    }
+    try {
+      if (claimed !== undefined) await enter(claimed)
+      const growing = { freeBytes: smallBytes, mayGrow: () => enter(maxBytes) }
+      const body = await exchange.readBody(maxBytes, claimed === undefined ? growing : undefined)
+      if (place !== undefined) (await place)(body.length)
+      if (body.length > smallBytes) await turns.take(user)
+      return body
+    } finally {
+      // What is done with it follows without a break. Who has gone while waiting for a place gets it yet, and leaves.
+      void place?.then((leave) => setImmediate(leave))
+    }
+  }
   return {
-    async read(exchange, user) {
+    read(exchange, user) {
       const claimed = claimedBytes(exchange)
-      const { maxBytes, smallBytes } = limits
-      if (claimed !== undefined && (claimed <= smallBytes || claimed > maxBytes)) return exchange.readBody(maxBytes)
-      let place: ReturnType<typeof room.enter> | undefined
-      const enter = async (bytes: number): Promise<void> => {
-        await (place = room.enter(user, bytes))
-        exchange.signal.throwIfAborted()
-      }
-      try {
-        if (claimed !== undefined) await enter(claimed)
-        const growing = { freeBytes: smallBytes, mayGrow: () => enter(maxBytes) }
-        const body = await exchange.readBody(maxBytes, claimed === undefined ? growing : undefined)
-        if (place !== undefined) (await place)(body.length)
-        if (body.length > smallBytes) await turns.take(user)
-        return body
-      } finally {
-        // What is done with it follows without a break. Who has gone while waiting for a place gets it yet, and leaves.
-        void place?.then((leave) => setImmediate(leave))
-      }
+      const isFree = claimed !== undefined && (claimed <= smallBytes || claimed > maxBytes)
+      return isFree ? exchange.readBody(maxBytes) : readLarge(exchange, user, claimed)
     },
   }
 }

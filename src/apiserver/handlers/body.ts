@@ -86,7 +86,8 @@ async function decodeNoting(
   const bytes = await call.body()
   const validation = validationOf(fieldValidation)
   try {
-    const document = await readDocument(call, services, bytes, mediaType)
+    const isPlain = mediaType !== 'application/yaml' && !isLarge({ bodyBytes: bytes.length })
+    const document = isPlain ? undefined : await readDocument(call, services, bytes, mediaType)
     const { object, offences } = decodeObject(bytes, mediaType, {
       ...(document !== undefined && { document }),
       schemaFor: shapes.schemaFor,
@@ -168,29 +169,67 @@ export interface WriteOptions {
 
 /** What the registry needs to know of the request; `kind` is what its body is of. */
 export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions): WriteRequest {
-  return {
-    gvk: kind,
-    addressed: { group: call.info.group, version: call.info.version, resource: call.info.resource },
-    namespace: kind.namespaced ? call.info.namespace : '',
-    subresource: call.info.subresource,
-    user: call.user,
-    verb: call.info.verb,
-    dryRun: (options.dryRun ?? []).length > 0,
-    manager: managerOf(call, options),
-    options: { ...options },
-    warn: (text) => call.warn(text),
-    annotate: call.audit && ((key, value, from) => call.audit?.annotate(key, value, from)),
-    signal: call.signal,
-    deadlineMs: call.deadlineMs,
-    bodyBytes: call.bodyBytes,
+  return new CallRequest(call, kind, options)
+}
+
+/** The signal is made when somebody wants to know of the client's going; of most writes nobody does. */
+class CallRequest implements WriteRequest {
+  readonly gvk: GroupVersionKind
+  readonly addressed: NonNullable<WriteRequest['addressed']>
+  readonly namespace: string
+  readonly subresource: string
+  readonly user: Call['user']
+  readonly verb: string
+  readonly dryRun: boolean
+  readonly manager: string
+  readonly options: WriteRequest['options']
+  readonly annotate: WriteRequest['annotate']
+  readonly deadlineMs: number | undefined
+  readonly bodyBytes: number | undefined
+  private readonly call: Call
+
+  constructor(call: Call, kind: BodyKind, options: WriteOptions) {
+    const { info, audit } = call
+    this.gvk = kind
+    this.addressed = { group: info.group, version: info.version, resource: info.resource }
+    this.namespace = kind.namespaced ? info.namespace : ''
+    this.subresource = info.subresource
+    this.user = call.user
+    this.verb = info.verb
+    this.dryRun = (options.dryRun ?? []).length > 0
+    this.manager = managerOf(call, options)
+    this.options = { ...options }
+    this.annotate = audit && ((key, value, from) => audit.annotate(key, value, from))
+    this.deadlineMs = call.deadlineMs
+    this.bodyBytes = call.bodyBytes
+    this.call = call
+  }
+
+  warn(text: string): void {
+    this.call.warn(text)
+  }
+
+  get signal(): AbortSignal {
+    return this.call.signal
   }
 }
+
+/** The same request, but for what is said otherwise. */
+export function otherRequest(request: WriteRequest, changes: Partial<WriteRequest>): WriteRequest {
+  return Object.assign(Object.create(request), changes) as WriteRequest
+}
+
+/** Whoever writes, writes often. */
+let lastAgent = ''
+let lastManager = ''
 
 /** A client that gives no name goes by its program's. */
 export function managerOf(call: Call, { fieldManager }: WriteOptions): string {
   if (fieldManager !== undefined) return fieldManager
   const agent = call.header('user-agent')
+  if (agent === lastAgent) return lastManager
   const slash = agent.indexOf('/')
   const name = slash < 0 ? agent : agent.slice(0, slash)
-  return name.replaceAll(/\p{Cc}/gu, '').slice(0, 128)
+  lastAgent = agent
+  return (lastManager = name.replaceAll(/\p{Cc}/gu, '').slice(0, 128))
 }

@@ -11,7 +11,7 @@ import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
 import { answerWithList, answerWithObject } from './answers.ts'
-import { writeRequestOf } from './body.ts'
+import { otherRequest, writeRequestOf } from './body.ts'
 import { listOptionsOf, selectEntries } from './list.ts'
 import { formFor, type View } from './view.ts'
 
@@ -64,7 +64,7 @@ async function deleteOneOfMany(
     throw new Error('The time of the request was over before all was deleted')
   }
   const whole = writeRequestOf(call, view.representation.kind, options)
-  const request = { ...whole, namespace: entry.namespace, isOneOfMany: true }
+  const request = otherRequest(whole, { namespace: entry.namespace, isOneOfMany: true })
   try {
     await view.store.delete(request, entry.name, options)
   } catch (error) {

@@ -42,7 +42,7 @@ import type { Services } from '../registry/services.ts'
 import type { Shapes } from '../registry/shapes.ts'
 import { isLarge } from '../registry/sizes.ts'
 import { answerWithObject } from './answers.ts'
-import { readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
+import { otherRequest, readYaml, settleNamespace, validationOf, writeRequestOf } from './body.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
 import { settleName } from './update.ts'
 import { expectedVersion, versionRequired } from './versions.ts'
@@ -60,7 +60,7 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   })
   const creates = isApply && call.info.subresource === ''
   const terms = { isTracked: isApply, ...(creates && { mayCreate: () => call.demand('create') }) }
-  const request = { ...writeRequestOf(call, representation.kind, options), isApply }
+  const request = otherRequest(writeRequestOf(call, representation.kind, options), { isApply })
   const { entry, created } = await store.update(request, call.info.name, change, terms)
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }

@@ -74,7 +74,7 @@ interface MeterParts {
 
 /** Its methods, which may be called without it. */
 function bound(backend: Backend): Backend {
-  const methods: Record<string, unknown> = { name: backend.name }
+  const methods: Record<string, unknown> = { name: backend.name, isRemote: backend.isRemote }
   for (
     let from: object | null = backend;
     from !== null && from !== Object.prototype;

@@ -44,14 +44,14 @@ export interface Attributes extends Subject {
   readonly deadlineMs?: number | undefined
 }
 
-/** Throws StatusError to refuse. */
+/** Throws StatusError to refuse, or rejects with it; a promise only when there is something to wait for. */
 export interface Admission {
-  mutate(attributes: Attributes): Promise<void>
-  validate(attributes: Attributes): Promise<void>
+  mutate(attributes: Attributes): Promise<void> | void
+  validate(attributes: Attributes): Promise<void> | void
 }
 
 /** Everything is let in as it is. */
 export const admitAll: Admission = {
-  mutate: () => Promise.resolve(),
-  validate: () => Promise.resolve(),
+  mutate: () => undefined,
+  validate: () => undefined,
 }

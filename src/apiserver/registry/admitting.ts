@@ -5,26 +5,54 @@ import type { Services, WriteRequest } from './services.ts'
 
 /** What plugins are shown of a request; `request.gvk` is the kind of the object that it brings. */
 export function attributesOf(request: WriteRequest, objects: ObjectReader, subject: Subject): Attributes {
-  const { gvk, namespace, subresource, options, dryRun, user, warn, annotate, signal, deadlineMs } = request
-  const { group, version, plural: resource } = subject.kind
-  return {
-    operation: subject.operation,
-    kind: subject.kind,
-    addressed: request.addressed ?? { group, version, resource },
-    subresource,
-    objectKind: gvk,
-    namespace,
-    name: request.isOneOfMany === true ? '' : subject.name,
-    object: subject.object,
-    oldObject: subject.oldObject,
-    options,
-    dryRun,
-    user,
-    objects,
-    warn,
-    annotate,
-    signal,
-    deadlineMs,
+  return new RequestAttributes(request, objects, subject)
+}
+
+/** Made anew for every write, and twice for most: what few plugins ask for is looked up when they do. */
+class RequestAttributes implements Attributes {
+  readonly operation: Subject['operation']
+  readonly kind: Subject['kind']
+  readonly addressed: Attributes['addressed']
+  readonly subresource: string
+  readonly objectKind: Attributes['objectKind']
+  readonly namespace: string
+  readonly name: string
+  readonly object: Subject['object']
+  readonly oldObject: Subject['oldObject']
+  readonly options: Attributes['options']
+  readonly dryRun: boolean
+  readonly user: Attributes['user']
+  readonly objects: ObjectReader
+  readonly annotate: Attributes['annotate']
+  readonly deadlineMs: number | undefined
+  private readonly request: WriteRequest
+
+  constructor(request: WriteRequest, objects: ObjectReader, subject: Subject) {
+    const { group, version, plural: resource } = subject.kind
+    this.operation = subject.operation
+    this.kind = subject.kind
+    this.addressed = request.addressed ?? { group, version, resource }
+    this.subresource = request.subresource
+    this.objectKind = request.gvk
+    this.namespace = request.namespace
+    this.name = request.isOneOfMany === true ? '' : subject.name
+    this.object = subject.object
+    this.oldObject = subject.oldObject
+    this.options = request.options
+    this.dryRun = request.dryRun
+    this.user = request.user
+    this.objects = objects
+    this.annotate = request.annotate
+    this.deadlineMs = request.deadlineMs
+    this.request = request
+  }
+
+  warn(text: string): void {
+    this.request.warn(text)
+  }
+
+  get signal(): AbortSignal {
+    return this.request.signal
   }
 }
 
@@ -39,5 +67,5 @@ export async function admit(
 ): Promise<() => Promise<void>> {
   const attributes = attributesOf(request, objects, subject)
   await admission.mutate(attributes)
-  return () => admission.validate(attributes)
+  return async () => admission.validate(attributes)
 }

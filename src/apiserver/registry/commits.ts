@@ -3,7 +3,7 @@ import type { JsonObject } from '#lib/json-value.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import type { KubeObject } from '#meta/object.ts'
-import type { CommitResult, Revision } from '#storage/backend.ts'
+import type { Revision, Write } from '#storage/backend.ts'
 import type { Resting } from '#storage/encryption/at-rest.ts'
 
 import type { Entry, EntryMaker } from './entry.ts'
@@ -35,40 +35,41 @@ export class Commits {
 
   /** The entry that `object`, canonical, would be at `revision`; nothing is stored. */
   async entryOf(key: string, object: KubeObject, revision: Revision): Promise<Entry> {
-    const { make } = await this.#making(key, object)
-    return this.#shown(make(revision))
+    const { custom } = this.#options.resource
+    const stored = custom === undefined ? object : await custom.store(object)
+    return this.#shown(this.#making(key, encodeJson(stored), stored)(revision))
   }
 
   /**
    * `object` is canonical and has no resource version. Undefined when another revision than `expected` is there. What is too
    * large for the store is tried without who owns its fields, unless that is what the request is about.
    */
-  async put(
-    key: string,
-    object: KubeObject,
-    expected: Revision,
-    { signal, isApply = false }: Pick<WriteRequest, 'signal' | 'isApply'>,
-  ): Promise<Entry | undefined> {
-    try {
-      return await this.#put(key, object, expected, signal)
-    } catch (error) {
-      const { managedFields, ...metadata } = object.metadata
-      if (managedFields === undefined || isApply || !isTooLarge(error)) throw error
-      return this.#put(key, { ...object, metadata }, expected, signal)
-    }
-  }
-
-  async #put(key: string, object: KubeObject, expected: Revision, signal: AbortSignal): Promise<Entry | undefined> {
+  async put(key: string, object: KubeObject, expected: Revision, request: Writing): Promise<Entry | undefined> {
     const { resource, services, underway } = this.#options
-    const { text, make } = await this.#making(key, object)
+    const { custom, ttlMs } = resource
+    const stored = custom === undefined ? object : await custom.store(object)
+    const text = encodeJson(stored)
     const value = this.#resting.seal(key, this.#encode(text, object))
-    const lease = resource.ttlMs === undefined ? undefined : await services.backend.grantLease(resource.ttlMs)
-    const write = { key, value, expected, ...(lease === undefined ? {} : { lease }) }
-    const entry = await underway.run({ key, value, make }, async () => {
-      const result = await this.#write(write, signal)
-      return result.ok ? result.revision : undefined
-    })
-    return entry && this.#shown(entry)
+    const write: Write =
+      ttlMs === undefined
+        ? { key, value, expected }
+        : { key, value, expected, lease: await services.backend.grantLease(ttlMs) }
+    const sent = { key, value, make: this.#making(key, text, stored) }
+    const pending = underway.begin(sent)
+    let revision: Revision | undefined
+    let entry: Entry | undefined
+    try {
+      const result = await services.backend.commit([write], this.#signalOf(request))
+      if (result.ok) ({ revision } = result)
+    } catch (cause) {
+      const error = this.#failure(cause)
+      const { managedFields, ...metadata } = object.metadata
+      if (managedFields === undefined || request.isApply === true || !isTooLarge(error)) throw error
+      return await this.put(key, { ...object, metadata }, expected, request)
+    } finally {
+      entry = underway.end(pending, sent, revision)
+    }
+    return entry === undefined || this.#options.lens === undefined ? entry : this.#shown(entry)
   }
 
   /** Ready to be shown: whoever wrote in another version than is stored is told what conversion makes of what is stored. */
@@ -77,20 +78,14 @@ export class Commits {
     return entry
   }
 
-  /** The text to be stored, and the entry that it will be. */
-  async #making(
-    key: string,
-    object: KubeObject,
-  ): Promise<{ readonly text: string; readonly make: (revision: Revision) => Entry }> {
-    const { entries, lens, resource } = this.#options
-    const stored = resource.custom === undefined ? object : await resource.custom.store(object)
-    const text = encodeJson(stored)
-    const make = (revision: Revision): Entry => {
+  /** The entry that the text will be once it is stored. */
+  #making(key: string, text: string, stored: KubeObject): (revision: Revision) => Entry {
+    const { entries, lens } = this.#options
+    return (revision) => {
       const entry = entries.written(key, text, stored, revision)
       lens?.wrote(entry)
       return entry
     }
-    return { text, make }
   }
 
   /** Whether what rests should be written again, unchanged: that is how all is sealed with a new key. */
@@ -101,8 +96,13 @@ export class Commits {
   }
 
   /** False when somebody changed it meanwhile. */
-  async remove({ key, modRevision }: Entry, signal: AbortSignal): Promise<boolean> {
-    return (await this.#write({ key, value: null, expected: modRevision }, signal)).ok
+  async remove({ key, modRevision }: Entry, request: Writing): Promise<boolean> {
+    const write = { key, value: null, expected: modRevision }
+    try {
+      return (await this.#options.services.backend.commit([write], this.#signalOf(request))).ok
+    } catch (cause) {
+      throw this.#failure(cause)
+    }
   }
 
   #encode(text: string, object: KubeObject): Buffer {
@@ -112,15 +112,15 @@ export class Commits {
     return encodeProtobuf(schema, resource.kind, object as unknown as JsonObject)
   }
 
-  async #write(
-    write: Parameters<Services['backend']['commit']>[0][number],
-    signal: AbortSignal,
-  ): Promise<CommitResult> {
-    try {
-      return await this.#options.services.backend.commit([write], signal)
-    } catch (cause) {
-      const { group, plural } = this.#options.resource.kind
-      throw storageFailure(cause, { group, resource: plural })
-    }
+  /** A commit that takes no longer than the disk does is waited for: a signal for each costs more than that. */
+  #signalOf(request: Writing): AbortSignal | undefined {
+    return this.#options.services.backend.isRemote === true ? request.signal : undefined
+  }
+
+  #failure(cause: unknown): unknown {
+    const { group, plural } = this.#options.resource.kind
+    return storageFailure(cause, { group, resource: plural })
   }
 }
+
+type Writing = Pick<WriteRequest, 'signal' | 'isApply'>

@@ -115,3 +115,12 @@ export function checkPreconditions(
     throw conflictError({ group, resource: kind }, metadata.name ?? '', why)
   }
 }
+
+/** Deletion was only waiting for finalizers, and there are none left. */
+export function isFinished({ metadata }: KubeObject): boolean {
+  return (
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers?.length ?? 0) === 0 &&
+    (metadata.deletionGracePeriodSeconds ?? 0) === 0
+  )
+}

@@ -271,17 +271,24 @@ function labelsOf(body: string): Readonly<Record<string, string>> | undefined {
   }
 }
 
+/** What stands before the version in Go's order. */
+const BEFORE_VERSION: ReadonlySet<string> = new Set(['name', 'generateName', 'namespace', 'selfLink', 'uid'])
+
+/** Canonical metadata has its fields in order, so the version goes in on the way. */
 function versioned(metadata: KubeObject['metadata'], revision: Revision): KubeObject['metadata'] {
-  const { name, generateName, namespace, selfLink, uid, ...rest } = metadata
-  return {
-    ...(name !== undefined && { name }),
-    ...(generateName !== undefined && { generateName }),
-    ...(namespace !== undefined && { namespace }),
-    ...(selfLink !== undefined && { selfLink }),
-    ...(uid !== undefined && { uid }),
-    ...(revision !== 0 && { resourceVersion: String(revision) }),
-    ...rest,
+  if (revision === 0) return metadata
+  const given = metadata as Readonly<Record<string, unknown>>
+  const out: Record<string, unknown> = {}
+  let isIn = false
+  for (const name of Object.keys(given)) {
+    if (!isIn && !BEFORE_VERSION.has(name)) {
+      out['resourceVersion'] = String(revision)
+      isIn = true
+    }
+    out[name] = given[name]
   }
+  if (!isIn) out['resourceVersion'] = String(revision)
+  return out
 }
 
 const UID = '"uid":"'

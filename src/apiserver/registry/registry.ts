@@ -285,8 +285,9 @@ export class Registry implements ObjectReader {
   async list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]> {
     const store = this.storeOf(kind)
     if (store === undefined) return []
-    await this.#services.cache.fresh()
+    if (!this.#services.cache.isFresh) await this.#services.cache.fresh()
     const { collection } = store
+    if (collection.state.size === 0) return []
     const slice = namespace === '' ? {} : { prefix: `${collection.prefix}${namespace}/` }
     return collection.entries(slice).map(({ object }) => object as T)
   }

@@ -82,12 +82,11 @@ function replicasPaths(rules: ScaleRules<KubeObject>, { group }: Kind): Replicas
 export function admitScales(rules: ScaleRules<KubeObject>, admission: Admission): Admission {
   const shown = (attributes: Attributes): Attributes => {
     const { object, oldObject } = attributes
-    return {
-      ...attributes,
+    return Object.assign(Object.create(attributes), {
       objectKind: SCALE,
       object: object && scaleOf(rules, object),
       oldObject: oldObject && scaleOf(rules, oldObject),
-    }
+    }) as Attributes
   }
   return {
     async mutate(attributes) {

@@ -26,11 +26,12 @@ import type { Collection } from '#storage/watch-cache/collection.ts'
 import type { Attributes, Operation } from './admission.ts'
 import { attributesOf } from './admitting.ts'
 import { type CommitOptions, Commits } from './commits.ts'
-import { checkPreconditions, type DeletionPlan, planDeletion } from './deletion.ts'
+import { checkPreconditions, type DeletionPlan, isFinished, planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
 import { checkReadable } from './errors.ts'
 import { fieldRequestOf } from './field-tracking.ts'
 import type { Lens } from './lens.ts'
+import { RequestContext } from './request-context.ts'
 import type { Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { isLarge } from './sizes.ts'
@@ -132,7 +133,7 @@ export class Store {
 
   /** The newest entry; waits until the cache has seen everything acknowledged so far. */
   async get(namespace: string, name: string, signal?: AbortSignal): Promise<Entry | undefined> {
-    await this.#services.cache.fresh(signal)
+    if (!this.#services.cache.isFresh) await this.#services.cache.fresh(signal)
     if (!this.collection.isLoaded) await this.collection.ready
     const key = this.keyOf(namespace, name)
     const entry = this.collection.get(key)
@@ -184,9 +185,10 @@ export class Store {
     this.#refuseNew(request, body)
     clearSystemFields(body.metadata)
     const object = this.#toStored(body)
-    const admission = this.#admission(request, 'CREATE', { object, oldObject: undefined })
-    await admission?.mutate()
-    if (admission !== undefined) settleNew(object.metadata, this.resource.kind.namespaced ? request.namespace : '')
+    if (request.isAdmitted === true) return object
+    const asking = this.#services.admission.mutate(this.#attributes(request, 'CREATE', [object, undefined]))
+    if (asking !== undefined) await asking
+    settleNew(object.metadata, this.resource.kind.namespaced ? request.namespace : '')
     return object
   }
 
@@ -198,18 +200,22 @@ export class Store {
   ): Promise<Written | undefined> {
     const context = this.#contextOf(request)
     fillSystemFields(object.metadata, context)
-    const admission = this.#admission(request, 'CREATE', { object, oldObject: undefined })
+    // As it is now: a hook of the resource that changes the name changes nothing for admission.
+    const attributes = this.#attributes(request, 'CREATE', [object, undefined])
     prepareCreate(this.resource, object, context)
-    const finish = await this.resource.allocate?.(object, undefined, context)
+    const { allocate } = this.resource
+    const finish = allocate === undefined ? undefined : await allocate.call(this.resource, object, undefined, context)
     return finishing(
       finish,
       (outcome) => outcome !== undefined,
       async () => {
         if (isLarge(request)) await turn()
-        await validateCreate(this.resource, object, context, request.gvk)
+        const validating = validateCreate(this.resource, object, context, request.gvk)
+        if (validating !== undefined) await validating
         for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
-        await mayCreate?.()
-        await admission?.validate()
+        if (mayCreate !== undefined) await mayCreate()
+        const judging = request.isAdmitted === true ? undefined : this.#services.admission.validate(attributes)
+        if (judging !== undefined) await judging
         if (isLarge(request)) await turn()
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
         if (!request.dryRun) refuseVersion(object.metadata)
@@ -308,25 +314,30 @@ export class Store {
   ): Promise<{ readonly entry: Entry | undefined; readonly now: Entry | undefined }> {
     const { resource } = this
     const context = this.#contextOf(request)
-    await this.#lens?.prepare([current])
+    if (this.#lens !== undefined) await this.#lens.prepare([current])
     const old = this.#stored(current)
     const live = this.resource.shapes.convert(old, request.gvk)
     if (isLarge(request, current)) await turn()
     const next = await transform(live, this.#fieldRequest(request, live))
     if (isLarge(request, current)) await turn()
     const object = this.#toStored(this.#settle(request, live, next, isTracked))
-    const admission = this.#admission(request, 'UPDATE', { object, oldObject: old })
-    await admission?.mutate()
+    const attributes = this.#attributes(request, 'UPDATE', [object, old])
+    const { admission } = this.#services
+    const asking = request.isAdmitted === true ? undefined : admission.mutate(attributes)
+    if (asking !== undefined) await asking
     prepareUpdate(resource, [object, old], request.subresource, context)
-    const finish = await resource.allocate?.(object, old, context)
+    const { allocate } = resource
+    const finish = allocate === undefined ? undefined : await allocate.call(resource, object, old, context)
     return finishing(
       finish,
       ({ entry }) => entry !== undefined,
       async () => {
         if (isLarge(request, current)) await turn()
-        await validateUpdate(resource, [object, old], request, context)
+        const validating = validateUpdate(resource, [object, old], request, context)
+        if (validating !== undefined) await validating
         for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
-        await admission?.validate()
+        const judging = request.isAdmitted === true ? undefined : admission.validate(attributes)
+        if (judging !== undefined) await judging
         if (isLarge(request, current)) await turn()
         const finished = this.#canonical(object)
         if (isLarge(request, current)) await turn()
@@ -365,9 +376,11 @@ export class Store {
     await this.#lens?.prepare([entry])
     const old = this.#stored(entry)
     const plan = this.#planDeletion(deepCopy(old), options, context)
-    const admission = this.#admission(request, 'DELETE', { object: undefined, oldObject: old })
-    await admission?.mutate()
-    await admission?.validate()
+    if (request.isAdmitted !== true) {
+      const attributes = this.#attributes(request, 'DELETE', [undefined, old])
+      await this.#services.admission.mutate(attributes)
+      await this.#services.admission.validate(attributes)
+    }
     if (plan.action === 'wait') return { entry, gone: false }
     if (plan.action === 'remove') return (await this.#remove(request, entry)) ? { entry, gone: true } : undefined
     const marked = await this.#commit(request, entry.key, this.#canonical(plan.object), entry.modRevision)
@@ -399,19 +412,24 @@ export class Store {
   /** False when somebody changed it meanwhile. */
   async #remove(request: WriteRequest, entry: Entry): Promise<boolean> {
     if (request.dryRun) return true
-    if (!(await this.#commits.remove(entry, request.signal))) return false
+    if (!(await this.#commits.remove(entry, request))) return false
     await this.resource.released?.(entry.object, this.#contextOf(request))
     return true
   }
 
   /** Undefined when the guard failed. A dry run checks the guard against the cache and stores nothing. */
-  async #commit(
+  #commit(request: WriteRequest, key: string, object: KubeObject, expected: Revision): Promise<Entry | undefined> {
+    return request.dryRun
+      ? this.#rehearse(request, key, object, expected)
+      : this.#commits.put(key, object, expected, request)
+  }
+
+  async #rehearse(
     request: WriteRequest,
     key: string,
     object: KubeObject,
     expected: Revision,
   ): Promise<Entry | undefined> {
-    if (!request.dryRun) return this.#commits.put(key, object, expected, request)
     const { namespace = '', name = '' } = object.metadata
     const there = (await this.get(namespace, name, request.signal))?.modRevision ?? 0
     return there === expected ? this.#commits.entryOf(key, object, expected) : undefined
@@ -444,29 +462,22 @@ export class Store {
   }
 
   #contextOf(request: WriteRequest): WriteContext {
-    const { clock, random, isEnabled, allowPrivileged, objects, writer } = this.#services
-    const { user, verb = 'update', dryRun, signal } = request
-    return { clock, random, isEnabled, allowPrivileged, objects, writer, user, verb, dryRun, signal }
+    return new RequestContext(this.#services, request)
   }
 
   #fieldRequest(request: WriteRequest, live: KubeObject): FieldRequest {
     return fieldRequestOf(this.resource, this.#services, request, live)
   }
 
-  /** Undefined for what was let in already as something else. */
-  #admission(
-    request: WriteRequest,
-    operation: Operation,
-    objects: Pick<Attributes, 'object' | 'oldObject'>,
-  ): { mutate(): Promise<void>; validate(): Promise<void> } | undefined {
-    if (request.isAdmitted === true) return undefined
-    const { admission } = this.#services
-    const { name = '' } = (objects.object ?? objects.oldObject)?.metadata ?? {}
-    const subject = { operation, kind: this.resource.kind, name, ...objects }
-    const attributes = attributesOf(request, this.#services.objects, subject)
-    return { mutate: () => admission.mutate(attributes), validate: () => admission.validate(attributes) }
+  #attributes(request: WriteRequest, operation: Operation, [object, oldObject]: Objects): Attributes {
+    const { name = '' } = (object ?? oldObject)?.metadata ?? {}
+    const subject = { operation, kind: this.resource.kind, name, object, oldObject }
+    return attributesOf(request, this.#services.objects, subject)
   }
 }
+
+/** What will be there, and what is. */
+type Objects = readonly [KubeObject | undefined, KubeObject | undefined]
 
 /** What is there before the first write, in the version of the request. */
 function nothingOf({ gvk }: WriteRequest): KubeObject {
@@ -474,15 +485,7 @@ function nothingOf({ gvk }: WriteRequest): KubeObject {
 }
 
 function withoutVersion(object: KubeObject): KubeObject {
+  if (object.metadata.resourceVersion === undefined) return object
   const { resourceVersion: _, ...metadata } = object.metadata
   return { ...object, metadata }
-}
-
-/** Deletion was only waiting for finalizers, and there are none left. */
-function isFinished({ metadata }: KubeObject): boolean {
-  return (
-    metadata.deletionTimestamp !== undefined &&
-    (metadata.finalizers?.length ?? 0) === 0 &&
-    (metadata.deletionGracePeriodSeconds ?? 0) === 0
-  )
 }

@@ -23,19 +23,36 @@ const stored = (text: string, revision: Revision): KeyValue => ({
   lease: 0,
 })
 
+/** Begins a write, and ends it with the revision that `commit` resolves to. */
+async function run(
+  writes: WritesUnderway,
+  write: Underway,
+  commit: () => Promise<Revision | undefined>,
+): Promise<Entry | undefined> {
+  const pending = writes.begin(write)
+  let revision: Revision | undefined
+  let entry: Entry | undefined
+  try {
+    revision = await commit()
+  } finally {
+    entry = writes.end(pending, write, revision)
+  }
+  return entry
+}
+
 describe('writes underway', () => {
   it('make one entry, whether the cache or the writer is first', async () => {
     const writes = new WritesUnderway()
     const first = writeOf('a')
     let seen: Entry | undefined
-    const entry = await writes.run(first.write, () => {
+    const entry = await run(writes, first.write, () => {
       seen = writes.pickUp(stored('a', 7))
       return Promise.resolve(7)
     })
     assert.ok(entry !== undefined && entry === seen)
     assert.deepEqual(first.made, [7])
     const second = writeOf('b')
-    const later = await writes.run(second.write, () => Promise.resolve(8))
+    const later = await run(writes, second.write, () => Promise.resolve(8))
     assert.equal(writes.pickUp(stored('b', 8)), later)
     assert.deepEqual([second.made, writes.pickUp(stored('b', 8))], [[8], undefined])
   })
@@ -43,7 +60,7 @@ describe('writes underway', () => {
   it('are not taken for what somebody else wrote', async () => {
     const writes = new WritesUnderway()
     const mine = writeOf('mine')
-    const entry = await writes.run(mine.write, () => {
+    const entry = await run(writes, mine.write, () => {
       assert.equal(writes.pickUp(stored('theirs', 7)), undefined)
       return Promise.resolve(undefined)
     })
@@ -53,9 +70,9 @@ describe('writes underway', () => {
   it('are forgotten when they fail, but not those that followed them', async () => {
     const writes = new WritesUnderway()
     const failure = Promise.withResolvers<undefined>()
-    const failing = writes.run(writeOf('a').write, () => failure.promise)
+    const failing = run(writes, writeOf('a').write, () => failure.promise)
     const next = writeOf('b')
-    const running = writes.run(next.write, () => Promise.resolve(9))
+    const running = run(writes, next.write, () => Promise.resolve(9))
     failure.reject(new Error('Lost'))
     await assert.rejects(failing, /Lost/)
     assert.equal(await running, writes.pickUp(stored('b', 9)))

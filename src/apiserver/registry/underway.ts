@@ -14,7 +14,7 @@ export interface Underway {
 }
 
 /** Emptied when it is over: the table keeps places of those who have gone for a while, and must not keep their objects. */
-interface Pending {
+export interface Pending {
   readonly key: string
   write: Underway | undefined
   entry: Entry | undefined
@@ -26,20 +26,21 @@ export class WritesUnderway {
   /** By key; the last to begin counts. Each goes when the cache has seen it, or when it failed. */
   readonly #pending = new Map<string, Pending>()
 
-  /** Runs a write that resolves to its revision, or to undefined when it did not come about; returns its entry. */
-  async run(write: Underway, commit: () => Promise<Revision | undefined>): Promise<Entry | undefined> {
+  /** Before a write is sent off. Whoever begins one ends it, whatever becomes of it. */
+  begin(write: Underway): Pending {
     const pending: Pending = { key: write.key, write, entry: undefined, isOver: false }
     this.#pending.set(write.key, pending)
-    let revision: Revision | undefined
-    try {
-      revision = await commit()
-      return revision === undefined ? undefined : entryAt(pending, write, revision)
-    } finally {
-      pending.isOver = true
-      const isWaiting = this.#pending.get(write.key) === pending
-      if (isWaiting && revision === undefined) this.#pending.delete(write.key)
-      if (!isWaiting || revision === undefined) empty(pending)
-    }
+    return pending
+  }
+
+  /** `revision` is that of the write, undefined when it did not come about; returns its entry. */
+  end(pending: Pending, { make }: Underway, revision: Revision | undefined): Entry | undefined {
+    const entry = revision === undefined ? undefined : entryAt(pending, make, revision)
+    pending.isOver = true
+    const isWaiting = this.#pending.get(pending.key) === pending
+    if (isWaiting && revision === undefined) this.#pending.delete(pending.key)
+    if (!isWaiting || revision === undefined) empty(pending)
+    return entry
   }
 
   /** The entry of these bytes, if they were written here just now. For the cache. */
@@ -48,14 +49,14 @@ export class WritesUnderway {
     const write = pending?.write
     if (pending === undefined || write === undefined || Buffer.compare(write.value, value) !== 0) return undefined
     this.#pending.delete(key)
-    const entry = entryAt(pending, write, modRevision)
+    const entry = entryAt(pending, write.make, modRevision)
     if (pending.isOver) empty(pending)
     return entry
   }
 }
 
-function entryAt(pending: Pending, write: Underway, revision: Revision): Entry {
-  if (pending.entry?.modRevision !== revision) pending.entry = write.make(revision)
+function entryAt(pending: Pending, make: Underway['make'], revision: Revision): Entry {
+  if (pending.entry?.modRevision !== revision) pending.entry = make(revision)
   return pending.entry
 }
 

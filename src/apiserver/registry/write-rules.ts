@@ -263,12 +263,15 @@ export function warningsFor(
 }
 
 /** Runs `work`, then tells the hook that reserved something whether the write came about; once, whatever happens. */
-export async function finishing<R>(
+export function finishing<R>(
   finish: Finish | undefined,
   isWritten: (outcome: R) => boolean,
   work: () => Promise<R>,
 ): Promise<R> {
-  if (finish === undefined) return work()
+  return finish === undefined ? work() : workAndTell(finish, isWritten, work)
+}
+
+async function workAndTell<R>(finish: Finish, isWritten: (outcome: R) => boolean, work: () => Promise<R>): Promise<R> {
   let written = false
   try {
     const outcome = await work()

@@ -19,7 +19,7 @@ import { failure } from '#meta/status-errors.ts'
 import type { Aggregated, AggregatedVersion, AnnouncedGroup } from '../aggregated.ts'
 import type { Representation } from '../answers/representation.ts'
 import { priorityOf } from '../bootstrap/apiservices.ts'
-import type { Answer, Call, WholeAnswer } from '../call.ts'
+import { type Answer, type Call, otherwise, type WholeAnswer } from '../call.ts'
 import { formOf } from '../handlers/view.ts'
 import { sameFacts } from '../openapi/document.ts'
 import { orderGroups, type OrderedGroup } from './group-order.ts'
@@ -103,7 +103,9 @@ function listedGroups(options: DiscoveryOptions, served: readonly ServedGroup[])
 function plain(call: Call, { encoder, schemaFor }: DiscoveryOptions, document: Document): WholeAnswer {
   // Only the roots come in other shapes; below, what a client asks for beyond the media type is ignored.
   const { negotiated, pretty } = formOf(
-    { ...call, header: (name) => (name === 'accept' ? stripParameters(call.header(name)) : call.header(name)) },
+    otherwise(call, {
+      header: (name) => (name === 'accept' ? stripParameters(call.header(name)) : call.header(name)),
+    }),
     'object',
     false,
   )

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { readWhole } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Exchange, Growing, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
-import { BodyError, INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
+import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
 import { http } from './node-http.ts'
 import type { ServerContext } from './server-context.ts'
 import { bePatient } from './stalls.ts'
@@ -84,23 +84,15 @@ export class Http1Exchange implements Exchange {
     return this.#signal
   }
 
-  async readBody(limitBytes: number, growing?: Growing): Promise<Buffer> {
+  readBody(limitBytes: number, growing?: Growing): Promise<Buffer> {
     const { headers } = this
-    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return Buffer.alloc(0)
-    const { clock, limits } = this.#context
     const contentLength = headers['content-length']
-    try {
-      return await readWhole(this.#request, {
-        clock,
-        limitBytes,
-        timeoutMs: limits.bodyTimeoutMs,
-        contentLength,
-        growing,
-      })
-    } catch (error) {
-      this.#isBodyAbandoned = error instanceof BodyError
-      throw error
-    }
+    if (contentLength === undefined && headers['transfer-encoding'] === undefined)
+      return Promise.resolve(Buffer.alloc(0))
+    const { bodyDeadlines: deadlines, limits } = this.#context
+    const failed = (): void => void (this.#isBodyAbandoned = true)
+    const timeoutMs = limits.bodyTimeoutMs
+    return readWhole(this.#request, { deadlines, limitBytes, timeoutMs, contentLength, growing, failed })
   }
 
   body(): AsyncIterable<Buffer> {

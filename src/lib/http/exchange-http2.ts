@@ -65,9 +65,9 @@ export class Http2Exchange implements Exchange {
 
   async readBody(limitBytes: number, growing?: Growing): Promise<Buffer> {
     if (this.#stream.endAfterHeaders) return Buffer.alloc(0)
-    const { clock, limits } = this.#context
+    const { bodyDeadlines: deadlines, limits } = this.#context
     const contentLength = this.headers['content-length']
-    return readWhole(this.#stream, { clock, limitBytes, timeoutMs: limits.bodyTimeoutMs, contentLength, growing })
+    return readWhole(this.#stream, { deadlines, limitBytes, timeoutMs: limits.bodyTimeoutMs, contentLength, growing })
   }
 
   body(): AsyncIterable<Buffer> {

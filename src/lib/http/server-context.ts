@@ -1,5 +1,6 @@
 /** What all exchanges of a server share: its limits, its clock, and whether it is on its way out. */
 import type { Clock } from '../clock.ts'
+import { createDeadlines, type Deadlines } from '../deadlines.ts'
 
 export interface HttpLimits {
   /** Size of all headers of a request together. Larger ones are refused (431, or a reset stream). */
@@ -49,6 +50,8 @@ export interface ServerContext {
   readonly clock: Clock
   readonly limits: HttpLimits
   readonly isDraining: boolean
+  /** Of bodies that are on their way. */
+  readonly bodyDeadlines: Deadlines
   /** The time in the form of the `Date` header, made once a second. */
   httpDate(): string
 }
@@ -64,6 +67,7 @@ export function createServerContext(
   return {
     clock,
     limits,
+    bodyDeadlines: createDeadlines(clock, limits.bodyTimeoutMs),
     get isDraining() {
       return draining.isDraining
     },

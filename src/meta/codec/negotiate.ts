@@ -217,6 +217,8 @@ const mediaTypePattern = new RegExp(
 
 /** The lower-case name of a media type whose parameters are well formed; '' for anything else. */
 function parseMediaType(text: string): string {
+  // As nearly everybody says it.
+  if (text === 'application/json' || text === 'application/vnd.kubernetes.protobuf') return text
   return mediaTypePattern.exec(text.trim())?.[1]?.toLowerCase() ?? ''
 }
 

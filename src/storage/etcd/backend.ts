@@ -58,6 +58,7 @@ const NO_KEY = '\0'
 
 export class EtcdBackend implements Backend {
   readonly name = 'etcd'
+  readonly isRemote = true
   readonly #clock: Clock
   readonly #random: Random
   readonly #client: EtcdClient

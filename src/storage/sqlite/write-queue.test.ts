@@ -16,12 +16,22 @@ function createQueue(): { queue: WriteQueue; sent: (readonly Operation[])[] } {
 }
 
 describe('write queue', () => {
-  it('sends what has gathered in a turn as one message', async () => {
+  it('sends what has gathered in a turn of the event loop as one message', async () => {
     const { queue, sent } = createQueue()
-    for (let n = 0; n < 3; n++) void queue.submit(['compact', n], () => undefined)
+    for (let n = 0; n < 3; n++) {
+      void queue.submit(['compact', n], () => undefined)
+      await Promise.resolve()
+    }
     assert.deepEqual(sent, [])
-    await Promise.resolve()
+    await turn()
     assert.deepEqual(sent, [[0, 1, 2].map((n) => ['compact', n])])
+  })
+
+  it('resolves with what was made of the result', async () => {
+    const { queue } = createQueue()
+    const made = queue.submit(['compact', 1], (result) => result[0])
+    queue.deliver([done])
+    assert.equal(await made, 'done')
   })
 
   it('publishes all results in order at once, and tells those who wait some at a time', async () => {

@@ -12,10 +12,13 @@ import type { Operation, Result } from './messages.ts'
 const ANSWERS_PER_TURN = 32
 
 interface Waiting {
-  /** Called in order of revision, as soon as the result is known to be durable. */
-  readonly publish: (result: Result) => void
-  readonly resolve: (result: Result) => void
+  /** Called in order of revision, as soon as the result is known to be durable; returns what `submit` resolves to. */
+  readonly publish: (result: Result) => unknown
+  readonly resolve: (outcome: unknown) => void
   readonly reject: (error: StorageError) => void
+  /** Once there is a result: what is to be told. */
+  outcome: unknown
+  error: StorageError | undefined
 }
 
 export class WriteQueue {
@@ -25,8 +28,9 @@ export class WriteQueue {
   /** Those without a result, in order; the part before `#next` is done. */
   #waiting: Waiting[] = []
   #next = 0
-  /** Those with a result that have not been told yet. */
-  #answers: (() => void)[] = []
+  /** Those with a result that have not been told yet; the part before `#told` has been. */
+  #answers: Waiting[] = []
+  #told = 0
   #failure: StorageError | undefined
   #onDrained: (() => void)[] = []
 
@@ -35,12 +39,15 @@ export class WriteQueue {
     this.#clock = clock
   }
 
-  /** `publish` sees the result before anybody else, and in order; the promise is settled a little later. */
-  submit(operation: Operation, publish: (result: Result) => void): Promise<Result> {
+  /** `publish` sees the result before anybody else, and in order; the promise is settled a little later, with what it returns. */
+  submit<T>(operation: Operation, publish: (result: Result) => T): Promise<T> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    const result = new Promise<Result>((resolve, reject) => {
-      this.#waiting.push({ publish, resolve, reject })
-      if (this.#gathered.push(operation) === 1) queueMicrotask(() => this.#flush())
+    const result = new Promise<T>((resolve, reject) => {
+      const waiting = { publish, resolve: resolve as Waiting['resolve'], reject, outcome: undefined, error: undefined }
+      this.#waiting.push(waiting)
+      // Not sooner: every connection that has sent something is heard in the same turn, each in microtasks of its own, and
+      // a message for each write costs more than making it.
+      if (this.#gathered.push(operation) === 1) setImmediate(() => this.#flush())
     })
     return this.#clock.during(result)
   }
@@ -54,21 +61,18 @@ export class WriteQueue {
   }
 
   deliver(results: readonly Result[]): void {
+    const isTelling = this.#answers.length > 0
     for (const result of results) {
       const waiting = this.#waiting[this.#next++] as Waiting
-      if (result[0] === 'error') {
-        const error = fromPlain(result[1])
-        this.#answers.push(() => waiting.reject(error))
-      } else {
-        waiting.publish(result)
-        this.#answers.push(() => waiting.resolve(result))
-      }
+      if (result[0] === 'error') waiting.error = fromPlain(result[1])
+      else waiting.outcome = waiting.publish(result)
+      this.#answers.push(waiting)
     }
     if (this.#next === this.#waiting.length || this.#next > 4096) {
       this.#waiting = this.#waiting.slice(this.#next)
       this.#next = 0
     }
-    if (this.#answers.length === results.length) this.#answer()
+    if (!isTelling) this.#answer()
   }
 
   /** Everything that waits, and everything submitted later, fails. */
@@ -95,10 +99,16 @@ export class WriteQueue {
 
   /** Tells some who wait, and the others in turns of their own. */
   #answer(): void {
-    const batch = this.#answers.slice(0, ANSWERS_PER_TURN)
-    this.#answers = this.#answers.slice(ANSWERS_PER_TURN)
-    for (const tell of batch) tell()
-    if (this.#answers.length > 0) setImmediate(() => this.#answer())
-    else this.#noteDrained()
+    const end = Math.min(this.#answers.length, this.#told + ANSWERS_PER_TURN)
+    for (; this.#told < end; this.#told++) tell(this.#answers[this.#told] as Waiting)
+    if (this.#told < this.#answers.length) return void setImmediate(() => this.#answer())
+    this.#answers = []
+    this.#told = 0
+    this.#noteDrained()
   }
+}
+
+function tell({ outcome, error, resolve, reject }: Waiting): void {
+  if (error === undefined) resolve(outcome)
+  else reject(error)
 }

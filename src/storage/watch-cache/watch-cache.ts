@@ -156,6 +156,12 @@ export class WatchCache {
     })
   }
 
+  /** Whether it is known, without asking anybody, that `fresh` has nothing to wait for. Throws when the backend is gone. */
+  get isFresh(): boolean {
+    const known = this.#options.backend.knownRevision?.()
+    return known !== undefined && known <= this.#applied
+  }
+
   /** Brings the cache up to every commit acknowledged before this call; returns that revision. */
   async fresh(signal?: AbortSignal): Promise<Revision> {
     const revision = await this.acknowledged()

@@ -3,9 +3,9 @@
  * annotations of the binding go over to the pod; admission puts the node's topology there.
  */
 import type { Binding, Pod } from '#apis/core/v1.ts'
-import type { Answer, Call } from '#apiserver/call.ts'
+import { type Answer, type Call, otherwise } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
-import { decodeBody, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
+import { decodeBody, otherRequest, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
@@ -36,7 +36,7 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   if (errors.length > 0) throw invalidError({ group: '', kind: 'Binding' }, name, errors)
   const validate = await admitBody(named, view, KIND, binding)
   await validate()
-  const request = { ...writeRequestOf(named, view.representation.kind, options), isAdmitted: true }
+  const request = otherRequest(writeRequestOf(named, view.representation.kind, options), { isAdmitted: true })
   const { uid = '', resourceVersion = '' } = binding.metadata
   const terms = { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) }
   await view.store.update(request, name, (live) => bound(live as Pod, binding, view.services), terms)
@@ -51,7 +51,7 @@ function namedInBody(call: Call, binding: Binding): Call {
   if (name === '') throw badRequestError('Name parameter required.')
   // What is posted to a collection gets its uid from the server, whatever the client says.
   delete binding.metadata.uid
-  return { ...call, info: { ...call.info, subresource: 'binding', name } }
+  return otherwise(call, { info: { ...call.info, subresource: 'binding', name } })
 }
 
 function validateBinding({ target }: Binding): FieldError[] {

@@ -6,7 +6,7 @@ import type { Pod, PodCondition } from '#apis/core/v1.ts'
 import { type Eviction, type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import type { Answer, Call } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
-import { decodeBody, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
+import { decodeBody, otherRequest, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import { checkPreconditions } from '#apiserver/registry/deletion.ts'
@@ -116,10 +116,10 @@ async function remove(call: Call, view: View, options: DeleteOptions): Promise<v
   const { store, services, resource } = view
   const { dryRun } = options
   const asked = writeRequestOf(call, view.representation.kind, dryRun === undefined ? {} : { dryRun })
-  const request = { ...asked, subresource: '', isAdmitted: true }
+  const request = otherRequest(asked, { subresource: '', isAdmitted: true })
   let { preconditions = {} } = options
   if (!isDry(options)) {
-    const { entry } = await store.update({ ...request, subresource: 'status' }, name, (live) => {
+    const { entry } = await store.update(otherRequest(request, { subresource: 'status' }), name, (live) => {
       checkPreconditions(resource.kind, live, options)
       return evicted(live as Pod, services.clock)
     })

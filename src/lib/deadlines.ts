@@ -2,8 +2,8 @@
  * Deadlines of running requests. Nearly all have the same length and so fall due in the order in which they began: one
  * queue and one timer serve them all, where a timer for each request would cost as much as finding its object.
  */
-import type { Clock, Timer } from '#lib/clock.ts'
-import { Roll } from '#lib/roll.ts'
+import type { Clock, Timer } from './clock.ts'
+import { Roll } from './roll.ts'
 
 /** Runs `late` after `limitMs`, unless cancelled before. */
 export type Deadlines = (limitMs: number, late: () => void) => Timer

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { createVirtualClock } from '#lib/clock.ts'
-
+import { createVirtualClock } from './clock.ts'
 import { createDeadlines } from './deadlines.ts'
 
 describe('deadlines', () => {
