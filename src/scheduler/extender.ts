@@ -78,7 +78,8 @@ export class Extender {
   async filter({ pod, feasible, refusals }: Search): Promise<void> {
     const { filterVerb = '', nodeCacheCapable = false, urlPrefix = '' } = this.#config
     if (filterVerb === '') return
-    const result = keysOf(await this.#send(filterVerb, this.#about(pod.pod, feasible))) as FilterResult
+    const answer = await this.#send(filterVerb, this.#about(pod.pod, feasible))
+    const result = keysOf(answer, 'ExtenderFilterResult') as FilterResult
     if ((result.error ?? '') !== '') throw new Error(result.error)
     const names = nodeCacheCapable
       ? (result.nodenames ?? feasible.map(({ name }) => name))
@@ -126,7 +127,7 @@ export class Extender {
     )
     const [NodeNameToVictims, NodeNameToMetaVictims] = nodeCacheCapable ? [null, about] : [about, null]
     const answer = await this.#send(preemptVerb, { Pod: pod, NodeNameToVictims, NodeNameToMetaVictims })
-    const { nodenametometavictims: named } = keysOf(answer) as PreemptionResult
+    const { nodenametometavictims: named } = keysOf(answer, 'ExtenderPreemptionResult') as PreemptionResult
     return Object.entries(named ?? {}).map(([node, given]) => {
       const info = cluster.node(node)
       if (info === undefined) throw new Error(`nodeinfo not found for node name "${node}"`)
@@ -146,7 +147,8 @@ export class Extender {
     const { namespace: PodNamespace = '', name: PodName = '', uid: PodUID = '' } = metadata
     try {
       const binding = { PodName, PodNamespace, PodUID, Node: node }
-      const { error = '' } = keysOf(await this.#send(this.#config.bindVerb ?? '', binding)) as {
+      const answer = await this.#send(this.#config.bindVerb ?? '', binding)
+      const { error = '' } = keysOf(answer, 'ExtenderBindingResult') as {
         readonly error?: string
       }
       return error === '' ? undefined : failed(error)
@@ -240,8 +242,12 @@ export async function preemptBy(
   return left
 }
 
+const GO_WORDS: Readonly<Partial<Record<string, string>>> = { boolean: 'bool', number: 'number', string: 'string' }
+
 /** Names of fields in lower case: upstream writes them as Go spells them and reads them however they are written. */
-function keysOf(answer: unknown): object {
+function keysOf(answer: unknown, type = 'ExtenderArgs'): object {
+  const is = Array.isArray(answer) ? 'array' : GO_WORDS[typeof answer]
+  if (is !== undefined) throw new Error(`json: cannot unmarshal ${is} into Go value of type v1.${type}`)
   const entries = Object.entries((answer as object | null) ?? {})
   return Object.fromEntries(entries.map(([key, value]) => [key.toLowerCase(), value as unknown]))
 }

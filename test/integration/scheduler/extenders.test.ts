@@ -154,6 +154,11 @@ describe('extenders', () => {
       { NodeNameToMetaVictims: { n1: { Pods: [] } } },
       /preemption: expected at least one victim pod on node "n1"/,
     ],
+    [
+      'cannot be understood',
+      [1],
+      /preemption: json: cannot unmarshal array into Go value of type v1\.ExtenderPreemptionResult/,
+    ],
     ['cannot be asked', 500, /preemption: failed preempt with extender at URL http:\/\/x\/preempt, code 500/],
   ]
   for (const [about, answer, why] of answers) {
