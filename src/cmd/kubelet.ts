@@ -9,6 +9,7 @@ import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { runtimeBehind } from '#kubelet/cri/client.ts'
 import type { Runtime } from '#kubelet/cri/runtime.ts'
+import { parseThresholds } from '#kubelet/eviction/thresholds.ts'
 import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
@@ -73,6 +74,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? [])],
       node: nodeSettings(program),
+      ...(await limitsOf(configuration)),
       serving: await openServing(program),
       configuration: shownConfiguration(shown),
     },
@@ -84,6 +86,32 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   await aborted(signal)
   return 0
 }
+
+/** What pods are refused and ended for, and what is not kept. Throws ProgramError. */
+async function limitsOf(configuration: KubeletConfiguration): Promise<Limits> {
+  const { imageGCHighThresholdPercent, imageGCLowThresholdPercent, imageMinimumGCAge, imageMaximumGCAge } =
+    configuration
+  try {
+    parseThresholds(configuration)
+  } catch (cause) {
+    throw new ProgramError(`failed to run Kubelet: ${(cause as Error).message}`, { cause })
+  }
+  const enabled = await readBytes('/sys/module/apparmor/parameters/enabled', 'utf8').catch(() => 'N')
+  return {
+    eviction: configuration,
+    garbage: {
+      images: {
+        highPercent: imageGCHighThresholdPercent,
+        lowPercent: imageGCLowThresholdPercent,
+        minAgeMs: durationMs(imageMinimumGCAge),
+        maxAgeMs: durationMs(imageMaximumGCAge),
+      },
+    },
+    traits: { allowedSysctls: configuration.allowedUnsafeSysctls ?? [], hasAppArmor: enabled.startsWith('Y') },
+  }
+}
+
+type Limits = Pick<KubeletOptions, 'eviction' | 'garbage' | 'traits'>
 
 /** Throws ProgramError. */
 function nodeNameOf(settings: KubeletSettings): string {
@@ -184,6 +212,8 @@ function podFacts(
     ...(cgroupRoot !== '' && cgroupRoot !== '/' && { cgroupRoot }),
     rootDir: resolve(cwd, settings['root-dir']),
     podLogsDir: configuration.podLogsDir,
+    // Upstream's, whatever else is configured.
+    containerLogsDir: '/var/log/containers',
     clusterDns: configuration.clusterDNS ?? [],
     clusterDomain: configuration.clusterDomain ?? '',
     resolvConf: configuration.resolvConf,

@@ -17,8 +17,10 @@ import type { Certificate } from '#lib/x509/certificate.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 import { userAgent } from '#model/version.ts'
 
+import type { NodeTraits } from './admission-rules.ts'
 import type { Reserved } from './allocatable.ts'
 import type { Runtime } from './cri/runtime.ts'
+import { type EvictionSettings, startEviction } from './eviction/node-eviction.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
 import type { Note } from './kubelet-notes.ts'
 import type { Machine } from './machine/machine.ts'
@@ -26,8 +28,9 @@ import { Measuring } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
 import { NodeRegistration } from './node-registration.ts'
 import { resourceMetrics, statsSummary } from './node-stats.ts'
-import type { NodeFacts } from './node-status.ts'
+import { type NodeFacts, pressureIlls } from './node-status.ts'
 import { openAllocations } from './pods/allocations.ts'
+import type { PodWorkersOptions } from './pods/pod-host.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { PodWorkers } from './pods/pod-workers.ts'
 import { Access } from './server/access.ts'
@@ -52,6 +55,11 @@ export interface KubeletOptions {
   readonly node?: NodeSettings
   /** Default: on the disk, below `pods.rootDir`. */
   readonly volumes?: VolumeKeeper
+  /** When pods are ended for others. Default: as upstream's. */
+  readonly eviction?: EvictionSettings
+  readonly garbage?: PodWorkersOptions['garbage']
+  /** What pods are refused for, beside what the Node tells. */
+  readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor'>
   readonly serving: Serving
   /** `/configz`. */
   readonly configuration: object
@@ -80,6 +88,8 @@ const SYNC_MS = 180_000
 interface Known {
   node: Node | undefined
   readonly services: Map<string, Service>
+  /** `MemoryPressure` and so on. */
+  pressures: () => readonly string[]
 }
 
 interface Parts {
@@ -104,7 +114,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const registration = new NodeRegistration({
     client,
     name,
-    facts: () => nodeFacts(options, keeper, port),
+    facts: () => nodeFacts(options, [...keeper.ills, ...pressureIlls(parts.known.pressures())], { keeper, port }),
     ...node,
     ...(taints !== undefined && { taints }),
     say: (note) => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, note),
@@ -136,7 +146,7 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
     source: { component: 'kubelet', host: name },
     onError,
   })
-  const known: Known = { node: undefined, services: new Map() }
+  const known: Known = { node: undefined, services: new Map(), pressures: () => [] }
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
@@ -144,7 +154,12 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
   const volumes = options.volumes ?? volumesOnDisk({ ...tools, node: cluster.node })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
-  const workers = new PodWorkers({ ...tools, runtime, recorder, allocations, volumes, noteNode, ...cluster })
+  const traits = (): NodeTraits => ({ ...options.traits, pressures: known.pressures() })
+  const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits }
+  const workers = new PodWorkers({ ...means, garbage: options.garbage ?? {}, ...cluster })
+  const { eviction: settings = {} } = options
+  const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
+  known.pressures = () => eviction.pressures
   return { client, recorder, workers, known, signal }
 }
 
@@ -229,8 +244,8 @@ function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow
 
 function nodeFacts(
   { name, machine, labels = {}, node = {} }: KubeletOptions,
-  { view, ills }: NodeKeeper,
-  port: number,
+  ills: NodeKeeper['ills'],
+  { keeper: { view }, port }: { readonly keeper: NodeKeeper; readonly port: number },
 ): NodeFacts {
   const { capacity, addresses, machineId, systemUuid, bootId, kernel, osImage, architecture } = machine
   const handlers = view.handlers.map(({ name: handler, features }) => ({

@@ -62,6 +62,26 @@ const HEALTHY: readonly Health[] = [
   { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
 ]
 
+const PRESSURES: readonly Health[] = [
+  {
+    type: 'MemoryPressure',
+    status: 'True',
+    reason: 'KubeletHasInsufficientMemory',
+    message: 'kubelet has insufficient memory available',
+  },
+  { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' },
+  {
+    type: 'PIDPressure',
+    status: 'True',
+    reason: 'KubeletHasInsufficientPID',
+    message: 'kubelet has insufficient PID available',
+  },
+]
+
+/** `types`: what it is short of. */
+export const pressureIlls = (types: readonly string[]): readonly Health[] =>
+  PRESSURES.filter(({ type }) => types.includes(type))
+
 /** More are not told, the largest first. */
 const MAX_IMAGES = 50
 

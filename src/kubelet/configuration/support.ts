@@ -7,15 +7,13 @@ import { withDefaults } from './defaults.ts'
 
 const NO_MANAGERS = 'containers share all processors and all memory'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
-const NOT_COLLECTED = 'images are removed by hand'
 const NOT_ROTATED = 'logs of containers are not rotated'
-const NOT_EVICTED = 'pods are not evicted'
+const NOT_EVICTED = 'memory is looked at every ten seconds'
 const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
 const NO_URL = 'pods come from the API server and from files'
 
 /** Only the default is accepted: who asks for more must not believe to have got it. */
 export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
-  allowedUnsafeSysctls: 'pods with unsafe sysctls are refused',
   cgroupsPerQOS: 'pods always have cgroups of their own',
   cpuCFSQuota: 'limits are always enforced',
   cpuCFSQuotaPeriod: 'the period is 100ms',
@@ -72,18 +70,9 @@ export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>>
   enableDebugFlagsHandler: 'flags are not changed over HTTP',
   enableProfilingHandler: 'profile with "node --inspect"',
   enableSystemLogHandler: 'logs of the machine are not served',
-  evictionMaxPodGracePeriod: NOT_EVICTED,
-  evictionMinimumReclaim: NOT_EVICTED,
-  evictionPressureTransitionPeriod: NOT_EVICTED,
-  evictionSoft: NOT_EVICTED,
-  evictionSoftGracePeriod: NOT_EVICTED,
   fileCheckFrequency: NO_URL,
   hairpinMode: 'networks of pods are made by the runtime',
   httpCheckFrequency: NO_URL,
-  imageGCHighThresholdPercent: NOT_COLLECTED,
-  imageGCLowThresholdPercent: NOT_COLLECTED,
-  imageMaximumGCAge: NOT_COLLECTED,
-  imageMinimumGCAge: NOT_COLLECTED,
   iptablesDropBit: 'there are no rules that would use it',
   iptablesMasqueradeBit: 'there are no rules that would use it',
   kernelMemcgNotification: NOT_EVICTED,

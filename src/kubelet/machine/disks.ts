@@ -12,11 +12,13 @@ export async function readDisk(path: string, clock: Clock): Promise<Disk> {
   return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize, inodes: files, inodesFree: ffree }
 }
 
+const NO_DISK: Disk = { capacityBytes: 0, availableBytes: 0, inodes: 0, inodesFree: 0 }
+
 /** Of the one that the runtime says its images are on. */
 export async function readImageDisk(runtime: Runtime, clock: Clock): Promise<Disk> {
   const { imageFilesystems } = await runtime.imageFsInfo({})
   const { mountpoint } = imageFilesystems[0]?.fsId ?? {}
-  if (mountpoint === undefined || mountpoint === '')
-    return { capacityBytes: 0, availableBytes: 0, inodes: 0, inodesFree: 0 }
-  return readDisk(mountpoint, clock)
+  if (mountpoint === undefined || mountpoint === '') return NO_DISK
+  // A runtime that is asked over the network has them where this node does not see them.
+  return readDisk(mountpoint, clock).catch(() => NO_DISK)
 }

@@ -3,7 +3,8 @@ import type { Pod } from '#apis/core/v1.ts'
 
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
-import { type Note, stopping } from '../kubelet-notes.ts'
+import { changed, type Note, stopping } from '../kubelet-notes.ts'
+import { containerHash } from './container-config.ts'
 import { type Doom, endContainer, MIN_GRACE_SECONDS } from './container-ender.ts'
 import type { PodHost } from './pod-host.ts'
 import { idOf, targetOf } from './pod-probes.ts'
@@ -24,6 +25,7 @@ export class PodEnder {
   readonly #options: PodEnderOptions
   /** To be ended and started again. */
   readonly #doomed = new Map<ContainerRecord, Doom>()
+  #maxSeconds = Infinity
   /** When it was told to end as a whole. */
   #sinceMs: number | undefined
 
@@ -35,6 +37,17 @@ export class PodEnder {
     this.#doomed.set(record, doom)
   }
 
+  /** Whoever runs with another image than is wanted is to be replaced. */
+  doomChanged(): void {
+    for (const record of this.#options.records().filter(isRunning)) {
+      const { role, hash, spec } = record
+      if ((role !== 'main' && role !== 'sidecar') || hash === undefined || hash === containerHash(spec)) continue
+      record.isDue = true
+      record.restarts = undefined
+      this.doom(record, { why: changed(spec.name, role === 'sidecar') })
+    }
+  }
+
   async endDoomed(): Promise<void> {
     for (const [record, { why, graceSeconds }] of this.#doomed) {
       this.#doomed.delete(record)
@@ -42,7 +55,16 @@ export class PodEnder {
     }
   }
 
+  /** No more than this is given from now on, whatever the pod says. */
+  limitGrace(seconds: number): void {
+    this.#maxSeconds = Math.min(this.#maxSeconds, seconds)
+  }
+
   get #graceSeconds(): number {
+    return Math.min(this.#wishedSeconds, this.#maxSeconds)
+  }
+
+  get #wishedSeconds(): number {
     const { metadata, spec } = this.#options.pod()
     if (this.#options.isDeleted()) return 0
     return metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30

@@ -2,7 +2,7 @@
  * One pod, from being bound to being gone. Whatever happens wakes it; it then looks at what the runtime holds, decides by
  * the rules that simulated nodes decide by, and acts. One turn at a time: what comes meanwhile is looked at in the next.
  */
-import type { Pod, PodStatus } from '#apis/core/v1.ts'
+import type { Pod, PodCondition, PodStatus } from '#apis/core/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'
 import type { Timer } from '#lib/clock.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
@@ -10,13 +10,12 @@ import { isTerminalPhase } from '#model/pods.ts'
 
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
-import { changed, DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
+import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
 import { refusalOf } from '../pod-admission.ts'
 import type { PendingResize } from '../pod-allocation.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { comesBack, leaveSandbox } from '../sandbox-change.ts'
-import { containerHash } from './container-config.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
 import { PodEnder } from './pod-ender.ts'
 import type { PodHost } from './pod-host.ts'
@@ -44,6 +43,10 @@ export class PodWorker {
   #isDeleted = false
   #isOver = false
   #verdict: PodView['verdict']
+  /** Why it was ended for others. */
+  #disruption: PodCondition | undefined
+  #hasEnded = false
+  readonly #ended = Promise.withResolvers<void>()
   readonly #sandboxes: SandboxKeeper
   readonly #probes: PodProbes
   /** Its address is told from the moment on that a container of it runs. */
@@ -117,7 +120,7 @@ export class PodWorker {
 
   /** All its containers have ended for good. */
   get isFinished(): boolean {
-    return isTerminalPhase(this.writer.written.phase) && !this.records.some(isRunning)
+    return this.#hasEnded || (isTerminalPhase(this.writer.written.phase) && !this.records.some(isRunning))
   }
 
   get sandboxId(): string | undefined {
@@ -255,6 +258,17 @@ export class PodWorker {
     if (leftMs > 0) this.#deadline = clock.after(leftMs, passed, { background: true })
   }
 
+  /** It fails as a whole, within so many seconds. Resolves when its containers have ended. */
+  end(verdict: NonNullable<PodView['verdict']>, graceSeconds: number, condition?: PodCondition): Promise<void> {
+    if (this.#verdict === undefined && !this.#isLeaving) {
+      this.#verdict = verdict
+      this.#disruption = condition
+    }
+    this.#ender.limitGrace(graceSeconds)
+    this.wake()
+    return this.#ended.promise
+  }
+
   #judge(): void {
     const { activeDeadlineSeconds } = this.#pod.spec
     if (activeDeadlineSeconds === undefined || this.#verdict !== undefined || this.#isLeaving) return
@@ -277,7 +291,7 @@ export class PodWorker {
       podIps: this.#shownIps,
       startTime: timeOf(this.#startedMs),
       verdict: this.#verdict,
-      conditions: this.#resizer.conditions,
+      conditions: [...this.#resizer.conditions, ...(this.#disruption === undefined ? [] : [this.#disruption])],
     }
     return podStatusOf(this.#pod, written, view, this.#host.clock.now())
   }
@@ -305,7 +319,7 @@ export class PodWorker {
 
   async #bringUp(): Promise<number> {
     await this.#leaveSandbox()
-    this.#replaceChanged()
+    this.#ender.doomChanged()
     await this.#resizer.actuate(this.#pod, this.records, this.sandboxId)
     await this.#ender.endDoomed()
     const plan = this.#plan()
@@ -337,17 +351,6 @@ export class PodWorker {
     if (isAnew) leaveSandbox(this.#pod.spec, this.records)
   }
 
-  /** Whoever runs with another image than is wanted is to be replaced. */
-  #replaceChanged(): void {
-    for (const record of this.records.filter(isRunning)) {
-      const { role, hash, spec } = record
-      if ((role !== 'main' && role !== 'sidecar') || hash === undefined || hash === containerHash(spec)) continue
-      record.isDue = true
-      record.restarts = undefined
-      this.#ender.doom(record, { why: changed(spec.name, role === 'sidecar') })
-    }
-  }
-
   /** Everything ends, is told, and is taken away. */
   async #finish(): Promise<number> {
     const { volumes } = this.#host
@@ -357,6 +360,8 @@ export class PodWorker {
     await stopSandboxes(this.#host, uid, this.sandboxId)
     this.#probes.end()
     this.#publish(false)
+    this.#hasEnded = true
+    this.#ended.resolve()
     await volumes.leave(uid)
     this.#host.release(this.#pod)
     await this.writer.settled()

@@ -2,12 +2,14 @@
  * The pods of a node: one worker each, which brings it from being bound to being gone. What the API server says of pods
  * comes in by `learn`; what containers do comes from the runtime, by one listing for all.
  */
-import type { Pod } from '#apis/core/v1.ts'
+import type { Pod, PodCondition } from '#apis/core/v1.ts'
 import type { Timer } from '#lib/clock.ts'
+import { timeOf } from '#meta/time.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
 import { type ContainerRecord } from '../container-runs.ts'
 import { withDeadlines } from '../cri/deadlines.ts'
+import type { Eviction } from '../eviction/eviction-manager.ts'
 import { GarbageCollector } from '../gc/garbage-collector.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { readImageDisk } from '../machine/disks.ts'
@@ -150,6 +152,25 @@ export class PodWorkers {
     return undefined
   }
 
+  /** Those whose containers have not ended for good. */
+  *activePods(): Iterable<PodOfNode> {
+    for (const worker of this.#workers.values()) if (!worker.isFinished) yield this.#viewOf(worker)
+  }
+
+  /** What nobody needs is taken away by it. */
+  get garbage(): GarbageCollector {
+    return this.#collector
+  }
+
+  /** Resolves when the containers of the pod have ended. */
+  async evict({ metadata }: Pod, { message, graceSeconds, isDisruption, annotations }: Eviction): Promise<void> {
+    const worker = this.#workers.get(metadata.uid ?? '')
+    if (worker === undefined) return
+    this.#note(worker.pod, { type: 'Warning', reason: 'Evicted', message, ...(annotations && { annotations }) })
+    const condition = isDisruption ? disruptionOf(worker.pod, message, this.#options.clock.now()) : undefined
+    await worker.end({ reason: 'Evicted', message }, graceSeconds, condition)
+  }
+
   /** When the runtime last told what it holds: a node whose runtime does not is not ready. */
   get listedMs(): number | undefined {
     return this.#held.listedMs
@@ -245,6 +266,18 @@ export class PodWorkers {
 }
 
 const ORPHAN_SECONDS = 2
+
+function disruptionOf({ metadata: { generation } }: Pod, message: string, nowMs: number): PodCondition {
+  return {
+    type: 'DisruptionTarget',
+    ...(generation !== undefined && { observedGeneration: generation }),
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: timeOf(nowMs),
+    reason: 'TerminationByKubelet',
+    message,
+  }
+}
 
 function containerOf(record: ContainerRecord, dir: string): ContainerOfPod {
   const { restartCount, lastRun, spec } = record

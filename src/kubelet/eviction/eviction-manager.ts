@@ -1,0 +1,132 @@
+/**
+ * Keeps a node from running out of memory, disk or processes: looks every ten seconds, frees what nobody needs, and ends one
+ * pod at a time. What it decides by is in `pressure.ts` and `ranking.ts`.
+ */
+import type { Pod } from '#apis/core/v1.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+
+import { isCritical } from '../admission-rules.ts'
+import type { Note } from '../kubelet-notes.ts'
+import type { NodeUse, PodUse } from './node-use.ts'
+import { Pressure } from './pressure.ts'
+import { evictionText, excessText, rankPods } from './ranking.ts'
+import { type Observations, observationsOf, type Signal, SIGNALS, type Threshold } from './thresholds.ts'
+
+export interface Eviction {
+  readonly message: string
+  readonly graceSeconds: number
+  /** It was the node's fault, not the pod's: told as a condition of the pod. */
+  readonly isDisruption: boolean
+  /** Of the event. */
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+export interface EvictionOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly thresholds: readonly Threshold[]
+  /** Default 5 minutes. */
+  readonly transitionMs?: number
+  /** What pods get at most when a soft threshold is met. Default 0. */
+  readonly maxGraceSeconds?: number
+  readonly look: () => Promise<NodeUse>
+  /** Resolves when the pod's containers have ended. */
+  readonly evict: (pod: Pod, eviction: Eviction) => Promise<void>
+  readonly removeDeadContainers: () => Promise<void>
+  readonly removeUnusedImages: () => Promise<unknown>
+  /** Told about the node. */
+  readonly note: (said: Note) => void
+}
+
+const PERIOD_MS = 10_000
+const SETTLING_MS = 1000
+const TRANSITION_MS = 300_000
+const IMMEDIATE_SECONDS = 1
+
+export class EvictionManager {
+  readonly #options: EvictionOptions
+  readonly #pressure: Pressure
+
+  constructor(options: EvictionOptions) {
+    this.#options = options
+    this.#pressure = new Pressure(options.thresholds, options.transitionMs ?? TRANSITION_MS)
+  }
+
+  /** `MemoryPressure` and so on. */
+  get pressures(): readonly string[] {
+    return this.#pressure.conditions
+  }
+
+  async run(): Promise<void> {
+    const { clock, log, signal } = this.#options
+    while (!signal.aborted) {
+      const hasEvicted = await this.synchronize().catch((error: unknown) => {
+        if (!signal.aborted) log.error(error, 'Eviction manager: failed to synchronize')
+        return false
+      })
+      // After one has gone it is soon looked whether that was enough.
+      const delayMs = hasEvicted ? SETTLING_MS : PERIOD_MS
+      await sleep(clock, delayMs, signal, { background: true }).catch(() => undefined)
+    }
+  }
+
+  /** Whether a pod was ended. */
+  async synchronize(): Promise<boolean> {
+    const use = await this.#options.look()
+    const seen = observationsOf(use)
+    const thresholds = this.#pressure.observe(seen, this.#options.clock.now())
+    if (await this.#evictGreedy(use)) return true
+    const [threshold] = thresholds
+    if (threshold === undefined) return false
+    const { resource } = SIGNALS[threshold.signal]
+    const message = `Attempting to reclaim ${resource}`
+    this.#options.note({ type: 'Warning', reason: 'EvictionThresholdMet', message })
+    if (await this.#reclaim(threshold.signal, use.hasImageDisk)) return false
+    return this.#evictOne(use, threshold, seen)
+  }
+
+  /** Who has more on the disk than it may goes, however much is left. */
+  async #evictGreedy({ pods, hasImageDisk }: NodeUse): Promise<boolean> {
+    let hasEvicted = false
+    for (const use of pods) {
+      const message = excessText(use, hasImageDisk)
+      if (message === undefined || isCritical(use.pod)) continue
+      await this.#options.evict(use.pod, { message, graceSeconds: IMMEDIATE_SECONDS, isDisruption: false })
+      hasEvicted = true
+    }
+    return hasEvicted
+  }
+
+  /** Whether no pod has to go. */
+  async #reclaim(signal: Signal, hasImageDisk: boolean): Promise<boolean> {
+    const isDisk = signal.startsWith('imagefs') || (signal.startsWith('nodefs') && !hasImageDisk)
+    if (!isDisk) return false
+    const { log, removeDeadContainers, removeUnusedImages, look } = this.#options
+    for (const remove of [removeDeadContainers, removeUnusedImages]) {
+      await remove().catch((error: unknown) =>
+        log.error(error, 'Eviction manager: unexpected error when attempting to reduce resource pressure'),
+      )
+    }
+    return this.#pressure.isRelieved(observationsOf(await look()))
+  }
+
+  async #evictOne({ pods, hasImageDisk }: NodeUse, threshold: Threshold, seen: Observations): Promise<boolean> {
+    const ranked = rankPods(pods, threshold.signal, hasImageDisk)
+    const use = ranked.find(({ pod }) => !isCritical(pod))
+    if (use === undefined) {
+      this.#options.log.info('Eviction manager: unable to evict any pods from the node')
+      return false
+    }
+    const graceSeconds = this.#graceOf(use, threshold)
+    await this.#options.evict(use.pod, { ...evictionText(use, threshold, seen), graceSeconds, isDisruption: true })
+    return true
+  }
+
+  #graceOf({ pod }: PodUse, { isHard }: Threshold): number {
+    if (isHard) return IMMEDIATE_SECONDS
+    const { maxGraceSeconds = 0 } = this.#options
+    return Math.min(maxGraceSeconds, pod.spec.terminationGracePeriodSeconds ?? maxGraceSeconds)
+  }
+}

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+import type { Container, Pod } from '#apis/core/v1.ts'
+import { createLog } from '#lib/log.ts'
+
+import { memoryOf, sizeOf, tasksOf } from '../machine/use-of-node.ts'
+import { type Bed, bedOf, containerOf, podOf } from '../pods/worker-bed.ts'
+import { EvictionManager, type EvictionOptions } from './eviction-manager.ts'
+import type { NodeUse, PodUse } from './node-use.ts'
+import { Pressure } from './pressure.ts'
+import { evictionText, excessText, rankPods } from './ranking.ts'
+import { observationsOf, parseThresholds } from './thresholds.ts'
+
+const MI = 2 ** 20
+const GI = 2 ** 30
+
+const diskOf = (availableBytes: number): NonNullable<NodeUse['nodeDisk']> => ({
+  capacityBytes: 100 * GI,
+  availableBytes,
+  inodes: 1000,
+  inodesFree: 900,
+})
+
+const nodeOf = (availableBytes: number, more: Partial<NodeUse> = {}): NodeUse => ({
+  memory: { availableBytes, capacityBytes: 4 * GI },
+  nodeDisk: diskOf(90 * GI),
+  imageDisk: diskOf(90 * GI),
+  hasImageDisk: false,
+  pods: [],
+  ...more,
+})
+
+interface Wish {
+  readonly priority?: number
+  readonly asks?: string
+  readonly uses?: number
+  readonly disk?: number
+}
+
+function useOf(name: string, { priority = 0, asks, uses = 0, disk = 0 }: Wish): PodUse {
+  const resources: Container['resources'] =
+    asks === undefined ? {} : { requests: { memory: asks, 'ephemeral-storage': asks } }
+  const pod = podOf({ priority, containers: [containerOf('c', { resources })] }, { name, uid: name })
+  const container = { name: 'c', memoryBytes: uses, rootfsBytes: disk, rootfsInodes: 1, logBytes: 0, logInodes: 0 }
+  return { pod, isKnown: true, memoryBytes: uses, processes: 1, containers: [container], volumes: [] }
+}
+
+const namesOf = (uses: readonly PodUse[]): (string | undefined)[] => uses.map(({ pod }) => pod.metadata.name)
+
+test('thresholds are read in upstream’s words, and refused in them', () => {
+  const [first] = parseThresholds({})
+  assert.equal(first?.signal, 'memory.available')
+  assert.equal(parseThresholds({}).length, 5)
+  assert.deepEqual(parseThresholds({ evictionHard: { 'nodefs.available': '0%' } }), [])
+  const bad =
+    (evictionHard: Record<string, string>): (() => void) =>
+    () =>
+      void parseThresholds({ evictionHard })
+  assert.throws(bad({ 'moon.available': '1' }), /^Error: unsupported eviction signal moon\.available$/)
+  assert.throws(bad({ 'memory.available': '0' }), /eviction threshold memory\.available must be positive: 0/)
+  assert.throws(bad({ 'nodefs.available': '101%' }), /must be <= 100%: 101%/)
+  const soft = { evictionHard: {}, evictionSoft: { 'memory.available': '1Gi' } }
+  assert.throws(() => parseThresholds(soft), /grace period must be specified for the soft eviction threshold/)
+})
+
+test('a soft threshold waits for its grace, a condition outlives it, and more is reclaimed than was missing', () => {
+  const thresholds = parseThresholds({
+    evictionHard: {},
+    evictionSoft: { 'memory.available': '1Gi' },
+    evictionSoftGracePeriod: { 'memory.available': '30s' },
+    evictionMinimumReclaim: { 'memory.available': '500Mi' },
+  })
+  const pressure = new Pressure(thresholds, 300_000)
+  const at = (seconds: number, available: number): [number, readonly string[]] => [
+    pressure.observe(observationsOf(nodeOf(available)), seconds * 1000).length,
+    pressure.conditions,
+  ]
+  const memory = ['MemoryPressure']
+  assert.deepEqual(at(0, 2 * GI), [0, []])
+  assert.deepEqual(at(10, 0.9 * GI), [0, memory])
+  assert.deepEqual(at(40, 0.9 * GI), [1, memory])
+  assert.deepEqual(at(50, 1.2 * GI), [1, memory])
+  assert.deepEqual(at(60, 1.6 * GI), [0, memory])
+  assert.deepEqual(at(349, 2 * GI), [0, memory])
+  assert.deepEqual(at(350, 2 * GI), [0, []])
+})
+
+test('who uses more than it asked for goes first, then the least important, then the greediest', () => {
+  const uses = [
+    useOf('modest', { asks: '2Gi', uses: GI }),
+    useOf('greedy', { asks: '1Gi', uses: 3 * GI }),
+    useOf('important', { asks: '1Gi', uses: 3.5 * GI, priority: 100 }),
+    useOf('over', { asks: '1Gi', uses: 2 * GI }),
+    { ...useOf('unknown', {}), isKnown: false },
+  ]
+  assert.deepEqual(namesOf(rankPods(uses, 'memory.available', false)), [
+    'unknown',
+    'greedy',
+    'over',
+    'important',
+    'modest',
+  ])
+  const disks = [
+    useOf('layer', { disk: GI }),
+    { ...useOf('volume', {}), volumes: [{ name: 'v', bytes: MI, inodes: 1 }] },
+  ]
+  assert.deepEqual(namesOf(rankPods(disks, 'nodefs.available', false)), ['layer', 'volume'])
+  assert.deepEqual(namesOf(rankPods(disks, 'nodefs.available', true)), ['volume', 'layer'])
+})
+
+test('what is said of who goes is what upstream says', () => {
+  const [threshold] = parseThresholds({ evictionHard: { 'memory.available': '22Gi' } })
+  assert.ok(threshold !== undefined)
+  const { message, annotations } = evictionText(
+    useOf('web', { asks: '1Gi', uses: 2 * GI }),
+    threshold,
+    observationsOf(nodeOf(15_749_032 * 1024)),
+  )
+  assert.equal(
+    message,
+    'The node was low on resource: memory. Threshold quantity: 22Gi, available: 15749032Ki. Container c was using 2Gi, request is 1Gi, has larger consumption of memory. ',
+  )
+  assert.deepEqual(annotations, {
+    offending_containers: 'c',
+    offending_containers_usage: '2Gi',
+    starved_resource: 'memory',
+  })
+})
+
+test('what a pod may have on the disk is its volume’s limit, its own and its containers’', () => {
+  const limits = { 'ephemeral-storage': '1Mi' }
+  const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
+  const of = (spec: Partial<Pod['spec']>, disk: number, volume: number): string | undefined => {
+    const use = useOf('web', { disk })
+    const pod = { ...use.pod, spec: { ...use.pod.spec, ...spec } }
+    return excessText({ ...use, pod, volumes: [{ name: 'e', bytes: volume, inodes: 1 }] }, false)
+  }
+  assert.equal(of({ volumes }, 0, MI), undefined)
+  assert.equal(of({ volumes }, 0, MI + 1), 'Usage of EmptyDir volume "e" exceeds the limit "1Mi". ')
+  const containers = [containerOf('c', { resources: { limits } })]
+  assert.equal(of({ containers }, MI, 0), undefined)
+  assert.equal(
+    of({ containers }, MI, 1),
+    'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
+  )
+  const two = [...containers, containerOf('d', { resources: { limits: { 'ephemeral-storage': '1Gi' } } })]
+  assert.equal(of({ containers: two }, 2 * MI, 0), 'Container c exceeded its local ephemeral storage limit "1Mi". ')
+})
+
+interface Watched {
+  readonly manager: EvictionManager
+  readonly notes: string[]
+  readonly calls: string[]
+  readonly stop: AbortController
+}
+
+function watch({ clock, workers }: Bed, options: Partial<EvictionOptions>): Watched {
+  const [notes, calls]: [string[], string[]] = [[], []]
+  const stop = new AbortController()
+  const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
+  const manager = new EvictionManager({
+    clock,
+    log,
+    signal: stop.signal,
+    thresholds: parseThresholds({}),
+    look: async () => nodeOf(2 * GI),
+    evict: (pod, eviction) => workers.evict(pod, eviction),
+    removeDeadContainers: async () => void calls.push('containers'),
+    removeUnusedImages: async () => calls.push('images'),
+    note: ({ reason, message }) => void notes.push(`${reason}: ${message}`),
+    ...options,
+  })
+  void manager.run()
+  return { manager, notes, calls, stop }
+}
+
+test('a node that is short of memory ends one pod, says why, and is well again five minutes later', async () => {
+  const bed = bedOf()
+  const { clock, workers, patches, events } = bed
+  const pods = ['a', 'b'].map((name) => podOf({ containers: [containerOf('c')] }, { name, uid: name }))
+  for (const object of pods) workers.learn({ type: 'ADDED', object })
+  const look = async (): Promise<NodeUse> => {
+    const active = Array.from(workers.activePods(), ({ pod }) => pod)
+    const uses = active.map((pod) => ({ ...useOf('', { uses: pod.metadata.name === 'b' ? GI : MI }), pod }))
+    return nodeOf(active.length < 2 || clock.elapsed() < 5000 ? 2 * GI : 50 * MI, { pods: uses })
+  }
+  const { manager, notes, stop } = watch(bed, { look })
+  await clock.advance(15_000)
+  assert.deepEqual(notes, ['EvictionThresholdMet: Attempting to reclaim memory'])
+  assert.deepEqual(manager.pressures, ['MemoryPressure'])
+  const message =
+    'The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container c was using 1Gi, request is 0, has larger consumption of memory. '
+  assert.ok(events.includes(`Evicted: ${message}`))
+  const { status } = workers.find('default', 'b')?.pod ?? {}
+  assert.deepEqual([status?.phase, status?.reason, status?.message], ['Failed', 'Evicted', message])
+  const [condition] = status?.conditions ?? []
+  assert.deepEqual(
+    [condition?.type, condition?.reason, condition?.message],
+    ['DisruptionTarget', 'TerminationByKubelet', message],
+  )
+  assert.equal(workers.find('default', 'a')?.pod.status.phase, 'Running')
+  assert.ok(patches.some(({ status: sent }) => sent['reason'] === 'Evicted'))
+  await clock.advance(310_000)
+  assert.deepEqual(manager.pressures, [])
+  stop.abort()
+  await workers.stop()
+})
+
+test('a full disk loses what nobody needs before a pod has to go', async () => {
+  const bed = bedOf()
+  let available = 5 * GI
+  const free = async (): Promise<void> => void (available = 50 * GI)
+  const { calls, manager, stop } = watch(bed, {
+    look: async () => nodeOf(2 * GI, { nodeDisk: diskOf(available), imageDisk: diskOf(available) }),
+    removeUnusedImages: free,
+    evict: async () => assert.fail('nobody has to go'),
+  })
+  await bed.clock.advance(11_000)
+  assert.deepEqual([calls, manager.pressures], [['containers'], ['DiskPressure']])
+  stop.abort()
+  await bed.workers.stop()
+})
+
+test('who fills its volume goes without a word of the node', async () => {
+  const bed = bedOf()
+  const { clock, workers, events } = bed
+  const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
+  workers.learn({ type: 'ADDED', object: podOf({ volumes }) })
+  await clock.advance(2000)
+  const look = async (): Promise<NodeUse> => ({
+    ...nodeOf(2 * GI),
+    pods: Array.from(workers.activePods(), ({ pod }) => ({
+      ...useOf('', {}),
+      pod,
+      volumes: [{ name: 'e', bytes: 2 * MI, inodes: 1 }],
+    })),
+  })
+  const { stop } = watch(bed, { look })
+  await clock.advance(12_000)
+  const message = 'Usage of EmptyDir volume "e" exceeds the limit "1Mi". '
+  assert.ok(events.includes(`Evicted: ${message}`))
+  const { status } = workers.find('default', 'web')?.pod ?? {}
+  assert.deepEqual([status?.phase, status?.message], ['Failed', message])
+  assert.ok(!status?.conditions?.some(({ type }) => type === 'DisruptionTarget'))
+  stop.abort()
+  await workers.stop()
+})
+
+test('pods that are critical stay', async () => {
+  const bed = bedOf()
+  const { clock, workers } = bed
+  workers.learn({ type: 'ADDED', object: podOf({ priority: 2_000_000_000 }) })
+  await clock.advance(2000)
+  const look = async (): Promise<NodeUse> =>
+    nodeOf(MI, { pods: Array.from(workers.activePods(), ({ pod }) => ({ ...useOf('', {}), pod })) })
+  const { stop } = watch(bed, { look })
+  await clock.advance(30_000)
+  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  stop.abort()
+  await workers.stop()
+})
+
+test('the kernel’s figures are read as upstream reads them', async () => {
+  const text = 'MemTotal:       1000 kB\nMemFree:         100 kB\nInactive(file):   50 kB\n'
+  assert.deepEqual(memoryOf(text), { capacityBytes: 1_024_000, availableBytes: 153_600 })
+  assert.equal(tasksOf('0.00 0.01 0.05 1/230 4242\n'), 230)
+  const dir = await mkdtemp(join(tmpdir(), 'use-'))
+  try {
+    await mkdir(join(dir, 'a'))
+    await writeFile(join(dir, 'a', 'f'), Buffer.alloc(100_000, 1))
+    await symlink('/', join(dir, 'a', 'root'))
+    const { bytes, inodes } = await sizeOf(dir)
+    assert.ok(bytes >= 100_000 && bytes < MI)
+    assert.equal(inodes, 3)
+  } finally {
+    await rm(dir, { recursive: true })
+  }
+})

@@ -1,0 +1,121 @@
+/** What is left of the node and what its pods use of it, by the kernel, the runtime and the disk. */
+import type { Dirent } from 'node:fs'
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import type { Clock } from '#lib/clock.ts'
+
+import type { Runtime } from '../cri/runtime.ts'
+import type { ContainerStats } from '../cri/stats-messages.ts'
+import type { ContainerUse, NodeUse, PodUse, VolumeUse } from '../eviction/node-use.ts'
+import type { PodOfNode } from '../pods/pod-of-node.ts'
+import { LABELS, podLogDirectory } from '../pods/sandbox-config.ts'
+import { readDisk, readImageDisk } from './disks.ts'
+
+export interface UseOptions {
+  readonly runtime: Runtime
+  readonly clock: Clock
+  readonly rootDir: string
+  readonly podLogsDir: string
+  readonly pods: () => Iterable<PodOfNode>
+}
+
+export async function useOfNode(options: UseOptions): Promise<NodeUse> {
+  const { runtime, clock, rootDir, pods } = options
+  const [{ stats }, nodeDisk, imageDisk, texts] = await Promise.all([
+    runtime.listContainerStats({}),
+    readDisk(rootDir, clock),
+    readImageDisk(runtime, clock),
+    clock.during(Promise.all(PROC.map((path) => readFile(path, 'utf8')))),
+  ])
+  const [meminfo = '', pidMax = '', load = ''] = texts
+  const byPod = Map.groupBy(stats, ({ attributes }) => attributes?.labels.get(LABELS.podUid) ?? '')
+  const uses: PodUse[] = []
+  for (const { pod } of pods()) uses.push(await podUse(options, pod, byPod.get(pod.metadata.uid ?? '') ?? []))
+  const memory = memoryOf(meminfo)
+  const capacity = Number(pidMax)
+  return {
+    memory,
+    nodeDisk,
+    ...(imageDisk.capacityBytes > 0 && { imageDisk }),
+    hasImageDisk: imageDisk.capacityBytes > 0 && imageDisk.capacityBytes !== nodeDisk.capacityBytes,
+    ...(capacity > 0 && { processes: { capacity, available: capacity - tasksOf(load) } }),
+    pods: uses,
+  }
+}
+
+const PROC = ['/proc/meminfo', '/proc/sys/kernel/pid_max', '/proc/loadavg']
+
+/** What could be had at once: upstream's capacity without the working set. */
+export function memoryOf(meminfo: string): NonNullable<NodeUse['memory']> {
+  const bytes = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(meminfo)?.[1] ?? 0) * 1024
+  return { capacityBytes: bytes('MemTotal'), availableBytes: bytes('MemFree') + bytes('Inactive\\(file\\)') }
+}
+
+/** `0.00 0.01 0.05 1/230 4242`: of 230. */
+export const tasksOf = (loadavg: string): number => Number(/\/(\d+) /.exec(loadavg)?.[1] ?? 0)
+
+type Stated = PodOfNode['pod']
+
+async function podUse(options: UseOptions, pod: Stated, stats: readonly ContainerStats[]): Promise<PodUse> {
+  const logs = podLogDirectory(pod, options.podLogsDir)
+  const containers: ContainerUse[] = []
+  for (const one of stats) containers.push(await containerUse(options, one, logs))
+  const volumes = await volumeUses(options, pod)
+  const memoryBytes = containers.reduce((sum, one) => sum + one.memoryBytes, 0)
+  return { pod, isKnown: stats.length > 0, memoryBytes, processes: 0, containers, volumes }
+}
+
+const numberOf = (figure: { readonly value: number | bigint } | undefined): number => Number(figure?.value ?? 0)
+
+async function containerUse({ clock }: UseOptions, stats: ContainerStats, logs: string): Promise<ContainerUse> {
+  const { attributes, memory, writableLayer } = stats
+  const name = attributes?.labels.get(LABELS.containerName) ?? ''
+  const log = await clock.during(sizeOf(join(logs, name)))
+  return {
+    name,
+    memoryBytes: numberOf(memory?.workingSetBytes),
+    rootfsBytes: numberOf(writableLayer?.usedBytes),
+    rootfsInodes: numberOf(writableLayer?.inodesUsed),
+    logBytes: log.bytes,
+    logInodes: log.inodes,
+  }
+}
+
+async function volumeUses({ clock, rootDir }: UseOptions, { metadata, spec }: Stated): Promise<VolumeUse[]> {
+  const volumes: VolumeUse[] = []
+  for (const { name, emptyDir } of spec.volumes ?? []) {
+    // Those in memory are counted as memory.
+    if (emptyDir === undefined || emptyDir.medium === 'Memory') continue
+    const path = join(rootDir, 'pods', metadata.uid ?? '', 'volumes', 'kubernetes.io~empty-dir', name)
+    volumes.push({ name, ...(await clock.during(sizeOf(path))) })
+  }
+  return volumes
+}
+
+interface Size {
+  readonly bytes: number
+  readonly inodes: number
+}
+
+/** More entries than this are not counted in one go: a directory with millions of files must not keep a kubelet. */
+const MAX_ENTRIES = 200_000
+const BLOCK = 512
+
+/** Of everything below, without leaving it through links. What goes away meanwhile does not count. */
+export async function sizeOf(path: string): Promise<Size> {
+  let [bytes, inodes] = [0, 0]
+  const waiting = [path]
+  for (let next = waiting.pop(); next !== undefined && inodes < MAX_ENTRIES; next = waiting.pop()) {
+    const entries: Dirent[] = await readdir(next, { withFileTypes: true }).catch(() => [])
+    for (const entry of entries) {
+      const own = join(next, entry.name)
+      if (entry.isDirectory()) waiting.push(own)
+      const found = await lstat(own).catch(() => undefined)
+      bytes += (found?.blocks ?? 0) * BLOCK
+      inodes++
+    }
+  }
+  return { bytes, inodes }
+}
