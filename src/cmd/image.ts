@@ -53,11 +53,7 @@ const load: Program = defineProgram({
           architecture: ARCHITECTURES[process.arch] ?? process.arch,
           ...(flags.name !== '' && { name: flags.name }),
         }
-        const names = await archiveIn(operand, stdin, context.cwd)
-          .then((bytes) => loadArchive(bytes, tools, options))
-          .catch((cause: Error) => {
-            throw explained(cause, operand)
-          })
+        const names = await fromArchive(operand, stdin, context.cwd, (bytes) => loadArchive(bytes, tools, options))
         for (const name of names) stdout.write(`Loaded ${name}\n`)
         await comesTrue(context.clock, SEEN_MS, () => areSeen(runtime, names))
       }
@@ -67,8 +63,21 @@ const load: Program = defineProgram({
 })
 
 /** Opened before anything else is done: whoever misspelt it is told at once. */
-async function archiveIn(operand: string, stdin: () => Readable, cwd: string): Promise<Readable> {
-  return operand === '-' ? stdin() : (await open(resolve(cwd, operand))).createReadStream()
+async function fromArchive<T>(
+  operand: string,
+  stdin: () => Readable,
+  cwd: string,
+  task: (bytes: Readable) => Promise<T>,
+): Promise<T> {
+  let bytes: Readable | undefined
+  try {
+    bytes = operand === '-' ? stdin() : (await open(resolve(cwd, operand))).createReadStream()
+    return await task(bytes)
+  } catch (cause) {
+    throw explained(cause as Error, operand)
+  } finally {
+    bytes?.destroy()
+  }
 }
 
 /** What Kubernetes calls what Node calls otherwise. */

@@ -25,6 +25,7 @@ const PACKAGES = {
   'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
   'e2e.test': 'k8s.io/kubernetes/test/e2e',
   agnhost: 'k8s.io/kubernetes/test/images/agnhost',
+  nnp: 'k8s.io/kubernetes/test/images/nonewprivs',
   'sample-apiserver': 'k8s.io/sample-apiserver',
 } as const
 
@@ -59,6 +60,17 @@ export async function upstreamPrograms<Name extends UpstreamProgram>(
     await build(name, path)
   }
   return Object.fromEntries(found) as Record<Name, string>
+}
+
+/** A file of upstream's own repository, as the module proxy delivers it. */
+export function upstreamSource(path: string): string {
+  const { status, stdout } = spawnSync('go', ['list', '-m', '-f', '{{.Dir}}', 'k8s.io/kubernetes'], {
+    cwd: FOLDER,
+    encoding: 'utf8',
+    env: { ...process.env, GOFLAGS: '-mod=mod' },
+  })
+  if (status !== 0) throw new Error(`Upstream’s sources cannot be found: ${GO_NEEDED}`)
+  return join(stdout.trim(), path)
 }
 
 /** Why the programs cannot be had here; undefined when they can. */

@@ -111,8 +111,12 @@ class HeadOf {
   }
 
   async *all(): AsyncGenerator<Buffer> {
-    yield this.#seen
-    for (let next = await this.#parts.next(); next.done !== true; next = await this.#parts.next()) yield next.value
+    try {
+      yield this.#seen
+      for (let next = await this.#parts.next(); next.done !== true; next = await this.#parts.next()) yield next.value
+    } finally {
+      await this.#parts.return?.()
+    }
   }
 
   async whole(): Promise<Buffer> {
