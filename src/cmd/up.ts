@@ -21,6 +21,7 @@ import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { type ClusterFile, removeClusterFile, writeClusterFile } from './cluster-file.ts'
@@ -114,6 +115,7 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   // Many nodes have much to say when they come, which is worth optimizing.
   const { running, controllers, nodesReady } = await (flags.nodes > FEW_NODES ? start() : startSmall(start))
   await nodesReady
+  closing.use(tidyWhenQuiet(clock))
   const many = flags.nodes
   say('Nodes', nodesText(many, chosen))
   const apiServer = `https://${bracketed(host)}:${running.port}`

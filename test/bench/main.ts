@@ -20,6 +20,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['controllers', () => import('./controllers.bench.ts')],
   ['scheduler', () => import('./scheduler.bench.ts')],
   ['nodes', () => import('./nodes.bench.ts')],
+  ['idle', () => import('./idle.bench.ts')],
   ['testing', () => import('./testing.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],

@@ -3,19 +3,18 @@
  * it, and until the pods are gone again; beside kwok with upstream's control plane. kwok's own measure is 60 s for 5,000
  * nodes and 60 s for 10,000 pods. Who asks is another process, and counts what it hears of.
  */
-import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { request } from 'node:https'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 
-import { end, freePort } from '../upstream/kube-apiserver.ts'
 import { startKwok } from '../upstream/kwok.ts'
 import type { Bench } from './bench.ts'
 import { encodeRequest, openConnection, pause, sendAll } from './http-load.ts'
-import { installed, type ServerUnderTest, usageOfAll } from './server-under-test.ts'
+import { followPresence } from './presence.ts'
+import { usageOfAll } from './server-under-test.ts'
 import { besides, type Figures, toTable } from './table.ts'
+import { type ClusterUnderTest, startUp, type Target } from './up-under-test.ts'
 
 /** `NODES=10000 PODS=100000 npm run bench -- nodes` for more. */
 const { NODES = '5000', PODS = '10000' } = process.env
@@ -28,21 +27,12 @@ const NAMESPACE = '/api/v1/namespaces/default'
 export const bench: Bench = {
   about: `${NODES} nodes, ${PODS} pods: ours is one process; the reference is etcd, upstream's control plane and kwok`,
   async run({ reference }) {
-    const ours = await play(startOurs)
+    const ours = await play((folder) => startUp(folder, nodes))
     return [reference ? besides(ours, await play(startTheirs)) : toTable(ours)]
   },
 }
 
-type Target = Pick<ServerUnderTest, 'port' | 'tls'>
-
-interface Cluster extends Target {
-  readonly pids: readonly number[]
-  /** Resolves when its nodes are ready. */
-  readonly nodesReady: () => Promise<void>
-  readonly stop: () => Promise<void>
-}
-
-async function play(start: (folder: string) => Promise<Cluster>): Promise<Figures> {
+async function play(start: (folder: string) => Promise<ClusterUnderTest>): Promise<Figures> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-nodes-bench-'))
   const rows: { name: string; values: number[] }[] = []
   const cluster = await start(folder)
@@ -57,15 +47,13 @@ async function play(start: (folder: string) => Promise<Cluster>): Promise<Figure
   }
   try {
     await phase('nodes ready', cluster.nodesReady)
-    const running = await count(
-      cluster,
-      `${NAMESPACE}/pods?watch=1&resourceVersion=0&fieldSelector=status.phase%3DRunning`,
-      'ADDED',
-    )
+    const running = await followPresence(cluster, `${NAMESPACE}/pods?fieldSelector=status.phase%3DRunning`)
     await phase('pods running', () => Promise.all([sendAll(cluster, podRequests('POST')), running.reached(pods)]))
+    running.stop()
     await phase(`${IDLE_MS / 1000} s of nothing`, () => pause(IDLE_MS))
-    const gone = await count(cluster, `${NAMESPACE}/pods?watch=1&resourceVersion=0`, 'DELETED')
-    await phase('pods deleted', () => Promise.all([sendAll(cluster, podRequests('DELETE')), gone.reached(pods)]))
+    const there = await followPresence(cluster, `${NAMESPACE}/pods`)
+    await phase('pods deleted', () => Promise.all([sendAll(cluster, podRequests('DELETE')), there.emptied()]))
+    there.stop()
   } finally {
     await cluster.stop()
     await rm(folder, { recursive: true, force: true })
@@ -73,44 +61,22 @@ async function play(start: (folder: string) => Promise<Cluster>): Promise<Figure
   return { title: 'a cluster of simulated nodes', columns: COLUMNS, rows }
 }
 
-async function startOurs(folder: string): Promise<Cluster> {
-  const port = await freePort()
-  const data = join(folder, 'data')
-  const where = [`--data-dir=${data}`, `--kubeconfig=${join(folder, 'kubeconfig')}`, `--secure-port=${port}`]
-  const up = ['up', '--runtime=simulated', `--nodes=${nodes}`, '-o=json', ...where]
-  const child = spawn(await installed(), up, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ready = new Promise<void>((resolve, reject) => {
-    child.stdout.once('data', () => resolve())
-    child.once('exit', (code) => reject(new Error(`up ended with ${code} before it was ready`)))
-  })
-  ready.catch(() => undefined)
-  const tls = async (): Promise<Target['tls']> => {
-    const [ca = '', cert = '', key = ''] = await Promise.all(
-      ['ca.crt', 'admin.crt', 'admin.key'].map((name) => readFile(join(data, 'pki', name), 'utf8')),
-    )
-    return { ca, cert, key }
-  }
-  let known: Target['tls'] | undefined
-  while (known === undefined) {
-    await pause(20)
-    known = await tls().catch(() => undefined)
-  }
-  return { port, tls: known, pids: [child.pid ?? 0], nodesReady: () => ready, stop: () => end(child, 'SIGTERM') }
-}
-
 /** The control plane is there before the clock starts. */
-async function startTheirs(folder: string): Promise<Cluster> {
+async function startTheirs(folder: string): Promise<ClusterUnderTest> {
   const kwok = await startKwok(folder)
-  const account = await count(kwok, `${NAMESPACE}/serviceaccounts?watch=1&resourceVersion=0`, 'ADDED')
-  await account.reached(1)
+  const accounts = await followPresence(kwok, `${NAMESPACE}/serviceaccounts`)
+  await accounts.reached(1)
+  accounts.stop()
   return {
     ...kwok,
     async nodesReady() {
-      const ready = await followReadyNodes(kwok)
+      const isReady = (line: string): boolean => !line.includes('"node.kubernetes.io/not-ready"')
+      const ready = await followPresence(kwok, '/api/v1/nodes', isReady)
       const requests = Array.from({ length: nodes }, (_, at) =>
         encodeRequest({ method: 'POST', path: '/api/v1/nodes', body: JSON.stringify(nodeOf(`node-${at}`)) }),
       )
       await Promise.all([sendAll(kwok, requests), ready.reached(nodes)])
+      ready.stop()
     },
   }
 }
@@ -131,55 +97,6 @@ function podRequests(method: 'POST' | 'DELETE'): Buffer[] {
     if (method === 'DELETE') return encodeRequest({ method, path: `${NAMESPACE}/pods/${name}` })
     const body = JSON.stringify({ metadata: { name, labels: { app: 'bench' } }, spec })
     return encodeRequest({ method, path: `${NAMESPACE}/pods`, body })
-  })
-}
-
-interface Counted {
-  reached(many: number): Promise<void>
-}
-
-/** Events of one type. */
-function count(target: Target, path: string, type: string): Promise<Counted> {
-  const head = `{"type":"${type}"`
-  return countLines(target, path, (line, so) => so + Number(line.startsWith(head)))
-}
-
-/** Those that nobody holds for unfit any more. */
-function followReadyNodes(target: Target): Promise<Counted> {
-  const ready = new Set<string>()
-  return countLines(target, '/api/v1/nodes?watch=1&resourceVersion=0', (line) => {
-    if (!line.includes('"node.kubernetes.io/not-ready"')) ready.add(/"name":"([^"]+)"/.exec(line)?.[1] ?? '')
-    return ready.size
-  })
-}
-
-/** Resolves when the watch is open; it is closed when as many were counted as were waited for. */
-function countLines({ port, tls }: Target, path: string, next: (line: string, so: number) => number): Promise<Counted> {
-  let [so, wanted] = [0, Infinity]
-  const all = Promise.withResolvers<void>()
-  return new Promise((resolve, reject) => {
-    const look = (): void => {
-      if (so < wanted) return
-      all.resolve()
-      asked.destroy()
-    }
-    const asked = request({ port, path, host: '127.0.0.1', ...tls }, (answer) => {
-      let rest = ''
-      answer.setEncoding('utf8').on('data', (part: string) => {
-        const lines = (rest + part).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) so = next(line, so)
-        look()
-      })
-      resolve({
-        reached(many) {
-          wanted = many
-          look()
-          return all.promise
-        },
-      })
-    })
-    asked.on('error', reject).end()
   })
 }
 

@@ -5,14 +5,14 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { realClock } from '#lib/clock.ts'
 
-import { HYPERKUBE } from './ours.ts'
-import { UPSTREAM_VERSION, upstreamPrograms } from './programs.ts'
+import { envtestAssets } from './envtest-assets.ts'
+import { UPSTREAM_VERSION } from './programs.ts'
 
 const MODULE = 'sigs.k8s.io/controller-runtime'
 /** The version that is made for the Kubernetes we answer for. */
@@ -46,15 +46,6 @@ async function build(packages: readonly string[]): Promise<string> {
   return go(['list', '-m', '-f', '{{.Dir}}', MODULE])
 }
 
-/** What envtest would download. */
-async function upstreamAssets(folder: string): Promise<string> {
-  const programs = await upstreamPrograms(['kube-apiserver', 'kubectl'], (line) => process.stderr.write(`${line}\n`))
-  const etcd = spawnSync('which', ['etcd'], { encoding: 'utf8' }).stdout.trim()
-  await mkdir(folder)
-  for (const [name, path] of Object.entries({ ...programs, etcd })) await symlink(path, join(folder, name))
-  return folder
-}
-
 interface Outcome {
   readonly passed: number
   readonly failed: readonly string[]
@@ -82,10 +73,9 @@ const packages = process.argv.length > 2 ? process.argv.slice(2) : PACKAGES
 const folder = await mkdtemp(join(tmpdir(), 'hyperkube-envtest-'))
 try {
   const sources = await build(packages)
-  const ours = spawnSync(HYPERKUBE, ['assets'], { encoding: 'utf8', env: { ...process.env, XDG_CACHE_HOME: folder } })
-  const theirs = await upstreamAssets(join(folder, 'upstream'))
+  const { ours, theirs } = await envtestAssets(folder)
   for (const name of packages) {
-    const [one, other] = [ours.stdout.trim(), theirs].map((assets) => run(name, sources, assets)) as [Outcome, Outcome]
+    const [one, other] = [ours, theirs].map((assets) => run(name, sources, assets)) as [Outcome, Outcome]
     const text = ({ passed, failed, seconds }: Outcome): string =>
       `${passed} passed, ${failed.length} failed, ${seconds.toFixed(1)} s`
     process.stdout.write(`${name}: ours ${text(one)}; upstream's ${text(other)}\n`)
