@@ -143,6 +143,11 @@ export class Cluster {
     return this.#placed.get(uid)?.node
   }
 
+  /** As it was when it was placed, or last heard of. */
+  podWithPlace(uid: string): PodInfo | undefined {
+    return this.#placed.get(uid)?.pod
+  }
+
   #place(placed: Placed): void {
     const { pod, node } = placed
     const info = this.#nodeOf(node)

@@ -74,13 +74,18 @@ export class Decider implements Judge {
       ({ name, plugin }) => plugin.filter !== undefined || cases.get(name)?.filter !== undefined,
     )
     search.isUnfinished = false
+    // Nobody nominates anybody before this is over.
+    const isCrowded = !this.#nominations.isEmpty
+    const hasRest = rest.length > 0
     for (; search.looked < nodes.length && feasible.length < enough; search.looked++) {
       const node = nodes[(start + search.looked) % nodes.length] as NodeInfo
       // It went while others had their turn.
       if (node.node === undefined) continue
       // As it is, and with those that were promised a place there.
       const refusal =
-        this.#judgeCrowded(pod, node, cases) ?? likeness.verdict(pod, node) ?? judgeBy(rest, pod, node, cases)
+        (isCrowded ? this.#judgeCrowded(pod, node, cases) : undefined) ??
+        likeness.verdict(pod, node) ??
+        (hasRest ? judgeBy(rest, pod, node, cases) : undefined)
       if (refusal === undefined) feasible.push(node)
       else if (refusal.code === 'busy') {
         search.isUnfinished = true
@@ -221,7 +226,8 @@ function pointsOf(
   }
   const scorer: Scorer | undefined = plugin.preScore?.(pod, nodes)
   if (scorer === undefined) return undefined
-  const points = nodes.map((node) => scorer.score(node))
+  const points: number[] = []
+  for (const node of nodes) points.push(scorer.score(node))
   scorer.normalize?.(points, nodes)
   return points
 }

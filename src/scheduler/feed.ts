@@ -97,7 +97,7 @@ class PodFeed {
 
   #placed(pod: Pod, old: Pod | undefined): void {
     const { cluster, queue, nominations } = this.#parts
-    const info = new PodInfo(pod)
+    const info = new PodInfo(pod, cluster.podWithPlace(pod.metadata.uid ?? ''))
     const wasPlaced = old !== undefined && (old.spec.nodeName ?? '') !== ''
     cluster.groups.add(info)
     cluster.setPod(info, pod.spec.nodeName ?? '')

@@ -35,12 +35,16 @@ export class Likeness {
     let known = this.#scored.get(scoring)
     if (known === undefined) this.#scored.set(scoring, (known = { at: [], points: [] }))
     const { at, points } = known
-    return nodes.map((node) => {
+    const found: number[] = []
+    for (const node of nodes) {
       const { slot, generation } = node
-      if (at[slot] === generation) return points[slot] as number
-      at[slot] = generation
-      return (points[slot] = scoring.plugin.score?.(pod, node) ?? 0)
-    })
+      if (at[slot] !== generation) {
+        at[slot] = generation
+        points[slot] = scoring.plugin.score?.(pod, node) ?? 0
+      }
+      found.push(points[slot] as number)
+    }
+    return found
   }
 }
 

@@ -8,6 +8,11 @@ export class Nominations {
   readonly #onNode = new Map<string, Map<string, PodInfo>>()
   readonly #nodeOf = new Map<string, string>()
 
+  /** Nobody is expected anywhere. */
+  get isEmpty(): boolean {
+    return this.#nodeOf.size === 0
+  }
+
   /** An empty name takes it back. */
   set(pod: PodInfo, node: string): void {
     this.delete(pod.uid)

@@ -35,17 +35,19 @@ export class PodInfo {
   readonly terms: PodTerms
   #likeness: string | undefined
 
-  constructor(pod: Pod) {
+  /** `known`: the same pod a moment ago; what cannot have changed since is not read again. */
+  constructor(pod: Pod, known?: PodInfo) {
     this.pod = pod
     this.uid = pod.metadata.uid ?? ''
     this.key = objectKey(pod)
     this.namespace = pod.metadata.namespace ?? ''
     this.labels = pod.metadata.labels
     this.priority = pod.spec.priority ?? 0
-    this.requests = amountsFrom(podRequests(pod, { useStatus: true }))
-    this.likely = amountsFrom(podRequests(pod, { useStatus: true, atLeast: GUESS }))
-    this.ports = hostPortsOf(pod)
-    this.terms = podTermsOf(pod)
+    const same = known !== undefined && asksTheSame(known.pod, pod) ? known : undefined
+    this.requests = same?.requests ?? amountsFrom(podRequests(pod, { useStatus: true }))
+    this.likely = same?.likely ?? amountsFrom(podRequests(pod, { useStatus: true, atLeast: GUESS }))
+    this.ports = same?.ports ?? hostPortsOf(pod)
+    this.terms = same?.terms ?? podTermsOf(pod)
   }
 
   get isTerminating(): boolean {
@@ -69,6 +71,15 @@ export class PodInfo {
     return (this.#likeness = JSON.stringify(seen))
   }
 }
+
+/** Parts that are equal are one and the same in versions of an object; no kubelet has granted anything else yet. */
+function asksTheSame({ spec, status }: Pod, { spec: now, status: by }: Pod): boolean {
+  if (ASKING.some((part) => spec[part] !== now[part])) return false
+  return GRANTING.every((part) => status[part] === undefined && by[part] === undefined)
+}
+
+const ASKING = ['containers', 'initContainers', 'overhead', 'resources', 'affinity'] as const
+const GRANTING = ['containerStatuses', 'initContainerStatuses', 'resources', 'allocatedResources'] as const
 
 function hostPortsOf({ spec }: Pod): HostPort[] {
   const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')

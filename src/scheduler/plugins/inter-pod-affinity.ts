@@ -160,9 +160,10 @@ class Company implements Case {
   }
 
   filter(node: NodeInfo): Verdict {
-    if (!this.#isNearAll(node)) return FAR
-    if (this.#isNearAny(node)) return NEAR
-    const labels = node.labels ?? {}
+    const { labels } = node
+    if (this.#wanted.length > 0 && !this.#isNearAll(node)) return FAR
+    if (this.#shunned.length > 0 && this.#isNearAny(labels)) return NEAR
+    if (this.#unwanted.size === 0 || labels === undefined) return undefined
     for (const { key, counts, changes } of this.#unwanted.values()) {
       const value = labels[key]
       if (value !== undefined && (counts.get(value) ?? 0) + (changes.get(value) ?? 0) > 0) return UNWANTED
@@ -193,12 +194,13 @@ class Company implements Case {
     })
   }
 
-  #isNearAny({ labels }: NodeInfo): boolean {
+  #isNearAny(labels: Labels): boolean {
     const { affinity, antiAffinity } = this.#pod.terms
-    return antiAffinity.some(({ topologyKey }, at) => {
-      const value = labels?.[topologyKey]
-      return value !== undefined && this.#count(affinity.length + at, value) > 0
-    })
+    for (let at = 0; at < antiAffinity.length; at++) {
+      const value = labels?.[(antiAffinity[at] as PodTerm).topologyKey]
+      if (value !== undefined && this.#count(affinity.length + at, value) > 0) return true
+    }
+    return false
   }
 
   /** Affinity first, then anti-affinity. */
