@@ -4,6 +4,7 @@ import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
 
 import { overReserved } from '#kubelet/allocatable.ts'
+import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
 import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
 import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
@@ -59,6 +60,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const machine = await machineOf(program)
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
+  const facts = podFacts(program, cgroupDriver)
   const shown = { ...configuration, cgroupDriver }
   const { connect } = await openIdentity(program)
   const { port } = await startKubelet(
@@ -70,11 +72,12 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       connect,
       runtime,
       machine,
-      pods: podFacts(program, cgroupDriver),
+      pods: facts,
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? [])],
       node: nodeSettings(program),
       ...(await limitsOf(configuration)),
+      cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program),
       configuration: shownConfiguration(shown),
     },

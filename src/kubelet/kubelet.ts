@@ -19,6 +19,7 @@ import { userAgent } from '#model/version.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
 import type { Reserved } from './allocatable.ts'
+import { NO_CGROUPS, type PodCgroups } from './cgroups/pod-cgroups.ts'
 import type { Runtime } from './cri/runtime.ts'
 import { type EvictionSettings, startEviction } from './eviction/node-eviction.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
@@ -58,6 +59,8 @@ export interface KubeletOptions {
   /** When pods are ended for others. Default: as upstream's. */
   readonly eviction?: EvictionSettings
   readonly garbage?: PodWorkersOptions['garbage']
+  /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
+  readonly cgroups?: PodCgroups
   /** What pods are refused for, beside what the Node tells. */
   readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor'>
   readonly serving: Serving
@@ -156,7 +159,8 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
   const traits = (): NodeTraits => ({ ...options.traits, pressures: known.pressures() })
   const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits }
-  const workers = new PodWorkers({ ...means, garbage: options.garbage ?? {}, ...cluster })
+  const { garbage = {}, cgroups = NO_CGROUPS } = options
+  const workers = new PodWorkers({ ...means, garbage, cgroups, ...cluster })
   const { eviction: settings = {} } = options
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
   known.pressures = () => eviction.pressures

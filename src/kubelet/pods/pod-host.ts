@@ -7,6 +7,7 @@ import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { NodeTraits, Rejection } from '../admission-rules.ts'
+import type { PodCgroups } from '../cgroups/pod-cgroups.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
 import type { GarbagePolicy } from '../gc/runtime-garbage.ts'
@@ -35,6 +36,8 @@ export interface PodWorkersOptions {
   readonly services: () => readonly Service[]
   /** Without it, pods that have volumes wait. */
   readonly volumes?: VolumeKeeper
+  /** Default: the runtime makes what it needs. */
+  readonly cgroups?: PodCgroups
   /** Default: forgotten with the process. */
   readonly allocations?: Allocations
   /** Default: on the disk, below `facts.rootDir`. */
@@ -53,6 +56,7 @@ export interface PodWorkersOptions {
 }
 
 type Defaulted =
+  | 'cgroups'
   | 'volumes'
   | 'allocations'
   | 'files'
@@ -64,6 +68,7 @@ type Defaulted =
   | 'noteNode'
 
 export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'> {
+  readonly cgroups: PodCgroups
   readonly allocations: Allocations
   readonly volumes: VolumeKeeper
   readonly files: PodFiles

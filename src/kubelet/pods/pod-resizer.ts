@@ -115,7 +115,9 @@ export class PodResizer {
     try {
       await this.#refuseTooLittle(changes)
       await this.#tellSandbox(pod, sandboxId)
+      await this.#host.cgroups.grow(pod)
       for (const name of ['memory', 'cpu'] as const) await this.#update(pod, changes, name)
+      await this.#host.cgroups.ensure(pod)
     } catch (error) {
       this.#fail(pod, messageText(error))
     }

@@ -3,6 +3,7 @@ import type { Pod } from '#apis/core/v1.ts'
 
 import { nextBackOff } from '../back-off.ts'
 import { type ContainerRecord, fieldPathOf, lastEndOf } from '../container-runs.ts'
+import { messageText } from '../cri/call-text.ts'
 import { crashBackOff, type Note, podText } from '../kubelet-notes.ts'
 import { type Place, sayStartError, startContainer } from './container-starter.ts'
 import { runHook } from './hooks.ts'
@@ -60,9 +61,22 @@ export class PodStarter {
   async #open(): Promise<boolean> {
     const { sandboxes, pod, signal, opened } = this.#options
     if (sandboxes.current !== undefined) return true
+    if (!(await this.#makeCgroup())) return false
     if (!(await sandboxes.make(pod(), signal))) return false
     opened()
     return true
+  }
+
+  async #makeCgroup(): Promise<boolean> {
+    const { host, pod } = this.#options
+    try {
+      await host.cgroups.ensure(pod())
+      return true
+    } catch (error) {
+      const message = `unable to ensure pod container exists: ${messageText(error)}`
+      host.note(pod(), { type: 'Warning', reason: 'FailedCreatePodContainer', message })
+      return false
+    }
   }
 
   /** Whether it runs now. */

@@ -358,6 +358,7 @@ export class PodWorker {
     if (this.#isLeaving && !isTerminalPhase(this.writer.written.phase)) this.#publish()
     await this.#ender.endAll()
     await stopSandboxes(this.#host, uid, this.sandboxId)
+    await this.#host.cgroups.remove(this.#pod)
     this.#probes.end()
     this.#publish(false)
     this.#hasEnded = true

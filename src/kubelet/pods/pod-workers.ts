@@ -7,6 +7,7 @@ import type { Timer } from '#lib/clock.ts'
 import { timeOf } from '#meta/time.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
+import { NO_CGROUPS } from '../cgroups/pod-cgroups.ts'
 import { type ContainerRecord } from '../container-runs.ts'
 import { withDeadlines } from '../cri/deadlines.ts'
 import type { Eviction } from '../eviction/eviction-manager.ts'
@@ -60,6 +61,7 @@ export class PodWorkers {
       held: this.#held,
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
+      cgroups: options.cgroups ?? NO_CGROUPS,
       allocations: options.allocations ?? createMemoryAllocations(),
       admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere, options.traits?.()),
       resize: (pod) => {
@@ -105,6 +107,7 @@ export class PodWorkers {
       await volumes.leave(uid)
       await files.remove(uid)
     }
+    await this.#host.cgroups.sweep((uid) => this.#isGone(uid))
   }
 
   async #start(): Promise<void> {

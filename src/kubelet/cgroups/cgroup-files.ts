@@ -1,0 +1,58 @@
+/** What a pod is granted as a whole, as the files of its cgroup say it. Pure. */
+import type { Pod } from '#apis/core/v1.ts'
+import { quantityMilliValue, quantityValue } from '#meta/quantity.ts'
+import { podLimits, podRequests, qosClassOf } from '#model/pod-resources.ts'
+
+import { cpuQuota, cpuShares } from '../pods/linux-resources.ts'
+
+export interface CgroupFile {
+  /** Of version 1, where each has a hierarchy of its own. */
+  readonly controller: 'cpu' | 'memory'
+  readonly name: string
+  readonly value: string
+}
+
+const PERIOD_US = 100_000
+
+/** From shares to weights, as runtimes do it: 2 to 262144 becomes 1 to 10000. */
+export const cpuWeight = (shares: number): number => 1 + Math.trunc(((shares - 2) * 9999) / 262_142)
+
+/** A pod is limited only if all its containers are, or it is as a whole. */
+export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2): CgroupFile[] {
+  const of = { spec: pod.spec, status: {} }
+  const [requests, limits] = [podRequests(of), podLimits(of)]
+  const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
+  const isBound = (name: string): boolean =>
+    pod.spec.resources?.limits?.[name] !== undefined ||
+    all.every(({ resources }) => resources.limits?.[name] !== undefined)
+  const [cpu, memory] = [limits.get('cpu'), limits.get('memory')]
+  const asked = requests.get('cpu') ?? cpu
+  const isBestEffort = qosClassOf(of) === 'BestEffort'
+  const shares = isBestEffort || asked === undefined ? 2 : cpuShares(quantityMilliValue(asked))
+  const quota = cpu !== undefined && isBound('cpu') ? cpuQuota(quantityMilliValue(cpu)) : undefined
+  const bytes = memory !== undefined && isBound('memory') ? quantityValue(memory) : undefined
+  return version === 1 ? filesOfOne(shares, quota, bytes) : filesOfTwo(shares, quota, bytes)
+}
+
+function filesOfOne(shares: number, quota: number | undefined, bytes: number | undefined): CgroupFile[] {
+  return [
+    { controller: 'cpu', name: 'cpu.shares', value: String(shares) },
+    { controller: 'cpu', name: 'cpu.cfs_period_us', value: String(PERIOD_US) },
+    { controller: 'cpu', name: 'cpu.cfs_quota_us', value: String(quota ?? -1) },
+    { controller: 'memory', name: 'memory.limit_in_bytes', value: String(bytes ?? -1) },
+  ]
+}
+
+function filesOfTwo(shares: number, quota: number | undefined, bytes: number | undefined): CgroupFile[] {
+  return [
+    { controller: 'cpu', name: 'cpu.weight', value: String(cpuWeight(shares)) },
+    { controller: 'cpu', name: 'cpu.max', value: `${quota ?? 'max'} ${PERIOD_US}` },
+    { controller: 'memory', name: 'memory.max', value: String(bytes ?? 'max') },
+  ]
+}
+
+/** How much a file allows; whatever has no end is Infinity. */
+export function allowance(value: string): number {
+  const [first = ''] = value.trim().split(' ')
+  return first === 'max' || first === '-1' ? Infinity : Number(first)
+}
