@@ -15,6 +15,8 @@ export function networkConfig(podCidrs: readonly string[], { network, addressFol
         type: 'bridge',
         bridge: network,
         isGateway: true,
+        // A node that is registered anew may have other addresses; without this no pod would start any more.
+        forceAddress: true,
         // Pods reach the world as their node, and themselves through a Service.
         ipMasq: true,
         hairpinMode: true,

@@ -21,13 +21,16 @@ import { tarArchive } from '#lib/tar-write.ts'
 const BUSYBOX = '/bin/busybox'
 const APPLETS = ['cat', 'echo', 'ls', 'sh', 'sleep', 'true', 'wget', 'nc', 'ip', 'mkdir', 'kill', 'id']
 
+/** Folder of another containerd than the machine's: `node test/upstream/containerd.ts` builds one and says where. */
+export const PROGRAMS: string | undefined = process.env['HYPERKUBE_CONTAINERD']
+
 export const IMAGE = 'docker.io/library/busybox:suite'
 
 /** Why there can be no containerd here; undefined when there can. */
 export async function whyNoContainerd(): Promise<string | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root on Linux runs containers'
   if (!existsSync(BUSYBOX)) return 'there is no busybox (Debian: apt-get install busybox-static)'
-  return findPrograms(process.env).then(
+  return findPrograms(process.env, PROGRAMS).then(
     () => undefined,
     (error: Error) => error.message,
   )
@@ -73,6 +76,7 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
     random: secureRandom,
     log: createLog({ stream: process.stderr, clock: realClock }).logger,
     env: process.env,
+    ...(PROGRAMS !== undefined && { programs: PROGRAMS }),
     podCidrs: [`10.${200 + secureRandom.int(50)}.${secureRandom.int(256)}.0/24`],
     ...settings,
   }

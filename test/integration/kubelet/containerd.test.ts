@@ -15,7 +15,7 @@ import { runtimeSuite } from '#kubelet/cri/runtime.suite.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 
-import { type Bed, createBed, IMAGE, tracesOf, whyNoContainerd } from './containerd-bed.ts'
+import { type Bed, createBed, IMAGE, PROGRAMS, tracesOf, whyNoContainerd } from './containerd-bed.ts'
 
 const missing = await whyNoContainerd()
 if (missing !== undefined) process.stderr.write(`containerd: skipping, ${missing}\n`)
@@ -39,7 +39,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     })
 
     runtimeSuite('containerd', async (run) => {
-      const { version } = await findPrograms(process.env)
+      const { version } = await findPrograms(process.env, PROGRAMS)
       await run({
         runtime: containerd.runtime,
         image: IMAGE,
@@ -72,6 +72,22 @@ describe('containerd', { skip: missing ?? false }, () => {
     })
   })
 
+  it('gives pods other addresses when the node has others', async () => {
+    await using bed = createBed()
+    await using closing = new AsyncDisposableStack()
+    const containerd = await bed.start(closing)
+    await startPod(containerd, bed, { script: 'sleep 600' })
+    await containerd.setPodCidrs(['10.250.250.0/24'])
+    const isKnown = async (): Promise<boolean> =>
+      [...(await containerd.runtime.status({ verbose: true })).info.values()].some((text) =>
+        text.includes('10.250.250.0'),
+      )
+    for (let tries = 100; tries > 0 && !(await isKnown()); tries--) await sleep(realClock, 50)
+    const { sandbox } = await startPod(containerd, bed, { script: 'sleep 600' })
+    const { status } = await containerd.runtime.podSandboxStatus({ podSandboxId: sandbox })
+    assert.match(status?.network?.ip ?? '', /^10\.250\.250\./)
+  })
+
   it('comes back when it is killed, and so does ours, without a container noticing; all goes when it is removed', async () => {
     await using bed = createBed()
     let first: { pod: Pod; pid: number }
@@ -91,7 +107,7 @@ describe('containerd', { skip: missing ?? false }, () => {
       }
     }
     // As if we had been killed: nobody has ended it.
-    const { containerd: program, path } = await findPrograms(process.env)
+    const { containerd: program, path } = await findPrograms(process.env, PROGRAMS)
     spawn(program, ['--config', bed.places.configFile], {
       detached: true,
       stdio: 'ignore',
