@@ -16,6 +16,8 @@ import { createOidcSource } from './oidc.ts'
 export interface Connection {
   readonly transport: Transport
   readonly server: string
+  /** What files hold is read again with the next request, however new what is known of them is. */
+  refresh(): void
   /** Ends everything that goes through it. */
   close(): void
 }
@@ -57,6 +59,10 @@ export async function openConnection(config: ClientConfig, tools: ConnectionTool
   return {
     server,
     transport: { request: (request) => identity.send(request) },
+    refresh() {
+      tls.expire()
+      own?.expire()
+    },
     close() {
       client.close()
       oidc?.close()
@@ -95,6 +101,10 @@ class Renewed<T> {
     this.#clock = clock
     this.#periodMs = periodMs
     this.#make = make
+  }
+
+  expire(): void {
+    this.#madeMs = -Infinity
   }
 
   async get(): Promise<T> {

@@ -1,12 +1,18 @@
-/** Who a kubelet is to the API server: what its kubeconfig says. */
+/** Who a kubelet is to the API server: what its kubeconfig says, which it may have got by itself, and what it becomes. */
+import { join, resolve } from 'node:path'
+
 import { ApiClient } from '#client/api-client.ts'
-import { programConfig } from '#client/config.ts'
-import { openConnection } from '#client/connection.ts'
+import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
+import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
 import type { KubeletOptions } from '#kubelet/kubelet.ts'
 import { ProgramError } from '#lib/program.ts'
-import { ConfigError } from '#model/kubeconfig/reading.ts'
+import { isExpired } from '#lib/x509/certificate.ts'
+import { KUBELET_CLIENT_SIGNER } from '#model/certificate-requests.ts'
+import { tlsOf } from '#model/kubeconfig/credentials.ts'
+import { type ClientConfig, ConfigError } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
+import { bootstrap, CLIENT_STORE, connect, readConfig } from './kubelet-bootstrap.ts'
 import type { KubeletProgram } from './kubelet-program.ts'
 
 export interface KubeletIdentity {
@@ -16,19 +22,55 @@ export interface KubeletIdentity {
 }
 
 /** Throws ProgramError for what the user can act on. */
-export async function openIdentity(program: KubeletProgram): Promise<KubeletIdentity> {
-  const { settings, env, cwd, readFile, clock, log, closing } = program
+export async function openIdentity(program: KubeletProgram, signal: AbortSignal): Promise<KubeletIdentity> {
+  const { settings, configuration, clock, closing, cwd } = program
+  const kubeconfig = kubeconfigOf(program)
+  if (settings['bootstrap-kubeconfig'] !== '') await bootstrap(program, kubeconfig, signal)
+  const store = new CertificateStore(resolve(cwd, settings['cert-dir']), CLIENT_STORE, clock)
+  const rotates = configuration.rotateCertificates === true
   try {
-    const where = { kubeconfig: settings.kubeconfig, master: '' }
-    const config = await programConfig(where, { env, cwd, readFile, warn: (text) => log.info(text) })
-    const onError = (error: unknown): void => log.error(error, 'refreshing credentials')
-    const connect = await openConnection(config, { clock, readFile, env, onError })
-    closing.defer(() => connect.close())
-    return { connect, client: new ApiClient({ ...connect, clock, userAgent: userAgent('kubelet') }) }
+    const config = await readConfig(program, kubeconfig)
+    const kept = rotates ? await fromStore(program, config, store) : undefined
+    const connection = await connect(program, kept ?? config)
+    closing.defer(() => connection.close())
+    const client = new ApiClient({ ...connection, clock, userAgent: userAgent('kubelet') })
+    if (kept !== undefined) await rotate(program, { client, store, signal, changed: () => connection.refresh() })
+    return { connect: connection, client }
   } catch (cause) {
     if (cause instanceof ConfigError) {
       throw new ProgramError(`failed to run Kubelet: invalid kubeconfig: ${cause.message}`, { cause })
     }
     throw cause
   }
+}
+
+/** Who has nothing but a bootstrap kubeconfig keeps the other with the rest of what is theirs. */
+function kubeconfigOf({ settings, cwd }: KubeletProgram): string {
+  return resolve(cwd, settings.kubeconfig === '' ? join(settings['root-dir'], 'kubeconfig') : settings.kubeconfig)
+}
+
+/** The certificate in use is the store's; what the kubeconfig has is where it begins. Undefined: it has none. */
+async function fromStore(
+  { readFile, clock, log }: KubeletProgram,
+  config: ClientConfig,
+  store: CertificateStore,
+): Promise<ClientConfig | undefined> {
+  const stored = await store.current()
+  if (stored === undefined || isExpired(stored.leaf, clock.now())) {
+    const { certificate, key } = await tlsOf(config, readFile)
+    if (certificate === undefined || key === undefined) {
+      log.info('The kubeconfig has no client certificate: there is nothing to rotate')
+      return undefined
+    }
+    await store.update(certificate, key)
+  }
+  return { ...config, user: { 'client-certificate': store.currentPath, 'client-key': store.currentPath } }
+}
+
+async function rotate(
+  { clock, random, log, node }: KubeletProgram,
+  keeping: Pick<ConstructorParameters<typeof CertificateKeeper>[0], 'client' | 'store' | 'signal' | 'changed'>,
+): Promise<void> {
+  const wish = { node, signer: KUBELET_CLIENT_SIGNER, purpose: 'client auth' }
+  await new CertificateKeeper({ clock, random, log, wish, ...keeping }).start()
 }

@@ -1,16 +1,30 @@
 /** What a kubelet shows those who ask it, and whom it believes: certificates from files, followed as they change. */
+import { resolve } from 'node:path'
+
+import type { ApiClient } from '#client/api-client.ts'
 import { cipherNames, tlsVersion } from '#control-plane/flags/tls-names.ts'
 import { createLiveFiles } from '#control-plane/live-files.ts'
 import { ownFiles, type Pair, readPair } from '#control-plane/serving.ts'
+import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
+import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
 import type { Serving } from '#kubelet/server/ports.ts'
 import { ProgramError } from '#lib/program.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
 import { durationMs } from '#meta/duration.ts'
+import { KUBELET_SERVING_SIGNER } from '#model/certificate-requests.ts'
 
 import type { KubeletProgram } from './kubelet-program.ts'
 
+/** What asking for a certificate needs. */
+interface Around {
+  readonly client: ApiClient
+  /** Of the node. */
+  readonly addresses: readonly string[]
+  readonly signal: AbortSignal
+}
+
 /** Throws ProgramError. */
-export async function openServing(program: KubeletProgram): Promise<Serving> {
+export async function openServing(program: KubeletProgram, around: Around): Promise<Serving> {
   const { configuration, closing } = program
   const { address, port, readOnlyPort = 0, authentication, authorization } = configuration
   const files = createLiveFiles(program)
@@ -18,7 +32,8 @@ export async function openServing(program: KubeletProgram): Promise<Serving> {
   const { clientCAFile = '' } = authentication.x509
   const authority =
     clientCAFile === '' ? () => '' : await files.open([clientCAFile], ([pem = '']) => (parseBundle(pem), pem))
-  const pair = await openPair(program, files)
+  const news = new EventTarget()
+  const pair = await openPair(program, files, { ...around, changed: () => news.dispatchEvent(new Event('changed')) })
   if (!['AlwaysAllow', 'Webhook'].includes(authorization.mode)) {
     throw new ProgramError(`failed to run Kubelet: unknown authorization mode ${authorization.mode}`)
   }
@@ -38,17 +53,39 @@ export async function openServing(program: KubeletProgram): Promise<Serving> {
     hasDebugging: configuration.enableDebuggingHandlers,
     ...tlsOf(program),
     ...(readOnlyPort !== 0 && { readOnlyPort }),
-    follow: (changed) => files.start(() => changed({ ...pair(), clientAuthority: authority() })),
+    follow(changed) {
+      const tell = (): void => changed({ ...pair(), clientAuthority: authority() })
+      files.start(tell)
+      news.addEventListener('changed', tell)
+    },
   }
 }
 
-/** Given, or its own in the certificate directory. */
-async function openPair(program: KubeletProgram, files: ReturnType<typeof createLiveFiles>): Promise<() => Pair> {
+/** Given, asked for, or its own in the certificate directory. */
+async function openPair(
+  program: KubeletProgram,
+  files: ReturnType<typeof createLiveFiles>,
+  around: Around & { readonly changed: () => void },
+): Promise<() => Pair> {
   const { configuration, settings, node } = program
+  if (configuration.serverTLSBootstrap === true) return askForPair(program, around)
   const { tlsCertFile = '', tlsPrivateKeyFile = '' } = configuration
   if (tlsCertFile !== '' || tlsPrivateKeyFile !== '') return files.open([tlsCertFile, tlsPrivateKeyFile], readPair)
   const own = { certDir: settings['cert-dir'], name: 'kubelet', hosts: [node] }
   return files.open(await ownFiles(program, own), readPair)
+}
+
+/** Until somebody has approved there is none, and nobody gets in. */
+async function askForPair(
+  { clock, random, log, node, settings, cwd }: KubeletProgram,
+  { client, addresses, signal, changed }: Around & { readonly changed: () => void },
+): Promise<() => Pair> {
+  const store = new CertificateStore(resolve(cwd, settings['cert-dir']), 'kubelet-server', clock)
+  const names = { dns: addresses.includes(node) ? [] : [node], ips: [...addresses] }
+  const wish = { node, signer: KUBELET_SERVING_SIGNER, purpose: 'server auth', names }
+  const keeper = new CertificateKeeper({ clock, random, log, store, wish, client, signal, changed })
+  await keeper.start()
+  return () => keeper.current ?? { certificate: '', key: '' }
 }
 
 function tlsOf({ configuration }: KubeletProgram): Pick<Serving, 'minVersion' | 'ciphers'> {

@@ -45,7 +45,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   // Every setting is in the table of flags, with its type.
   const settings = invocation.flags as unknown as KubeletSettings
   const loaded = await loadKubelet(invocation, settings, await hasCgroupV1())
-  if (settings.kubeconfig === '') {
+  if (settings.kubeconfig === '' && settings['bootstrap-kubeconfig'] === '') {
     throw new ProgramError(
       'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig',
     )
@@ -62,7 +62,8 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const cgroupDriver = await driverOf(program, runtime)
   const facts = podFacts(program, cgroupDriver)
   const shown = { ...configuration, cgroupDriver }
-  const { connect } = await openIdentity(program)
+  await openHealth(program)
+  const { connect, client } = await openIdentity(program, signal)
   const { port } = await startKubelet(
     {
       name: node,
@@ -78,13 +79,12 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       node: nodeSettings(program),
       ...(await limitsOf(configuration)),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
-      serving: await openServing(program),
+      serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       configuration: shownConfiguration(shown),
     },
     closing,
   )
   log.info('Started kubelet', { node, port })
-  await openHealth(program)
   await adjustOomScore(program)
   await aborted(signal)
   return 0

@@ -99,6 +99,10 @@ export const DEADLINE_EXCEEDED: Note = normal('DeadlineExceeded', DEADLINE_MESSA
 export const nodeIs = (node: string, reason: string): Note => normal(reason, `Node ${node} status is now: ${reason}`)
 
 export const STARTING: Note = normal('Starting', 'Starting kubelet.')
+export const CGROUP_V1: Note = warning(
+  'CgroupV1',
+  'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1',
+)
 export const ALLOCATABLE_ENFORCED: Note = normal(
   'NodeAllocatableEnforced',
   'Updated Node Allocatable limit across pods',

@@ -23,7 +23,7 @@ import { NO_CGROUPS, type PodCgroups } from './cgroups/pod-cgroups.ts'
 import type { Runtime } from './cri/runtime.ts'
 import { type EvictionSettings, startEviction } from './eviction/node-eviction.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
-import type { Note } from './kubelet-notes.ts'
+import { CGROUP_V1, type Note } from './kubelet-notes.ts'
 import type { Machine } from './machine/machine.ts'
 import { Measuring } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
@@ -105,7 +105,7 @@ interface Parts {
 
 /** Resolves when the node is registered. Containers go on when it ends, and are found again by the next. */
 export async function startKubelet(options: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
-  const { name, clock, random, log, runtime, taints, node = {} } = options
+  const { name, clock, random, log, runtime, machine, taints, node = {} } = options
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
   const { client, recorder, workers, signal } = parts
@@ -120,6 +120,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
     facts: () => nodeFacts(options, [...keeper.ills, ...pressureIlls(parts.known.pressures())], { keeper, port }),
     ...node,
     ...(taints !== undefined && { taints }),
+    warnings: machine.cgroupVersion === 1 ? [CGROUP_V1] : [],
     say: (note) => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, note),
   })
   const { leaseSeconds } = node
@@ -276,5 +277,6 @@ function nodeFacts(
     runtime: view.version,
     images: view.images,
     ...(handlers.length > 0 && { handlers }),
+    features: view.features === undefined ? null : { supplementalGroupsPolicy: view.features.supplementalGroupsPolicy },
   }
 }

@@ -8,7 +8,7 @@ import { type Clock, sleep } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
-import type { RuntimeHandler, RuntimeStatus } from './cri/runtime-messages.ts'
+import type { RuntimeFeatures, RuntimeHandler, RuntimeStatus } from './cri/runtime-messages.ts'
 import type { Runtime } from './cri/runtime.ts'
 import type { NodeRegistration } from './node-registration.ts'
 import type { Health } from './node-status.ts'
@@ -32,6 +32,7 @@ export interface RuntimeView {
   /** `containerd://2.4.2`. */
   readonly version: string
   readonly handlers: readonly RuntimeHandler[]
+  readonly features: RuntimeFeatures | undefined
   readonly images: readonly ContainerImage[]
   /** Why no pod can be started; undefined when one can. */
   readonly fault: string | undefined
@@ -46,7 +47,7 @@ const MAX_NAMES = 5
 
 export class NodeKeeper {
   readonly #options: NodeKeeperOptions
-  #view: RuntimeView = { version: '', handlers: [], images: [], fault: NOT_ASKED }
+  #view: RuntimeView = { version: '', handlers: [], features: undefined, images: [], fault: NOT_ASKED }
   #hasDrivers = false
 
   constructor(options: NodeKeeperOptions) {
@@ -77,8 +78,9 @@ export class NodeKeeper {
         runtime.listImages({}),
       ])
       this.#view = {
-        version: `${version.runtimeName}://${version.runtimeVersion.replace(/^v/, '')}`,
+        version: `${version.runtimeName}://${plainVersion(version.runtimeVersion)}`,
         handlers: status.runtimeHandlers,
+        features: status.features,
         images: images
           .map(({ repoDigests, repoTags, size }) => ({
             names: [...repoDigests, ...repoTags].slice(0, MAX_NAMES),
@@ -145,6 +147,14 @@ export class NodeKeeper {
 }
 
 const NOT_ASKED = 'container runtime status check may not have completed yet'
+
+const SEMANTIC = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/
+
+/** Without what distributions put behind it, as upstream reads it. Pure. */
+export function plainVersion(text: string): string {
+  const version = text.replace(/^v/, '')
+  return SEMANTIC.test(version) ? version : (/^\d+(?:\.\d+)+/.exec(version)?.[0] ?? version)
+}
 
 /** Pure. In upstream's words. */
 export function faultOf(status: RuntimeStatus | undefined): string | undefined {

@@ -21,6 +21,8 @@ export interface RegistrationOptions {
   readonly facts: () => NodeFacts
   readonly taints?: NonNullable<Node['spec']['taints']>
   readonly providerId?: string
+  /** What is said of the machine when it begins. */
+  readonly warnings?: readonly Note[]
   /** Default: 40. */
   readonly leaseSeconds?: number
   /** However little has changed, so often all is said. Default: every five minutes. */
@@ -55,8 +57,9 @@ export class NodeRegistration {
 
   /** Returns the node as the server has it. One that is there already is taken over, and its labels are put right. */
   async register(): Promise<Node> {
-    const { client, name, facts, taints = [], providerId: providerID = '', say } = this.#options
+    const { client, name, facts, taints = [], providerId: providerID = '', warnings = [], say } = this.#options
     say(STARTING)
+    for (const note of warnings) say(note)
     const wanted = nodeOf(facts(), client.clock.now())
     const spec = { ...(taints.length > 0 && { taints }), ...(providerID !== '' && { providerID }) }
     const node = { ...wanted, spec }
@@ -102,7 +105,10 @@ export class NodeRegistration {
   /** What has changed of its conditions is told as events. */
   #announce(now: readonly NodeCondition[]): void {
     for (const { type, status, reason = '' } of now) {
-      if (this.#conditions.some((before) => before.type === type && before.status === status)) continue
+      const before = this.#conditions.find((condition) => condition.type === type)
+      // Who was never ready has not ceased to be.
+      const isBeginning = before === undefined && type === 'Ready' && status !== 'True'
+      if (before?.status === status || isBeginning) continue
       const said =
         type === 'Ready' ? (status === 'True' ? 'NodeReady' : 'NodeNotReady') : reason.replace('Kubelet', 'Node')
       this.#options.say(nodeIs(this.#options.name, said))

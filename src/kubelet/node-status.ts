@@ -1,5 +1,12 @@
 /** What a kubelet says about its node, with upstream's reasons and messages. Pure. */
-import type { ContainerImage, Node, NodeCondition, NodeRuntimeHandler, NodeStatus } from '#apis/core/v1.ts'
+import type {
+  ContainerImage,
+  Node,
+  NodeCondition,
+  NodeFeatures,
+  NodeRuntimeHandler,
+  NodeStatus,
+} from '#apis/core/v1.ts'
 import { timeOf } from '#meta/time.ts'
 import { GIT_VERSION } from '#model/version.ts'
 
@@ -28,6 +35,8 @@ export interface NodeFacts {
   readonly images: readonly ContainerImage[]
   /** What the runtime says of its handlers. */
   readonly handlers?: readonly NodeRuntimeHandler[]
+  /** What the runtime can do; null: it does not say. Default: all of it. */
+  readonly features?: NodeFeatures | null
   /** Of its conditions, those that are not as they should be. */
   readonly ills?: readonly Health[]
 }
@@ -108,7 +117,7 @@ export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' |
 
 /** Every heartbeat says all of it; times of transition stay as long as the status does. */
 export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[], nowMs: number): NodeStatus {
-  const { name, addresses, capacity, port, ills = [], handlers } = facts
+  const { name, addresses, capacity, port, ills = [], handlers, features = ALL_FEATURES } = facts
   return {
     capacity: { ...capacity },
     allocatable: allocatableOf(capacity, facts.reserved),
@@ -129,10 +138,12 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
     },
     images: facts.maxImages === -1 ? [...facts.images] : facts.images.slice(0, facts.maxImages ?? MAX_IMAGES),
     ...(handlers !== undefined && { runtimeHandlers: [...handlers] }),
-    features: { supplementalGroupsPolicy: true },
+    ...(features !== null && { features }),
     declaredFeatures: [...DECLARED_FEATURES],
   }
 }
+
+const ALL_FEATURES: NodeFeatures = { supplementalGroupsPolicy: true }
 
 const DECLARED_FEATURES = [
   'ExtendWebSocketsToKubelet',

@@ -23,6 +23,7 @@ const PACKAGES = {
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
   'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
   'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+  kubelet: 'k8s.io/kubernetes/cmd/kubelet',
   'e2e.test': 'k8s.io/kubernetes/test/e2e',
   agnhost: 'k8s.io/kubernetes/test/images/agnhost',
   nnp: 'k8s.io/kubernetes/test/images/nonewprivs',

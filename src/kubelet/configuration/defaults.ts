@@ -69,7 +69,7 @@ const DEFAULTS = {
   configMapAndSecretChangeDetectionStrategy: 'Watch',
   enforceNodeAllocatable: ['pods'],
   volumePluginDir: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
-  logging: { format: 'text', flushFrequency: 5_000_000_000, verbosity: 0, options: {} },
+  logging: { format: 'text', flushFrequency: '5s', verbosity: 0, options: {} },
   enableSystemLogHandler: true,
   enableSystemLogQuery: false,
   shutdownGracePeriod: '0s',
@@ -139,7 +139,7 @@ function fill(given: GivenConfiguration, defaults: object): GivenConfiguration {
   for (const [name, otherwise] of Object.entries(defaults)) {
     const value = given[name]
     const isZero = value === '0s' && !POINTERS.has(name)
-    if (value === undefined || isZero) all[name] = otherwise
+    if (value === undefined || value === null || isZero) all[name] = otherwise
     else if (isObject(otherwise) && isObject(value)) all[name] = fill(value, otherwise)
   }
   return all

@@ -31,11 +31,12 @@ function shownField(value: unknown, { schema }: FieldSchema): unknown {
 }
 
 /** Zero, where zero is nothing; an empty list of a field that may be none is left out all the same, as Go does. */
-function isEmpty(value: unknown, { pointer, schema }: FieldSchema): boolean {
+function isEmpty(value: unknown, { name, pointer, schema }: FieldSchema): boolean {
   if (schema.type === 'list') return (value as readonly unknown[]).length === 0
   if (schema.type === 'map') return Object.keys(value as object).length === 0
-  return !pointer && schema.type !== 'struct' && ALWAYS !== schema.type && [0, '', false].includes(value as string)
+  const isAlways = ALWAYS.has(schema.type) || ALWAYS.has(name)
+  return !pointer && schema.type !== 'struct' && !isAlways && [0, '', false].includes(value as string)
 }
 
-/** Go writes it whatever it is. */
-const ALWAYS = 'duration'
+/** Go writes these whatever they are. */
+const ALWAYS = new Set(['duration', 'verbosity'])

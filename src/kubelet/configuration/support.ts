@@ -35,8 +35,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   protectKernelDefaults: 'settings of the kernel are left as they are',
   qosReserved: NO_MANAGERS,
   reservedMemory: NO_MANAGERS,
-  rotateCertificates: 'certificates are not asked for yet',
-  serverTLSBootstrap: 'certificates are not asked for yet',
   runtimeRequestTimeout: 'the runtime has two minutes for an answer',
   seccompDefault: 'containers that name no profile have none',
   serializeImagePulls: 'images are pulled one at a time',

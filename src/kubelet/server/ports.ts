@@ -9,11 +9,12 @@ import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
 import type { AccessRules } from './access.ts'
 import { createKubeletApi, type KubeletApiOptions } from './kubelet-api.ts'
 
+/** Without a certificate, '', nobody gets in until there is one. */
 export interface Serving extends CertificateAndKey {
   readonly address: string
   /** 0: any that is free. */
   readonly port: number
-  /** PEM: whose certificates callers may show. */
+  /** PEM: whose certificates callers may show; '': nobody's. */
   readonly clientAuthority: string
   readonly allowsAnonymous: boolean
   readonly rules?: AccessRules
@@ -42,7 +43,7 @@ const UPGRADES = ['spdy/3.1', 'websocket']
 export async function openPorts(options: PortsOptions, closing: AsyncDisposableStack): Promise<number> {
   const { clock, serving } = options
   const { clientAuthority, readOnlyPort } = serving
-  let authorities = parseBundle(clientAuthority)
+  let authorities = authoritiesIn(clientAuthority)
   const api = options.api(() => authorities)
   const onError: HttpServerOptions['onError'] = (error, { path }) => options.onError(error, path)
   const listen = async (own: Omit<HttpServerOptions, 'clock'>, port: number): Promise<[HttpServer, number]> => {
@@ -51,12 +52,15 @@ export async function openPorts(options: PortsOptions, closing: AsyncDisposableS
     closing.defer(() => server.drain(GRACE_MS))
     return [server, 'port' in bound ? bound.port : 0]
   }
-  const tls = { ...serving, clientAuthorities: [clientAuthority] }
+  const tls = { ...serving, clientAuthorities: listed(clientAuthority) }
   const [server, port] = await listen({ serve: createKubeletApi(api), tls, upgrades: UPGRADES }, serving.port)
   serving.follow?.((next) => {
-    authorities = parseBundle(next.clientAuthority)
-    server.reloadTls({ ...tls, ...next, clientAuthorities: [next.clientAuthority] })
+    authorities = authoritiesIn(next.clientAuthority)
+    server.reloadTls({ ...tls, ...next, clientAuthorities: listed(next.clientAuthority) })
   })
   if (readOnlyPort !== undefined) await listen({ serve: createKubeletApi({ ...api, access: undefined }) }, readOnlyPort)
   return port
 }
+
+const authoritiesIn = (pem: string): readonly Certificate[] => (pem === '' ? [] : parseBundle(pem))
+const listed = (pem: string): readonly string[] => (pem === '' ? [] : [pem])

@@ -1,0 +1,300 @@
+/** The program kubelet joins a cluster with nothing but a bootstrap token, on the runtime in memory behind its socket. */
+import assert from 'node:assert/strict'
+import { lstat, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { connect } from 'node:tls'
+
+import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
+import { type Node, Nodes, Secrets } from '#apis/core/v1.ts'
+import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { until } from '#client/until.ts'
+import { kubelet } from '#cmd/kubelet.ts'
+import { certificateApprovingController } from '#controllers/certificates/approving.ts'
+import { certificateSigningController } from '#controllers/certificates/signing.ts'
+import { controllerSettings } from '#controllers/settings.ts'
+import { serveRuntime } from '#kubelet/cri/server.ts'
+import { MemoryRuntime } from '#kubelet/memory-runtime/memory-runtime.ts'
+import { realClock } from '#lib/clock.ts'
+import { createGrpcServer } from '#lib/grpc/server.ts'
+import { createHttpClient } from '#lib/http/client.ts'
+import { createSeededRandom, secureRandom } from '#lib/random.ts'
+import { type Authority, createAuthority } from '#lib/x509/authority.ts'
+import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { startControllers } from '#testing/controllers.ts'
+import { Collector } from '#testing/run-program.ts'
+
+const TOKEN = 'abcdef.0123456789abcdef'
+const PATIENCE_MS = 60_000
+
+interface Bed extends AsyncDisposable {
+  readonly plane: ControlPlane
+  readonly authority: Authority
+  readonly client: ApiClient
+  readonly folder: string
+  /** Runs until it is disposed; its exit code then. */
+  start(...args: string[]): Running
+  requests(signer: string): Promise<CertificateSigningRequest[]>
+}
+
+interface Running extends AsyncDisposable {
+  readonly log: () => string
+  readonly ended: Promise<number>
+}
+
+async function startBed(): Promise<Bed> {
+  const closing = new AsyncDisposableStack()
+  const authority = createAuthority({ commonName: 'joined' }, { clock: realClock, random: secureRandom })
+  const files = new Map([
+    ['clients.crt', authority.certificatePem],
+    ['clients.key', authority.keyPem],
+  ])
+  const settings = { 'client-ca-file': 'clients.crt', 'enable-bootstrap-token-auth': true }
+  const plane = await startControlPlane({ settings, files })
+  closing.defer(() => plane.stop())
+  const signing = { 'cluster-signing-cert-file': 'clients.crt', 'cluster-signing-key-file': 'clients.key' }
+  const controllers = startControllers(
+    plane,
+    realClock,
+    [certificateApprovingController, certificateSigningController],
+    {
+      settings: controllerSettings(signing),
+      readFile: (path) => Promise.resolve(files.get(path) ?? ''),
+    },
+  )
+  closing.defer(() => controllers.stop())
+  const { client } = controllers
+  await letNodesIn(client)
+  const folder = await mkdtemp(join(tmpdir(), 'joining-'))
+  closing.defer(() => rm(folder, { recursive: true }))
+  const runtime = new MemoryRuntime({ clock: realClock, random: createSeededRandom(3) })
+  const socket = createGrpcServer({ handlers: serveRuntime(runtime), clock: realClock })
+  await socket.listen({ path: join(folder, 'runtime.sock') })
+  closing.defer(() => socket.stop(0))
+  await writeBootstrap(plane, join(folder, 'bootstrap.conf'))
+  return {
+    plane,
+    authority,
+    client,
+    folder,
+    start: (...args) => startProgram(folder, args),
+    async requests(signer) {
+      const { items } = await client.list(CertificateSigningRequests, {})
+      return items.filter(({ spec }) => spec.signerName === signer)
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  }
+}
+
+/** What kubeadm does for those who join. */
+async function letNodesIn(client: ApiClient): Promise<void> {
+  const [id, secret] = TOKEN.split('.')
+  const data = { 'token-id': id, 'token-secret': secret, 'usage-bootstrap-authentication': 'true' }
+  await client.create(Secrets, {
+    metadata: { name: `bootstrap-token-${id}`, namespace: 'kube-system' },
+    type: 'bootstrap.kubernetes.io/token',
+    data: Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value ?? '').toString('base64')]),
+    ),
+  })
+  const roles = { 'system:node-bootstrapper': 'system:bootstrappers' }
+  const auto = 'system:certificates.k8s.io:certificatesigningrequests'
+  const bindings = {
+    ...roles,
+    [`${auto}:nodeclient`]: 'system:bootstrappers',
+    [`${auto}:selfnodeclient`]: 'system:nodes',
+  }
+  for (const [at, [role, group]] of Object.entries(bindings).entries()) {
+    await client.create(ClusterRoleBindings, {
+      metadata: { name: `join-${at}` },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
+    })
+  }
+}
+
+async function writeBootstrap({ url: server, ca }: ControlPlane, file: string): Promise<void> {
+  const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') }
+  const config = {
+    clusters: [{ name: 'a', cluster }],
+    users: [{ name: 'a', user: { token: TOKEN } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    'current-context': 'a',
+  }
+  await writeFile(file, JSON.stringify(config))
+}
+
+function startProgram(folder: string, args: readonly string[]): Running {
+  const stop = new AbortController()
+  const stderr = new Collector()
+  const own = ['bootstrap-kubeconfig', 'kubeconfig', 'cert-dir', 'root-dir', 'config']
+  const places = ['bootstrap.conf', 'kubelet.conf', 'pki', 'root', 'config.yaml']
+  const ended = kubelet.run(
+    {
+      path: ['kubelet'],
+      args: [...own.map((flag, at) => `--${flag}=${join(folder, places[at] ?? '')}`), ...args],
+      env: {},
+      cwd: folder,
+      stdin: () => process.stdin,
+      stdout: new Collector(),
+      stderr,
+      clock: realClock,
+      random: secureRandom,
+      readFile: (path) => readFile(path, 'utf8'),
+    },
+    stop.signal,
+  )
+  return {
+    log: () => stderr.text,
+    ended,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await ended
+    },
+  }
+}
+
+/** Port 0 is the default one in a configuration: one that is free is drawn first. */
+async function writeConfiguration(folder: string, more: string): Promise<number> {
+  const { createServer } = await import('node:net')
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  await new Promise((resolve) => server.close(resolve))
+  const text = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+address: 127.0.0.1
+port: ${port}
+healthzPort: 0
+failCgroupV1: false
+failSwapOn: false
+oomScoreAdj: 0
+containerRuntimeEndpoint: unix://${join(folder, 'runtime.sock')}
+podLogsDir: ${join(folder, 'logs')}
+${more}`
+  await writeFile(join(folder, 'config.yaml'), text)
+  return port
+}
+
+const CLIENT = 'kubernetes.io/kube-apiserver-client-kubelet'
+const SERVING = 'kubernetes.io/kubelet-serving'
+
+const isReady = (node: Node | undefined): boolean =>
+  node?.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+
+function readyNode(client: ApiClient, name: string): Promise<Node | undefined> {
+  return until({ client, kind: Nodes, name, timeoutMs: PATIENCE_MS }, isReady)
+}
+
+async function approve(client: ApiClient, name: string): Promise<void> {
+  const found = await client.get(CertificateSigningRequests, { name })
+  const times = { lastUpdateTime: null, lastTransitionTime: null }
+  const conditions = [{ type: 'Approved', status: 'True', reason: 'ByHand', message: 'm', ...times }]
+  const decided = { ...found, status: { ...found.status, conditions } }
+  await client.update(CertificateSigningRequests, decided, { subresource: 'approval' })
+}
+
+describe('a kubelet with a bootstrap kubeconfig', () => {
+  it('gets a certificate of its own, a kubeconfig and a node, and finds all of it again', async () => {
+    await using bed = await startBed()
+    await writeConfiguration(bed.folder, '')
+    {
+      await using running = bed.start('--hostname-override=far1', '--node-ip=127.0.0.1')
+      const node = await readyNode(bed.client, 'far1')
+      assert.deepEqual(node?.status.addresses?.[0], { type: 'InternalIP', address: '127.0.0.1' }, running.log())
+    }
+    const [request, ...others] = await bed.requests(CLIENT)
+    assert.deepEqual(others, [])
+    assert.equal(request?.spec.username, 'system:bootstrap:abcdef')
+    assert.deepEqual(request?.spec.usages, ['digital signature', 'client auth'])
+    assert.match(request?.metadata.name ?? '', /^node-csr-[\w-]{43}$/)
+    const current = join(bed.folder, 'pki', 'kubelet-client-current.pem')
+    assert.ok((await lstat(current)).isSymbolicLink())
+    assert.match(await readlink(current), /\/pki\/kubelet-client-\d{4}(?:-\d\d){5}\.pem$/)
+    assert.match(await readFile(current, 'utf8'), /^-----BEGIN CERTIFICATE-----[^]+-----BEGIN PRIVATE KEY-----/)
+    assert.match(
+      await readFile(join(bed.folder, 'kubelet.conf'), 'utf8'),
+      /client-certificate: .*kubelet-client-current\.pem/,
+    )
+    await assert.rejects(lstat(join(bed.folder, 'pki', 'kubelet-client.key.tmp')))
+    await bed.client.delete(Nodes, { name: 'far1' })
+    await using again = bed.start('--hostname-override=far1', '--node-ip=127.0.0.1')
+    assert.ok(isReady(await readyNode(bed.client, 'far1')), again.log())
+    assert.equal((await bed.requests(CLIENT)).length, 1)
+  })
+
+  it('shows a certificate that the cluster signed, once somebody has approved it, and asks who calls', async () => {
+    await using bed = await startBed()
+    const more = `serverTLSBootstrap: true\nauthentication: {x509: {clientCAFile: ${join(bed.folder, 'ca.crt')}}}\n`
+    const port = await writeConfiguration(bed.folder, more)
+    await writeFile(join(bed.folder, 'ca.crt'), bed.authority.certificatePem)
+    await using running = bed.start('--hostname-override=far2', '--node-ip=127.0.0.1')
+    await readyNode(bed.client, 'far2')
+    await assert.rejects(subjectAt(port), /handshake failure/)
+    const [wanted] = await bed.requests(SERVING)
+    assert.equal(wanted?.spec.username, 'system:node:far2', running.log())
+    await approve(bed.client, wanted?.metadata.name ?? '')
+    const name = 'kubelet-server-current.pem'
+    const { watch } = await import('node:fs/promises')
+    const folder = join(bed.folder, 'pki')
+    if (!(await lstat(join(folder, name)).catch(() => undefined))) {
+      for await (const { filename } of watch(folder, { signal: AbortSignal.timeout(PATIENCE_MS) })) {
+        if (filename === name) break
+      }
+    }
+    assert.equal(await subjectAt(port), 'system:node:far2')
+    const admin = bed.authority.issue({ commonName: 'root', organizations: ['system:masters'], purpose: 'client' })
+    const tls = { ca: bed.authority.certificatePem, certificate: admin.certificatePem, key: admin.keyPem }
+    const http = createHttpClient({ clock: realClock, tls })
+    try {
+      const answer = await http.request({ url: `https://127.0.0.1:${port}/configz` })
+      const { kubeletconfig } = JSON.parse(await answer.text(1 << 20)) as { kubeletconfig: Record<string, unknown> }
+      assert.deepEqual([kubeletconfig['port'], kubeletconfig['serverTLSBootstrap']], [port, true])
+    } finally {
+      http.close()
+    }
+  })
+
+  it('ends with what the cluster said when it is denied', async () => {
+    await using bed = await startBed()
+    await bed.client.delete(ClusterRoleBindings, { name: 'join-1' })
+    await writeConfiguration(bed.folder, '')
+    await using running = bed.start('--hostname-override=far3')
+    const { promise: asked, resolve } = Promise.withResolvers<string>()
+    const stop = new AbortController()
+    const { follow } = await import('#client/follow.ts')
+    const looking = follow(
+      { client: bed.client, kind: CertificateSigningRequests, random: secureRandom, signal: stop.signal },
+      {
+        replace: ([first]) => first && resolve(first.metadata.name ?? ''),
+        change: ({ object }) => resolve(object.metadata.name ?? ''),
+        failed: () => undefined,
+      },
+    )
+    const name = await asked
+    stop.abort()
+    await looking
+    const found = await bed.client.get(CertificateSigningRequests, { name })
+    const condition = { type: 'Denied', status: 'True', reason: 'Stranger', message: 'who?' }
+    const conditions = [{ ...condition, lastUpdateTime: null, lastTransitionTime: null }]
+    const denied = { ...found, status: { ...found.status, conditions } }
+    await bed.client.update(CertificateSigningRequests, denied, { subresource: 'approval' })
+    assert.equal(await running.ended, 1)
+    const said = 'certificate signing request is denied, reason: Stranger, message: who?'
+    assert.match(running.log(), new RegExp(`Error: failed to run Kubelet: ${RegExp.escape(said)}\n$`))
+  })
+})
+
+function subjectAt(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      const { CN } = socket.getPeerCertificate().subject
+      socket.destroy()
+      resolve(String(CN))
+    })
+    socket.on('error', reject)
+  })
+}
