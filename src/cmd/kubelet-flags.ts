@@ -32,13 +32,15 @@ export interface KubeletSettings {
   readonly 'feature-gates': FeatureGates
   readonly 'hostname-override': string
   readonly kubeconfig: string
+  readonly 'maximum-dead-containers': number
+  readonly 'maximum-dead-containers-per-container': number
+  readonly 'minimum-container-ttl-duration': number
   readonly 'node-ip': string
   readonly 'node-labels': ReadonlyMap<string, string>
   readonly 'root-dir': string
 }
 
 const LEAVING = 'Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.'
-const NOT_COLLECTED = 'of containers that have ended, one is kept for each'
 const NO_LOCK = 'there is no lock file'
 const NO_PROVIDERS = 'plugins for credentials of images are not there yet'
 const CADVISOR =
@@ -67,6 +69,18 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
   'feature-gates': flag(featureGates(FEATURE_GATES), new Map(), describeGates(FEATURE_GATES)),
   'hostname-override': flag(string, '', 'Name of the node; default: that of the machine'),
   kubeconfig: flag(string, '', 'Kubeconfig that says where the API server is and who we are'),
+  'maximum-dead-containers': flag(int32, -1, 'How many containers that have ended are kept; negative: any number', {
+    deprecated: LEAVING,
+    shown: true,
+  }),
+  'maximum-dead-containers-per-container': flag(int32, 1, 'How many runs of a container that have ended are kept', {
+    deprecated: LEAVING,
+    shown: true,
+  }),
+  'minimum-container-ttl-duration': flag(duration, 0, 'How long a container that has ended is kept at least', {
+    deprecated: LEAVING,
+    shown: true,
+  }),
   'node-ip': flag(
     string,
     '',
@@ -85,9 +99,6 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
   'image-credential-provider-bin-dir': unsupported(string, '', NO_PROVIDERS),
   'image-credential-provider-config': unsupported(string, '', NO_PROVIDERS),
   'lock-file': unsupported(string, '', NO_LOCK),
-  'maximum-dead-containers': idle(int32, -1, NOT_COLLECTED, { deprecated: LEAVING, shown: true }),
-  'maximum-dead-containers-per-container': idle(int32, 1, NOT_COLLECTED, { deprecated: LEAVING, shown: true }),
-  'minimum-container-ttl-duration': idle(duration, 0, NOT_COLLECTED, { deprecated: LEAVING, shown: true }),
   'runtime-cgroups': unsupported(string, '', 'the runtime stays in the cgroup it was started in'),
   'seccomp-default': unsupported(bool, false, 'containers that name no profile have none'),
 }

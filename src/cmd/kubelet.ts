@@ -21,6 +21,7 @@ import { createGrpcClient } from '#lib/grpc/client.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { durationMs } from '#meta/duration.ts'
+import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { loadKubelet } from './kubelet-configuration.ts'
@@ -77,7 +78,8 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? [])],
       node: nodeSettings(program),
-      ...(await limitsOf(configuration)),
+      ...(await limitsOf(program)),
+      logs: logPolicy(program),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       configuration: shownConfiguration(shown),
@@ -91,7 +93,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
 }
 
 /** What pods are refused and ended for, and what is not kept. Throws ProgramError. */
-async function limitsOf(configuration: KubeletConfiguration): Promise<Limits> {
+async function limitsOf({ configuration, settings }: KubeletProgram): Promise<Limits> {
   const { imageGCHighThresholdPercent, imageGCLowThresholdPercent, imageMinimumGCAge, imageMaximumGCAge } =
     configuration
   try {
@@ -103,6 +105,11 @@ async function limitsOf(configuration: KubeletConfiguration): Promise<Limits> {
   return {
     eviction: configuration,
     garbage: {
+      containers: {
+        maxPerContainer: settings['maximum-dead-containers-per-container'],
+        maxContainers: settings['maximum-dead-containers'],
+        minAgeMs: settings['minimum-container-ttl-duration'],
+      },
       images: {
         highPercent: imageGCHighThresholdPercent,
         lowPercent: imageGCLowThresholdPercent,
@@ -249,6 +256,22 @@ function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<
     leaseSeconds: configuration.nodeLeaseDurationSeconds,
     limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
     eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
+  }
+}
+
+/** Throws ProgramError. */
+function logPolicy({ configuration }: KubeletProgram): NonNullable<KubeletOptions['logs']> {
+  const { containerLogMaxSize: size } = configuration
+  try {
+    return {
+      maxBytes: quantityValue(parseQuantity(size)),
+      maxFiles: configuration.containerLogMaxFiles,
+      workers: configuration.containerLogMaxWorkers,
+      intervalMs: durationMs(configuration.containerLogMonitorInterval),
+    }
+  } catch (cause) {
+    const why = `failed to parse container log max size "${size}": ${(cause as Error).message}`
+    throw new ProgramError(`failed to run Kubelet: failed to create kubelet: ${why}`, { cause })
   }
 }
 

@@ -24,6 +24,7 @@ import type { Runtime } from './cri/runtime.ts'
 import { type EvictionSettings, startEviction } from './eviction/node-eviction.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
 import { CGROUP_V1, type Note } from './kubelet-notes.ts'
+import { LOG_POLICY, type LogPolicy, startLogRotation } from './log-rotation.ts'
 import type { Machine } from './machine/machine.ts'
 import { Measuring } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
@@ -54,6 +55,8 @@ export interface KubeletOptions {
   readonly taints?: NonNullable<Node['spec']['taints']>
   /** Default: as a kubelet that was told nothing. */
   readonly node?: NodeSettings
+  /** Default: as upstream's. */
+  readonly logs?: LogPolicy
   /** Default: on the disk, below `pods.rootDir`. */
   readonly volumes?: VolumeKeeper
   /** When pods are ended for others. Default: as upstream's. */
@@ -127,6 +130,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const renewMs = leaseSeconds === undefined ? {} : { renewMs: leaseSeconds * RENEWED_SHARE * 1000 }
   const keeper: NodeKeeper = new NodeKeeper({ registration, runtime, clock, random, log, signal, ...node, ...renewMs })
   await keeper.start()
+  startLogRotation({ clock, runtime, log, pods: () => workers.pods(), policy: options.logs ?? LOG_POLICY }, signal)
   followAll(options, parts)
   return { port }
 }

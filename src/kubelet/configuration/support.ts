@@ -7,7 +7,6 @@ import { withDefaults } from './defaults.ts'
 
 const NO_MANAGERS = 'containers share all processors and all memory'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
-const NOT_ROTATED = 'logs of containers are not rotated'
 const NOT_EVICTED = 'memory is looked at every ten seconds'
 const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
 const NO_URL = 'pods come from the API server and from files'
@@ -58,10 +57,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
 /** Any value will do, for nothing hangs on it. */
 export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
   configMapAndSecretChangeDetectionStrategy: 'what pods refer to is read when it is needed',
-  containerLogMaxFiles: NOT_ROTATED,
-  containerLogMaxSize: NOT_ROTATED,
-  containerLogMaxWorkers: NOT_ROTATED,
-  containerLogMonitorInterval: NOT_ROTATED,
   contentType: 'requests are sent as JSON',
   cpuManagerReconcilePeriod: NO_MANAGERS,
   enableContentionProfiling: 'there are no locks to profile',
