@@ -31,6 +31,7 @@ import { NodeKeeper } from './node-keeper.ts'
 import { NodeRegistration } from './node-registration.ts'
 import { resourceMetrics, statsSummary } from './node-stats.ts'
 import { type NodeFacts, pressureIlls } from './node-status.ts'
+import { createPodObjects } from './object-cache.ts'
 import { openAllocations } from './pods/allocations.ts'
 import type { PodWorkersOptions } from './pods/pod-host.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
@@ -158,7 +159,8 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
-  const tools = { clock, random, log, client, facts }
+  const objects = createPodObjects({ client, random, signal })
+  const tools = { clock, random, log, client, facts, objects }
   const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
   const volumes = options.volumes ?? volumesOnDisk({ ...tools, node: cluster.node })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)

@@ -1,7 +1,6 @@
 /** The start of one container: its image, what it is told, its creation, its start, what it wants done after. */
-import { ConfigMaps, type Pod, type Secret, Secrets } from '#apis/core/v1.ts'
+import type { Pod } from '#apis/core/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
-import { isNotFound } from '#meta/status.ts'
 
 import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
 import { messageText } from '../cri/call-text.ts'
@@ -110,22 +109,13 @@ function targetOf({ records }: Place, { spec }: ContainerRecord): string | undef
   return target?.run?.id.replace(/^.*:\/\//, '')
 }
 
-async function secretNamed(host: PodHost, pod: Pod, name: string): Promise<Secret | undefined> {
-  const { namespace } = pod.metadata
-  return host.client.get(Secrets, { namespace, name }).catch(noneIfMissing)
-}
-
-function noneIfMissing(error: unknown): undefined {
-  if (!isNotFound(error)) throw error
-}
-
 async function credentials(
   host: PodHost,
   pod: Pod,
   { image = '' }: ContainerRecord['spec'],
 ): Promise<ReturnType<typeof credentialsFor>> {
   const names = (pod.spec.imagePullSecrets ?? []).map(({ name = '' }) => name)
-  const found = await Promise.all(names.map((name) => secretNamed(host, pod, name).catch(() => undefined)))
+  const found = await Promise.all(names.map((name) => host.objects.secret(pod, name).catch(() => undefined)))
   const missing = names.filter((_, at) => found[at] === undefined)
   if (missing.length > 0) {
     const message = `Unable to retrieve some image pull secrets (${missing.join(', ')}); attempting to pull the image may not succeed.`
@@ -142,7 +132,6 @@ function variablesOf(
   { pod, podIps, volumes }: Place,
   record: ContainerRecord,
 ): Promise<Map<string, string>> {
-  const { namespace } = pod.metadata
   return environmentOf({
     pod,
     container: record.spec,
@@ -150,12 +139,12 @@ function variablesOf(
     services: host.services(),
     allocatable: host.node()?.status.allocatable ?? {},
     sources: {
-      configMap: (name) => host.client.get(ConfigMaps, { namespace, name }).catch(noneIfMissing),
-      secret: (name) => secretNamed(host, pod, name),
+      configMap: (name) => host.objects.configMap(pod, name),
+      secret: (name) => host.objects.secret(pod, name),
       file: async (volume, path) => {
         const { hostPath } = volumes.get(volume) ?? {}
         if (hostPath === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`)
-        return host.files.read(await host.volumes.subPath(subPathAsk({ pod, record, volume, hostPath, subPath: path })))
+        return host.volumes.read(hostPath, path)
       },
     },
   })

@@ -1,5 +1,6 @@
 /** What a pod may be told of itself: its fields, and what its containers ask for. Pure. */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
+import { goQuote } from '#lib/go-text.ts'
 import { isZeroQuantity, parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
@@ -33,7 +34,7 @@ export function fieldText({ metadata, spec }: Pod, path: string, { hostIps, podI
 function mapText(map: Readonly<Record<string, string>> = {}): string {
   const lines = Object.keys(map)
     .sort()
-    .map((key) => `${key}=${JSON.stringify(map[key])}`)
+    .map((key) => `${key}=${goQuote(map[key] ?? '')}`)
   return lines.join('\n')
 }
 

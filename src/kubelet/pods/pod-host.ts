@@ -12,6 +12,7 @@ import type { Runtime } from '../cri/runtime.ts'
 import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
 import type { GarbagePolicy } from '../gc/runtime-garbage.ts'
 import type { Note } from '../kubelet-notes.ts'
+import type { PodObjects } from '../object-cache.ts'
 import type { AskProbe } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import type { Allocations } from './allocations.ts'
@@ -40,6 +41,8 @@ export interface PodWorkersOptions {
   readonly cgroups?: PodCgroups
   /** Default: forgotten with the process. */
   readonly allocations?: Allocations
+  /** What pods refer to. Default: read anew each time. */
+  readonly objects?: PodObjects
   /** Default: on the disk, below `facts.rootDir`. */
   readonly files?: PodFiles
   /** Default: over the network and the runtime. */
@@ -71,6 +74,7 @@ export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'>
   readonly cgroups: PodCgroups
   readonly allocations: Allocations
   readonly volumes: VolumeKeeper
+  readonly objects: PodObjects
   readonly files: PodFiles
   readonly askProbe: AskProbe
   readonly logs: LogFiles

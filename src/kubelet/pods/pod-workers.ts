@@ -14,6 +14,7 @@ import type { Eviction } from '../eviction/eviction-manager.ts'
 import { GarbageCollector } from '../gc/garbage-collector.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { readImageDisk } from '../machine/disks.ts'
+import { readObjects } from '../object-cache.ts'
 import { Charges } from '../pod-admission.ts'
 import { compareResizes } from '../pod-allocation.ts'
 import { createProbeAction } from '../probes/probe-action.ts'
@@ -54,6 +55,7 @@ export class PodWorkers {
       ...options,
       runtime,
       volumes: options.volumes ?? NO_VOLUMES,
+      objects: options.objects ?? readObjects(options.client),
       files: options.files ?? createPodFiles(facts.rootDir, clock, random),
       logs: options.logs ?? createLogFiles(facts.podLogsDir, facts.containerLogsDir, clock),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
@@ -301,6 +303,9 @@ const NO_VOLUMES: VolumeKeeper = {
         },
   subPath: async ({ subPath }) => {
     throw new Error(`failed to prepare subPath "${subPath}": no volumes on this node`)
+  },
+  read: async () => {
+    throw new Error('no volumes on this node')
   },
   leave: async () => undefined,
   uids: async () => [],

@@ -3,7 +3,7 @@
  * before, and never follows a link; what was opened stays what it is, whatever becomes of its name.
  */
 import { constants, type Stats } from 'node:fs'
-import { type FileHandle, lstat, open, readdir, rmdir, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, readdir, rmdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** A place in the file system without the right to read or write there: pipes and devices do not stir. */
@@ -29,6 +29,21 @@ async function refuseLink(handle: FileHandle, name: string): Promise<FileHandle>
   if (!found.isSymbolicLink()) return handle
   await handle.close()
   throw new Error(`unexpected symlink found ${name}`)
+}
+
+/** Made anew with exactly this mode, and opened. */
+export async function makeIn(parent: FileHandle, name: string, mode: number): Promise<FileHandle> {
+  await mkdir(join(pathOf(parent), name), { mode })
+  // Not by the name: somebody may have put something else there.
+  const made = await openIn(parent, name)
+  try {
+    const handle = await open(pathOf(made), constants.O_RDONLY | constants.O_DIRECTORY)
+    await handle.chmod(mode).finally(() => handle.close())
+    return made
+  } catch (error) {
+    await made.close()
+    throw error
+  }
 }
 
 /** What is below comes before what is above. `visit` gets the thing opened; a link is passed as its directory and name. */

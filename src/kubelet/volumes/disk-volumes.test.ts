@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 
-import type { ConfigMap, Pod, Secret, Volume } from '#apis/core/v1.ts'
+import type { ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Volume } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -18,6 +18,8 @@ interface Bed {
   readonly mounter: MemoryMounter
   readonly maps: Map<string, ConfigMap>
   readonly secrets: Map<string, Secret>
+  readonly claims: Map<string, PersistentVolumeClaim>
+  readonly persistent: Map<string, PersistentVolume>
   readonly left: string[]
   /** As after a restart: it knows nothing. */
   readonly restart: () => DiskVolumes
@@ -29,6 +31,8 @@ async function bedIn(t: TestContext): Promise<Bed> {
   const mounter = createMemoryMounter()
   const maps = new Map<string, ConfigMap>()
   const secrets = new Map<string, Secret>()
+  const claims = new Map<string, PersistentVolumeClaim>()
+  const persistent = new Map<string, PersistentVolume>()
   const left: string[] = []
   const clock = createVirtualClock()
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
@@ -37,12 +41,23 @@ async function bedIn(t: TestContext): Promise<Bed> {
     secret: async (_, name) => secrets.get(name),
     token: async ({ audience }) => `token for ${audience}`,
     trustAnchors: async () => 'anchors',
+    claim: async (_, name) => found(claims, name, 'persistentvolumeclaims'),
+    persistentVolume: async (name) => found(persistent, name, 'persistentvolumes'),
+    node: () => ({ metadata: { name: 'node1' } }) as unknown as Node,
     allocatable: () => ({ memory: '1Gi', cpu: '2' }),
   }
   const onLeave = (uid: string): void => void left.push(uid)
   const random = createSeededRandom(1)
   const restart = (): DiskVolumes => new DiskVolumes({ rootDir: root, clock, random, log, mounter, sources, onLeave })
-  return { root, mounter, maps, secrets, left, restart }
+  return { root, mounter, maps, secrets, claims, persistent, left, restart }
+}
+
+const { signal } = new AbortController()
+
+function found<T>(objects: ReadonlyMap<string, T>, name: string, resource: string): T {
+  const object = objects.get(name)
+  if (object === undefined) throw new Error(`${resource} "${name}" not found`)
+  return object
 }
 
 /** Every volume is mounted below `/m`. */
@@ -55,7 +70,7 @@ function podWith(volumes: readonly Volume[], more: Partial<Pod['spec']> = {}): P
 }
 
 async function pathOf(keeper: DiskVolumes, pod: Pod, volume: string): Promise<string> {
-  const brought = await keeper.bring(pod)
+  const brought = await keeper.bring(pod, signal)
   assert.ok('mounts' in brought, JSON.stringify(brought))
   return brought.mounts.get(volume)?.hostPath ?? ''
 }
@@ -88,7 +103,7 @@ test('each kind of volume is where upstream has it', async (t) => {
     { name: 'unused', configMap: { name: 'absent', defaultMode: 0o644 } },
   ])
   pod.spec.containers[0]?.volumeMounts?.pop()
-  const brought = await restart().bring(pod)
+  const brought = await restart().bring(pod, signal)
   assert.ok('mounts' in brought, JSON.stringify(brought))
   const dir = `${root}/pods/u1/volumes`
   assert.deepEqual(
@@ -145,7 +160,7 @@ test('what is missing is said in upstream’s words, and keeps nothing else from
     { name: 'h', hostPath: { path: '/a/../b' } },
     { name: 'ok', configMap: { name: 'maybe', optional: true, ...mode } },
   ])
-  const brought = await restart().bring(pod)
+  const brought = await restart().bring(pod, signal)
   assert.ok('failures' in brought)
   const failed = (volume: string, why: string): string => `MountVolume.SetUp failed for volume "${volume}" : ${why}`
   assert.deepEqual([...brought.failures].sort(), [
@@ -227,4 +242,169 @@ test('the group of a pod owns what it has', async (t) => {
   const file = await stat(join(await pathOf(keeper, pod, 'cm'), 'a'))
   assert.equal(file.mode & 0o7777, 0o440)
   assert.equal(file.gid, fsGroup)
+})
+
+const boundClaim = (name: string, volumeName: string): PersistentVolumeClaim => ({
+  metadata: { namespace: 'ns', name, uid: `uid-${name}` },
+  spec: { volumeName, resources: {} },
+  status: { phase: 'Bound' },
+})
+
+const persistentVolume = (name: string, claim: string, spec: PersistentVolume['spec']): PersistentVolume => ({
+  metadata: { name },
+  spec: { claimRef: { uid: `uid-${claim}` }, ...spec },
+  status: {},
+})
+
+const claimVolume = (name: string, more: { readOnly?: boolean } = {}): Volume => ({
+  name,
+  persistentVolumeClaim: { claimName: name, ...more },
+})
+
+test('claims lead to what is on the node, of the node or mounted for the pod', async (t) => {
+  const { root, mounter, claims, persistent, restart } = await bedIn(t)
+  await mkdir(join(root, 'disk1'))
+  claims
+    .set('a', boundClaim('a', 'pv-a'))
+    .set('b', boundClaim('b', 'pv-b'))
+    .set('p-c', {
+      ...boundClaim('p-c', 'pv-c'),
+      metadata: {
+        ...boundClaim('p-c', 'pv-c').metadata,
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u1', controller: true }],
+      },
+    })
+  const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node1'] }] }]
+  persistent
+    .set('pv-a', persistentVolume('pv-a', 'a', { hostPath: { path: root, type: 'Directory' } }))
+    .set('pv-b', persistentVolume('pv-b', 'b', { local: { path: join(root, 'disk1') } }))
+    .set(
+      'pv-c',
+      persistentVolume('pv-c', 'p-c', {
+        local: { path: join(root, 'disk1') },
+        nodeAffinity: { required: { nodeSelectorTerms: terms } },
+        mountOptions: ['noatime'],
+      }),
+    )
+  const ephemeral: Volume = { name: 'c', ephemeral: { volumeClaimTemplate: { metadata: {}, spec: { resources: {} } } } }
+  const brought = await restart().bring(
+    podWith([claimVolume('a', { readOnly: true }), claimVolume('b'), ephemeral]),
+    signal,
+  )
+  assert.ok('mounts' in brought, JSON.stringify(brought))
+  const dir = `${root}/pods/u1/volumes/kubernetes.io~local-volume`
+  assert.deepEqual(
+    [...brought.mounts].map(([name, { hostPath, readOnly }]) => `${name} ${hostPath} ${readOnly}`).sort(),
+    [`a ${root} true`, `b ${dir}/pv-b false`, `c ${dir}/pv-c false`],
+  )
+  assert.deepEqual(
+    mounter.asked.map(({ source, options }) => [source.slice(root.length), options.join(',')]),
+    [
+      ['/disk1', 'bind'],
+      ['/disk1', 'bind,noatime'],
+    ],
+  )
+})
+
+test('claims that are not ready are said all at once, in upstream’s words', async (t) => {
+  const { claims, persistent, restart } = await bedIn(t)
+  claims
+    .set('pending', { ...boundClaim('pending', ''), status: { phase: 'Pending' } })
+    .set('odd', boundClaim('odd', 'pv-odd'))
+    .set('p-eph', boundClaim('p-eph', 'pv-x'))
+    .set('raw', boundClaim('raw', 'pv-raw'))
+  persistent
+    .set('pv-odd', persistentVolume('pv-odd', 'other', {}))
+    .set('pv-raw', persistentVolume('pv-raw', 'raw', { volumeMode: 'Block' }))
+  const ephemeral: Volume = {
+    name: 'eph',
+    ephemeral: { volumeClaimTemplate: { metadata: {}, spec: { resources: {} } } },
+  }
+  const volumes = [claimVolume('absent'), claimVolume('pending'), claimVolume('odd'), ephemeral, claimVolume('raw')]
+  const brought = await restart().bring(podWith(volumes), signal)
+  assert.ok('failures' in brought)
+  const names = '[absent eph odd pending raw]'
+  const [text = ''] = brought.failures
+  assert.ok(
+    text.startsWith(
+      `Unable to attach or mount volumes: unmounted volumes=${names}, unattached volumes=[], failed to process volumes=${names}: `,
+    ),
+    text,
+  )
+  for (const part of [
+    'error processing PVC ns/absent: failed to fetch PVC from API server: persistentvolumeclaims "absent" not found',
+    'error processing PVC ns/pending: PVC is not bound',
+    'error processing PVC ns/odd: found PV object pv-odd but its pv.Spec.ClaimRef.UID uid-other does not point to claim.UID uid-odd',
+    'PVC ns/p-eph was not created for pod ns/p (pod is not owner)',
+    'volume raw has volumeMode Block, but is specified in volumeMounts',
+  ]) {
+    assert.ok(text.includes(part), `${part}\n${text}`)
+  }
+  assert.equal(brought.failures.length, 1)
+})
+
+test('volumes that are elsewhere, gone or of no kind we have say so', async (t) => {
+  const { claims, persistent, restart } = await bedIn(t)
+  claims.set('a', boundClaim('a', 'pv-a')).set('b', boundClaim('b', 'pv-b')).set('c', boundClaim('c', 'pv-c'))
+  const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node2'] }] }]
+  persistent
+    .set('pv-a', persistentVolume('pv-a', 'a', { local: { path: '/nosuch' } }))
+    .set(
+      'pv-b',
+      persistentVolume('pv-b', 'b', {
+        local: { path: '/' },
+        nodeAffinity: { required: { nodeSelectorTerms: terms } },
+      }),
+    )
+    .set('pv-c', persistentVolume('pv-c', 'c', { capacity: {}, csi: { driver: 'x', volumeHandle: 'y' } }))
+  const brought = await restart().bring(podWith(['a', 'b', 'c'].map((name) => claimVolume(name))), signal)
+  assert.ok('failures' in brought)
+  assert.deepEqual([...brought.failures].sort(), [
+    'MountVolume.NewMounter initialization failed for volume "pv-a" : path "/nosuch" does not exist',
+    'MountVolume.NodeAffinity check failed for volume "pv-b" : no matching NodeSelectorTerms',
+    'MountVolume.SetUp failed for volume "pv-c" : volumes of type csi are not supported by this kubelet',
+  ])
+})
+
+test('a part of a volume is made if it is missing, mounted once, and never outside', async (t) => {
+  const { root, mounter, restart } = await bedIn(t)
+  const pod = podWith([{ name: 'e', emptyDir: {} }])
+  const keeper = restart()
+  const hostPath = await pathOf(keeper, pod, 'e')
+  const ask = (subPath: string, index = 0): Promise<string> =>
+    keeper.subPath({ uid: 'u1', container: 'c', volume: 'e', index, hostPath, subPath })
+  const target = `${root}/pods/u1/volume-subpaths/e/c/0`
+  assert.equal(await ask('a/b'), target)
+  assert.equal((await stat(join(hostPath, 'a/b'))).mode & 0o7777, 0o777)
+  assert.deepEqual(mounter.asked.at(-1)?.options, ['bind'])
+  assert.match(mounter.asked.at(-1)?.source ?? '', new RegExp(`^/proc/${process.pid}/fd/\\d+$`))
+  await writeFile(join(hostPath, 'file'), 'text')
+  assert.ok((await stat(await ask('file', 1))).isFile())
+  await symlink('a', join(hostPath, 'inside'))
+  await ask('inside/b', 2)
+  await symlink('/etc', join(hostPath, 'outside'))
+  await symlink('/nosuch', join(hostPath, 'dangling'))
+  const prepare = 'failed to prepare subPath for volumeMount "e" of container "c"'
+  const create = 'failed to create subPath directory for volumeMount "e" of container "c"'
+  await assert.rejects(ask('outside', 3), { message: prepare })
+  await assert.rejects(ask('outside/new', 3), { message: create })
+  await assert.rejects(ask('dangling', 3), { message: create })
+  await assert.rejects(ask('/etc', 3), { message: 'error SubPath `/etc` must not be an absolute path' })
+  await assert.rejects(ask('a/../b', 3), { message: "unable to provision SubPath `a/../b`: must not contain '..'" })
+  await assert.rejects(access('/etc/new'))
+  assert.equal(await keeper.read(hostPath, 'file'), 'text')
+  await assert.rejects(keeper.read(hostPath, 'outside/passwd'), /not within volume path/)
+  await keeper.leave('u1')
+  assert.deepEqual(await mounter.list(), [])
+})
+
+test('a pod that is to end waits for no server', async (t) => {
+  const { maps, restart } = await bedIn(t)
+  const ending = new AbortController()
+  maps.get = () => {
+    ending.abort()
+    return undefined
+  }
+  const pod = podWith([{ name: 'cm', configMap: { name: 'cm', defaultMode: 0o644 } }])
+  assert.deepEqual(await restart().bring(pod, ending.signal), { failures: [] })
 })

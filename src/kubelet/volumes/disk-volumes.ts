@@ -5,16 +5,21 @@
 import { mkdir, realpath } from 'node:fs/promises'
 
 import type { Pod, Volume } from '#apis/core/v1.ts'
+import { unlessAborted } from '#lib/abort.ts'
 import { goQuote } from '#lib/go-text.ts'
 import type { Logger } from '#lib/log.ts'
+import { fitsNodeTerm } from '#model/node-fit.ts'
 
+import { setUpBind } from './bind-directory.ts'
+import { ClaimFault, type Claimed, claimedBy, claimsText } from './claims.ts'
 import { checkHostPath } from './host-path-check.ts'
 import { nestedMounts } from './nested-mounts.ts'
-import { pluginOf } from './plugins/index.ts'
+import { persistentPluginOf, pluginOf } from './plugins/index.ts'
 import { setUpDirectory, type Tools } from './pod-directory.ts'
+import { bindSubPath, readInVolume } from './sub-path.ts'
 import { tearDown, uidsOnDisk } from './tear-down.ts'
 import type { Brought, BroughtVolume, SubPathAsk, VolumeKeeper } from './volume-keeper.ts'
-import { podPaths } from './volume-paths.ts'
+import { podPaths, podsDir } from './volume-paths.ts'
 import { type VolumeAsk, VolumeFault, type VolumePlan, type VolumePlugin, type VolumeSources } from './volume-plugin.ts'
 
 export interface DiskVolumesOptions extends Tools {
@@ -25,71 +30,114 @@ export interface DiskVolumesOptions extends Tools {
   readonly onLeave: (uid: string) => void
 }
 
+/** A volume of a pod that has come. */
+interface Held extends BroughtVolume {
+  /** Follows what the API says. */
+  readonly isContent: boolean
+}
+
+/** More than any file of variables has. */
+const MAX_TEXT_BYTES = 1 << 20
+
 export class DiskVolumes implements VolumeKeeper {
   readonly #options: DiskVolumesOptions
   /** By pod, then by volume. */
-  readonly #brought = new Map<string, Map<string, BroughtVolume>>()
+  readonly #held = new Map<string, Map<string, Held>>()
 
   constructor(options: DiskVolumesOptions) {
     this.#options = options
   }
 
-  async bring(pod: Pod): Promise<Brought> {
+  async bring(pod: Pod, signal: AbortSignal): Promise<Brought> {
     const { uid = '' } = pod.metadata
     const volumes = usedVolumes(pod)
     if (volumes.length === 0) return { mounts: new Map() }
-    const known = this.#brought.get(uid) ?? new Map<string, BroughtVolume>()
-    this.#brought.set(uid, known)
-    const failures: string[] = []
+    const held = this.#held.get(uid) ?? new Map<string, Held>()
+    this.#held.set(uid, held)
+    const errors = new Map<string, Error>()
     await Promise.all(
       volumes.map(async (volume) => {
+        const { name } = volume
+        const before = held.get(name)
+        if (before !== undefined && !before.isContent) return
         try {
-          known.set(volume.name, await this.#bringOne({ pod, volume }, known.get(volume.name)))
+          held.set(name, await this.#bringOne({ pod, volume }, signal))
         } catch (error) {
-          failures.push(failureText(volume.name, error as Error))
+          errors.set(name, error as Error)
         }
       }),
     )
-    return failures.length > 0 ? { failures } : { mounts: known }
+    if (errors.size === 0) return { mounts: held }
+    // Nobody wants to know why a pod that is to end has no volumes.
+    return { failures: signal.aborted ? [] : failuresOf(errors) }
   }
 
-  async #bringOne(ask: VolumeAsk, known: BroughtVolume | undefined): Promise<BroughtVolume> {
-    const plugin = pluginOf(ask.volume)
-    if (known !== undefined && !plugin.isContent) return known
-    const plan = await plugin.plan(ask, this.#options.sources)
-    return this.#options.clock.during(this.#setUp(ask, plugin, plan))
+  /** The API server is not waited for by a pod that is to end; what is done on the disk is done whole. */
+  async #bringOne({ pod, volume }: VolumeAsk, signal: AbortSignal): Promise<Held> {
+    const { sources, clock } = this.#options
+    const claimed = await unlessAborted(signal, claimedBy(pod, volume, sources))
+    const name = claimed?.object.metadata.name ?? volume.name
+    try {
+      const plugin = claimed === undefined ? pluginOf(volume) : persistentPluginOf(claimed.object.spec)
+      if (claimed !== undefined) this.#checkPlace(claimed)
+      const ask = { pod, volume, ...(claimed !== undefined && { persistent: claimed }) }
+      const plan = await unlessAborted(signal, plugin.plan(ask, sources))
+      return await clock.during(this.#setUp(pod, name, plugin, plan))
+    } catch (error) {
+      const phase = error instanceof VolumeFault ? error.phase : 'MountVolume.SetUp failed'
+      const text = `${phase} for volume ${goQuote(name)} : ${(error as Error).message}`
+      throw new Error(text, { cause: error })
+    }
   }
 
-  async #setUp({ pod, volume: { name } }: VolumeAsk, plugin: VolumePlugin, plan: VolumePlan): Promise<BroughtVolume> {
-    const paths = podPaths(await this.#root(), pod.metadata.uid ?? '')
+  #checkPlace({ object: { spec } }: Claimed): void {
+    const node = this.#options.sources.node()
+    const terms = spec.nodeAffinity?.required?.nodeSelectorTerms
+    if (node === undefined || terms === undefined || terms.some((term) => fitsNodeTerm(term, node))) return
+    throw new VolumeFault('MountVolume.NodeAffinity check failed', 'no matching NodeSelectorTerms')
+  }
+
+  async #setUp(pod: Pod, name: string, plugin: VolumePlugin, plan: VolumePlan): Promise<Held> {
+    const { isContent } = plugin
     if (plan.at === 'node') {
       await checkHostPath(plan.path, plan.type)
-      return { hostPath: plan.path, readOnly: plan.readOnly }
+      return { hostPath: plan.path, readOnly: plan.readOnly, isContent }
     }
-    if (plan.at === 'bind') throw new Error(`volumes of type ${plugin.name} are not supported by this kubelet`)
+    const root = await this.#root()
+    const paths = podPaths(root, pod.metadata.uid ?? '')
     const dir = paths.volume(plugin.name, name)
+    const { fsGroup, fsGroupChangePolicy: policy } = pod.spec.securityContext ?? {}
     await mkdir(paths.pod, { recursive: true, mode: 0o750 })
-    await setUpDirectory(
-      {
-        ...plan,
-        dir,
-        ready: paths.ready(plugin.isContent ? `wrapped_${name}` : name),
-        fsGroup: pod.spec.securityContext?.fsGroup,
-        nested: nestedMounts(pod, name),
-      },
-      this.#options,
-    )
-    return { hostPath: dir, readOnly: plugin.isContent }
+    if (plan.at === 'bind') {
+      await setUpBind({ ...plan, dir, podsDir: podsDir(root), fsGroup, policy }, this.#options.mounter)
+      return { hostPath: dir, readOnly: plan.readOnly, isContent }
+    }
+    const ready = paths.ready(isContent ? `wrapped_${name}` : name)
+    await setUpDirectory({ ...plan, dir, ready, fsGroup, nested: nestedMounts(pod, name) }, this.#options)
+    return { hostPath: dir, readOnly: isContent, isContent }
   }
 
-  async subPath({ subPath }: SubPathAsk): Promise<string> {
-    throw new Error(`failed to prepare subPath ${goQuote(subPath)}: not supported by this kubelet`)
+  subPath(ask: SubPathAsk): Promise<string> {
+    const { mounter, clock, log } = this.#options
+    const { uid: podUID, container, volume, index } = ask
+    const onError = (error: unknown): void =>
+      log.error(error, 'Failed to prepare subPath for volumeMount of the container', { podUID, container, volume })
+    return clock.during(
+      this.#root().then((root) => {
+        const target = podPaths(root, podUID).subPath(volume, container, index)
+        return bindSubPath(ask, target, { mounter, onError })
+      }),
+    )
+  }
+
+  read(hostPath: string, path: string): Promise<string> {
+    return this.#options.clock.during(readInVolume(hostPath, path, MAX_TEXT_BYTES))
   }
 
   async leave(uid: string): Promise<void> {
     const { mounter, clock, onLeave } = this.#options
     await clock.during(this.#root().then((root) => tearDown(podPaths(root, uid), mounter)))
-    this.#brought.delete(uid)
+    this.#held.delete(uid)
     onLeave(uid)
   }
 
@@ -118,7 +166,11 @@ function usedVolumes({ spec }: Pod): Volume[] {
   return volumes.filter(({ name }) => used.has(name))
 }
 
-function failureText(volume: string, error: Error): string {
-  const phase = error instanceof VolumeFault ? error.phase : 'MountVolume.SetUp failed'
-  return `${phase} for volume ${goQuote(volume)} : ${error.message}`
+/** One message for each, and one for all claims together. */
+function failuresOf(errors: ReadonlyMap<string, Error>): string[] {
+  const faults = new Map<string, ClaimFault>()
+  for (const [name, error] of errors) if (error instanceof ClaimFault) faults.set(name, error)
+  const others = [...errors.values()].filter((error) => !(error instanceof ClaimFault))
+  const claims = faults.size === 0 ? [] : [claimsText([...errors.keys()], faults)]
+  return [...others.map(({ message }) => message), ...claims]
 }

@@ -14,6 +14,7 @@ export function createMemoryVolumes(missing: (volume: string) => string | undefi
       return { mounts: new Map(mounts) }
     },
     subPath: async ({ hostPath, subPath }) => `${hostPath}/${subPath}`,
+    read: async () => '',
     leave: async (uid) => void uids.delete(uid),
     uids: async () => [...uids],
   }

@@ -34,6 +34,8 @@ export interface VolumeKeeper {
    * created for: `failed to create subPath directory for volumeMount "v" of container "c"`, …
    */
   subPath(ask: SubPathAsk): Promise<string>
+  /** The text of a file in a volume, and of nothing outside. Rejects when it cannot be read. */
+  read(hostPath: string, path: string): Promise<string>
   /** Gives back everything of a pod whose containers have ended. Harmless when repeated. */
   leave(uid: string): Promise<void>
   /** Whose volumes are on the disk, from before a restart too. */

@@ -1,5 +1,14 @@
 /** The shape of a kind of volume: it says what is to be there, from what the API says; others bring it there. */
-import type { ConfigMap, PersistentVolume, PersistentVolumeSpec, Pod, Secret, Volume } from '#apis/core/v1.ts'
+import type {
+  ConfigMap,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PersistentVolumeSpec,
+  Pod,
+  Secret,
+  Volume,
+} from '#apis/core/v1.ts'
 import type { LabelSelector } from '#meta/label-selector.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
@@ -56,6 +65,11 @@ export interface VolumeSources {
   token(ask: TokenAsk): Promise<string>
   /** PEM. */
   trustAnchors(ask: TrustAsk): Promise<string>
+  /** These two reject when there is none. */
+  claim(pod: Pod, name: string): Promise<PersistentVolumeClaim>
+  persistentVolume(name: string): Promise<PersistentVolume>
+  /** As the API server has it; undefined until it was read. */
+  node(): Node | undefined
   /** Of the node. */
   allocatable(): ResourceList
 }

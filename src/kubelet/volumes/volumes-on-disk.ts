@@ -5,6 +5,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
+import type { PodObjects } from '../object-cache.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 import { DiskVolumes } from './disk-volumes.ts'
 import { createMounter, type Mounter } from './mounter.ts'
@@ -14,6 +15,7 @@ import { createVolumeSources } from './volume-sources.ts'
 
 export interface VolumesOnDiskOptions {
   readonly client: ApiClient
+  readonly objects: PodObjects
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -24,10 +26,13 @@ export interface VolumesOnDiskOptions {
 }
 
 export function volumesOnDisk(options: VolumesOnDiskOptions): VolumeKeeper {
-  const { client, clock, random, log, node, facts, mounter = createMounter() } = options
+  const { client, objects, clock, random, log, node, facts, mounter = createMounter() } = options
   const onError = (error: unknown): void => log.error(error, "Couldn't update token")
   const tokens = new PodTokens({ client, random, onError })
-  const sources = createVolumeSources({ client, tokens, node, memoryBytes: facts.memoryBytes })
-  const onLeave = (uid: string): void => tokens.forget(uid)
+  const sources = createVolumeSources({ client, objects, tokens, node, memoryBytes: facts.memoryBytes })
+  const onLeave = (uid: string): void => {
+    tokens.forget(uid)
+    objects.forget(uid)
+  }
   return new DiskVolumes({ rootDir: facts.rootDir, clock, random, log, mounter, sources, onLeave })
 }

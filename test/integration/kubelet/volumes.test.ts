@@ -1,20 +1,35 @@
 /** Volumes with real mounts, made from what a real API server lets a node read. Nothing stays mounted. */
 import assert from 'node:assert/strict'
-import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { Worker } from 'node:worker_threads'
 
-import { ConfigMaps, type Node, Pods, Secrets, ServiceAccounts, type Pod, type PodSpec } from '#apis/core/v1.ts'
+import {
+  ConfigMaps,
+  type Node,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+  Pods,
+  Secrets,
+  ServiceAccounts,
+  type Pod,
+  type PodSpec,
+} from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import { createPodObjects } from '#kubelet/object-cache.ts'
+import { pathOf } from '#kubelet/volumes/beneath.ts'
 import { createMounter, mountsBelow, type Mounter } from '#kubelet/volumes/mounter.ts'
+import { openResolved } from '#kubelet/volumes/sub-path.ts'
 import type { Brought, VolumeKeeper } from '#kubelet/volumes/volume-keeper.ts'
 import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
 import { realClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log.ts'
 import { secureRandom } from '#lib/random.ts'
-import { errorLog, startControlPlane } from '#testing/control-plane.ts'
+import { startControlPlane } from '#testing/control-plane.ts'
 
-const NODE = { status: { allocatable: { memory: '64Mi', cpu: '1' } } } as unknown as Node
+const NODE = { metadata: { name: 'node1' }, status: { allocatable: { memory: '64Mi', cpu: '1' } } } as unknown as Node
 
 interface Bed extends AsyncDisposable {
   readonly root: string
@@ -42,6 +57,9 @@ async function startBed(): Promise<Bed> {
   await admin.create(ServiceAccounts, { metadata: { namespace: 'default', name: 'default' } }).catch(() => undefined)
   const client = clientAs('system:node:node1', 'system:nodes')
   let made = 0
+  const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock: realClock })
+  const stop = new AbortController()
+  closing.defer(() => stop.abort())
   return {
     root,
     mounter,
@@ -49,9 +67,10 @@ async function startBed(): Promise<Bed> {
     restart: () =>
       volumesOnDisk({
         client,
+        objects: createPodObjects({ client, random: secureRandom, signal: stop.signal }),
         clock: realClock,
         random: secureRandom,
-        log: errorLog(),
+        log,
         node: () => NODE,
         facts: { rootDir: root, memoryBytes: 1 << 26 },
         mounter,
@@ -156,7 +175,119 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     )
     assert.equal((await readFile(join(dir, 'a'))).length, 1000)
   })
+
+  it(
+    'are not left by parts of them, however fast somebody puts links in their place',
+    { timeout: 300_000 },
+    async () => {
+      await using bed = await startBed()
+      const { root, mounter } = bed
+      const outside = join(root, 'outside')
+      await mkdir(outside)
+      await writeFile(join(outside, 'secret'), '')
+      const pod = await bed.makePod({ volumes: [{ name: 'e', emptyDir: {} }], automountServiceAccountToken: false })
+      const { uid = '' } = pod.metadata
+      const keeper = bed.restart()
+      const hostPath = mountsIn(await keeper.bring(pod, signal)).get('e') ?? ''
+      await mkdir(join(hostPath, 'd'))
+      const attack = `
+      const fs = require('node:fs'), { workerData: { hostPath, outside } } = require('node:worker_threads')
+      const at = (name) => hostPath + '/' + name
+      const attempt = (work) => { try { work(); return true } catch { return false } }
+      for (;;) {
+        attempt(() => fs.renameSync(at('d'), at('d2')))
+        attempt(() => fs.symlinkSync(outside, at('d')))
+        // The kubelet may have made a directory there.
+        if (!attempt(() => fs.unlinkSync(at('d')))) attempt(() => fs.rmSync(at('d'), { recursive: true }))
+        attempt(() => fs.renameSync(at('d2'), at('d')))
+      }`
+      const attacker = new Worker(attack, { eval: true, workerData: { hostPath, outside } })
+      const seen = { inside: 0, refused: 0 }
+      try {
+        for (let count = 0; count < TRIES; count++) {
+          const found = await openResolved(hostPath, 'd').catch(() => undefined)
+          if (found === undefined) seen.refused++
+          else {
+            assert.ok(!(await readdir(pathOf(found))).includes('secret'), 'outside was opened')
+            seen.inside++
+            await found.close()
+          }
+        }
+        for (let index = 0; index < MOUNTS; index++) {
+          const ask = { uid, container: 'c', volume: 'e', index, hostPath }
+          await keeper.subPath({ ...ask, subPath: `d/made${index}` }).catch(() => undefined)
+          const target = await keeper.subPath({ ...ask, subPath: 'd' }).catch(() => undefined)
+          if (target !== undefined) assert.deepEqual((await readdir(target)).includes('secret'), false)
+        }
+      } finally {
+        await attacker.terminate()
+      }
+      assert.deepEqual(await readdir(outside), ['secret'])
+      assert.ok(seen.inside > 0 && seen.refused > 0, JSON.stringify(seen))
+      await keeper.leave(uid)
+      assert.deepEqual(mountsBelow(await mounter.list(), root), [])
+      assert.deepEqual(await readdir(outside), ['secret'])
+    },
+  )
+
+  it('are found behind claims, belong to the group of the pod from the first that has them, and outlive it', async () => {
+    await using bed = await startBed()
+    const { admin, root, mounter } = bed
+    const disk = join(root, 'disk')
+    await mkdir(disk)
+    await writeFile(join(disk, 'old'), '', { mode: 0o600 })
+    await symlink('/etc/hostname', join(disk, 'link'))
+    const claim = await admin.create(PersistentVolumeClaims, {
+      metadata: { namespace: 'default', name: 'data' },
+      spec: {
+        accessModes: ['ReadWriteMany'],
+        resources: { requests: { storage: '1Gi' } },
+        volumeName: 'pv',
+        storageClassName: '',
+      },
+    })
+    const { uid: claimUid = '' } = claim.metadata
+    await admin.create(PersistentVolumes, {
+      metadata: { name: 'pv' },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteMany'],
+        claimRef: { kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data', uid: claimUid },
+        local: { path: disk },
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node1'] }] }],
+          },
+        },
+      },
+    })
+    const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }]
+    const more = { volumes, automountServiceAccountToken: false }
+    const first = await bed.makePod({ ...more, securityContext: { fsGroup: 3000 } })
+    const keeper = bed.restart()
+    assert.deepEqual(await keeper.bring(first, signal), {
+      failures: [
+        'Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC default/data: PVC is not bound',
+      ],
+    })
+    await admin.updateStatus(PersistentVolumeClaims, { ...claim, status: { phase: 'Bound' } })
+    const path = mountsIn(await keeper.bring(first, signal)).get('v') ?? ''
+    assert.equal(path, `${root}/pods/${first.metadata.uid}/volumes/kubernetes.io~local-volume/pv`)
+    const { mode, gid } = await stat(join(disk, 'old'))
+    assert.deepEqual([mode & 0o7777, gid], [0o660, 3000])
+    assert.equal((await stat(disk)).mode & 0o7777, 0o2775)
+    assert.equal((await stat('/etc/hostname')).gid, 0)
+    const second = await bed.makePod({ ...more, securityContext: { fsGroup: 4000 } })
+    await keeper.bring(second, signal)
+    assert.equal((await stat(disk)).gid, 3000)
+    for (const { metadata } of [first, second]) await keeper.leave(metadata.uid ?? '')
+    assert.deepEqual(mountsBelow(await mounter.list(), root), [])
+    await access(join(disk, 'old'))
+  })
 })
+
+const TRIES = 10_000
+const MOUNTS = 50
 
 /** News of the API server take a moment. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {

@@ -1,25 +1,49 @@
 /** Every kind of volume that this kubelet can bring. */
-import type { Volume } from '#apis/core/v1.ts'
+import type { PersistentVolumeSpec, Volume } from '#apis/core/v1.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'
 import { configMap } from './config-map.ts'
 import { downwardApi } from './downward-api.ts'
 import { emptyDir } from './empty-dir.ts'
 import { hostPath } from './host-path.ts'
+import { local } from './local.ts'
 import { projected } from './projected.ts'
 import { secret } from './secret.ts'
 
-const PLUGINS: readonly VolumePlugin[] = [configMap, downwardApi, emptyDir, hostPath, projected, secret]
+const PLUGINS: readonly VolumePlugin[] = [configMap, downwardApi, emptyDir, hostPath, local, projected, secret]
 
 /** Throws what is said of volumes nobody can bring. */
 export function pluginOf(volume: Volume): VolumePlugin {
   return (
     PLUGINS.find((plugin) => plugin.volume !== undefined && volume[plugin.volume] !== undefined) ??
-    refuse(kindOf(volume))
+    refuse(kindOf(volume, NO_KINDS))
   )
 }
 
-const kindOf = (volume: Volume): string => Object.keys(volume).find((key) => key !== 'name') ?? 'unknown'
+export function persistentPluginOf(spec: PersistentVolumeSpec): VolumePlugin {
+  return (
+    PLUGINS.find((plugin) => plugin.persistent !== undefined && spec[plugin.persistent] !== undefined) ??
+    refuse(kindOf(spec, PERSISTENT_FIELDS))
+  )
+}
+
+const NO_KINDS: ReadonlySet<string> = new Set(['name'])
+
+/** What a PersistentVolume says beside where it is. */
+const PERSISTENT_FIELDS: ReadonlySet<string> = new Set([
+  'capacity',
+  'accessModes',
+  'claimRef',
+  'persistentVolumeReclaimPolicy',
+  'storageClassName',
+  'mountOptions',
+  'volumeMode',
+  'nodeAffinity',
+  'volumeAttributesClassName',
+])
+
+const kindOf = (source: object, others: ReadonlySet<string>): string =>
+  Object.keys(source).find((key) => !others.has(key)) ?? 'unknown'
 
 function refuse(kind: string): never {
   throw new Error(`volumes of type ${kind} are not supported by this kubelet`)

@@ -1,0 +1,55 @@
+/** A directory of the node, shown among the volumes of a pod. Several pods may have the same one. */
+import { mkdir, rmdir, stat } from 'node:fs/promises'
+
+import { goQuote } from '#lib/go-text.ts'
+
+import { type Mounter, type MountPoint, mountsBelow } from './mounter.ts'
+import { setOwnership } from './ownership.ts'
+import { VolumeFault } from './volume-plugin.ts'
+
+export interface BindAsk {
+  readonly from: string
+  readonly dir: string
+  /** Of all pods: who else has it is found there. */
+  readonly podsDir: string
+  readonly readOnly: boolean
+  readonly options: readonly string[]
+  readonly fsGroup: number | undefined
+  readonly policy: string | undefined
+}
+
+export async function setUpBind(ask: BindAsk, mounter: Mounter): Promise<void> {
+  const { from, dir, readOnly, options, fsGroup, policy } = ask
+  await checkSource(from)
+  if ((await mounter.list()).some(({ path }) => path === dir)) return
+  await mkdir(dir, { recursive: true, mode: 0o750 })
+  try {
+    await mounter.mount({ source: from, target: dir, options: ['bind', ...(readOnly ? ['ro'] : []), ...options] })
+    // Whose it is was said by the first pod that has it.
+    if (!readOnly && !(await isShared(ask, mounter))) await setOwnership(dir, { fsGroup, readOnly, policy })
+  } catch (error) {
+    if ((await mounter.list()).some(({ path }) => path === dir)) await mounter.unmount(dir)
+    await rmdir(dir)
+    throw error
+  }
+}
+
+async function checkSource(path: string): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    const text = error.code === 'ENOENT' ? `path ${goQuote(path)} does not exist` : error.message
+    throw new VolumeFault('MountVolume.NewMounter initialization failed', text)
+  })
+  if (found.isDirectory()) return
+  const text = found.isBlockDevice()
+    ? 'block devices as local volumes are not supported by this kubelet'
+    : 'only directory and block device are supported'
+  throw new VolumeFault('MountVolume.NewMounter initialization failed', text)
+}
+
+async function isShared({ dir, podsDir }: BindAsk, mounter: Mounter): Promise<boolean> {
+  const mounts = await mounter.list()
+  const own = mounts.findLast(({ path }) => path === dir)
+  const isSame = ({ device, root, path }: MountPoint): boolean =>
+    path !== dir && device === own?.device && root === own.root
+  return mountsBelow(mounts, podsDir).some(isSame)
+}

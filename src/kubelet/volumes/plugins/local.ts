@@ -1,0 +1,17 @@
+/** local: a directory of the node behind a claim, mounted where the pod has its volumes. */
+import { goQuote } from '#lib/go-text.ts'
+
+import type { VolumePlugin } from '../volume-plugin.ts'
+
+export const local: VolumePlugin = {
+  name: 'kubernetes.io/local-volume',
+  persistent: 'local',
+  isContent: false,
+  async plan({ persistent }) {
+    const { spec, metadata } = persistent?.object ?? { spec: {}, metadata: {} }
+    const { path = '' } = spec.local ?? {}
+    if (path === '') throw new Error(`LocalVolume volume ${goQuote(metadata.name ?? '')} path is empty`)
+    if (path.split('/').includes('..')) throw new Error(`invalid path: ${path} must not contain '..'`)
+    return { at: 'bind', from: path, readOnly: persistent?.readOnly ?? false, options: spec.mountOptions ?? [] }
+  },
+}
