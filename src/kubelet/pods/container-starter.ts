@@ -1,5 +1,5 @@
 /** The start of one container: its image, what it is told, its creation, its start, what it wants done after. */
-import type { Pod } from '#apis/core/v1.ts'
+import type { Pod, VolumeMount } from '#apis/core/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
 import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
@@ -41,11 +41,12 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
     signal,
     credentials: () => credentials(host, pod, spec),
   })
+  const furnished = { ...place, images: await volumeImages(host, place, record, say) }
   const restartCount = record.run === undefined && record.lastRun === undefined ? 0 : record.restartCount + 1
   const reasoned = reasonedUntil(signal)
   const config = await reasoned('CreateContainerConfigError', async () => {
     const environment = await variablesOf(host, place, record)
-    const mounts = await mountsOf(host, place, record, environment)
+    const mounts = await mountsOf(host, furnished, record, environment)
     await host.files.makeDirectory(`${podLogDirectory(pod, host.facts.podLogsDir)}/${spec.name}`)
     const { ref: imageRef, user: imageUser } = image
     const targetId = targetOf(place, record)
@@ -85,6 +86,29 @@ async function linkLog(host: PodHost, { pod }: Place, { container, containerId, 
   await host.logs.link({ pod: name, namespace, container, containerId, path }).catch((error: unknown) => {
     host.log.error(error, 'Failed to create legacy symbolic link', { path })
   })
+}
+
+/** A place with the images that its volumes are, by volume. */
+interface Furnished extends Place {
+  readonly images: ReadonlyMap<string, string>
+}
+
+/** Of the volumes that the container mounts. */
+async function volumeImages(
+  host: PodHost,
+  { pod, volumes, signal }: Place,
+  { spec: { volumeMounts = [], ...spec } }: ContainerRecord,
+  say: (note: Note) => void,
+): Promise<Map<string, string>> {
+  const images = new Map<string, string>()
+  for (const { name } of volumeMounts) {
+    const { image } = volumes.get(name) ?? {}
+    if (image === undefined || images.has(name)) continue
+    const container = { ...spec, image: image.reference, imagePullPolicy: image.pullPolicy }
+    const wish = { pod, container, say, signal, credentials: () => credentials(host, pod, container) }
+    images.set(name, (await host.puller.ensure(wish)).ref)
+  }
+  return images
 }
 
 /** What the event says of faults of the runtime is what it said. */
@@ -172,7 +196,7 @@ const PROPAGATIONS: Readonly<Record<string, number>> = {
 /** Of its volumes in their order, then the hosts file, then the file for its last words. */
 async function mountsOf(
   host: PodHost,
-  place: Place,
+  place: Furnished,
   record: ContainerRecord,
   environment: ReadonlyMap<string, string>,
 ): Promise<Input<Mount>[]> {
@@ -198,7 +222,7 @@ interface MountQuestion {
 
 async function volumeMountOf(
   host: PodHost,
-  { pod, volumes }: Place,
+  { pod, volumes, images }: Furnished,
   record: ContainerRecord,
   { index, environment }: MountQuestion,
 ): Promise<Input<Mount>> {
@@ -207,10 +231,14 @@ async function volumeMountOf(
   if (mount === undefined || brought === undefined) {
     throw new Error(`cannot find volume "${mount?.name}" to mount into container "${record.spec.name}"`)
   }
-  const { name: volume, subPath = '', subPathExpr } = mount
-  const part = subPathExpr === undefined ? subPath : expand(subPathExpr, (key) => environment.get(key))
+  const { name: volume } = mount
+  const part = subPathOf(mount, environment)
   const ask = { pod, record, volume, hostPath: brought.hostPath, subPath: part, index }
   const readonly = brought.readOnly || mount.readOnly === true
+  if (brought.image !== undefined) {
+    const image = { image: images.get(volume) ?? '', userSpecifiedImage: brought.image.reference }
+    return { containerPath: mount.mountPath, readonly, image, imageSubPath: part }
+  }
   return {
     containerPath: mount.mountPath,
     hostPath: part === '' ? brought.hostPath : await host.volumes.subPath(subPathAsk(ask)),
@@ -218,4 +246,17 @@ async function volumeMountOf(
     recursiveReadOnly: readonly && mount.recursiveReadOnly === 'Enabled',
     propagation: PROPAGATIONS[mount.mountPropagation ?? ''] ?? PROPAGATION.private,
   }
+}
+
+/** Whatever it is made from must be there. */
+function subPathOf({ subPath = '', subPathExpr = '' }: VolumeMount, environment: ReadonlyMap<string, string>): string {
+  if (subPathExpr === '') return subPath
+  const missing = new Set<string>()
+  const path = expand(subPathExpr, (key) => {
+    const value = environment.get(key) ?? ''
+    if (value === '') missing.add(key)
+    return value
+  })
+  if (missing.size > 0) throw new Error(`missing value for ${[...missing].sort().join(', ')}`)
+  return path
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 
+import type { Runtime } from '../cri/runtime.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import { bedOf, containerOf, podOf } from './worker-bed.ts'
 
@@ -80,5 +81,47 @@ test('what is still in use is tried again', async () => {
   workers.learn({ type: 'ADDED', object: POD })
   await clock.advance(5000)
   assert.deepEqual(volumes.left, ['gone'])
+  await workers.stop()
+})
+
+test('a volume that is an image is pulled, and left to the runtime to mount', async () => {
+  const volumes = keeperWith()
+  volumes.bring = async () => ({
+    mounts: new Map([
+      ['v', { hostPath: '', readOnly: true, image: { reference: 'data:1', pullPolicy: 'IfNotPresent' } }],
+    ]),
+  })
+  const created: Parameters<Runtime['createContainer']>[0][] = []
+  const { clock, workers, events } = bedOf({}, { volumes }, (runtime) => ({
+    createContainer: (ask, options) => {
+      created.push(ask)
+      return runtime.createContainer(ask, options)
+    },
+  }))
+  const volumeMounts = [{ name: 'v', mountPath: '/data', subPath: 'part' }]
+  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { volumeMounts })] }) })
+  await clock.advance(5000)
+  assert.ok(
+    events.some((event) => event.startsWith('Pulled: Successfully pulled image "data:1"')),
+    events.join('\n'),
+  )
+  const [mount] = created[0]?.config?.mounts ?? []
+  assert.deepEqual(
+    [mount?.containerPath, mount?.hostPath, mount?.readonly, mount?.image?.userSpecifiedImage, mount?.imageSubPath],
+    ['/data', undefined, true, 'data:1', 'part'],
+  )
+  assert.match(mount?.image?.image ?? '', /^sha256:/)
+  await workers.stop()
+})
+
+test('a part of a volume that is named by what is not there is waited for', async () => {
+  const volumes = keeperWith()
+  volumes.bring = async () => ({ mounts: new Map([['v', { hostPath: '/v', readOnly: false }]]) })
+  const { clock, workers } = bedOf({}, { volumes })
+  const volumeMounts = [{ name: 'v', mountPath: '/data', subPathExpr: '$(WHERE)/x' }]
+  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { volumeMounts })] }) })
+  await clock.advance(5000)
+  const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+  assert.deepEqual(status?.state.waiting, { reason: 'CreateContainerConfigError', message: 'missing value for WHERE' })
   await workers.stop()
 })

@@ -170,7 +170,7 @@ test('what is missing is said in upstream’s words, and keeps nothing else from
     failed('d', 'hostPath type check failed: /nosuchdir is not a directory'),
     failed('e', '[secret "s1" not found, configmap "cm1" not found]'),
     failed('f', 'volumes of type nfs are not supported by this kubelet'),
-    failed('g', 'medium HugePages: huge pages as a volume are not supported by this kubelet'),
+    failed('g', 'medium HugePages: hugePages storage requested, but there is no resource request for huge pages'),
     failed('h', "invalid HostPath `/a/../b`: must not contain '..'"),
   ])
   await access(`${root}/pods/u1/volumes/kubernetes.io~configmap/ok`)

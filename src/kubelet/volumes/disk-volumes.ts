@@ -103,6 +103,7 @@ export class DiskVolumes implements VolumeKeeper {
       await checkHostPath(plan.path, plan.type)
       return { hostPath: plan.path, readOnly: plan.readOnly, isContent }
     }
+    if (plan.at === 'runtime') return { hostPath: '', readOnly: true, image: plan.image, isContent }
     const root = await this.#root()
     const paths = podPaths(root, pod.metadata.uid ?? '')
     const dir = paths.volume(plugin.name, name)

@@ -6,16 +6,16 @@ import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
 import { writeAtomically } from './atomic-writer.ts'
-import type { Mounter } from './mounter.ts'
+import type { MountAsk, Mounter } from './mounter.ts'
 import { setOwnership } from './ownership.ts'
-import type { Payload } from './volume-plugin.ts'
+import type { MemoryMount, Payload } from './volume-plugin.ts'
 
 export interface DirectoryAsk {
   readonly dir: string
   /** Says that it was made whole. */
   readonly ready: string
-  readonly inMemory: boolean
-  readonly sizeBytes: number
+  /** On the disk without it. */
+  readonly memory?: MemoryMount
   readonly fsGroup: number | undefined
   /** What is kept in it up to date; none for a directory that is its pod's alone. */
   readonly files?: Payload
@@ -41,25 +41,24 @@ export async function setUpDirectory(ask: DirectoryAsk, tools: Tools): Promise<v
   await writeAtomically({ dir, files, clock, random, beforeShown })
 }
 
-async function setUpEmpty({ dir, ready, inMemory, sizeBytes, fsGroup }: DirectoryAsk, mounter: Mounter): Promise<void> {
-  const isMounted = inMemory && (await mounter.list()).some(({ path }) => path === dir)
-  if ((await isThere(ready)) && (inMemory ? isMounted : await isThere(dir))) return
+async function setUpEmpty({ dir, ready, memory, fsGroup }: DirectoryAsk, mounter: Mounter): Promise<void> {
+  const isMounted = memory !== undefined && (await mounter.list()).some(({ path }) => path === dir)
+  if ((await isThere(ready)) && (memory === undefined ? await isThere(dir) : isMounted)) return
   await mkdir(dir, { recursive: true, mode: 0o750 })
   if (!isMounted) {
     // Set apart: that of a new directory is cut by the mask of the process.
     await chmod(dir, 0o777)
-    if (inMemory)
-      await mounter.mount({ source: 'tmpfs', target: dir, type: 'tmpfs', options: memoryOptions(sizeBytes, mounter) })
+    if (memory !== undefined) await mounter.mount(mountOf(memory, dir, mounter))
   }
   await setOwnership(dir, { fsGroup, readOnly: false })
   await mkdir(dirname(ready), { recursive: true, mode: 0o750 })
   await writeFile(ready, '', { mode: 0o640 })
 }
 
-const memoryOptions = (sizeBytes: number, { hasNoSwap }: Mounter): string[] => [
-  ...(sizeBytes > 0 ? [`size=${sizeBytes}`] : []),
-  ...(hasNoSwap ? ['noswap'] : []),
-]
+function mountOf({ type, options }: MemoryMount, target: string, { hasNoSwap }: Mounter): MountAsk {
+  if (type === 'hugetlbfs') return { source: 'nodev', target, type, options }
+  return { source: type, target, type, options: hasNoSwap ? [...options, 'noswap'] : options }
+}
 
 const isThere = (path: string): Promise<boolean> =>
   stat(path).then(

@@ -3,9 +3,17 @@ import type { Pod } from '#apis/core/v1.ts'
 
 /** Where a volume of a pod is on this node. */
 export interface BroughtVolume {
+  /** '' for what the runtime mounts by itself. */
   readonly hostPath: string
+  readonly image?: VolumeImage
   /** Whatever the mount says: content of the API is never written to. */
   readonly readOnly: boolean
+}
+
+/** An image whose content is the volume. */
+export interface VolumeImage {
+  readonly reference: string
+  readonly pullPolicy: string
 }
 
 /** `failures`: one message for each volume, as in `FailedMount` events: `MountVolume.SetUp failed for volume "v" : …`. */

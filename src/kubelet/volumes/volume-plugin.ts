@@ -12,6 +12,8 @@ import type {
 import type { LabelSelector } from '#meta/label-selector.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
+import type { VolumeImage } from './volume-keeper.ts'
+
 export interface FileContent {
   readonly data: Buffer
   readonly mode: number
@@ -27,15 +29,17 @@ export type VolumePlan =
   /** Something of the node itself: nothing is made but what its type says. */
   | { readonly at: 'node'; readonly path: string; readonly type: string; readonly readOnly: boolean }
   /** A directory of the pod's own, in memory or on the disk, with files of ours in it or none. */
-  | {
-      readonly at: 'pod'
-      readonly inMemory: boolean
-      /** Of memory; 0 for what the kernel gives. */
-      readonly sizeBytes: number
-      readonly files?: Payload
-    }
+  | { readonly at: 'pod'; readonly memory?: MemoryMount; readonly files?: Payload }
   /** A directory of the node, mounted where the pod has its volumes. */
   | { readonly at: 'bind'; readonly from: string; readonly readOnly: boolean; readonly options: readonly string[] }
+  /** An image that the runtime mounts. */
+  | { readonly at: 'runtime'; readonly image: VolumeImage }
+
+/** Memory as a file system. */
+export interface MemoryMount {
+  readonly type: 'tmpfs' | 'hugetlbfs'
+  readonly options: readonly string[]
+}
 
 /** A volume as its pod has it; `persistent` is what stands behind its claim. */
 export interface VolumeAsk {

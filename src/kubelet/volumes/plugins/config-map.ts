@@ -10,6 +10,6 @@ export const configMap: VolumePlugin = {
   async plan({ pod, volume }, sources) {
     const { defaultMode, ...source } = volume.configMap ?? {}
     const files = await fromConfigMap({ pod, sources, mode: modeOf(defaultMode) }, source)
-    return { at: 'pod', inMemory: false, sizeBytes: 0, files }
+    return { at: 'pod', files }
   },
 }

@@ -1,7 +1,7 @@
 /** downwardAPI: what a pod may know of itself, as files. */
 import { downwardFiles, modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
-import { memoryBytes } from './empty-dir.ts'
+import { inMemory } from './empty-dir.ts'
 
 export const downwardApi: VolumePlugin = {
   name: 'kubernetes.io/downward-api',
@@ -11,6 +11,6 @@ export const downwardApi: VolumePlugin = {
     const { items = [], defaultMode } = volume.downwardAPI ?? {}
     const allocatable = sources.allocatable()
     const files = downwardFiles(items, pod, allocatable, modeOf(defaultMode))
-    return { at: 'pod', inMemory: true, sizeBytes: memoryBytes(pod, allocatable), files }
+    return { at: 'pod', memory: inMemory(pod, allocatable), files }
   },
 }

@@ -6,11 +6,12 @@ import { configMap } from './config-map.ts'
 import { downwardApi } from './downward-api.ts'
 import { emptyDir } from './empty-dir.ts'
 import { hostPath } from './host-path.ts'
+import { image } from './image.ts'
 import { local } from './local.ts'
 import { projected } from './projected.ts'
 import { secret } from './secret.ts'
 
-const PLUGINS: readonly VolumePlugin[] = [configMap, downwardApi, emptyDir, hostPath, local, projected, secret]
+const PLUGINS: readonly VolumePlugin[] = [configMap, downwardApi, emptyDir, hostPath, image, local, projected, secret]
 
 /** Throws what is said of volumes nobody can bring. */
 export function pluginOf(volume: Volume): VolumePlugin {

@@ -4,7 +4,7 @@ import type { Pod, VolumeProjection } from '#apis/core/v1.ts'
 import { type ContentAsk, fromConfigMap, fromSecret } from '../content.ts'
 import { downwardFiles, modeOf } from '../payloads.ts'
 import { type FileContent, oneOf, type Payload, type VolumePlugin } from '../volume-plugin.ts'
-import { memoryBytes } from './empty-dir.ts'
+import { inMemory } from './empty-dir.ts'
 
 export const projected: VolumePlugin = {
   name: 'kubernetes.io/projected',
@@ -23,7 +23,7 @@ export const projected: VolumePlugin = {
       }
     }
     if (errors.length > 0) throw oneOf(errors)
-    return { at: 'pod', inMemory: true, sizeBytes: memoryBytes(pod, sources.allocatable()), files }
+    return { at: 'pod', memory: inMemory(pod, sources.allocatable()), files }
   },
 }
 

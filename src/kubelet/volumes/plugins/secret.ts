@@ -2,7 +2,7 @@
 import { fromSecret } from '../content.ts'
 import { modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
-import { memoryBytes } from './empty-dir.ts'
+import { inMemory } from './empty-dir.ts'
 
 export const secret: VolumePlugin = {
   name: 'kubernetes.io/secret',
@@ -11,6 +11,6 @@ export const secret: VolumePlugin = {
   async plan({ pod, volume }, sources) {
     const { defaultMode, secretName: name, ...source } = volume.secret ?? {}
     const files = await fromSecret({ pod, sources, mode: modeOf(defaultMode) }, { ...source, name })
-    return { at: 'pod', inMemory: true, sizeBytes: memoryBytes(pod, sources.allocatable()), files }
+    return { at: 'pod', memory: inMemory(pod, sources.allocatable()), files }
   },
 }

@@ -1,0 +1,12 @@
+/** image: what an image holds, mounted by the runtime itself. */
+import type { VolumePlugin } from '../volume-plugin.ts'
+
+export const image: VolumePlugin = {
+  name: 'kubernetes.io/image',
+  volume: 'image',
+  isContent: false,
+  async plan({ volume }) {
+    const { reference = '', pullPolicy = 'IfNotPresent' } = volume.image ?? {}
+    return { at: 'runtime', image: { reference, pullPolicy } }
+  },
+}
