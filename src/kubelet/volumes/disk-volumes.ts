@@ -43,6 +43,8 @@ export class DiskVolumes implements VolumeKeeper {
   readonly #options: DiskVolumesOptions
   /** By pod, then by volume. */
   readonly #held = new Map<string, Map<string, Held>>()
+  /** By directory of the node. */
+  readonly #binding = new Map<string, Promise<void>>()
 
   constructor(options: DiskVolumesOptions) {
     this.#options = options
@@ -110,12 +112,23 @@ export class DiskVolumes implements VolumeKeeper {
     const { fsGroup, fsGroupChangePolicy: policy } = pod.spec.securityContext ?? {}
     await mkdir(paths.pod, { recursive: true, mode: 0o750 })
     if (plan.at === 'bind') {
-      await setUpBind({ ...plan, dir, podsDir: podsDir(root), fsGroup, policy }, this.#options.mounter)
+      const ask = { ...plan, dir, podsDir: podsDir(root), fsGroup, policy }
+      await this.#inTurn(plan.from, () => setUpBind(ask, this.#options.mounter))
       return { hostPath: dir, readOnly: plan.readOnly, isContent }
     }
     const ready = paths.ready(isContent ? `wrapped_${name}` : name)
     await setUpDirectory({ ...plan, dir, ready, fsGroup, nested: nestedMounts(pod, name) }, this.#options)
     return { hostPath: dir, readOnly: isContent, isContent }
+  }
+
+  /** Pods that have the same directory come one after the other: there is a first. */
+  async #inTurn(path: string, work: () => Promise<void>): Promise<void> {
+    const mine = (this.#binding.get(path) ?? Promise.resolve()).then(work)
+    const settled = mine.catch(() => undefined)
+    this.#binding.set(path, settled)
+    await mine.finally(() => {
+      if (this.#binding.get(path) === settled) this.#binding.delete(path)
+    })
   }
 
   subPath(ask: SubPathAsk): Promise<string> {
