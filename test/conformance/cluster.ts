@@ -1,10 +1,11 @@
 /**
- * A cluster for one run, with files of its own: `hyperkube up` with simulated nodes, or the programs one by one where some of
- * them are upstream's.
+ * A cluster for one run, with files of its own: `hyperkube up` with simulated nodes, or with containers on this machine and
+ * the suite's images, or the programs one by one where some of them are upstream's.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -15,6 +16,7 @@ import { createHttpClient } from '#lib/http/client.ts'
 import { createLog } from '#lib/log.ts'
 import { secureRandom } from '#lib/random.ts'
 
+import { makeImages } from '../images/main.ts'
 import { type Make, startComponents } from '../upstream/components.ts'
 import { end } from '../upstream/kube-apiserver.ts'
 import { HYPERKUBE, type Server, startOurs, writeKubeconfig } from '../upstream/ours.ts'
@@ -25,13 +27,38 @@ export interface Cluster extends AsyncDisposable {
   readonly nodes: number
 }
 
-/** Starts a cluster whose files and log are in `folder`. Rejects when it ends before it is ready. */
-export async function startCluster(folder: string): Promise<Cluster> {
+/** Starts a cluster whose files and log are in `folder`, with simulated nodes. Rejects when it ends before it is ready. */
+export function startCluster(folder: string): Promise<Cluster> {
+  return startUp(folder, ['--runtime=simulated', `--nodes=${NODES}`])
+}
+
+/** With containers: this machine is the node, and has all images that the suite asks for. Leaves nothing on the machine. */
+export async function startRealCluster(folder: string): Promise<Cluster> {
+  const say = (line: string): void => void process.stderr.write(`${line}\n`)
+  const archives = await makeImages(join(folder, 'images'), [], say)
+  const data = `--data-dir=${join(folder, 'data')}`
+  const cluster = await startUp(folder, ['--runtime=containerd'])
+  await using starting = new AsyncDisposableStack()
+  starting.defer(async () => {
+    await cluster[Symbol.asyncDispose]()
+    await hyperkube('reset', data)
+  })
+  for (const archive of archives) await hyperkube('image', 'load', data, archive)
+  await rm(join(folder, 'images'), { recursive: true })
+  const started = starting.move()
+  return { ...cluster, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
+async function hyperkube(...args: string[]): Promise<void> {
+  const child = spawn(HYPERKUBE, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`hyperkube ${args.join(' ')} ended with ${code}`)
+}
+
+async function startUp(folder: string, own: readonly string[]): Promise<Cluster> {
   const kubeconfig = join(folder, 'kubeconfig')
   const flags = ['--data-dir', join(folder, 'data'), '--kubeconfig', kubeconfig, '--secure-port', '0', '-o', 'json']
-  const child = spawn(HYPERKUBE, ['up', '--runtime=simulated', `--nodes=${NODES}`, ...flags], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(HYPERKUBE, ['up', ...own, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stderr.pipe(createWriteStream(join(folder, 'hyperkube.log')))
   const [ready] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit')])
   if (typeof ready !== 'string')

@@ -5,7 +5,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import type { Make } from '../upstream/components.ts'
 import { missingGo, upstreamPrograms, UPSTREAM_VERSION } from '../upstream/programs.ts'
 import { entryOf, type Need, NEEDS, plainName } from './catalog.ts'
-import { type Cluster, startCluster, startPrograms } from './cluster.ts'
+import { type Cluster, startCluster, startPrograms, startRealCluster } from './cluster.ts'
 import { inGroups, readCommit, readPage, readReference, type Result, type TestRun, writePage } from './report.ts'
 import { endWithSuite, listTests, runTests } from './suite.ts'
 
@@ -67,8 +67,13 @@ async function main(): Promise<number> {
     return chosen.length > 0 ? 0 : 1
   }
   const procs = Number(options.procs ?? availableParallelism())
-  await using cluster = await findCluster(folder)
-  const runs = await runTests({ programs, folder, cluster, procs }, chosen)
+  const runs: TestRun[] = []
+  for (const part of inParts(chosen)) {
+    const own = join(folder, part.name)
+    await mkdir(own)
+    await using cluster = await part.start(own)
+    runs.push(...(await runTests({ programs, folder: own, cluster, procs }, part.tests)))
+  }
   if (!options.ratchet && !options['upstream-manager']) await remember(all, runs)
   return conclude(folder, chosen, runs)
 }
@@ -113,13 +118,29 @@ function isHeld(last: Result | undefined, needs: Need): boolean {
   return last !== undefined && last !== 'failed' && NEEDS.indexOf(needs) <= WITHOUT_CONTAINERS
 }
 
-async function findCluster(folder: string): Promise<Cluster> {
+/** Tests that share a cluster. */
+interface Part {
+  readonly name: string
+  readonly tests: readonly string[]
+  start(folder: string): Promise<Cluster>
+}
+
+/** Those that need no containers have simulated nodes, of which there are several. */
+function inParts(chosen: readonly string[]): readonly Part[] {
   const { kubeconfig, reference = false, 'upstream-manager': isManaged = false } = options
-  if (kubeconfig !== undefined) return { kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} }
+  if (kubeconfig !== undefined) {
+    const there = { kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} }
+    return [{ name: 'given', tests: chosen, start: async () => there }]
+  }
   const make = (isTheirs: boolean): Make => (isTheirs ? "upstream's" : 'ours')
-  return reference || isManaged
-    ? startPrograms(folder, { server: make(reference), manager: make(isManaged) })
-    : startCluster(folder)
+  const makes = { server: make(reference), manager: make(isManaged) }
+  if (reference || isManaged)
+    return [{ name: 'programs', tests: chosen, start: (folder) => startPrograms(folder, makes) }]
+  const needsContainers = (name: string): boolean => NEEDS.indexOf(entryOf(name)?.needs ?? 'api') > WITHOUT_CONTAINERS
+  return [
+    { name: 'simulated', tests: chosen.filter((name) => !needsContainers(name)), start: startCluster },
+    { name: 'containers', tests: chosen.filter(needsContainers), start: startRealCluster },
+  ].filter(({ tests }) => tests.length > 0)
 }
 
 /** Of a run beside upstream's server only how many passed, and only of a whole one. */

@@ -18,6 +18,10 @@ export async function lastWordsOf(files: PodFiles, status: ContainerStatus, cont
   if (status.annotations.get(ANNOTATIONS.messagePolicy) !== 'FallbackToLogsOnError') return ''
   const log = await files.tail(status.logPath, MAX_LOG_BYTES * 2)
   // `2026-11-15T10:13:59.271175292Z stderr F text`; the first line may be a part of one.
-  const lines = log.split('\n').flatMap((line) => /^\S+Z (?:stdout|stderr) [FP] (.*)$/.exec(line)?.[1] ?? [])
-  return `${lines.slice(-MAX_LOG_LINES).join('\n')}\n`.slice(-Math.min(MAX_LOG_BYTES, maxBytes))
+  const lines = log.split('\n').flatMap((line) => {
+    const [, tag, said = ''] = /^\S+ (?:stdout|stderr) ([FP])\S* (.*)$/.exec(line) ?? []
+    // A part of a line, or what was said last without ending the line.
+    return tag === undefined ? [] : tag === 'P' ? said : `${said}\n`
+  })
+  return lines.slice(-MAX_LOG_LINES).join('').slice(-Math.min(MAX_LOG_BYTES, maxBytes))
 }

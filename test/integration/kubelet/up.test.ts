@@ -1,0 +1,130 @@
+/** `hyperkube up` with containers, as root starts it: kubectl runs pods on this machine, and nothing stays when it is reset. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+
+import { placesOf } from '#kubelet/containerd/places.ts'
+import { realClock, sleep } from '#lib/clock.ts'
+
+import { makeImages } from '../../images/main.ts'
+import { whyNoContainerd } from './containerd-bed.ts'
+
+const HYPERKUBE = join(import.meta.dirname, '..', '..', '..', 'bin', 'hyperkube')
+const hasKubectl = spawnSync('kubectl', ['version', '--client'], { stdio: 'ignore' }).error === undefined
+const missing = (await whyNoContainerd()) ?? (hasKubectl ? undefined : 'there is no kubectl')
+if (missing !== undefined) process.stderr.write(`up with containers: skipping, ${missing}\n`)
+
+const LIMIT_MS = 120_000
+
+describe('hyperkube up with containers', { skip: missing ?? false }, () => {
+  let folder = ''
+  let child: ChildProcess | undefined
+  const flag = (): string => `--data-dir=${join(folder, 'data')}`
+
+  async function up(): Promise<void> {
+    const where = [flag(), `--kubeconfig=${join(folder, 'kubeconfig')}`, '--secure-port=0', '-o=json']
+    child = spawn(HYPERKUBE, ['up', '--runtime=containerd', ...where], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'exit').then(([code]) => assert.fail(`It ended with ${code}`))
+    await Promise.race([once(child.stdout ?? child, 'data'), ended])
+  }
+
+  async function stop(signal: NodeJS.Signals): Promise<void> {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+
+  const hyperkube = (...args: string[]): string => execFileSync(HYPERKUBE, args, { encoding: 'utf8' })
+  const kubectl = (...args: string[]): string =>
+    execFileSync('kubectl', [`--kubeconfig=${join(folder, 'kubeconfig')}`, ...args], { encoding: 'utf8' }).trim()
+
+  async function comes(what: string, expected: RegExp, look: () => string): Promise<void> {
+    const endMs = realClock.elapsed() + LIMIT_MS
+    for (;;) {
+      const found = look()
+      if (expected.test(found)) return
+      if (realClock.elapsed() > endMs) assert.fail(`${what} is ${JSON.stringify(found)}, not ${String(expected)}`)
+      await sleep(realClock, 200)
+    }
+  }
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'hyperkube-up-'))
+    await up()
+    const [archive = ''] = await makeImages(join(folder, 'images'), ['busybox'], () => undefined)
+    assert.match(hyperkube('image', 'load', flag(), archive), /^Loaded docker\.io\/library\/busybox:latest$/m)
+  })
+  after(async () => {
+    await stop('SIGTERM')
+    hyperkube('reset', flag())
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const containerOf = (pod: string): string =>
+    kubectl(
+      'get',
+      'pod',
+      pod,
+      '-o=jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}',
+    )
+
+  it('runs a pod that has a token, tells what it says and lets people in', async () => {
+    const script = 'echo hello from $HOSTNAME; trap exit TERM; while true; do sleep 0.1; done'
+    kubectl('run', 'app', '--image=busybox', '--image-pull-policy=Never', '--', 'sh', '-c', script)
+    kubectl('wait', '--for=condition=Ready', 'pod/app', '--timeout=120s')
+    assert.equal(kubectl('logs', 'app'), 'hello from app')
+    const token = '/var/run/secrets/kubernetes.io/serviceaccount'
+    assert.equal(kubectl('exec', 'app', '--', 'ls', token), 'ca.crt\nnamespace\ntoken')
+    assert.match(kubectl('get', 'nodes', '-o=wide'), /Ready .* containerd:\/\//)
+    // Input goes as it is; nobody makes a command of it.
+    const typed = spawnSync(
+      'kubectl',
+      [`--kubeconfig=${join(folder, 'kubeconfig')}`, 'exec', '-i', 'app', '--', 'cat'],
+      {
+        input: '$(reboot); `x`\n',
+        encoding: 'utf8',
+      },
+    )
+    assert.equal(typed.stdout, '$(reboot); `x`\n')
+  })
+
+  it('goes on with its containers after it was killed', async () => {
+    const id = containerOf('app')
+    await stop('SIGKILL')
+    await up()
+    kubectl('run', 'later', '--image=busybox', '--image-pull-policy=Never', '--restart=Never', '--', 'true')
+    await comes('the phase', /^Succeeded$/, () => kubectl('get', 'pod', 'later', '-o=jsonpath={.status.phase}'))
+    assert.equal(containerOf('app'), id)
+  })
+
+  it('ends its containers when it is stopped, and starts the pods again', async () => {
+    const id = containerOf('app')
+    await stop('SIGINT')
+    const cgroups = placesOf(join(folder, 'data')).cgroupParent
+    const held = ['memory', '.'].map((name) => join('/sys/fs/cgroup', name, cgroups, 'kubepods', 'cgroup.procs'))
+    for (const file of held) if (existsSync(file)) assert.equal(readFileSync(file, 'utf8'), '')
+    await up()
+    await comes('the container', /^containerd:\/\/\w+ 1$/, () => containerOf('app'))
+    assert.notEqual(containerOf('app').split(' ')[0], id.split(' ')[0])
+    kubectl('wait', '--for=condition=Ready', 'pod/app', '--timeout=120s')
+    kubectl('delete', 'pod', 'app', '--timeout=60s')
+  })
+
+  it('leaves nothing when it is reset', async () => {
+    await stop('SIGTERM')
+    hyperkube('reset', flag())
+    const { network, cgroupParent, stateFolder } = placesOf(join(folder, 'data'))
+    assert.equal(existsSync(join(folder, 'data')), false)
+    assert.equal(existsSync(stateFolder), false)
+    assert.doesNotMatch(readFileSync('/proc/self/mountinfo', 'utf8'), new RegExp(`${folder}|${stateFolder}`))
+    assert.doesNotMatch(execFileSync('ip', ['-o', 'link'], { encoding: 'utf8' }), new RegExp(network))
+    assert.doesNotMatch(execFileSync('iptables-save', ['-t', 'nat'], { encoding: 'utf8' }), new RegExp(network))
+    for (const name of ['memory', 'cpu', 'pids', '.'])
+      assert.equal(existsSync(join('/sys/fs/cgroup', name, cgroupParent)), false)
+  })
+})
