@@ -9,6 +9,7 @@ import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
+import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
 import { type Containerd, startContainerd } from '#kubelet/containerd/start.ts'
 import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
@@ -87,6 +88,16 @@ function kubeletOptions(around: Around, { name, machine, containerd, connect, ro
   const ips = [...new Set([...machine.addresses, address])].filter((ip) => !ANY.includes(ip))
   const names = { dns: [name], ips }
   const issued = authority.issue({ commonName: `system:node:${name}`, names, purpose: 'server' })
+  const pods: KubeletOptions['pods'] = {
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: containerd.cgroupParent,
+    rootDir,
+    podLogsDir: podLogsFolder(dataDir),
+    clusterDns: [],
+    clusterDomain: CLUSTER_DOMAIN,
+    resolvConf: '/etc/resolv.conf',
+    maxPods: MAX_PODS,
+  }
   return {
     name,
     clock,
@@ -95,16 +106,8 @@ function kubeletOptions(around: Around, { name, machine, containerd, connect, ro
     connect,
     runtime: containerd.runtime,
     machine,
-    pods: {
-      cgroupDriver: 'cgroupfs',
-      cgroupRoot: containerd.cgroupParent,
-      rootDir,
-      podLogsDir: podLogsFolder(dataDir),
-      clusterDns: [],
-      clusterDomain: CLUSTER_DOMAIN,
-      resolvConf: '/etc/resolv.conf',
-      maxPods: MAX_PODS,
-    },
+    pods,
+    cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts: pods, clock }),
     serving: {
       certificate: issued.certificatePem,
       key: issued.keyPem,
