@@ -10,6 +10,9 @@ export const kubeletFolder = (dataDir: string): string => join(dataDir, 'kubelet
 /** `/var/log/pods` elsewhere. */
 export const podLogsFolder = (dataDir: string): string => join(dataDir, 'pod-logs')
 
+/** `/var/log/containers` elsewhere. */
+export const containerLogsFolder = (dataDir: string): string => join(dataDir, 'container-logs')
+
 /** Volumes of the default class. */
 export const volumesFolder = (dataDir: string): string => join(kubeletFolder(dataDir), 'local-path')
 
@@ -18,7 +21,7 @@ export const volumesFolder = (dataDir: string): string => join(kubeletFolder(dat
  * something cannot be unmounted.
  */
 export async function removeMachineFolders(dataDir: string, mounter: Mounter = createMounter()): Promise<boolean> {
-  const folders = [kubeletFolder(dataDir), podLogsFolder(dataDir)]
+  const folders = [kubeletFolder(dataDir), podLogsFolder(dataDir), containerLogsFolder(dataDir)]
   const found = await Promise.all(folders.map((folder) => isThere(folder)))
   const there = folders.filter((_, at) => found[at])
   for (const folder of there) {

@@ -17,7 +17,7 @@ import { stopAll } from '#kubelet/stop-all.ts'
 import type { Authority } from '#lib/x509/authority.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
-import { kubeletFolder, podLogsFolder } from './machine-folders.ts'
+import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
 
 export interface MachineNodePlan {
   /** Containers, volumes and logs of pods are below it. */
@@ -93,6 +93,7 @@ function kubeletOptions(around: Around, { name, machine, containerd, connect, ro
     cgroupRoot: containerd.cgroupParent,
     rootDir,
     podLogsDir: podLogsFolder(dataDir),
+    containerLogsDir: containerLogsFolder(dataDir),
     clusterDns: [],
     clusterDomain: CLUSTER_DOMAIN,
     resolvConf: '/etc/resolv.conf',

@@ -11,10 +11,13 @@ import { placesOf } from '#kubelet/containerd/places.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { makeImages } from '../../images/main.ts'
+import { upstreamPath } from '../../upstream/programs.ts'
 import { whyNoContainerd } from './containerd-bed.ts'
 
 const HYPERKUBE = join(import.meta.dirname, '..', '..', '..', 'bin', 'hyperkube')
-const hasKubectl = spawnSync('kubectl', ['version', '--client'], { stdio: 'ignore' }).error === undefined
+/** Upstream's own where the conformance run has built it, else the machine's. */
+const KUBECTL = existsSync(upstreamPath('kubectl')) ? upstreamPath('kubectl') : 'kubectl'
+const hasKubectl = spawnSync(KUBECTL, ['version', '--client'], { stdio: 'ignore' }).error === undefined
 const missing = (await whyNoContainerd()) ?? (hasKubectl ? undefined : 'there is no kubectl')
 if (missing !== undefined) process.stderr.write(`up with containers: skipping, ${missing}\n`)
 
@@ -41,7 +44,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
 
   const hyperkube = (...args: string[]): string => execFileSync(HYPERKUBE, args, { encoding: 'utf8' })
   const kubectl = (...args: string[]): string =>
-    execFileSync('kubectl', [`--kubeconfig=${join(folder, 'kubeconfig')}`, ...args], { encoding: 'utf8' }).trim()
+    execFileSync(KUBECTL, [`--kubeconfig=${join(folder, 'kubeconfig')}`, ...args], { encoding: 'utf8' }).trim()
 
   async function comes(what: string, expected: RegExp, look: () => string): Promise<void> {
     const endMs = realClock.elapsed() + LIMIT_MS
@@ -82,14 +85,10 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.equal(kubectl('exec', 'app', '--', 'ls', token), 'ca.crt\nnamespace\ntoken')
     assert.match(kubectl('get', 'nodes', '-o=wide'), /Ready .* containerd:\/\//)
     // Input goes as it is; nobody makes a command of it.
-    const typed = spawnSync(
-      'kubectl',
-      [`--kubeconfig=${join(folder, 'kubeconfig')}`, 'exec', '-i', 'app', '--', 'cat'],
-      {
-        input: '$(reboot); `x`\n',
-        encoding: 'utf8',
-      },
-    )
+    const typed = spawnSync(KUBECTL, [`--kubeconfig=${join(folder, 'kubeconfig')}`, 'exec', '-i', 'app', '--', 'cat'], {
+      input: '$(reboot); `x`\n',
+      encoding: 'utf8',
+    })
     assert.equal(typed.stdout, '$(reboot); `x`\n')
   })
 
