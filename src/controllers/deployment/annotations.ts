@@ -31,23 +31,34 @@ export function numberIn({ metadata }: KubeObject, annotation: string): number |
   return /^[+-]?\d+$/.test(text) ? Number(text) : undefined
 }
 
-export function maxRevision(sets: readonly ReplicaSet[]): number {
-  return Math.max(0, ...sets.map((set) => numberIn(set, REVISION) ?? 0))
+/** As `numberIn`, of 64 bits: people and tools begin to count where they like. */
+export function revisionIn({ metadata }: KubeObject, annotation: string): bigint | undefined {
+  const text = metadata.annotations?.[annotation] ?? ''
+  return /^[+-]?\d+$/.test(text) ? BigInt(text.replace('+', '')) : undefined
+}
+
+export const revisionOf = (set: ReplicaSet): bigint => revisionIn(set, REVISION) ?? 0n
+
+export const byRevision = (a: ReplicaSet, b: ReplicaSet): number => compareBigints(revisionOf(a), revisionOf(b))
+
+const compareBigints = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
+
+export function maxRevision(sets: readonly ReplicaSet[]): bigint {
+  return sets.map(revisionOf).reduce((most, each) => (each > most ? each : most), 0n)
 }
 
 /** The second highest: what "the last one" means. */
-export function lastRevision(sets: readonly ReplicaSet[]): number {
-  const sorted = sets.map((set) => numberIn(set, REVISION) ?? 0).sort((a, b) => b - a)
-  return sorted[1] ?? 0
+export function lastRevision(sets: readonly ReplicaSet[]): bigint {
+  return sets.map(revisionOf).sort(compareBigints).at(-2) ?? 0n
 }
 
 /** Annotations of the set of the current template once it is the given revision. */
-export function revised(deployment: Deployment, before: Annotations, revision: number): Annotations {
+export function revised(deployment: Deployment, before: Annotations, revision: bigint): Annotations {
   const shared = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !OWN.has(name))
   const next: Record<string, string> = { ...before, ...Object.fromEntries(shared) }
   const old = before[REVISION]
   if (old !== undefined && old !== '' && !/^[+-]?\d+$/.test(old)) return next
-  if (Number(old ?? 0) >= revision) return next
+  if ((revisionIn({ metadata: { annotations: before } }, REVISION) ?? 0n) >= revision) return next
   next[REVISION] = String(revision)
   // It was this set once before.
   if (old !== undefined) next[REVISION_HISTORY] = appended(before[REVISION_HISTORY] ?? '', old)

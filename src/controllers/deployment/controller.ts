@@ -22,7 +22,7 @@ import {
   rule,
   EVENTS,
 } from '../controller.ts'
-import { DESIRED_REPLICAS, numberIn, REVISION, ROLLBACK_TO } from './annotations.ts'
+import { byRevision, DESIRED_REPLICAS, numberIn, revisionIn, ROLLBACK_TO } from './annotations.ts'
 import { rollBack } from './rollback.ts'
 import { attemptsOf, Rollout } from './rollout.ts'
 import { byAge, isSaturated, newSetSize, proportional, replicasOf, shrinkOld } from './sizes.ts'
@@ -109,7 +109,7 @@ async function sync(rollout: Rollout): Promise<Requeue | void> {
     await rollout.findCurrent()
     return scale(rollout)
   }
-  const rollbackTo = numberIn(deployment, ROLLBACK_TO)
+  const rollbackTo = revisionIn(deployment, ROLLBACK_TO)
   if (rollbackTo !== undefined) return rollBack(rollout, rollbackTo)
   await rollout.findCurrent()
   if (wasScaled(rollout)) return scale(rollout)
@@ -128,7 +128,7 @@ function wasScaled({ deployment, sets }: Rollout): boolean {
 async function scale(rollout: Rollout): Promise<void> {
   await resizeAll(rollout)
   const { deployment } = rollout
-  if (deployment.spec.paused === true && numberIn(deployment, ROLLBACK_TO) === undefined) await cleanUp(rollout)
+  if (deployment.spec.paused === true && revisionIn(deployment, ROLLBACK_TO) === undefined) await cleanUp(rollout)
   return tellCounts(rollout)
 }
 
@@ -182,8 +182,7 @@ async function cleanUp({ deployment, sets, context: { client, signal } }: Rollou
   const limit = deployment.spec.revisionHistoryLimit
   if (limit === undefined || limit === 2 ** 31 - 1) return
   const kept = sets.olds.filter((set) => !isBeingDeleted(set))
-  const byRevision = kept.sort((a, b) => (numberIn(a, REVISION) ?? 0) - (numberIn(b, REVISION) ?? 0))
-  for (const set of byRevision.slice(0, Math.max(0, kept.length - limit))) {
+  for (const set of kept.toSorted(byRevision).slice(0, Math.max(0, kept.length - limit))) {
     const { metadata, status } = set
     const isObserved = (metadata.generation ?? 0) <= (status.observedGeneration ?? 0)
     if (status.replicas !== 0 || replicasOf(set) !== 0 || !isObserved) continue

@@ -1,21 +1,21 @@
 /** Going back to an earlier revision because an annotation asks for it, as clients of old did. */
 import { Deployments, type ReplicaSet } from '#apis/apps/v1.ts'
 
-import { lastRevision, numberIn, restored, REVISION, ROLLBACK_TO, sameTemplate, withoutHash } from './annotations.ts'
+import { lastRevision, restored, revisionOf, ROLLBACK_TO, sameTemplate, withoutHash } from './annotations.ts'
 import type { Rollout } from './rollout.ts'
 import { allOf } from './status.ts'
 
 /** Whatever becomes of it, the annotation is gone afterwards. */
-export async function rollBack(rollout: Rollout, wanted: number): Promise<void> {
+export async function rollBack(rollout: Rollout, wanted: bigint): Promise<void> {
   await rollout.findCurrent()
   await rollout.needCurrent()
   const { deployment, sets } = rollout
   const all = allOf(sets)
-  const revision = wanted === 0 ? lastRevision(all) : wanted
-  const set = revision === 0 ? undefined : all.find((one) => numberIn(one, REVISION) === revision)
+  const revision = wanted === 0n ? lastRevision(all) : wanted
+  const set = revision === 0n ? undefined : all.find((one) => revisionOf(one) === revision)
   const { name } = deployment.metadata
   if (set === undefined) {
-    const message = revision === 0 ? 'Unable to find last revision.' : 'Unable to find the revision to rollback to.'
+    const message = revision === 0n ? 'Unable to find last revision.' : 'Unable to find the revision to rollback to.'
     say(rollout, 'Warning', 'DeploymentRollbackRevisionNotFound', message)
     return clear(rollout)
   }

@@ -65,7 +65,7 @@ export class Rollout {
     const { current, olds } = this.sets
     if (current === undefined) return
     const before = current.metadata.annotations ?? {}
-    const annotations = revised(this.deployment, before, maxRevision(olds) + 1)
+    const annotations = revised(this.deployment, before, maxRevision(olds) + 1n)
     const { minReadySeconds = 0 } = this.deployment.spec
     if (!semanticEqual(before, annotations) || (current.spec.minReadySeconds ?? 0) !== minReadySeconds) {
       const metadata = { ...current.metadata, annotations: { ...annotations } }
@@ -102,7 +102,7 @@ export class Rollout {
 
   async #create(): Promise<ReplicaSet> {
     const { client, signal } = this.context
-    const revision = maxRevision(this.sets.olds) + 1
+    const revision = maxRevision(this.sets.olds) + 1n
     const draft = this.#draft(revision)
     attemptsOf(this.context).note(this.deployment, draft)
     const made = await this.#claimName(draft, client.create(ReplicaSets, draft, { signal }))
@@ -117,7 +117,7 @@ export class Rollout {
   /** Whether the set was made just now, rather than found by its name. */
   #isFresh = true
 
-  #draft(revision: number): ReplicaSet {
+  #draft(revision: bigint): ReplicaSet {
     const { deployment } = this
     const { metadata, spec } = deployment
     const hash = templateHash(spec.template, deployment.status.collisionCount)
