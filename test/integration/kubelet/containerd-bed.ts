@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { containerFault, readAbility } from '#cluster/runtime-choice.ts'
 import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
 import { withImageWriter } from '#kubelet/containerd/image-writer.ts'
 import { mountsBelow } from '#kubelet/containerd/leftovers.ts'
@@ -28,7 +29,8 @@ export const IMAGE = 'docker.io/library/busybox:suite'
 
 /** Why there can be no containerd here; undefined when there can. */
 export async function whyNoContainerd(): Promise<string | undefined> {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root on Linux runs containers'
+  const fault = containerFault({ ...(await readAbility(process.env)), missing: undefined })
+  if (fault !== undefined) return fault
   if (!existsSync(BUSYBOX)) return 'there is no busybox (Debian: apt-get install busybox-static)'
   return findPrograms(process.env, PROGRAMS).then(
     () => undefined,

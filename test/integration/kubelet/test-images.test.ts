@@ -20,6 +20,7 @@ if (missing !== undefined) process.stderr.write(`images for tests: skipping, ${m
 /** What to run of each (nothing: the image says), what it says then, and a command to try beside it. */
 const TRIALS: Readonly<Record<string, { command?: string[]; says?: RegExp; beside?: [string, RegExp] }>> = {
   busybox: { command: ['sh', '-c', 'id; sleep 600'], says: /uid=0\(root\)/ },
+  'e2e-busybox': { command: ['sh', '-c', 'env; sleep 600'], says: /^PATH=/m },
   pause: {},
   agnhost: {
     beside: [
