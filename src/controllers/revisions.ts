@@ -6,6 +6,7 @@ import { type ControllerRevision, ControllerRevisions } from '#apis/apps/v1.ts'
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { writeJson } from '#lib/json-write.ts'
+import { parseJson } from '#lib/json.ts'
 import { matchesLabels, type Selector } from '#meta/labels.ts'
 import { controllerRef, isControlledBy, type KubeObject } from '#meta/object.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
@@ -28,9 +29,13 @@ export interface Wanted {
   readonly isSame?: (data: unknown) => boolean
 }
 
-/** What a revision holds: a patch that puts the template in place of the one that is there. */
+/**
+ * What a revision holds: a patch that puts the template in place of the one that is there. Its keys are in order: kubectl and
+ * others find the revision of a template by comparing bytes.
+ */
 export function revisionData(template: PodTemplateSpec): object {
-  return { spec: { template: { ...template, $patch: 'replace' } } }
+  const data = { spec: { template: { ...template, $patch: 'replace' } } }
+  return parseJson(writeJson(data, { sortedKeys: true })) as object
 }
 
 /** As Go writes it: keys in order, `<` and its like escaped. */
