@@ -40,6 +40,8 @@ export async function stopContainerd(options: StopOptions): Promise<boolean> {
   const places = placesOf(options.dataDir)
   if (!(await isThere(places))) return false
   const isRunning = await runs(places)
+  // Looked up first: a shim that is killed while it ends leaves its socket, when the folder that names it has gone already.
+  const sockets = await shimSockets(places)
   if (isRunning)
     await stopPods(options, places).catch((error: unknown) =>
       log.error(error, 'Pods could not be stopped in good order'),
@@ -48,7 +50,7 @@ export async function stopContainerd(options: StopOptions): Promise<boolean> {
   // In this order: a shim whose containers are killed would tell, and clean up, for nobody.
   await endProcesses(shimsIn(await processes(), places), clock, 0)
   await endProcesses(await processesIn(places.cgroupParent), clock, 0)
-  await removeShimSockets(places)
+  for (const socket of sockets) await rm(socket, { force: true })
   await unmount([places.stateFolder, places.root])
   for (const program of ['iptables', 'ip6tables']) await removeNat(program, places)
   return isRunning
@@ -113,16 +115,16 @@ async function stopAll(runtime: Runtime, ids: readonly string[]): Promise<void> 
 
 const AT_ONCE = 8
 
-/** Shims that were killed leave their sockets, in a folder that all containerds of the machine share. */
-async function removeShimSockets({ stateFolder }: Places): Promise<void> {
+/** Of shims; they lie in a folder that all containerds of the machine share. */
+async function shimSockets({ stateFolder }: Places): Promise<string[]> {
   const tasks = join(stateFolder, 'state', 'io.containerd.runtime.v2.task', 'k8s.io')
-  for (const id of await readdir(tasks).catch(() => [])) {
-    for (const file of ['address', 'bootstrap.json']) {
+  const found = (await readdir(tasks).catch(() => [])).flatMap((id) =>
+    ['address', 'bootstrap.json'].map(async (file) => {
       const text = await readFile(join(tasks, id, file), 'utf8').catch(() => '')
-      const socket = /unix:\/\/(\/run\/containerd\/s\/[0-9a-f]{64})/.exec(text)?.[1]
-      if (socket !== undefined) await rm(socket, { force: true })
-    }
-  }
+      return /unix:\/\/(\/run\/containerd\/s\/[0-9a-f]{64})/.exec(text)?.[1] ?? []
+    }),
+  )
+  return (await Promise.all(found)).flat()
 }
 
 /** Lazily: what somebody still looks into goes when they stop. */

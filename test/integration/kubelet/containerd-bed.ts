@@ -60,8 +60,9 @@ export function busyboxConfig(
 }
 
 export interface Bed extends AsyncDisposable {
-  /** Sandboxes that were seen there. */
+  /** Sandboxes, and sockets of shims, that were seen there. */
   readonly sandboxes: Set<string>
+  readonly sockets: Set<string>
   readonly options: ContainerdOptions
   readonly places: Places
   /** Ends containerd with the stack. */
@@ -84,6 +85,7 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
   }
   return {
     sandboxes: new Set(),
+    sockets: new Set(),
     options,
     places: placesOf(dataDir),
     start: async (closing) => {
@@ -104,9 +106,15 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
 }
 
 /** By kind: what of a containerd is on the machine. */
-export async function tracesOf({ places, options, sandboxes }: Bed): Promise<Record<string, string[]>> {
+export async function tracesOf({ places, options, sandboxes, sockets }: Bed): Promise<Record<string, string[]>> {
   const all = await processes()
   for (const id of names(join(places.root, 'io.containerd.grpc.v1.cri/sandboxes'))) sandboxes.add(id)
+  const tasks = join(places.stateFolder, 'state/io.containerd.runtime.v2.task/k8s.io')
+  for (const id of names(tasks)) {
+    const file = ['address', 'bootstrap.json'].map((name) => join(tasks, id, name)).find((path) => existsSync(path))
+    const socket = /unix:\/\/([^"\s]+)/.exec(file === undefined ? '' : readFileSync(file, 'utf8'))?.[1]
+    if (socket !== undefined) sockets.add(socket)
+  }
   const links = spawnSync('ip', ['-o', 'link'], { encoding: 'utf8' }).stdout.split('\n')
   const nat = spawnSync('iptables-save', ['-t', 'nat'], { encoding: 'utf8' }).stdout.split('\n')
   return {
@@ -123,6 +131,7 @@ export async function tracesOf({ places, options, sandboxes }: Bed): Promise<Rec
     results: names('/var/lib/cni/results').filter(
       (name) => name.startsWith(places.network) || sandboxes.has(name.split('-')[2] ?? ''),
     ),
+    sockets: [...sockets].filter((path) => existsSync(path)),
     folders: [places.folder, places.stateFolder].filter((path) => existsSync(path)),
     // Of processes that nobody of the above names: what is rooted or works in its folders.
     strays: all.flatMap(({ pid }) => {

@@ -20,7 +20,17 @@ import { type Bed, createBed, IMAGE, PROGRAMS, tracesOf, whyNoContainerd } from 
 const missing = await whyNoContainerd()
 if (missing !== undefined) process.stderr.write(`containerd: skipping, ${missing}\n`)
 
-const NOTHING = { processes: [], mounts: [], cgroups: [], links: [], nat: [], results: [], folders: [], strays: [] }
+const NOTHING = {
+  processes: [],
+  mounts: [],
+  cgroups: [],
+  links: [],
+  nat: [],
+  results: [],
+  sockets: [],
+  folders: [],
+  strays: [],
+}
 
 describe('containerd', { skip: missing ?? false }, () => {
   describe('as a runtime', () => {
@@ -97,7 +107,7 @@ describe('containerd', { skip: missing ?? false }, () => {
       const pod = await startPod(containerd, bed, { script: 'sleep 600', hostPort: true })
       first = { pod, pid: await pidOf(containerd, pod) }
       const traces = await tracesOf(bed)
-      for (const kind of ['processes', 'mounts', 'cgroups', 'links', 'nat', 'results', 'folders'])
+      for (const kind of ['processes', 'mounts', 'cgroups', 'links', 'nat', 'results', 'sockets', 'folders'])
         assert.notDeepEqual(traces[kind], [], kind)
       for (let round = 0; round < 3; round++) {
         const [killed = 0] = containerdIn(await processes(), bed.places)
