@@ -137,11 +137,14 @@ export class Comparison {
   /** Until ours has heard everything that is stored. */
   async #catchUp(kinds: readonly Kind[]): Promise<void> {
     for (const kind of kinds) {
-      const { items } = await this.#client.list(kind, {})
       const heard = this.#ours.of(kind)
       const isHeard = (one: KubeObject): boolean =>
         heard.get(objectKey(one))?.metadata.resourceVersion === one.metadata.resourceVersion
-      await until(() => heard.size === items.length && items.every(isHeard))
+      // The binder may write meanwhile, and ours hear of it: what is stored is asked for anew.
+      for (let isAll = false; !isAll; await sleep(realClock, LOOK_EVERY_MS)) {
+        const { items } = await this.#client.list(kind, {})
+        isAll = heard.size === items.length && items.every(isHeard)
+      }
     }
   }
 
