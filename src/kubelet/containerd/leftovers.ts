@@ -1,19 +1,12 @@
 /** What containers leave on a machine, told apart by the names of their cluster: mounts and rules of NAT. Pure. */
+import { parseMountInfo } from '../volumes/mounter.ts'
 
 /** Mount points at or below the folders, the deepest first, of the text of /proc/self/mountinfo. */
 export function mountsBelow(mountinfo: string, folders: readonly string[]): string[] {
-  const points = mountinfo.split('\n').flatMap((line) => {
-    const point = line.split(' ')[4]
-    return point === undefined ? [] : [unescape(point)]
-  })
   const isBelow = (point: string): boolean => folders.some((one) => point === one || point.startsWith(`${one}/`))
+  const points = parseMountInfo(mountinfo).map(({ path }) => path)
   // What was mounted last lies on top.
   return points.filter(isBelow).reverse()
-}
-
-/** The kernel writes blanks, tabs, newlines and backslashes in octal. */
-function unescape(text: string): string {
-  return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 }
 
 /** What CNI's portmap plugin makes once for all who use it. */
