@@ -13,6 +13,7 @@ import { compareText } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
+import { startRounds } from '#lib/rounds.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 import { userAgent } from '#model/version.ts'
@@ -26,7 +27,7 @@ import { kubeletMetrics } from './kubelet-metrics.ts'
 import { CGROUP_V1, type Note } from './kubelet-notes.ts'
 import { LOG_POLICY, type LogPolicy, startLogRotation } from './log-rotation.ts'
 import type { Machine } from './machine/machine.ts'
-import { Measuring } from './machine/measuring.ts'
+import { Measuring, WINDOW_MS } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
 import { NodeRegistration } from './node-registration.ts'
 import { resourceMetrics, statsSummary } from './node-stats.ts'
@@ -180,6 +181,13 @@ function serve(options: KubeletOptions, { client, workers }: Parts, closing: Asy
   const { allowsAnonymous, rules, hasDebugging } = serving
   const pods = (): Iterable<PodOfNode> => workers.pods()
   const measuring = new Measuring({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
+  const unmeasured = (error: unknown): void =>
+    log.v(2)?.info('What is used could not be measured', { err: String(error) })
+  const looking = startRounds(
+    { clock, periodMs: WINDOW_MS, onError: unmeasured },
+    async () => void (await measuring.measure()),
+  )
+  closing.defer(() => looking.stop())
   const http = createHttpClient({ clock, http1Only: true })
   closing.defer(() => http.close())
   const startedMs = clock.now()

@@ -28,11 +28,20 @@ interface Sample {
   readonly cpuNanoSeconds: number
 }
 
+/** Two, so that there is always one that is old enough to compare with. */
+interface Samples {
+  readonly older: Sample
+  readonly newer: Sample
+}
+
+/** The use of a moment is that of about so long: the kernel counts too coarsely for less. Somebody must look so often. */
+export const WINDOW_MS = 10_000
+
 export class Measuring {
   readonly #options: MeasuringOptions
   readonly #startedMs: number
   /** By container, and the node's under ''. What is gone is forgotten with the next look. */
-  #samples = new Map<string, Sample>()
+  #samples = new Map<string, Samples>()
 
   constructor(options: MeasuringOptions) {
     this.#options = options
@@ -56,7 +65,7 @@ export class Measuring {
   #containerOf(
     { attributes, cpu, memory }: ContainerStats,
     { containers }: PodOfNode,
-    before: ReadonlyMap<string, Sample>,
+    before: ReadonlyMap<string, Samples>,
   ): MeasuredContainer {
     const name = attributes?.labels.get(LABELS.containerName) ?? ''
     const cpuNanoSeconds = Number(cpu?.usageCoreNanoSeconds?.value ?? 0)
@@ -69,7 +78,7 @@ export class Measuring {
     }
   }
 
-  async #nodeOf(before: ReadonlyMap<string, Sample>): Promise<Measure> {
+  async #nodeOf(before: ReadonlyMap<string, Samples>): Promise<Measure> {
     const [stat, memory] = await Promise.all(['/proc/stat', '/proc/meminfo'].map((path) => readFile(path, 'utf8')))
     const cpuNanoSeconds = busyNanoSeconds(stat ?? '')
     const memoryBytes = usedBytes(memory ?? '')
@@ -81,13 +90,15 @@ export class Measuring {
     }
   }
 
-  /** Since the last look; none yet for what is new. */
-  #rate(id: string, cpuNanoSeconds: number, before: ReadonlyMap<string, Sample>): number {
-    const atMs = this.#options.clock.elapsed()
-    this.#samples.set(id, { atMs, cpuNanoSeconds })
-    const last = before.get(id)
-    if (last === undefined || atMs <= last.atMs) return 0
-    return Math.max(0, Math.round(((cpuNanoSeconds - last.cpuNanoSeconds) / (atMs - last.atMs)) * 1000))
+  /** None yet for what is new. However many look, and however often, all see the same. */
+  #rate(id: string, cpuNanoSeconds: number, before: ReadonlyMap<string, Samples>): number {
+    const now = { atMs: this.#options.clock.elapsed(), cpuNanoSeconds }
+    const { older, newer } = before.get(id) ?? { older: now, newer: now }
+    const isDue = now.atMs - newer.atMs >= WINDOW_MS
+    this.#samples.set(id, isDue ? { older: newer, newer: now } : { older, newer })
+    const { atMs, cpuNanoSeconds: spent } = isDue ? newer : older
+    if (now.atMs <= atMs) return 0
+    return Math.max(0, Math.round(((cpuNanoSeconds - spent) / (now.atMs - atMs)) * 1000))
   }
 }
 

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+
+import type { Runtime } from '../cri/runtime.ts'
+import type { PodOfNode } from '../pods/pod-of-node.ts'
+import { LABELS } from '../pods/sandbox-config.ts'
+import { busyNanoSeconds, Measuring, usedBytes, WINDOW_MS } from './measuring.ts'
+
+test('the use of a container is that of the last seconds, however often it is asked for', async () => {
+  const clock = createVirtualClock()
+  const startMs = clock.elapsed()
+  // Half a processor, always.
+  const spent = (): number => (clock.elapsed() - startMs) * 500_000
+  const labels = new Map([
+    [LABELS.podUid, 'u1'],
+    [LABELS.containerName, 'c'],
+  ])
+  const stats = (): object => ({ attributes: { id: 'x', labels }, cpu: { usageCoreNanoSeconds: { value: spent() } } })
+  const runtime = { listContainerStats: async () => ({ stats: [stats()] }) } as unknown as Runtime
+  const pods = (): PodOfNode[] => [
+    {
+      pod: { metadata: { uid: 'u1' }, spec: {}, status: {} },
+      sandboxId: 's',
+      containers: new Map(),
+    } as unknown as PodOfNode,
+  ]
+  const measuring = new Measuring({ name: 'n', clock, runtime, capacityBytes: 1, pods })
+  const used = async (): Promise<number | undefined> => (await measuring.measure()).pods[0]?.all.cpuNanoCores
+  assert.equal(await used(), 0)
+  for (const ms of [WINDOW_MS, 0, 1, 1, WINDOW_MS - 3, 1, 5, WINDOW_MS, 0]) {
+    await clock.advance(ms)
+    assert.equal(await used(), 500_000_000, `after ${ms} ms`)
+  }
+})
+
+test('what the kernel counts is read', () => {
+  assert.equal(busyNanoSeconds('cpu  1 2 3 400 50 6 7 8 0 0\ncpu0 1\n'), 19 * 1e7)
+  assert.equal(usedBytes('MemTotal:  100 kB\nMemFree: 1 kB\nMemAvailable:   40 kB\n'), 60 * 1024)
+})
