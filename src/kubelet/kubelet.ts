@@ -114,11 +114,15 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
   const { client, recorder, workers, signal } = parts
-  const port = await serve(options, parts, closing)
-  closing.defer(async () => {
+  const end = async (): Promise<void> => {
     stop.abort()
     await workers.stop()
+  }
+  const port = await serve(options, parts, closing).catch(async (error: unknown) => {
+    await end()
+    throw error
   })
+  closing.defer(end)
   const registration = new NodeRegistration({
     client,
     name,
