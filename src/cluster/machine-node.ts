@@ -10,6 +10,8 @@ import { follow } from '#client/follow.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
 import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
+import { withDefaults } from '#kubelet/configuration/defaults.ts'
+import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { type Containerd, startContainerd } from '#kubelet/containerd/start.ts'
 import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
@@ -17,6 +19,7 @@ import { stopAll } from '#kubelet/stop-all.ts'
 import type { Authority } from '#lib/x509/authority.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
+import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
 
 export interface MachineNodePlan {
@@ -37,11 +40,11 @@ export interface MachineNode {
 
 type Around = MachineNodePlan & Pick<Surroundings, 'clock' | 'random' | 'log'>
 
-const MAX_PODS = 110
+/** As a KubeletConfiguration would say it; whatever else it could say has its default. */
+const CONFIGURED = { clusterDomain: 'cluster.local', resolvConf: '/etc/resolv.conf', maxPods: 110 }
 /** For containers when the cluster stops: somebody waits for it. */
 const GRACE_SECONDS = 5
 const PORT = 10_250
-const CLUSTER_DOMAIN = 'cluster.local'
 /** Those on which one listens, and which nobody has. */
 const ANY = ['0.0.0.0', '::']
 
@@ -54,14 +57,14 @@ export async function startMachineNode(
   const rootDir = kubeletFolder(around.dataDir)
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
   const [machine, containerd] = await Promise.all([
-    readMachine({ rootDir, maxPods: MAX_PODS }),
+    readMachine({ rootDir, maxPods: CONFIGURED.maxPods }),
     startContainerd(around, closing),
   ])
   closing.defer(() => stopAll(containerd.runtime, GRACE_SECONDS, around.log))
   const name = machine.hostname
   const user = { name: `system:node:${name}`, uid: '', groups: ['system:nodes', 'system:authenticated'], extra: {} }
   const connect = { transport: server.clientAs(user) }
-  const options = kubeletOptions(around, { name, machine, containerd, connect, rootDir })
+  const options = kubeletOptions(around, { name, machine, containerd, connect, rootDir }, closing)
   await startKubelet(options, closing).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error
     // Another cluster of this machine has it.
@@ -83,11 +86,16 @@ interface Parts {
   readonly rootDir: string
 }
 
-function kubeletOptions(around: Around, { name, machine, containerd, connect, rootDir }: Parts): KubeletOptions {
+function kubeletOptions(
+  around: Around,
+  { name, machine, containerd, connect, rootDir }: Parts,
+  closing: AsyncDisposableStack,
+): KubeletOptions {
   const { dataDir, address, authority, clock, random, log } = around
   const ips = [...new Set([...machine.addresses, address])].filter((ip) => !ANY.includes(ip))
-  const names = { dns: [name], ips }
-  const issued = authority.issue({ commonName: `system:node:${name}`, names, purpose: 'server' })
+  const names = { node: name, ips }
+  const clientAuthority = authority.certificatePem
+  const onError = (error: unknown): void => log.error(error, "The kubelet's certificate could not be renewed")
   const pods: KubeletOptions['pods'] = {
     cgroupDriver: 'cgroupfs',
     cgroupRoot: containerd.cgroupParent,
@@ -95,9 +103,7 @@ function kubeletOptions(around: Around, { name, machine, containerd, connect, ro
     podLogsDir: podLogsFolder(dataDir),
     containerLogsDir: containerLogsFolder(dataDir),
     clusterDns: [],
-    clusterDomain: CLUSTER_DOMAIN,
-    resolvConf: '/etc/resolv.conf',
-    maxPods: MAX_PODS,
+    ...CONFIGURED,
   }
   return {
     name,
@@ -110,14 +116,19 @@ function kubeletOptions(around: Around, { name, machine, containerd, connect, ro
     pods,
     cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts: pods, clock }),
     serving: {
-      certificate: issued.certificatePem,
-      key: issued.keyPem,
+      ...issueFor(authority, names),
       address,
       port: PORT,
-      clientAuthority: authority.certificatePem,
+      clientAuthority,
       allowsAnonymous: false,
+      follow: (changed) => {
+        const issuing = keepIssuing(authority, names, { clock, onError }, (next) =>
+          changed({ ...next, clientAuthority }),
+        )
+        closing.defer(() => issuing.stop())
+      },
     },
-    configuration: {},
+    configuration: shownConfiguration(withDefaults({ ...CONFIGURED, address, cgroupRoot: containerd.cgroupParent })),
   }
 }
 

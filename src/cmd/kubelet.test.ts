@@ -91,7 +91,7 @@ describe('the flags of kubelet', () => {
     const { err } = await run({}, ANY, '--max-pods=10', '--housekeeping-interval=5s', '--volume-stats-agg-period=5m')
     assert.match(err, /^Flag --max-pods has been deprecated, This parameter should be set via the config file/m)
     assert.match(err, /--housekeeping-interval has no effect: there is no cadvisor/)
-    assert.match(err, /volumeStatsAggPeriod has no effect: file systems are measured when somebody asks/)
+    assert.match(err, /volumeStatsAggPeriod has no effect: volumes are not measured/)
   })
 })
 

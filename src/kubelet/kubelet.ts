@@ -192,6 +192,8 @@ function serve(options: KubeletOptions, { client, workers }: Parts, closing: Asy
     async () => void (await measuring.measure()),
   )
   closing.defer(() => looking.stop())
+  // Whoever asks before the first round has something to compare with.
+  void measuring.measure().catch(unmeasured)
   const http = createHttpClient({ clock, http1Only: true })
   closing.defer(() => http.close())
   const startedMs = clock.now()

@@ -9,7 +9,7 @@ const NO_MANAGERS = 'containers share all processors and all memory'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
 const NOT_EVICTED = 'memory is looked at every ten seconds'
 const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
-const NO_URL = 'pods come from the API server and from files'
+const NO_URL = 'pods come from the API server'
 
 /** Only the default is accepted: who asks for more must not believe to have got it. */
 export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
@@ -41,7 +41,7 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   shutdownGracePeriodByPodPriority: NO_SHUTDOWN,
   shutdownGracePeriodCriticalPods: NO_SHUTDOWN,
   singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
-  staticPodPath: 'pods come from the API server',
+  staticPodPath: NO_URL,
   staticPodURL: NO_URL,
   staticPodURLHeader: NO_URL,
   systemCgroups: NO_CGROUPS,
@@ -56,7 +56,7 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
 
 /** Any value will do, for nothing hangs on it. */
 export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
-  configMapAndSecretChangeDetectionStrategy: 'what pods refer to is read when it is needed',
+  configMapAndSecretChangeDetectionStrategy: 'what pods refer to is watched',
   contentType: 'requests are sent as JSON',
   cpuManagerReconcilePeriod: NO_MANAGERS,
   enableContentionProfiling: 'there are no locks to profile',
@@ -79,7 +79,7 @@ export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>>
   streamingConnectionIdleTimeout: 'connections are ended by either end',
   syncFrequency: 'pods are looked at when something has happened',
   volumePluginDir: 'there are no plugins of that kind',
-  volumeStatsAggPeriod: 'file systems are measured when somebody asks',
+  volumeStatsAggPeriod: 'volumes are not measured',
 }
 
 /** What a configuration asks for that is not there. */

@@ -35,6 +35,22 @@ test('the use of a container is that of the last seconds, however often it is as
   }
 })
 
+test('what is looked at for the first time has used what it used since its start', async () => {
+  const clock = createVirtualClock()
+  const startedMs = clock.now()
+  await clock.advance(4000)
+  const labels = new Map([
+    [LABELS.podUid, 'u1'],
+    [LABELS.containerName, 'c'],
+  ])
+  const stats = [{ attributes: { id: 'x', labels }, cpu: { usageCoreNanoSeconds: { value: 1e9 } } }]
+  const runtime = { listContainerStats: async () => ({ stats }) } as unknown as Runtime
+  const containers = new Map([['c', { record: { run: { startedMs } } }]])
+  const pods = (): PodOfNode[] => [{ pod: { metadata: { uid: 'u1' } }, containers } as unknown as PodOfNode]
+  const measuring = new Measuring({ name: 'n', clock, runtime, capacityBytes: 1, pods })
+  assert.equal((await measuring.measure()).pods[0]?.all.cpuNanoCores, 250_000_000)
+})
+
 test('what the kernel counts is read', () => {
   assert.equal(busyNanoSeconds('cpu  1 2 3 400 50 6 7 8 0 0\ncpu0 1\n'), 19 * 1e7)
   assert.equal(usedBytes('MemTotal:  100 kB\nMemFree: 1 kB\nMemAvailable:   40 kB\n'), 60 * 1024)

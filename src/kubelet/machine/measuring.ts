@@ -69,13 +69,23 @@ export class Measuring {
   ): MeasuredContainer {
     const name = attributes?.labels.get(LABELS.containerName) ?? ''
     const cpuNanoSeconds = Number(cpu?.usageCoreNanoSeconds?.value ?? 0)
+    const startedMs = containers.get(name)?.record.run?.startedMs
+    const id = attributes?.id ?? ''
     return {
       name,
-      startedMs: containers.get(name)?.record.run?.startedMs ?? this.#startedMs,
+      startedMs: startedMs ?? this.#startedMs,
       cpuNanoSeconds,
-      cpuNanoCores: this.#rate(attributes?.id ?? '', cpuNanoSeconds, before),
+      cpuNanoCores: this.#rate(id, cpuNanoSeconds, before.get(id) ?? this.#begun(startedMs)),
       memoryBytes: Number(memory?.workingSetBytes?.value ?? 0),
     }
+  }
+
+  /** What is looked at for the first time has used what it used since its start. */
+  #begun(startedMs: number | undefined): Samples | undefined {
+    if (startedMs === undefined) return undefined
+    const { clock } = this.#options
+    const start = { atMs: clock.elapsed() - Math.max(0, clock.now() - startedMs), cpuNanoSeconds: 0 }
+    return { older: start, newer: start }
   }
 
   async #nodeOf(before: ReadonlyMap<string, Samples>): Promise<Measure> {
@@ -85,15 +95,15 @@ export class Measuring {
     return {
       startedMs: this.#startedMs,
       cpuNanoSeconds,
-      cpuNanoCores: this.#rate('', cpuNanoSeconds, before),
+      cpuNanoCores: this.#rate('', cpuNanoSeconds, before.get('')),
       memoryBytes,
     }
   }
 
   /** None yet for what is new. However many look, and however often, all see the same. */
-  #rate(id: string, cpuNanoSeconds: number, before: ReadonlyMap<string, Samples>): number {
+  #rate(id: string, cpuNanoSeconds: number, last: Samples | undefined): number {
     const now = { atMs: this.#options.clock.elapsed(), cpuNanoSeconds }
-    const { older, newer } = before.get(id) ?? { older: now, newer: now }
+    const { older, newer } = last ?? { older: now, newer: now }
     const isDue = now.atMs - newer.atMs >= WINDOW_MS
     this.#samples.set(id, isDue ? { older: newer, newer: now } : { older, newer })
     const { atMs, cpuNanoSeconds: spent } = isDue ? newer : older
