@@ -8,7 +8,18 @@ const STATE = ['lib', 'meta', 'cel', 'apis', 'model'] as const
 const COMPONENT = [...STATE, 'client'] as const
 const SERVING = [...STATE, 'storage', 'apiserver'] as const
 /** All that a whole cluster is made of. */
-const WHOLE = [...SERVING, 'client', 'control-plane', 'controllers', 'scheduler', 'kubelet', 'proxy', 'cloud'] as const
+const WHOLE = [
+  ...SERVING,
+  'client',
+  'control-plane',
+  'controllers',
+  'scheduler',
+  'kubelet',
+  'proxy',
+  'network',
+  'dns',
+  'cloud',
+] as const
 
 /** Each room and the rooms it may import. A room not listed here does not exist. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
@@ -29,6 +40,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   scheduler: COMPONENT,
   kubelet: COMPONENT,
   proxy: COMPONENT,
+  network: COMPONENT,
+  dns: COMPONENT,
   cloud: COMPONENT,
   kubectl: COMPONENT,
   provision: COMPONENT,

@@ -36,7 +36,7 @@ export const KUBE_PROGRAMS: readonly Command[] = [
   {
     name: 'kubelet',
     short: 'Runs the Pods of this node',
-    load: async () => (await import('./kubelet.ts')).kubelet,
+    load: async () => (await import('./kubelet/kubelet.ts')).kubelet,
   },
   planned('cloud-controller-manager', 'Runs the control loops that depend on a cloud provider'),
 ]

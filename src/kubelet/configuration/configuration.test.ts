@@ -78,10 +78,9 @@ describe('every field of a KubeletConfiguration', () => {
   const elsewhere = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !file.includes('.test.') && !file.startsWith('configuration/'),
   )
-  const program = readdirSync(join(folder, '../cmd')).filter((file) =>
-    /^kubelet(?!.*(?:flags|test|fixture)).*\.ts$/.test(file),
-  )
-  const text = [...elsewhere.map((file) => join(folder, file)), ...program.map((file) => join(folder, '../cmd', file))]
+  const programFolder = join(folder, '../cmd/kubelet')
+  const program = readdirSync(programFolder).filter((file) => !/flags|test|fixture/.test(file))
+  const text = [...elsewhere.map((file) => join(folder, file)), ...program.map((file) => join(programFolder, file))]
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n')
   const reasons = { ...UNSUPPORTED, ...IDLE }

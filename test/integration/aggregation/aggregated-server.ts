@@ -7,12 +7,13 @@ import assert from 'node:assert/strict'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
-import { realClock, sleep } from '#lib/clock.ts'
+import { realClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import { secureRandom } from '#lib/random.ts'
 import { type Authority, createAuthority } from '#lib/x509/authority.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
+import { eventually } from '#testing/eventually.ts'
 
 const tools = { clock: realClock, random: secureRandom }
 
@@ -267,16 +268,6 @@ export async function addApiService({ must }: FrontPlane, spec: object = {}, ver
       ...spec,
     },
   })
-}
-
-/** Asks again until it is so: what happens in the background takes a moment. */
-export async function eventually<T>(ask: () => Promise<T> | T, isSo: (value: T) => boolean): Promise<T> {
-  for (let attempt = 0; ; attempt++) {
-    const value = await ask()
-    if (isSo(value)) return value
-    if (attempt === 2000) assert.fail(`still not so: ${JSON.stringify(value)}`)
-    await sleep(realClock, 20)
-  }
 }
 
 /** The condition Available: status, reason and message. */

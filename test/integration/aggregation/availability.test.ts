@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { createFrontProxy } from '#aggregation/front-proxy.ts'
 import { realClock } from '#lib/clock.ts'
+import { eventually } from '#testing/eventually.ts'
 
 import {
   addApiService,
@@ -12,7 +13,6 @@ import {
   type AggregatedServer,
   API_SERVICES,
   availability,
-  eventually,
   type FrontPlane,
   isSaid,
   network,

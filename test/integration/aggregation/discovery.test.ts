@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
+import { eventually } from '#testing/eventually.ts'
+
 import {
   addApiService,
   addService,
   type AggregatedServer,
   AGGREGATED_V2,
   API_SERVICES,
-  eventually,
   type FrontPlane,
   isSaid,
   type Json,

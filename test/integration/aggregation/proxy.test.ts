@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
+import { eventually } from '#testing/eventually.ts'
 
 import { fetchFrom } from '../fetch-from.ts'
 import {
@@ -15,7 +16,6 @@ import {
   type AggregatedServer,
   authority,
   CA_BUNDLE,
-  eventually,
   type FrontPlane,
   frontProxy,
   isSaid,

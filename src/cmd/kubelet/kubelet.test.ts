@@ -7,8 +7,8 @@ import { describe, it } from 'node:test'
 import { type Outcome, runProgram } from '#testing/run-program.ts'
 import { assertUpstreamFlags } from '#testing/upstream-flags.ts'
 
-import { UPSTREAM_KUBELET_FLAGS } from './kubelet-flags.fixture.ts'
-import { KUBELET_FLAGS } from './kubelet-flags.ts'
+import { UPSTREAM_KUBELET_FLAGS } from './flags.fixture.ts'
+import { KUBELET_FLAGS } from './flags.ts'
 import { kubelet } from './kubelet.ts'
 
 const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n'

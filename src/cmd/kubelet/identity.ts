@@ -12,8 +12,8 @@ import { tlsOf } from '#model/kubeconfig/credentials.ts'
 import { type ClientConfig, ConfigError } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
-import { bootstrap, CLIENT_STORE, connect, readConfig } from './kubelet-bootstrap.ts'
-import type { KubeletProgram } from './kubelet-program.ts'
+import { bootstrap, CLIENT_STORE, connect, readConfig } from './bootstrap.ts'
+import type { KubeletProgram } from './program.ts'
 
 export interface KubeletIdentity {
   readonly connect: KubeletOptions['connect']

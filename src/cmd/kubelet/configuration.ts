@@ -15,7 +15,7 @@ import type { FlagGroups } from '#lib/flags/flags.ts'
 import { type Invocation, ProgramError } from '#lib/program.ts'
 import { labelValue, qualifiedName } from '#meta/validation/names.ts'
 
-import { fieldOf, KUBELET_FLAGS, type KubeletSettings } from './kubelet-flags.ts'
+import { fieldOf, KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
 
 export interface LoadedKubelet {
   readonly configuration: KubeletConfiguration

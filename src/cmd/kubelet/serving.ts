@@ -13,7 +13,7 @@ import { parseBundle } from '#lib/x509/certificate.ts'
 import { durationMs } from '#meta/duration.ts'
 import { KUBELET_SERVING_SIGNER } from '#model/certificate-requests.ts'
 
-import type { KubeletProgram } from './kubelet-program.ts'
+import type { KubeletProgram } from './program.ts'
 
 /** What asking for a certificate needs. */
 interface Around {

@@ -22,7 +22,7 @@ import { tlsOf } from '#model/kubeconfig/credentials.ts'
 import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
-import type { KubeletProgram } from './kubelet-program.ts'
+import type { KubeletProgram } from './program.ts'
 
 export const CLIENT_STORE = 'kubelet-client'
 

@@ -24,11 +24,11 @@ import { durationMs } from '#meta/duration.ts'
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
-import { loadKubelet } from './kubelet-configuration.ts'
-import { KUBELET_FLAGS, type KubeletSettings } from './kubelet-flags.ts'
-import { openIdentity } from './kubelet-identity.ts'
-import type { KubeletProgram } from './kubelet-program.ts'
-import { openServing } from './kubelet-serving.ts'
+import { loadKubelet } from './configuration.ts'
+import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
+import { openIdentity } from './identity.ts'
+import type { KubeletProgram } from './program.ts'
+import { openServing } from './serving.ts'
 
 const NAME = 'kubelet'
 

@@ -2,8 +2,8 @@
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import type { Invocation } from '#lib/program.ts'
 
-import type { LoadedKubelet } from './kubelet-configuration.ts'
-import type { KubeletSettings } from './kubelet-flags.ts'
+import type { LoadedKubelet } from './configuration.ts'
+import type { KubeletSettings } from './flags.ts'
 
 export interface KubeletProgram extends Invocation<FlagGroups>, LoadedKubelet {
   readonly settings: KubeletSettings

@@ -11,16 +11,7 @@ import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, duration, int, int32, type Kind, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 
-import {
-  address,
-  durationWord,
-  headers,
-  pair,
-  reservedMemory,
-  taints,
-  thresholds,
-  words,
-} from './kubelet-flag-kinds.ts'
+import { address, durationWord, headers, pair, reservedMemory, taints, thresholds, words } from './flag-kinds.ts'
 
 /** What is no part of the configuration, by the names of the flags. */
 export interface KubeletSettings {

@@ -1,0 +1,14 @@
+/** Waiting for what no event tells of. */
+import assert from 'node:assert/strict'
+
+import { realClock, sleep } from '#lib/clock.ts'
+
+/** Asks again until it is so: what happens in the background takes a moment. */
+export async function eventually<T>(ask: () => Promise<T> | T, isSo: (value: T) => boolean): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    const value = await ask()
+    if (isSo(value)) return value
+    if (attempt === 2000) assert.fail(`still not so: ${JSON.stringify(value)}`)
+    await sleep(realClock, 20)
+  }
+}
