@@ -15,3 +15,6 @@ export function goProgram(module: string): string {
   if (status !== 0) throw new Error(`${module} was not built`)
   return program
 }
+
+/** Helm of the third generation, which charts are written for. */
+export const buildHelm = (): string => goProgram('helm.sh/helm/v3/cmd/helm@v3.22.0')

@@ -8,11 +8,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-import { goProgram } from './go-program.ts'
+import { buildHelm } from './go-program.ts'
 import { end } from './kube-apiserver.ts'
 import { HYPERKUBE } from './ours.ts'
 
-const HELM = goProgram('helm.sh/helm/v3/cmd/helm@v3.22.0')
+const HELM = buildHelm()
 const RELEASE = 'shop'
 
 const container = (command: string): string => `
