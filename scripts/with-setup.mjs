@@ -23,6 +23,8 @@ const CONTAINER_PACKAGES = [
     needs: 'addresses of real pods',
   },
   { program: 'iptables', aptPackage: 'iptables', needs: 'addresses of real pods' },
+  { program: 'ip', aptPackage: 'iproute2', needs: 'the network of real pods' },
+  { program: 'nft', aptPackage: 'nftables', needs: 'the network of real pods' },
 ]
 
 /** Programs that tests drive, the Debian package of each, and what is skipped without it. */

@@ -76,8 +76,8 @@ export interface ApiServer {
   readonly serve: (exchange: Exchange) => Promise<void>
   /** For those in this process: a client whose requests are this user's, and pass what all requests pass. */
   clientAs(user: User): Pick<HttpClient, 'request'>
-  /** Answers who connects to the port. Once. */
-  accept(listener: Listener, tls: ServerTls | undefined): void
+  /** Answers who connects to any of the ports. Once. */
+  accept(listeners: readonly Listener[], tls: ServerTls | undefined): void
   /** New connections get these certificates. Throws, changing nothing, if they are unusable. */
   reloadTls(tls: ServerTls): void
   /** From now on the server says that it is not ready, and goes on serving: those who send requests go elsewhere. */
@@ -105,7 +105,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
     registry,
     serve,
     clientAs: (identity) => createLoopbackClient({ serve, clock, identity }),
-    accept(listener, tls) {
+    accept(listeners, tls) {
       http = createHttpServer({
         serve,
         clock,
@@ -115,7 +115,7 @@ export function createServer(parts: ApiServerParts): ApiServer {
         ...(tls === undefined ? {} : { tls }),
         ...(httpLimits === undefined ? {} : { limits: httpLimits }),
       })
-      http.accept(listener)
+      for (const listener of listeners) http.accept(listener)
     },
     reloadTls: (tls) => http?.reloadTls(tls),
     announceStop() {

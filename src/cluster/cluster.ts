@@ -81,7 +81,13 @@ export async function runCluster(
   const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
   let started: StartedNodes | undefined
   const network = networkTo(around, () => started)
-  const running = await startApiServer(plan.server, { ...around, network }, closing)
+  const { machine } = plan.nodes
+  // Who runs no containers does not load what does.
+  const inner =
+    machine && (await (await import('./machine-network.ts')).openMachineNetwork({ ...around, ...machine }, closing))
+  const settings = inner === undefined ? plan.server : { ...plan.server, 'advertise-address': inner.address }
+  const alsoAt = inner === undefined ? [] : [inner.address]
+  const running = await startApiServer(settings, { ...around, network, alsoAt }, closing)
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const server = `https://${bracketed(running.host)}:${running.port}`
   if (hasBox) {

@@ -12,12 +12,16 @@ import type { Surroundings } from '#control-plane/site.ts'
 import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
 import { withDefaults } from '#kubelet/configuration/defaults.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
+import { type Places, placesOf } from '#kubelet/containerd/places.ts'
 import { type Containerd, startContainerd } from '#kubelet/containerd/start.ts'
 import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { stopAll } from '#kubelet/stop-all.ts'
+import { nthAddress, parseCidr } from '#lib/cidr.ts'
+import { createIpRoute } from '#lib/iproute.ts'
 import type { Authority } from '#lib/x509/authority.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
+import { ensureBridge } from '#network/bridge.ts'
 
 import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
@@ -28,6 +32,8 @@ export interface MachineNodePlan {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Where its port is. The API server reaches it there, whatever address the Node tells. */
   readonly address: string
+  /** Addresses of nodes, private to this machine. */
+  readonly nodeCidr: string
   /** Signs what the kubelet shows the API server, and those whom it may believe. */
   readonly authority: Authority
 }
@@ -134,12 +140,13 @@ function kubeletOptions(
 
 /** Pods have addresses of those that the controllers gave the node. */
 function followAddresses(
-  { clock, random, log }: Around,
+  { clock, random, log, dataDir }: Around,
   { name, containerd, connect }: Pick<Parts, 'name' | 'containerd' | 'connect'>,
   closing: AsyncDisposableStack,
 ): void {
   const stop = new AbortController()
   closing.defer(() => stop.abort())
+  const places = placesOf(dataDir)
   const client = new ApiClient({ ...connect, clock, userAgent: 'kubelet' })
   const failed = (error: unknown): void => log.error(error, 'Addresses for pods could not be had')
   let last = ''
@@ -147,7 +154,7 @@ function followAddresses(
     const { podCIDR, podCIDRs = podCIDR === undefined ? [] : [podCIDR] } = node?.spec ?? {}
     if (podCIDRs.length === 0 || podCIDRs.join() === last) return
     last = podCIDRs.join()
-    void containerd.setPodCidrs(podCIDRs).catch(failed)
+    void openPodNetwork(podCIDRs, containerd, places).catch(failed)
   }
   const selection = { fieldSelector: `metadata.name=${name}` }
   void follow(
@@ -158,4 +165,12 @@ function followAddresses(
       failed,
     },
   )
+}
+
+/** The bridge is there before the first pod: others listen on its address. */
+async function openPodNetwork(cidrs: readonly string[], containerd: Containerd, places: Places): Promise<void> {
+  const blocks = cidrs.flatMap((text) => parseCidr(text) ?? [])
+  const addresses = blocks.map((block) => `${nthAddress(block, 1)}/${block.prefixLength}`)
+  await ensureBridge(createIpRoute(), { name: places.network, addresses })
+  await containerd.setPodCidrs(cidrs)
 }

@@ -12,6 +12,10 @@ export interface RuntimeFile {
   readonly runtime: NodeRuntime
   /** Addresses of pods; chosen once, because pods that run keep theirs. */
   readonly podCidr: string
+  /** Of services. Clusters from before pods could reach them say nothing. */
+  readonly serviceCidr?: string
+  /** Of nodes, private to this machine: the API server has the first, where pods reach it. Clusters without containers have none. */
+  readonly nodeCidr?: string
 }
 
 export const RUNTIME_FILE = 'runtime.json'
@@ -30,18 +34,34 @@ export function writeRuntimeFile(dataDir: string, file: RuntimeFile): Promise<vo
   return writeFileAtomically(join(dataDir, RUNTIME_FILE), `${JSON.stringify(file)}\n`, { mode: 0o600 })
 }
 
-/** What kubeadm's users know, or the next that no interface of this machine is in: other clusters have theirs. */
-export function freePodCidr(own: readonly string[] = ownAddresses()): string {
-  const taken = own.flatMap((address) => parseIp(address) ?? [])
-  for (let second = FIRST; second < 256; second++) {
-    const text = `10.${second}.0.0/16`
-    const block = parseCidr(text)
-    if (block !== undefined && !taken.some((address) => contains(block, address))) return text
-  }
-  return `10.${FIRST}.0.0/16`
+/** One of each: those of two clusters on a machine never meet, neither on its links nor in the rules of its kernel. */
+export interface Ranges {
+  readonly podCidr: string
+  readonly serviceCidr: string
+  readonly nodeCidr: string
 }
 
-const FIRST = 244
+/** What kubeadm's users know, or the next that no interface of this machine is in: other clusters have theirs. */
+export function freeRanges(own: readonly string[] = ownAddresses()): Ranges {
+  const taken = own.flatMap((address) => parseIp(address) ?? [])
+  const isFree = (text: string): boolean => {
+    const block = parseCidr(text)
+    return block !== undefined && !taken.some((address) => contains(block, address))
+  }
+  for (let at = 0; at < MANY; at++) {
+    const found = rangesAt(at)
+    if (Object.values(found).every(isFree)) return found
+  }
+  return rangesAt(0)
+}
+
+const MANY = 12
+
+const rangesAt = (at: number): Ranges => ({
+  podCidr: `10.${244 + at}.0.0/16`,
+  serviceCidr: `10.${96 + at}.0.0/16`,
+  nodeCidr: `10.${108 + at}.0.0/24`,
+})
 
 function ownAddresses(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))

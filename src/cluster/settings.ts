@@ -2,25 +2,30 @@
 import type { Settings } from '#control-plane/flags/flags.ts'
 import { settingsWith } from '#control-plane/flags/flags.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
+import { nthAddress, parseCidr } from '#lib/cidr.ts'
 
-const SERVICE_CIDR = '10.0.0.0/24'
+/** Where nothing else is said. */
+export const SERVICE_CIDR = '10.0.0.0/24'
 
 /** Addresses of pods, 256 for each node: what kubeadm's users know, or what holds it and is enough for 32,768 nodes. */
 export function podCidrFor(nodes: number): string {
   return nodes <= 256 ? '10.244.0.0/16' : '10.128.0.0/9'
 }
 
-/** How the API server is reached: from this machine, and from pods through its service. */
-export const SERVING_NAMES: readonly string[] = [
-  '127.0.0.1',
-  '::1',
-  'localhost',
-  '10.0.0.1',
-  'kubernetes',
-  'kubernetes.default',
-  'kubernetes.default.svc',
-  'kubernetes.default.svc.cluster.local',
-]
+/** How the API server is reached: from this machine, and from pods through its service, which has the first address. */
+export function servingNames(serviceCidr: string = SERVICE_CIDR): readonly string[] {
+  const block = parseCidr(serviceCidr)
+  return [
+    '127.0.0.1',
+    '::1',
+    'localhost',
+    ...(block === undefined ? [] : [nthAddress(block, 1)]),
+    'kubernetes',
+    'kubernetes.default',
+    'kubernetes.default.svc',
+    'kubernetes.default.svc.cluster.local',
+  ]
+}
 
 /** `own` says where objects are and where the server listens; `pki` where a file of the certificates is. */
 export function serverSettings(pki: (file: string) => string, own: Partial<Settings>): Settings {

@@ -1,4 +1,5 @@
 /** `hyperkube down`: stops the cluster of a data directory, wherever it was started. */
+import { removeLinks } from '#cluster/machine-leftovers.ts'
 import { stopContainerd } from '#kubelet/containerd/stop.ts'
 import type { Clock } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
@@ -28,6 +29,7 @@ export const down: Program = defineProgram({
     const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
     const pid = await stopCluster(path, clock, flags.timeout)
     const hadContainers = await stopContainerd({ dataDir: path, clock, ...context })
+    await removeLinks(path)
     const wasRunning = pid !== undefined || hadContainers
     stdout.write(wasRunning ? `Stopped the cluster in ${path}\n` : `No cluster is running in ${path}\n`)
     return 0

@@ -3,11 +3,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { chooseRuntime, containerFault, readAbility } from '#cluster/runtime-choice.ts'
-import { freePodCidr, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
-import { podCidrFor } from '#cluster/settings.ts'
+import { freeRanges, type Ranges, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
+import { podCidrFor, SERVICE_CIDR } from '#cluster/settings.ts'
+import { nthAddress, parseCidr } from '#lib/cidr.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 
 export interface Chosen extends RuntimeFile {
+  readonly serviceCidr: string
   /** Why pods are not containers, when nobody said that they should not be. */
   readonly why?: string
 }
@@ -30,9 +32,24 @@ export async function chooseNodes({ flags, env }: Asked, dataDir: string): Promi
   const { runtime, why, fault: refusal } = chooseRuntime({ asked, nodes, before, fault })
   if (refusal !== undefined)
     throw new ProgramError(`${refusal}; with --runtime simulated pods live and die without containers`)
-  const podCidr = runtime === 'simulated' ? podCidrFor(nodes) : (file?.podCidr ?? freePodCidr())
-  await writeRuntimeFile(dataDir, { runtime, podCidr })
-  return { runtime, podCidr, ...(why !== undefined && { why }) }
+  const ranges =
+    runtime === 'simulated'
+      ? { podCidr: podCidrFor(nodes), serviceCidr: file?.serviceCidr ?? SERVICE_CIDR }
+      : rangesFor(file, isOld, freeRanges())
+  const written = { ...ranges, runtime }
+  await writeRuntimeFile(dataDir, written)
+  return { ...written, ...(why !== undefined && { why }) }
+}
+
+/** What a cluster has it keeps: services and pods have their addresses of it. */
+function rangesFor(file: RuntimeFile | undefined, isOld: boolean, free: Ranges): Ranges {
+  return { ...free, ...(isOld && { serviceCidr: SERVICE_CIDR }), ...file }
+}
+
+/** Where pods and further nodes reach the API server; none without containers. */
+export function innerAddress({ runtime, nodeCidr }: Chosen): readonly string[] {
+  const block = runtime === 'containerd' && nodeCidr !== undefined ? parseCidr(nodeCidr) : undefined
+  return block === undefined ? [] : [nthAddress(block, 1)]
 }
 
 export function nodesText(many: number, { runtime, why }: Chosen): string {

@@ -11,7 +11,7 @@ import { type ClusterPlan, runCluster, type RunningCluster } from '#cluster/clus
 import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
 import { volumesFolder } from '#cluster/machine-folders.ts'
 import type { NodeRuntime } from '#cluster/runtime-choice.ts'
-import { managerSettings, SERVING_NAMES, serverSettings } from '#cluster/settings.ts'
+import { managerSettings, servingNames, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
@@ -29,7 +29,7 @@ import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.t
 import { type Ready, startDetached } from './detached.ts'
 import { startSmall } from './small-start.ts'
 import { styleFor } from './style.ts'
-import { chooseNodes, type Chosen, nodesText } from './up-nodes.ts'
+import { chooseNodes, type Chosen, innerAddress, nodesText } from './up-nodes.ts'
 
 const FLAGS = {
   cluster: {
@@ -103,7 +103,7 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   const chosen = await chooseNodes(invocation, dir.path)
   const host = flags['bind-address']
   const folder = join(dir.path, 'pki')
-  const hosts = [...new Set([...SERVING_NAMES, host])]
+  const hosts = [...new Set([...servingNames(chosen.serviceCidr), host, ...innerAddress(chosen)])]
   const certificates = { files: pkiFolder(folder), hosts, clock, random, log }
   const pki = await openLocalPki(certificates)
   // What is wrong with it is found out before anything runs.
@@ -140,22 +140,23 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
 function planOf(
   { flags, env }: UpInvocation,
   { path, location }: DataDir,
-  { runtime, podCidr }: Chosen,
+  { runtime, podCidr, serviceCidr, nodeCidr = '' }: Chosen,
   { ca }: LocalPki,
 ): ClusterPlan {
   const pki = (file: string): string => join(path, 'pki', file)
   const isSimulated = runtime === 'simulated'
-  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca }
+  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, nodeCidr }
   const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
   return {
     server: serverSettings(pki, {
       ...(Object.fromEntries(auditing) as Partial<Settings>),
       datastore: location,
+      'service-cluster-ip-range': serviceCidr,
       'encryption-key-file': join(path, 'encryption.key'),
       'bind-address': flags['bind-address'],
       'secure-port': flags['secure-port'],
     }),
-    manager: managerSettings(pki, { 'cluster-cidr': podCidr }),
+    manager: managerSettings(pki, { 'cluster-cidr': podCidr, 'service-cluster-ip-range': serviceCidr }),
     controllers: flags.controllers,
     volumes: volumesFolder(path),
     hasScheduler: flags.scheduler,

@@ -14,14 +14,42 @@ const EVERYWHERE: ReadonlySet<string> = new Set(['', '0.0.0.0', '::'])
 export interface BoundPort {
   readonly host: string
   readonly port: number
-  readonly listener: Listener
+  /** That of the address, and those beside it on the same port. */
+  readonly listeners: readonly Listener[]
 }
 
+type PortSite = Pick<Site, 'closing' | 'alsoAt'> & { readonly plan: Pick<ServerPlan, 'serving'> }
+
 /** Throws ProgramError when it cannot be had. Closed with the server, or instead of it. */
-export async function bindPort({
+export async function bindPort(site: PortSite): Promise<BoundPort> {
+  const { listener, ...bound } = await bindFirst(site)
+  const others = EVERYWHERE.has(site.plan.serving.host) ? [] : (site.alsoAt ?? [])
+  const beside = await Promise.all(
+    others.filter((host) => host !== bound.host).map((host) => bindAt(site, host, bound.port)),
+  )
+  return { ...bound, listeners: [listener, ...beside] }
+}
+
+/** Throws ProgramError. */
+async function bindAt({ plan, closing }: PortSite, host: string, port: number): Promise<Listener> {
+  try {
+    const listener = await bind({ host, port, reusePort: plan.serving.reusePort })
+    closing.defer(() => listener.close())
+    return listener
+  } catch (cause) {
+    throw cannotListen(host, port, cause as Error)
+  }
+}
+
+function cannotListen(host: string, port: number, cause: Error): ProgramError {
+  const where = `${bracketed(host)}:${port}`
+  return new ProgramError(`failed to create listener: failed to listen on ${where}: ${cause.message}`, { cause })
+}
+
+async function bindFirst({
   plan,
   closing,
-}: Pick<Site, 'closing'> & { readonly plan: Pick<ServerPlan, 'serving'> }): Promise<BoundPort> {
+}: PortSite): Promise<Omit<BoundPort, 'listeners'> & { readonly listener: Listener }> {
   const { host, port, reusePort } = plan.serving
   // `::` takes both families; a machine without IPv6 has only the other.
   const hosts = EVERYWHERE.has(host) ? ['::', '0.0.0.0'] : [host]
@@ -31,11 +59,9 @@ export async function bindPort({
       closing.defer(() => listener.close())
       if ('port' in listener.address) return { ...listener.address, listener }
     } catch (cause) {
-      const { code, message } = cause as NodeJS.ErrnoException
+      const { code } = cause as NodeJS.ErrnoException
       if ((code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL') && each !== hosts.at(-1)) continue
-      throw new ProgramError(`failed to create listener: failed to listen on ${bracketed(each)}:${port}: ${message}`, {
-        cause,
-      })
+      throw cannotListen(each, port, cause as Error)
     }
   }
   throw new ProgramError('failed to create listener')

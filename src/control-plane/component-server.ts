@@ -66,7 +66,7 @@ export async function startComponentServer(
   const { settings, clock, random, log, closing, graceMs = 0 } = options
   const serving = planServing(settings)
   if (serving.port === 0) return undefined
-  const { listener, host, port } = await bindPort({ plan: { serving: { ...serving } }, closing })
+  const { listeners, host, port } = await bindPort({ plan: { serving: { ...serving } }, closing })
   const access = await openAccess(options)
   const kind = { group: '', version: 'v1', kind: 'Status' }
   const serve = createApiServer({
@@ -82,7 +82,7 @@ export async function startComponentServer(
     onError: (error, info) => log.error(error, 'Request failed', { path: info.path }),
   })
   const http = createHttpServer({ serve, clock, tls: await access.tls((tls) => http.reloadTls(tls)) })
-  http.accept(listener)
+  for (const listener of listeners) http.accept(listener)
   closing.defer(() => http.drain(graceMs))
   return { host, port }
 }

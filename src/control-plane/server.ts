@@ -42,7 +42,7 @@ export interface RunningServer {
 
 export async function assembleServer(
   site: Site,
-  { listener, host, port }: BoundPort,
+  { listeners, host, port }: BoundPort,
   backend: Backend,
 ): Promise<RunningServer> {
   const identities = await loadAuthentication(site)
@@ -64,7 +64,7 @@ export async function assembleServer(
   const service = createService(site, registry)
   // Before anybody can ask for it.
   await service.prepare(port)
-  server.accept(listener, serving.tls())
+  server.accept(listeners, serving.tls())
   await service.publish(port)
   site.files.start(() => serving.reload(server))
   return { host, port, server, files: site.files, withdraw: () => service.withdraw() }

@@ -32,6 +32,8 @@ export interface Surroundings extends Pick<ProgramContext, 'clock' | 'random' | 
   readonly network?: Network
   /** What may go wrong with requests; default: nothing does on purpose. */
   readonly interfere?: Interfere
+  /** Addresses beside that of the settings on which it listens too, at the same port. */
+  readonly alsoAt?: readonly string[]
   /** How long requests may still run when the server stops; default: as long as any may. */
   readonly graceMs?: number
 }

@@ -124,6 +124,11 @@ export function bitsOf(family: 4 | 6): 32 | 128 {
   return family === 4 ? 32 : 128
 }
 
+/** `10.0.0.0/24` and 1 is 10.0.0.1. Whether the range has so many nobody asks. */
+export function nthAddress({ family, base }: Cidr, n: number): string {
+  return formatIp({ family, value: base + BigInt(n) })
+}
+
 /** How many addresses the block has, the first and the last included. */
 export function cidrSize({ family, prefixLength }: Cidr): bigint {
   return 1n << BigInt(bitsOf(family) - prefixLength)

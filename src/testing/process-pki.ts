@@ -1,7 +1,7 @@
 /** The certificates of all clusters of a process: made once, in memory, and good whatever time it is in a cluster. */
 import type { KubeconfigEntry } from '#client/kubeconfig.ts'
 import { openLocalPki } from '#cluster/local-pki.ts'
-import { SERVING_NAMES } from '#cluster/settings.ts'
+import { servingNames } from '#cluster/settings.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 
@@ -29,7 +29,7 @@ async function makePki(): Promise<ProcessPki> {
       read: (name) => Promise.resolve(files.get(name)),
       write: (name, text) => Promise.resolve(void files.set(name, text)),
     },
-    hosts: SERVING_NAMES,
+    hosts: servingNames(),
     clock: createVirtualClock(FROM_MS),
     random: secureRandom,
     validityMs: VALIDITY_MS,

@@ -19,6 +19,14 @@ export interface Places {
   readonly socket: string
   /** Of the network; CNI names its chains, files and addresses after it. Also that of the bridge (at most 15 characters). */
   readonly network: string
+  /** The bridge between the nodes of the cluster that are on this machine. */
+  readonly nodeBridge: string
+  /** The link to pods of other nodes. */
+  readonly overlay: string
+  /** Of nftables; those of its parts begin with it. */
+  readonly table: string
+  /** Ten hexadecimal digits. */
+  readonly id: string
   /** Under which all pods of the cluster are, in each hierarchy of cgroups; begins with a slash. */
   readonly cgroupParent: string
 }
@@ -40,6 +48,10 @@ export function placesOf(dataDir: string, stateRoot: string = STATE_ROOT): Place
     stateFolder,
     socket: join(stateFolder, 'containerd.sock'),
     network: `hk-${id}`,
+    nodeBridge: `hkn-${id}`,
+    overlay: `hkv-${id}`,
+    table: `hyperkube-${id}`,
+    id,
     cgroupParent: `/hyperkube-${id}`,
   }
 }

@@ -25,8 +25,10 @@ const CNI_FOLDERS = ['/opt/cni/bin', '/usr/lib/cni', '/usr/libexec/cni']
 export async function findPrograms(env: Env, folder?: string): Promise<Programs> {
   const own = (env['PATH'] ?? '').split(delimiter).filter((one) => one !== '')
   const folders = [...new Set([...(folder === undefined ? [] : [folder]), ...own, ...SYSTEM_FOLDERS])]
-  const [containerd, shim, runc, iptables] = await Promise.all(
-    ['containerd', 'containerd-shim-runc-v2', 'runc', 'iptables'].map((name) => firstWith(folders, [name])),
+  const [containerd, shim, runc, iptables, ip, nft] = await Promise.all(
+    ['containerd', 'containerd-shim-runc-v2', 'runc', 'iptables', 'ip', 'nft'].map((name) =>
+      firstWith(folders, [name]),
+    ),
   )
   const plugins = await firstWith([...(folder === undefined ? [] : [join(folder, 'cni')]), ...CNI_FOLDERS], CNI_PLUGINS)
   const missing = [
@@ -34,11 +36,13 @@ export async function findPrograms(env: Env, folder?: string): Promise<Programs>
     [shim, 'containerd-shim-runc-v2'],
     [runc, 'runc'],
     [iptables, 'iptables'],
+    [ip, 'ip'],
+    [nft, 'nft'],
     [plugins, `the CNI plugins (${CNI_PLUGINS.join(', ')})`],
   ].flatMap(([found, name]) => (found === undefined ? [name] : []))
   if (containerd === undefined || runc === undefined || plugins === undefined || missing.length > 0)
     throw new Error(
-      `There is no ${missing.join(', no ')} on this machine (Debian: apt-get install containerd runc containernetworking-plugins iptables)`,
+      `There is no ${missing.join(', no ')} on this machine (Debian: apt-get install containerd runc containernetworking-plugins iptables iproute2 nftables)`,
     )
   const program = join(containerd, 'containerd')
   const version = versionIn((await promisify(execFile)(program, ['--version'])).stdout)

@@ -1,0 +1,70 @@
+import { type Places, placesOf } from '#kubelet/containerd/places.ts'
+import { bitsOf, type Cidr, nthAddress, parseCidr } from '#lib/cidr.ts'
+import type { Clock } from '#lib/clock.ts'
+/**
+ * The network that nodes of a cluster have on their machine: a bridge with addresses that nobody else uses. The machine has the
+ * first of them, on which the API server listens for pods and for further nodes; it is for those only, whatever
+ * others route to this machine.
+ */
+import { createIpRoute, type IpRoute } from '#lib/iproute.ts'
+import type { Logger } from '#lib/log.ts'
+import { startRounds } from '#lib/rounds.ts'
+import { ensureBridge } from '#network/bridge.ts'
+import { applyNft, replaceTable } from '#network/nft.ts'
+
+export interface MachineNetworkOptions {
+  readonly dataDir: string
+  /** Of nodes. */
+  readonly nodeCidr: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface MachineNetwork {
+  /** Of this machine, for pods and other nodes. */
+  readonly address: string
+  readonly places: Places
+  readonly cidr: Cidr
+}
+
+/** Links and rules that somebody took away are there again by then. */
+const MEND_MS = 10_000
+
+/** Resolves when addresses can be listened on. What it made stays when it ends, for those who go on; `removeLinks` takes it away. */
+export async function openMachineNetwork(
+  { dataDir, nodeCidr, clock, log }: MachineNetworkOptions,
+  closing: AsyncDisposableStack,
+): Promise<MachineNetwork> {
+  const places = placesOf(dataDir)
+  const cidr = parseCidr(nodeCidr)
+  if (cidr === undefined) throw new Error(`"${nodeCidr}" is no range of addresses`)
+  const ip = createIpRoute()
+  const mend = (): Promise<unknown> => ensureNodeBridge(ip, places, cidr)
+  await mend()
+  await applyNft(guard(places, nodeCidr))
+  const onError = (error: unknown): void => log.error(error, 'The network of nodes could not be mended')
+  const mending = startRounds({ clock, periodMs: MEND_MS, onError }, async () => void (await mend()))
+  closing.defer(() => mending.stop())
+  return { address: nthAddress(cidr, 1), places, cidr }
+}
+
+async function ensureNodeBridge(ip: IpRoute, { nodeBridge }: Places, cidr: Cidr): Promise<void> {
+  const address = `${nthAddress(cidr, 1)}/${Math.min(cidr.prefixLength, bitsOf(cidr.family) - 1)}`
+  await ensureBridge(ip, { name: nodeBridge, addresses: [address] })
+}
+
+/**
+ * Linux answers for each of its addresses on every link: without the first two chains a neighbour of this machine could reach
+ * what is meant for pods and nodes. The last lets further nodes reach the world as this machine.
+ */
+export function guard({ table, network, nodeBridge, overlay }: Places, nodeCidr: string): string {
+  const own = `{ ${[network, nodeBridge, overlay].map((name) => `"${name}"`).join(', ')} }`
+  const fromOutside = `iifname != "lo" iifname != ${own} ip daddr ${nodeCidr} ct state new`
+  return replaceTable({ family: 'inet', name: table }, [
+    `  chain input { type filter hook input priority -10; ${fromOutside} drop; }`,
+    `  chain forward { type filter hook forward priority -10; ${fromOutside} drop; }`,
+    '  chain postrouting { type nat hook postrouting priority 100;',
+    `    ip saddr ${nodeCidr} ip daddr != ${nodeCidr} oifname != ${own} masquerade`,
+    '  }',
+  ])
+}

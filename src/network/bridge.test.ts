@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { LinkState } from '#lib/iproute.ts'
+
+import { macFor, planBridge } from './bridge.ts'
+
+const BRIDGE: LinkState = {
+  ifindex: 7,
+  ifname: 'hk-1',
+  flags: ['BROADCAST', 'UP'],
+  mtu: 1500,
+  linkinfo: { info_kind: 'bridge' },
+  addr_info: [
+    { family: 'inet', local: '10.244.0.1', prefixlen: 24, scope: 'global' },
+    { family: 'inet6', local: 'fe80::1', prefixlen: 64, scope: 'link' },
+  ],
+}
+
+test('a bridge is made once, with a MAC that no port can change', () => {
+  const wish = { name: 'hk-1', addresses: ['10.244.0.1/24'] }
+  assert.deepEqual(planBridge(wish, undefined), [
+    ['link', 'add', 'name', 'hk-1', 'address', '0a:58:0a:f4:00:01', 'type', 'bridge'],
+    ['address', 'add', '10.244.0.1/24', 'dev', 'hk-1'],
+    ['link', 'set', 'dev', 'hk-1', 'up'],
+  ])
+  assert.deepEqual(planBridge(wish, BRIDGE), [])
+  assert.equal(macFor('fd00::1/64'), undefined)
+})
+
+test('a node that was registered anew has other addresses, and the old one goes after the new one has come', () => {
+  assert.deepEqual(planBridge({ name: 'hk-1', addresses: ['10.244.3.1/24'] }, { ...BRIDGE, flags: [] }), [
+    ['address', 'add', '10.244.3.1/24', 'dev', 'hk-1'],
+    ['address', 'delete', '10.244.0.1/24', 'dev', 'hk-1'],
+    ['link', 'set', 'dev', 'hk-1', 'up'],
+  ])
+})
+
+test("another's link is left alone", () => {
+  const wish = { name: 'hk-1', addresses: [] }
+  assert.throws(() => planBridge(wish, { ...BRIDGE, linkinfo: {} }), /no bridge/)
+})
