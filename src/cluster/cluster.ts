@@ -81,13 +81,7 @@ export async function runCluster(
   const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
   let started: StartedNodes | undefined
   const network = networkTo(around, () => started)
-  const { machine } = plan.nodes
-  // Who runs no containers does not load what does.
-  const inner =
-    machine && (await (await import('./machine-network.ts')).openMachineNetwork({ ...around, ...machine }, closing))
-  const settings = inner === undefined ? plan.server : { ...plan.server, 'advertise-address': inner.address }
-  const alsoAt = inner === undefined ? [] : [inner.address]
-  const running = await startApiServer(settings, { ...around, network, alsoAt }, closing)
+  const running = await startServer(plan, { ...around, network }, closing)
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const server = `https://${bracketed(running.host)}:${running.port}`
   if (hasBox) {
@@ -112,6 +106,19 @@ export async function runCluster(
   const nodesReady = areJudged ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
   const nodes = started?.simulated
   return { running, client, controllers: controllers.length, nodes, nodesReady: nodesReady ?? Promise.resolve() }
+}
+
+/** With containers also where their pods reach it. */
+async function startServer(
+  { server, nodes: { machine } }: ClusterPlan,
+  around: ClusterSurroundings,
+  closing: AsyncDisposableStack,
+): Promise<RunningServer> {
+  if (machine === undefined) return startApiServer(server, around, closing)
+  // Who runs no containers does not load what does.
+  const { openMachineNetwork } = await import('./machine-network.ts')
+  const { address } = await openMachineNetwork({ ...around, ...machine }, closing)
+  return startApiServer({ ...server, 'advertise-address': address }, { ...around, alsoAt: [address] }, closing)
 }
 
 const hasNone = ({ simulated, machine }: NodesPlan): boolean => simulated === 0 && machine === undefined

@@ -1,5 +1,5 @@
-import { placesOf } from '#kubelet/containerd/places.ts'
 /** Takes what a cluster made of links and rules off this machine again. All names follow from the data directory. */
+import { placesOf } from '#kubelet/containerd/places.ts'
 import { createIpRoute } from '#lib/iproute.ts'
 import { applyNft, removeTable } from '#network/nft.ts'
 

@@ -1,11 +1,11 @@
-import { type Places, placesOf } from '#kubelet/containerd/places.ts'
-import { bitsOf, type Cidr, nthAddress, parseCidr } from '#lib/cidr.ts'
-import type { Clock } from '#lib/clock.ts'
 /**
  * The network that nodes of a cluster have on their machine: a bridge with addresses that nobody else uses. The machine has the
  * first of them, on which the API server listens for pods and for further nodes; it is for those only, whatever
  * others route to this machine.
  */
+import { type Places, placesOf } from '#kubelet/containerd/places.ts'
+import { bitsOf, type Cidr, nthAddress, parseCidr } from '#lib/cidr.ts'
+import type { Clock } from '#lib/clock.ts'
 import { createIpRoute, type IpRoute } from '#lib/iproute.ts'
 import type { Logger } from '#lib/log.ts'
 import { startRounds } from '#lib/rounds.ts'

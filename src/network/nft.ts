@@ -22,16 +22,6 @@ export function applyNft(script: string, enter: readonly string[] = []): Promise
   return run([...enter, 'nft', '-f', '-'], script).then(() => undefined)
 }
 
-/** Undefined: there is no such table. */
-export async function listTable({ family, name }: NftTable): Promise<string | undefined> {
-  try {
-    return await run(['nft', 'list', 'table', family, name], '')
-  } catch (error) {
-    if (/No such file or directory/.test((error as Error).message)) return undefined
-    throw error
-  }
-}
-
 function run([program = 'nft', ...args]: readonly string[], input: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, (error, stdout, stderr) => {
