@@ -32,7 +32,11 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     short: 'Chooses a node for every new Pod',
     load: async () => (await import('./scheduler.ts')).scheduler,
   },
-  planned('kubectl', 'Controls a Kubernetes cluster'),
+  {
+    name: 'kubectl',
+    short: 'Controls a Kubernetes cluster',
+    load: async () => (await import('./kubectl.ts')).kubectl,
+  },
   {
     name: 'kubelet',
     short: 'Runs the Pods of this node',

@@ -1,0 +1,423 @@
+/**
+ * From arguments, files and selectors to objects, as upstream's resource builder: `select` says what is meant, or why it
+ * cannot be, and `visit` gets one object after the other, so that what is wrong with the fifth does not stop the first four.
+ */
+import type { ServedKind } from '#client/discovery.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+import { matchesLabels, parseSelector } from '#meta/labels.ts'
+import { isBadRequest, isNotFound, isResourceExpired, StatusError } from '#meta/status.ts'
+
+import { readArguments } from './builder-arguments.ts'
+import { asError, Failures, failuresOf, KubectlError } from './errors.ts'
+import {
+  decodeObject,
+  filesAt,
+  type ManifestSource,
+  readDocuments,
+  standardInput,
+  validationProblem,
+} from './manifests.ts'
+import { NoKindError } from './mapper.ts'
+import type { AnyObject, Asking, Rest } from './rest.ts'
+import type { Info, Selecting, Tuple } from './selecting.ts'
+
+export type Visit = (info: Info) => Promise<void>
+type Source = (visit: Visit, onBad: (error: Error) => void) => Promise<void>
+
+/** Throws what is wrong with what was asked for, before anything is read. */
+export async function select(options: Selecting): Promise<Selection> {
+  const sources = await fileSources(options)
+  const asked = await readArguments(options)
+  const { labelSelector, types, tuples, names } = asked
+  const hasSelector = labelSelector !== undefined || (options.fieldSelector ?? '').trim() !== ''
+  if (sources.length > 0) return byPaths(options, sources, asked)
+  if (hasSelector) return bySelector(options, asked)
+  if (tuples.length > 0) {
+    if (types.length > 0) {
+      throw new KubectlError('you may not specify individual resources and bulk resources in the same call')
+    }
+    return byTuples(options, tuples)
+  }
+  if (names.length > 0) return byNames(options, types, names)
+  if (types.length > 0) {
+    const mapper = await options.session.mapper()
+    for (const type of types) await mapper.named(type)
+    throw new KubectlError('resource(s) were provided, but no name was specified')
+  }
+  throw new KubectlError(NOTHING_GIVEN)
+}
+
+/** Upstream's text for nobody having said what is meant. */
+const NOTHING_GIVEN = `You must provide one or more resources by argument or filename.
+Example resource specifications include:
+   '-f rsrc.yaml'
+   '--filename=rsrc.json'
+   '<resource> <name>'
+   '<resource>'`
+
+type Asked = Awaited<ReturnType<typeof readArguments>>
+
+function byPaths(options: Selecting, sources: readonly ManifestSource[], asked: Asked): Selection {
+  if (asked.types.length > 0) {
+    throw new KubectlError(
+      'when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well',
+    )
+  }
+  if (asked.tuples.length > 0) {
+    throw new KubectlError('resource/name arguments cannot be provided when a path is specified')
+  }
+  const [first] = sources
+  const isSingle = sources.length === 1 && first?.name !== 'STDIN'
+  const labels = asked.labelSelector
+  const readers = sources.map((source) => manifestReader(options, source))
+  return new Selection(options, readers, { isSingle, isList: false, ...(labels !== undefined && { labels }) })
+}
+
+async function bySelector(options: Selecting, { labelSelector = '', types, tuples, names }: Asked): Promise<Selection> {
+  if (names.length > 0) throw new KubectlError('name cannot be provided when a selector is specified')
+  if (tuples.length > 0) {
+    throw new KubectlError('selectors and the all flag cannot be used when passing resource/name arguments')
+  }
+  if (types.length === 0) throw new KubectlError('at least one resource must be specified to use a selector')
+  if ((options.subresource ?? '') !== '') {
+    throw new KubectlError('subresource cannot be used when bulk resources are specified')
+  }
+  const kinds = await kindsOf(options, types)
+  return new Selection(
+    options,
+    kinds.map((kind) => listReader(options, kind, labelSelector)),
+    { isSingle: false, isList: true, kinds },
+  )
+}
+
+async function byTuples(options: Selecting, tuples: readonly Tuple[]): Promise<Selection> {
+  const mapper = await options.session.mapper()
+  const kinds: ServedKind[] = []
+  for (const { type } of tuples) kinds.push(await mapper.named(type))
+  if (options.singleResourceType && new Set(kinds.map(idOf)).size > 1) throw severalTypes()
+  const infos = tuples.map(({ name }, at) => named(options, kinds[at] as ServedKind, name))
+  return new Selection(options, infos.map(one), { isSingle: tuples.length === 1, isList: false, kinds })
+}
+
+async function byNames(options: Selecting, types: readonly string[], names: readonly string[]): Promise<Selection> {
+  if (types.length === 0) throw new KubectlError('you must provide a resource and a resource name together')
+  if (types.length > 1) throw new KubectlError('you must specify only one resource')
+  const [kind] = (await kindsOf(options, types)) as [ServedKind]
+  const infos = names.map((name) => named(options, kind, name))
+  return new Selection(options, infos.map(one), { isSingle: names.length === 1, isList: false, kinds: [kind] })
+}
+
+function one(info: Info): Source {
+  return (visit) => visit(info)
+}
+
+function idOf({ group, version, plural }: ServedKind): string {
+  return `${group}/${version}/${plural}`
+}
+
+function severalTypes(): KubectlError {
+  return new KubectlError('you may only specify a single resource type')
+}
+
+/** Each kind once. */
+async function kindsOf({ session, singleResourceType }: Selecting, types: readonly string[]): Promise<ServedKind[]> {
+  if (singleResourceType && types.length > 1) throw severalTypes()
+  const mapper = await session.mapper()
+  const kinds = new Map<string, ServedKind>()
+  for (const type of types) {
+    const kind = await mapper.named(type)
+    if (!kinds.has(idOf(kind))) kinds.set(idOf(kind), kind)
+  }
+  return [...kinds.values()]
+}
+
+function named(options: Selecting, kind: ServedKind, name: string): Info {
+  const { namespace = '', allNamespaces, subresource } = options
+  if (kind.namespaced && (namespace === '' || allNamespaces)) {
+    throw new KubectlError(
+      allNamespaces
+        ? 'a resource cannot be retrieved by name across all namespaces'
+        : 'namespace may not be empty when retrieving a resource by name',
+    )
+  }
+  return { kind, namespace: kind.namespaced ? namespace : '', name, source: '', ...(subresource && { subresource }) }
+}
+
+async function fileSources({ files, io }: Selecting): Promise<ManifestSource[]> {
+  const { filename = [], kustomize = '', recursive = false } = files ?? {}
+  if (filename.length > 0 && kustomize !== '') throw new KubectlError('only one of -f or -k can be specified')
+  if (kustomize !== '' && recursive) throw new KubectlError("the -k flag can't be used with -f or -R")
+  const sources: ManifestSource[] = []
+  const errors: Error[] = []
+  for (const name of filename) {
+    try {
+      sources.push(...(await sourcesAt(name, recursive, io)))
+    } catch (error) {
+      errors.push(asError(error))
+    }
+  }
+  const isStdin = sources.filter((source) => source.name === 'STDIN').length
+  if (isStdin > 1) errors.push(new KubectlError('standard input cannot be used for multiple arguments'))
+  if (kustomize !== '') sources.push(await kustomization(kustomize, io))
+  const failed = failuresOf(errors)
+  if (failed !== undefined) throw failed
+  return sources
+}
+
+async function sourcesAt(name: string, recursive: boolean, io: Selecting['io']): Promise<ManifestSource[]> {
+  if (name === '-') return [standardInput(io)]
+  if (!/^https?:\/\//.test(name)) return filesAt(name, recursive, io)
+  return [{ name, read: async () => (await import('./remote-manifest.ts')).readRemote(name) }]
+}
+
+async function kustomization(path: string, { cwd }: Selecting['io']): Promise<ManifestSource> {
+  const { kustomizeText } = await import('./kustomization.ts')
+  return { name: path, read: () => kustomizeText(path, cwd) }
+}
+
+function manifestReader(options: Selecting, source: ManifestSource): Source {
+  return async (visit, onBad) => {
+    const text = await source.read().catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === undefined) throw cause
+      throw new KubectlError(`open ${source.name}: ${GO_ERRORS.get(cause.code) ?? cause.message}`, { cause })
+    })
+    for (const document of readDocuments(source.name, text)) {
+      const problem = options.validate === true ? validationProblem(source.name, document) : undefined
+      if (problem !== undefined) throw problem
+      let info: Info
+      try {
+        info = await infoOf(options, source.name, decodeObject(source.name, document) as unknown as AnyObject)
+      } catch (error) {
+        onBad(asError(error))
+        continue
+      }
+      await visit(info)
+    }
+  }
+}
+
+const GO_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['EACCES', 'permission denied'],
+  ['ENOENT', 'no such file or directory'],
+  ['EISDIR', 'is a directory'],
+])
+
+async function infoOf({ session }: Selecting, source: string, object: AnyObject): Promise<Info> {
+  const { apiVersion = '', kind = '', metadata } = object
+  const { name = '', namespace = '' } = metadata
+  // A list is taken apart before anybody asks where it is served.
+  if (isList(object)) return { kind: LIST, namespace, name, source, object }
+  try {
+    return { kind: await (await session.mapper()).ofObject(apiVersion, kind), namespace, name, source, object }
+  } catch (cause) {
+    if (!(cause instanceof NoKindError)) throw cause
+    throw new KubectlError(
+      `resource mapping not found for name: ${goQuote(name)} namespace: ${goQuote(namespace)} from ${goQuote(source)}: ${cause.message}\nensure CRDs are installed first`,
+      { cause },
+    )
+  }
+}
+
+/** Stands for a list of anything. */
+const LIST: ServedKind = {
+  group: '',
+  version: 'v1',
+  kind: 'List',
+  plural: 'lists',
+  singular: 'list',
+  listKind: 'ListList',
+  namespaced: false,
+  shortNames: [],
+  categories: [],
+  verbs: [],
+  subresources: [],
+  isPreferred: true,
+}
+
+export function isList(object: AnyObject): boolean {
+  return (object.kind ?? '').endsWith('List') && Array.isArray(object['items'])
+}
+
+function listReader(options: Selecting, kind: ServedKind, labelSelector: string): Source {
+  const { namespace = '', allNamespaces, chunkSize, asking = {} } = options
+  const fieldSelector = (options.fieldSelector ?? '').trim()
+  return async (visit) => {
+    const rest = await options.session.rest()
+    const where = kind.namespaced && !allNamespaces ? namespace : ''
+    let next: string | undefined
+    do {
+      const query = { ...asking.query, labelSelector, fieldSelector, limit: chunkSize || undefined, continue: next }
+      const list = await rest.get({ kind, namespace: where }, { ...asking, query }).catch((error: unknown) => {
+        throw listError(error, kind, { labelSelector, fieldSelector })
+      })
+      await visit({ kind, namespace: where, name: '', source: '', object: list })
+      next = (list.metadata as { continue?: string }).continue
+    } while (next !== undefined && next !== '')
+  }
+}
+
+function listError(
+  error: unknown,
+  { group, version, plural }: ServedKind,
+  { labelSelector, fieldSelector }: { labelSelector: string; fieldSelector: string },
+): unknown {
+  if (isResourceExpired(error) || !(isBadRequest(error) || isNotFound(error))) return error
+  if (!(error instanceof StatusError)) return error
+  const subject = goQuote(`${group}/${version}, Resource=${plural}`)
+  const selected = `Unable to find ${subject} that match label selector ${goQuote(labelSelector)}, field selector ${goQuote(fieldSelector)}`
+  const what = labelSelector === '' && fieldSelector === '' ? `Unable to list ${subject}` : selected
+  return new StatusError({ ...error.status, message: `${what}: ${error.message}` }, { cause: error })
+}
+
+interface Shape {
+  /** Exactly one object is meant. */
+  readonly isSingle: boolean
+  /** Collections are meant. */
+  readonly isList: boolean
+  readonly labels?: string
+  readonly kinds?: readonly ServedKind[]
+}
+
+/** What was asked for, to be read once. */
+export class Selection {
+  readonly isSingle: boolean
+  readonly isList: boolean
+  /** The kinds that were named; empty with files. */
+  readonly kinds: readonly ServedKind[]
+  readonly #options: Selecting
+  readonly #sources: readonly Source[]
+  readonly #labels: string | undefined
+
+  constructor(options: Selecting, sources: readonly Source[], { isSingle, isList, labels, kinds = [] }: Shape) {
+    this.#options = options
+    this.#sources = sources
+    this.isSingle = isSingle
+    this.isList = isList
+    this.kinds = kinds
+    this.#labels = labels
+  }
+
+  get sourceCount(): number {
+    return this.#sources.length
+  }
+
+  /** Throws the first failure, or with `continueOnError` all of them when everything was visited. */
+  async visit(visit: Visit): Promise<void> {
+    const { continueOnError = false } = this.#options
+    const errors: Error[] = []
+    const sourceErrors: Error[] = []
+    const collect = (error: Error): void => {
+      if (!continueOnError) throw error
+      errors.push(error)
+    }
+    const handle = async (info: Info): Promise<void> => {
+      try {
+        const prepared = await this.#prepare(info)
+        if (prepared) await visit(info)
+      } catch (error) {
+        collect(asError(error))
+      }
+    }
+    for (const source of this.#sources) {
+      try {
+        await source(
+          (info) => this.#flatten(info, handle, collect),
+          (error) => {
+            if (!continueOnError) throw error
+            sourceErrors.push(error)
+          },
+        )
+      } catch (error) {
+        if (!continueOnError) throw error
+        sourceErrors.push(asError(error))
+      }
+    }
+    const failed = failuresOf([...errors, ...groupOf(sourceErrors)])
+    if (failed !== undefined) throw failed
+  }
+
+  /** All of them at once, and what went wrong on the way: with `continueOnError` both may be there. */
+  async infos(): Promise<{ readonly infos: Info[]; readonly error: Error | undefined }> {
+    const infos: Info[] = []
+    const add = async (info: Info): Promise<void> => void infos.push(info)
+    const error = await this.visit(add).then(() => undefined, asError)
+    return { infos, error }
+  }
+
+  async #flatten(info: Info, handle: Visit, onBad: (error: Error) => void): Promise<void> {
+    const { object } = info
+    const { flatten } = this.#options
+    if (!flatten || object === undefined || !isList(object)) return handle(info)
+    for (const item of object['items'] as AnyObject[]) {
+      if (isList(item)) {
+        await this.#flatten({ ...info, object: item }, handle, onBad)
+        continue
+      }
+      const member = await this.#member(info, item).catch((error: unknown) => {
+        onBad(error instanceof NoKindError ? new KubectlError(`unable to recognize ${error.message}`) : asError(error))
+      })
+      if (member !== undefined) await handle(member)
+    }
+  }
+
+  /** An item of a list as an object of its own; those of the server leave out what the list says already. */
+  async #member(list: Info, item: AnyObject): Promise<Info> {
+    const { object } = list
+    const { apiVersion = object?.apiVersion ?? '', kind = object?.kind?.replace(/List$/, '') ?? '' } = item
+    const { name = '', namespace = '' } = (item as Partial<AnyObject>).metadata ?? {}
+    const isKnown = list.kind.kind === kind && apiVersionOf(list.kind) === apiVersion
+    const served = isKnown ? list.kind : await (await this.#options.session.mapper()).ofObject(apiVersion, kind)
+    return { kind: served, namespace, name, source: list.source, object: { ...item, apiVersion, kind } }
+  }
+
+  /** Fills in namespace and object; false: it is not meant after all. */
+  async #prepare(info: Info): Promise<boolean> {
+    const { namespace = '', requireNamespace, latest, requireObject = true } = this.#options
+    const isRead = info.object !== undefined
+    if (!this.isList) placeIn(info, namespace, requireNamespace === true)
+    if (this.#labels !== undefined) {
+      if (!matchesLabels(parseSelector(this.#labels), info.object?.metadata.labels ?? {})) return false
+    }
+    if (isRead ? latest === true && info.name !== '' && info.source !== '' : requireObject) {
+      info.object = await readObject(await this.#options.session.rest(), info, this.#options.asking)
+    }
+    return true
+  }
+}
+
+function groupOf(errors: readonly Error[]): Error[] {
+  return errors.length < 2 ? [...errors] : [new Failures(errors)]
+}
+
+function placeIn(info: Info, namespace: string, isRequired: boolean): void {
+  const { kind, object } = info
+  if (!kind.namespaced) {
+    info.namespace = ''
+    if (object?.metadata?.namespace !== undefined && kind !== LIST) delete object.metadata.namespace
+    return
+  }
+  if (info.namespace === '') {
+    info.namespace = namespace
+    if (object !== undefined && namespace !== '') object.metadata = { ...object.metadata, namespace }
+  } else if (isRequired && info.namespace !== namespace) {
+    throw new KubectlError(
+      `the namespace from the provided object ${goQuote(info.namespace)} does not match the namespace ${goQuote(namespace)}. You must pass '--namespace=${info.namespace}' to perform this operation.`,
+    )
+  }
+}
+
+/** Says that the namespace is missing rather than the object, when it is. */
+export async function readObject(rest: Rest, info: Info, asking: Asking = {}): Promise<AnyObject> {
+  const { kind, namespace, name, subresource } = info
+  try {
+    return await rest.get({ kind, namespace, name, ...(subresource !== undefined && { subresource }) }, asking)
+  } catch (error) {
+    if (isNotFound(error) && namespace !== '' && namespace !== 'default') {
+      await rest.json(`/api/v1/namespaces/${encodeURIComponent(namespace)}`).catch((missing: unknown) => {
+        if (isNotFound(missing)) throw missing
+      })
+    }
+    throw error
+  }
+}

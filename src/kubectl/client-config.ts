@@ -1,0 +1,146 @@
+/** Which server and who we are to it, from the flags, KUBECONFIG, the files of a pod and `~/.kube/config`. */
+import { join, resolve } from 'node:path'
+
+import { inClusterConfig } from '#client/config.ts'
+import type { FlagValues } from '#lib/flags/flags.ts'
+import { parseDuration } from '#lib/flags/go-literals.ts'
+import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
+import { problemIn } from '#model/kubeconfig/problems.ts'
+import {
+  chooseContext,
+  type ClientConfig,
+  ConfigError,
+  type Kubeconfig,
+  type ReadText,
+  readKubeconfigs,
+} from '#model/kubeconfig/reading.ts'
+
+import { KubectlError } from './errors.ts'
+import type { GlobalFlags } from './global-flags.ts'
+
+export type GlobalValues = FlagValues<{ readonly global: GlobalFlags }>
+
+export interface ConfigSources {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly readFile: ReadText
+}
+
+/** Where nothing else is said. */
+const LOCAL = 'http://localhost:8080'
+
+/** The files that are read, those that are not there included. */
+export function kubeconfigFiles(explicit: string, { env }: Pick<ConfigSources, 'env'>): string[] {
+  if (explicit !== '') return [explicit]
+  const listed = (env['KUBECONFIG'] ?? '').split(':').filter(Boolean)
+  return listed.length > 0 ? [...new Set(listed)] : [join(env['HOME'] ?? '', '.kube', 'config')]
+}
+
+/** Everything the files say. Throws ConfigError. */
+export async function rawConfig(flags: GlobalValues, sources: ConfigSources): Promise<Kubeconfig> {
+  const { kubeconfig } = flags
+  if (kubeconfig !== '') await requireFile(kubeconfig, sources)
+  return readKubeconfigs(kubeconfigFiles(kubeconfig, sources), sources.readFile, resolve(sources.cwd))
+}
+
+async function requireFile(file: string, { readFile }: ConfigSources): Promise<void> {
+  await readFile(file).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') throw new ConfigError(`stat ${file}: no such file or directory`, { cause })
+    throw cause
+  })
+}
+
+/** Throws ConfigError. */
+export async function clientConfig(flags: GlobalValues, sources: ConfigSources): Promise<ClientConfig> {
+  const config = await rawConfig(flags, sources)
+  const { context, cluster, user, server, namespace } = flags
+  const chosen = {
+    ...(context !== '' && { context }),
+    ...(cluster !== '' && { cluster }),
+    ...(user !== '' && { user }),
+    ...(namespace !== '' && { namespace }),
+  }
+  const isEmpty = config.clusters.size === 0 && config.contexts.size === 0
+  const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_MASTER: master = '' } = sources.env
+  if (isEmpty && host !== '' && server === '') return overridden(await inClusterConfig(sources), flags)
+  const address = server || (hasServer(config, flags) ? '' : master || LOCAL)
+  const found = await chooseContext(
+    config,
+    { ...chosen, ...(address !== '' && { server: address }) },
+    problemIn(sources.readFile),
+  )
+  return overridden(found, flags)
+}
+
+/** Whether the context that counts leads to a cluster that says where it is. */
+function hasServer(config: Kubeconfig, { context, cluster }: GlobalValues): boolean {
+  const { cluster: named = '' } = config.contexts.get(context || config.currentContext) ?? {}
+  return config.clusters.get(cluster || named) !== undefined
+}
+
+function overridden(config: ClientConfig, flags: GlobalValues): ClientConfig {
+  return { ...config, cluster: clusterOf(config.cluster, flags), user: userOf(config.user, flags) }
+}
+
+function clusterOf(cluster: ClusterEntry, flags: GlobalValues): ClusterEntry {
+  const { 'certificate-authority': ca, 'insecure-skip-tls-verify': isInsecure, 'tls-server-name': name } = flags
+  const { 'certificate-authority': file, 'certificate-authority-data': data, ...rest } = cluster
+  if (isInsecure) return { ...rest, 'insecure-skip-tls-verify': true, ...(name !== '' && { 'tls-server-name': name }) }
+  return {
+    ...rest,
+    ...(ca === '' && file !== undefined && { 'certificate-authority': file }),
+    ...(ca === '' && data !== undefined && { 'certificate-authority-data': data }),
+    ...(ca !== '' && { 'certificate-authority': ca }),
+    ...(name !== '' && { 'tls-server-name': name }),
+  }
+}
+
+function userOf(user: UserEntry, flags: GlobalValues): UserEntry {
+  const { token, username, password, 'client-certificate': certificate, 'client-key': key } = flags
+  const { as, 'as-uid': uid, 'as-group': groups, 'as-user-extra': extra } = flags
+  const added: UserEntry = {
+    ...(username !== '' && { username }),
+    ...(password !== '' && { password }),
+    ...(as !== '' && { as }),
+    ...(uid !== '' && { 'as-uid': uid }),
+    ...(groups.length > 0 && { 'as-groups': groups }),
+    ...(extra.length > 0 && { 'as-user-extra': extras(extra) }),
+  }
+  if (token !== '') return { ...withoutCredentials(user), ...added, token }
+  const { 'client-certificate-data': _c, 'client-key-data': _k, ...noData } = user
+  return {
+    ...(certificate === '' ? user : noData),
+    ...(certificate !== '' && { 'client-certificate': certificate }),
+    ...(key !== '' && { 'client-key': key }),
+    ...added,
+  }
+}
+
+/** A token that was given counts alone: a certificate would win over it. */
+function withoutCredentials(user: UserEntry): UserEntry {
+  const { tokenFile: _t, exec: _e, 'auth-provider': _p, ...rest } = user
+  return rest
+}
+
+function extras(pairs: readonly string[]): Record<string, string[]> {
+  const found: Record<string, string[]> = {}
+  for (const pair of pairs) {
+    const at = pair.indexOf('=')
+    if (at < 0) throw new KubectlError(`invalid flag value ${pair} for --as-user-extra: expected KEY=VALUE`)
+    ;(found[pair.slice(0, at)] ??= []).push(pair.slice(at + 1))
+  }
+  return found
+}
+
+/** Milliseconds; 0: as long as it takes. Throws what upstream says of a bad one. */
+export function requestTimeoutMs(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text) * 1000
+  try {
+    return parseDuration(text)
+  } catch (cause) {
+    throw new KubectlError(
+      'Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)',
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,234 @@
+/** kubectl delete: objects by file, by name, by selector or all of a type; waits until they are gone. */
+import { flag } from '#lib/flags/flags.ts'
+import { bool, duration, int, string } from '#lib/flags/kinds.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import { select, type Selection } from '../builder.ts'
+import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { type Deleted, waitUntilGone } from '../deletion.ts'
+import { asError, Failures, failuresOf, KubectlError, withSource } from '../errors.ts'
+import {
+  ALL_NAMESPACES_FLAG,
+  CASCADE_FLAG,
+  cascadeOf,
+  DRY_RUN_FLAG,
+  type DryRun,
+  dryRunOf,
+  FIELD_SELECTOR_FLAG,
+  fileFlags,
+  SELECTOR_FLAG,
+  withDryRun,
+} from '../flag-sets.ts'
+import { rawPathProblem, readLine, sendRaw } from '../raw.ts'
+import type { Info, Selecting } from '../selecting.ts'
+
+const FLAGS = {
+  ...fileFlags('containing the resource to delete.'),
+  ...SELECTOR_FLAG,
+  ...FIELD_SELECTOR_FLAG,
+  ...ALL_NAMESPACES_FLAG,
+  ...CASCADE_FLAG,
+  ...DRY_RUN_FLAG,
+  all: flag(bool, false, 'Delete all objects of the given types in the namespace.'),
+  force: flag(bool, false, 'Take objects out of the API at once, without waiting for what runs to stop.'),
+  'grace-period': flag(int, -1, 'Seconds to stop in. Negative: as the object says. 0 only with --force.'),
+  'ignore-not-found': flag(bool, false, 'What is not there counts as deleted. On with --all and selectors.'),
+  interactive: flag(bool, false, 'Show what is about to go and ask before deleting it.', { shorthand: 'i' }),
+  now: flag(bool, false, 'Stop within a second (as --grace-period=1).'),
+  output: flag(string, '', 'Output mode. Use "-o name" for shorter output (resource/name).', { shorthand: 'o' }),
+  raw: flag(string, '', 'Path to DELETE on the server.'),
+  timeout: flag(duration, 0, 'How long to wait before giving up. Zero: by the size of the object.'),
+  wait: flag(bool, true, 'Wait until the objects are gone, finalizers included.'),
+}
+
+type DeleteInvocation = Invocation<typeof FLAGS>
+
+export const deleteCommand: Command = defineCommand({
+  name: 'delete',
+  use: '([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)]) [options]',
+  long: 'Delete objects by file, standard input, names, or types and selectors.',
+  examples: `# Delete what pod.json names
+kubectl delete -f ./pod.json
+
+# Delete pods and services with the names "baz" and "foo"
+kubectl delete pod,service baz foo
+
+# Delete pods and services with the label name=myLabel
+kubectl delete pods,services -l name=myLabel
+
+# Delete a pod at once, whether it stopped or not
+kubectl delete pod foo --force`,
+  flags: FLAGS,
+  async run(invocation) {
+    const { flags, session, stdout } = invocation
+    const policy = cascadeOf(flags.cascade, invocation)
+    const graceSeconds = graceOf(flags)
+    const dryRun = dryRunOf(flags['dry-run'], invocation)
+    const selecting = await selectingOf(invocation)
+    const selection = flags.raw === '' ? await select(selecting) : undefined
+    checkFlags(invocation, graceSeconds)
+    if (selection === undefined) return sendRaw(invocation, 'DELETE', flags.raw, flags.filename[0])
+    const agreed = flags.interactive ? await confirm(invocation, selecting) : undefined
+    if (flags.interactive && agreed === undefined) return undefined
+    const plan: Plan = { graceSeconds, policy, dryRun, ...(agreed !== undefined && { agreed }) }
+    const { found, deleted } = await deleteAll(invocation, selection, plan)
+    if (found === 0) stdout.write('No resources found\n')
+    if (flags.wait && dryRun === 'none') await waitUntilGone(session, deleted, flags.timeout)
+    return undefined
+  },
+})
+
+interface Plan {
+  /** Negative: as the object says. */
+  readonly graceSeconds: number
+  readonly policy: string
+  readonly dryRun: DryRun
+  /** Nothing else may go. */
+  readonly agreed?: ReadonlySet<string>
+}
+
+async function deleteAll(
+  invocation: DeleteInvocation,
+  selection: Selection,
+  { graceSeconds, policy, dryRun, agreed }: Plan,
+): Promise<{ readonly found: number; readonly deleted: readonly Deleted[] }> {
+  const { flags, session, stdout, stderr } = invocation
+  const { isExplicit } = await session.namespace()
+  const rest = await session.rest()
+  const deleted: Deleted[] = []
+  let found = 0
+  let warnsOfScope = isExplicit && !flags['all-namespaces']
+  const options = {
+    ...(graceSeconds >= 0 && { gracePeriodSeconds: graceSeconds }),
+    propagationPolicy: policy,
+    ...(dryRun === 'server' && { dryRun: ['All'] }),
+  }
+  const visiting = selection.visit(async (info) => {
+    if (agreed !== undefined && !agreed.has(idOf(info))) return
+    found++
+    if (warnsOfScope && !info.kind.namespaced) {
+      stderr.write('Warning: deleting cluster-scoped resources, not scoped to the provided namespace\n')
+      warnsOfScope = false
+    }
+    if (dryRun !== 'client') {
+      const answer = await rest.delete(info, options).catch((error: unknown) => {
+        throw withSource('deleting', info.source, asError(error))
+      })
+      deleted.push({ info, uid: uidIn(answer) })
+    }
+    stdout.write(resultText(info, { output: flags.output, isForced: graceSeconds === 0, dryRun }))
+  })
+  await visiting.catch((error: unknown) => {
+    const failed = ignoresMissing(invocation) ? withoutMissing(asError(error)) : asError(error)
+    if (failed !== undefined) throw failed
+  })
+  return { found, deleted }
+}
+
+async function selectingOf(invocation: DeleteInvocation): Promise<Selecting> {
+  const { flags, args, session } = invocation
+  const { namespace, isExplicit } = await session.namespace()
+  return {
+    session,
+    io: invocation,
+    continueOnError: true,
+    namespace,
+    requireNamespace: isExplicit,
+    files: flags,
+    labelSelector: flags.selector,
+    fieldSelector: flags['field-selector'],
+    all: flags.all,
+    allNamespaces: flags['all-namespaces'],
+    args,
+    requireObject: false,
+    flatten: true,
+  }
+}
+
+function graceOf(flags: DeleteInvocation['flags']): number {
+  const given = flags['grace-period']
+  if (flags.now) {
+    if (given !== -1) throw new KubectlError('--now and --grace-period cannot be specified together')
+    return 1
+  }
+  // Without --force nobody loses data by a zero.
+  if (given === 0 && !flags.force) return 1
+  return flags.force && given < 0 ? 0 : given
+}
+
+function checkFlags({ flags, stderr }: DeleteInvocation, graceSeconds: number): void {
+  const { output, all, selector, force } = flags
+  if (output !== '' && output !== 'name') {
+    throw new KubectlError(`unexpected -o output mode: ${output}. We only support '-o name'`)
+  }
+  if (all && selector !== '') throw new KubectlError('cannot set --all and --selector at the same time')
+  if (all && flags['field-selector'] !== '') {
+    throw new KubectlError('cannot set --all and --field-selector at the same time')
+  }
+  if (force && graceSeconds > 0) {
+    throw new KubectlError('--force and --grace-period greater than 0 cannot be specified together')
+  }
+  if (force && graceSeconds === 0) stderr.write(`Warning: ${AT_ONCE}\n`)
+  if (flags.raw === '') return
+  if (flags.interactive) throw new KubectlError('--interactive can not be used with --raw')
+  const problem = rawPathProblem(flags)
+  if (problem !== undefined) throw problem
+}
+
+const AT_ONCE =
+  'Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.'
+
+/** Unless somebody says otherwise, nothing is missing where only a selector was given. */
+function ignoresMissing({ flags, changed }: DeleteInvocation): boolean {
+  const isSelecting = flags.all || flags.selector !== '' || flags['field-selector'] !== ''
+  return flags['ignore-not-found'] || (isSelecting && !changed.has('ignore-not-found'))
+}
+
+function withoutMissing(error: Error): Error | undefined {
+  if (!(error instanceof Failures)) return isNotFound(error) ? undefined : error
+  return failuresOf(error.errors.flatMap((one) => withoutMissing(one) ?? []))
+}
+
+function uidIn(answer: object): string {
+  const { details, metadata } = answer as { details?: { uid?: string }; metadata?: { uid?: string } }
+  return details?.uid ?? metadata?.uid ?? ''
+}
+
+function idOf({ kind, namespace, name }: Info): string {
+  return `${kind.plural}.${kind.group} ${namespace}/${name}`
+}
+
+function kindText({ kind }: Info): string {
+  return [kind.kind.toLowerCase(), ...(kind.group === '' ? [] : [kind.group])].join('.')
+}
+
+interface Result {
+  readonly output: string
+  readonly isForced: boolean
+  readonly dryRun: DryRun
+}
+
+/** `pod "web" deleted from default namespace`. */
+export function resultText(info: Info, { output, isForced, dryRun }: Result): string {
+  if (output === 'name') return `${kindText(info)}/${info.name}\n`
+  const done = `${isForced ? 'force deleted' : 'deleted'}${info.kind.namespaced ? ` from ${info.namespace} namespace` : ''}`
+  return `${kindText(info)} "${info.name}" ${withDryRun(done, dryRun)}\n`
+}
+
+/** What was agreed to; undefined when nothing was. */
+async function confirm(invocation: DeleteInvocation, selecting: Selecting): Promise<ReadonlySet<string> | undefined> {
+  const { stdin, stdout } = invocation
+  const { infos, error } = await (await select(selecting)).infos()
+  const failed = error !== undefined && ignoresMissing(invocation) ? withoutMissing(error) : error
+  if (failed !== undefined) throw failed
+  if (infos.length === 0) {
+    stdout.write('No resources found\n')
+    return undefined
+  }
+  stdout.write(`You are about to delete the following ${infos.length} resource(s):\n`)
+  for (const info of infos) stdout.write(`${kindText(info)}/${info.name}\n`)
+  stdout.write('Do you want to continue? (y/N): ')
+  const isAgreed = (await readLine(stdin())).trim().toLowerCase() === 'y'
+  if (!isAgreed) stdout.write('deletion is cancelled\n')
+  return isAgreed ? new Set(infos.map(idOf)) : undefined
+}

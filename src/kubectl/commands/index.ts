@@ -1,0 +1,80 @@
+/**
+ * Every command of kubectl, in the order of its help. A command is loaded when it is asked for, and nothing before that:
+ * people start this program all day.
+ */
+import type { CommandRow } from '../command.ts'
+import { planned } from '../planned.ts'
+
+const BEGINNER = 'Basic Commands (Beginner):'
+const INTERMEDIATE = 'Basic Commands (Intermediate):'
+const DEPLOY = 'Deploy Commands:'
+const CLUSTER = 'Cluster Management Commands:'
+const TROUBLE = 'Troubleshooting and Debugging Commands:'
+const ADVANCED = 'Advanced Commands:'
+const SETTINGS = 'Settings Commands:'
+
+export const COMMANDS: readonly CommandRow[] = [
+  planned('create', 'Create a resource from a file or from stdin', BEGINNER),
+  planned('expose', 'Take a workload or a service and expose it as a new service', BEGINNER),
+  planned('run', 'Run an image in a pod', BEGINNER),
+  planned('set', 'Set particular fields of objects', BEGINNER),
+  planned('explain', 'Describe the fields of a resource', INTERMEDIATE),
+  planned('get', 'Display one or many resources', INTERMEDIATE),
+  planned('edit', 'Edit a resource on the server', INTERMEDIATE),
+  {
+    name: 'delete',
+    short: 'Delete resources by file, name or selector',
+    group: INTERMEDIATE,
+    suggestFor: ['rm', 'remove'],
+    load: async () => (await import('./delete.ts')).deleteCommand,
+  },
+  planned('rollout', 'Manage the rollout of a resource', DEPLOY),
+  planned('scale', 'Set the number of replicas of a workload', DEPLOY),
+  planned('autoscale', 'Let a workload grow and shrink by itself', DEPLOY),
+  planned('certificate', 'Approve and deny certificate requests', CLUSTER),
+  planned('cluster-info', 'Show where the cluster and its services are', CLUSTER),
+  planned('top', 'Show how much processor and memory is used', CLUSTER),
+  planned('cordon', 'Take no more pods on a node', CLUSTER),
+  planned('uncordon', 'Take pods on a node again', CLUSTER),
+  planned('drain', 'Empty a node before maintenance', CLUSTER),
+  planned('taint', 'Change the taints of nodes', CLUSTER),
+  planned('describe', 'Show details of a resource or of a group of them', TROUBLE),
+  planned('logs', 'Print the logs of a container', TROUBLE),
+  planned('attach', 'Attach to a running container', TROUBLE),
+  planned('exec', 'Run a command in a container', TROUBLE),
+  planned('port-forward', 'Forward local ports to a pod', TROUBLE),
+  planned('proxy', 'Run a proxy to the API server', TROUBLE),
+  planned('cp', 'Copy files to and from containers', TROUBLE),
+  planned('auth', 'Look into authorization', TROUBLE),
+  planned('debug', 'Start debugging sessions for workloads and nodes', TROUBLE),
+  planned('events', 'List events', TROUBLE),
+  planned('diff', 'Compare the live version with what would be applied', ADVANCED),
+  planned('apply', 'Apply a configuration to a resource', ADVANCED),
+  planned('patch', 'Change fields of a resource', ADVANCED),
+  planned('replace', 'Replace a resource', ADVANCED),
+  planned('wait', 'Wait for a condition on one or many resources', ADVANCED),
+  planned('kustomize', 'Build a kustomization from a directory or URL', ADVANCED),
+  planned('label', 'Change the labels of a resource', SETTINGS),
+  planned('annotate', 'Change the annotations of a resource', SETTINGS),
+  planned('completion', 'Print code for completion in a shell', SETTINGS),
+  planned('api-resources', 'Print the resources that the server serves'),
+  {
+    name: 'api-versions',
+    short: 'Print the API versions that the server serves, as "group/version"',
+    load: async () => (await import('./api-versions.ts')).apiVersions,
+  },
+  planned('config', 'Change kubeconfig files'),
+  planned('kuberc', 'Change kuberc files'),
+  planned('plugin', 'Work with plugins'),
+  {
+    name: 'version',
+    short: 'Print the versions of client and server',
+    load: async () => (await import('./version.ts')).version,
+  },
+  {
+    name: 'options',
+    short: 'Print the flags that every command has',
+    hidden: true,
+    load: async () => (await import('./options.ts')).options,
+  },
+]

@@ -1,0 +1,115 @@
+/** Flags that several commands share, with upstream's names, shorthands and defaults; and what they stand for. */
+import { type Flag, flag } from '#lib/flags/flags.ts'
+import { parseBool } from '#lib/flags/go-literals.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { strings } from '#lib/flags/list-kinds.ts'
+import type { ProgramContext } from '#lib/program.ts'
+
+import { KubectlError } from './errors.ts'
+import { logWarning } from './klog.ts'
+
+type Output = Pick<ProgramContext, 'stderr' | 'clock'>
+
+export interface FileFlags {
+  readonly filename: Flag<readonly string[]>
+  readonly kustomize: Flag<string>
+  readonly recursive: Flag<boolean>
+}
+
+/** `-f`, `-k` and `-R`; `what` ends the sentence "Filename, directory, or URL to files …". */
+export function fileFlags(what: string): FileFlags {
+  return {
+    filename: flag(strings, [], `Filename, directory, or URL to files ${what}`, { shorthand: 'f' }),
+    kustomize: flag(string, '', 'Process a kustomization directory. Cannot be used together with -f or -R.', {
+      shorthand: 'k',
+    }),
+    recursive: flag(bool, false, 'Process directories given with -f and all below them.', { shorthand: 'R' }),
+  }
+}
+
+export const SELECTOR_FLAG: { readonly selector: Flag<string> } = {
+  selector: flag(
+    string,
+    '',
+    "Label selector, with '=', '==', '!=', 'in' and 'notin' (-l key1=value1,key2=value2,key3 in (value3)). Objects must satisfy all of it.",
+    { shorthand: 'l' },
+  ),
+}
+
+export const FIELD_SELECTOR_FLAG: { readonly 'field-selector': Flag<string> } = {
+  'field-selector': flag(
+    string,
+    '',
+    "Field selector, with '=', '==' and '!=' (--field-selector key1=value1,key2=value2). Servers know few fields of each type.",
+  ),
+}
+
+export const ALL_NAMESPACES_FLAG: { readonly 'all-namespaces': Flag<boolean> } = {
+  'all-namespaces': flag(bool, false, 'Look into all namespaces, whatever --namespace and the context say.', {
+    shorthand: 'A',
+  }),
+}
+
+export const DRY_RUN_FLAG: { readonly 'dry-run': Flag<string> } = {
+  'dry-run': flag(
+    string,
+    'none',
+    'One of "none", "server" or "client". client: show what would be sent, and send nothing. server: send it, and let the server keep nothing.',
+    { alone: 'unchanged' },
+  ),
+}
+
+export type DryRun = 'none' | 'client' | 'server'
+
+/** Throws KubectlError. */
+export function dryRunOf(text: string, output: Output): DryRun {
+  if (text === 'none' || text === 'client' || text === 'server') return text
+  if (text === 'unchanged') {
+    logWarning(output, 'helpers.go:734', '--dry-run is deprecated and can be replaced with --dry-run=client.')
+    return 'client'
+  }
+  let isDry: boolean
+  try {
+    isDry = parseBool(text)
+  } catch (cause) {
+    throw new KubectlError(`Invalid dry-run value (${text}). Must be "none", "server", or "client".`, { cause })
+  }
+  const instead = isDry ? 'client' : 'none'
+  const say = `--dry-run=${text} is deprecated (boolean value) and can be replaced with --dry-run=${instead}.`
+  logWarning(output, 'helpers.go:748', say)
+  return instead
+}
+
+/** What was done, as it is printed after a name. */
+export function withDryRun(operation: string, dryRun: DryRun): string {
+  if (dryRun === 'none') return operation
+  return `${operation} (${dryRun === 'server' ? 'server dry run' : 'dry run'})`
+}
+
+export const CASCADE_FLAG: { readonly cascade: Flag<string> } = {
+  cascade: flag(
+    string,
+    'background',
+    'One of "background", "orphan" or "foreground": what becomes of the objects that belong to it.',
+    { alone: 'background' },
+  ),
+}
+
+/** The propagation policy. Throws KubectlError. */
+export function cascadeOf(text: string, output: Output): 'Background' | 'Foreground' | 'Orphan' {
+  if (text === 'background') return 'Background'
+  if (text === 'foreground') return 'Foreground'
+  if (text === 'orphan') return 'Orphan'
+  let isCascading: boolean
+  try {
+    isCascading = parseBool(text)
+  } catch (cause) {
+    throw new KubectlError(`invalid cascade value (${text}). Must be "background", "foreground", or "orphan"`, {
+      cause,
+    })
+  }
+  const instead = isCascading ? 'background' : 'orphan'
+  const say = `--cascade=${text} is deprecated (boolean value) and can be replaced with --cascade=${instead}.`
+  logWarning(output, 'delete_flags.go:235', say)
+  return isCascading ? 'Background' : 'Orphan'
+}

@@ -1,0 +1,72 @@
+/** Help in the form of upstream's: what a command is, examples, commands, flags with their defaults, usage. */
+import type { Flag } from '#lib/flags/flags.ts'
+
+import type { Command, CommandRow, Flags } from './command.ts'
+
+/** The order of headings in `kubectl --help`. */
+const HEADINGS = [
+  'Basic Commands (Beginner):',
+  'Basic Commands (Intermediate):',
+  'Deploy Commands:',
+  'Cluster Management Commands:',
+  'Troubleshooting and Debugging Commands:',
+  'Advanced Commands:',
+  'Settings Commands:',
+]
+
+export function helpOf(command: Command, path: string): string {
+  const isRoot = command.name === 'kubectl'
+  const sections = [
+    command.long.trim(),
+    command.aliases === undefined ? '' : `Aliases:\n${[command.name, ...command.aliases].join(', ')}`,
+    command.examples === undefined ? '' : `Examples:\n${indented(command.examples)}`,
+    ...commandSections(command.commands ?? [], isRoot),
+    isRoot || Object.keys(command.flags).length === 0 ? '' : `Options:\n${flagsText(command.flags)}`,
+    `Usage:\n  ${`${path} ${command.use}`.trim()}`,
+    command.commands === undefined ? '' : `Use "${path} <command> --help" for more information about a given command.`,
+    command.name === 'options'
+      ? ''
+      : 'Use "kubectl options" for a list of global command-line options (applies to all commands).',
+  ]
+  return `${sections.filter((section) => section !== '').join('\n\n')}\n`
+}
+
+function indented(text: string): string {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => `  ${line.trim()}`)
+    .join('\n')
+}
+
+function commandSections(rows: readonly CommandRow[], isRoot: boolean): string[] {
+  const shown = rows.filter(({ hidden }) => !hidden)
+  if (shown.length === 0) return []
+  const width = Math.max(...shown.map(({ name }) => name.length)) + 1
+  const lines = (group: readonly CommandRow[]): string =>
+    group.map(({ name, short }) => `  ${name.padEnd(width)} ${short}`).join('\n')
+  if (!isRoot) return [`Available Commands:\n${lines(shown)}`]
+  const groups = [...HEADINGS, undefined].map((heading) => {
+    const members = shown.filter(({ group }) => group === heading)
+    return members.length === 0 ? '' : `${heading ?? 'Other Commands:'}\n${lines(members)}`
+  })
+  return groups
+}
+
+/** Each flag on a line with its default, and what it means below. */
+export function flagsText(flags: Flags): string {
+  return Object.keys(flags)
+    .sort()
+    .map((name) => ({ name, flag: flags[name] as Flag<unknown> }))
+    .filter(({ flag }) => flag.hidden !== true && flag.deprecated === undefined)
+    .map(({ name, flag }) => {
+      const short = flag.shorthand === undefined ? '' : `-${flag.shorthand}, `
+      return `    ${short}--${name}=${defaultText(flag)}:\n\t${flag.usage.replaceAll('`', '')}`
+    })
+    .join('\n\n')
+}
+
+function defaultText({ kind, initial }: Flag<unknown>): string {
+  const text = kind.print(initial)
+  return kind.type === 'string' ? `'${text}'` : text
+}

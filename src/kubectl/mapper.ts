@@ -1,0 +1,154 @@
+/**
+ * From what people and objects call a kind to where the server serves it. What was discovered is kept in a file for six
+ * hours; a name that is not in there may be newer than the file, so the server is asked again before anybody is refused.
+ */
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+import type { ApiClient } from '#client/api-client.ts'
+import { type Discovered, discover, type ServedKind } from '#client/discovery.ts'
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { parseApiVersion } from '#meta/kind.ts'
+
+import { KubectlError } from './errors.ts'
+
+/** As long as upstream trusts its own cache. */
+const TRUSTED_MS = 6 * 3600_000
+
+/** An object names a kind that the server does not serve. */
+export class NoKindError extends KubectlError {
+  override readonly name: string = 'NoKindError'
+}
+
+export interface MapperOptions {
+  readonly client: ApiClient
+  /** Where discovery is kept; none: nowhere. */
+  readonly cacheFile?: string
+  readonly signal?: AbortSignal
+}
+
+export class Mapper {
+  readonly #options: MapperOptions
+  #found: Promise<Discovered> | undefined
+  #isFresh = false
+
+  constructor(options: MapperOptions) {
+    this.#options = options
+  }
+
+  /** All that is served, the core group first, groups and versions in the server's order of preference. */
+  async kinds(): Promise<readonly ServedKind[]> {
+    return (await this.#discovered()).kinds
+  }
+
+  /** The same, asked of the server now. */
+  async freshKinds(): Promise<Discovered> {
+    if (!this.#isFresh) this.#refresh()
+    return this.#discovered()
+  }
+
+  /** `po`, `pods`, `deploy.apps`, `deployments.v1.apps`, `Pod`. Throws KubectlError. */
+  async named(text: string): Promise<ServedKind> {
+    const found = await this.#lookup((kinds) => findNamed(kinds, text))
+    if (found !== undefined) return found
+    throw new KubectlError(`the server doesn't have a resource type ${goQuote(text.split('.')[0] ?? '')}`)
+  }
+
+  /** Where objects of that kind and version are served. Throws NoKindError. */
+  async ofObject(apiVersion: string, kind: string): Promise<ServedKind> {
+    const { group, version } = parseApiVersion(apiVersion)
+    const fits = (one: ServedKind): boolean => one.kind === kind && one.group === group && one.version === version
+    const found = await this.#lookup((kinds) => kinds.find(fits))
+    if (found !== undefined) return found
+    throw new NoKindError(`no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}`)
+  }
+
+  /** The kind in the version that the server prefers. Throws NoKindError. */
+  async ofKind(group: string, kind: string): Promise<ServedKind> {
+    const found = await this.#lookup((kinds) =>
+      preferred(kinds.filter((one) => one.kind === kind && one.group === group)),
+    )
+    if (found !== undefined) return found
+    throw new NoKindError(`no matches for kind ${goQuote(kind)} in group ${goQuote(group)}`)
+  }
+
+  /** What a category stands for (`all`), as `resource.group`; undefined when there is no such category. */
+  async category(name: string): Promise<string[] | undefined> {
+    const kinds = (await this.kinds()).filter(({ categories }) => categories?.includes(name))
+    const names = kinds.map(({ plural, group }) => (group === '' ? plural : `${plural}.${group}`))
+    return names.length === 0 ? undefined : [...new Set(names)]
+  }
+
+  async #lookup(find: (kinds: readonly ServedKind[]) => ServedKind | undefined): Promise<ServedKind | undefined> {
+    const found = find(await this.kinds())
+    if (found !== undefined || this.#isFresh) return found
+    return find((await this.freshKinds()).kinds)
+  }
+
+  #refresh(): void {
+    this.#found = this.#ask()
+    this.#isFresh = true
+  }
+
+  async #discovered(): Promise<Discovered> {
+    this.#found ??= this.#cached().then((cached) => cached ?? this.#ask())
+    return this.#found
+  }
+
+  async #cached(): Promise<Discovered | undefined> {
+    const { cacheFile, client } = this.#options
+    if (cacheFile === undefined) return undefined
+    try {
+      const [{ mtimeMs }, text] = await Promise.all([stat(cacheFile), readFile(cacheFile, 'utf8')])
+      if (client.clock.now() - mtimeMs > TRUSTED_MS) return undefined
+      return JSON.parse(text) as Discovered
+    } catch {
+      // None yet, or one that somebody broke: the server knows.
+      return undefined
+    }
+  }
+
+  async #ask(): Promise<Discovered> {
+    const { client, cacheFile, signal } = this.#options
+    const found = await discover(client, signal)
+    this.#isFresh = true
+    if (cacheFile !== undefined) await keep(cacheFile, found)
+    return found
+  }
+}
+
+/** A cache that cannot be written is no cache, and nobody's problem. */
+async function keep(file: string, found: Discovered): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o750 })
+    await writeFileAtomically(file, JSON.stringify(found), { mode: 0o660 })
+  } catch {
+    // See above.
+  }
+}
+
+/** As kubectl reads it: short names first, then plural and singular; groups may be cut short; versions need a group. */
+export function findNamed(kinds: readonly ServedKind[], text: string): ServedKind | undefined {
+  const [first = '', ...rest] = text.split('.')
+  const name = first.toLowerCase()
+  const [version = '', ...group] = rest
+  const inVersion =
+    rest.length > 1 ? kinds.filter((one) => one.version === version && one.group === group.join('.')) : []
+  return find(inVersion, name, '') ?? find(kinds, name, rest.join('.'))
+}
+
+function find(kinds: readonly ServedKind[], typed: string, group: string): ServedKind | undefined {
+  const inGroup = kinds.filter((one) => group === '' || one.group === group)
+  const isShort = ({ shortNames }: ServedKind): boolean => shortNames?.includes(typed) ?? false
+  const name = preferred(inGroup.filter(isShort))?.plural ?? typed
+  const isNamed = ({ plural, singular, kind }: ServedKind): boolean =>
+    plural === name || (singular === '' ? kind.toLowerCase() : singular) === name
+  const found = preferred(inGroup.filter(isNamed))
+  if (found !== undefined || group === '') return found
+  return preferred(kinds.filter((one) => one.group.startsWith(group) && isNamed(one)))
+}
+
+function preferred(kinds: readonly ServedKind[]): ServedKind | undefined {
+  return kinds.find(({ isPreferred }) => isPreferred) ?? kinds[0]
+}

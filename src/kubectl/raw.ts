@@ -1,0 +1,57 @@
+/** `--raw`: any path of the server, as it is. */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+
+import { goQuote } from '#lib/go-text.ts'
+import { parseJson } from '#lib/json.ts'
+
+import type { Invocation } from './command.ts'
+import { KubectlError } from './errors.ts'
+import { readAll } from './manifests.ts'
+
+interface RawFlags {
+  readonly raw: string
+  readonly filename?: readonly string[]
+  readonly recursive?: boolean
+  readonly output?: string
+}
+
+/** What is wrong with `--raw` and what stands beside it. */
+export function rawPathProblem({ raw, filename = [], recursive, output = '' }: RawFlags): KubectlError | undefined {
+  if (filename.length > 1) return new KubectlError('--raw can only use a single local file or stdin')
+  if (/^https?:\/\//.test(filename[0] ?? '')) return new KubectlError('--raw cannot read from a url')
+  if (recursive === true) return new KubectlError('--raw and --recursive are mutually exclusive')
+  if (output !== '') return new KubectlError('--raw and --output are mutually exclusive')
+  return requestUriProblem(raw)
+}
+
+export function requestUriProblem(raw: string): KubectlError | undefined {
+  if (raw.startsWith('/') || URL.canParse(raw)) return undefined
+  return new KubectlError(`--raw must be a valid URL path: parse ${goQuote(raw)}: invalid URI for request`)
+}
+
+/** Sends the file's content, when there is one, and prints what comes back. */
+export async function sendRaw(
+  { session, stdout, stdin, cwd }: Pick<Invocation, 'session' | 'stdout' | 'stdin' | 'cwd'>,
+  method: string,
+  path: string,
+  file?: string,
+): Promise<void> {
+  const bytes =
+    file === undefined ? undefined : file === '-' ? await readAll(stdin()) : await readFile(resolve(cwd, file))
+  const rest = await session.rest()
+  const body = bytes === undefined || bytes.length === 0 ? {} : { body: parseJson(bytes) }
+  stdout.write(await rest.raw({ method, path, accept: '*/*', ...body }))
+}
+
+/** The first line that is typed; empty at the end of input. */
+export async function readLine(stream: Readable): Promise<string> {
+  const lines = createInterface({ input: stream })
+  for await (const line of lines) {
+    lines.close()
+    return line
+  }
+  return ''
+}

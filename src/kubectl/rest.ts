@@ -1,0 +1,114 @@
+/** Requests on objects that are only known as JSON: what kubectl does with any kind. */
+import { type ApiClient, type Ask, pathOf } from '#client/api-client.ts'
+import type { ServedKind } from '#client/discovery.ts'
+import { readWatchEvents } from '#client/watch-events.ts'
+import type { JsonObject } from '#lib/json-value.ts'
+import { readJson } from '#lib/json.ts'
+import type { KubeObject } from '#meta/object.ts'
+import type { WatchEvent } from '#meta/watch.ts'
+
+/** Any object: what it is known by, and the rest as it came. */
+export interface AnyObject extends KubeObject {
+  [field: string]: unknown
+}
+
+/** An object or, without a name, a collection; part of an object with a subresource. */
+export interface Target {
+  readonly kind: ServedKind
+  readonly namespace?: string
+  readonly name?: string
+  readonly subresource?: string
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+export interface Asking {
+  readonly query?: Query
+  readonly accept?: string | undefined
+}
+
+const PATCH_TYPES = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const
+
+export type PatchType = keyof typeof PATCH_TYPES
+
+const MAX_BYTES = 1 << 30
+
+/** Everything throws StatusError, or ConnectionError when nobody answers. */
+export class Rest {
+  readonly #client: ApiClient
+  readonly #signal: AbortSignal
+
+  constructor(client: ApiClient, signal: AbortSignal) {
+    this.#client = client
+    this.#signal = signal
+  }
+
+  /** An object, a collection or a table of either, as `accept` asks. */
+  get(target: Target, asking: Asking = {}): Promise<AnyObject> {
+    return this.#json('GET', target, asking)
+  }
+
+  create(target: Target, object: object, query: Query = {}): Promise<AnyObject> {
+    return this.#json('POST', target, { query, body: object })
+  }
+
+  replace(target: Target, object: object, query: Query = {}): Promise<AnyObject> {
+    return this.#json('PUT', target, { query, body: object })
+  }
+
+  patch(target: Target, type: PatchType, patch: unknown, query: Query = {}): Promise<AnyObject> {
+    return this.#json('PATCH', target, { query, body: patch, contentType: PATCH_TYPES[type] })
+  }
+
+  /** The object as it was, or a status. */
+  delete(target: Target, options: object = {}): Promise<AnyObject> {
+    return this.#json('DELETE', target, { body: { kind: 'DeleteOptions', apiVersion: 'v1', ...options } })
+  }
+
+  async *watch(
+    target: Target,
+    { query = {}, accept }: Asking & { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<WatchEvent<AnyObject>, void, undefined> {
+    const path = pathOf(target.kind, target) + queryText({ ...query, watch: true })
+    const response = await this.#client.ask({ method: 'GET', path, accept, signal: this.#signal })
+    yield* readWatchEvents<AnyObject>(response.body)
+  }
+
+  /** Any path, with its query; the answer's body as it comes. */
+  async raw(ask: Omit<Ask, 'signal'>): Promise<Buffer> {
+    const response = await this.#client.ask({ ...ask, signal: this.#signal })
+    return response.bytes(MAX_BYTES)
+  }
+
+  /** Any path whose answer is JSON. */
+  async json<T = JsonObject>(path: string, accept?: string): Promise<T> {
+    return readJson(await this.raw({ method: 'GET', path, accept })) as T
+  }
+
+  async #json(
+    method: string,
+    target: Target,
+    { query = {}, ...rest }: Asking & Pick<Ask, 'body' | 'contentType'>,
+  ): Promise<AnyObject> {
+    const { kind, name = '' } = target
+    const path = pathOf(kind, target) + queryText(query)
+    const about = { resource: { group: kind.group, resource: kind.plural }, name }
+    return readJson(await this.raw({ method, path, about, ...rest })) as unknown as AnyObject
+  }
+}
+
+/** Sorted by name, as Go writes them; what is undefined or empty is left out. */
+export function queryText(query: Query): string {
+  const given = Object.entries(query)
+    .filter(([, value]) => value !== undefined && value !== '' && value !== false)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+  const text = given
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value)).replaceAll('%20', '+')}`)
+    .join('&')
+  return text === '' ? '' : `?${text}`
+}

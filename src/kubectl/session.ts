@@ -1,0 +1,188 @@
+/**
+ * The way to the server, made when somebody needs it: which server, who we are, the namespace to work in, what is served.
+ * Every request passes `#send`, which prints the server's warnings, keeps to the time given and logs as `-v` says.
+ */
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+
+import { ApiClient } from '#client/api-client.ts'
+import { type Connection, openConnection } from '#client/connection.ts'
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+import type { HttpRequest } from '#lib/http/client.ts'
+import { HttpError } from '#lib/http/dial.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
+import type { ProgramContext } from '#lib/program.ts'
+import type { ClientConfig, Kubeconfig } from '#model/kubeconfig/reading.ts'
+import { userAgent } from '#model/version.ts'
+
+import { clientConfig, type GlobalValues, rawConfig, requestTimeoutMs } from './client-config.ts'
+import { ConnectionError } from './errors.ts'
+import { Mapper } from './mapper.ts'
+import { Rest } from './rest.ts'
+
+export interface SessionOptions extends Pick<ProgramContext, 'env' | 'cwd' | 'stderr' | 'clock'> {
+  readonly flags: GlobalValues
+  readonly signal: AbortSignal
+}
+
+export interface Namespace {
+  readonly namespace: string
+  /** It was asked for by `--namespace`: objects of other namespaces are a mistake. */
+  readonly isExplicit: boolean
+}
+
+export class Session {
+  readonly #options: SessionOptions
+  readonly #warned = new Set<string>()
+  #config: Promise<ClientConfig> | undefined
+  #connection: Promise<Connection> | undefined
+  #client: Promise<ApiClient> | undefined
+  #mapper: Promise<Mapper> | undefined
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+  }
+
+  /** How many different warnings the server gave. */
+  get warningCount(): number {
+    return this.#warned.size
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.signal
+  }
+
+  /** Throws ConfigError. */
+  config(): Promise<ClientConfig> {
+    this.#config ??= clientConfig(this.#options.flags, this.#sources())
+    return this.#config
+  }
+
+  /** All that the kubeconfig files say. */
+  rawConfig(): Promise<Kubeconfig> {
+    return rawConfig(this.#options.flags, this.#sources())
+  }
+
+  async namespace(): Promise<Namespace> {
+    const { namespace } = this.#options.flags
+    if (namespace !== '') return { namespace, isExplicit: true }
+    return { namespace: (await this.config()).namespace || 'default', isExplicit: false }
+  }
+
+  /** Where it goes, as the kubeconfig says it: `https://10.0.0.1:6443`. */
+  async server(): Promise<string> {
+    return (await this.connection()).server
+  }
+
+  client(): Promise<ApiClient> {
+    this.#client ??= this.#openClient()
+    return this.#client
+  }
+
+  async rest(): Promise<Rest> {
+    return new Rest(await this.client(), this.signal)
+  }
+
+  mapper(): Promise<Mapper> {
+    this.#mapper ??= this.#openMapper()
+    return this.#mapper
+  }
+
+  connection(): Promise<Connection> {
+    this.#connection ??= this.#connect()
+    return this.#connection
+  }
+
+  async close(): Promise<void> {
+    const connection = await this.#connection?.catch(() => undefined)
+    connection?.close()
+  }
+
+  /** Says it once, as upstream prints what the server warns of. */
+  warn(text: string): void {
+    if (this.#warned.has(text)) return
+    this.#warned.add(text)
+    this.#options.stderr.write(`Warning: ${text}\n`)
+  }
+
+  #sources(): { env: SessionOptions['env']; cwd: string; readFile: (path: string) => Promise<string> } {
+    const { env, cwd } = this.#options
+    return { env, cwd, readFile: (path) => readFile(resolve(cwd, path), 'utf8') }
+  }
+
+  async #connect(): Promise<Connection> {
+    const { clock } = this.#options
+    const writeFile = (path: string, text: string): Promise<void> => writeFileAtomically(path, text, { mode: 0o600 })
+    return openConnection(await this.config(), { ...this.#sources(), clock, writeFile })
+  }
+
+  async #openClient(): Promise<ApiClient> {
+    const { clock, flags } = this.#options
+    const timeoutMs = requestTimeoutMs(flags['request-timeout'])
+    const { server } = await this.connection()
+    return new ApiClient({
+      server,
+      clock,
+      userAgent: userAgent('kubectl'),
+      transport: { request: (request) => this.#send(request, timeoutMs) },
+    })
+  }
+
+  async #openMapper(): Promise<Mapper> {
+    const { flags, signal, cwd } = this.#options
+    const [client, server] = await Promise.all([this.client(), this.server()])
+    const place = server.replace(/^\w+:\/\//, '').replaceAll(/[^\w.-]/g, '_')
+    const cacheFile = resolve(cwd, join(flags['cache-dir'], 'discovery', place, 'aggregated.json'))
+    return new Mapper({ client, signal, ...(flags['cache-dir'] !== '' && { cacheFile }) })
+  }
+
+  async #send(request: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
+    const { transport } = await this.connection()
+    const { flags } = this.#options
+    const limited = timeoutMs > 0 ? { ...request, timeoutMs } : request
+    const log = flags.v >= 6 ? (await import('./request-log.ts')).logRequest : undefined
+    const done = log?.(limited, { level: flags.v, ...this.#options })
+    try {
+      const response = await transport.request(limited)
+      for (const text of warningsIn(response.headers['warning'])) this.warn(text)
+      return done === undefined ? response : done.answered(response)
+    } catch (error) {
+      done?.failed(error)
+      throw error instanceof HttpError ? connectionError(request, error) : error
+    }
+  }
+}
+
+/** `299 - "text"`, one after the other. */
+export function warningsIn(header: string | readonly string[] | undefined): string[] {
+  const text = typeof header === 'string' ? header : (header ?? []).join(', ')
+  return [...text.matchAll(/(\d{3}) \S+ "((?:[^"\\]|\\.)*)"/g)]
+    .filter(([, code]) => code === '299')
+    .map(([, , quoted = '']) => quoted.replaceAll(/\\(.)/g, '$1'))
+}
+
+function connectionError({ method = 'GET', url }: HttpRequest, error: HttpError): Error {
+  const verb = `${method.slice(0, 1)}${method.slice(1).toLowerCase()}`
+  return new ConnectionError(verb, String(url), reasonOf(error, new URL(url)), { cause: error })
+}
+
+/** Why there is no connection, in Go's words where it has some. */
+function reasonOf(error: HttpError, { hostname, port, protocol }: URL): string {
+  const { code = '', address = hostname } = (error.cause ?? {}) as NodeJS.ErrnoException & { address?: string }
+  const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port
+  const host = address.includes(':') && !address.startsWith('[') ? `[${address}]` : address
+  if (code === 'ECONNREFUSED') return `dial tcp ${host}:${number}: connect: connection refused`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `dial tcp: lookup ${hostname}: no such host`
+  if (error.code === 'timeout') {
+    return 'net/http: request canceled (Client.Timeout exceeded while awaiting headers)'
+  }
+  if (UNTRUSTED.has(code)) return 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
+  return error.message
+}
+
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+])
