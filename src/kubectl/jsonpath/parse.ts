@@ -1,0 +1,228 @@
+/**
+ * The grammar of kubectl's JSONPath: text with actions in braces, and in an action a path, numbers, quoted text, `range` and
+ * `end`. Not a standard's: what is accepted, how it is taken apart and every complaint is that of client-go.
+ */
+import { unquoteGo } from '../templates/literal.ts'
+
+/** Where a slice begins or ends, or its step. */
+export interface Bound {
+  readonly value: number
+  readonly known: boolean
+  /** Not written, but one more than the beginning. */
+  readonly derived?: boolean
+}
+
+export type Node =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'list'; readonly nodes: Node[] }
+  | { readonly type: 'field'; readonly name: string }
+  | { readonly type: 'array'; readonly bounds: readonly [Bound, Bound, Bound] }
+  | { readonly type: 'filter'; readonly left: ListNode; readonly operator: string; readonly right: ListNode }
+  | { readonly type: 'number'; readonly value: number | bigint }
+  | { readonly type: 'bool'; readonly value: boolean }
+  | { readonly type: 'wildcard' }
+  | { readonly type: 'recursive' }
+  | { readonly type: 'union'; readonly lists: readonly ListNode[] }
+  | { readonly type: 'identifier'; readonly name: string }
+
+export type ListNode = Extract<Node, { type: 'list' }>
+
+/** Why a template is none, or why it cannot be evaluated; in upstream's words. */
+export class JsonPathError extends Error {}
+
+/** Throws a JsonPathError. */
+export function parseTemplate(text: string): ListNode {
+  const root: ListNode = { type: 'list', nodes: [] }
+  const reader = new Reader(text)
+  while (!reader.isAtEnd) {
+    const plain = reader.take(/[^{]+/y)
+    if (plain !== undefined) root.nodes.push({ type: 'text', text: plain })
+    if (reader.take(/\{/y) === undefined) continue
+    const action: ListNode = { type: 'list', nodes: [] }
+    root.nodes.push(action)
+    readAction(reader, action.nodes)
+  }
+  return root
+}
+
+/** What stands in braces, without them. A brace inside ends it, and what follows is dropped, as upstream does. */
+function parseAction(text: string): ListNode {
+  return parseTemplate(`{${text}}`).nodes[0] as ListNode
+}
+
+class Reader {
+  readonly text: string
+  at = 0
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.text.length
+  }
+
+  /** The next character, which is read; empty at the end. */
+  next(): string {
+    const point = this.text.codePointAt(this.at)
+    if (point === undefined) return ''
+    const char = String.fromCodePoint(point)
+    this.at += char.length
+    return char
+  }
+
+  /** What matches here, which must be a sticky expression; it is read. */
+  take(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.at
+    const found = pattern.exec(this.text)?.[0]
+    this.at += found?.length ?? 0
+    return found
+  }
+}
+
+const RIGHT_BRACE = /\}/y
+const SKIPPED = /[ @$]/y
+const FILTER_START = /\[\?\(/y
+const RECURSIVE = /\.\./y
+const WORD_START = /(?=[_\p{L}\p{Nd}])/uy
+const NUMBER = /(?=[+\-\p{Nd}])[+-]?[.\p{Nd}]*/uy
+/** Up to what ends a name, which a backslash makes part of it. */
+const FIELD = /(?:\\[^]?|[^ \t\r\n.,[\]$@{}\\])*/uy
+const IDENTIFIER = /[^ \t\r\n.,[\]$@{}]*/uy
+
+function readAction(reader: Reader, nodes: Node[]): void {
+  while (reader.take(RIGHT_BRACE) === undefined) readStep(reader, nodes)
+}
+
+/** Reads one part of an action. The order of these questions is that of upstream's. */
+function readStep(reader: Reader, nodes: Node[]): void {
+  if (reader.take(FILTER_START) !== undefined) return readFilter(reader, nodes)
+  if (reader.take(RECURSIVE) !== undefined) return readRecursive(reader, nodes)
+  if (reader.take(SKIPPED) !== undefined) return
+  if (reader.take(/\[/y) !== undefined) return readArray(reader, nodes)
+  if (reader.take(/\./y) !== undefined) return readField(reader, nodes)
+  const number = reader.take(NUMBER)
+  if (number !== undefined) return void nodes.push({ type: 'number', value: numberOf(number) })
+  if (reader.take(WORD_START) !== undefined) return readIdentifier(reader, nodes)
+  readQuoted(reader, nodes)
+}
+
+function readQuoted(reader: Reader, nodes: Node[]): void {
+  const start = reader.at
+  const quote = reader.next()
+  if (quote === '' || quote === '\r' || quote === '\n') throw new JsonPathError('unclosed action')
+  if (quote !== '"' && quote !== "'") throw new JsonPathError(`unrecognized character in action: ${unicodeName(quote)}`)
+  for (;;) {
+    const char = reader.next()
+    if (char === '' || char === '\n') throw new JsonPathError('unterminated quoted string')
+    if (char === quote && reader.text[reader.at - 2] !== '\\') break
+  }
+  const written = reader.text.slice(start, reader.at)
+  nodes.push({ type: 'text', text: unquoted(written) })
+}
+
+function readIdentifier(reader: Reader, nodes: Node[]): void {
+  const name = reader.take(IDENTIFIER) ?? ''
+  const isBool = name === 'true' || name === 'false'
+  nodes.push(isBool ? { type: 'bool', value: name === 'true' } : { type: 'identifier', name })
+}
+
+function readField(reader: Reader, nodes: Node[]): void {
+  const name = reader.take(FIELD) ?? ''
+  nodes.push(name === '*' ? { type: 'wildcard' } : { type: 'field', name: name.replaceAll('\\', '') })
+}
+
+function readRecursive(reader: Reader, nodes: Node[]): void {
+  if (nodes.at(-1)?.type === 'recursive') throw new JsonPathError('invalid multiple recursive descent')
+  nodes.push({ type: 'recursive' })
+  if (reader.take(WORD_START) !== undefined) readField(reader, nodes)
+}
+
+function numberOf(text: string): number | bigint {
+  if (/^[+-]?\d+$/.test(text)) {
+    const value = BigInt(text.replace(/^\+/, ''))
+    return BigInt.asIntN(64, value) === value ? value : Number(value)
+  }
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(text)) throw new JsonPathError(`cannot parse number ${text}`)
+  return Number(text)
+}
+
+function readArray(reader: Reader, nodes: Node[]): void {
+  const start = reader.at
+  for (;;) {
+    const char = reader.next()
+    if (char === '' || char === '\n') throw new JsonPathError('unterminated array')
+    if (char === ']') break
+  }
+  const written = reader.text.slice(start, reader.at - 1)
+  const text = written === '*' ? ':' : written
+  const parts = text.split(',')
+  if (parts.length > 1) {
+    const lists = parts.map((part) => parseAction(`[${part.replaceAll(/^ +| +$/g, '')}]`))
+    nodes.push({ type: 'union', lists })
+    return
+  }
+  const key = /^'([^']*)'$/.exec(text)
+  if (key !== null) nodes.push(...parseAction(`.${key[1]}`).nodes)
+  else nodes.push({ type: 'array', bounds: boundsOf(text) })
+}
+
+function boundsOf(text: string): [Bound, Bound, Bound] {
+  const match = /^(-?\d*)(:-?\d*)?(:-?\d*)?$/.exec(text)
+  if (match === null) throw new JsonPathError(`invalid array index ${text}`)
+  const [, first = '', second, third] = match
+  const start = boundOf(first)
+  const end = second === undefined ? { value: start.value + 1, known: true, derived: true } : boundOf(second.slice(1))
+  return [start, end, boundOf(third?.slice(1) ?? '')]
+}
+
+function boundOf(text: string): Bound {
+  if (text === '') return { value: 0, known: false }
+  if (text === '-') throw new JsonPathError(`array index ${text} is not a number`)
+  const value = BigInt(text)
+  if (BigInt.asIntN(64, value) !== value) throw new JsonPathError(`array index ${text} is not a number`)
+  return { value: Number(value), known: true }
+}
+
+function readFilter(reader: Reader, nodes: Node[]): void {
+  const text = readFilterText(reader)
+  const match = /^([^!<>=]+)([!<>=]+)(.+?)$/.exec(text)
+  if (match === null) {
+    const right: ListNode = { type: 'list', nodes: [] }
+    nodes.push({ type: 'filter', left: parseAction(text), operator: 'exists', right })
+    return
+  }
+  const [, left = '', operator = '', right = ''] = match
+  nodes.push({ type: 'filter', left: parseAction(left), operator, right: parseAction(right) })
+}
+
+/** Up to `)]`. One pair of quotes may hold parentheses. */
+function readFilterText(reader: Reader): string {
+  const start = reader.at
+  let [begun, ended] = ['', false]
+  for (;;) {
+    const char = reader.next()
+    if (char === '' || char === '\n') throw new JsonPathError('unterminated filter')
+    if (char === ')' && (begun !== '') === ended) break
+    if (char !== '"' && char !== "'") continue
+    if (begun === '') begun = char
+    else if (char === begun && reader.text[reader.at - 2] !== '\\') ended = true
+  }
+  const text = reader.text.slice(start, reader.at - 1)
+  if (reader.next() !== ']') throw new JsonPathError('unclosed array expect ]')
+  return text
+}
+
+/** `%#U`: the number of a character, and the character where it shows. */
+function unicodeName(char: string): string {
+  const number = `U+${(char.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
+  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char) ? `${number} '${char}'` : number
+}
+
+function unquoted(written: string): string {
+  try {
+    return unquoteGo(written)
+  } catch (error) {
+    throw new JsonPathError(`unquote string ${written} error ${(error as Error).message}`)
+  }
+}
