@@ -29,6 +29,7 @@ import { LOG_POLICY, type LogPolicy, startLogRotation } from './log-rotation.ts'
 import type { Machine } from './machine/machine.ts'
 import { Measuring, WINDOW_MS } from './machine/measuring.ts'
 import { NodeKeeper } from './node-keeper.ts'
+import { type NodePlugins, openPlugins } from './node-plugins.ts'
 import { NodeRegistration } from './node-registration.ts'
 import { resourceMetrics, statsSummary } from './node-stats.ts'
 import { type NodeFacts, pressureIlls } from './node-status.ts'
@@ -98,6 +99,8 @@ interface Known {
   readonly services: Map<string, Service>
   /** `MemoryPressure` and so on. */
   pressures: () => readonly string[]
+  /** What the node says of itself has changed. */
+  hurry: () => void
 }
 
 interface Parts {
@@ -105,6 +108,8 @@ interface Parts {
   readonly recorder: EventRecorder
   readonly workers: PodWorkers
   readonly known: Known
+  /** None where volumes are nowhere. */
+  readonly plugins: NodePlugins | undefined
   readonly signal: AbortSignal
 }
 
@@ -113,7 +118,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const { name, clock, random, log, runtime, machine, taints, node = {} } = options
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
-  const { client, recorder, workers, signal } = parts
+  const { client, recorder, workers, plugins, signal } = parts
   const end = async (): Promise<void> => {
     stop.abort()
     await workers.stop()
@@ -126,7 +131,8 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const registration = new NodeRegistration({
     client,
     name,
-    facts: () => nodeFacts(options, [...keeper.ills, ...pressureIlls(parts.known.pressures())], { keeper, port }),
+    facts: () =>
+      nodeFacts(options, [...keeper.ills, ...pressureIlls(parts.known.pressures())], { keeper, port, plugins }),
     ...node,
     ...(taints !== undefined && { taints }),
     warnings: machine.cgroupVersion === 1 ? [CGROUP_V1] : [],
@@ -135,7 +141,9 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const { leaseSeconds } = node
   const renewMs = leaseSeconds === undefined ? {} : { renewMs: leaseSeconds * RENEWED_SHARE * 1000 }
   const keeper: NodeKeeper = new NodeKeeper({ registration, runtime, clock, random, log, signal, ...node, ...renewMs })
+  parts.known.hurry = () => keeper.hurry()
   await keeper.start()
+  await plugins?.start()
   startLogRotation({ clock, runtime, log, pods: () => workers.pods(), policy: options.logs ?? LOG_POLICY }, signal)
   followAll(options, parts)
   return { port }
@@ -160,14 +168,23 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
     source: { component: 'kubelet', host: name },
     onError,
   })
-  const known: Known = { node: undefined, services: new Map(), pressures: () => [] }
+  const known: Known = { node: undefined, services: new Map(), pressures: () => [], hurry: () => undefined }
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
   const objects = createPodObjects({ client, random, signal })
   const tools = { clock, random, log, client, facts, objects }
   const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
-  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node: cluster.node })
+  const note = (pod: Pod, said: Note): void => {
+    const { namespace = '', name: podName = '', uid = '' } = pod.metadata
+    recorder.record({ kind: 'Pod', apiVersion: 'v1', namespace, name: podName, uid }, said)
+  }
+  const onChange = (): void => known.hurry()
+  const { node } = cluster
+  const plugins =
+    options.volumes === undefined ? await openPlugins({ ...tools, node, note, onChange, signal }) : undefined
+  const csi = plugins === undefined ? {} : { csi: plugins.csi }
+  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, ...csi })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
   const traits = (): NodeTraits => ({ ...options.traits, pressures: known.pressures() })
   const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits }
@@ -176,7 +193,7 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const { eviction: settings = {} } = options
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
   known.pressures = () => eviction.pressures
-  return { client, recorder, workers, known, signal }
+  return { client, recorder, workers, known, plugins, signal }
 }
 
 /** Returns the port on which it listens. */
@@ -267,10 +284,16 @@ function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow
   }
 }
 
+interface Reported {
+  readonly keeper: NodeKeeper
+  readonly port: number
+  readonly plugins: NodePlugins | undefined
+}
+
 function nodeFacts(
   { name, machine, labels = {}, node = {} }: KubeletOptions,
   ills: NodeKeeper['ills'],
-  { keeper: { view }, port }: { readonly keeper: NodeKeeper; readonly port: number },
+  { keeper: { view }, port, plugins }: Reported,
 ): NodeFacts {
   const { capacity, addresses, machineId, systemUuid, bootId, kernel, osImage, architecture } = machine
   const handlers = view.handlers.map(({ name: handler, features }) => ({
@@ -294,6 +317,7 @@ function nodeFacts(
     architecture,
     port,
     ills,
+    ...(plugins !== undefined && { volumesInUse: plugins.csi.inUse }),
     runtime: view.version,
     images: view.images,
     ...(handlers.length > 0 && { handlers }),

@@ -49,6 +49,7 @@ export class NodeKeeper {
   readonly #options: NodeKeeperOptions
   #view: RuntimeView = { version: '', handlers: [], features: undefined, images: [], fault: NOT_ASKED }
   #hasDrivers = false
+  #hurrying = new AbortController()
 
   constructor(options: NodeKeeperOptions) {
     this.#options = options
@@ -122,6 +123,7 @@ export class NodeKeeper {
 
   async #report(): Promise<void> {
     const { registration, clock, signal } = this.#options
+    this.#hurrying = new AbortController()
     if (!this.#hasDrivers) {
       await registration.describeDrivers()
       this.#hasDrivers = true
@@ -135,13 +137,19 @@ export class NodeKeeper {
     }
   }
 
+  /** Something of the node has changed that others wait for: it is reported now. */
+  hurry(): void {
+    this.#hurrying.abort()
+  }
+
   async #run(what: string, periodMs = PERIOD_MS, task: () => Promise<void>): Promise<void> {
     const { clock, log, signal } = this.#options
     while (!signal.aborted) {
       await task().catch((error: unknown) => {
         if (!signal.aborted) log.error(error, 'The node could not be kept up to date', { what })
       })
-      await sleep(clock, periodMs, signal).catch(() => undefined)
+      const waking = what === 'report' ? AbortSignal.any([signal, this.#hurrying.signal]) : signal
+      await sleep(clock, periodMs, waking).catch(() => undefined)
     }
   }
 }

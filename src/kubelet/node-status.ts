@@ -37,6 +37,8 @@ export interface NodeFacts {
   readonly handlers?: readonly NodeRuntimeHandler[]
   /** What the runtime can do; null: it does not say. Default: all of it. */
   readonly features?: NodeFeatures | null
+  /** Volumes that nobody may detach. Default: not told. */
+  readonly volumesInUse?: readonly string[]
   /** Of its conditions, those that are not as they should be. */
   readonly ills?: readonly Health[]
 }
@@ -137,6 +139,7 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
       architecture: facts.architecture,
     },
     images: facts.maxImages === -1 ? [...facts.images] : facts.images.slice(0, facts.maxImages ?? MAX_IMAGES),
+    ...(facts.volumesInUse !== undefined && { volumesInUse: [...facts.volumesInUse] }),
     ...(handlers !== undefined && { runtimeHandlers: [...handlers] }),
     ...(features !== null && { features }),
     declaredFeatures: [...DECLARED_FEATURES],

@@ -5,7 +5,7 @@ import type { Input } from '#lib/protobuf/message.ts'
 import { fnv1a } from '#model/template-hash.ts'
 
 import { PROFILE } from '../cri/codes.ts'
-import type { ContainerConfig, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
+import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
 import type { SecurityProfile } from '../cri/sandbox-messages.ts'
 import { podText } from '../kubelet-notes.ts'
 import { expand } from './environment.ts'
@@ -38,6 +38,7 @@ export interface ContainerQuestion {
   readonly environment: ReadonlyMap<string, string>
   /** Of volumes, then `/etc/hosts`, then the file for its last words. */
   readonly mounts: readonly Input<Mount>[]
+  readonly devices?: readonly Input<Device>[]
   /** The image as the runtime knows it. */
   readonly imageRef: string
   readonly imageUser: ImageUser
@@ -59,6 +60,7 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     workingDir,
     envs: Array.from(environment, ([key, value]) => ({ key, value: Buffer.from(value) })),
     mounts,
+    devices: question.devices ?? [],
     labels: new Map([...podLabels(pod), [LABELS.containerName, name]]),
     annotations: annotationsOf(question),
     logPath: `${name}/${restartCount}.log`,

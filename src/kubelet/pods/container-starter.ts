@@ -5,7 +5,7 @@ import type { Input } from '#lib/protobuf/message.ts'
 import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
 import { messageText } from '../cri/call-text.ts'
 import { PROPAGATION } from '../cri/codes.ts'
-import type { Mount } from '../cri/container-messages.ts'
+import type { Device, Mount } from '../cri/container-messages.ts'
 import type { PodSandboxConfig } from '../cri/sandbox-messages.ts'
 import { CREATED, failed, type Note, STARTED } from '../kubelet-notes.ts'
 import type { BroughtVolume } from '../volumes/volume-keeper.ts'
@@ -58,6 +58,7 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
       facts,
       environment,
       mounts,
+      devices: devicesOf(furnished, record),
       imageRef,
       imageUser,
       targetId,
@@ -213,6 +214,15 @@ async function mountsOf(
   }
   const hostPath = await host.files.makeMessageFile(uid, name)
   return [...mounts, { containerPath: terminationMessagePath, hostPath }]
+}
+
+/** Of volumes that are devices. */
+function devicesOf({ volumes }: Place, { spec: { name, volumeDevices = [] } }: ContainerRecord): Input<Device>[] {
+  return volumeDevices.map(({ name: volume, devicePath: containerPath }) => {
+    const brought = volumes.get(volume)
+    if (brought?.isDevice !== true) throw new Error(`cannot find volume "${volume}" to pass into container "${name}"`)
+    return { containerPath, hostPath: brought.hostPath, permissions: brought.readOnly ? 'r' : 'mrw' }
+  })
 }
 
 interface MountQuestion {

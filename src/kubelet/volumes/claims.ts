@@ -11,6 +11,7 @@ export class ClaimFault extends Error {
 
 export interface Claimed {
   readonly object: PersistentVolume
+  readonly claim: PersistentVolumeClaim
   readonly readOnly: boolean
 }
 
@@ -35,7 +36,7 @@ export async function claimedBy(pod: Pod, volume: Volume, sources: ClaimSources)
   const mismatch = bindingFault(object, claim)
   if (mismatch !== undefined) throw new ClaimFault(`${processing}${mismatch}`)
   checkMode(pod, volume, object.spec.volumeMode ?? 'Filesystem')
-  return { object, readOnly: volume.persistentVolumeClaim?.readOnly ?? false }
+  return { object, claim, readOnly: volume.persistentVolumeClaim?.readOnly ?? false }
 }
 
 const PROTECTION = 'kubernetes.io/pvc-protection'
@@ -73,9 +74,13 @@ function checkMode({ spec }: Pod, { name }: Volume, mode: string): void {
 }
 
 /** One message for all claims of a pod that are not ready. `unmounted`: those and whatever else has not come. */
-export function claimsText(unmounted: readonly string[], faults: ReadonlyMap<string, ClaimFault>): string {
+export function claimsText(
+  unmounted: readonly string[],
+  faults: ReadonlyMap<string, ClaimFault>,
+  unattached: readonly string[] = [],
+): string {
   const list = (names: Iterable<string>): string => `[${[...names].sort().join(' ')}]`
-  const lists = `unmounted volumes=${list(unmounted)}, unattached volumes=[], failed to process volumes=${list(faults.keys())}`
-  const why = [...faults.values()].map(({ message }) => message).join('; ')
-  return `Unable to attach or mount volumes: ${lists}: ${why}`
+  const lists = `unmounted volumes=${list(unmounted)}, unattached volumes=${list(unattached)}, failed to process volumes=${list(faults.keys())}`
+  const why = [...faults.values()].map(({ message }) => message)
+  return `Unable to attach or mount volumes: ${lists}: ${why.length === 0 ? 'context deadline exceeded' : why.join('; ')}`
 }

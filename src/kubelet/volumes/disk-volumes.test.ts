@@ -353,13 +353,13 @@ test('volumes that are elsewhere, gone or of no kind we have say so', async (t) 
         nodeAffinity: { required: { nodeSelectorTerms: terms } },
       }),
     )
-    .set('pv-c', persistentVolume('pv-c', 'c', { capacity: {}, csi: { driver: 'x', volumeHandle: 'y' } }))
+    .set('pv-c', persistentVolume('pv-c', 'c', { capacity: {}, nfs: { server: 'x', path: '/y' } }))
   const brought = await restart().bring(podWith(['a', 'b', 'c'].map((name) => claimVolume(name))), signal)
   assert.ok('failures' in brought)
   assert.deepEqual([...brought.failures].sort(), [
     'MountVolume.NewMounter initialization failed for volume "pv-a" : path "/nosuch" does not exist',
     'MountVolume.NodeAffinity check failed for volume "pv-b" : no matching NodeSelectorTerms',
-    'MountVolume.SetUp failed for volume "pv-c" : volumes of type csi are not supported by this kubelet',
+    'MountVolume.SetUp failed for volume "pv-c" : volumes of type nfs are not supported by this kubelet',
   ])
 })
 

@@ -2,7 +2,8 @@
  * The volumes of pods on the disk of this node. What stands in memory is only what need not be done again: after a restart
  * everything is brought once more, and finds itself there.
  */
-import { mkdir, realpath } from 'node:fs/promises'
+import { mkdir, realpath, rm, symlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
 import type { Pod, Volume } from '#apis/core/v1.ts'
 import { unlessAborted } from '#lib/abort.ts'
@@ -12,12 +13,17 @@ import { fitsNodeTerm } from '#model/node-fit.ts'
 
 import { setUpBind } from './bind-directory.ts'
 import { ClaimFault, type Claimed, claimedBy, claimsText } from './claims.ts'
+import type { CsiAsk } from './csi/csi-ask.ts'
+import { Unattached } from './csi/csi-attachments.ts'
+import { deviceLink } from './csi/csi-records.ts'
+import type { CsiVolumes } from './csi/csi-volumes.ts'
 import { checkHostPath } from './host-path-check.ts'
 import { nestedMounts } from './nested-mounts.ts'
 import { persistentPluginOf, pluginOf } from './plugins/index.ts'
 import { setUpDirectory, type Tools } from './pod-directory.ts'
 import { bindSubPath, readInVolume } from './sub-path.ts'
 import { tearDown, uidsOnDisk } from './tear-down.ts'
+import { Turns } from './turns.ts'
 import type { Brought, BroughtVolume, SubPathAsk, VolumeKeeper } from './volume-keeper.ts'
 import { podPaths, podsDir } from './volume-paths.ts'
 import { type VolumeAsk, VolumeFault, type VolumePlan, type VolumePlugin, type VolumeSources } from './volume-plugin.ts'
@@ -26,6 +32,8 @@ export interface DiskVolumesOptions extends Tools {
   readonly rootDir: string
   readonly sources: VolumeSources
   readonly log: Logger
+  /** Without it, no driver brings anything. */
+  readonly csi?: CsiVolumes
   /** Nothing of the pod is needed any more. */
   readonly onLeave: (uid: string) => void
 }
@@ -36,6 +44,9 @@ interface Held extends BroughtVolume {
   readonly isContent: boolean
 }
 
+/** What is brought without a driver. */
+type PlanOfOurs = Exclude<VolumePlan, { readonly at: 'driver' }>
+
 /** More than any file of variables has. */
 const MAX_TEXT_BYTES = 1 << 20
 
@@ -43,8 +54,8 @@ export class DiskVolumes implements VolumeKeeper {
   readonly #options: DiskVolumesOptions
   /** By pod, then by volume. */
   readonly #held = new Map<string, Map<string, Held>>()
-  /** By directory of the node. */
-  readonly #binding = new Map<string, Promise<void>>()
+  /** By directory of the node: pods that have the same one come one after the other, so that there is a first. */
+  readonly #binding = new Turns()
 
   constructor(options: DiskVolumesOptions) {
     this.#options = options
@@ -84,12 +95,23 @@ export class DiskVolumes implements VolumeKeeper {
       if (claimed !== undefined) this.#checkPlace(claimed)
       const ask = { pod, volume, ...(claimed !== undefined && { persistent: claimed }) }
       const plan = await unlessAborted(signal, plugin.plan(ask, sources))
+      if (plan.at === 'driver') return await this.#bringByDriver({ pod, name, source: plan.source }, signal)
       return await clock.during(this.#setUp(pod, name, plugin, plan))
     } catch (error) {
+      if (error instanceof Unattached) throw error
       const phase = error instanceof VolumeFault ? error.phase : 'MountVolume.SetUp failed'
       const text = `${phase} for volume ${goQuote(name)} : ${(error as Error).message}`
       throw new Error(text, { cause: error })
     }
+  }
+
+  /** Asked again in each sync: it may have grown, or want to be published anew. */
+  async #bringByDriver(ask: CsiAsk, signal: AbortSignal): Promise<Held> {
+    const { csi } = this.#options
+    if (csi === undefined) throw new Error('there are no drivers of volumes on this node')
+    const { hostPath, isDevice, isRepeated } = await csi.bring(ask, signal)
+    const isContent = isRepeated || ask.source.persistent !== undefined
+    return { hostPath, isDevice, readOnly: ask.source.readOnly, isContent }
   }
 
   #checkPlace({ object: { spec } }: Claimed): void {
@@ -99,7 +121,7 @@ export class DiskVolumes implements VolumeKeeper {
     throw new VolumeFault('MountVolume.NodeAffinity check failed', 'no matching NodeSelectorTerms')
   }
 
-  async #setUp(pod: Pod, name: string, plugin: VolumePlugin, plan: VolumePlan): Promise<Held> {
+  async #setUp(pod: Pod, name: string, plugin: VolumePlugin, plan: PlanOfOurs): Promise<Held> {
     const { isContent } = plugin
     if (plan.at === 'node') {
       await checkHostPath(plan.path, plan.type)
@@ -107,28 +129,27 @@ export class DiskVolumes implements VolumeKeeper {
     }
     if (plan.at === 'runtime') return { hostPath: '', readOnly: true, image: plan.image, isContent }
     const root = await this.#root()
-    const paths = podPaths(root, pod.metadata.uid ?? '')
+    const { uid = '' } = pod.metadata
+    if (plan.at === 'device') {
+      await checkHostPath(plan.path, 'BlockDevice')
+      const link = deviceLink(root, uid, plugin.name, name)
+      await mkdir(dirname(link), { recursive: true, mode: 0o750 })
+      await rm(link, { force: true })
+      await symlink(plan.path, link)
+      return { hostPath: link, isDevice: true, readOnly: plan.readOnly, isContent }
+    }
+    const paths = podPaths(root, uid)
     const dir = paths.volume(plugin.name, name)
     const { fsGroup, fsGroupChangePolicy: policy } = pod.spec.securityContext ?? {}
     await mkdir(paths.pod, { recursive: true, mode: 0o750 })
     if (plan.at === 'bind') {
       const ask = { ...plan, dir, podsDir: podsDir(root), fsGroup, policy }
-      await this.#inTurn(plan.from, () => setUpBind(ask, this.#options.mounter))
+      await this.#binding.take(plan.from, () => setUpBind(ask, this.#options.mounter))
       return { hostPath: dir, readOnly: plan.readOnly, isContent }
     }
     const ready = paths.ready(isContent ? `wrapped_${name}` : name)
     await setUpDirectory({ ...plan, dir, ready, fsGroup, nested: nestedMounts(pod, name) }, this.#options)
     return { hostPath: dir, readOnly: isContent, isContent }
-  }
-
-  /** Pods that have the same directory come one after the other: there is a first. */
-  async #inTurn(path: string, work: () => Promise<void>): Promise<void> {
-    const mine = (this.#binding.get(path) ?? Promise.resolve()).then(work)
-    const settled = mine.catch(() => undefined)
-    this.#binding.set(path, settled)
-    await mine.finally(() => {
-      if (this.#binding.get(path) === settled) this.#binding.delete(path)
-    })
   }
 
   subPath(ask: SubPathAsk): Promise<string> {
@@ -149,7 +170,9 @@ export class DiskVolumes implements VolumeKeeper {
   }
 
   async leave(uid: string): Promise<void> {
-    const { mounter, clock, onLeave } = this.#options
+    const { mounter, clock, onLeave, csi } = this.#options
+    // Drivers unmount what is theirs.
+    if (csi !== undefined) await clock.during(csi.leave(uid))
     await clock.during(this.#root().then((root) => tearDown(podPaths(root, uid), mounter)))
     this.#held.delete(uid)
     onLeave(uid)
@@ -184,7 +207,9 @@ function usedVolumes({ spec }: Pod): Volume[] {
 function failuresOf(errors: ReadonlyMap<string, Error>): string[] {
   const faults = new Map<string, ClaimFault>()
   for (const [name, error] of errors) if (error instanceof ClaimFault) faults.set(name, error)
-  const others = [...errors.values()].filter((error) => !(error instanceof ClaimFault))
-  const claims = faults.size === 0 ? [] : [claimsText([...errors.keys()], faults)]
+  const waiting = [...errors].filter(([, error]) => error instanceof Unattached).map(([name]) => name)
+  const others = [...errors.values()].filter((error) => !(error instanceof ClaimFault || error instanceof Unattached))
+  const isLate = faults.size > 0 || waiting.length > 0
+  const claims = isLate ? [claimsText([...errors.keys()], faults, waiting)] : []
   return [...others.map(({ message }) => message), ...claims]
 }

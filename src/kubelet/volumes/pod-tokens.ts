@@ -15,6 +15,7 @@ const LEFT_SHARE = 0.2
 
 interface Held {
   readonly token: string
+  readonly expirationTimestamp: string
   readonly issuedMs: number
   readonly endsMs: number
 }
@@ -34,18 +35,22 @@ export class PodTokens {
     this.#options = options
   }
 
-  /** One that has not ended, be it an old one when there is no new one to be had. */
   async get(ask: TokenAsk): Promise<string> {
+    return (await this.status(ask)).token
+  }
+
+  /** Of one that has not ended, be it an old one when there is no new one to be had. */
+  async status(ask: TokenAsk): Promise<Pick<Held, 'token' | 'expirationTimestamp'>> {
     const { uid = '' } = ask.pod.metadata
     const key = `${ask.audience}/${ask.expirationSeconds ?? ''}`
     const held = this.#held.get(uid)?.get(key)
     const nowMs = this.#options.client.clock.now()
-    if (held !== undefined && !isDue(held, nowMs, this.#options.random.float() * MAX_JITTER_MS)) return held.token
+    if (held !== undefined && !isDue(held, nowMs, this.#options.random.float() * MAX_JITTER_MS)) return held
     try {
       const fresh = await this.#request(ask)
       const ofPod = this.#held.get(uid) ?? new Map<string, Held>()
       this.#held.set(uid, ofPod.set(key, fresh))
-      return fresh.token
+      return fresh
     } catch (error) {
       const { message } = error as Error
       if (held === undefined) throw new Error(`failed to fetch token: ${message}`, { cause: error })
@@ -54,7 +59,7 @@ export class PodTokens {
         throw new Error(`token ${which} expired and refresh failed: ${message}`, { cause: error })
       }
       this.#options.onError(error)
-      return held.token
+      return held
     }
   }
 
@@ -81,7 +86,13 @@ export class PodTokens {
     const answer = await client.ask({ method: 'POST', path, body, about })
     const { spec, status } = JSON.parse(await answer.text(MAX_BYTES)) as TokenRequest
     const endsMs = epochMsOf(status.expirationTimestamp ?? '')
-    return { token: status.token, endsMs, issuedMs: endsMs - (spec.expirationSeconds ?? 0) * 1000 }
+    const { token } = status
+    return {
+      token,
+      expirationTimestamp: status.expirationTimestamp ?? '',
+      endsMs,
+      issuedMs: endsMs - (spec.expirationSeconds ?? 0) * 1000,
+    }
   }
 }
 

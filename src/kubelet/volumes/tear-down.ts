@@ -11,7 +11,7 @@ export async function tearDown(paths: PodPaths, mounter: Mounter): Promise<void>
   const left = mountsBelow(await mounter.list(), paths.pod)
   if (left.length > 0) throw new Error(`still mounted: ${left.map(({ path }) => path).join(', ')}`)
   // In this order: what says that a directory was made whole must not outlive it, nor the other way round.
-  for (const dir of [paths.subPaths, paths.plugins, paths.volumes]) await removeTree(dir)
+  for (const dir of [paths.subPaths, paths.devices, paths.plugins, paths.volumes]) await removeTree(dir)
   await rmdir(paths.pod).catch(ignoreInUse)
 }
 

@@ -6,6 +6,8 @@ export interface BroughtVolume {
   /** '' for what the runtime mounts by itself. */
   readonly hostPath: string
   readonly image?: VolumeImage
+  /** What is at `hostPath` is a device, or leads to one. */
+  readonly isDevice?: boolean
   /** Whatever the mount says: content of the API is never written to. */
   readonly readOnly: boolean
 }

@@ -6,6 +6,8 @@ export interface PodPaths {
   readonly volumes: string
   readonly subPaths: string
   readonly plugins: string
+  /** Links to devices. */
+  readonly devices: string
   /** `volumes/kubernetes.io~empty-dir/<volume>`. */
   volume(plugin: string, name: string): string
   /** The file that says that a directory was made whole. */
@@ -21,11 +23,13 @@ export function podPaths(rootDir: string, uid: string): PodPaths {
   const volumes = `${pod}/volumes`
   const subPaths = `${pod}/volume-subpaths`
   const plugins = `${pod}/plugins`
+  const devices = `${pod}/volumeDevices`
   return {
     pod,
     volumes,
     subPaths,
     plugins,
+    devices,
     volume: (plugin, name) => `${volumes}/${plugin.replaceAll('/', '~')}/${name}`,
     ready: (wrapped) => `${plugins}/kubernetes.io~empty-dir/${wrapped}/ready`,
     subPath: (volume, container, index) => `${subPaths}/${volume}/${container}/${index}`,

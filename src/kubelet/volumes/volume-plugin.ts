@@ -12,6 +12,7 @@ import type {
 import type { LabelSelector } from '#meta/label-selector.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
+import type { CsiSource, Persistent } from './csi/csi-source.ts'
 import type { VolumeImage } from './volume-keeper.ts'
 
 export interface FileContent {
@@ -32,6 +33,10 @@ export type VolumePlan =
   | { readonly at: 'pod'; readonly memory?: MemoryMount; readonly files?: Payload }
   /** A directory of the node, mounted where the pod has its volumes. */
   | { readonly at: 'bind'; readonly from: string; readonly readOnly: boolean; readonly options: readonly string[] }
+  /** Something that a driver brings. */
+  | { readonly at: 'driver'; readonly source: CsiSource }
+  /** A device of the node, handed to containers as it is. */
+  | { readonly at: 'device'; readonly path: string; readonly readOnly: boolean }
   /** An image that the runtime mounts. */
   | { readonly at: 'runtime'; readonly image: VolumeImage }
 
@@ -45,7 +50,7 @@ export interface MemoryMount {
 export interface VolumeAsk {
   readonly pod: Pod
   readonly volume: Volume
-  readonly persistent?: { readonly object: PersistentVolume; readonly readOnly: boolean }
+  readonly persistent?: Persistent
 }
 
 export interface TokenAsk {

@@ -7,6 +7,7 @@ import type { Random } from '#lib/random.ts'
 
 import type { PodObjects } from '../object-cache.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
+import type { CsiVolumes } from './csi/csi-volumes.ts'
 import { DiskVolumes } from './disk-volumes.ts'
 import { createMounter, type Mounter } from './mounter.ts'
 import { PodTokens } from './pod-tokens.ts'
@@ -21,12 +22,14 @@ export interface VolumesOnDiskOptions {
   readonly log: Logger
   readonly node: () => Node | undefined
   readonly facts: Pick<PodFacts, 'rootDir' | 'memoryBytes'>
+  /** Without it, no driver brings anything. */
+  readonly csi?: CsiVolumes
   /** Default: that of the machine. */
   readonly mounter?: Mounter
 }
 
 export function volumesOnDisk(options: VolumesOnDiskOptions): VolumeKeeper {
-  const { client, objects, clock, random, log, node, facts, mounter = createMounter() } = options
+  const { client, objects, clock, random, log, node, facts, mounter = createMounter(), csi } = options
   const onError = (error: unknown): void => log.error(error, "Couldn't update token")
   const tokens = new PodTokens({ client, random, onError })
   const sources = createVolumeSources({ client, objects, tokens, node, memoryBytes: facts.memoryBytes })
@@ -34,5 +37,6 @@ export function volumesOnDisk(options: VolumesOnDiskOptions): VolumeKeeper {
     tokens.forget(uid)
     objects.forget(uid)
   }
-  return new DiskVolumes({ rootDir: facts.rootDir, clock, random, log, mounter, sources, onLeave })
+  const withCsi = csi === undefined ? {} : { csi }
+  return new DiskVolumes({ rootDir: facts.rootDir, clock, random, log, mounter, sources, onLeave, ...withCsi })
 }

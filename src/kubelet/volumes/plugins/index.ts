@@ -3,6 +3,7 @@ import type { PersistentVolumeSpec, Volume } from '#apis/core/v1.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'
 import { configMap } from './config-map.ts'
+import { csi } from './csi.ts'
 import { downwardApi } from './downward-api.ts'
 import { emptyDir } from './empty-dir.ts'
 import { hostPath } from './host-path.ts'
@@ -11,7 +12,17 @@ import { local } from './local.ts'
 import { projected } from './projected.ts'
 import { secret } from './secret.ts'
 
-const PLUGINS: readonly VolumePlugin[] = [configMap, downwardApi, emptyDir, hostPath, image, local, projected, secret]
+const PLUGINS: readonly VolumePlugin[] = [
+  configMap,
+  csi,
+  downwardApi,
+  emptyDir,
+  hostPath,
+  image,
+  local,
+  projected,
+  secret,
+]
 
 /** Throws what is said of volumes nobody can bring. */
 export function pluginOf(volume: Volume): VolumePlugin {

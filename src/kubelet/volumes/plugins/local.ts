@@ -1,4 +1,4 @@
-/** local: a directory of the node behind a claim, mounted where the pod has its volumes. */
+/** local: a directory of the node behind a claim, mounted where the pod has its volumes; or a device, handed to containers. */
 import { goQuote } from '#lib/go-text.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'
@@ -12,6 +12,8 @@ export const local: VolumePlugin = {
     const { path = '' } = spec.local ?? {}
     if (path === '') throw new Error(`LocalVolume volume ${goQuote(metadata.name ?? '')} path is empty`)
     if (path.split('/').includes('..')) throw new Error(`invalid path: ${path} must not contain '..'`)
-    return { at: 'bind', from: path, readOnly: persistent?.readOnly ?? false, options: spec.mountOptions ?? [] }
+    const { readOnly = false } = persistent ?? {}
+    if (spec.volumeMode === 'Block') return { at: 'device', path, readOnly }
+    return { at: 'bind', from: path, readOnly, options: spec.mountOptions ?? [] }
   },
 }

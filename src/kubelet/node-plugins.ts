@@ -1,0 +1,107 @@
+/** What other programs bring to a node over sockets: drivers of volumes. Put together here, each in its own folder. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { type Node, PersistentVolumeClaims, type Pod, Secrets } from '#apis/core/v1.ts'
+import { type CSIDriver, CSIDrivers, VolumeAttachments } from '#apis/storage/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { follow } from '#client/follow.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { Note } from './kubelet-notes.ts'
+import { PluginWatcher } from './plugins/plugin-watcher.ts'
+import type { PodFacts } from './pods/pod-of-node.ts'
+import { CsiDrivers } from './volumes/csi/csi-drivers.ts'
+import { grownClaim } from './volumes/csi/csi-growth.ts'
+import type { CsiSources } from './volumes/csi/csi-sources.ts'
+import { CsiVolumes } from './volumes/csi/csi-volumes.ts'
+import { NodeDrivers } from './volumes/csi/node-drivers.ts'
+import { PodTokens } from './volumes/pod-tokens.ts'
+
+export interface NodePluginsOptions {
+  /** As `system:node:<name>`. */
+  readonly client: ApiClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly facts: Pick<PodFacts, 'rootDir' | 'nodeName'>
+  /** As the API server has it; undefined until it was read. */
+  readonly node: () => Node | undefined
+  readonly note: (pod: Pod, said: Note) => void
+  /** Something the node reports has changed. */
+  readonly onChange: () => void
+  readonly signal: AbortSignal
+}
+
+export interface NodePlugins {
+  readonly csi: CsiVolumes
+  /** Once the node is registered. Resolves when plugins that are there have been asked. */
+  start(): Promise<void>
+}
+
+export async function openPlugins(options: NodePluginsOptions): Promise<NodePlugins> {
+  const { client, clock, random, log, facts, note, onChange, signal } = options
+  const { rootDir, nodeName } = facts
+  const objects = followDrivers(options)
+  const nodeDrivers = new NodeDrivers({ client, random, nodeName })
+  const drivers = new CsiDrivers({ clock, random, log, nodeDrivers, object: (name) => objects.get(name), signal })
+  const sources = csiSources(options, objects)
+  const csi = new CsiVolumes({ rootDir, nodeName, drivers, sources, clock, log, note, onInUse: onChange })
+  await clock.during(csi.start())
+  const handlers = { CSIPlugin: drivers }
+  const watcher = new PluginWatcher({ dir: join(rootDir, 'plugins_registry'), handlers, clock, random, log, signal })
+  return {
+    csi,
+    start: async () => {
+      await mkdir(join(rootDir, 'plugins'), { recursive: true, mode: 0o750 })
+      await watcher.start()
+    },
+  }
+}
+
+/** CSIDrivers by name, as the API server has them. */
+function followDrivers({ client, random, log, signal }: NodePluginsOptions): ReadonlyMap<string, CSIDriver> {
+  const objects = new Map<string, CSIDriver>()
+  const nameOf = ({ metadata }: CSIDriver): string => metadata.name ?? ''
+  void follow(
+    { client, kind: CSIDrivers, random, signal },
+    {
+      replace(all) {
+        objects.clear()
+        for (const object of all) objects.set(nameOf(object), object)
+      },
+      change({ type, object }) {
+        if (type === 'DELETED') objects.delete(nameOf(object))
+        else objects.set(nameOf(object), object)
+      },
+      failed: (error) => log.error(error, 'CSIDrivers could not be heard of'),
+    },
+  )
+  return objects
+}
+
+function csiSources(options: NodePluginsOptions, objects: ReadonlyMap<string, CSIDriver>): CsiSources {
+  const { client, random, log, node } = options
+  const onError = (error: unknown): void => log.error(error, "Couldn't update token")
+  const tokens = new PodTokens({ client, random, onError })
+  return {
+    node,
+    driver: (name) => objects.get(name),
+    attachment: (name) => client.get(VolumeAttachments, { name }),
+    secret: async (ref) => {
+      const { data = {} } = await client.get(Secrets, ref)
+      return new Map(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]))
+    },
+    token: (ask) => tokens.status(ask),
+    forget: (uid) => tokens.forget(uid),
+    grown: async ({ claim, persistent }) => {
+      const { namespace = '', name = '' } = claim?.metadata ?? {}
+      const size = persistent?.spec.capacity?.['storage'] ?? ''
+      if (claim === undefined) return
+      const place = { namespace, name, subresource: 'status' }
+      await client.patch(PersistentVolumeClaims, place, { type: 'merge', value: grownClaim(claim, size) })
+    },
+  }
+}

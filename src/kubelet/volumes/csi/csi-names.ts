@@ -1,0 +1,51 @@
+/** Names and places of what drivers of volumes have on a node, to the letter of upstream. Pure. */
+import { createHash } from 'node:crypto'
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+export const CSI_PLUGIN = 'kubernetes.io/csi'
+
+/** Of the VolumeAttachment that says that a volume is at a node. */
+export const attachmentName = (handle: string, driver: string, node: string): string =>
+  `csi-${sha256(`${handle}${driver}${node}`)}`
+
+/** Of a volume that is its pod's alone. */
+export const inlineHandle = (podUid: string, volume: string): string => `csi-${sha256(`${podUid}${volume}`)}`
+
+/** In `volumesInUse` and `volumesAttached` of a node. */
+export const uniqueName = (driver: string, handle: string): string => `${CSI_PLUGIN}/${driver}^${handle}`
+
+/** Says in a folder what the volume in it is, for whoever takes it away. */
+export const DATA_FILE = 'vol_data.json'
+
+export interface CsiPaths {
+  /** Folder with all staged volumes of a driver. */
+  ofDriver(driver: string): string
+  /** Folder with `vol_data.json` and `globalmount` of a staged volume. */
+  device(driver: string, handle: string): string
+  /** Of volumes that are handed to containers as devices. */
+  readonly devices: string
+  readonly blockStagings: string
+  blockStaging(volume: string): string
+  blockPublish(volume: string, podUid: string): string
+  blockPublishes(volume: string): string
+  blockData(volume: string): string
+  blockVolume(volume: string): string
+}
+
+export function csiPaths(rootDir: string): CsiPaths {
+  const base = `${rootDir}/plugins/kubernetes.io/csi`
+  const devices = `${base}/volumeDevices`
+  const blockStagings = `${devices}/staging`
+  return {
+    ofDriver: (driver) => `${base}/${driver}`,
+    device: (driver, handle) => `${base}/${driver}/${sha256(handle)}`,
+    devices,
+    blockStagings,
+    blockStaging: (volume) => `${blockStagings}/${volume}`,
+    blockPublishes: (volume) => `${devices}/publish/${volume}`,
+    blockPublish: (volume, uid) => `${devices}/publish/${volume}/${uid}`,
+    blockVolume: (volume) => `${devices}/${volume}`,
+    blockData: (volume) => `${devices}/${volume}/data`,
+  }
+}

@@ -1,0 +1,146 @@
+/** A driver of volumes for tests: speaks CSI on a socket among plugins, and shows folders of its own by mounting them. */
+import { execFile } from 'node:child_process'
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+import { getInfo, notifyRegistrationStatus, type RegistrationStatus } from '#kubelet/plugins/registration.ts'
+import {
+  type ExpandRequest,
+  NODE_METHODS,
+  type PublishRequest,
+  type StageRequest,
+} from '#kubelet/volumes/csi/csi-node-service.ts'
+import { realClock } from '#lib/clock.ts'
+import { createGrpcServer, type Handler, handleUnary } from '#lib/grpc/server.ts'
+import type { GrpcError } from '#lib/grpc/status.ts'
+
+const run = promisify(execFile)
+
+export interface CsiDriverOptions {
+  readonly name: string
+  /** Where its volumes are. */
+  readonly dir: string
+  /** `plugins_registry`. */
+  readonly registry: string
+  readonly capabilities: readonly number[]
+  readonly versions?: readonly string[]
+  readonly maxVolumes?: number
+  readonly topology?: Readonly<Record<string, string>>
+}
+
+export interface CsiDriver extends AsyncDisposable {
+  /** `stage v1`, `publish v1`, …, in order. */
+  readonly calls: string[]
+  readonly staged: StageRequest[]
+  readonly published: PublishRequest[]
+  readonly expanded: ExpandRequest[]
+  readonly told: RegistrationStatus[]
+  /** What calls fail with while it is set, by call. */
+  readonly faults: Map<string, GrpcError>
+  maxVolumes: number
+}
+
+export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
+  const { name, registry, maxVolumes = 0 } = options
+  const path = join(registry, `${name}-reg.sock`)
+  const driver: CsiDriver = {
+    calls: [],
+    staged: [],
+    published: [],
+    expanded: [],
+    told: [],
+    faults: new Map(),
+    maxVolumes,
+    async [Symbol.asyncDispose]() {
+      await server.stop(0)
+      await rm(path, { force: true })
+    },
+  }
+  const handlers = [...introductions(options, driver), ...volumes(options, driver)]
+  const server = createGrpcServer({ handlers, clock: realClock })
+  await mkdir(registry, { recursive: true })
+  await server.listen({ path })
+  return driver
+}
+
+function introductions(options: CsiDriverOptions, driver: CsiDriver): Handler[] {
+  const { name, capabilities, versions = ['1.0.0'], topology } = options
+  return [
+    handleUnary(getInfo, () => ({ type: 'CSIPlugin', name, endpoint: '', supportedVersions: [...versions] })),
+    handleUnary(notifyRegistrationStatus, (status) => {
+      driver.told.push(status)
+      return {}
+    }),
+    handleUnary(NODE_METHODS.getInfo, () => ({
+      nodeId: `${name}-node`,
+      maxVolumesPerNode: driver.maxVolumes,
+      ...(topology !== undefined && { accessibleTopology: { segments: new Map(Object.entries(topology)) } }),
+    })),
+    handleUnary(NODE_METHODS.getCapabilities, () => ({
+      capabilities: capabilities.map((type) => ({ rpc: { type } })),
+    })),
+  ]
+}
+
+function volumes({ dir }: CsiDriverOptions, driver: CsiDriver): Handler[] {
+  const called = (call: string, id: string): void => {
+    driver.calls.push(`${call} ${id}`)
+    const fault = driver.faults.get(call)
+    if (fault !== undefined) throw fault
+  }
+  return [
+    handleUnary(NODE_METHODS.stage, async (request) => {
+      const { volumeId, volumeCapability, stagingTargetPath } = request
+      called('stage', volumeId)
+      driver.staged.push(request)
+      if (volumeCapability?.block === undefined) await bind(join(dir, volumeId), stagingTargetPath)
+      return {}
+    }),
+    handleUnary(NODE_METHODS.unstage, async ({ volumeId, stagingTargetPath }) => {
+      called('unstage', volumeId)
+      await unbind(stagingTargetPath)
+      return {}
+    }),
+    handleUnary(NODE_METHODS.publish, async (request) => {
+      const { targetPath, volumeId, volumeCapability } = request
+      called('publish', volumeId)
+      driver.published.push(request)
+      if (volumeCapability?.block === undefined) await bind(join(dir, volumeId), targetPath)
+      else await writeFile(targetPath, 'a device')
+      return {}
+    }),
+    handleUnary(NODE_METHODS.unpublish, async ({ volumeId, targetPath }) => {
+      called('unpublish', volumeId)
+      await unbind(targetPath)
+      await rm(targetPath, { force: true, recursive: true })
+      return {}
+    }),
+    handleUnary(NODE_METHODS.expand, (request) => {
+      called('expand', request.volumeId)
+      driver.expanded.push(request)
+      return { capacityBytes: request.capacityRange?.requiredBytes ?? 0 }
+    }),
+    handleUnary(NODE_METHODS.getStats, ({ volumeId }) => {
+      called('stats', volumeId)
+      return { usage: [{ available: 60, total: 100, used: 40, unit: 1 }] }
+    }),
+  ]
+}
+
+async function bind(from: string, to: string): Promise<void> {
+  await mkdir(from, { recursive: true })
+  await mkdir(to, { recursive: true })
+  if (!(await isMounted(to))) await run('mount', ['--bind', from, to])
+}
+
+async function unbind(path: string): Promise<void> {
+  while (await isMounted(path)) await run('umount', [path])
+  await rmdir(path).catch(() => undefined)
+}
+
+const isMounted = (path: string): Promise<boolean> =>
+  run('mountpoint', ['-q', path]).then(
+    () => true,
+    () => false,
+  )
