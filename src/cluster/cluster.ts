@@ -101,7 +101,8 @@ export async function runCluster(
   onStep('Scheduler', scheduler === undefined ? 'none' : 'in this process')
   // Who has none does not load them.
   const parts = hasNone(plan.nodes) ? undefined : await import('./nodes.ts')
-  started = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes }, closing)
+  const serviceCidr = plan.server['service-cluster-ip-range']
+  started = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes, serviceCidr }, closing)
   const areJudged = controllers.some(({ name }) => name === 'node-lifecycle-controller')
   const nodesReady = areJudged ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
   const nodes = started?.simulated

@@ -30,7 +30,7 @@ export interface Box {
   readonly controllers: readonly Controller[]
 }
 
-type Wanted = readonly [Kind, KubeObject]
+export type Wanted = readonly [Kind, KubeObject]
 
 const RBAC = 'rbac.authorization.k8s.io'
 const INFO_ROLE = 'kubeadm:bootstrap-signer-clusterinfo'
@@ -103,7 +103,7 @@ function accessOf({ name, rules }: Controller): readonly Wanted[] {
 }
 
 /** A ClusterRole, and that an account of kube-system has it. */
-function clusterAccess(role: string, account: string, rules: readonly PolicyRule[]): readonly Wanted[] {
+export function clusterAccess(role: string, account: string, rules: readonly PolicyRule[]): readonly Wanted[] {
   const subjects = [{ kind: 'ServiceAccount', namespace: 'kube-system', name: account }]
   return [
     [ClusterRoles, { metadata: { name: role }, rules } as KubeObject],

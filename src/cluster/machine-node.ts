@@ -24,6 +24,7 @@ import type { ObjectEvent } from '#meta/watch.ts'
 import { ensureBridge } from '#network/bridge.ts'
 
 import { issueFor, keepIssuing } from './kubelet-certificate.ts'
+import { startMachineDns } from './machine-dns.ts'
 import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
 
 export interface MachineNodePlan {
@@ -44,7 +45,12 @@ export interface MachineNode {
   door(address: string): string | undefined
 }
 
-type Around = MachineNodePlan & Pick<Surroundings, 'clock' | 'random' | 'log'>
+export interface NodeSurroundings extends Pick<Surroundings, 'clock' | 'random' | 'log' | 'readFile'> {
+  /** Addresses of Services. */
+  readonly serviceCidr: string
+}
+
+type Around = MachineNodePlan & NodeSurroundings
 
 /** As a KubeletConfiguration would say it; whatever else it could say has its default. */
 const CONFIGURED = { clusterDomain: 'cluster.local', resolvConf: '/etc/resolv.conf', maxPods: 110 }
@@ -70,7 +76,8 @@ export async function startMachineNode(
   const name = machine.hostname
   const user = { name: `system:node:${name}`, uid: '', groups: ['system:nodes', 'system:authenticated'], extra: {} }
   const connect = { transport: server.clientAs(user) }
-  const options = kubeletOptions(around, { name, machine, containerd, connect, rootDir }, closing)
+  const clusterDns = await startMachineDns({ server }, { ...around, ...CONFIGURED, node: name }, closing)
+  const options = kubeletOptions(around, { name, machine, containerd, connect, rootDir, clusterDns }, closing)
   await startKubelet(options, closing).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error
     // Another cluster of this machine has it.
@@ -90,11 +97,12 @@ interface Parts {
   readonly containerd: Containerd
   readonly connect: Pick<ApiClientOptions, 'transport'>
   readonly rootDir: string
+  readonly clusterDns: readonly string[]
 }
 
 function kubeletOptions(
   around: Around,
-  { name, machine, containerd, connect, rootDir }: Parts,
+  { name, machine, containerd, connect, rootDir, clusterDns }: Parts,
   closing: AsyncDisposableStack,
 ): KubeletOptions {
   const { dataDir, address, authority, clock, random, log } = around
@@ -108,7 +116,7 @@ function kubeletOptions(
     rootDir,
     podLogsDir: podLogsFolder(dataDir),
     containerLogsDir: containerLogsFolder(dataDir),
-    clusterDns: [],
+    clusterDns,
     ...CONFIGURED,
   }
   return {
@@ -134,7 +142,9 @@ function kubeletOptions(
         closing.defer(() => issuing.stop())
       },
     },
-    configuration: shownConfiguration(withDefaults({ ...CONFIGURED, address, cgroupRoot: containerd.cgroupParent })),
+    configuration: shownConfiguration(
+      withDefaults({ ...CONFIGURED, clusterDNS: clusterDns, address, cgroupRoot: containerd.cgroupParent }),
+    ),
   }
 }
 

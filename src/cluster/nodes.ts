@@ -8,7 +8,7 @@ import type { NodePlan } from '#kubelet/simulated/node-life.ts'
 import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
-import type { MachineNode, MachineNodePlan } from './machine-node.ts'
+import type { MachineNode, MachineNodePlan, NodeSurroundings } from './machine-node.ts'
 
 export interface NodesPlan {
   /** How many, or which. */
@@ -27,7 +27,7 @@ export interface StartedNodes {
 /** Resolves when they are registered. They end before what is on `closing` already. */
 export async function startInProcessNodes(
   running: Pick<RunningServer, 'server'>,
-  { simulated: nodes, machine: plan, ...around }: NodesPlan & Pick<Surroundings, 'clock' | 'random' | 'log'>,
+  { simulated: nodes, machine: plan, ...around }: NodesPlan & NodeSurroundings,
   closing: AsyncDisposableStack,
 ): Promise<StartedNodes> {
   const simulated =

@@ -1,0 +1,77 @@
+/** The name server of a cluster: what it knows, whom it asks, and the ports on which it is asked. */
+import type { ApiClient } from '#client/api-client.ts'
+import type { Logger } from '#lib/log.ts'
+import { createRegistry } from '#lib/metrics.ts'
+import type { Random } from '#lib/random.ts'
+
+import { Directory } from './directory.ts'
+import { createDnsMeters } from './dns-meters.ts'
+import { startFeed } from './feed.ts'
+import type { Upstream } from './forwarder.ts'
+import { type MetricsPort, serveMetrics } from './metrics-port.ts'
+import { Resolver } from './resolver.ts'
+import { listen, type Listening } from './server.ts'
+import { watchUpstreams } from './upstreams.ts'
+
+export interface DnsOptions {
+  /** Lists and watches Namespaces, Services and EndpointSlices. */
+  readonly client: ApiClient
+  readonly random: Random
+  readonly log: Logger
+  readonly domain: string
+  readonly ttl?: number
+  /** The file that names the servers for everything else. */
+  readonly resolvConf: string
+  readonly readFile: (path: string) => Promise<string>
+  /** Addresses at which this server is reached, by whatever way. */
+  readonly own: readonly string[]
+  readonly stubDomains?: ReadonlyMap<string, readonly Upstream[]>
+}
+
+export interface DnsServer {
+  /** From then on it says of names that they are not there. */
+  readonly synced: Promise<void>
+  /** Rejects as `listen` of the system does. */
+  listen(address: string, port: number): Promise<Listening>
+  serveMetrics(address: string, port: number): Promise<MetricsPort>
+}
+
+/** All of it ends with `closing`. */
+export async function startDns(options: DnsOptions, closing: AsyncDisposableStack): Promise<DnsServer> {
+  const { client, random, log, domain, ttl } = options
+  const { clock } = client
+  const stop = new AbortController()
+  closing.defer(() => stop.abort())
+  const directory = new Directory()
+  const own = new Set(options.own)
+  const upstreams = await watchUpstreams({ clock, path: options.resolvConf, readFile: options.readFile, own })
+  const feed = startFeed({ client, random, log, directory, signal: stop.signal })
+  const registry = createRegistry()
+  const resolver = new Resolver({
+    clock,
+    random,
+    log,
+    directory,
+    meters: createDnsMeters(registry),
+    domain,
+    ...(ttl !== undefined && { ttl }),
+    isSynced: feed.isSynced,
+    upstreams,
+    ...(options.stubDomains && { stubDomains: options.stubDomains }),
+  })
+  closing.defer(() => resolver.close())
+  return {
+    synced: feed.synced,
+    async listen(address, port) {
+      own.add(address)
+      const listening = await listen({ address, port, resolver, clock, log })
+      closing.defer(() => listening.close())
+      return listening
+    },
+    async serveMetrics(address, port) {
+      const served = await serveMetrics({ address, port, registry, isReady: feed.isSynced })
+      closing.defer(() => served.close())
+      return served
+    },
+  }
+}
