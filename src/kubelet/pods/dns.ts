@@ -41,24 +41,36 @@ export function dnsOf(
   const { nameservers = [], searches = [], options = [] } = pod.spec.dnsConfig ?? {}
   const merged = new Map(base.options.map((option) => [nameOf(option), option]))
   for (const { name = '', value = '' } of options) merged.set(name, value === '' ? name : `${name}:${value}`)
-  return withinLimits({
+  const { config, notes } = withinLimits({
     servers: unique([...base.servers, ...nameservers]),
     searches: unique([...base.searches, ...searches]),
     options: [...merged.values()],
   })
+  const lacksServer = isOfCluster(pod) && facts.clusterDns.length === 0
+  return { config, notes: lacksServer ? [missingServer(pod), ...notes] : notes }
+}
+
+/** Whether the cluster's server is what it asks. */
+function isOfCluster({ spec: { dnsPolicy = 'ClusterFirst', hostNetwork = false } }: Pod): boolean {
+  return dnsPolicy === 'ClusterFirstWithHostNet' || (dnsPolicy === 'ClusterFirst' && !hostNetwork)
+}
+
+function missingServer({ metadata: { name = '', namespace = '', uid = '' } }: Pod): Note {
+  const what = 'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy'
+  const message = `pod: "${name}_${namespace}(${uid})". ${what}. Falling back to "Default" policy.`
+  return { type: 'Warning', reason: 'MissingClusterDNS', message }
 }
 
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)]
 
 function baseOf(
-  { metadata: { namespace = '' }, spec }: Pod,
+  pod: Pod,
   { clusterDns, clusterDomain, resolvConf, addresses }: Parameters<typeof dnsOf>[1],
   ofNode: DNSConfig,
 ): DNSConfig {
-  const { dnsPolicy = 'ClusterFirst', hostNetwork = false } = spec
-  if (dnsPolicy === 'None') return { servers: [], searches: [], options: [] }
-  const isOfNode = dnsPolicy === 'Default' || (dnsPolicy === 'ClusterFirst' && hostNetwork)
-  if (!isOfNode && clusterDns.length > 0) {
+  if (pod.spec.dnsPolicy === 'None') return { servers: [], searches: [], options: [] }
+  if (isOfCluster(pod) && clusterDns.length > 0) {
+    const { namespace = '' } = pod.metadata
     const own = clusterDomain === '' ? [] : [`${namespace}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain]
     return { servers: [...clusterDns], searches: unique([...own, ...ofNode.searches]), options: ['ndots:5'] }
   }

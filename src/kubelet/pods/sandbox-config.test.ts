@@ -182,6 +182,20 @@ test('names are found by the policy of the pod', () => {
   })
 })
 
+test('without a server of the cluster pods ask whom the node asks, and that is said', () => {
+  const ofNode = { servers: ['1.1.1.1'], searches: [], options: [] }
+  const facts = { ...FACTS, clusterDns: [] }
+  for (const dnsPolicy of ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default']) {
+    const { config, notes } = dnsOf(podOf({ dnsPolicy }), facts, ofNode)
+    assert.deepEqual(config, ofNode)
+    const reasons = dnsPolicy === 'Default' ? [] : ['MissingClusterDNS']
+    assert.deepEqual(
+      notes.map(({ reason }) => reason),
+      reasons,
+    )
+  }
+})
+
 test('more name servers than a resolver reads are left out, and that is said', () => {
   const dnsConfig = { nameservers: ['1.1.1.1', '2.2.2.2', '3.3.3.3', '4.4.4.4'] }
   const { config, notes } = dnsOf(podOf({ dnsPolicy: 'None', dnsConfig }), FACTS, NO_DNS)
