@@ -1,5 +1,5 @@
-import { parseIp } from '#lib/cidr.ts'
 /** The name servers of the machine, as its `resolv.conf` has them now. */
+import { parseIp } from '#lib/cidr.ts'
 import type { Clock } from '#lib/clock.ts'
 
 import type { Upstream } from './forwarder.ts'

@@ -39,8 +39,8 @@ function directoryWith(many = 1): Directory {
 }
 
 interface Served extends Listening {
-  ask(asked: Asked): Promise<Message>
-  askStream(questions: readonly Asked[]): Promise<Message[]>
+  readonly ask: (asked: Asked) => Promise<Message>
+  readonly askStream: (questions: readonly Asked[]) => Promise<Message[]>
 }
 
 async function serve(t: TestContext, own: Partial<ResolverOptions> = {}): Promise<Served> {
