@@ -26,6 +26,7 @@ import { ensureBridge } from '#network/bridge.ts'
 import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 import { startMachineDns } from './machine-dns.ts'
 import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
+import { PROXY_USER, startMachineProxy } from './machine-proxy.ts'
 
 export interface MachineNodePlan {
   /** Containers, volumes and logs of pods are below it. */
@@ -84,6 +85,8 @@ export async function startMachineNode(
     return startKubelet({ ...options, serving: { ...options.serving, port: 0 } }, closing)
   })
   followAddresses(around, { name, containerd, connect }, closing)
+  const asProxy = { transport: server.clientAs(PROXY_USER) }
+  startMachineProxy({ ...around, nodeName: name, addresses: machine.addresses, connect: asProxy }, closing)
   const isEverywhere = ANY.includes(around.address)
   return {
     name,

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
+import { deleteNftTable, listNftTables, type NftFamily } from '#lib/nft.ts'
 import type { Random } from '#lib/random.ts'
 
 import { runtimeBehind } from '../cri/client.ts'
@@ -53,6 +54,7 @@ export async function stopContainerd(options: StopOptions): Promise<boolean> {
   for (const socket of sockets) await rm(socket, { force: true })
   await unmount([places.stateFolder, places.root])
   for (const program of ['iptables', 'ip6tables']) await removeNat(program, places)
+  await removeTables(places)
   return isRunning
 }
 
@@ -136,6 +138,15 @@ async function unmount(folders: readonly string[]): Promise<void> {
 async function removeNat(program: string, { network }: Places): Promise<void> {
   const saved = await run(`${program}-save`, ['-t', 'nat']).catch(() => ({ stdout: '' }))
   for (const args of natRemovals(saved.stdout, network)) await run(program, ['-w', '-t', 'nat', ...args])
+}
+
+/** Tables of nftables that are named after the cluster, whoever made them: they have no meaning without its pods. */
+async function removeTables({ network }: Places): Promise<void> {
+  // Who has no nft has none.
+  for (const table of await listNftTables().catch(() => [])) {
+    const [family, name] = table.split(' ') as [NftFamily, string]
+    if (name.startsWith(`${network}-`)) await deleteNftTable(family, name)
+  }
 }
 
 /** Where CNI's library remembers what it was told; it cannot be told another place. */

@@ -92,6 +92,21 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.equal(typed.stdout, '$(reboot); `x`\n')
   })
 
+  it('reaches a pod through a Service, from another pod and from the machine', async () => {
+    const script = 'while true; do echo hello | nc -l -p 8080; done'
+    const at = ['--image=busybox', '--image-pull-policy=Never', '--restart=Never']
+    kubectl('run', 'server', ...at, '--port=8080', '--', 'sh', '-c', script)
+    kubectl('expose', 'pod', 'server', '--port=80', '--target-port=8080')
+    kubectl('wait', '--for=condition=Ready', 'pod/server', '--timeout=120s')
+    const ip = kubectl('get', 'service', 'server', '-o=jsonpath={.spec.clusterIP}')
+    const ask = ['sh', '-c', `nc -w 2 ${ip} 80 </dev/null || true`]
+    await comes('the answer to a pod', /^hello$/, () => kubectl('exec', 'app', '--', ...ask))
+    await comes('the answer to the machine', /^hello$/, () =>
+      spawnSync('curl', ['-s', '--http0.9', '-m', '2', `http://${ip}/`], { encoding: 'utf8' }).stdout.trim(),
+    )
+    kubectl('delete', 'service/server', 'pod/server', '--grace-period=1')
+  })
+
   it('goes on with its containers after it was killed', async () => {
     const id = containerOf('app')
     await stop('SIGKILL')
@@ -123,6 +138,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.doesNotMatch(readFileSync('/proc/self/mountinfo', 'utf8'), new RegExp(`${folder}|${stateFolder}`))
     assert.doesNotMatch(execFileSync('ip', ['-o', 'link'], { encoding: 'utf8' }), new RegExp(network))
     assert.doesNotMatch(execFileSync('iptables-save', ['-t', 'nat'], { encoding: 'utf8' }), new RegExp(network))
+    assert.doesNotMatch(execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }), new RegExp(network))
     for (const name of ['memory', 'cpu', 'pids', '.'])
       assert.equal(existsSync(join('/sys/fs/cgroup', name, cgroupParent)), false)
   })

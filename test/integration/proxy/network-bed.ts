@@ -1,6 +1,9 @@
 /** Network namespaces for tests: their own names, gone again with the test. */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
 import process from 'node:process'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 import { pick, secureRandom } from '#lib/random.ts'
@@ -46,4 +49,105 @@ export async function createNamespace(label: string): Promise<NetworkNamespace> 
   }
   await namespace.run('ip', 'link', 'set', 'lo', 'up')
   return namespace
+}
+
+const PEER = fileURLToPath(new URL('peer.ts', import.meta.url))
+
+/** One end of a wire to the node. */
+export interface Host {
+  readonly namespace: NetworkNamespace
+  /** Answers with its name and who asked, at this port, over TCP and UDP, until the network goes. */
+  serve(name: string, port: number): Promise<void>
+  /** What is answered, each time on a connection of its own. */
+  ask(protocol: 'tcp' | 'udp', address: string, port: number, times?: number): Promise<string[]>
+  /** A connection that stays. */
+  hold(address: string, port: number): Promise<Held>
+}
+
+export interface Held {
+  /** What is answered over it. */
+  ask(): Promise<string>
+}
+
+export interface Network extends AsyncDisposable {
+  /** Forwards between all others. */
+  readonly node: Host
+  /** Wires another host to it, in a network of its own: `10.244.7.2` sees the node as `10.244.7.1`. */
+  add(label: string, ...addresses: readonly string[]): Promise<Host>
+}
+
+export async function createNetwork(): Promise<Network> {
+  const closing = new AsyncDisposableStack()
+  const children = new Set<ChildProcess>()
+  const node = await createNamespace('node')
+  closing.use(node)
+  for (const [key, value] of [
+    ['net.ipv4.ip_forward', '1'],
+    ['net.ipv6.conf.all.forwarding', '1'],
+  ] as const)
+    await node.run('sysctl', '-qw', `${key}=${value}`)
+  // Addresses of Services are nowhere; without a way to anywhere nobody on the node would send to them.
+  await node.run('ip', 'route', 'add', 'default', 'dev', 'lo')
+  return {
+    node: hostIn(node, children),
+    async add(label, ...addresses) {
+      const host = await createNamespace(label)
+      closing.use(host)
+      const here = `v${host.name.slice(-6)}`
+      await node.run('ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', host.name)
+      await node.run('ip', 'link', 'set', here, 'up')
+      await host.run('ip', 'link', 'set', 'eth0', 'up')
+      for (const address of addresses) {
+        const gateway = address.replace(/[^.:]+$/, '1')
+        const [length, ...more] = address.includes(':') ? ['64', 'nodad'] : ['24']
+        await node.run('ip', 'address', 'add', `${gateway}/${length}`, 'dev', here, ...more)
+        await host.run('ip', 'address', 'add', `${address}/${length}`, 'dev', 'eth0', ...more)
+        await host.run('ip', 'route', 'add', 'default', 'via', gateway)
+      }
+      return hostIn(host, children)
+    },
+    async [Symbol.asyncDispose]() {
+      for (const child of children) child.kill('SIGKILL')
+      await closing.disposeAsync()
+    },
+  }
+}
+
+function hostIn(namespace: NetworkNamespace, children: Set<ChildProcess>): Host {
+  const start = (...args: readonly string[]): ChildProcessByStdio<Writable, Readable, null> => {
+    const [first = '', ...rest] = [...namespace.within, process.execPath, PEER, ...args]
+    const child = spawn(first, rest, { stdio: ['pipe', 'pipe', 'inherit'] })
+    children.add(child)
+    child.on('exit', () => children.delete(child))
+    return child
+  }
+  return {
+    namespace,
+    async serve(name, port) {
+      const lines = linesOf(start('serve', name, '::', String(port)).stdout)
+      await lines.next()
+    },
+    async ask(protocol, to, port, times = 1) {
+      const answers: string[] = []
+      const child = start('ask', protocol, to, String(port), String(times))
+      for await (const line of linesOf(child.stdout)) answers.push(line)
+      return answers
+    },
+    async hold(to, port) {
+      const child = start('hold', to, String(port))
+      const lines = linesOf(child.stdout)
+      await lines.next()
+      return {
+        async ask() {
+          child.stdin.write('\n')
+          return (await lines.next()).value ?? 'ended'
+        },
+      }
+    },
+  }
+}
+
+async function* linesOf(stream: Readable): AsyncGenerator<string, undefined> {
+  for await (const line of createInterface({ input: stream })) yield JSON.parse(line) as string
+  return undefined
 }

@@ -1,0 +1,82 @@
+/** Where packets to a port of a Service may go, as its EndpointSlices say. Pure. */
+import type { EndpointConditions, Endpoint as SliceEndpoint, EndpointSlice } from '#apis/discovery/v1.ts'
+import type { IpFamily } from '#model/services.ts'
+
+import { harmlessIp, isPort, protocolOf, type ServicePort } from './service-port.ts'
+
+export interface Endpoint {
+  readonly ip: string
+  readonly port: number
+  /** On this node. */
+  readonly isLocal: boolean
+  readonly isReady: boolean
+  readonly isServing: boolean
+  readonly isTerminating: boolean
+  readonly zoneHints: readonly string[]
+  readonly nodeHints: readonly string[]
+}
+
+export interface Vantage {
+  readonly family: IpFamily
+  readonly nodeName: string
+  /** Of the node; empty when nobody has said. */
+  readonly zone: string
+}
+
+const NONE: readonly string[] = []
+
+/** In order of address and port, each once. What cannot be an endpoint is left out. */
+export function endpointsOf(
+  slices: readonly EndpointSlice[],
+  { portName, protocol }: Pick<ServicePort, 'portName' | 'protocol'>,
+  vantage: Pick<Vantage, 'family' | 'nodeName'>,
+): Endpoint[] {
+  const found = new Map<string, Endpoint>()
+  for (const { addressType, ports, endpoints } of slices) {
+    if (addressType !== vantage.family) continue
+    for (const { name = '', protocol: text, port } of ports ?? []) {
+      if (name !== portName || protocolOf(text) !== protocol || !isPort(port)) continue
+      for (const one of endpoints ?? []) take(found, endpointOf(one, port, vantage))
+    }
+  }
+  return Array.from(found.keys())
+    .sort()
+    .map((key) => found.get(key) as Endpoint)
+}
+
+/** A pod that ends may still be named when another has its address already: that one counts. */
+function take(found: Map<string, Endpoint>, endpoint: Endpoint | undefined): void {
+  if (endpoint === undefined) return
+  const key = `${endpoint.ip} ${endpoint.port}`
+  if (!found.has(key) || !endpoint.isTerminating) found.set(key, endpoint)
+}
+
+function endpointOf(
+  { addresses, conditions, nodeName, hints }: SliceEndpoint,
+  port: number,
+  { family, nodeName: own }: Pick<Vantage, 'family' | 'nodeName'>,
+): Endpoint | undefined {
+  // Upstream knows of no more than one either.
+  const ip = harmlessIp(addresses[0] ?? '', family)
+  if (ip === undefined) return undefined
+  return {
+    ip,
+    port,
+    isLocal: own !== '' && nodeName === own,
+    ...conditionsOf(conditions),
+    zoneHints: namesOf(hints?.forZones),
+    nodeHints: namesOf(hints?.forNodes),
+  }
+}
+
+/** What nobody says is as good as can be. */
+function conditionsOf(
+  conditions: EndpointConditions | undefined,
+): Pick<Endpoint, 'isReady' | 'isServing' | 'isTerminating'> {
+  const { ready = true, serving = true, terminating = false } = conditions ?? {}
+  return { isReady: ready, isServing: serving, isTerminating: terminating }
+}
+
+function namesOf(hints: readonly { readonly name: string }[] | undefined): readonly string[] {
+  return hints === undefined ? NONE : hints.map(({ name }) => name)
+}

@@ -1,0 +1,106 @@
+/** Rules in a table of nftables that is ours alone, one for each family. */
+import type { Clock } from '#lib/clock.ts'
+import { applyNft, deleteNftTable, listNft, listNftTable, NftError, type NftOptions } from '#lib/nft.ts'
+import type { IpFamily } from '#model/services.ts'
+
+import type { Backend, SyncOutcome } from '../backend.ts'
+import type { Route } from '../routing.ts'
+import { type Found, Ledger, type Script } from './ledger.ts'
+import { renderRoutes, type RenderSettings } from './rendering.ts'
+import { CANARY, familyWord, type TableSettings } from './skeleton.ts'
+
+export interface NftBackendOptions {
+  readonly settings: TableSettings & Pick<RenderSettings, 'nodeIp'>
+  readonly clock: Clock
+  readonly nft?: NftOptions
+  /** Told when what has gone could not be cleaned up yet. */
+  readonly onCleanupFailure?: (error: unknown) => void
+}
+
+const NOTHING: Found = { chains: [], sets: [] }
+
+export function createNftBackend(options: NftBackendOptions): Backend {
+  return new NftBackend(options)
+}
+
+class NftBackend implements Backend {
+  readonly family: IpFamily
+  readonly #options: NftBackendOptions
+  readonly #ledger: Ledger
+  /** `ip kube-proxy`, in parts. */
+  readonly #table: readonly ['ip' | 'ip6', string]
+  #settings: NftBackendOptions['settings']
+
+  constructor(options: NftBackendOptions) {
+    this.#options = options
+    this.#settings = options.settings
+    this.family = options.settings.family
+    this.#table = [familyWord(this.family), options.settings.table]
+    this.#ledger = new Ledger(options.settings)
+  }
+
+  set(service: string, routes: readonly Route[] = []): void {
+    this.#ledger.set(service, routes.length === 0 ? undefined : renderRoutes(routes, this.#settings))
+  }
+
+  setServiceCidrs(serviceCidrs: readonly string[]): void {
+    this.#configure({ serviceCidrs })
+  }
+
+  setNodePortIps(nodePortIps: readonly string[] | undefined): void {
+    this.#configure({ nodePortIps })
+  }
+
+  async sync(isFull: boolean): Promise<SyncOutcome> {
+    await this.#clean()
+    const script = isFull ? await this.#applyAll() : this.#ledger.changes()
+    if (!isFull && script !== undefined) await applyNft(script.text, this.#options.nft)
+    this.#ledger.applied(this.#options.clock.elapsed())
+    return { isFull, written: script?.rules ?? 0, total: this.#ledger.rules }
+  }
+
+  async isIntact(): Promise<boolean> {
+    const text = await listNft([`list chain ${this.#table.join(' ')} ${CANARY}`], this.#options.nft)
+    return text?.includes('jump services') ?? false
+  }
+
+  remove(): Promise<void> {
+    return deleteNftTable(...this.#table, this.#options.nft)
+  }
+
+  #configure(change: Partial<TableSettings>): void {
+    this.#settings = { ...this.#settings, ...change }
+    this.#ledger.configure(this.#settings)
+  }
+
+  async #applyAll(): Promise<Script> {
+    const { nft } = this.#options
+    const script = this.#ledger.everything(await this.#found())
+    try {
+      await applyNft(script.text, nft)
+      return script
+    } catch (error) {
+      if (error instanceof NftError && error.code === 'missing') throw error
+      // What is there has another shape than ours.
+      const anew = this.#ledger.everything(NOTHING, { anew: true })
+      await applyNft(anew.text, nft)
+      return anew
+    }
+  }
+
+  async #found(): Promise<Found> {
+    const objects = (await listNftTable(...this.#table, { ...this.#options.nft, terse: true })) ?? []
+    const named = (kind: string): string[] =>
+      objects.flatMap((one) => (one[kind] as { readonly name?: string } | undefined)?.name ?? [])
+    return { chains: named('chain'), sets: named('set') }
+  }
+
+  async #clean(): Promise<void> {
+    const { clock, nft, onCleanupFailure } = this.#options
+    const cleaning = this.#ledger.cleaning(clock.elapsed())
+    if (cleaning === undefined) return
+    this.#ledger.cleaned(cleaning.chains)
+    // What is left is found again by the next full sync.
+    await applyNft(cleaning.text, nft).catch((error: unknown) => onCleanupFailure?.(error))
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * What the routes of one Service are in nftables: elements of sets and maps, and chains of its own where it needs them, which is
+ * where it has session affinity or is reached from outside. Pure; what is written here reads as nft's own language does.
+ */
+import { formatCidr, parseCidr } from '#lib/cidr.ts'
+import type { IpFamily } from '#model/services.ts'
+
+import type { Endpoint } from '../endpoints.ts'
+import { reachable, type Route, usesCluster, usesLocal } from '../routing.ts'
+import { holds, isExternal, type ServicePort, withoutOverlaps } from '../service-port.ts'
+import { affinitySetName, chainName, endpointChainName } from './names.ts'
+import { sharedChain } from './shared-chains.ts'
+import { familyWord, type TableSettings } from './skeleton.ts'
+
+export interface Rendering {
+  /** `<set> <key>` or `<map> <key> : <value>`, each once. */
+  readonly elements: readonly string[]
+  /** Its own, with their rules. */
+  readonly chains: ReadonlyMap<string, readonly string[]>
+  /** Those that it goes to and shares with others. */
+  readonly shared: readonly string[]
+  /** Sets of its own, with what they are declared as. */
+  readonly sets: ReadonlyMap<string, string>
+}
+
+export type RenderSettings = Pick<TableSettings, 'family' | 'masqueradeMark' | 'detector'> & {
+  /** Of this node and family. */
+  readonly nodeIp: string
+}
+
+const NO_CHAINS: ReadonlyMap<string, readonly string[]> = new Map()
+const NO_SETS: ReadonlyMap<string, string> = new Map()
+const NO_NAMES: readonly string[] = []
+
+export function renderRoutes(routes: readonly Route[], settings: RenderSettings): Rendering {
+  const draft = new Draft()
+  for (const route of routes) renderRoute(draft, route, settings)
+  return draft.finished()
+}
+
+class Draft {
+  readonly elements = new Set<string>()
+  readonly chains = new Map<string, string[]>()
+  readonly shared = new Set<string>()
+  readonly sets = new Map<string, string>()
+
+  finished(): Rendering {
+    return {
+      elements: [...this.elements],
+      chains: this.chains.size === 0 ? NO_CHAINS : this.chains,
+      shared: this.shared.size === 0 ? NO_NAMES : [...this.shared],
+      sets: this.sets.size === 0 ? NO_SETS : this.sets,
+    }
+  }
+}
+
+interface Verdicts {
+  /** Where packets go that came by cluster IP, and by any other way; undefined: nowhere. */
+  readonly internal: string | undefined
+  readonly external: string | undefined
+  /** What becomes of those that went nowhere; undefined: there are none. */
+  readonly internalRefusal: string | undefined
+  readonly externalRefusal: string | undefined
+}
+
+function renderRoute(draft: Draft, route: Route, settings: RenderSettings): void {
+  const { port } = route
+  for (const { ip, port: number, isLocal } of reachable(route)) {
+    if (isLocal) draft.elements.add(`hairpin-connections ${ip} . ${ip} . ${port.protocol} . ${number}`)
+  }
+  const isOwn = port.affinitySeconds > 0 || isExternal(port)
+  const verdicts = verdictsOf(route, isOwn ? ownChains(draft, route, settings) : shareChain(draft, route))
+  renderFrontends(draft, port, verdicts)
+  renderFirewall(draft, port, settings)
+}
+
+function verdictsOf(
+  { port, local, hasEndpoints }: Route,
+  { internal, external }: Pick<Verdicts, 'internal' | 'external'>,
+): Verdicts {
+  if (!hasEndpoints) {
+    const refusal = 'goto reject-chain'
+    return { internal: undefined, external: undefined, internalRefusal: refusal, externalRefusal: refusal }
+  }
+  // Another node has some: this one must not answer for it.
+  const isMissing = (isLocal: boolean): boolean => isLocal && local.length === 0
+  const noInternal = isMissing(port.isInternalLocal)
+  return {
+    internal: noInternal ? undefined : internal,
+    // Who is on this node passes by the policy.
+    external,
+    internalRefusal: noInternal ? 'drop' : undefined,
+    externalRefusal: isMissing(port.isExternalLocal) ? 'drop' : undefined,
+  }
+}
+
+function renderFrontends(draft: Draft, port: ServicePort, verdicts: Verdicts): void {
+  const { protocol, clusterIp, port: number, nodePort, externalIps, loadBalancerIps } = port
+  const { internal, external, internalRefusal, externalRefusal } = verdicts
+  const add = (map: string, key: string, verdict: string | undefined): void => {
+    if (verdict !== undefined) draft.elements.add(`${map} ${key} : ${verdict}`)
+  }
+  draft.elements.add(`cluster-ips ${clusterIp}`)
+  const cluster = `${clusterIp} . ${protocol} . ${number}`
+  add('service-ips', cluster, internal)
+  add('no-endpoint-services', cluster, internalRefusal)
+  for (const ip of new Set([...externalIps, ...loadBalancerIps])) {
+    const key = `${ip} . ${protocol} . ${number}`
+    add('service-ips', key, external)
+    add('no-endpoint-services', key, externalRefusal)
+  }
+  if (nodePort === 0) return
+  add('service-nodeports', `${protocol} . ${nodePort}`, external)
+  add('no-endpoint-nodeports', `${protocol} . ${nodePort}`, externalRefusal)
+}
+
+/** By cluster IP only, so the address and the port that a packet is sent to say which Service it is for. */
+function shareChain(draft: Draft, { port, cluster, local }: Route): Pick<Verdicts, 'internal' | 'external'> {
+  const endpoints = port.isInternalLocal ? local : cluster
+  if (endpoints.length === 0) return { internal: undefined, external: undefined }
+  const chain = sharedChain(endpoints.length)
+  draft.shared.add(chain)
+  for (const [at, { ip, port: number }] of endpoints.entries())
+    draft.elements.add(`endpoints-${port.protocol} ${port.clusterIp} . ${port.port} . ${at} : ${ip} . ${number}`)
+  return { internal: `goto ${chain}`, external: undefined }
+}
+
+function ownChains(draft: Draft, route: Route, settings: RenderSettings): Pick<Verdicts, 'internal' | 'external'> {
+  const { port, cluster, local, hasEndpoints } = route
+  const names = { cluster: chainName('service', port), local: chainName('local', port) }
+  if (cluster.length > 0 && usesCluster(port))
+    draft.chains.set(names.cluster, choice(draft, port, cluster, settings.family))
+  if (local.length > 0 && usesLocal(port)) draft.chains.set(names.local, choice(draft, port, local, settings.family))
+  const isInternal = (port.isInternalLocal ? local : cluster).length > 0
+  const internal = isInternal ? `goto ${port.isInternalLocal ? names.local : names.cluster}` : undefined
+  if (!hasEndpoints || !isExternal(port)) return { internal, external: undefined }
+  const external = chainName('external', port)
+  draft.chains.set(external, externalRules(route, names, settings))
+  return { internal, external: `goto ${external}` }
+}
+
+/** For what comes from outside: masqueraded if it may leave the node again, else with the address it came from. */
+function externalRules(
+  { port, cluster, local }: Route,
+  names: { readonly cluster: string; readonly local: string },
+  { masqueradeMark, detector }: RenderSettings,
+): string[] {
+  const marks = `mark set mark or ${masqueradeMark}`
+  const toCluster = cluster.length === 0 ? [] : [`goto ${names.cluster}`]
+  if (!port.isExternalLocal) return [marks, ...toCluster]
+  return [
+    // Pods of this node, and the node itself, are treated as if they had gone out and come back in.
+    ...(detector === undefined ? [] : toCluster.map((go) => `${detector.nft.isLocal} ${go}`)),
+    `fib saddr type local ${marks}`,
+    ...toCluster.map((go) => `fib saddr type local ${go}`),
+    ...(local.length === 0 ? [] : [`goto ${names.local}`]),
+  ]
+}
+
+function choice(draft: Draft, port: ServicePort, endpoints: readonly Endpoint[], family: IpFamily): string[] {
+  const ip = familyWord(family)
+  const drawn = `numgen random mod ${endpoints.length}`
+  if (port.affinitySeconds === 0) {
+    const places = endpoints.map((one, at) => `${at} : ${one.ip} . ${one.port}`)
+    return [`meta l4proto ${port.protocol} dnat ${ip} to ${drawn} map { ${places.join(', ')} }`]
+  }
+  const chains = endpoints.map((one) => stickyChain(draft, port, one, family))
+  return [
+    ...chains.map(({ name, set }) => `${ip} saddr @${set} goto ${name}`),
+    `${drawn} vmap { ${chains.map(({ name }, at) => `${at} : goto ${name}`).join(', ')} }`,
+  ]
+}
+
+/** Remembers who came, for as long as the Service says, counted from when they came last. */
+function stickyChain(
+  draft: Draft,
+  port: ServicePort,
+  endpoint: Endpoint,
+  family: IpFamily,
+): { readonly name: string; readonly set: string } {
+  const ip = familyWord(family)
+  const [name, set] = [endpointChainName(port, endpoint), affinitySetName(port, endpoint)]
+  const type = family === 'IPv4' ? 'ipv4_addr' : 'ipv6_addr'
+  draft.sets.set(set, `type ${type} ; flags dynamic,timeout ; timeout ${port.affinitySeconds}s`)
+  const to = family === 'IPv4' ? `${endpoint.ip}:${endpoint.port}` : `[${endpoint.ip}]:${endpoint.port}`
+  draft.chains.set(name, [`update @${set} { ${ip} saddr }`, `meta l4proto ${port.protocol} dnat to ${to}`])
+  return { name, set }
+}
+
+function renderFirewall(draft: Draft, port: ServicePort, { family, nodeIp }: RenderSettings): void {
+  const { protocol, port: number, loadBalancerIps, sourceRanges } = port
+  if (loadBalancerIps.length === 0 || sourceRanges.length === 0) return
+  const chain = chainName('firewall', port)
+  // Where the node has the load balancer's address itself, it is the one packets of the node come from.
+  const own = holds(sourceRanges, nodeIp) ? loadBalancerIps.map((ip) => `${ip}/${family === 'IPv4' ? 32 : 128}`) : []
+  const allowed = withoutOverlaps([...sourceRanges, ...own].flatMap((text) => parseCidr(text) ?? [])).map(formatCidr)
+  draft.chains.set(chain, [`${familyWord(family)} saddr != { ${allowed.join(', ')} } drop`])
+  for (const ip of loadBalancerIps) draft.elements.add(`firewall-ips ${ip} . ${protocol} . ${number} : goto ${chain}`)
+}

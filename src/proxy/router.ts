@@ -1,0 +1,160 @@
+/**
+ * Keeps routes in step with Services and EndpointSlices. It notes which Services have changed, and works out their routes when it
+ * is asked to, however often they changed meanwhile.
+ */
+import type { Service } from '#apis/core/v1.ts'
+import type { EndpointSlice } from '#apis/discovery/v1.ts'
+import type { Informer } from '#client/informer.ts'
+import { objectKey } from '#meta/object.ts'
+import type { IpFamily } from '#model/services.ts'
+
+import { type Route, routesOf } from './routing.ts'
+
+/** Whose slice it is. */
+const SERVICE_NAME = 'kubernetes.io/service-name'
+/** An index of slices. */
+export const BY_SERVICE = 'service'
+
+export function servicesOfSlice({ metadata }: EndpointSlice): readonly string[] {
+  const name = metadata.labels?.[SERVICE_NAME] ?? ''
+  return name === '' ? [] : [`${metadata.namespace}/${name}`]
+}
+
+export interface RouterOptions {
+  readonly services: Informer<Service>
+  /** Has the index BY_SERVICE. */
+  readonly slices: Informer<EndpointSlice>
+  readonly nodeName: string
+  readonly families: readonly IpFamily[]
+  /** Something has changed. */
+  readonly onChange: () => void
+}
+
+/** The routes of one Service, for each family; none: it has gone, or is none of ours. */
+export interface Routed {
+  readonly service: string
+  readonly routes: ReadonlyMap<IpFamily, readonly Route[]>
+  /** When what has changed was caused, in the words of the slices, if they say so. */
+  readonly causedMs: readonly number[]
+}
+
+export class Router {
+  readonly #options: RouterOptions
+  readonly #dirty = new Set<string>()
+  readonly #caused = new Map<string, number[]>()
+  #zone = ''
+  /** Who has an address as cluster IP, and who would have it by other ways: the first goes before. */
+  readonly #clusterIps = new Map<string, string>()
+  readonly #otherIps = new Map<string, Set<string>>()
+  readonly #claimed = new Map<string, { readonly cluster: readonly string[]; readonly others: readonly string[] }>()
+
+  constructor(options: RouterOptions) {
+    this.#options = options
+    const { services, slices } = options
+    services.listen({
+      added: (service) => this.#mark(objectKey(service)),
+      updated: (service) => this.#mark(objectKey(service)),
+      deleted: (service) => this.#mark(objectKey(service)),
+    })
+    slices.listen({
+      added: (slice) => this.#markAll(servicesOfSlice(slice), causeOf(slice)),
+      updated: (slice, old) => this.#markAll([...servicesOfSlice(old), ...servicesOfSlice(slice)], causeOf(slice)),
+      deleted: (slice) => this.#markAll(servicesOfSlice(slice), undefined),
+    })
+  }
+
+  /** Of the node; endpoints may be meant for it. */
+  setZone(zone: string): void {
+    if (zone === this.#zone) return
+    this.#zone = zone
+    this.markAll()
+  }
+
+  /** Everything is to be worked out anew. */
+  markAll(): void {
+    for (const service of this.#options.services.list()) this.#mark(objectKey(service))
+  }
+
+  /** What has changed since the last call. */
+  take(): Routed[] {
+    for (const service of this.#dirty) this.#note(service)
+    const taken = Array.from(this.#dirty, (service) => this.#routed(service))
+    this.#dirty.clear()
+    this.#caused.clear()
+    return taken
+  }
+
+  #markAll(services: readonly string[], causedMs: number | undefined): void {
+    for (const service of services) {
+      this.#mark(service)
+      if (causedMs === undefined) continue
+      const times = this.#caused.get(service)
+      if (times === undefined) this.#caused.set(service, [causedMs])
+      else times.push(causedMs)
+    }
+  }
+
+  #mark(service: string): void {
+    this.#dirty.add(service)
+    this.#options.onChange()
+  }
+
+  /** Those who wanted an address that another now has as cluster IP, or no longer has, are worked out too. */
+  #note(key: string): void {
+    const service = this.#options.services.get(key)
+    const before = this.#claimed.get(key) ?? NO_CLAIMS
+    const after = service === undefined ? NO_CLAIMS : claimsOf(service)
+    for (const ip of before.cluster) if (this.#clusterIps.get(ip) === key) this.#clusterIps.delete(ip)
+    for (const ip of before.others) this.#otherIps.get(ip)?.delete(key)
+    for (const ip of after.cluster) this.#clusterIps.set(ip, key)
+    for (const ip of after.others) {
+      const users = this.#otherIps.get(ip)
+      if (users === undefined) this.#otherIps.set(ip, new Set([key]))
+      else users.add(key)
+    }
+    if (service === undefined) this.#claimed.delete(key)
+    else this.#claimed.set(key, after)
+    for (const ip of [...before.cluster, ...after.cluster])
+      for (const user of this.#otherIps.get(ip) ?? []) if (user !== key) this.#dirty.add(user)
+  }
+
+  #routed(key: string): Routed {
+    const { services, slices, nodeName, families } = this.#options
+    const service = services.get(key)
+    const causedMs = this.#caused.get(key) ?? []
+    if (service === undefined) return { service: key, routes: new Map(), causedMs }
+    const own = slices.by(BY_SERVICE, key)
+    const routes = families.map((family): [IpFamily, readonly Route[]] => {
+      const vantage = { family, nodeName, zone: this.#zone }
+      return [family, routesOf(service, own, vantage).map((route) => this.#withoutTaken(key, route))]
+    })
+    return { service: key, routes: new Map(routes), causedMs }
+  }
+
+  #withoutTaken(key: string, route: Route): Route {
+    const isFree = (ip: string): boolean => (this.#clusterIps.get(ip) ?? key) === key
+    const { externalIps, loadBalancerIps } = route.port
+    if (externalIps.every(isFree) && loadBalancerIps.every(isFree)) return route
+    const port = {
+      ...route.port,
+      externalIps: externalIps.filter(isFree),
+      loadBalancerIps: loadBalancerIps.filter(isFree),
+    }
+    return { ...route, port }
+  }
+}
+
+const NO_CLAIMS = { cluster: [], others: [] }
+
+function claimsOf({ spec, status }: Service): { readonly cluster: string[]; readonly others: string[] } {
+  const ingress = (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? [])
+  return { cluster: spec.clusterIPs ?? [], others: [...(spec.externalIPs ?? []), ...ingress] }
+}
+
+/** Whoever writes slices says when what they show came about. */
+const CAUSED_AT = 'endpoints.kubernetes.io/last-change-trigger-time'
+
+function causeOf({ metadata }: EndpointSlice): number | undefined {
+  const time = Date.parse(metadata.annotations?.[CAUSED_AT] ?? '')
+  return Number.isNaN(time) ? undefined : time
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Service, ServiceSpec } from '#apis/core/v1.ts'
+import type { Endpoint, EndpointSlice } from '#apis/discovery/v1.ts'
+
+import { routesOf } from './routing.ts'
+import { servicePortsOf } from './service-port.ts'
+
+const VANTAGE = { family: 'IPv4', nodeName: 'here', zone: 'z1' } as const
+
+function service(spec: ServiceSpec = {}, ingress: readonly { ip: string; ipMode?: string }[] = []): Service {
+  return {
+    kind: 'Service',
+    apiVersion: 'v1',
+    metadata: { name: 'web', namespace: 'ns' },
+    spec: { clusterIP: '10.0.0.9', clusterIPs: ['10.0.0.9'], ports: [{ port: 80, targetPort: 8080 }], ...spec },
+    status: { loadBalancer: { ingress: [...ingress] } },
+  }
+}
+
+function slice(...endpoints: readonly Endpoint[]): EndpointSlice {
+  return {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    metadata: { name: 'web-1', namespace: 'ns' },
+    addressType: 'IPv4',
+    ports: [{ name: '', protocol: 'TCP', port: 8080 }],
+    endpoints: [...endpoints],
+  }
+}
+
+const at = (ip: string, more: Partial<Endpoint> = {}): Endpoint => ({ addresses: [ip], conditions: {}, ...more })
+const LEAVING = { ready: false, serving: true, terminating: true }
+const GONE = { ready: false, serving: false, terminating: true }
+
+function routed(spec: ServiceSpec, ...endpoints: readonly Endpoint[]): [cluster: string, local: string, any: boolean] {
+  const [route] = routesOf(service(spec), [slice(...endpoints)], VANTAGE)
+  const text = (all: readonly { readonly ip: string }[] = []): string => all.map(({ ip }) => ip).join()
+  return [text(route?.cluster), text(route?.local), route?.hasEndpoints ?? false]
+}
+
+describe('routes', () => {
+  const local: ServiceSpec = {
+    type: 'NodePort',
+    externalTrafficPolicy: 'Local',
+    ports: [{ port: 80, targetPort: 8080, nodePort: 30_000 }],
+  }
+  const zone = (name: string): Partial<Endpoint> => ({ hints: { forZones: [{ name }] } })
+  const node = (name: string): Partial<Endpoint> => ({ hints: { forNodes: [{ name }], forZones: [{ name: 'z1' }] } })
+  const cases: [what: string, spec: ServiceSpec, endpoints: Endpoint[], expected: ReturnType<typeof routed>][] = [
+    ['lead nowhere without endpoints', {}, [], ['', '', false]],
+    [
+      'lead to what is ready',
+      {},
+      [at('10.1.0.1'), at('10.1.0.2', { conditions: { ready: false } })],
+      ['10.1.0.1', '', true],
+    ],
+    [
+      'lead to what ends when nothing else is there',
+      {},
+      [at('10.1.0.1', { conditions: LEAVING }), at('10.1.0.2', { conditions: GONE })],
+      ['10.1.0.1', '', true],
+    ],
+    [
+      'stay on the node where they must',
+      { internalTrafficPolicy: 'Local' },
+      [at('10.1.0.1', { nodeName: 'here' }), at('10.1.0.2')],
+      ['', '10.1.0.1', true],
+    ],
+    [
+      'know of endpoints elsewhere',
+      { internalTrafficPolicy: 'Local' },
+      [at('10.1.0.2', { nodeName: 'there' })],
+      ['', '', true],
+    ],
+    [
+      'from outside stay on the node, and go anywhere from the node',
+      local,
+      [at('10.1.0.1', { nodeName: 'here' }), at('10.1.0.2')],
+      ['10.1.0.1,10.1.0.2', '10.1.0.1', true],
+    ],
+    [
+      'to what ends on this node go before those to other nodes',
+      local,
+      [at('10.1.0.1', { nodeName: 'here', conditions: LEAVING }), at('10.1.0.2')],
+      ['10.1.0.2', '10.1.0.1', true],
+    ],
+    ['stay in the zone', {}, [at('10.1.0.1', zone('z1')), at('10.1.0.2', zone('z2'))], ['10.1.0.1', '', true]],
+    [
+      'leave a zone that has none',
+      {},
+      [at('10.1.0.1', zone('z3')), at('10.1.0.2', zone('z2'))],
+      ['10.1.0.1,10.1.0.2', '', true],
+    ],
+    [
+      'do not look at zones when some have none',
+      {},
+      [at('10.1.0.1', zone('z1')), at('10.1.0.2')],
+      ['10.1.0.1,10.1.0.2', '', true],
+    ],
+    [
+      'stay on the node that endpoints are meant for',
+      {},
+      [at('10.1.0.1', node('here')), at('10.1.0.2', node('there'))],
+      ['10.1.0.1', '', true],
+    ],
+    [
+      'go to the zone when none is meant for the node',
+      {},
+      [at('10.1.0.1', node('other')), at('10.1.0.2', node('there'))],
+      ['10.1.0.1,10.1.0.2', '', true],
+    ],
+    [
+      'prefer who lives to who ends at the same address',
+      {},
+      [at('10.1.0.1'), at('10.1.0.1', { conditions: LEAVING })],
+      ['10.1.0.1', '', true],
+    ],
+  ]
+  for (const [what, spec, endpoints, expected] of cases)
+    it(what, () => assert.deepEqual(routed(spec, ...endpoints), expected))
+
+  for (const ip of ['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1', '255.255.255.255', 'x; flush ruleset', ''])
+    it(`never lead to ${JSON.stringify(ip)}`, () => assert.deepEqual(routed({}, at(ip)), ['', '', false]))
+})
+
+describe('ports of Services', () => {
+  it('are none of headless and external ones, and of those without an address of the family', () => {
+    for (const spec of [
+      { clusterIPs: ['None'], clusterIP: 'None' },
+      { type: 'ExternalName' },
+      { clusterIPs: [], clusterIP: '' },
+    ])
+      assert.deepEqual(servicePortsOf(service(spec), 'IPv4'), [])
+    assert.deepEqual(servicePortsOf(service(), 'IPv6'), [])
+  })
+
+  it('have only addresses that do no harm', () => {
+    const externalIPs = ['127.0.0.1', '192.0.2.1', '169.254.1.1', '::1', '0.0.0.0', '192.0.2.1']
+    const ingress = [{ ip: '192.0.2.2' }, { ip: '192.0.2.3', ipMode: 'Proxy' }, { ip: '127.0.0.2' }]
+    const [port] = servicePortsOf(service({ externalIPs }, ingress), 'IPv4')
+    assert.deepEqual([port?.externalIps, port?.loadBalancerIps], [['192.0.2.1'], ['192.0.2.2']])
+  })
+
+  it('have source ranges that do not overlap, and none that leave nobody out', () => {
+    const ranges = (...loadBalancerSourceRanges: string[]): readonly string[] | undefined =>
+      servicePortsOf(service({ loadBalancerSourceRanges }), 'IPv4')[0]?.sourceRanges
+    assert.deepEqual(ranges(' 10.0.0.0/8', '10.1.2.3/16', 'fd00::/8', '192.0.2.7/24'), ['10.0.0.0/8', '192.0.2.0/24'])
+    assert.deepEqual(ranges('10.0.0.0/8', '0.0.0.0/0'), [])
+  })
+})

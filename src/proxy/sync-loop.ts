@@ -1,0 +1,64 @@
+/**
+ * When rules are brought about: as soon as something has changed, but not more often than once in a while, because many changes
+ * come together; again after a failure; and now and then for no reason, whatever there is.
+ */
+import type { Clock, Timer } from '#lib/clock.ts'
+
+export interface SyncLoopOptions {
+  readonly clock: Clock
+  /** Between the end of one and the beginning of the next. */
+  readonly minMs: number
+  /** After a failure. */
+  readonly retryMs: number
+  readonly maxMs: number
+}
+
+export interface SyncLoop {
+  /** One begins after this call, however many calls there are until then. */
+  request(): void
+  /** None begins any more; resolves when the one that is running has ended. */
+  stop(): Promise<void>
+}
+
+/** `sync` says whether it succeeded, and never throws. */
+export function startSyncLoop(
+  { clock, minMs, retryMs, maxMs }: SyncLoopOptions,
+  sync: () => Promise<boolean>,
+): SyncLoop {
+  let timer: Timer | undefined
+  let running: Promise<void> | undefined
+  let endedMs = -Infinity
+  let isWanted = false
+  let isStopped = false
+  const run = async (): Promise<void> => {
+    isWanted = false
+    const hasSucceeded = await sync()
+    endedMs = clock.elapsed()
+    running = undefined
+    plan(isWanted ? minMs : Math.max(minMs, hasSucceeded ? maxMs : Math.min(retryMs, maxMs)))
+  }
+  const plan = (delayMs: number): void => {
+    timer?.cancel()
+    if (isStopped) return
+    timer = clock.after(
+      delayMs,
+      () => {
+        running = run()
+      },
+      { background: true },
+    )
+  }
+  plan(maxMs)
+  return {
+    request() {
+      if (isWanted || isStopped) return
+      isWanted = true
+      if (running === undefined) plan(Math.max(0, endedMs + minMs - clock.elapsed()))
+    },
+    async stop() {
+      isStopped = true
+      timer?.cancel()
+      await running
+    },
+  }
+}
