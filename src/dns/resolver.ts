@@ -137,6 +137,8 @@ export class Resolver {
         continue
       }
       if (next.is === 'records') answers.push(...next.answers)
+      if (next.is === 'no data' || next.is === 'no name')
+        return { rcode: RCODE.success, authoritative: true, answers, authority: [this.#soaOf(next.zone)] }
       const kept = next.is === 'elsewhere' ? await this.#ask(askingOf(query, target), via) : undefined
       if (kept !== undefined && kept !== 'busy') {
         const truncated = (kept.message.flags & FLAG.truncated) !== 0

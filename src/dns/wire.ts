@@ -76,8 +76,11 @@ export interface Refusal {
   readonly refusal: number | undefined
 }
 
-/** The names that bytes can spell without being taken for something else. */
-const ESCAPED = /[^!-[\]-~]|\./
+/** What each byte is in a name. */
+const SPELLED: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const char = String.fromCharCode(byte).toLowerCase()
+  return /^[!-[\]-~]$/.test(char) && char !== '.' ? char : `\\${String(byte).padStart(3, '0')}`
+})
 
 interface NameAt {
   readonly name: string
@@ -115,12 +118,7 @@ export function readName(bytes: Uint8Array, start: number, allowsPointers = true
 
 function readLabel(bytes: Uint8Array, start: number, size: number): string {
   let text = ''
-  for (let at = start; at < start + size; at++) {
-    const byte = bytes[at] ?? 0
-    const isUpper = byte >= 0x41 && byte <= 0x5a
-    const char = String.fromCharCode(isUpper ? byte + 0x20 : byte)
-    text += ESCAPED.test(char) ? `\\${String(byte).padStart(3, '0')}` : char
-  }
+  for (let at = start; at < start + size; at++) text += SPELLED[bytes[at] ?? 0] ?? ''
   return text
 }
 
