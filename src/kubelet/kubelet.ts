@@ -38,6 +38,7 @@ import { openAllocations } from './pods/allocations.ts'
 import type { PodWorkersOptions } from './pods/pod-host.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { PodWorkers } from './pods/pod-workers.ts'
+import { SYNC_MS } from './runtime-health.ts'
 import { Access } from './server/access.ts'
 import type { KubeletApiOptions } from './server/kubelet-api.ts'
 import { openPorts, type Serving } from './server/ports.ts'
@@ -90,9 +91,6 @@ export interface NodeSettings {
 /** A lease is renewed when so much of it has passed. */
 const RENEWED_SHARE = 0.25
 
-/** A runtime that has not said for so long what it holds is not looked after, as upstream has it. */
-const SYNC_MS = 180_000
-
 /** What the API server says that pods need to know. */
 interface Known {
   node: Node | undefined
@@ -140,7 +138,9 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   })
   const { leaseSeconds } = node
   const renewMs = leaseSeconds === undefined ? {} : { renewMs: leaseSeconds * RENEWED_SHARE * 1000 }
-  const keeper: NodeKeeper = new NodeKeeper({ registration, runtime, clock, random, log, signal, ...node, ...renewMs })
+  const listedMs = (): number | undefined => workers.listedMs
+  const around = { runtime, clock, random, log, signal, listedMs }
+  const keeper: NodeKeeper = new NodeKeeper({ registration, ...around, ...node, ...renewMs })
   parts.known.hurry = () => keeper.hurry()
   await keeper.start()
   await plugins?.start()

@@ -8,10 +8,12 @@ import { type Clock, sleep } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
+import { withDeadlines } from './cri/deadlines.ts'
 import type { RuntimeFeatures, RuntimeHandler, RuntimeStatus } from './cri/runtime-messages.ts'
 import type { Runtime } from './cri/runtime.ts'
 import type { NodeRegistration } from './node-registration.ts'
 import type { Health } from './node-status.ts'
+import { contactFaults } from './runtime-health.ts'
 
 export interface NodeKeeperOptions {
   readonly registration: NodeRegistration
@@ -25,6 +27,8 @@ export interface NodeKeeperOptions {
   /** How often it is looked how things are, and how often the lease is renewed. Default: every ten seconds. */
   readonly lookMs?: number
   readonly renewMs?: number
+  /** When the runtime last told what it holds. */
+  readonly listedMs?: () => number | undefined
 }
 
 /** What the runtime last said. */
@@ -34,25 +38,33 @@ export interface RuntimeView {
   readonly handlers: readonly RuntimeHandler[]
   readonly features: RuntimeFeatures | undefined
   readonly images: readonly ContainerImage[]
-  /** Why no pod can be started; undefined when one can. */
+  /** Why no pod can be started, as it says itself; undefined when one can. */
   readonly fault: string | undefined
 }
 
 const PERIOD_MS = 10_000
+/** Between questions to the runtime. */
+const LOOK_MS = 5000
 /** Until it is ready, so often is looked whether it is. */
 const HURRY_MS = 100
+const HURRIED_MS = 120_000
 const REGISTER_BACKOFF = { baseMs: 100, factor: 2, capMs: 7000, jitter: 0 }
 /** More names of one image are not told. */
 const MAX_NAMES = 5
 
 export class NodeKeeper {
   readonly #options: NodeKeeperOptions
-  #view: RuntimeView = { version: '', handlers: [], features: undefined, images: [], fault: NOT_ASKED }
+  readonly #runtime: Runtime
+  readonly #startedMs: number
+  #view: RuntimeView = { version: '', handlers: [], features: undefined, images: [], fault: undefined }
+  #answeredMs: number | undefined
   #hasDrivers = false
   #hurrying = new AbortController()
 
   constructor(options: NodeKeeperOptions) {
     this.#options = options
+    this.#runtime = withDeadlines(options.runtime, options.clock)
+    this.#startedMs = options.clock.now()
   }
 
   get view(): RuntimeView {
@@ -61,17 +73,21 @@ export class NodeKeeper {
 
   /** For the Node: what is wrong with it. */
   get ills(): readonly Health[] {
-    const faults = [this.#view.fault, this.#hasDrivers ? undefined : 'CSINode is not yet initialized'].filter(
-      (fault) => fault !== undefined,
-    )
+    const { clock, listedMs = () => clock.now() } = this.#options
+    const contact = { startedMs: this.#startedMs, answeredMs: this.#answeredMs, listedMs: listedMs() }
+    const faults = [
+      ...contactFaults(contact, clock.now()),
+      this.#view.fault,
+      this.#hasDrivers ? undefined : 'CSINode is not yet initialized',
+    ].filter((fault) => fault !== undefined)
     if (faults.length === 0) return []
     const message = faults.length === 1 ? (faults[0] ?? '') : `[${faults.join(', ')}]`
     return [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady', message }]
   }
 
-  /** Asks the runtime how it is. */
-  async look(): Promise<void> {
-    const { runtime } = this.#options
+  /** Asks the runtime how it is. One that does not answer is believed for a while what it said last. */
+  async #look(): Promise<void> {
+    const runtime = this.#runtime
     try {
       const [version, status, { images }] = await Promise.all([
         runtime.version({}),
@@ -90,17 +106,18 @@ export class NodeKeeper {
           .sort((a, b) => b.sizeBytes - a.sizeBytes),
         fault: faultOf(status.status),
       }
+      if (isWell(status.status, 'RuntimeReady')) this.#answeredMs = this.#options.clock.now()
     } catch (error) {
-      this.#options.log.v(2)?.info('The runtime does not answer', { error: (error as Error).message })
-      this.#view = { ...this.#view, fault: 'container runtime is down' }
+      if (!this.#options.signal.aborted) this.#options.log.error(error, 'Container runtime sanity check failed')
     }
   }
 
   /** Resolves when the node is registered; goes on until the signal is aborted. */
   async start(): Promise<void> {
     const { registration, registers = true, lookMs, renewMs } = this.#options
-    await this.look()
+    await this.#look()
     if (registers) await this.#register()
+    void this.#run('look', LOOK_MS, () => this.#look())
     void this.#run('report', lookMs, () => this.#report())
     void this.#run('renew', renewMs, () => registration.renew())
   }
@@ -128,11 +145,12 @@ export class NodeKeeper {
       await registration.describeDrivers()
       this.#hasDrivers = true
     }
-    await this.look()
     await registration.report()
-    while (!registration.isReady && !signal.aborted) {
+    // For as long as a node that has just begun may take.
+    const isNew = (): boolean => clock.now() - this.#startedMs < HURRIED_MS
+    while (!registration.isReady && isNew() && !signal.aborted) {
       await sleep(clock, HURRY_MS, signal)
-      await this.look()
+      if (this.#answeredMs === undefined || this.#view.fault !== undefined) await this.#look()
       if (this.ills.length === 0) await registration.report()
     }
   }
@@ -154,8 +172,6 @@ export class NodeKeeper {
   }
 }
 
-const NOT_ASKED = 'container runtime status check may not have completed yet'
-
 const SEMANTIC = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/
 
 /** Without what distributions put behind it, as upstream reads it. Pure. */
@@ -169,10 +185,14 @@ export function faultOf(status: RuntimeStatus | undefined): string | undefined {
   const conditions = status?.conditions ?? []
   const bad = (type: string): string | undefined => {
     const found = conditions.find((condition) => condition.type === type)
-    if (found?.status === true) return undefined
+    if (isWell(status, type)) return undefined
     return `${type}=false reason:${found?.reason ?? ''} message:${found?.message ?? ''}`
   }
   const [runtime, network] = [bad('RuntimeReady'), bad('NetworkReady')]
   if (runtime !== undefined) return `container runtime not ready: ${runtime}`
   return network === undefined ? undefined : `container runtime network not ready: ${network}`
+}
+
+function isWell(status: RuntimeStatus | undefined, type: string): boolean {
+  return status?.conditions.some((condition) => condition.type === type && condition.status) ?? false
 }

@@ -180,6 +180,9 @@ describe('the node of a kubelet', () => {
     bed.runtime.isDown = true
     await bed.clock.advance(11_000)
     assert.notEqual(await renewed(), before)
+    // A restart of the runtime is no reason to take pods elsewhere.
+    assert.equal(readyOf(await bed.node())[0], 'True')
+    await bed.clock.advance(31_000)
     assert.deepEqual(readyOf(await bed.node()), ['False', 'container runtime is down'])
     bed.runtime.isDown = false
     await bed.clock.advance(11_000)
