@@ -14,10 +14,10 @@ import { removeContainerd } from '#kubelet/containerd/stop.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { secureRandom } from '#lib/random.ts'
-import { loadAuthority } from '#lib/x509/authority.ts'
 import { errorLog } from '#testing/control-plane.ts'
 
 import { end, freePort, launch } from './kube-apiserver.ts'
+import { writeNodeConfig } from './kubelet-bed.ts'
 import { ask, HYPERKUBE, type Server, startOurs } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
@@ -47,7 +47,7 @@ async function main(): Promise<number> {
   const dataDir = join(folder, 'containerd')
   running.defer(async () => void (await removeContainerd({ ...tools, dataDir })))
   const { endpoint } = await startContainerd({ ...tools, dataDir, podCidrs: ['10.249.7.0/24'] }, running)
-  await writeNodeConfig(folder, server)
+  await writeNodeConfig(folder, server, NODE)
   const said = (make: Make): Promise<Flat> =>
     saidBy({ folder, server, endpoint, make, program: make === 'ours' ? [HYPERKUBE, 'kubelet'] : [kubelet] })
   const [mine, reference] = [await said('ours'), await said("upstream's")]
@@ -173,30 +173,6 @@ function configuration(folder: string, endpoint: string, [port, healthzPort]: re
     clusterDNS: ['10.0.0.10'],
     clusterDomain: 'cluster.local',
   })
-}
-
-async function writeNodeConfig(folder: string, { port, tls }: Server): Promise<void> {
-  const [certificate, key] = await Promise.all(
-    ['ca.crt', 'ca.key'].map((name) => readFile(join(folder, 'pki', name), 'utf8')),
-  )
-  const authority = loadAuthority(
-    { certificate: certificate ?? '', key: key ?? '' },
-    { clock: realClock, random: secureRandom },
-  )
-  const who = { commonName: `system:node:${NODE}`, organizations: ['system:nodes'] }
-  const { certificatePem, keyPem } = authority.issue({ ...who, purpose: 'client' })
-  const data = (pem: string): string => Buffer.from(pem).toString('base64')
-  const cluster = { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': data(tls.ca) }
-  const user = { 'client-certificate-data': data(certificatePem), 'client-key-data': data(keyPem) }
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'a', cluster }],
-    users: [{ name: 'a', user }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    'current-context': 'a',
-  }
-  await writeFile(join(folder, 'node.json'), JSON.stringify(config))
 }
 
 process.exitCode = await main()

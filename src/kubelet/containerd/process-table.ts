@@ -46,6 +46,20 @@ export function shimsIn(all: readonly ProcessEntry[], { socket }: Places): numbe
   return found
 }
 
+/**
+ * Those who look after nothing: a containerd that is killed while it starts one forgets it. `hasTask` says whether containerd
+ * knows something by that id; who has children is never one of them.
+ */
+export function straysIn(all: readonly ProcessEntry[], { socket }: Places, hasTask: (id: string) => boolean): number[] {
+  const after = ({ args }: ProcessEntry, flag: string): string | undefined =>
+    args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined
+  const parents = new Set(all.map(({ parent }) => parent))
+  return all
+    .filter((one) => after(one, '-address') === socket && !parents.has(one.pid))
+    .filter((one) => !hasTask(after(one, '-id') ?? ''))
+    .map(({ pid }) => pid)
+}
+
 const POLL_MS = 20
 
 /** SIGTERM, then SIGKILL for those who are there after `graceMs`. Resolves when all are gone; throws for one that does not go. */

@@ -72,6 +72,8 @@ export class PodWorker {
     const { startTime } = pod.status
     this.#startedMs = startTime === undefined ? nowMs : epochMsOf(startTime)
     this.#isAdmitted = startTime !== undefined
+    // Of one that has ended, nobody else knows it any more.
+    if (isTerminalPhase(pod.status.phase)) this.#shownIps = (pod.status.podIPs ?? []).map(({ ip }) => ip)
     if (startTime !== undefined) {
       host.admit(this.#pod, true)
     }

@@ -1,0 +1,44 @@
+/**
+ * A kubelet's bad days: `node test/reliability/kubelets.ts [kills|disk|cut|hang ...]`, as root, with containerd. `kills`: 30 deaths of
+ * the kubelet and 10 of containerd with pods of all kinds, after which no container is another and, when all are deleted, nothing
+ * is left. The others are lived through by upstream's kubelet as well, and what both say and do is compared.
+ */
+import { readFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+
+import { whyNoContainerd } from '../integration/kubelet/containerd-bed.ts'
+import { startKubeletBed } from '../upstream/kubelet-bed.ts'
+import { kill } from './kubelets/kills.ts'
+
+const { values, positionals } = parseArgs({
+  options: {
+    kubelets: { type: 'string', default: '30' },
+    containerds: { type: 'string', default: '10' },
+  },
+  allowPositionals: true,
+})
+/** Of the log of a kubelet, in bytes. */
+const LAST_WORDS = 6000
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+const fault = await whyNoContainerd()
+if (fault !== undefined) throw new Error(`There can be no containers here: ${fault}`)
+
+async function main(): Promise<number> {
+  await using closing = new AsyncDisposableStack()
+  const bed = await startKubeletBed('tried', closing)
+  const isWanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
+  const faults: string[] = []
+  try {
+    if (isWanted('kills')) {
+      const counts = { kubelets: Number(values.kubelets), containerds: Number(values.containerds) }
+      faults.push(...(await kill(bed, { ...counts, say })))
+    }
+  } catch (error) {
+    faults.push(String(error), (await readFile(`${bed.folder}/ours.log`, 'utf8').catch(String)).slice(-LAST_WORDS))
+  }
+  for (const each of faults) say(each)
+  say(faults.length === 0 ? 'all as it should be' : `${faults.length} not as they should be`)
+  return faults.length === 0 ? 0 : 1
+}
+
+process.exitCode = await main()
