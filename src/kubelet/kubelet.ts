@@ -42,6 +42,9 @@ import { SYNC_MS } from './runtime-health.ts'
 import { Access } from './server/access.ts'
 import type { KubeletApiOptions } from './server/kubelet-api.ts'
 import { openPorts, type Serving } from './server/ports.ts'
+import { fromServer } from './static-pods/manifest.ts'
+import { type SourceOptions, startSources, type StaticSources } from './static-pods/sources.ts'
+import { StaticPods } from './static-pods/static-pods.ts'
 import type { VolumeKeeper } from './volumes/volume-keeper.ts'
 import { volumesOnDisk } from './volumes/volumes-on-disk.ts'
 
@@ -70,6 +73,8 @@ export interface KubeletOptions {
   readonly cgroups?: PodCgroups
   /** What pods are refused for, beside what the Node tells. */
   readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor'>
+  /** Pods that come from no API server. Default: none. */
+  readonly staticPods?: StaticSources & { readonly isEnabled: (gate: string) => boolean }
   readonly serving: Serving
   /** `/configz`. */
   readonly configuration: object
@@ -105,6 +110,7 @@ interface Parts {
   readonly client: ApiClient
   readonly recorder: EventRecorder
   readonly workers: PodWorkers
+  readonly statics: StaticPods
   readonly known: Known
   /** None where volumes are nowhere. */
   readonly plugins: NodePlugins | undefined
@@ -142,6 +148,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   const around = { runtime, clock, random, log, signal, listedMs }
   const keeper: NodeKeeper = new NodeKeeper({ registration, ...around, ...node, ...renewMs })
   parts.known.hurry = () => keeper.hurry()
+  await startStatics(options, parts, closing)
   await keeper.start()
   await plugins?.start()
   startLogRotation({ clock, runtime, log, pods: () => workers.pods(), policy: options.logs ?? LOG_POLICY }, signal)
@@ -187,13 +194,39 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, ...csi })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
   const traits = (): NodeTraits => ({ ...options.traits, pressures: known.pressures() })
-  const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits }
+  const statics: StaticPods = new StaticPods({
+    client,
+    random,
+    signal,
+    node: cluster.node,
+    learn: (event) => workers.learn(event),
+    onError: (error) => log.error(error, 'A mirror pod could not be kept'),
+  })
+  const ofStatics = {
+    writerFor: (pod: Pod) => statics.writerFor(pod),
+    onGone: (uid: string): void => statics.gone(uid),
+  }
+  const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits, ...ofStatics }
   const { garbage = {}, cgroups = NO_CGROUPS } = options
-  const workers = new PodWorkers({ ...means, garbage, cgroups, ...cluster })
+  const workers: PodWorkers = new PodWorkers({ ...means, garbage, cgroups, ...cluster })
   const { eviction: settings = {} } = options
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
   known.pressures = () => eviction.pressures
-  return { client, recorder, workers, known, plugins, signal }
+  return { client, recorder, workers, statics, known, plugins, signal }
+}
+
+/** They run whether there is an API server or not. */
+async function startStatics(
+  options: KubeletOptions,
+  { statics, signal }: Parts,
+  closing: AsyncDisposableStack,
+): Promise<void> {
+  const { name: nodeName, clock, log, staticPods } = options
+  if (staticPods === undefined) return
+  const http = createHttpClient({ clock, http1Only: true })
+  closing.defer(() => http.close())
+  const found: SourceOptions['found'] = (kind, pods) => statics.found(kind, pods)
+  await startSources(staticPods, http, { clock, log, signal, nodeName, isEnabled: staticPods.isEnabled, found })
 }
 
 /** Returns the port on which it listens. */
@@ -232,7 +265,8 @@ function serve(options: KubeletOptions, { client, workers }: Parts, closing: Asy
   return openPorts({ clock, serving, api, onError }, closing)
 }
 
-function followAll({ name, random, log }: KubeletOptions, { client, workers, known, signal }: Parts): void {
+function followAll({ name, random, log }: KubeletOptions, parts: Parts): void {
+  const { client, known, signal } = parts
   const failed = (error: unknown): void => log.error(error, 'What the API server says could not be heard')
   const all = { client, random, signal }
   void follow(
@@ -245,7 +279,7 @@ function followAll({ name, random, log }: KubeletOptions, { client, workers, kno
   )
   void follow({ ...all, kind: Services }, servicesInto(known.services, failed))
   const ofNode = { fieldSelector: `spec.nodeName=${name}` }
-  void follow({ ...all, kind: Pods, selection: ofNode }, podsInto(workers, failed))
+  void follow({ ...all, kind: Pods, selection: ofNode }, podsInto(parts, failed))
 }
 
 type Failed = (error: unknown) => void
@@ -268,18 +302,24 @@ function servicesInto(services: Map<string, Service>, failed: Failed): Parameter
 const byAge = ({ metadata: a }: Pod, { metadata: b }: Pod): number =>
   compareText(a.creationTimestamp ?? '', b.creationTimestamp ?? '')
 
-/** What has gone while nobody listened is told as deleted. */
-function podsInto(workers: PodWorkers, failed: Failed): Parameters<typeof follow<Pod>>[1] {
+/** What has gone while nobody listened is told as deleted. Mirrors of static pods are not run. */
+function podsInto({ workers, statics }: Parts, failed: Failed): Parameters<typeof follow<Pod>>[1] {
   return {
     replace(all) {
       const there = new Set(all.map(({ metadata }) => metadata.uid))
-      const gone = Array.from(workers.pods(), ({ pod }) => pod).filter(({ metadata }) => !there.has(metadata.uid))
+      const gone = Array.from(workers.pods(), ({ pod }) => pod).filter(
+        ({ metadata: { uid = '' } }) => !there.has(uid) && !statics.has(uid),
+      )
       for (const object of gone) workers.learn({ type: 'DELETED', object })
       // Who came first is taken first.
-      for (const object of all.toSorted(byAge)) workers.learn({ type: 'ADDED', object })
+      for (const object of statics.hearsAll(all).toSorted(byAge)) {
+        workers.learn({ type: 'ADDED', object: fromServer(object) })
+      }
       workers.sourcesReady()
     },
-    change: (event) => workers.learn(event),
+    change(event) {
+      if (!statics.hears(event)) workers.learn({ ...event, object: fromServer(event.object) })
+    },
     failed,
   }
 }

@@ -80,6 +80,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       node: nodeSettings(program),
       ...(await limitsOf(program)),
       logs: logPolicy(program),
+      staticPods: staticPodsOf(program),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       configuration: shownConfiguration(shown),
@@ -256,6 +257,18 @@ function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<
     leaseSeconds: configuration.nodeLeaseDurationSeconds,
     limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
     eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
+  }
+}
+
+function staticPodsOf({ configuration, isEnabled, cwd }: KubeletProgram): NonNullable<KubeletOptions['staticPods']> {
+  const { staticPodPath: path = '', staticPodURL: url = '', staticPodURLHeader: headers = {} } = configuration
+  return {
+    isEnabled,
+    ...(path !== '' && { path: resolve(cwd, path) }),
+    ...(url !== '' && { url }),
+    headers,
+    checkMs: durationMs(configuration.fileCheckFrequency),
+    urlCheckMs: durationMs(configuration.httpCheckFrequency),
   }
 }
 

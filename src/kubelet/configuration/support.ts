@@ -9,7 +9,6 @@ const NO_MANAGERS = 'containers share all processors and all memory'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
 const NOT_EVICTED = 'memory is looked at every ten seconds'
 const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
-const NO_URL = 'pods come from the API server'
 
 /** Only the default is accepted: who asks for more must not believe to have got it. */
 export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
@@ -41,9 +40,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   shutdownGracePeriodByPodPriority: NO_SHUTDOWN,
   shutdownGracePeriodCriticalPods: NO_SHUTDOWN,
   singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
-  staticPodPath: NO_URL,
-  staticPodURL: NO_URL,
-  staticPodURLHeader: NO_URL,
   systemCgroups: NO_CGROUPS,
   systemReservedCgroup: NO_CGROUPS,
   tlsCurvePreferences: 'curves are those of OpenSSL',
@@ -63,9 +59,7 @@ export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>>
   enableDebugFlagsHandler: 'flags are not changed over HTTP',
   enableProfilingHandler: 'profile with "node --inspect"',
   enableSystemLogHandler: 'logs of the machine are not served',
-  fileCheckFrequency: NO_URL,
   hairpinMode: 'networks of pods are made by the runtime',
-  httpCheckFrequency: NO_URL,
   iptablesDropBit: 'there are no rules that would use it',
   iptablesMasqueradeBit: 'there are no rules that would use it',
   kernelMemcgNotification: NOT_EVICTED,

@@ -109,7 +109,7 @@ export function cgroupParent(
   { cgroupDriver, cgroupRoot = '' }: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot'>,
 ): string {
   const qos = qosClassOf(pod).toLowerCase()
-  const name = `pod${pod.metadata.annotations?.['kubernetes.io/config.hash'] ?? pod.metadata.uid ?? ''}`
+  const name = `pod${pod.metadata.uid ?? ''}`
   const above = cgroupRoot.split('/').filter((part) => part !== '')
   const parts = [...above, 'kubepods', ...(qos === 'guaranteed' ? [] : [qos]), name]
   if (cgroupDriver === 'cgroupfs') return `/${parts.join('/')}`

@@ -21,6 +21,7 @@ import type { LogFiles } from './log-links.ts'
 import type { PodFiles } from './pod-files.ts'
 import type { PodFacts } from './pod-of-node.ts'
 import type { RuntimePods } from './runtime-pods.ts'
+import type { StatusDoor } from './status-writer.ts'
 
 export interface PodWorkersOptions {
   readonly runtime: Runtime
@@ -56,6 +57,10 @@ export interface PodWorkersOptions {
   readonly traits?: () => NodeTraits
   /** Told about the node. */
   readonly noteNode?: (said: Note) => void
+  /** Who is told how a pod is, when that is not the API server. */
+  readonly writerFor?: (pod: Pod) => StatusDoor | undefined
+  /** Nothing is left of a pod. */
+  readonly onGone?: (uid: string) => void
 }
 
 type Defaulted =

@@ -25,7 +25,7 @@ import { PodStarter } from './pod-starter.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { RETRY_MS, waitMsOf } from './restart-wait.ts'
 import { SandboxKeeper } from './sandbox-keeper.ts'
-import { StatusWriter } from './status-writer.ts'
+import { type StatusDoor, StatusWriter } from './status-writer.ts'
 
 /** Between turns when nothing happens. */
 const RESYNC_MS = 60_000
@@ -36,7 +36,7 @@ export class PodWorker {
   #desired: Pod
   /** With what is granted to its containers. */
   #pod: Pod
-  readonly writer: StatusWriter
+  readonly writer: StatusDoor
   readonly #startedMs: number
   #isAdmitted: boolean
   #isRejected = false
@@ -108,7 +108,7 @@ export class PodWorker {
     const { client, random, signal } = host
     const onError = (error: unknown): void =>
       host.log.error(error, 'A status could not be written', { pod: podText(pod) })
-    this.writer = new StatusWriter({ client, random, pod, signal, onError })
+    this.writer = host.writerFor?.(pod) ?? new StatusWriter({ client, random, pod, signal, onError })
     this.#heedDeadline()
   }
 

@@ -76,7 +76,10 @@ export class PodWorkers {
         this.#retryResizes()
       },
       note: (...said) => this.#note(...said),
-      gone: (uid) => this.#workers.delete(uid),
+      gone: (uid) => {
+        this.#workers.delete(uid)
+        options.onGone?.(uid)
+      },
     }
     const { imageDisk = () => readImageDisk(runtime, clock), noteNode = () => undefined, garbage = {} } = options
     this.#collector = new GarbageCollector({

@@ -13,7 +13,17 @@ import { statusPatch } from '../status-patch.ts'
 
 const RETRY = { baseMs: 200, capMs: 30_000, jitter: 0.5 }
 
-export class StatusWriter {
+/** Where the status of one pod goes. */
+export interface StatusDoor {
+  /** What is known there, as far as is known here. */
+  written: PodStatus
+  isGone: boolean
+  put(status: PodStatus): void
+  settled(): Promise<void>
+  remove(): Promise<void>
+}
+
+export class StatusWriter implements StatusDoor {
   readonly #client: ApiClient
   readonly #backoff: Backoff
   readonly #pod: Pod
