@@ -13,10 +13,15 @@ export function retryMs(backOff: BackOff | undefined, failedMs: number): number 
   return isForgotten(backOff, failedMs) ? failedMs : failedMs + backOff.delayMs
 }
 
-/** What to wait next time, from the try on that is made now. */
-export function nextBackOff(backOff: BackOff | undefined, failedMs: number, nowMs: number): BackOff {
-  const delayMs = isForgotten(backOff, failedMs) ? FIRST_MS : Math.min(backOff.delayMs * 2, MAX_MS)
-  return { delayMs, updatedMs: nowMs }
+/** What to wait next time, from the try on that is made now: `maxMs` at most. */
+export function nextBackOff(
+  backOff: BackOff | undefined,
+  failedMs: number,
+  nowMs: number,
+  maxMs: number = MAX_MS,
+): BackOff {
+  const delayMs = isForgotten(backOff, failedMs) ? FIRST_MS : backOff.delayMs * 2
+  return { delayMs: Math.min(delayMs, maxMs), updatedMs: nowMs }
 }
 
 function isForgotten(backOff: BackOff | undefined, failedMs: number): backOff is undefined {

@@ -69,6 +69,7 @@ export interface KubeletOptions {
   /** When pods are ended for others. Default: as upstream's. */
   readonly eviction?: EvictionSettings
   readonly garbage?: PodWorkersOptions['garbage']
+  readonly pulls?: PodWorkersOptions['pulls']
   /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
   readonly cgroups?: PodCgroups
   /** What pods are refused for, beside what the Node tells. */
@@ -89,6 +90,7 @@ export interface NodeSettings {
   readonly lookMs?: number
   readonly reportMs?: number
   readonly leaseSeconds?: number
+  readonly callLimitMs?: number
   readonly limits?: { readonly qps: number; readonly burst: number }
   readonly eventLimits?: { readonly qps: number; readonly burst: number }
 }
@@ -207,8 +209,9 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
     onGone: (uid: string): void => statics.gone(uid),
   }
   const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits, ...ofStatics }
-  const { garbage = {}, cgroups = NO_CGROUPS } = options
-  const workers: PodWorkers = new PodWorkers({ ...means, garbage, cgroups, ...cluster })
+  const { garbage = {}, cgroups = NO_CGROUPS, pulls, node: { callLimitMs } = {} } = options
+  const asked = { ...(pulls !== undefined && { pulls }), ...(callLimitMs !== undefined && { callLimitMs }) }
+  const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups, ...cluster })
   const { eviction: settings = {} } = options
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
   known.pressures = () => eviction.pressures

@@ -29,6 +29,8 @@ export interface NodeKeeperOptions {
   readonly renewMs?: number
   /** When the runtime last told what it holds. */
   readonly listedMs?: () => number | undefined
+  /** How long the runtime has for an answer. Default: two minutes. */
+  readonly callLimitMs?: number
 }
 
 /** What the runtime last said. */
@@ -63,7 +65,7 @@ export class NodeKeeper {
 
   constructor(options: NodeKeeperOptions) {
     this.#options = options
-    this.#runtime = withDeadlines(options.runtime, options.clock)
+    this.#runtime = withDeadlines(options.runtime, options.clock, options.callLimitMs)
     this.#startedMs = options.clock.now()
   }
 

@@ -81,6 +81,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       ...(await limitsOf(program)),
       logs: logPolicy(program),
       staticPods: staticPodsOf(program),
+      pulls: pullsOf(program),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       configuration: shownConfiguration(shown),
@@ -229,7 +230,15 @@ function podFacts(
     clusterDomain: configuration.clusterDomain ?? '',
     resolvConf: configuration.resolvConf,
     maxPods: configuration.maxPods,
+    seccompDefault: configuration.seccompDefault,
+    ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
+    maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),
   }
+}
+
+function pullsOf({ configuration }: KubeletProgram): NonNullable<KubeletOptions['pulls']> {
+  const { registryPullQPS: qps, registryBurst: burst, serializeImagePulls, maxParallelImagePulls } = configuration
+  return { qps, burst, parallel: serializeImagePulls ? 1 : (maxParallelImagePulls ?? Infinity) }
 }
 
 function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<KubeletOptions['node']> {
@@ -255,6 +264,7 @@ function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<
     lookMs: durationMs(configuration.nodeStatusUpdateFrequency),
     reportMs: durationMs(configuration.nodeStatusReportFrequency),
     leaseSeconds: configuration.nodeLeaseDurationSeconds,
+    callLimitMs: durationMs(configuration.runtimeRequestTimeout),
     limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
     eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
   }

@@ -7,7 +7,7 @@ import { cpuQuota, cpuShares } from '../pods/linux-resources.ts'
 
 export interface CgroupFile {
   /** Of version 1, where each has a hierarchy of its own. */
-  readonly controller: 'cpu' | 'memory'
+  readonly controller: 'cpu' | 'memory' | 'pids'
   readonly name: string
   readonly value: string
 }
@@ -18,7 +18,7 @@ const PERIOD_US = 100_000
 export const cpuWeight = (shares: number): number => 1 + Math.trunc(((shares - 2) * 9999) / 262_142)
 
 /** A pod is limited only if all its containers are, or it is as a whole. */
-export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2): CgroupFile[] {
+export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2, pidsLimit?: number): CgroupFile[] {
   const of = { spec: pod.spec, status: {} }
   const [requests, limits] = [podRequests(of), podLimits(of)]
   const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
@@ -31,7 +31,10 @@ export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2): Cgro
   const shares = isBestEffort || asked === undefined ? 2 : cpuShares(quantityMilliValue(asked))
   const quota = cpu !== undefined && isBound('cpu') ? cpuQuota(quantityMilliValue(cpu)) : undefined
   const bytes = memory !== undefined && isBound('memory') ? quantityValue(memory) : undefined
-  return version === 1 ? filesOfOne(shares, quota, bytes) : filesOfTwo(shares, quota, bytes)
+  const files = version === 1 ? filesOfOne(shares, quota, bytes) : filesOfTwo(shares, quota, bytes)
+  return pidsLimit === undefined
+    ? files
+    : [...files, { controller: 'pids', name: 'pids.max', value: String(pidsLimit) }]
 }
 
 function filesOfOne(shares: number, quota: number | undefined, bytes: number | undefined): CgroupFile[] {

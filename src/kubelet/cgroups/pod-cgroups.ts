@@ -34,7 +34,7 @@ export interface PodCgroupsOptions {
   /** Where they are mounted: `/sys/fs/cgroup`. */
   readonly root: string
   readonly version: 1 | 2
-  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot'>
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'pidsLimit'>
   readonly clock: Clock
 }
 
@@ -49,7 +49,8 @@ export function createPodCgroups({ root, version, facts, clock }: PodCgroupsOpti
     version === 2 ? [root] : (await readdir(root)).map((name) => join(root, name))
   const make = async (path: string): Promise<void> => {
     if (version === 2) return makeDelegated(root, path)
-    for (const controller of ['cpu', 'memory']) await mkdir(dirOf(path, controller), { recursive: true })
+    const own = facts.pidsLimit === undefined ? ['cpu', 'memory'] : ['cpu', 'memory', 'pids']
+    for (const controller of own) await mkdir(dirOf(path, controller), { recursive: true })
   }
   const write = async (path: string, { controller, name, value }: CgroupFile, isOnlyMore: boolean): Promise<void> => {
     const file = join(dirOf(path, controller), name)
@@ -60,7 +61,7 @@ export function createPodCgroups({ root, version, facts, clock }: PodCgroupsOpti
   const set = async (pod: Pod, isOnlyMore: boolean): Promise<void> => {
     const path = cgroupParent(pod, facts)
     await make(path)
-    for (const file of filesOf(pod, version)) await write(path, file, isOnlyMore)
+    for (const file of filesOf(pod, version, facts.pidsLimit)) await write(path, file, isOnlyMore)
   }
   const removeAt = async (path: string): Promise<void> => {
     for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, path))

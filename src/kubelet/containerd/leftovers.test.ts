@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { cgroupMounts } from './cgroups.ts'
 import { mountsBelow, natRemovals } from './leftovers.ts'
 import { placesOf } from './places.ts'
-import { containerdIn, shimsIn, straysIn } from './process-table.ts'
+import { containerdIn, idleShimsIn, shimsIn } from './process-table.ts'
 
 const MOUNTINFO = `21 1 0:19 / / rw - ext4 /dev/vda rw
 30 21 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
@@ -88,17 +88,13 @@ describe('leftovers of containers', () => {
 
   it('knows who looks after nothing', () => {
     const places = placesOf('/a')
-    const shim = (id: string): string[] => ['shim', '-id', id, '-address', places.socket]
+    const shim = (socket: string): string[] => ['shim', '-id', 'x', '-address', socket]
     const all = [
-      { pid: 3, parent: 1, args: shim('with-task') },
-      { pid: 4, parent: 1, args: shim('with-child') },
+      { pid: 4, parent: 1, args: shim(places.socket) },
       { pid: 5, parent: 4, args: ['sleep'] },
-      { pid: 6, parent: 1, args: shim('forgotten') },
-      { pid: 7, parent: 1, args: ['shim', '-id', 'of-others', '-address', '/run/containerd/containerd.sock'] },
+      { pid: 6, parent: 1, args: shim(places.socket) },
+      { pid: 7, parent: 1, args: shim('/run/containerd/containerd.sock') },
     ]
-    assert.deepEqual(
-      straysIn(all, places, (id) => id === 'with-task'),
-      [6],
-    )
+    assert.deepEqual(idleShimsIn(all, places), [6])
   })
 })

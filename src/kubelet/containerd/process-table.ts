@@ -46,17 +46,12 @@ export function shimsIn(all: readonly ProcessEntry[], { socket }: Places): numbe
   return found
 }
 
-/**
- * Those who look after nothing: a containerd that is killed while it starts one forgets it. `hasTask` says whether containerd
- * knows something by that id; who has children is never one of them.
- */
-export function straysIn(all: readonly ProcessEntry[], { socket }: Places, hasTask: (id: string) => boolean): number[] {
-  const after = ({ args }: ProcessEntry, flag: string): string | undefined =>
-    args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined
+/** Those who look after nothing: they have just been started, or containerd was killed while it did that, and forgot them. */
+export function idleShimsIn(all: readonly ProcessEntry[], { socket }: Places): number[] {
   const parents = new Set(all.map(({ parent }) => parent))
+  const isOurs = ({ args }: ProcessEntry): boolean => args[args.indexOf('-address') + 1] === socket
   return all
-    .filter((one) => after(one, '-address') === socket && !parents.has(one.pid))
-    .filter((one) => !hasTask(after(one, '-id') ?? ''))
+    .filter((one) => one.args.includes('-address') && isOurs(one) && !parents.has(one.pid))
     .map(({ pid }) => pid)
 }
 

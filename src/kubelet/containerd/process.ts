@@ -1,7 +1,6 @@
 /** The process of a private containerd: kept alive with growing delays between its lives, in a process group of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { open, readdir, readFile, rename, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { open, readFile, rename, stat } from 'node:fs/promises'
 
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
@@ -9,7 +8,7 @@ import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { Places } from './places.ts'
-import { containerdIn, endProcesses, processes, straysIn } from './process-table.ts'
+import { containerdIn, endProcesses, idleShimsIn, processes } from './process-table.ts'
 import type { Programs } from './programs.ts'
 
 export interface ProcessOptions {
@@ -55,7 +54,7 @@ export async function keepContainerd(options: ProcessOptions, closing: AsyncDisp
       log.error(undefined, 'containerd has ended and is started again', { end, delayMs: Math.round(delay) })
       await sleep(clock, delay, stopped.signal)
       child = await start(options)
-      void clearStrays(options, stopped.signal)
+      void endForgotten(options, stopped.signal)
     }
   })().catch((error: unknown) => {
     if (!stopped.signal.aborted) log.error(error, 'containerd cannot be started')
@@ -71,18 +70,20 @@ export async function keepContainerd(options: ProcessOptions, closing: AsyncDisp
   return kept
 }
 
-/** By then it has found all that it started in the life before. */
-const FOUND_MS = 15_000
+/** Whoever looks after nothing for so long was forgotten. */
+const IDLE_MS = 15_000
 
-async function clearStrays({ places, clock, log }: ProcessOptions, signal: AbortSignal): Promise<void> {
-  const tasks = join(places.stateFolder, 'state/io.containerd.runtime.v2.task/k8s.io')
+async function endForgotten({ places, clock, log }: ProcessOptions, signal: AbortSignal): Promise<void> {
+  const idle = async (): Promise<number[]> => idleShimsIn(await processes(), places)
+  const pause = (): Promise<void> => sleep(clock, IDLE_MS, signal, { background: true })
   try {
-    await sleep(clock, FOUND_MS, signal, { background: true })
-    const known = new Set(await readdir(tasks))
-    const strays = straysIn(await processes(), places, (id) => known.has(id))
-    if (strays.length === 0) return
-    log.info('Processes that look after no container are ended', { pids: strays })
-    await endProcesses(strays, clock, STOP_MS)
+    await pause()
+    const before = new Set(await idle())
+    await pause()
+    const forgotten = (await idle()).filter((pid) => before.has(pid))
+    if (forgotten.length === 0) return
+    log.info('Processes that look after no container are ended', { pids: forgotten })
+    await endProcesses(forgotten, clock, 0)
   } catch (error) {
     if (!signal.aborted) log.error(error, 'Processes that look after no container could not be ended')
   }

@@ -1,6 +1,6 @@
 /**
  * A runtime that is not waited for without end: a call that takes longer than it may has failed, whatever comes of it later,
- * so that one that hangs keeps nobody but whoever asked. As long as upstream's `runtimeRequestTimeout`.
+ * so that one that hangs keeps nobody but whoever asked.
  */
 import { unlessAborted } from '#lib/abort.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
@@ -9,6 +9,7 @@ import { GrpcError } from '#lib/grpc/status.ts'
 
 import { METHODS, type Runtime } from './runtime.ts'
 
+/** `runtimeRequestTimeout`, when nobody says. */
 const LIMIT_MS = 120_000
 
 interface Timed {
@@ -16,26 +17,26 @@ interface Timed {
 }
 
 /** Undefined: as long as it takes, for whoever may take it back. */
-function limitMsOf(name: string, { timeout = 0 }: Timed): number | undefined {
+function limitMsOf(name: string, { timeout = 0 }: Timed, usualMs: number): number | undefined {
   switch (name) {
     case 'getContainerEvents':
     case 'pullImage':
       return undefined
     case 'execSync':
-      return Number(timeout) === 0 ? undefined : LIMIT_MS + Number(timeout) * 1000
+      return Number(timeout) === 0 ? undefined : usualMs + Number(timeout) * 1000
     default:
-      return LIMIT_MS + Number(timeout) * 1000
+      return usualMs + Number(timeout) * 1000
   }
 }
 
 type AnyCall = (request: Timed, options?: CallOptions) => Promise<unknown>
 
-export function withDeadlines(runtime: Runtime, clock: Clock): Runtime {
+export function withDeadlines(runtime: Runtime, clock: Clock, usualMs: number = LIMIT_MS): Runtime {
   const calls = Object.keys(METHODS).map((name) => {
     const call = runtime[name as keyof Runtime] as unknown as AnyCall
     if (name === 'getContainerEvents') return [name, call]
     const limited: AnyCall = (request, options) => {
-      const limitMs = limitMsOf(name, request)
+      const limitMs = limitMsOf(name, request, usualMs)
       const work = call(request, limitMs === undefined ? options : { timeoutMs: limitMs, ...options })
       return within(clock, work, { limitMs, signal: options?.signal })
     }

@@ -34,7 +34,7 @@ export interface ContainerQuestion {
   readonly pod: Pod
   readonly container: Container | EphemeralContainer
   readonly restartCount: number
-  readonly facts: Pick<PodFacts, 'memoryBytes' | 'rootDir'>
+  readonly facts: Pick<PodFacts, 'memoryBytes' | 'rootDir' | 'seccompDefault'>
   readonly environment: ReadonlyMap<string, string>
   /** Of volumes, then `/etc/hosts`, then the file for its last words. */
   readonly mounts: readonly Input<Mount>[]
@@ -144,7 +144,7 @@ function securityOf(question: ContainerQuestion): Input<LinuxContainerSecurityCo
     noNewPrivs: own.allowPrivilegeEscalation === false,
     maskedPaths: isUnmasked ? [] : MASKED,
     readonlyPaths: isUnmasked ? [] : READ_ONLY,
-    seccomp: seccompOf(own.seccompProfile ?? ofPod.seccompProfile, question.facts.rootDir),
+    seccomp: seccompOf(own.seccompProfile ?? ofPod.seccompProfile, question.facts),
     ...appArmorOf(own.appArmorProfile ?? ofPod.appArmorProfile),
   }
 }
@@ -160,10 +160,14 @@ function userOf(wanted: number | undefined, { uid, name }: ImageUser): Input<Lin
   return { ...(uid !== undefined && { runAsUser: { value: uid } }), runAsUsername: name }
 }
 
-function seccompOf(profile: SeccompProfile | undefined, rootDir: string): Input<SecurityProfile> {
-  if (profile?.type === 'RuntimeDefault') return { profileType: PROFILE.runtimeDefault }
-  if (profile?.type !== 'Localhost') return { profileType: PROFILE.unconfined }
-  return { profileType: PROFILE.localhost, localhostRef: `${rootDir}/seccomp/${profile.localhostProfile ?? ''}` }
+function seccompOf(
+  profile: SeccompProfile | undefined,
+  { rootDir, seccompDefault = false }: ContainerQuestion['facts'],
+): Input<SecurityProfile> {
+  const { type } = profile ?? { type: seccompDefault ? 'RuntimeDefault' : 'Unconfined' }
+  if (type === 'RuntimeDefault') return { profileType: PROFILE.runtimeDefault }
+  if (type !== 'Localhost') return { profileType: PROFILE.unconfined }
+  return { profileType: PROFILE.localhost, localhostRef: `${rootDir}/seccomp/${profile?.localhostProfile ?? ''}` }
 }
 
 interface AppArmor {

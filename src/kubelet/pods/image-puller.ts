@@ -1,4 +1,4 @@
-/** Images of containers: there already, or pulled, one after the other, with a pause after each failure. */
+/** Images of containers: there already, or pulled, so many at a time, with a pause after each failure. */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
 import { unlessAborted } from '#lib/abort.ts'
 import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
@@ -37,21 +37,33 @@ export interface ImageWish {
   readonly credentials: () => Promise<readonly Input<AuthConfig>[]>
 }
 
+export interface PullLimits {
+  /** 0: as many as there are. */
+  readonly qps: number
+  readonly burst: number
+  /** How many at a time. */
+  readonly parallel: number
+}
+
 /** What kubelets allow themselves by default. */
-const PULLS = { qps: 5, burst: 10 }
+const PULLS: PullLimits = { qps: 5, burst: 10, parallel: 1 }
 
 export class ImagePuller {
   readonly #runtime: Runtime
   readonly #clock: Clock
-  readonly #bucket: TokenBucket<string>
+  readonly #bucket: TokenBucket<string> | undefined
   /** By uid and image. */
   readonly #failures = new Map<string, Failure>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #parallel: number
+  #pulling = 0
+  /** Those whose turn comes when another is done, first come first. */
+  readonly #waiting: (() => void)[] = []
 
-  constructor(runtime: Runtime, clock: Clock) {
+  constructor(runtime: Runtime, clock: Clock, { parallel, ...limits }: PullLimits = PULLS) {
     this.#runtime = runtime
     this.#clock = clock
-    this.#bucket = createTokenBucket(clock, PULLS)
+    this.#bucket = limits.qps === 0 ? undefined : createTokenBucket(clock, limits)
+    this.#parallel = parallel
   }
 
   /** Fails with `StartError`. */
@@ -122,23 +134,36 @@ export class ImagePuller {
   }
 
   async #pull({ say, credentials, signal }: ImageWish, image: string): Promise<PulledImage> {
-    if (!this.#bucket.tryTake()) throw new Error('pull QPS exceeded')
+    if (this.#bucket?.tryTake() === false) throw new Error('pull QPS exceeded')
     say(pulling(image))
     const askedMs = this.#clock.elapsed()
     const auths = await credentials()
-    const turn = this.#last.then(async () => {
-      signal.throwIfAborted()
-      const startedMs = this.#clock.elapsed()
-      await this.#pullAs(image, auths, signal)
-      return startedMs
-    })
-    this.#last = turn.catch(() => undefined)
-    const startedMs = await unlessAborted(signal, turn)
+    const startedMs = await unlessAborted(
+      signal,
+      this.#inTurn(async () => {
+        signal.throwIfAborted()
+        const beganMs = this.#clock.elapsed()
+        await this.#pullAs(image, auths, signal)
+        return beganMs
+      }),
+    )
     const doneMs = this.#clock.elapsed()
     const { image: found } = await this.#runtime.imageStatus({ image: { image } })
     if (found === undefined) throw new Error(`image ${goQuote(image)} was pulled and is not there`)
     say(pulled(image, { tookMs: doneMs - startedMs, withWaitingMs: doneMs - askedMs, sizeBytes: Number(found.size) }))
     return imageOf(found)
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#pulling >= this.#parallel) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else this.#pulling++
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#pulling--
+      else next()
+    }
   }
 
   async #pullAs(image: string, auths: readonly Input<AuthConfig>[], signal: AbortSignal): Promise<void> {

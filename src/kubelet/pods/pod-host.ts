@@ -16,7 +16,7 @@ import type { PodObjects } from '../object-cache.ts'
 import type { AskProbe } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import type { Allocations } from './allocations.ts'
-import type { ImagePuller } from './image-puller.ts'
+import type { ImagePuller, PullLimits } from './image-puller.ts'
 import type { LogFiles } from './log-links.ts'
 import type { PodFiles } from './pod-files.ts'
 import type { PodFacts } from './pod-of-node.ts'
@@ -52,6 +52,10 @@ export interface PodWorkersOptions {
   readonly logs?: LogFiles
   /** Default: as the kernel counts it. */
   readonly imageDisk?: () => Promise<Disk>
+  /** How images are pulled. Default: as upstream's. */
+  readonly pulls?: PullLimits
+  /** How long the runtime has for an answer. Default: two minutes. */
+  readonly callLimitMs?: number
   readonly garbage?: { readonly containers?: GarbagePolicy; readonly images?: ImagePolicy }
   /** Asked whenever a pod is to be taken. */
   readonly traits?: () => NodeTraits

@@ -48,4 +48,10 @@ export interface PodFacts {
   readonly resolvConf: string
   readonly maxPods: number
   readonly memoryBytes: number
+  /** Containers that say nothing of it are kept from unusual calls of the kernel. */
+  readonly seccompDefault?: boolean
+  /** Processes of a pod, all together. Default: no limit. */
+  readonly pidsLimit?: number
+  /** How long a container that crashes again and again waits at most. Default: five minutes. */
+  readonly maxRestartMs?: number
 }

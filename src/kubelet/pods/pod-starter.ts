@@ -98,7 +98,8 @@ export class PodStarter {
     try {
       const id = await startContainer(host, place, record)
       if (resources !== undefined) record.actual = resources
-      if (ended !== undefined) record.restarts = nextBackOff(record.restarts, ended.finishedMs, host.clock.now())
+      if (ended !== undefined)
+        record.restarts = nextBackOff(record.restarts, ended.finishedMs, host.clock.now(), host.facts.maxRestartMs)
       await keeper.began(record, id)
       started()
       await this.#afterStart(record, id)

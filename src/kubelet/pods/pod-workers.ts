@@ -49,7 +49,7 @@ export class PodWorkers {
   constructor(options: PodWorkersOptions) {
     this.#options = options
     const { clock, random, log, facts } = options
-    const runtime = withDeadlines(options.runtime, clock)
+    const runtime = withDeadlines(options.runtime, clock, options.callLimitMs)
     this.#held = new RuntimePods({ runtime, clock, log, onChange: (uids) => this.#changed(uids) })
     this.#host = {
       ...options,
@@ -59,7 +59,7 @@ export class PodWorkers {
       files: options.files ?? createPodFiles(facts.rootDir, clock, random),
       logs: options.logs ?? createLogFiles(facts.podLogsDir, facts.containerLogsDir, clock),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
-      puller: new ImagePuller(runtime, clock),
+      puller: new ImagePuller(runtime, clock, options.pulls),
       held: this.#held,
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
@@ -76,10 +76,7 @@ export class PodWorkers {
         this.#retryResizes()
       },
       note: (...said) => this.#note(...said),
-      gone: (uid) => {
-        this.#workers.delete(uid)
-        options.onGone?.(uid)
-      },
+      gone: (uid) => this.#gone(uid),
     }
     const { imageDisk = () => readImageDisk(runtime, clock), noteNode = () => undefined, garbage = {} } = options
     this.#collector = new GarbageCollector({
@@ -97,6 +94,11 @@ export class PodWorkers {
       images: garbage.images,
     })
     void this.#start()
+  }
+
+  #gone(uid: string): void {
+    this.#workers.delete(uid)
+    this.#options.onGone?.(uid)
   }
 
   #isGone(uid: string): boolean {

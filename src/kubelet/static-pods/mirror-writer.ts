@@ -32,7 +32,7 @@ export class MirrorWriter implements StatusDoor {
   #mirror: Pod | undefined
   #isEnding = false
   #isStale = false
-  #working: Promise<void> | undefined
+  #isWorking = false
   /** The newest, whether the API server knows it or not. */
   written: PodStatus
   isGone = false
@@ -67,23 +67,25 @@ export class MirrorWriter implements StatusDoor {
 
   #work(): void {
     this.#isStale = true
-    this.#working ??= this.#catchUp().finally(() => (this.#working = undefined))
+    if (!this.#isWorking) void this.#catchUp()
   }
 
   async #catchUp(): Promise<void> {
     const { signal, client, onError } = this.#options
+    this.#isWorking = true
     while (this.#isStale && !signal.aborted && !this.isGone) {
       this.#isStale = false
       try {
         await this.#step()
         this.#backoff.reset()
       } catch (error) {
-        if (signal.aborted) return
+        if (signal.aborted) break
         this.#isStale = true
         onError(error)
         await sleep(client.clock, this.#backoff.next(), signal).catch(() => undefined)
       }
     }
+    this.#isWorking = false
   }
 
   async #step(): Promise<void> {

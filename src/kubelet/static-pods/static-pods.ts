@@ -41,6 +41,7 @@ export class StaticPods {
 
   /** A worker is done with one. */
   gone(uid: string): void {
+    this.#writers.delete(uid)
     for (const [name, { pod }] of this.#running) if (uidOf(pod) === uid) this.#running.delete(name)
     this.#settle()
   }

@@ -108,14 +108,14 @@ describe('a static pod', () => {
       [['Node', 'node1', true]],
     )
     assert.notEqual(first?.metadata.uid, hash)
-    const [{ id: container = '' } = {}] = (await bed.runtime.listContainers({})).containers
+    const [container] = (await bed.runtime.listContainers({})).containers
 
     await bed.client.delete(Pods, { namespace: 'kube-system', name: 'web-node1' })
     const second = await bed.mirror('web-node1', (pod) => runs(pod) && pod?.metadata.uid !== first?.metadata.uid)
     assert.equal(second?.metadata.annotations?.['kubernetes.io/config.hash'], hash)
     assert.deepEqual(
       (await bed.runtime.listContainers({})).containers.map(({ id }) => id),
-      [container],
+      [container?.id],
     )
 
     await writeFile(file, manifest('web:2'))
@@ -139,7 +139,7 @@ describe('a static pod', () => {
     const metadata = { name: 'left', namespace: 'default', annotations: { 'kubernetes.io/config.mirror': 'x' } }
     await bed.client.create(Pods, {
       metadata,
-      spec: { nodeName: 'node1', containers: [{ name: 'c', image: 'web:1' }] },
+      spec: { nodeName: 'node1', containers: [{ name: 'c', image: 'web:1', resources: {} }] },
       status: {},
     })
     await bed.mirror('left', (pod) => pod === undefined)

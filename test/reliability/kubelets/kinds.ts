@@ -42,36 +42,64 @@ export interface Ground {
   readonly hostPath: string
 }
 
-export function kinds({
-  ports: [first = 0, second = 0, third = 0, fourth = 0],
-  hostPath,
-}: Ground): Record<string, Kind> {
+type Specs = Readonly<Record<string, Spec>>
+
+const RUNNING: Specs = {
+  plain: { containers: [container('main')] },
+  two: { containers: [container('main'), container('other')] },
+  guaranteed: {
+    containers: [container('main', { resources: { limits: { cpu: '50m', memory: '32Mi' } } })],
+  },
+  burstable: { containers: [container('main', { resources: { requests: { cpu: '10m', memory: '8Mi' } } })] },
+  init: { initContainers: [once('first'), once('second')], containers: [container('main')] },
+  sidecar: {
+    initContainers: [container('side', { restartPolicy: 'Always', startupProbe: exec('true') }), once('after')],
+    containers: [container('main')],
+  },
+  'exec-probes': {
+    containers: [container('main', { livenessProbe: exec('true'), readinessProbe: exec('true') })],
+  },
+  'http-probes': {
+    containers: [
+      server('main', 8080, {
+        livenessProbe: { tcpSocket: { port: 8080 }, ...often },
+        readinessProbe: { httpGet: { path: '/', port: 8080 }, ...often, successThreshold: 1 },
+        startupProbe: { tcpSocket: { port: 8080 }, ...often },
+      }),
+    ],
+  },
+  'host-pid': { hostPID: true, containers: [container('main')] },
+  'shared-pid': { shareProcessNamespace: true, containers: [container('main'), container('other')] },
+  user: {
+    securityContext: { runAsUser: 1000, runAsGroup: 1000, runAsNonRoot: true },
+    containers: [container('main', { securityContext: { readOnlyRootFilesystem: true } })],
+  },
+  environment: {
+    containers: [
+      container('main', {
+        env: [{ name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }],
+        envFrom: [{ configMapRef: { name: 'config' } }, { secretRef: { name: 'secret' } }],
+      }),
+    ],
+  },
+  hooks: {
+    containers: [
+      container('main', {
+        lifecycle: {
+          postStart: { exec: { command: ['true'] } },
+          preStop: { exec: { command: ['sleep', '1'] } },
+        },
+      }),
+    ],
+  },
+  'job-running': { restartPolicy: 'OnFailure', containers: [container('main')] },
+  'job-never': { restartPolicy: 'Never', activeDeadlineSeconds: 86_400, containers: [container('main')] },
+}
+
+function withVolumes(hostPath: string): Specs {
   const token = { serviceAccountToken: { path: 'token', expirationSeconds: 600 } }
   const labels = { downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } }
-  const all: Record<string, Spec> = {
-    plain: { containers: [container('main')] },
-    two: { containers: [container('main'), container('other')] },
-    guaranteed: {
-      containers: [container('main', { resources: { limits: { cpu: '50m', memory: '32Mi' } } })],
-    },
-    burstable: { containers: [container('main', { resources: { requests: { cpu: '10m', memory: '8Mi' } } })] },
-    init: { initContainers: [once('first'), once('second')], containers: [container('main')] },
-    sidecar: {
-      initContainers: [container('side', { restartPolicy: 'Always', startupProbe: exec('true') }), once('after')],
-      containers: [container('main')],
-    },
-    'exec-probes': {
-      containers: [container('main', { livenessProbe: exec('true'), readinessProbe: exec('true') })],
-    },
-    'http-probes': {
-      containers: [
-        server('main', 8080, {
-          livenessProbe: { tcpSocket: { port: 8080 }, ...often },
-          readinessProbe: { httpGet: { path: '/', port: 8080 }, ...often, successThreshold: 1 },
-          startupProbe: { tcpSocket: { port: 8080 }, ...often },
-        }),
-      ],
-    },
+  return {
     'empty-dir': mounted('empty', { emptyDir: {} }),
     memory: mounted('memory', { emptyDir: { medium: 'Memory', sizeLimit: '8Mi' } }),
     'sub-path': mounted('parts', { emptyDir: {} }, { subPath: 'one/part' }),
@@ -86,6 +114,11 @@ export function kinds({
     'host-sub-path': mounted('host', { hostPath: { path: hostPath } }, { subPath: 'below' }),
     claim: mounted('data', { persistentVolumeClaim: { claimName: 'claim' } }),
     'fs-group': { ...mounted('data', { emptyDir: {} }), securityContext: { fsGroup: 2000 } },
+  }
+}
+
+function withPorts([first = 0, second = 0, third = 0, fourth = 0]: readonly number[]): Specs {
+  return {
     'host-network': { hostNetwork: true, containers: [server('main', first)] },
     'host-network-probed': {
       hostNetwork: true,
@@ -97,35 +130,13 @@ export function kinds({
     'host-port-two': {
       containers: [server('main', 8080, { ports: [{ containerPort: 8080, hostPort: fourth, hostIP: '127.0.0.1' }] })],
     },
-    'host-pid': { hostPID: true, containers: [container('main')] },
-    'shared-pid': { shareProcessNamespace: true, containers: [container('main'), container('other')] },
-    user: {
-      securityContext: { runAsUser: 1000, runAsGroup: 1000, runAsNonRoot: true },
-      containers: [container('main', { securityContext: { readOnlyRootFilesystem: true } })],
-    },
-    environment: {
-      containers: [
-        container('main', {
-          env: [{ name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }],
-          envFrom: [{ configMapRef: { name: 'config' } }, { secretRef: { name: 'secret' } }],
-        }),
-      ],
-    },
-    hooks: {
-      containers: [
-        container('main', {
-          lifecycle: {
-            postStart: { exec: { command: ['true'] } },
-            preStop: { exec: { command: ['sleep', '1'] } },
-          },
-        }),
-      ],
-    },
-    'job-running': { restartPolicy: 'OnFailure', containers: [container('main')] },
-    'job-never': { restartPolicy: 'Never', activeDeadlineSeconds: 86_400, containers: [container('main')] },
   }
+}
+
+export function kinds({ ports, hostPath }: Ground): Record<string, Kind> {
+  const all = Object.entries({ ...RUNNING, ...withVolumes(hostPath), ...withPorts(ports) })
   const done: Kind = { spec: { restartPolicy: 'Never', containers: [once('main', 'echo done')] }, phase: 'Succeeded' }
-  return { ...Object.fromEntries(Object.entries(all).map(([name, spec]) => [name, { spec }])), 'job-done': done }
+  return { ...Object.fromEntries(all.map(([name, spec]) => [name, { spec }])), 'job-done': done }
 }
 
 /** What the kinds refer to, by path. The volume is to be bound to the claim. */
