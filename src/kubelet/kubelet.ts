@@ -158,8 +158,9 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   return { port }
 }
 
-async function createParts(options: KubeletOptions, signal: AbortSignal): Promise<Parts> {
-  const { name, clock, random, log, runtime, machine } = options
+/** Events have a connection of their own: however many there are, nothing else waits for them. */
+function openClients(options: KubeletOptions, signal: AbortSignal): Pick<Parts, 'client' | 'recorder'> {
+  const { name, clock, log } = options
   const { limits, eventLimits } = options.node ?? {}
   const open = (rate: NodeSettings['limits']): ApiClient =>
     new ApiClient({
@@ -177,6 +178,12 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
     source: { component: 'kubelet', host: name },
     onError,
   })
+  return { client, recorder }
+}
+
+async function createParts(options: KubeletOptions, signal: AbortSignal): Promise<Parts> {
+  const { name, clock, random, log, runtime, machine } = options
+  const { client, recorder } = openClients(options, signal)
   const known: Known = { node: undefined, services: new Map(), pressures: () => [], hurry: () => undefined }
   const { addresses, memoryBytes } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }

@@ -98,16 +98,20 @@ export class MirrorWriter implements StatusDoor {
       this.isGone = true
       return
     }
-    this.#mirror ??= await this.#create()
+    const { client, node, signal } = this.#options
+    const { metadata: owner } = node() ?? {}
+    if (owner === undefined) {
+      this.#isStale = true
+      return sleep(client.clock, RETRY.baseMs, signal)
+    }
+    this.#mirror ??= await this.#create(owner)
     await this.#tell(this.#mirror)
   }
 
-  async #create(): Promise<Pod> {
-    const { client, node } = this.#options
-    const { metadata } = node() ?? {}
-    if (metadata === undefined) throw new Error('the node is not known yet')
+  async #create(owner: Node['metadata']): Promise<Pod> {
+    const { client } = this.#options
     try {
-      return await client.create(Pods, mirrorOf(this.#pod, metadata))
+      return await client.create(Pods, mirrorOf(this.#pod, owner))
     } catch (error) {
       if (!isAlreadyExists(error)) throw error
       const { namespace, name = '' } = this.#pod.metadata

@@ -29,7 +29,7 @@ async function startBed(sources: (folder: string) => StaticSources): Promise<Bed
   const clock = realClock
   const closing = new AsyncDisposableStack()
   const rootDir = await mkdtemp(join(tmpdir(), 'static-pods-'))
-  closing.defer(() => rm(rootDir, { recursive: true, force: true }))
+  closing.defer(() => rm(rootDir, { recursive: true, force: true, maxRetries: 10 }))
   const folder = join(rootDir, 'manifests')
   await mkdir(folder)
   const plane = await startControlPlane({ clock })
