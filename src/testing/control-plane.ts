@@ -19,7 +19,9 @@ import { createKey, keyToPem } from '#lib/x509/key.ts'
 
 import { startPublishers } from './publishers.ts'
 
-export interface ControlPlaneOptions extends Partial<Pick<Surroundings, 'clock' | 'random' | 'log' | 'network'>> {
+export interface ControlPlaneOptions extends Partial<
+  Pick<Surroundings, 'clock' | 'random' | 'log' | 'network' | 'openStore'>
+> {
   /** By the names of kube-apiserver's flags; besides those of `SETTINGS`, or instead of them. */
   readonly settings?: Partial<Settings>
   /** Files that settings name: path → text, as it is when the file is read. Others are read from disk. */
@@ -87,6 +89,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     ['tokens.csv', `${TOKEN},admin,admin,"system:masters"\n`],
   ])
   const { clock = realClock, random = createSeededRandom(1), log = errorLog(), network, settings, files } = options
+  const { openStore } = options
   const closing = new AsyncDisposableStack()
   const around: Surroundings = {
     clock,
@@ -97,6 +100,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     readFile: async (path) => files?.get(path) ?? own.get(path) ?? (await readFile(path, 'utf8')),
     graceMs: GRACE_MS,
     ...(network !== undefined && { network }),
+    ...(openStore !== undefined && { openStore }),
   }
   try {
     const running = await startApiServer(settingsWith({ ...SETTINGS, ...settings }), around, closing)

@@ -200,7 +200,6 @@ export class NodeLife implements Host {
   async reportPod(life: PodLife): Promise<boolean> {
     const { client } = this.#options
     const { namespace, name = '', uid = '', deletionTimestamp } = life.pod.metadata
-    if (isLeaving(life)) return true
     const status = life.status(client.clock.now())
     const value = statusPatch(uid, life.written, status)
     const where = { namespace, name }
@@ -308,11 +307,6 @@ export class NodeLife implements Host {
   #say(said: Note): void {
     if (this.#isTold(said)) this.#recorder.record({ kind: 'Node', name: this.name, apiVersion: 'v1' }, said)
   }
-}
-
-/** Nothing is left to say of one that had ended and goes without grace: it has gone before it could be said. */
-function isLeaving({ pod: { metadata }, written: { phase } }: PodLife): boolean {
-  return metadata.deletionGracePeriodSeconds === 0 && metadata.finalizers === undefined && isTerminalPhase(phase)
 }
 
 function ownerOf({ metadata: { name = '', uid = '' } }: Pick<Node, 'metadata'>): NodeOwner {

@@ -75,6 +75,8 @@ export class PodLife {
   isMounted = false
   isComplete = false
   mountTries = 0
+  /** It was seen leaving before. */
+  wasLeaving = false
   /** What the server has, as far as is known. */
   written: PodStatus
 
@@ -141,6 +143,12 @@ export class PodLife {
       for (const [kind, state] of life.probes ?? [])
         if (state.nextMs === Infinity) life.probes?.set(kind, { ...state, nextMs: nowMs })
     }
+  }
+
+  /** Ended, and about to go without grace: it is gone before anything could be said of it, unless the server ended between. */
+  get isLeaving(): boolean {
+    const { deletionGracePeriodSeconds, finalizers } = this.#pod.metadata
+    return deletionGracePeriodSeconds === 0 && finalizers === undefined && isTerminalPhase(this.written.phase)
   }
 
   get isOver(): boolean {

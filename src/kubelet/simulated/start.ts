@@ -57,6 +57,9 @@ const WATCHER: Identity = {
   extra: {},
 }
 
+/** Much longer than the server takes between what makes a pod leave and its end. */
+const LEAVING_MS = 10_000
+
 export interface SimulatedNodes extends AsyncDisposable {
   /** What is to go wrong from now on; returns what ends it. */
   inject(fault: Fault): () => void
@@ -279,6 +282,10 @@ class Kubelets implements SimulatedNodes {
     const isCut = node.silence !== undefined
     const retryMs = life.isWaiting && !isCut ? await node.bring(life, this.#mounts) : Infinity
     const dueMs = life.step(this.#options.clock.now())
+    if (!isCut && life.isLeaving && !life.wasLeaving) {
+      life.wasLeaving = true
+      return this.#options.clock.now() + LEAVING_MS
+    }
     if (!isCut && (await node.reportPod(life))) return Infinity
     return Math.min(dueMs, retryMs)
   }

@@ -6,7 +6,7 @@ import { controllerSettings } from '#controllers/settings.ts'
 import { type SimulatedNodes, type SimulatedNodesOptions, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
-import { type ControlPlane, errorLog, startControlPlane } from '#testing/control-plane.ts'
+import { type ControlPlane, type ControlPlaneOptions, errorLog, startControlPlane } from '#testing/control-plane.ts'
 import { startControllers } from '#testing/controllers.ts'
 import { startTestScheduler } from '#testing/scheduler.ts'
 
@@ -25,13 +25,16 @@ export const namespace = 'default'
 
 const UNNEEDED = new Set(['service-cidr-controller', 'selinux-warning-controller'])
 
-export async function startCluster(options: Partial<SimulatedNodesOptions> = {}): Promise<ClusterUnderTest> {
+export async function startCluster(
+  options: Partial<SimulatedNodesOptions> = {},
+  store: Pick<ControlPlaneOptions, 'openStore'> = {},
+): Promise<ClusterUnderTest> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   const closing = new AsyncDisposableStack()
   let nodes: SimulatedNodes | undefined
   const network = { lookup: () => Promise.resolve([]), kubeletAt: (host: string) => nodes?.kubeletAt(host) }
   const settings = { 'kubelet-preferred-address-types': ['InternalIP'] }
-  const plane = await startControlPlane({ clock, network, settings })
+  const plane = await startControlPlane({ clock, network, settings, ...store })
   closing.defer(() => plane.stop())
   const managing = controllerSettings({ 'allocate-node-cidrs': true, 'cluster-cidr': '10.244.0.0/16' })
   const controllers = CONTROLLERS.filter(({ name }) => !UNNEEDED.has(name))

@@ -6,12 +6,15 @@ import { Jobs } from '#apis/batch/v1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { Nodes, Pods } from '#apis/core/v1.ts'
 import { CSINodes } from '#apis/storage/v1.ts'
-import { startSimulatedNodes } from '#kubelet/simulated/start.ts'
+import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import { isNotFound } from '#meta/status.ts'
 import { isReady } from '#model/pods.ts'
-import { errorLog } from '#testing/control-plane.ts'
+import { StorageError } from '#storage/backend.ts'
+import { loadBackend } from '#storage/index.ts'
+import { type ControlPlaneOptions, errorLog } from '#testing/control-plane.ts'
 
-import { namespace, startCluster } from './cluster-under-test.ts'
+import { type ClusterUnderTest, namespace, startCluster } from './cluster-under-test.ts'
 
 const container = { name: 'c', image: 'img:1', resources: {} }
 
@@ -182,20 +185,14 @@ describe('simulated nodes', () => {
 
   it('go on where they were when they are started again: what ran runs, and nothing is started twice', async () => {
     await using cluster = await startCluster({ nodes: 1 })
-    const { client, clock, plane, nodes } = cluster
+    const { client, clock, nodes } = cluster
     const sleeping = [{ ...container, command: ['sh', '-c', 'sleep 30; exit 3'] }]
     await cluster.pod('web')
     await cluster.pod('work', { restartPolicy: 'Never', containers: sleeping })
     await clock.advance(10_000)
     const before = [await cluster.get('web'), await cluster.get('work')]
     await nodes.stop()
-    const starting = startSimulatedNodes({
-      connect: (user) => ({ transport: plane.running.server.clientAs(user) }),
-      clock,
-      random: createSeededRandom(8),
-      log: errorLog(),
-      nodes: 1,
-    })
+    const starting = startAgain(cluster)
     await clock.advance(1000)
     await using _ = await starting
     await clock.advance(10_000)
@@ -212,4 +209,46 @@ describe('simulated nodes', () => {
     assert.equal(status.containerStatuses?.[0]?.state.terminated?.exitCode, 3)
     assert.equal((await cluster.get('web')).status.containerStatuses?.[0]?.restartCount, 0)
   })
+
+  it('ends for good although the server lost it between leaving and gone', async () => {
+    let isAway = true
+    const openStore: ControlPlaneOptions['openStore'] = async (tools) => {
+      const backend = await (await loadBackend('memory'))(tools)
+      const commit = backend.commit.bind(backend)
+      backend.commit = (writes, signal) => {
+        const isEnd = writes.some(({ key, value }) => value === null && key.endsWith('/pods/default/web'))
+        if (!isEnd || !isAway) return commit(writes, signal)
+        return Promise.reject(new StorageError('unavailable', 'away for a moment'))
+      }
+      return backend
+    }
+    await using cluster = await startCluster({ nodes: 1 }, { openStore })
+    const { client, clock, nodes } = cluster
+    await cluster.pod('web', { terminationGracePeriodSeconds: 1 })
+    await clock.advance(5000)
+    await client.delete(Pods, { namespace, name: 'web' })
+    await clock.advance(5000)
+    assert.equal((await cluster.get('web')).metadata.deletionGracePeriodSeconds, 0)
+    const stopping = nodes.stop()
+    // Who asks waits for a moment before it asks again.
+    await clock.advance(60_000)
+    await stopping
+    isAway = false
+    const starting = startAgain(cluster)
+    await clock.advance(1000)
+    await using _ = await starting
+    await clock.advance(30_000)
+    await assert.rejects(cluster.get('web'), isNotFound)
+  })
 })
+
+/** The one node of a cluster whose nodes were stopped. */
+function startAgain({ clock, plane }: ClusterUnderTest): Promise<SimulatedNodes> {
+  return startSimulatedNodes({
+    connect: (user) => ({ transport: plane.running.server.clientAs(user) }),
+    clock,
+    random: createSeededRandom(8),
+    log: errorLog(),
+    nodes: 1,
+  })
+}

@@ -236,6 +236,7 @@ export class World {
       if (await isTrue().catch(() => false)) return
       await sleep(realClock, LOOK_EVERY_MS)
     }
-    this.violations.push(`${what} did not come about`)
+    const pods = [...this.#pods.list()].map(stateOf).join(', ')
+    this.violations.push(`${what} did not come about; pods: ${pods}`)
   }
 }
