@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -17,6 +17,7 @@ import { createLog } from '#lib/log.ts'
 import { secureRandom } from '#lib/random.ts'
 
 import { makeImages } from '../images/main.ts'
+import { startRegistry } from '../images/registry.ts'
 import { type Make, startComponents } from '../upstream/components.ts'
 import { end } from '../upstream/kube-apiserver.ts'
 import { HYPERKUBE, type Server, startOurs, writeKubeconfig } from '../upstream/ours.ts'
@@ -32,7 +33,10 @@ export function startCluster(folder: string): Promise<Cluster> {
   return startUp(folder, ['--runtime=simulated', `--nodes=${NODES}`])
 }
 
-/** With containers: this machine is the node, and has all images that the suite asks for. Leaves nothing on the machine. */
+/**
+ * With containers: this machine is the node, and has all images that the suite asks for. Leaves nothing on the machine.
+ * `HYPERKUBE_CONTAINERD` may name a folder with another containerd than that of the machine (`test/upstream/containerd.ts`).
+ */
 export async function startRealCluster(folder: string): Promise<Cluster> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`)
   const archives = await makeImages(join(folder, 'images'), [], say)
@@ -44,7 +48,11 @@ export async function startRealCluster(folder: string): Promise<Cluster> {
     await hyperkube('reset', data)
   })
   for (const archive of archives) await hyperkube('image', 'load', data, archive)
-  await rm(join(folder, 'images'), { recursive: true })
+  starting.defer(() => rm(join(folder, 'images'), { recursive: true }))
+  const registry = starting.use(await startRegistry(archives))
+  const mirror = join(folder, 'data', 'containerd', 'certs.d', 'registry.k8s.io')
+  await mkdir(mirror, { recursive: true })
+  await writeFile(join(mirror, 'hosts.toml'), `[host."${registry.url}"]\n`)
   const started = starting.move()
   return { ...cluster, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
@@ -58,7 +66,9 @@ async function hyperkube(...args: string[]): Promise<void> {
 async function startUp(folder: string, own: readonly string[]): Promise<Cluster> {
   const kubeconfig = join(folder, 'kubeconfig')
   const flags = ['--data-dir', join(folder, 'data'), '--kubeconfig', kubeconfig, '--secure-port', '0', '-o', 'json']
-  const child = spawn(HYPERKUBE, ['up', ...own, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const { HYPERKUBE_CONTAINERD = '', PATH = '' } = process.env
+  const env = HYPERKUBE_CONTAINERD === '' ? process.env : { ...process.env, PATH: `${HYPERKUBE_CONTAINERD}:${PATH}` }
+  const child = spawn(HYPERKUBE, ['up', ...own, ...flags], { stdio: ['ignore', 'pipe', 'pipe'], env })
   child.stderr.pipe(createWriteStream(join(folder, 'hyperkube.log')))
   const [ready] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit')])
   if (typeof ready !== 'string')

@@ -66,13 +66,14 @@ describe('the configuration of a private containerd', () => {
 
   it('takes no path that containerds of one machine share', () => {
     for (const major of [1, 2]) {
-      const paths = containerdConfig({ ...settings, major }).match(/"\/[^"]*"/g) ?? []
+      const values = containerdConfig({ ...settings, major }).matchAll(/"(\/[^"]*)"/g)
+      const paths = [...values].flatMap(([, value = '']) => value.split(':'))
       const ours = (path: string): boolean =>
-        path.startsWith('"/var/lib/hyperkube/') || path.startsWith(`"${places.stateFolder}`)
+        path.startsWith('/var/lib/hyperkube/') || path.startsWith(places.stateFolder)
       assert.deepEqual(paths.filter((path) => !ours(path)).sort(), [
-        '"/etc/containerd/certs.d"',
-        '"/usr/lib/cni"',
-        '"/usr/sbin/runc"',
+        '/etc/containerd/certs.d',
+        '/usr/lib/cni',
+        '/usr/sbin/runc',
       ])
     }
   })

@@ -50,7 +50,7 @@ function plugins2(settings: ContainerdSettings): TomlTable {
       sandbox_image: settings.sandboxImage,
       cni: { bin_dir: settings.plugins, conf_dir: settings.places.networkConfigFolder },
       containerd: { snapshotter: settings.snapshotter, ...runtimes(settings) },
-      registry: REGISTRY,
+      registry: registry(settings),
     },
   }
 }
@@ -61,7 +61,7 @@ function plugins3(settings: ContainerdSettings): TomlTable {
     'io.containerd.cri.v1.images': {
       snapshotter: settings.snapshotter,
       pinned_images: { sandbox: settings.sandboxImage },
-      registry: REGISTRY,
+      registry: registry(settings),
     },
     'io.containerd.cri.v1.runtime': {
       ...runtimeSection(settings),
@@ -73,8 +73,10 @@ function plugins3(settings: ContainerdSettings): TomlTable {
 
 const STREAMING = { stream_server_address: '127.0.0.1', stream_server_port: '0' }
 
-/** Where administrators say which mirrors to use. */
-const REGISTRY = { config_path: '/etc/containerd/certs.d' }
+/** Where administrators say which mirrors to use: for this cluster, else for all of the machine. */
+const registry = ({ places }: ContainerdSettings): TomlTable => ({
+  config_path: `${places.registryFolder}:/etc/containerd/certs.d`,
+})
 
 function runtimeSection({ mayLowerOomScore }: ContainerdSettings): TomlTable {
   return {

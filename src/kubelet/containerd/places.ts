@@ -12,6 +12,8 @@ export interface Places {
   readonly configFile: string
   readonly logFile: string
   readonly networkConfigFolder: string
+  /** Where registries of this cluster, and mirrors of them, are described as containerd wants it: a folder for each. */
+  readonly registryFolder: string
   /** Which addresses are taken. */
   readonly addressFolder: string
   /** All that must not outlive a reboot, and sockets, whose paths may have 107 bytes at most: never below the data directory. */
@@ -44,6 +46,7 @@ export function placesOf(dataDir: string, stateRoot: string = STATE_ROOT): Place
     configFile: join(folder, 'config.toml'),
     logFile: join(folder, 'containerd.log'),
     networkConfigFolder: join(folder, 'net.d'),
+    registryFolder: join(folder, 'certs.d'),
     addressFolder: join(folder, 'addresses'),
     stateFolder,
     socket: join(stateFolder, 'containerd.sock'),
