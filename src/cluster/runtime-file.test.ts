@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { freeRanges, readRuntimeFile, RUNTIME_FILE, writeRuntimeFile } from './runtime-file.ts'
+import { realClock } from '#lib/clock.ts'
+
+import { claimRanges } from './range-claims.ts'
+import {
+  destinations,
+  freeRanges,
+  type Ranges,
+  readRuntimeFile,
+  RUNTIME_FILE,
+  writeRuntimeFile,
+} from './runtime-file.ts'
 
 test('what runs pods is written down and read again; what is not readable was never written', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-'))
@@ -27,4 +37,28 @@ test('each cluster on a machine has addresses of its own', () => {
   // The machine itself may be in one of them.
   assert.equal(freeRanges(['10.96.4.7']).podCidr, '10.245.0.0/16')
   assert.equal(freeRanges(['10.108.0.1']).nodeCidr, '10.109.0.0/24')
+})
+
+test('ranges that lead somewhere are taken, whoever is there', () => {
+  const routes = 'Iface\tDestination\tGateway\neth0\t00000000\t010200C0\t\nhkn\t00006C0A\t00000000\t0001\n'
+  assert.deepEqual(destinations(routes), ['0.0.0.0', '10.108.0.0'])
+  assert.deepEqual(destinations(''), [])
+})
+
+test('clusters that start together have ranges of their own, and those of clusters that have gone are free again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-'))
+  const later = realClock.now() + 3_600_000
+  const claim = (name: string, nowMs: number): Promise<Ranges> =>
+    claimRanges(join(folder, name), nowMs, join(folder, 'claims'))
+  try {
+    const [one, two] = await Promise.all([claim('one', realClock.now()), claim('two', realClock.now())])
+    assert.notEqual(one.podCidr, two.podCidr)
+    assert.deepEqual(await claim('one', later), one)
+    await mkdir(join(folder, 'one'))
+    await writeRuntimeFile(join(folder, 'one'), { runtime: 'containerd', ...one })
+    const three = await claim('three', later)
+    assert.equal(three.podCidr, two.podCidr, 'of the second nothing is left')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })

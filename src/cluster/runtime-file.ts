@@ -1,4 +1,5 @@
 /** What runs the pods of a cluster, written down beside its state: a cluster that is started again goes on as it was. */
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
@@ -63,6 +64,19 @@ const rangesAt = (at: number): Ranges => ({
   nodeCidr: `10.${108 + at}.0.0/24`,
 })
 
-function ownAddresses(): readonly string[] {
-  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
+/** Of links, and where they lead: a bridge that nobody is on yet is not among the links that Node tells of. */
+export function ownAddresses(): readonly string[] {
+  const links = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
+  return [...links, ...destinations(existsSync(ROUTES) ? readFileSync(ROUTES, 'latin1') : '')]
+}
+
+const ROUTES = '/proc/net/route'
+
+/** Of IPv4 routes as the kernel lists them: in the second column, with the last byte first. */
+export function destinations(routes: string): string[] {
+  return routes
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => /^\S+\t([0-9A-F]{8})\t/.exec(line)?.[1] ?? [])
+    .map((word) => [6, 4, 2, 0].map((at) => Number.parseInt(word.slice(at, at + 2), 16)).join('.'))
 }

@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { claimRanges } from '#cluster/range-claims.ts'
 import { chooseRuntime, containerFault, readAbility } from '#cluster/runtime-choice.ts'
-import { freeRanges, type Ranges, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
+import { type Ranges, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
 import { podCidrFor, SERVICE_CIDR } from '#cluster/settings.ts'
 import { nthAddress, parseCidr } from '#lib/cidr.ts'
+import type { Clock } from '#lib/clock.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 
 export interface Chosen extends RuntimeFile {
@@ -17,10 +19,11 @@ export interface Chosen extends RuntimeFile {
 interface Asked {
   readonly flags: { readonly runtime: 'auto' | 'containerd' | 'simulated'; readonly nodes: number }
   readonly env: ProgramContext['env']
+  readonly clock: Clock
 }
 
 /** Now and whenever this cluster is started again. Throws ProgramError when it cannot be. */
-export async function chooseNodes({ flags, env }: Asked, dataDir: string): Promise<Chosen> {
+export async function chooseNodes({ flags, env, clock }: Asked, dataDir: string): Promise<Chosen> {
   const { nodes, runtime: asked } = flags
   if (asked === 'containerd' && nodes > 1)
     throw new ProgramError('With --runtime containerd this machine is the only node; --runtime simulated has many')
@@ -35,15 +38,21 @@ export async function chooseNodes({ flags, env }: Asked, dataDir: string): Promi
   const ranges =
     runtime === 'simulated'
       ? { podCidr: podCidrFor(nodes), serviceCidr: file?.serviceCidr ?? SERVICE_CIDR }
-      : rangesFor(file, isOld, freeRanges())
+      : await rangesFor(file, isOld, () => claimRanges(dataDir, clock.now()))
   const written = { ...ranges, runtime }
   await writeRuntimeFile(dataDir, written)
   return { ...written, ...(why !== undefined && { why }) }
 }
 
 /** What a cluster has it keeps: services and pods have their addresses of it. */
-function rangesFor(file: RuntimeFile | undefined, isOld: boolean, free: Ranges): Ranges {
-  return { ...free, ...(isOld && { serviceCidr: SERVICE_CIDR }), ...file }
+async function rangesFor(
+  file: RuntimeFile | undefined,
+  isOld: boolean,
+  claim: () => Promise<Ranges>,
+): Promise<RuntimeFile & Ranges> {
+  const { nodeCidr, serviceCidr = SERVICE_CIDR } = file ?? {}
+  if (file !== undefined && nodeCidr !== undefined) return { ...file, nodeCidr, serviceCidr }
+  return { runtime: 'containerd', ...(await claim()), ...(isOld && { serviceCidr: SERVICE_CIDR }), ...file }
 }
 
 /** Where pods and further nodes reach the API server; none without containers. */
