@@ -64,6 +64,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   'apiserver/authorizers': ['authorizer', 'follow'],
   resources: ['created-at', 'expressions', 'reviews', 'webhook-client', 'workload'],
   admission: ['chain', 'metrics', 'plugin'],
+  'kubectl/commands': ['get-output', 'get-watch'],
   controllers: [
     'adoption',
     'attachable',

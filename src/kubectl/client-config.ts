@@ -54,6 +54,9 @@ async function requireFile(file: string, { readFile }: ConfigSources): Promise<v
 export async function clientConfig(flags: GlobalValues, sources: ConfigSources): Promise<ClientConfig> {
   const config = await rawConfig(flags, sources)
   const { context, cluster, user, server, namespace } = flags
+  if (context !== '' && !config.contexts.has(context)) {
+    throw new ConfigError(`invalid configuration: context was not found for specified context: ${context}`)
+  }
   const chosen = {
     ...(context !== '' && { context }),
     ...(cluster !== '' && { cluster }),

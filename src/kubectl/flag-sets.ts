@@ -1,8 +1,9 @@
 /** Flags that several commands share, with upstream's names, shorthands and defaults; and what they stand for. */
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { parseBool } from '#lib/flags/go-literals.ts'
-import { bool, string } from '#lib/flags/kinds.ts'
+import { bool, int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { ProgramContext } from '#lib/program.ts'
 
 import { KubectlError } from './errors.ts'
@@ -50,6 +51,10 @@ export const ALL_NAMESPACES_FLAG: { readonly 'all-namespaces': Flag<boolean> } =
   }),
 }
 
+export const CHUNK_FLAG: { readonly 'chunk-size': Flag<number> } = {
+  'chunk-size': flag(int, 500, 'Read large lists in parts of so many. 0: all at once.'),
+}
+
 export const DRY_RUN_FLAG: { readonly 'dry-run': Flag<string> } = {
   'dry-run': flag(
     string,
@@ -84,6 +89,39 @@ export function dryRunOf(text: string, output: Output): DryRun {
 export function withDryRun(operation: string, dryRun: DryRun): string {
   if (dryRun === 'none') return operation
   return `${operation} (${dryRun === 'server' ? 'server dry run' : 'dry run'})`
+}
+
+/** As a query of a request. */
+export function dryRunQuery(dryRun: DryRun): { readonly dryRun?: string } {
+  return dryRun === 'server' ? { dryRun: 'All' } : {}
+}
+
+export function fieldManagerFlag(initial: string): { readonly 'field-manager': Flag<string> } {
+  return { 'field-manager': flag(string, initial, 'Name of the manager that owns the fields.') }
+}
+
+export const VALIDATE_FLAG: { readonly validate: Flag<string> } = {
+  validate: flag(
+    string,
+    'strict',
+    'One of strict (or true), warn, ignore (or false). strict: the server refuses unknown and doubled fields. warn: it warns of them. ignore: it drops them.',
+    { alone: 'strict' },
+  ),
+}
+
+/** As the server calls it. Throws KubectlError. */
+export function fieldValidationOf(text: string): 'Strict' | 'Warn' | 'Ignore' {
+  if (text === 'warn') return 'Warn'
+  if (text === 'strict') return 'Strict'
+  if (text === 'ignore') return 'Ignore'
+  try {
+    return parseBool(text) ? 'Strict' : 'Ignore'
+  } catch (cause) {
+    throw new KubectlError(
+      `invalid - validate option ${goQuote(text)}; must be one of: strict (or true), warn, ignore (or false)`,
+      { cause },
+    )
+  }
 }
 
 export const CASCADE_FLAG: { readonly cascade: Flag<string> } = {

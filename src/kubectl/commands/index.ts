@@ -19,7 +19,13 @@ export const COMMANDS: readonly CommandRow[] = [
   planned('run', 'Run an image in a pod', BEGINNER),
   planned('set', 'Set particular fields of objects', BEGINNER),
   planned('explain', 'Describe the fields of a resource', INTERMEDIATE),
-  planned('get', 'Display one or many resources', INTERMEDIATE),
+  {
+    name: 'get',
+    short: 'Display one or many resources',
+    group: INTERMEDIATE,
+    suggestFor: ['list', 'ls'],
+    load: async () => (await import('./get.ts')).get,
+  },
   planned('edit', 'Edit a resource on the server', INTERMEDIATE),
   {
     name: 'delete',

@@ -1,0 +1,98 @@
+/** What `get` and its watch share: flags and printers. */
+import { type Flag, flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { strings } from '#lib/flags/list-kinds.ts'
+
+import type { Invocation } from '../command.ts'
+import {
+  ALL_NAMESPACES_FLAG,
+  CHUNK_FLAG,
+  FIELD_SELECTOR_FLAG,
+  type FileFlags,
+  fileFlags,
+  SELECTOR_FLAG,
+} from '../flag-sets.ts'
+import type { Printer } from '../print/printer.ts'
+import type { TableOptions } from '../print/table.ts'
+import { GET_FORMATS, noPrinter, printerOf, type PrintFlags, printFlags } from '../printing.ts'
+import type { Info } from '../selecting.ts'
+
+interface OwnFlags {
+  readonly 'no-headers': Flag<boolean>
+  readonly 'show-labels': Flag<boolean>
+  readonly 'sort-by': Flag<string>
+  readonly 'label-columns': Flag<readonly string[]>
+  readonly 'show-kind': Flag<boolean>
+  readonly raw: Flag<string>
+  readonly watch: Flag<boolean>
+  readonly 'watch-only': Flag<boolean>
+  readonly 'output-watch-events': Flag<boolean>
+  readonly 'ignore-not-found': Flag<boolean>
+  readonly 'server-print': Flag<boolean>
+  readonly subresource: Flag<string>
+}
+
+/** An interface has no index; a type made of one has. */
+type Plain<T> = { readonly [K in keyof T]: T[K] }
+
+type GetFlags = Plain<
+  OwnFlags &
+    PrintFlags &
+    FileFlags &
+    typeof SELECTOR_FLAG &
+    typeof FIELD_SELECTOR_FLAG &
+    typeof ALL_NAMESPACES_FLAG &
+    typeof CHUNK_FLAG
+>
+
+export const GET_FLAGS: GetFlags = {
+  ...printFlags(GET_FORMATS),
+  ...fileFlags('identifying the resource to get from a server.'),
+  ...SELECTOR_FLAG,
+  ...FIELD_SELECTOR_FLAG,
+  ...ALL_NAMESPACES_FLAG,
+  ...CHUNK_FLAG,
+  'no-headers': flag(bool, false, 'Print no headers in tables and custom columns.'),
+  'show-labels': flag(bool, false, 'Show all labels in the last column.'),
+  'sort-by': flag(string, '', "Sort by what this JSONPath finds ('{.metadata.name}'): a number or a string."),
+  'label-columns': flag(strings, [], 'Labels that get a column each, separated by commas.', { shorthand: 'L' }),
+  'show-kind': flag(bool, false, 'Show the type before the name.'),
+  raw: flag(string, '', 'Path to GET from the server.'),
+  watch: flag(bool, false, 'After that, watch for changes.', { shorthand: 'w' }),
+  'watch-only': flag(bool, false, 'Watch for changes, without what is there already.'),
+  'output-watch-events': flag(bool, false, 'Print what happened as well, when watching.'),
+  'ignore-not-found': flag(bool, false, 'An object that is not there is no error.'),
+  'server-print': flag(bool, true, 'Let the server make the table.'),
+  subresource: flag(string, '', 'Get this part of the object.'),
+}
+
+export type GetInvocation = Invocation<GetFlags>
+
+interface TableWishes {
+  readonly withKind: boolean
+  readonly withNamespace: boolean
+}
+
+export function tableOptions(
+  { flags, clock }: GetInvocation,
+  kind: Info['kind'],
+  { withKind, withNamespace }: TableWishes,
+): TableOptions {
+  const name = kind.kind.toLowerCase()
+  return {
+    noHeaders: flags['no-headers'],
+    wide: flags.output === 'wide',
+    withNamespace,
+    showLabels: flags['show-labels'],
+    labelColumns: flags['label-columns'],
+    nowMs: () => clock.now(),
+    ...(withKind && { kind: kind.group === '' ? name : `${name}.${kind.group}` }),
+  }
+}
+
+export async function wholePrinter(invocation: GetInvocation): Promise<Printer> {
+  const { flags } = invocation
+  const isKnown = flags.output !== 'wide' || flags.template !== ''
+  if (!isKnown) throw noPrinter(flags.output, GET_FORMATS)
+  return printerOf(invocation, { formats: GET_FORMATS })
+}

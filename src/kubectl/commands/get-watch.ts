@@ -1,0 +1,94 @@
+/** `kubectl get -w`: what is there, then every change, in one table or one object after the other. */
+import type { JsonObject } from '#lib/json-value.ts'
+import { StatusError } from '#meta/status.ts'
+
+import { isList, select } from '../builder.ts'
+import { KubectlError } from '../errors.ts'
+import { type Printer, WatchEvent } from '../print/printer.ts'
+import { isTable as isTableObject, tablePrinter } from '../print/table.ts'
+import type { AnyObject, Target } from '../rest.ts'
+import type { Info, Selecting } from '../selecting.ts'
+import { type GetInvocation, tableOptions, wholePrinter } from './get-output.ts'
+
+interface Watching {
+  readonly selecting: Selecting
+  readonly isTable: boolean
+}
+
+export async function watchObjects(invocation: GetInvocation, { selecting, isTable }: Watching): Promise<void> {
+  const { flags } = invocation
+  const selection = await select(selecting)
+  const { infos, error } = await selection.infos()
+  if (error !== undefined) throw error
+  const [info] = infos
+  if (info === undefined) return
+  if (infos.length > 1 && !selection.isList) {
+    throw new KubectlError(
+      `watch is only supported on individual resources and resource collections - ${infos.length} resources were found`,
+    )
+  }
+  const withNamespace = flags['all-namespaces'] && info.kind.namespaced
+  const printer = isTable
+    ? tablePrinter(tableOptions(invocation, info.kind, { withKind: flags['show-kind'], withNamespace }))
+    : await wholePrinter(invocation)
+  const isCollection = info.name === ''
+  const begun = infos.map(({ object }) => object as AnyObject)
+  for (const object of begun) printBegun(printer, object, invocation)
+  const resourceVersion = isCollection ? (begun.at(-1)?.metadata.resourceVersion ?? '') : '0'
+  await followChanges(invocation, {
+    printer,
+    target: targetOf(info),
+    query: {
+      ...selecting.asking?.query,
+      resourceVersion,
+      labelSelector: flags.selector.trim(),
+      fieldSelector: isCollection ? flags['field-selector'].trim() : `metadata.name=${info.name}`,
+    },
+    accept: selecting.asking?.accept,
+    // Of one object the first event is what was printed already.
+    skipsFirst: !isCollection,
+  })
+}
+
+function targetOf({ kind, namespace }: Info): Target {
+  return { kind, namespace }
+}
+
+/** What is there already; with `--watch-only` a table is begun without its rows. */
+function printBegun(printer: Printer, object: AnyObject, { flags, stdout }: GetInvocation): void {
+  const parts = isList(object) ? (object['items'] as AnyObject[]) : [object]
+  for (const part of parts) {
+    const shown = flags['watch-only'] ? withoutRows(part) : part
+    if (shown === undefined) continue
+    const json = shown as unknown as JsonObject
+    printer.print(flags['output-watch-events'] ? new WatchEvent('ADDED', json) : json, stdout)
+  }
+}
+
+function withoutRows(object: AnyObject): AnyObject | undefined {
+  return isTableObject(object as unknown as JsonObject) ? { ...object, rows: [] } : undefined
+}
+
+interface Following {
+  readonly printer: Printer
+  readonly target: Target
+  readonly query: Readonly<Record<string, string | number | boolean | undefined>>
+  readonly accept: string | undefined
+  readonly skipsFirst: boolean
+}
+
+async function followChanges(
+  { flags, stdout, session }: GetInvocation,
+  { printer, target, query, accept, skipsFirst }: Following,
+): Promise<void> {
+  const rest = await session.rest()
+  let isSkipping = skipsFirst
+  for await (const event of rest.watch(target, { query, accept })) {
+    if (event.type === 'ERROR') throw new StatusError(event.object)
+    const shown = isSkipping ? withoutRows(event.object) : event.object
+    isSkipping = false
+    if (shown === undefined) continue
+    const json = shown as unknown as JsonObject
+    printer.print(flags['output-watch-events'] ? new WatchEvent(event.type, json) : json, stdout)
+  }
+}
