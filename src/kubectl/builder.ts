@@ -4,7 +4,7 @@
  */
 import type { ServedKind } from '#client/discovery.ts'
 import { goQuote } from '#lib/go-text.ts'
-import { apiVersionOf } from '#meta/kind.ts'
+import { apiVersionOf, parseApiVersion } from '#meta/kind.ts'
 import { matchesLabels, parseSelector } from '#meta/labels.ts'
 import { isBadRequest, isNotFound, isResourceExpired, StatusError } from '#meta/status.ts'
 
@@ -203,11 +203,12 @@ const GO_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EISDIR', 'is a directory'],
 ])
 
-async function infoOf({ session }: Selecting, source: string, object: AnyObject): Promise<Info> {
+async function infoOf({ session, local }: Selecting, source: string, object: AnyObject): Promise<Info> {
   const { apiVersion = '', kind = '', metadata } = object
   const { name = '', namespace = '' } = metadata
   // A list is taken apart before anybody asks where it is served.
   if (isList(object)) return { kind: LIST, namespace, name, source, object }
+  if (local === true) return { kind: kindOfItself(object), namespace, name, source, object }
   try {
     return { kind: await (await session.mapper()).ofObject(apiVersion, kind), namespace, name, source, object }
   } catch (cause) {
@@ -217,6 +218,12 @@ async function infoOf({ session }: Selecting, source: string, object: AnyObject)
       { cause },
     )
   }
+}
+
+/** All that is known of a kind when nobody can be asked: it has a namespace if the object says so. */
+function kindOfItself({ apiVersion = '', kind = '', metadata }: AnyObject): ServedKind {
+  const { group, version } = parseApiVersion(apiVersion)
+  return { ...LIST, group, version, kind, namespaced: (metadata.namespace ?? '') !== '' }
 }
 
 /** Stands for a list of anything. */
@@ -366,6 +373,9 @@ export class Selection {
     const { object } = list
     const { apiVersion = object?.apiVersion ?? '', kind = object?.kind?.replace(/List$/, '') ?? '' } = item
     const { name = '', namespace = '' } = (item as Partial<AnyObject>).metadata ?? {}
+    if (this.#options.local === true) {
+      return { kind: kindOfItself(item), namespace, name, source: list.source, object: item }
+    }
     const isKnown = list.kind.kind === kind && apiVersionOf(list.kind) === apiVersion
     const served = isKnown ? list.kind : await (await this.#options.session.mapper()).ofObject(apiVersion, kind)
     return { kind: served, namespace, name, source: list.source, object: { ...item, apiVersion, kind } }

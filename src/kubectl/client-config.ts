@@ -11,6 +11,7 @@ import {
   type ClientConfig,
   ConfigError,
   type Kubeconfig,
+  type Overrides,
   type ReadText,
   readKubeconfigs,
 } from '#model/kubeconfig/reading.ts'
@@ -53,15 +54,9 @@ async function requireFile(file: string, { readFile }: ConfigSources): Promise<v
 /** Throws ConfigError. */
 export async function clientConfig(flags: GlobalValues, sources: ConfigSources): Promise<ClientConfig> {
   const config = await rawConfig(flags, sources)
-  const { context, cluster, user, server, namespace } = flags
+  const { context, server } = flags
   if (context !== '' && !config.contexts.has(context)) {
     throw new ConfigError(`invalid configuration: context was not found for specified context: ${context}`)
-  }
-  const chosen = {
-    ...(context !== '' && { context }),
-    ...(cluster !== '' && { cluster }),
-    ...(user !== '' && { user }),
-    ...(namespace !== '' && { namespace }),
   }
   const isEmpty = config.clusters.size === 0 && config.contexts.size === 0
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_MASTER: master = '' } = sources.env
@@ -69,10 +64,19 @@ export async function clientConfig(flags: GlobalValues, sources: ConfigSources):
   const address = server || (hasServer(config, flags) ? '' : master || LOCAL)
   const found = await chooseContext(
     config,
-    { ...chosen, ...(address !== '' && { server: address }) },
+    { ...chosenBy(flags), ...(address !== '' && { server: address }) },
     problemIn(sources.readFile),
   )
   return overridden(found, flags)
+}
+
+function chosenBy({ context, cluster, user, namespace }: GlobalValues): Overrides {
+  return {
+    ...(context !== '' && { context }),
+    ...(cluster !== '' && { cluster }),
+    ...(user !== '' && { user }),
+    ...(namespace !== '' && { namespace }),
+  }
 }
 
 /** Whether the context that counts leads to a cluster that says where it is. */

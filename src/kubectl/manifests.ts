@@ -109,13 +109,23 @@ function* jsonDocuments(text: string): Generator<JsonValue> {
   let rest = text.trim()
   while (rest !== '') {
     const end = documentEnd(rest)
-    const value = parseJson(rest.slice(0, end))
+    const value = parseStreamed(rest.slice(0, end))
     if (value !== null) yield value
     rest = rest.slice(end).trim()
     if (rest !== '' && !rest.startsWith('{')) {
       yield* yamlDocuments(rest)
       return
     }
+  }
+}
+
+/** Upstream reads a stream here, which ends where others see the end of a text. */
+function parseStreamed(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch (cause) {
+    const { message } = asError(cause)
+    throw new Error(message === 'unexpected end of JSON input' ? 'unexpected EOF' : message, { cause })
   }
 }
 

@@ -45,7 +45,6 @@ export interface Printing {
     readonly 'no-headers'?: boolean
   }
   readonly cwd: string
-  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 export interface PrinterWishes {
@@ -64,13 +63,11 @@ export async function printerOf(printing: Printing, wishes: PrinterWishes = {}):
   const { template: given = '' } = flags
   const output = given !== '' && flags.output === '' ? 'go-template' : flags.output
   const [format, template] = formatOf(output, given)
-  const isAllowed = formats.includes(format) && (format !== 'kyaml' || printing.env['KUBECTL_KYAML'] !== 'false')
-  if (isAllowed && (JSONPATHS.includes(format) || GO_TEMPLATES.includes(format))) {
-    return templatePrinter(format, template, printing)
-  }
+  const isAmong = (known: readonly string[], name: string): boolean => known.includes(name) && formats.includes(name)
+  if (isAmong(JSONPATHS, format) || isAmong(GO_TEMPLATES, format)) return templatePrinter(format, template, printing)
   const lower = format.toLowerCase()
-  if (STRUCTURED.includes(lower) && formats.includes(lower)) return structuredPrinter(lower, flags, wishes)
-  if (isAllowed && CUSTOM_COLUMNS.includes(format)) return columnsPrinter(format, template, printing)
+  if (isAmong(STRUCTURED, lower)) return structuredPrinter(lower, flags, wishes)
+  if (isAmong(CUSTOM_COLUMNS, format)) return columnsPrinter(format, template, printing)
   if (lower === 'name' || (output === '' && operation !== undefined)) {
     const { namePrinter } = await import('./print/structured.ts')
     return namePrinter(lower === 'name' ? {} : { operation: operation ?? '' })

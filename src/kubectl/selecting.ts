@@ -50,6 +50,8 @@ export interface Selecting {
   readonly singleResourceType?: boolean
   /** Default true: what is only named is read from the server. */
   readonly requireObject?: boolean
+  /** No server is asked: what files hold is all there is. */
+  readonly local?: boolean
   /** Files are checked for what every object has, as `--validate` asks. */
   readonly validate?: boolean
   /** How the server is asked for objects: a table, say. */

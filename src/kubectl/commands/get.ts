@@ -188,12 +188,17 @@ async function inOrder(infos: readonly Info[], path: string): Promise<Info[]> {
       ? [...infos]
       : sortObjects([...byObject.keys()], path).map((one) => byObject.get(one) as Info)
   }
-  if (tables.length < infos.length) {
-    throw new KubectlError('sorting is not supported on mixed Table and non-Table object lists')
+  const sortedRows = (rows: { object: JsonObject | null }[]): { object: JsonObject | null }[] => {
+    try {
+      return sortBy(rows, ({ object }) => object, relaxedPath(path))
+    } catch {
+      // Upstream says nothing, and shows nothing, when a table has no such field.
+      return []
+    }
   }
   return infos.map((info) => {
     const table = info.object as AnyObject & { rows: { object: JsonObject | null }[] }
-    return { ...info, object: { ...table, rows: sortBy(table.rows, ({ object }) => object, relaxedPath(path)) } }
+    return { ...info, object: { ...table, rows: sortedRows(table.rows) } }
   })
 }
 

@@ -14,7 +14,12 @@ const ADVANCED = 'Advanced Commands:'
 const SETTINGS = 'Settings Commands:'
 
 export const COMMANDS: readonly CommandRow[] = [
-  planned('create', 'Create a resource from a file or from stdin', BEGINNER),
+  {
+    name: 'create',
+    short: 'Create a resource from a file or from stdin',
+    group: BEGINNER,
+    load: async () => (await import('./create.ts')).create,
+  },
   planned('expose', 'Take a workload or a service and expose it as a new service', BEGINNER),
   planned('run', 'Run an image in a pod', BEGINNER),
   planned('set', 'Set particular fields of objects', BEGINNER),
@@ -35,7 +40,12 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./delete.ts')).deleteCommand,
   },
   planned('rollout', 'Manage the rollout of a resource', DEPLOY),
-  planned('scale', 'Set the number of replicas of a workload', DEPLOY),
+  {
+    name: 'scale',
+    short: 'Set the number of replicas of a workload',
+    group: DEPLOY,
+    load: async () => (await import('./scale.ts')).scale,
+  },
   planned('autoscale', 'Let a workload grow and shrink by itself', DEPLOY),
   planned('certificate', 'Approve and deny certificate requests', CLUSTER),
   planned('cluster-info', 'Show where the cluster and its services are', CLUSTER),
@@ -55,13 +65,33 @@ export const COMMANDS: readonly CommandRow[] = [
   planned('debug', 'Start debugging sessions for workloads and nodes', TROUBLE),
   planned('events', 'List events', TROUBLE),
   planned('diff', 'Compare the live version with what would be applied', ADVANCED),
-  planned('apply', 'Apply a configuration to a resource', ADVANCED),
-  planned('patch', 'Change fields of a resource', ADVANCED),
+  {
+    name: 'apply',
+    short: 'Apply a configuration to a resource',
+    group: ADVANCED,
+    load: async () => (await import('./apply.ts')).apply,
+  },
+  {
+    name: 'patch',
+    short: 'Change fields of a resource',
+    group: ADVANCED,
+    load: async () => (await import('./patch.ts')).patch,
+  },
   planned('replace', 'Replace a resource', ADVANCED),
   planned('wait', 'Wait for a condition on one or many resources', ADVANCED),
   planned('kustomize', 'Build a kustomization from a directory or URL', ADVANCED),
-  planned('label', 'Change the labels of a resource', SETTINGS),
-  planned('annotate', 'Change the annotations of a resource', SETTINGS),
+  {
+    name: 'label',
+    short: 'Change the labels of a resource',
+    group: SETTINGS,
+    load: async () => (await import('./label.ts')).label,
+  },
+  {
+    name: 'annotate',
+    short: 'Change the annotations of a resource',
+    group: SETTINGS,
+    load: async () => (await import('./annotate.ts')).annotate,
+  },
   planned('completion', 'Print code for completion in a shell', SETTINGS),
   planned('api-resources', 'Print the resources that the server serves'),
   {

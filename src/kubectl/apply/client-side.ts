@@ -1,0 +1,160 @@
+/** Client-side apply: a patch from what was applied last, what is to be, and what is there. */
+import type { ServedKind } from '#client/discovery.ts'
+import { sleep } from '#lib/clock.ts'
+import type { JsonObject } from '#lib/json-value.ts'
+import { stringifyJson } from '#lib/json.ts'
+import type { JsonMap } from '#meta/patch/json-map.ts'
+import { threeWayMergePatch, threeWayStrategicPatch } from '#meta/patch/three-way.ts'
+import { isConflict, isInvalid, isNotFound } from '#meta/status.ts'
+
+import { readObject } from '../builder.ts'
+import { asError, KubectlError, withSource } from '../errors.ts'
+import { dryRunQuery } from '../flag-sets.ts'
+import { LAST_APPLIED, lastApplied, withLastApplied } from '../last-applied.ts'
+import { patchedLocally } from '../local-patch.ts'
+import { pollUntil } from '../polling.ts'
+import type { AnyObject, PatchType } from '../rest.ts'
+import type { Info } from '../selecting.ts'
+import type { Applied, ApplyContext, ApplySettings } from './applying.ts'
+
+const MAX_RETRIES = 5
+/** Conflicts that are met at once; later ones after a pause. */
+const HASTY_TRIES = 1
+
+export async function applyHere(context: ApplyContext, info: Info, settings: ApplySettings): Promise<Applied> {
+  const { session, stderr } = context
+  const rest = await session.rest()
+  const modified = withLastApplied(info.object as AnyObject)
+  const live = await readObject(rest, info).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined
+    const about = `retrieving current configuration of:\n${infoText(info)}\nfrom server for:`
+    throw withSource(about, info.source, asError(error))
+  })
+  if (live === undefined) return createNew(context, info, settings)
+  if (!Object.hasOwn(live.metadata.annotations ?? {}, LAST_APPLIED)) {
+    stderr.write(missingAnnotation(info))
+  }
+  return changeLive(context, { info, modified, live }, settings)
+}
+
+async function createNew({ session }: ApplyContext, info: Info, settings: ApplySettings): Promise<Applied> {
+  const object = withoutNulls(withLastApplied(info.object as AnyObject)) as AnyObject
+  if (settings.dryRun === 'client') return { object, operation: 'created' }
+  const { kind, namespace } = info
+  const { resourceVersion: _, ...metadata } = object.metadata
+  const rest = await session.rest()
+  const made = await rest
+    .create({ kind, namespace }, { ...object, metadata }, queryOf(settings))
+    .catch((error: unknown) => {
+      throw withSource('creating', info.source, asError(error))
+    })
+  return { object: made, operation: 'created' }
+}
+
+function queryOf({ manager, fieldValidation, dryRun }: ApplySettings): Readonly<Record<string, string | undefined>> {
+  return { fieldManager: manager, fieldValidation, ...dryRunQuery(dryRun) }
+}
+
+/** Go's maps of nothing do not reach the server either. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(kept.map(([key, member]) => [key, withoutNulls(member)]))
+}
+
+function missingAnnotation({ kind, name }: Info): string {
+  return `Warning: resource ${kind.plural}/${name} is missing the ${LAST_APPLIED} annotation which is required by kubectl apply. kubectl apply should only be used on resources created declaratively by either kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically.\n`
+}
+
+export function infoText({ kind, name, namespace }: Info): string {
+  const { group, version } = kind
+  return `Resource: "${group}/${version}, Resource=${kind.plural}", GroupVersionKind: "${group}/${version}, Kind=${kind.kind}"\nName: "${name}", Namespace: "${namespace}"`
+}
+
+export interface ThreeWay {
+  readonly type: PatchType
+  readonly patch: JsonMap
+}
+
+/** Built-in kinds know how their lists are merged; of others, lists are replaced. */
+export async function patchBetween(kind: ServedKind, modified: AnyObject, live: AnyObject): Promise<ThreeWay> {
+  const { schemaFor } = await import('#apis/schemas.ts')
+  const original = (lastApplied(live) ?? {}) as JsonMap
+  const versions = { original, modified: modified as JsonMap, current: live as JsonMap }
+  const schema = schemaFor(kind)
+  if (schema !== undefined) return { type: 'strategic', patch: threeWayStrategicPatch(schema, versions) }
+  return { type: 'merge', patch: threeWayMergePatch(versions) }
+}
+
+interface Changing {
+  readonly info: Info
+  readonly modified: AnyObject
+  readonly live: AnyObject
+}
+
+async function changeLive(context: ApplyContext, changing: Changing, settings: ApplySettings): Promise<Applied> {
+  const { info, modified } = changing
+  const rest = await context.session.rest()
+  let { live } = changing
+  for (let tries = 0; ; tries++) {
+    const { type, patch } = await patchBetween(info.kind, modified, live)
+    if (Object.keys(patch).length === 0) return { object: live, operation: 'unchanged' }
+    if (settings.dryRun === 'client') {
+      const object = await patchedLocally(info.kind, live as unknown as JsonObject, {
+        type,
+        document: patch as JsonObject,
+      })
+      return { object: object as unknown as AnyObject, operation: 'configured' }
+    }
+    try {
+      return { object: await rest.patch(info, type, patch, queryOf(settings)), operation: 'configured' }
+    } catch (error) {
+      const isLast = !isConflict(error) || tries >= MAX_RETRIES
+      const mayForce = context.flags.force && (isConflict(error) || isInvalid(error))
+      if (isLast && mayForce) return replaceLive(context, changing, settings)
+      if (isLast) throw patchError(error, info, patch)
+      if (tries >= HASTY_TRIES) await sleep(context.clock, 1000, context.signal)
+      live = await rest.get(info)
+    }
+  }
+}
+
+function patchError(error: unknown, info: Info, patch: JsonMap): Error {
+  const text = stringifyJson(patch, { sortedKeys: true })
+  const patching = withSource('patching', info.source, asError(error))
+  return withSource(`applying patch:\n${text}\nto:\n${infoText(info)}\nfor:`, info.source, patching)
+}
+
+/** `--force`: what cannot be changed is deleted and made anew. */
+async function replaceLive(
+  context: ApplyContext,
+  { info, modified, live }: Changing,
+  settings: ApplySettings,
+): Promise<Applied> {
+  const { flags, session } = context
+  const rest = await session.rest()
+  const grace = flags['grace-period']
+  await rest.delete(info, {
+    ...(grace >= 0 && { gracePeriodSeconds: grace }),
+    propagationPolicy: settings.policy,
+  })
+  const isGone = await pollUntil(context, flags.timeout === 0 ? Infinity : flags.timeout, () =>
+    rest.get(info).then(
+      () => false,
+      (error: unknown) => {
+        if (isNotFound(error)) return true
+        throw error
+      },
+    ),
+  )
+  if (!isGone) throw new KubectlError('timed out waiting for the condition')
+  const { kind, namespace } = info
+  const made = await rest.create({ kind, namespace }, modified, queryOf(settings)).catch(async (error: unknown) => {
+    // What was there comes back before anybody hears of it.
+    const { resourceVersion: _, ...metadata } = live.metadata
+    await rest.create({ kind, namespace }, { ...live, metadata }, queryOf(settings)).catch(() => undefined)
+    throw error
+  })
+  return { object: made, operation: 'configured' }
+}

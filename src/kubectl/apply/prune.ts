@@ -1,0 +1,109 @@
+/** `--prune`: what was applied once and is in no file now goes. */
+import type { JsonObject } from '#lib/json-value.ts'
+
+import type { Invocation } from '../command.ts'
+import { asError, KubectlError } from '../errors.ts'
+import { type DryRun, withDryRun } from '../flag-sets.ts'
+import { logWarning } from '../klog.ts'
+import { LAST_APPLIED } from '../last-applied.ts'
+import { printerOf } from '../printing.ts'
+import type { AnyObject } from '../rest.ts'
+import type { Info } from '../selecting.ts'
+
+/** What is looked at when nobody says: group, version, kind. */
+const KINDS = [
+  '/v1/ConfigMap',
+  '/v1/Endpoints',
+  '/v1/PersistentVolumeClaim',
+  '/v1/Pod',
+  '/v1/ReplicationController',
+  '/v1/Secret',
+  '/v1/Service',
+  'batch/v1/Job',
+  'batch/v1/CronJob',
+  'networking.k8s.io/v1/Ingress',
+  'apps/v1/DaemonSet',
+  'apps/v1/Deployment',
+  'apps/v1/ReplicaSet',
+  'apps/v1/StatefulSet',
+  '/v1/Namespace',
+  '/v1/PersistentVolume',
+]
+
+interface PruneContext extends Pick<Invocation, 'session' | 'stdout' | 'stderr' | 'clock' | 'cwd'> {
+  readonly flags: {
+    readonly output: string
+    readonly selector: string
+    readonly 'grace-period': number
+    readonly 'prune-allowlist': readonly string[]
+  }
+}
+
+/** Throws KubectlError. */
+export async function prune(
+  context: PruneContext,
+  applied: readonly Info[],
+  { dryRun, policy }: { readonly dryRun: DryRun; readonly policy: string },
+): Promise<void> {
+  const { flags, session, stdout } = context
+  const kinds = await kindsOf(context)
+  const { namespace, isExplicit } = await session.namespace()
+  const namespaces = new Set(applied.filter(({ kind }) => kind.namespaced).map((info) => info.namespace))
+  if (isExplicit) namespaces.add(namespace)
+  const kept = new Set(applied.map(({ object }) => object?.metadata.uid))
+  const printer = await printerOf(context, { operation: withDryRun('pruned', dryRun) })
+  const rest = await session.rest()
+  const grace = flags['grace-period']
+  const options = {
+    ...(grace >= 0 && { gracePeriodSeconds: grace }),
+    propagationPolicy: policy,
+    ...(dryRun === 'server' && { dryRun: ['All'] }),
+  }
+  const pruneIn = async (kind: Info['kind'], where: string): Promise<void> => {
+    const list = await rest.get({ kind, namespace: where }, { query: { labelSelector: flags.selector } })
+    for (const item of list['items'] as AnyObject[]) {
+      const { annotations = {}, uid, name = '' } = item.metadata
+      if (!Object.hasOwn(annotations, LAST_APPLIED) || kept.has(uid)) continue
+      if (dryRun !== 'client') await rest.delete({ kind, namespace: where, name }, options)
+      const object = { ...item, kind: kind.kind, apiVersion: apiVersion(kind) }
+      printer.print(object as unknown as JsonObject, stdout)
+    }
+  }
+  const namespaced = kinds.filter((kind) => kind.namespaced)
+  const places = [...namespaces].flatMap((where) => namespaced.map((kind) => ({ kind, where })))
+  const others = kinds.filter((kind) => !kind.namespaced).map((kind) => ({ kind, where: '' }))
+  for (const { kind, where } of [...places, ...others]) {
+    await pruneIn(kind, where).catch((error: unknown) => {
+      const what = `${kind.group}/${kind.version}, Kind=${kind.kind}`
+      const scope = where === '' ? 'nonNamespaced' : 'namespaced'
+      throw new KubectlError(`error pruning ${scope} object ${what}: ${asError(error).message}`, { cause: error })
+    })
+  }
+}
+
+function apiVersion({ group, version }: Info['kind']): string {
+  return group === '' ? version : `${group}/${version}`
+}
+
+async function kindsOf(context: PruneContext): Promise<Info['kind'][]> {
+  const { session, flags } = context
+  const allowed = flags['prune-allowlist']
+  if (allowed.length === 0) {
+    logWarning(
+      context,
+      'prune.go:71',
+      'Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with the --namespace flag in a future release. To preserve the current behaviour, list the resources you want to target explicitly in the --prune-allowlist flag.',
+    )
+  }
+  const mapper = await session.mapper()
+  const kinds: Info['kind'][] = []
+  for (const name of allowed.length === 0 ? KINDS : allowed) {
+    const [group = '', version = '', kind = '', ...rest] = name.split('/')
+    if (kind === '' || rest.length > 0) {
+      throw new KubectlError(`invalid GroupVersionKind format: ${name}, please follow <group/version/kind>`)
+    }
+    const prefix = group === '' || group === 'core' ? '' : `${group}/`
+    kinds.push(await mapper.ofObject(`${prefix}${version}`, kind))
+  }
+  return kinds
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { pod } from './example-schema.ts'
+import { strategicMerge } from './strategic-merge.ts'
+import { threeWayMergePatch, threeWayStrategicPatch } from './three-way.ts'
+
+type Map = Record<string, unknown>
+
+function container(name: string, image: string): Map {
+  return { name, image }
+}
+
+function podOf(...containers: Map[]): Map {
+  return { containers }
+}
+
+describe('three-way strategic merge patch', () => {
+  const original = podOf(container('a', '1'), container('b', '1'))
+
+  it('is empty when nothing is to be done', () => {
+    const current = podOf(container('a', '1'), container('b', '1'))
+    assert.deepEqual(threeWayStrategicPatch(pod, { original, modified: original, current }), {})
+  })
+
+  it('removes what the new configuration has no more, and leaves what others added', () => {
+    const modified = podOf(container('a', '2'))
+    const current = podOf(container('a', '1'), container('b', '1'), container('sidecar', '9'))
+    const patch = threeWayStrategicPatch(pod, { original, modified, current })
+    const { containers } = strategicMerge(pod, current, patch)
+    assert.deepEqual(containers, [container('a', '2'), container('sidecar', '9')])
+  })
+
+  it('sets what somebody changed by hand', () => {
+    const current = podOf(container('a', 'by hand'), container('b', '1'))
+    const patch = threeWayStrategicPatch(pod, { original, modified: original, current })
+    assert.deepEqual(strategicMerge(pod, current, patch), original)
+  })
+})
+
+describe('three-way merge patch', () => {
+  it('removes what the new configuration has no more, and leaves what others added', () => {
+    const patch = threeWayMergePatch({
+      original: { spec: { a: 1, gone: 1 } },
+      modified: { spec: { a: 2 } },
+      current: { spec: { a: 1, gone: 1, theirs: 1 } },
+    })
+    assert.deepEqual(patch, { spec: { a: 2, gone: null } })
+  })
+})
