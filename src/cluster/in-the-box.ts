@@ -18,6 +18,7 @@ import { kubernetesVersion } from '#model/version.ts'
 import { defineUsage, type StatsSummary, type UsageSource } from '#resources/metrics/usage.ts'
 
 import { accountUser } from './controllers.ts'
+import { JOIN_ACCESS } from './joining.ts'
 import { LOCAL_PATH_CLASS } from './local-path.ts'
 
 export interface Box {
@@ -49,6 +50,7 @@ export async function unpackBox({ server }: Pick<RunningServer, 'server'>, box: 
     ...box.controllers.flatMap(accessOf),
     ...USAGE_ACCESS,
     ...INFO_ACCESS,
+    ...JOIN_ACCESS,
     [ConfigMaps, kubeadmConfig(box)],
   ]
   await Promise.all([

@@ -22,7 +22,7 @@ function cannotRemove(cause: Error): never {
 }
 
 /** What a cluster keeps in its data directory. Whatever else is there is not ours. */
-const OWN = /^(?:store\.db(?:[-.].*)?|pki|encryption\.key|cluster\.json|runtime\.json|up\.log)$/
+const OWN = /^(?:store\.db(?:[-.].*)?|pki|encryption\.key|cluster\.json|runtime\.json|bootstrap\.kubeconfig|up\.log)$/
 
 export const reset: Program = defineProgram({
   name: 'reset',

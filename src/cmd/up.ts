@@ -8,6 +8,7 @@ import { basename, join, resolve } from 'node:path'
 
 import { freeName, mergeKubeconfig } from '#client/kubeconfig.ts'
 import { type ClusterPlan, runCluster, type RunningCluster } from '#cluster/cluster.ts'
+import { joinKubeconfig, makeJoinToken } from '#cluster/joining.ts'
 import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
 import { volumesFolder } from '#cluster/machine-folders.ts'
 import type { NodeRuntime } from '#cluster/runtime-choice.ts'
@@ -16,6 +17,7 @@ import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
 import { aborted } from '#lib/abort.ts'
+import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
@@ -65,6 +67,9 @@ type UpInvocation = Invocation<typeof FLAGS>
 
 const FEW_NODES = 50
 
+/** For kubelets of other machines. */
+const JOIN_FILE = 'bootstrap.kubeconfig'
+
 /** How long requests that are running may take after Ctrl-C. */
 const GRACE_MS = 5000
 
@@ -113,7 +118,7 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   const plan = planOf(invocation, dir, chosen, pki)
   const start = (): Promise<RunningCluster> => runCluster(plan, around, closing)
   // Many nodes have much to say when they come, which is worth optimizing.
-  const { running, controllers, nodesReady } = await (flags.nodes > FEW_NODES ? start() : startSmall(start))
+  const { running, client, controllers, nodesReady } = await (flags.nodes > FEW_NODES ? start() : startSmall(start))
   await nodesReady
   closing.use(tidyWhenQuiet(clock))
   const many = flags.nodes
@@ -129,6 +134,10 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
       owner: dir.path,
     })
   await write(pki)
+  if (controllers > 0) {
+    const text = joinKubeconfig(apiServer, pki.ca.certificatePem, await makeJoinToken(client, random))
+    await writeFileAtomically(join(dir.path, JOIN_FILE), text, { mode: 0o600 })
+  }
   const freshness = keepFresh(certificates, pki, write)
   closing.defer(() => freshness.stop())
   say('Kubeconfig', `${place.file}, context "${place.context}"`)
@@ -155,6 +164,7 @@ function planOf(
       'encryption-key-file': join(path, 'encryption.key'),
       'bind-address': flags['bind-address'],
       'secure-port': flags['secure-port'],
+      'enable-bootstrap-token-auth': true,
     }),
     manager: managerSettings(pki, { 'cluster-cidr': podCidr, 'service-cluster-ip-range': serviceCidr }),
     controllers: flags.controllers,

@@ -9,9 +9,12 @@ import { connect } from 'node:tls'
 import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { type Node, Nodes, Secrets } from '#apis/core/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
-import type { ApiClient } from '#client/api-client.ts'
+import { ApiClient } from '#client/api-client.ts'
+import { programConfig } from '#client/config.ts'
+import { openConnection } from '#client/connection.ts'
 import { until } from '#client/until.ts'
 import { kubelet } from '#cmd/kubelet/kubelet.ts'
+import { up } from '#cmd/up.ts'
 import { certificateApprovingController } from '#controllers/certificates/approving.ts'
 import { certificateSigningController } from '#controllers/certificates/signing.ts'
 import { controllerSettings } from '#controllers/settings.ts'
@@ -70,10 +73,7 @@ async function startBed(): Promise<Bed> {
   await letNodesIn(client)
   const folder = await mkdtemp(join(tmpdir(), 'joining-'))
   closing.defer(() => rm(folder, { recursive: true }))
-  const runtime = new MemoryRuntime({ clock: realClock, random: createSeededRandom(3) })
-  const socket = createGrpcServer({ handlers: serveRuntime(runtime), clock: realClock })
-  await socket.listen({ path: join(folder, 'runtime.sock') })
-  closing.defer(() => socket.stop(0))
+  await serveMemoryRuntime(folder, closing)
   await writeBootstrap(plane, join(folder, 'bootstrap.conf'))
   return {
     plane,
@@ -87,6 +87,13 @@ async function startBed(): Promise<Bed> {
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   }
+}
+
+async function serveMemoryRuntime(folder: string, closing: AsyncDisposableStack): Promise<void> {
+  const runtime = new MemoryRuntime({ clock: realClock, random: createSeededRandom(3) })
+  const socket = createGrpcServer({ handlers: serveRuntime(runtime), clock: realClock })
+  await socket.listen({ path: join(folder, 'runtime.sock') })
+  closing.defer(() => socket.stop(0))
 }
 
 /** What kubeadm does for those who join. */
@@ -127,6 +134,25 @@ async function writeBootstrap({ url: server, ca }: ControlPlane, file: string): 
   await writeFile(file, JSON.stringify(config))
 }
 
+const surroundings = (cwd: string) => ({
+  env: {},
+  cwd,
+  stdin: () => process.stdin,
+  stdout: new Collector(),
+  stderr: new Collector(),
+  clock: realClock,
+  random: secureRandom,
+  readFile: (path: string) => readFile(path, 'utf8'),
+})
+
+async function administrator(kubeconfig: string, closing: AsyncDisposableStack): Promise<ApiClient> {
+  const sources = { env: {}, cwd: '/', readFile: (path: string) => readFile(path, 'utf8') }
+  const config = await programConfig({ kubeconfig, master: '' }, sources)
+  const connection = await openConnection(config, { clock: realClock, ...sources })
+  closing.defer(() => connection.close())
+  return new ApiClient({ ...connection, clock: realClock, userAgent: 'test' })
+}
+
 function startProgram(folder: string, args: readonly string[]): Running {
   const stop = new AbortController()
   const stderr = new Collector()
@@ -134,16 +160,10 @@ function startProgram(folder: string, args: readonly string[]): Running {
   const places = ['bootstrap.conf', 'kubelet.conf', 'pki', 'root', 'config.yaml']
   const ended = kubelet.run(
     {
+      ...surroundings(folder),
       path: ['kubelet'],
       args: [...own.map((flag, at) => `--${flag}=${join(folder, places[at] ?? '')}`), ...args],
-      env: {},
-      cwd: folder,
-      stdin: () => process.stdin,
-      stdout: new Collector(),
       stderr,
-      clock: realClock,
-      random: secureRandom,
-      readFile: (path) => readFile(path, 'utf8'),
     },
     stop.signal,
   )
@@ -199,6 +219,38 @@ async function approve(client: ApiClient, name: string): Promise<void> {
 }
 
 describe('a kubelet with a bootstrap kubeconfig', () => {
+  it('joins a cluster of "hyperkube up" with nothing but the file that it leaves', async () => {
+    await using closing = new AsyncDisposableStack()
+    const folder = await mkdtemp(join(tmpdir(), 'joining-'))
+    closing.defer(() => rm(folder, { recursive: true, maxRetries: 10 }))
+    const stop = new AbortController()
+    const stdout = new Collector()
+    const flags = ['--nodes=0', '--runtime=simulated', '--secure-port=0', '-o=json']
+    const cluster = up.run(
+      {
+        ...surroundings(folder),
+        path: ['up'],
+        args: [`--data-dir=${join(folder, 'data')}`, `--kubeconfig=${join(folder, 'admin.conf')}`, ...flags],
+        stdout,
+      },
+      stop.signal,
+    )
+    closing.defer(async () => {
+      stop.abort()
+      await cluster
+    })
+    await eventually(
+      () => stdout.text,
+      (said) => said.includes('apiServer'),
+    )
+    await serveMemoryRuntime(folder, closing)
+    await writeConfiguration(folder, '')
+    const bootstrap = `--bootstrap-kubeconfig=${join(folder, 'data', 'bootstrap.kubeconfig')}`
+    closing.use(startProgram(folder, ['--hostname-override=far0', '--node-ip=127.0.0.1', bootstrap]))
+    const client = await administrator(join(folder, 'admin.conf'), closing)
+    assert.ok(isReady(await readyNode(client, 'far0')))
+  })
+
   it('gets a certificate of its own, a kubeconfig and a node, and finds all of it again', async () => {
     await using bed = await startBed()
     await writeConfiguration(bed.folder, '')
