@@ -7,13 +7,16 @@ import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 
 import { whyNoContainerd } from '../integration/kubelet/containerd-bed.ts'
-import { startKubeletBed } from '../upstream/kubelet-bed.ts'
+import { type KubeletBed, type Make, startKubeletBed } from '../upstream/kubelet-bed.ts'
+import { FAULTS } from './kubelets/faults.ts'
 import { kill } from './kubelets/kills.ts'
 
 const { values, positionals } = parseArgs({
   options: {
     kubelets: { type: 'string', default: '30' },
     containerds: { type: 'string', default: '10' },
+    'cut-seconds': { type: 'string', default: '600' },
+    make: { type: 'string', multiple: true, default: ['ours', 'upstream'] },
   },
   allowPositionals: true,
 })
@@ -22,6 +25,21 @@ const LAST_WORDS = 6000
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const fault = await whyNoContainerd()
 if (fault !== undefined) throw new Error(`There can be no containers here: ${fault}`)
+
+/** What the makes do not say alike. */
+async function compare(bed: KubeletBed, name: string): Promise<string[]> {
+  const told = new Map<string, string[]>()
+  for (const make of values.make as Make[]) {
+    const lines = (await FAULTS[name]?.(bed, make, { cutSeconds: Number(values['cut-seconds']), say })) ?? []
+    for (const line of lines) say(`  ${make}: ${line}`)
+    told.set(make, lines)
+    await bed.ask('DELETE', `/api/v1/nodes/${bed.node}`)
+    await bed.ask('DELETE', '/api/v1/namespaces/default/events')
+  }
+  const [ours = [], reference = ours] = told.values()
+  const differing = ours.filter((line) => !reference.includes(line))
+  return differing.map((line) => `${name}: ours says what upstream's does not: ${line}`)
+}
 
 async function main(): Promise<number> {
   await using closing = new AsyncDisposableStack()
@@ -33,6 +51,7 @@ async function main(): Promise<number> {
       const counts = { kubelets: Number(values.kubelets), containerds: Number(values.containerds) }
       faults.push(...(await kill(bed, { ...counts, say })))
     }
+    for (const name of Object.keys(FAULTS).filter(isWanted)) faults.push(...(await compare(bed, name)))
   } catch (error) {
     faults.push(String(error), (await readFile(`${bed.folder}/ours.log`, 'utf8').catch(String)).slice(-LAST_WORDS))
   }

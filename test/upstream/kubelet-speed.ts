@@ -55,7 +55,7 @@ class Watching {
 
   async until(isSo: () => boolean): Promise<void> {
     for (let waitedMs = 0; !isSo(); waitedMs += 50) {
-      if (waitedMs > 300_000) throw new Error('Pods do not become as they should')
+      if (waitedMs > 120_000) throw new Error('Pods do not become as they should')
       await sleep(realClock, 50)
     }
   }
@@ -90,7 +90,15 @@ async function startPods(
     making.push(make(name))
   }
   await Promise.all(making)
-  await watching.until(() => names.every((name) => watching.readyMs.has(name)))
+  await watching
+    .until(() => names.every((name) => watching.readyMs.has(name)))
+    .catch(async (cause: unknown) => {
+      const { items } = await bed.ask<{ items: Pod[] }>('GET', PODS)
+      const late = items.filter(({ metadata }) => !watching.readyMs.has(metadata.name ?? ''))
+      throw new Error(late.map(({ metadata, status }) => `${metadata.name}: ${JSON.stringify(status)}`).join('\n'), {
+        cause,
+      })
+    })
   return names.map((name) => (watching.readyMs.get(name) ?? 0) - (createdMs.get(name) ?? 0)).sort((a, b) => a - b)
 }
 
@@ -180,7 +188,4 @@ async function main(): Promise<void> {
   for (const make of values.make) await measure(bed, make as Make)
 }
 
-await main().catch((error: unknown) => {
-  console.error(error)
-  process.exitCode = 1
-})
+await main()
