@@ -25,7 +25,12 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     short: 'Runs the control loops that move objects to their desired state',
     load: async () => (await import('./controller-manager.ts')).controllerManager,
   },
-  planned('kube-proxy', 'Routes traffic for Services on this node', ['proxy']),
+  {
+    name: 'kube-proxy',
+    aliases: ['proxy'],
+    short: 'Routes traffic for Services on this node',
+    load: async () => (await import('./proxy/proxy.ts')).proxy,
+  },
   {
     name: 'kube-scheduler',
     aliases: ['scheduler'],

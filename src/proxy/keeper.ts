@@ -35,7 +35,7 @@ export interface Keeper {
   /** Looks whether rules are still there, and brings them back. */
   repair(): Promise<void>
   /** Told of what was brought about, after each round. */
-  listen(listener: (routed: readonly Routed[]) => void): void
+  listen(listener: (routed: readonly Routed[]) => Promise<void>): void
   readonly standing: ReadonlyMap<IpFamily, Readonly<Standing>>
   stop(): Promise<void>
 }
@@ -52,7 +52,7 @@ class RuleKeeper implements Keeper {
   readonly #loop: ReturnType<typeof startSyncLoop>
   readonly #first = Promise.withResolvers<void>()
   readonly #standing = new Map<IpFamily, Standing>()
-  readonly #listeners: ((routed: readonly Routed[]) => void)[] = []
+  readonly #listeners: ((routed: readonly Routed[]) => Promise<void>)[] = []
   /** Families all of whose rules are due. */
   readonly #due = new Set<IpFamily>()
   readonly #fullMs = new Map<IpFamily, number>()
@@ -74,7 +74,7 @@ class RuleKeeper implements Keeper {
     return this.#standing
   }
 
-  listen(listener: (routed: readonly Routed[]) => void): void {
+  listen(listener: (routed: readonly Routed[]) => Promise<void>): void {
     this.#listeners.push(listener)
   }
 
@@ -118,7 +118,7 @@ class RuleKeeper implements Keeper {
     for (const { service, routes } of routed) for (const one of backends) one.set(service, routes.get(one.family))
     let hasFailed = false
     for (const backend of backends) if (!(await this.#sync(backend, routed))) hasFailed = true
-    for (const listener of this.#listeners) listener(routed)
+    for (const listener of this.#listeners) await listener(routed)
     if (!hasFailed) this.#first.resolve()
     return !hasFailed
   }

@@ -22,3 +22,11 @@ export function localByBridge(name: string): LocalDetector {
     iptables: { isLocal: ['-i', name], isNotLocal: ['!', '-i', name] },
   }
 }
+
+/** Pods are behind interfaces whose names begin so. */
+export function localByPrefix(prefix: string): LocalDetector {
+  return {
+    nft: { isLocal: `iifname "${prefix}*"`, isNotLocal: `iifname != "${prefix}*"` },
+    iptables: { isLocal: ['-i', `${prefix}+`], isNotLocal: ['!', '-i', `${prefix}+`] },
+  }
+}

@@ -14,9 +14,12 @@ import { startRounds } from '#lib/rounds.ts'
 import type { IpFamily } from '#model/services.ts'
 
 import type { Backend } from './backend.ts'
+import { type Conntrack, staleFlows } from './conntrack.ts'
+import { HealthPorts } from './health-ports.ts'
+import { isKeptUp } from './health.ts'
 import { createKeeper, type Keeper } from './keeper.ts'
 import type { ProxyMeters } from './proxy-metrics.ts'
-import { BY_SERVICE, Router, servicesOfSlice } from './router.ts'
+import { BY_SERVICE, type Routed, Router, servicesOfSlice } from './router.ts'
 import { slimService, slimSlice } from './slim.ts'
 
 export interface ProxyOptions {
@@ -36,6 +39,10 @@ export interface ProxyOptions {
   readonly repairMs?: number
   /** Whether rules go when it ends. */
   readonly removesRules?: boolean
+  /** Forgets flows to endpoints that have gone; default: nobody does. */
+  readonly conntrack?: Conntrack
+  /** Where ports for health checks of Services listen; default: nowhere. */
+  readonly healthHosts?: readonly string[]
   /** Told of its node, at first and whenever it changes. */
   readonly onNode?: (node: Node) => void
 }
@@ -83,6 +90,8 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
     syncMs: options.syncMs ?? SYNC_MS,
   })
   followNode(node, router, options)
+  tidyFlows(keeper, options)
+  openHealthPorts(keeper, options, closing)
   followServiceCidrs(cidrs, backends, () => keeper.requestFull())
   const running = [services, slices, cidrs, node].map((informer) => informer.run(stop.signal))
   const repair = startRounds(
@@ -102,6 +111,34 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
   })
   const ready = Promise.all([services.synced, slices.synced]).then(() => keeper.begin())
   return { ready, keeper }
+}
+
+function tidyFlows(keeper: Keeper, { conntrack, backends, clock, log, meters }: ProxyOptions): void {
+  if (conntrack === undefined) return
+  const tidy = async (routed: readonly Routed[], family: IpFamily): Promise<void> => {
+    const beganMs = clock.elapsed()
+    const stale = staleFlows(await conntrack.list(family), routed, family)
+    for (const flow of stale) await conntrack.forget(family, flow)
+    meters.family('kubeproxy_conntrack_reconciler_deleted_entries_total').labels(family).inc(stale.length)
+    const seconds = (clock.elapsed() - beganMs) / 1000
+    meters.family('kubeproxy_conntrack_reconciler_sync_duration_seconds').labels(family).observe(seconds)
+  }
+  keeper.listen(async (routed) => {
+    for (const { family } of backends) {
+      const udp = routed.filter(({ routes }) => routes.get(family)?.some(({ port }) => port.protocol === 'udp'))
+      if (udp.length === 0) continue
+      await tidy(udp, family).catch((error: unknown) => log.error(error, 'Failed to list conntrack entries'))
+    }
+  })
+}
+
+function openHealthPorts(keeper: Keeper, options: ProxyOptions, closing: AsyncDisposableStack): void {
+  const { healthHosts = [], clock, log, syncMs = SYNC_MS } = options
+  if (healthHosts.length === 0) return
+  const isHealthy = (): boolean => isKeptUp({ standing: keeper.standing, syncMs, nowMs: clock.now() })
+  const ports = new HealthPorts({ clock, log, hosts: () => healthHosts, isHealthy })
+  closing.defer(() => ports.stop())
+  keeper.listen((routed) => ports.update(routed))
 }
 
 function followNode(node: Informer<Node>, router: Router, { onNode }: ProxyOptions): void {

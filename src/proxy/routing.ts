@@ -16,6 +16,10 @@ export interface Route {
   readonly local: readonly Endpoint[]
   /** Whether there is any in the whole cluster: who has none anywhere is refused, who has none here is not answered. */
   readonly hasEndpoints: boolean
+  /** Of UDP: all that flows may stay with, whatever policies say of new ones. */
+  readonly serving: readonly Endpoint[]
+  /** Of Services with a port for health checks: addresses of those on this node that are ready. */
+  readonly readyHere: readonly string[]
 }
 
 /** One for each port of the Service. */
@@ -44,7 +48,15 @@ export function routeOf(port: ServicePort, endpoints: readonly Endpoint[], vanta
   const cluster = usesCluster(port) ? clusterEndpoints(endpoints, vantage) : []
   const local = usesLocal(port) ? readyOrLeaving(endpoints.filter(({ isLocal }) => isLocal)) : []
   const isSomewhere = usesLocal(port) && endpoints.some((one) => one.isReady || isLeaving(one))
-  return { port, cluster, local, hasEndpoints: cluster.length > 0 || isSomewhere }
+  const here = port.healthCheckNodePort === 0 ? [] : endpoints.filter(({ isLocal, isReady }) => isLocal && isReady)
+  return {
+    port,
+    cluster,
+    local,
+    hasEndpoints: cluster.length > 0 || isSomewhere,
+    serving: port.protocol === 'udp' ? endpoints.filter(({ isServing }) => isServing) : [],
+    readyHere: here.map(({ ip }) => ip),
+  }
 }
 
 function clusterEndpoints(endpoints: readonly Endpoint[], vantage: Vantage): readonly Endpoint[] {

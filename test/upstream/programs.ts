@@ -22,6 +22,7 @@ const PACKAGES = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
   'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  'kube-proxy': 'k8s.io/kubernetes/cmd/kube-proxy',
   'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
   kubelet: 'k8s.io/kubernetes/cmd/kubelet',
   'e2e.test': 'k8s.io/kubernetes/test/e2e',

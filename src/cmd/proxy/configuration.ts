@@ -1,0 +1,71 @@
+/** What kube-proxy is told: by its file, or by flags. */
+import { resolve } from 'node:path'
+
+import { gateErrors } from '#control-plane/flags/gates.ts'
+import { findUnsupported } from '#lib/flags/flag-support.ts'
+import type { FlagGroups } from '#lib/flags/flags.ts'
+import { type Invocation, ProgramError } from '#lib/program.ts'
+import { fileErrorText } from '#meta/config-kind.ts'
+import {
+  type GivenProxyConfiguration,
+  type ProxyConfiguration,
+  proxyConfigurationErrors,
+  readProxyConfiguration,
+  withProxyDefaults,
+} from '#proxy/configuration.ts'
+
+import { fieldsOf, PROXY_FLAGS, type ProxySettings } from './flags.ts'
+
+/** Throws ProgramError with upstream's texts. */
+export async function loadProxy(
+  invocation: Invocation<FlagGroups>,
+  settings: ProxySettings,
+): Promise<ProxyConfiguration> {
+  const { flags, changed, log } = invocation
+  const given = settings.config === '' ? givenByFlags(flags, changed) : await readFile(invocation, settings.config)
+  const configuration = withProxyDefaults(given)
+  const asked = new Map([...Object.entries(configuration.featureGates), ...settings['feature-gates']])
+  const support = findUnsupported(PROXY_FLAGS, flags, changed)
+  const errors = [
+    ...support.errors,
+    ...gateErrors(asked),
+    ...proxyConfigurationErrors(configuration),
+    ...(configuration.enableProfiling ? ['enableProfiling is not supported: there are no profiles of Go'] : []),
+  ]
+  if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
+  for (const note of support.notes) log.info(note)
+  return configuration
+}
+
+async function readFile(
+  { cwd, readFile: read, log }: Invocation<FlagGroups>,
+  file: string,
+): Promise<GivenProxyConfiguration> {
+  const path = resolve(cwd, file)
+  const source = await read(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new ProgramError(`failed complete: ${fileErrorText(path, cause)}`, { cause })
+  })
+  try {
+    return readProxyConfiguration(source, (err) =>
+      log.info('Using lenient decoding as strict decoding failed', { err }),
+    )
+  } catch (cause) {
+    throw new ProgramError(`failed complete: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function givenByFlags(flags: Readonly<Record<string, unknown>>, changed: ReadonlySet<string>): GivenProxyConfiguration {
+  let given: GivenProxyConfiguration = {}
+  for (const name of changed)
+    for (const field of fieldsOf(name)) given = withField(given, field.split('.'), flags[name])
+  return given
+}
+
+function withField(
+  config: GivenProxyConfiguration,
+  [first = '', ...rest]: readonly string[],
+  value: unknown,
+): GivenProxyConfiguration {
+  const below = rest.length === 0 ? value : withField((config[first] ?? {}) as GivenProxyConfiguration, rest, value)
+  return { ...config, [first]: below }
+}

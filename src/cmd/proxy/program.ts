@@ -1,0 +1,14 @@
+/** What the parts of the program are told. */
+import type { FlagGroups } from '#lib/flags/flags.ts'
+import type { Invocation } from '#lib/program.ts'
+import type { ProxyConfiguration } from '#proxy/configuration.ts'
+
+import type { ProxySettings } from './flags.ts'
+
+export interface ProxyProgram extends Invocation<FlagGroups> {
+  readonly settings: ProxySettings
+  readonly configuration: ProxyConfiguration
+  readonly mode: 'nftables'
+  readonly closing: AsyncDisposableStack
+  readonly signal: AbortSignal
+}

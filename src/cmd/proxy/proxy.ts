@@ -1,0 +1,114 @@
+/** `kube-proxy`: routes traffic for Services on this node, as a program of its own, with upstream's flags and configuration. */
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+
+import { aborted } from '#lib/abort.ts'
+import type { FlagGroups } from '#lib/flags/flags.ts'
+import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
+import { createRegistry, type Registry } from '#lib/metrics.ts'
+import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
+import { stringifyYaml } from '#lib/yaml-write.ts'
+import { durationMs } from '#meta/duration.ts'
+import { kubernetesVersion } from '#model/version.ts'
+import { type ProxyConfiguration, shownProxyConfiguration, withProxyDefaults } from '#proxy/configuration.ts'
+import { systemConntrack } from '#proxy/conntrack.ts'
+import { createProxyMeters } from '#proxy/proxy-metrics.ts'
+import { type RunningProxy, startProxy } from '#proxy/proxy.ts'
+
+import { cleanUp, createBackends } from './backends.ts'
+import { loadProxy } from './configuration.ts'
+import { PROXY_FLAGS, type ProxySettings } from './flags.ts'
+import { connect, findNode, nodeNameOf } from './node.ts'
+import { type PortsOptions, serveHealth, serveStatus } from './ports.ts'
+import type { ProxyProgram } from './program.ts'
+import { applySystemSettings } from './system-settings.ts'
+
+const NAME = 'kube-proxy'
+
+export const proxy: Program = defineProgram({
+  name: NAME,
+  aliases: ['proxy'],
+  long:
+    'The Kubernetes network proxy runs on each node. It follows Services and their endpoints, and keeps rules in the kernel ' +
+    'that lead what is sent to a Service to one of its endpoints. Rules stay when it ends: --cleanup removes them.',
+  version: kubernetesVersion(),
+  flags: PROXY_FLAGS,
+  run: runProxy,
+})
+
+async function runProxy(invocation: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
+  // Every setting is in the table of flags, with its type.
+  const settings = invocation.flags as unknown as ProxySettings
+  const configuration = await loadProxy(invocation, settings)
+  const { log, clock } = invocation
+  if (settings['write-config-to'] !== '') return writeConfiguration(invocation, settings['write-config-to'])
+  if (settings.cleanup) return cleanUp(log)
+  await applySystemSettings(configuration, log)
+  if (settings['init-only']) {
+    log.info('System initialized and --init-only specified')
+    return 0
+  }
+  // What a round leaves behind is little; room for young objects, once taken for the first, would stay.
+  setFlagsFromString('--semi-space-growth-factor=1')
+  await using closing = new AsyncDisposableStack()
+  closing.use(tidyWhenQuiet(clock))
+  const registry = createRegistry()
+  registerProcessMetrics(registry, readProcess(clock))
+  const mode = modeOf(configuration)
+  log.info('Starting kube-proxy', { version: invocation.version ?? kubernetesVersion().number, mode })
+  await run({ ...invocation, settings, configuration, mode, closing, signal }, registry)
+  await aborted(signal)
+  return 0
+}
+
+/** Throws ProgramError. */
+async function run(program: ProxyProgram, registry: Registry): Promise<void> {
+  const { configuration, mode, clock, random, log, closing } = program
+  const meters = createProxyMeters(registry)
+  const client = await connect(program)
+  const nodeName = nodeNameOf(program)
+  let node = await findNode(program, client, nodeName)
+  const { syncPeriod, minSyncPeriod } = configuration.nftables
+  const syncMs = durationMs(syncPeriod)
+  const { keeper }: RunningProxy = startProxy(
+    {
+      client,
+      nodeName,
+      backends: await createBackends(program, node, meters),
+      clock,
+      random,
+      log,
+      meters,
+      conntrack: systemConntrack(),
+      healthHosts: ['0.0.0.0'],
+      minSyncMs: durationMs(minSyncPeriod),
+      syncMs,
+      onNode: (seen) => {
+        node = seen
+      },
+    },
+    closing,
+  )
+  const around: PortsOptions = { clock, log, closing, isFatal: configuration.bindAddressHardFail }
+  await serveHealth(
+    configuration.healthzBindAddress,
+    { meters, node: () => node, facts: () => ({ standing: keeper.standing, syncMs, nowMs: clock.now() }) },
+    around,
+  )
+  const configz = shownProxyConfiguration(configuration)
+  await serveStatus(configuration.metricsBindAddress, { registry, mode, configz }, around)
+}
+
+/** What is not said is nftables, where upstream still takes iptables: it is there wherever we run. */
+function modeOf({ mode }: ProxyConfiguration): ProxyProgram['mode'] {
+  if (mode === '' || mode === 'nftables') return 'nftables'
+  throw new ProgramError(`mode "${mode}" is not supported: use nftables`)
+}
+
+async function writeConfiguration({ log, cwd }: Invocation<FlagGroups>, file: string): Promise<number> {
+  await writeFile(resolve(cwd, file), stringifyYaml(shownProxyConfiguration(withProxyDefaults())))
+  log.info('Wrote configuration', { file })
+  return 0
+}

@@ -1,0 +1,45 @@
+/** What kube-proxy sets of the machine, once: how many flows it keeps in mind and how long, and who is killed last. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+
+import type { Logger } from '#lib/log.ts'
+import { durationMs } from '#meta/duration.ts'
+import type { ProxyConfiguration } from '#proxy/configuration.ts'
+
+const CONNTRACK = '/proc/sys/net/netfilter'
+
+/** What cannot be set is told, and stays as it is: a container may not be allowed to. */
+export async function applySystemSettings({ conntrack, oomScoreAdj }: ProxyConfiguration, log: Logger): Promise<void> {
+  const { maxPerCore, min, tcpBeLiberal } = conntrack
+  const seconds = (text: string): number => Math.floor(durationMs(text) / 1000)
+  const most = Math.max(maxPerCore * availableParallelism(), min)
+  const wanted: [file: string, value: number, isAtLeast?: boolean][] = [
+    ...(maxPerCore > 0 ? [[`${CONNTRACK}/nf_conntrack_max`, most, true] as [string, number, boolean]] : []),
+    [`${CONNTRACK}/nf_conntrack_tcp_timeout_established`, seconds(conntrack.tcpEstablishedTimeout)],
+    [`${CONNTRACK}/nf_conntrack_tcp_timeout_close_wait`, seconds(conntrack.tcpCloseWaitTimeout)],
+    [`${CONNTRACK}/nf_conntrack_tcp_be_liberal`, tcpBeLiberal ? 1 : 0],
+    [`${CONNTRACK}/nf_conntrack_udp_timeout`, seconds(conntrack.udpTimeout)],
+    [`${CONNTRACK}/nf_conntrack_udp_timeout_stream`, seconds(conntrack.udpStreamTimeout)],
+  ]
+  // Nothing is said by 0.
+  for (const [file, value, isAtLeast] of wanted)
+    if (value > 0) await set(file, value, { isAtLeast: isAtLeast === true, log })
+  await writeFile('/proc/self/oom_score_adj', String(oomScoreAdj)).catch((error: unknown) =>
+    log.info('Failed to apply OOMScore', { err: (error as Error).message }),
+  )
+}
+
+async function set(
+  file: string,
+  value: number,
+  { isAtLeast, log }: { readonly isAtLeast: boolean; readonly log: Logger },
+): Promise<void> {
+  try {
+    const now = Number(await readFile(file, 'utf8'))
+    if (isAtLeast ? now >= value : now === value) return
+    await writeFile(file, String(value))
+    log.info('Set sysctl', { entry: file, value })
+  } catch (error) {
+    log.info('A setting of the kernel stays as it is', { entry: file, err: (error as Error).message })
+  }
+}
