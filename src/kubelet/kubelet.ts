@@ -16,6 +16,7 @@ import type { Random } from '#lib/random.ts'
 import { startRounds } from '#lib/rounds.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
+import { isTerminalPhase } from '#model/pods.ts'
 import { userAgent } from '#model/version.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
@@ -23,6 +24,7 @@ import type { Reserved } from './allocatable.ts'
 import { NO_CGROUPS, type PodCgroups } from './cgroups/pod-cgroups.ts'
 import type { Runtime } from './cri/runtime.ts'
 import { type EvictionSettings, startEviction } from './eviction/node-eviction.ts'
+import { NO_GRANTS } from './grants/container-grant.ts'
 import { kubeletMetrics } from './kubelet-metrics.ts'
 import { CGROUP_V1, type Note } from './kubelet-notes.ts'
 import { LOG_POLICY, type LogPolicy, startLogRotation } from './log-rotation.ts'
@@ -152,7 +154,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   parts.known.hurry = () => keeper.hurry()
   await startStatics(options, parts, closing)
   await keeper.start()
-  await plugins?.start()
+  await plugins?.start(() => activePods(workers))
   startLogRotation({ clock, runtime, log, pods: () => workers.pods(), policy: options.logs ?? LOG_POLICY }, signal)
   followAll(options, parts)
   return { port }
@@ -215,10 +217,11 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
     writerFor: (pod: Pod) => statics.writerFor(pod),
     onGone: (uid: string): void => statics.gone(uid),
   }
+  const grants = plugins?.grants ?? NO_GRANTS
   const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits, ...ofStatics }
   const { garbage = {}, cgroups = NO_CGROUPS, pulls, node: { callLimitMs } = {} } = options
   const asked = { ...(pulls !== undefined && { pulls }), ...(callLimitMs !== undefined && { callLimitMs }) }
-  const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups, ...cluster })
+  const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups, ...cluster, grants })
   const { eviction: settings = {} } = options
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
   known.pressures = () => eviction.pressures
@@ -309,6 +312,11 @@ function servicesInto(services: Map<string, Service>, failed: Failed): Parameter
   }
 }
 
+/** Those that have not ended. */
+function* activePods(workers: PodWorkers): Iterable<Pod> {
+  for (const { pod } of workers.pods()) if (!isTerminalPhase(pod.status.phase)) yield pod
+}
+
 const byAge = ({ metadata: a }: Pod, { metadata: b }: Pod): number =>
   compareText(a.creationTimestamp ?? '', b.creationTimestamp ?? '')
 
@@ -367,7 +375,7 @@ function nodeFacts(
     architecture,
     port,
     ills,
-    ...(plugins !== undefined && { volumesInUse: plugins.csi.inUse }),
+    ...(plugins !== undefined && { volumesInUse: plugins.csi.inUse, devices: plugins.amounts }),
     runtime: view.version,
     images: view.images,
     ...(handlers.length > 0 && { handlers }),

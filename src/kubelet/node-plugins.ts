@@ -1,4 +1,4 @@
-/** What other programs bring to a node over sockets: drivers of volumes. Put together here, each in its own folder. */
+/** What other programs bring to a node over sockets: volumes and devices. Put together here, each in its own folder. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -10,9 +10,14 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
+import { type Amounts, DeviceManager } from './devices/device-manager.ts'
+import type { PodGrants } from './grants/container-grant.ts'
+import { NodeGrants } from './grants/node-grants.ts'
+import { servePodResources } from './grants/pod-resources.ts'
 import type { Note } from './kubelet-notes.ts'
 import { PluginWatcher } from './plugins/plugin-watcher.ts'
 import type { PodFacts } from './pods/pod-of-node.ts'
+import { ClaimManager } from './resource-claims/claim-manager.ts'
 import { CsiDrivers } from './volumes/csi/csi-drivers.ts'
 import { grownClaim } from './volumes/csi/csi-growth.ts'
 import type { CsiSources } from './volumes/csi/csi-sources.ts'
@@ -37,8 +42,11 @@ export interface NodePluginsOptions {
 
 export interface NodePlugins {
   readonly csi: CsiVolumes
-  /** Once the node is registered. Resolves when plugins that are there have been asked. */
-  start(): Promise<void>
+  readonly grants: PodGrants
+  /** Of devices of plugins. */
+  readonly amounts: Amounts
+  /** Once the node is registered. `pods`: those that have not ended. Resolves when plugins that are there have been asked. */
+  start(pods: () => Iterable<Pod>): Promise<void>
 }
 
 export async function openPlugins(options: NodePluginsOptions): Promise<NodePlugins> {
@@ -50,13 +58,23 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
   const sources = csiSources(options, objects)
   const csi = new CsiVolumes({ rootDir, nodeName, drivers, sources, clock, log, note, onInUse: onChange })
   await clock.during(csi.start())
-  const handlers = { CSIPlugin: drivers }
+  const tools = { clock, random, log, signal }
+  const devices = new DeviceManager({ ...tools, dir: join(rootDir, 'device-plugins'), onChange })
+  const claims = new ClaimManager({ ...tools, path: join(rootDir, 'dra_manager_state'), nodeName, client })
+  await clock.during(Promise.all([claims.start(), devices.start()]))
+  const handlers = { CSIPlugin: drivers, DevicePlugin: devices, DRAPlugin: claims }
   const watcher = new PluginWatcher({ dir: join(rootDir, 'plugins_registry'), handlers, clock, random, log, signal })
   return {
     csi,
-    start: async () => {
+    grants: new NodeGrants({ devices, claims }),
+    get amounts() {
+      return devices.amounts
+    },
+    start: async (pods) => {
       await mkdir(join(rootDir, 'plugins'), { recursive: true, mode: 0o750 })
       await watcher.start()
+      const path = join(rootDir, 'pod-resources', 'kubelet.sock')
+      await servePodResources({ path, clock, devices, claims, pods, signal })
     },
   }
 }

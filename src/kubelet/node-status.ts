@@ -37,6 +37,8 @@ export interface NodeFacts {
   readonly handlers?: readonly NodeRuntimeHandler[]
   /** What the runtime can do; null: it does not say. Default: all of it. */
   readonly features?: NodeFeatures | null
+  /** What others bring to the node. */
+  readonly devices?: Pick<NodeStatus, 'capacity' | 'allocatable'>
   /** Volumes that nobody may detach. Default: not told. */
   readonly volumesInUse?: readonly string[]
   /** Of its conditions, those that are not as they should be. */
@@ -121,8 +123,8 @@ export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' |
 export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[], nowMs: number): NodeStatus {
   const { name, addresses, capacity, port, ills = [], handlers, features = ALL_FEATURES } = facts
   return {
-    capacity: { ...capacity },
-    allocatable: allocatableOf(capacity, facts.reserved),
+    capacity: { ...capacity, ...facts.devices?.capacity },
+    allocatable: { ...allocatableOf(capacity, facts.reserved), ...facts.devices?.allocatable },
     conditions: nodeConditions(before, nowMs, ills),
     addresses: [...addresses.map((address) => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },

@@ -7,6 +7,7 @@ import { fnv1a } from '#model/template-hash.ts'
 import { PROFILE } from '../cri/codes.ts'
 import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
 import type { SecurityProfile } from '../cri/sandbox-messages.ts'
+import type { ContainerGrant } from '../grants/container-grant.ts'
 import { podText } from '../kubelet-notes.ts'
 import { expand } from './environment.ts'
 import { containerResources } from './linux-resources.ts'
@@ -39,6 +40,8 @@ export interface ContainerQuestion {
   /** Of volumes, then `/etc/hosts`, then the file for its last words. */
   readonly mounts: readonly Input<Mount>[]
   readonly devices?: readonly Input<Device>[]
+  /** Default: nothing is set aside for it. */
+  readonly grant?: ContainerGrant
   /** The image as the runtime knows it. */
   readonly imageRef: string
   readonly imageUser: ImageUser
@@ -61,8 +64,9 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     envs: Array.from(environment, ([key, value]) => ({ key, value: Buffer.from(value) })),
     mounts,
     devices: question.devices ?? [],
+    cdiDevices: (question.grant?.cdiDevices ?? []).map((device) => ({ name: device })),
     labels: new Map([...podLabels(pod), [LABELS.containerName, name]]),
-    annotations: annotationsOf(question),
+    annotations: new Map([...(question.grant?.annotations ?? []), ...annotationsOf(question)]),
     logPath: `${name}/${restartCount}.log`,
     stdin: stdin ?? false,
     stdinOnce: stdinOnce ?? false,

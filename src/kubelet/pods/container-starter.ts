@@ -45,8 +45,9 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
   const restartCount = record.run === undefined && record.lastRun === undefined ? 0 : record.restartCount + 1
   const reasoned = reasonedUntil(signal)
   const config = await reasoned('CreateContainerConfigError', async () => {
-    const environment = await variablesOf(host, place, record)
-    const mounts = await mountsOf(host, furnished, record, environment)
+    const grant = await host.grants.grantOf(pod, spec)
+    const environment = new Map([...grant.envs, ...(await variablesOf(host, place, record))])
+    const mounts = [...(await mountsOf(host, furnished, record, environment)), ...grant.mounts]
     await host.files.makeDirectory(`${podLogDirectory(pod, host.facts.podLogsDir)}/${spec.name}`)
     const { ref: imageRef, user: imageUser } = image
     const targetId = targetOf(place, record)
@@ -58,7 +59,8 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
       facts,
       environment,
       mounts,
-      devices: devicesOf(furnished, record),
+      devices: [...grant.devices, ...devicesOf(furnished, record)],
+      grant,
       imageRef,
       imageUser,
       targetId,

@@ -11,6 +11,7 @@ import type { PodCgroups } from '../cgroups/pod-cgroups.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
 import type { GarbagePolicy } from '../gc/runtime-garbage.ts'
+import type { PodGrants } from '../grants/container-grant.ts'
 import type { Note } from '../kubelet-notes.ts'
 import type { PodObjects } from '../object-cache.ts'
 import type { AskProbe } from '../probes/probe-action.ts'
@@ -40,6 +41,8 @@ export interface PodWorkersOptions {
   readonly volumes?: VolumeKeeper
   /** Default: the runtime makes what it needs. */
   readonly cgroups?: PodCgroups
+  /** What is set aside for pods. Default: nothing. */
+  readonly grants?: PodGrants
   /** Default: forgotten with the process. */
   readonly allocations?: Allocations
   /** What pods refer to. Default: read anew each time. */
@@ -69,6 +72,7 @@ export interface PodWorkersOptions {
 
 type Defaulted =
   | 'cgroups'
+  | 'grants'
   | 'volumes'
   | 'allocations'
   | 'files'
@@ -81,6 +85,7 @@ type Defaulted =
 
 export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'> {
   readonly cgroups: PodCgroups
+  readonly grants: PodGrants
   readonly allocations: Allocations
   readonly volumes: VolumeKeeper
   readonly objects: PodObjects

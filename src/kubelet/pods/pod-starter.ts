@@ -40,7 +40,7 @@ export class PodStarter {
 
   /** How many were started; undefined when there was no place for them. */
   async start(records: readonly ContainerRecord[]): Promise<number | undefined> {
-    if (!(await this.bringVolumes()) || !(await this.#open())) return undefined
+    if (!(await this.bringVolumes()) || !(await this.#prepare()) || !(await this.#open())) return undefined
     let count = 0
     for (const record of records) if (await this.#start(record)) count++
     return count
@@ -56,6 +56,19 @@ export class PodStarter {
     }
     for (const message of brought.failures) host.note(pod(), { type: 'Warning', reason: 'FailedMount', message })
     return false
+  }
+
+  /** Whether drivers have made what the pod claims. */
+  async #prepare(): Promise<boolean> {
+    const { host, pod } = this.#options
+    try {
+      await host.grants.prepare(pod())
+      return true
+    } catch (error) {
+      const message = `Failed to prepare dynamic resources: ${messageText(error)}`
+      host.note(pod(), { type: 'Warning', reason: 'FailedPrepareDynamicResources', message })
+      return false
+    }
   }
 
   async #open(): Promise<boolean> {

@@ -8,6 +8,7 @@ import type { Timer } from '#lib/clock.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
+import type { Rejection } from '../admission-rules.ts'
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
@@ -211,7 +212,7 @@ export class PodWorker {
   /** Returns when there is something to do again. */
   async #turn(): Promise<number> {
     await this.#look()
-    if (!this.#isAdmitted) this.#admit()
+    if (!this.#isAdmitted) await this.#admit()
     this.#judge()
     if (this.#isRejected && !this.#isLeaving) {
       this.#publish()
@@ -236,14 +237,20 @@ export class PodWorker {
     return planContainers(this.#pod.spec, this.records, this.#isEnding)
   }
 
-  #admit(): void {
+  async #admit(): Promise<void> {
     this.#isAdmitted = true
-    const rejection = this.#host.admit(this.#pod, false)
+    const rejection = this.#host.admit(this.#pod, false) ?? (await this.#grantAside())
     if (rejection === undefined) return this.#resizer.admitted(this.#pod)
     const { verdict, note } = refusalOf(rejection)
     this.#isRejected = true
     this.#verdict = verdict
     this.#host.note(this.#pod, note)
+  }
+
+  async #grantAside(): Promise<Rejection | undefined> {
+    const rejection = await this.#host.grants.admit(this.#pod)
+    if (rejection !== undefined) this.#host.release(this.#pod)
+    return rejection
   }
 
   /** It may pass while something is waited for. */
@@ -366,6 +373,7 @@ export class PodWorker {
     this.#hasEnded = true
     this.#ended.resolve()
     await volumes.leave(uid)
+    await this.#host.grants.release(uid)
     this.#host.release(this.#pod)
     await this.writer.settled()
     if (!this.#isLeaving) return Infinity

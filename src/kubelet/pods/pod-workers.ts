@@ -12,6 +12,7 @@ import { type ContainerRecord } from '../container-runs.ts'
 import { withDeadlines } from '../cri/deadlines.ts'
 import type { Eviction } from '../eviction/eviction-manager.ts'
 import { GarbageCollector } from '../gc/garbage-collector.ts'
+import { NO_GRANTS } from '../grants/container-grant.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { readImageDisk } from '../machine/disks.ts'
 import { readObjects } from '../object-cache.ts'
@@ -64,6 +65,7 @@ export class PodWorkers {
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
       cgroups: options.cgroups ?? NO_CGROUPS,
+      grants: options.grants ?? NO_GRANTS,
       allocations: options.allocations ?? createMemoryAllocations(),
       admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere, options.traits?.()),
       resize: (pod) => {
@@ -107,11 +109,12 @@ export class PodWorkers {
 
   /** Of pods that have gone while nobody was there to take them away. */
   async #sweepDirectories(): Promise<void> {
-    const { files, volumes } = this.#host
-    const uids = new Set([...(await files.uids()), ...(await volumes.uids())])
+    const { files, volumes, grants } = this.#host
+    const uids = new Set([...(await files.uids()), ...(await volumes.uids()), ...grants.uids()])
     for (const uid of uids) {
       if (!this.#isGone(uid) || this.#held.of(uid).containers.length > 0) continue
       await volumes.leave(uid)
+      await grants.release(uid)
       await files.remove(uid)
     }
     await this.#host.cgroups.sweep((uid) => this.#isGone(uid))

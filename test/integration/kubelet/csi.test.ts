@@ -20,7 +20,7 @@ import { CSIDrivers, CSINodes, VolumeAttachments } from '#apis/storage/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { describeDrivers } from '#kubelet/csi-node.ts'
 import type { Note } from '#kubelet/kubelet-notes.ts'
-import { openPlugins } from '#kubelet/node-plugins.ts'
+import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
 import { createPodObjects } from '#kubelet/object-cache.ts'
 import { attachmentName, uniqueName } from '#kubelet/volumes/csi/csi-names.ts'
 import { CAPABILITY } from '#kubelet/volumes/csi/csi-node-service.ts'
@@ -84,15 +84,17 @@ async function startBed(): Promise<Bed> {
       const facts = { rootDir: root, nodeName: 'node1', memoryBytes: 1 << 26 }
       const tools = { client, clock: realClock, random: secureRandom, log, facts, node: () => seen }
       /** As the kubelet reports it, and as the API server then has it. */
+      let plugins: NodePlugins | undefined
       const report = async (): Promise<void> => {
+        if (plugins === undefined) return
         const value = { status: { volumesInUse: plugins.csi.inUse } }
         seen = await admin.patch(Nodes, { name: 'node1', subresource: 'status' }, { type: 'strategic', value })
       }
       const onChange = (): void => void setImmediate(() => void report())
       const note = (_: Pod, said: Note): void => void notes.push(said)
-      const plugins = await openPlugins({ ...tools, note, onChange, signal })
+      plugins = await openPlugins({ ...tools, note, onChange, signal })
       await report()
-      await plugins.start()
+      await plugins.start(() => [])
       const objects = createPodObjects({ client, random: secureRandom, signal })
       return volumesOnDisk({ ...tools, objects, mounter, csi: plugins.csi })
     },

@@ -1,0 +1,111 @@
+/** The pod resources API on its socket: who has which devices, for those who measure or heal them. */
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+import type { Container, Pod } from '#apis/core/v1.ts'
+import type { Clock } from '#lib/clock.ts'
+import { createGrpcServer, handleUnary } from '#lib/grpc/server.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+
+import type { DeviceManager } from '../devices/device-manager.ts'
+import type { PluginDevice } from '../devices/device-plugin-service.ts'
+import type { ClaimManager } from '../resource-claims/claim-manager.ts'
+import type { ClaimState } from '../resource-claims/claim-state.ts'
+import { claimNamesOf } from '../resource-claims/pod-claims.ts'
+import {
+  type ContainerDevices,
+  type ContainerResources,
+  type DynamicResource,
+  getAllocatableResources,
+  getPodResources,
+  listPodResources,
+  type PodResources,
+} from './pod-resources-service.ts'
+
+export interface PodResourcesOptions {
+  /** `pod-resources/kubelet.sock`. */
+  readonly path: string
+  readonly clock: Clock
+  readonly devices: DeviceManager
+  readonly claims: ClaimManager
+  /** Those that have not ended. */
+  readonly pods: () => Iterable<Pod>
+  readonly signal: AbortSignal
+}
+
+export async function servePodResources(options: PodResourcesOptions): Promise<void> {
+  const { path, clock, devices, pods, signal } = options
+  const handlers = [
+    handleUnary(listPodResources, () => ({ podResources: Array.from(pods(), (pod) => resourcesOf(pod, options)) })),
+    handleUnary(getAllocatableResources, () => ({
+      devices: [...devices.all].flatMap(([resource, all]) => [...all.values()].map((one) => deviceOf(resource, one))),
+    })),
+    handleUnary(getPodResources, ({ podName, podNamespace }) => {
+      const found = Array.from(pods()).find(
+        ({ metadata }) => metadata.name === podName && metadata.namespace === podNamespace,
+      )
+      if (found === undefined) throw new GrpcError('unknown', `pod ${podName} in namespace ${podNamespace} not found`)
+      return { podResources: resourcesOf(found, options) }
+    }),
+  ]
+  await mkdir(dirname(path), { recursive: true, mode: 0o750 })
+  await rm(path, { force: true })
+  const server = createGrpcServer({ handlers, clock })
+  await server.listen({ path })
+  signal.addEventListener('abort', () => void server.stop(0))
+}
+
+type Means = Pick<PodResourcesOptions, 'devices' | 'claims'>
+
+/** Of init containers only those that go on running. */
+function resourcesOf(pod: Pod, means: Means): Input<PodResources> {
+  const { name = '', namespace = '' } = pod.metadata
+  const { initContainers = [], containers } = pod.spec
+  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always')
+  return { name, namespace, containers: [...sidecars, ...containers].map((each) => ofContainer(pod, each, means)) }
+}
+
+function ofContainer(pod: Pod, container: Container, { devices, claims }: Means): Input<ContainerResources> {
+  const { uid = '' } = pod.metadata
+  const held = [...devices.heldBy(uid, container.name)]
+  const dynamicResources = dynamicResourcesOf(pod, container, claims.claimsOf(uid))
+  return {
+    name: container.name,
+    devices: held.flatMap(([resource, { ids }]) =>
+      ids.map((id) => deviceOf(resource, devices.all.get(resource)?.get(id) ?? { id })),
+    ),
+    dynamicResources,
+  }
+}
+
+const deviceOf = (
+  resourceName: string,
+  { id, topology }: Pick<PluginDevice, 'id'> & Partial<PluginDevice>,
+): Input<ContainerDevices> => ({ resourceName, deviceIds: [id], topology })
+
+function dynamicResourcesOf(
+  pod: Pod,
+  { resources }: Container,
+  claims: readonly ClaimState[],
+): Input<DynamicResource>[] {
+  const used = resources?.claims ?? []
+  if (used.length === 0) return []
+  const names = claimNamesOf(pod)
+  const wanted = new Set(used.map(({ name }) => names.get(name)))
+  return claims
+    .filter(({ ClaimName }) => wanted.has(ClaimName))
+    .map(({ ClaimName: claimName, Namespace: claimNamespace, DriverState }) => ({
+      claimName,
+      claimNamespace,
+      claimResources: Object.entries(DriverState).flatMap(([driverName, { Devices }]) =>
+        (Devices ?? []).map(({ PoolName: poolName, DeviceName: deviceName, CDIDeviceIDs, ShareID }) => ({
+          driverName,
+          poolName,
+          deviceName,
+          cdiDevices: (CDIDeviceIDs ?? []).map((name) => ({ name })),
+          ...(ShareID !== null && { shareId: ShareID }),
+        })),
+      ),
+    }))
+}
