@@ -16,7 +16,6 @@ import type { Random } from '#lib/random.ts'
 import { startRounds } from '#lib/rounds.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
-import { isTerminalPhase } from '#model/pods.ts'
 import { userAgent } from '#model/version.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
@@ -47,6 +46,7 @@ import { openPorts, type Serving } from './server/ports.ts'
 import { fromServer } from './static-pods/manifest.ts'
 import { type SourceOptions, startSources, type StaticSources } from './static-pods/sources.ts'
 import { StaticPods } from './static-pods/static-pods.ts'
+import type { TopologySettings } from './topology/topology-settings.ts'
 import type { VolumeKeeper } from './volumes/volume-keeper.ts'
 import { volumesOnDisk } from './volumes/volumes-on-disk.ts'
 
@@ -72,6 +72,8 @@ export interface KubeletOptions {
   readonly eviction?: EvictionSettings
   readonly garbage?: PodWorkersOptions['garbage']
   readonly pulls?: PodWorkersOptions['pulls']
+  /** Default: processors are shared by all. */
+  readonly topology?: TopologySettings
   /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
   readonly cgroups?: PodCgroups
   /** What pods are refused for, beside what the Node tells. */
@@ -154,7 +156,7 @@ export async function startKubelet(options: KubeletOptions, closing: AsyncDispos
   parts.known.hurry = () => keeper.hurry()
   await startStatics(options, parts, closing)
   await keeper.start()
-  await plugins?.start(() => activePods(workers))
+  await plugins?.start(() => workers.pods())
   startLogRotation({ clock, runtime, log, pods: () => workers.pods(), policy: options.logs ?? LOG_POLICY }, signal)
   followAll(options, parts)
   return { port }
@@ -199,8 +201,9 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   }
   const onChange = (): void => known.hurry()
   const { node } = cluster
-  const plugins =
-    options.volumes === undefined ? await openPlugins({ ...tools, node, note, onChange, signal }) : undefined
+  const { topology, node: { reserved = {} } = {} } = options
+  const about = { node, note, onChange, signal, runtime, reserved, ...(topology !== undefined && { topology }) }
+  const plugins = options.volumes === undefined ? await openPlugins({ ...tools, ...about }) : undefined
   const csi = plugins === undefined ? {} : { csi: plugins.csi }
   const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, ...csi })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
@@ -310,11 +313,6 @@ function servicesInto(services: Map<string, Service>, failed: Failed): Parameter
     },
     failed,
   }
-}
-
-/** Those that have not ended. */
-function* activePods(workers: PodWorkers): Iterable<Pod> {
-  for (const { pod } of workers.pods()) if (!isTerminalPhase(pod.status.phase)) yield pod
 }
 
 const byAge = ({ metadata: a }: Pod, { metadata: b }: Pod): number =>

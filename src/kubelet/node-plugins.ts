@@ -9,15 +9,22 @@ import { follow } from '#client/follow.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
+import { isTerminalPhase } from '#model/pods.ts'
 
+import type { Reserved } from './allocatable.ts'
+import type { Runtime } from './cri/runtime.ts'
 import { type Amounts, DeviceManager } from './devices/device-manager.ts'
 import type { PodGrants } from './grants/container-grant.ts'
 import { NodeGrants } from './grants/node-grants.ts'
 import { servePodResources } from './grants/pod-resources.ts'
 import type { Note } from './kubelet-notes.ts'
 import { PluginWatcher } from './plugins/plugin-watcher.ts'
-import type { PodFacts } from './pods/pod-of-node.ts'
+import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { ClaimManager } from './resource-claims/claim-manager.ts'
+import { CpuManager } from './topology/cpu-manager.ts'
+import { startCpuReconciler } from './topology/cpu-reconciler.ts'
+import { readCpus } from './topology/cpu-topology.ts'
+import { NO_TOPOLOGY, reservedCpus, type TopologySettings } from './topology/topology-settings.ts'
 import { CsiDrivers } from './volumes/csi/csi-drivers.ts'
 import { grownClaim } from './volumes/csi/csi-growth.ts'
 import type { CsiSources } from './volumes/csi/csi-sources.ts'
@@ -35,6 +42,10 @@ export interface NodePluginsOptions {
   /** As the API server has it; undefined until it was read. */
   readonly node: () => Node | undefined
   readonly note: (pod: Pod, said: Note) => void
+  readonly runtime: Pick<Runtime, 'updateContainerResources'>
+  /** Default: processors are shared by all. */
+  readonly topology?: TopologySettings
+  readonly reserved?: Reserved
   /** Something the node reports has changed. */
   readonly onChange: () => void
   readonly signal: AbortSignal
@@ -46,7 +57,7 @@ export interface NodePlugins {
   /** Of devices of plugins. */
   readonly amounts: Amounts
   /** Once the node is registered. `pods`: those that have not ended. Resolves when plugins that are there have been asked. */
-  start(pods: () => Iterable<Pod>): Promise<void>
+  start(pods: () => Iterable<PodOfNode>): Promise<void>
 }
 
 export async function openPlugins(options: NodePluginsOptions): Promise<NodePlugins> {
@@ -61,12 +72,26 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
   const tools = { clock, random, log, signal }
   const devices = new DeviceManager({ ...tools, dir: join(rootDir, 'device-plugins'), onChange })
   const claims = new ClaimManager({ ...tools, path: join(rootDir, 'dra_manager_state'), nodeName, client })
-  await clock.during(Promise.all([claims.start(), devices.start()]))
+  const { topology = NO_TOPOLOGY, reserved = {}, runtime } = options
+  const machine = await clock.during(readCpus())
+  const cpus = new CpuManager({
+    path: join(rootDir, 'cpu_manager_state'),
+    policy: topology.cpuPolicy,
+    cpus: machine,
+    reserved: reservedCpus(topology, machine, reserved),
+    isFullCoresOnly: topology.isFullCoresOnly,
+    isStrict: topology.isStrict,
+    clock,
+  })
+  await mkdir(rootDir, { recursive: true, mode: 0o750 })
+  await clock.during(Promise.all([claims.start(), devices.start(), cpus.start()]))
+  const nodes = [...new Set(machine.map(({ node }) => node))].sort((a, b) => a - b)
+  const { topologyPolicy: policy, scope } = topology
   const handlers = { CSIPlugin: drivers, DevicePlugin: devices, DRAPlugin: claims }
   const watcher = new PluginWatcher({ dir: join(rootDir, 'plugins_registry'), handlers, clock, random, log, signal })
   return {
     csi,
-    grants: new NodeGrants({ devices, claims }),
+    grants: new NodeGrants({ devices, claims, cpus, policy, scope, nodes }),
     get amounts() {
       return devices.amounts
     },
@@ -74,9 +99,15 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
       await mkdir(join(rootDir, 'plugins'), { recursive: true, mode: 0o750 })
       await watcher.start()
       const path = join(rootDir, 'pod-resources', 'kubelet.sock')
-      await servePodResources({ path, clock, devices, claims, pods, signal })
+      await servePodResources({ path, clock, devices, claims, cpus, pods: () => activePods(pods()), signal })
+      startCpuReconciler({ cpus, runtime, pods, clock, log, periodMs: topology.reconcileMs, signal })
     },
   }
+}
+
+/** Those that have not ended. */
+function* activePods(pods: Iterable<PodOfNode>): Iterable<Pod> {
+  for (const { pod } of pods) if (!isTerminalPhase(pod.status.phase)) yield pod
 }
 
 /** CSIDrivers by name, as the API server has them. */

@@ -15,6 +15,7 @@ import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
 import { openHealthPort } from '#kubelet/server/health-port.ts'
+import { topologySettings } from '#kubelet/topology/topology-settings.ts'
 import { aborted } from '#lib/abort.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
@@ -62,7 +63,6 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
   const facts = podFacts(program, cgroupDriver)
-  const shown = { ...configuration, cgroupDriver }
   await openHealth(program)
   const { connect, client } = await openIdentity(program, signal)
   const { port } = await startKubelet(
@@ -78,13 +78,14 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? [])],
       node: nodeSettings(program),
+      topology: topologySettings(configuration, durationMs(configuration.cpuManagerReconcilePeriod)),
       ...(await limitsOf(program)),
       logs: logPolicy(program),
       staticPods: staticPodsOf(program),
       pulls: pullsOf(program),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
-      configuration: shownConfiguration(shown),
+      configuration: shownConfiguration({ ...configuration, cgroupDriver }),
     },
     closing,
   )

@@ -2,10 +2,12 @@
 import type { SupportFindings } from '#lib/flags/flag-support.ts'
 import { goJson } from '#lib/go-text.ts'
 
+import { CPU_OPTIONS } from '../topology/topology-settings.ts'
 import type { KubeletConfiguration } from './configuration.ts'
 import { withDefaults } from './defaults.ts'
 
-const NO_MANAGERS = 'containers share all processors and all memory'
+const NO_MANAGERS = 'containers share all memory'
+const NO_OPTION = 'processors are packed, by cores'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
 const NOT_EVICTED = 'memory is looked at every ten seconds'
 const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
@@ -15,8 +17,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   cgroupsPerQOS: 'pods always have cgroups of their own',
   cpuCFSQuota: 'limits are always enforced',
   cpuCFSQuotaPeriod: 'the period is 100ms',
-  cpuManagerPolicy: NO_MANAGERS,
-  cpuManagerPolicyOptions: NO_MANAGERS,
   enableControllerAttachDetach: 'volumes are attached by kube-controller-manager',
   enableServer: 'the port is always served',
   enableSystemLogQuery: 'logs of the machine are not served',
@@ -37,9 +37,7 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   systemCgroups: NO_CGROUPS,
   systemReservedCgroup: NO_CGROUPS,
   tlsCurvePreferences: 'curves are those of OpenSSL',
-  topologyManagerPolicy: NO_MANAGERS,
-  topologyManagerPolicyOptions: NO_MANAGERS,
-  topologyManagerScope: NO_MANAGERS,
+  topologyManagerPolicyOptions: 'distances between nodes of memory do not count',
   tracing: 'spans are not sent',
   userNamespaces: 'the runtime chooses the users of namespaces',
 }
@@ -48,7 +46,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
 export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
   configMapAndSecretChangeDetectionStrategy: 'what pods refer to is watched',
   contentType: 'requests are sent as JSON',
-  cpuManagerReconcilePeriod: NO_MANAGERS,
   enableContentionProfiling: 'there are no locks to profile',
   enableDebugFlagsHandler: 'flags are not changed over HTTP',
   enableProfilingHandler: 'profile with "node --inspect"',
@@ -77,6 +74,8 @@ export function unsupportedIn(config: KubeletConfiguration): SupportFindings {
       return wanted === undefined || wanted === otherwise ? [] : [[field, wanted, why]]
     })
   const errors = asked(UNSUPPORTED).map(([field, value, why]) => `${field} ${value} is not supported: ${why}`)
+  const options = Object.keys(config.cpuManagerPolicyOptions ?? {}).filter((name) => !CPU_OPTIONS.has(name))
+  errors.push(...options.map((name) => `cpuManagerPolicyOptions "${name}" is not supported: ${NO_OPTION}`))
   const extra = (config.enforceNodeAllocatable ?? []).filter((one) => one !== 'pods' && one !== 'none')
   return {
     errors: [...errors, ...extra.map((one) => `enforceNodeAllocatable "${one}" is not supported: ${NO_CGROUPS}`)],

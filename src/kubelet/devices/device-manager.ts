@@ -18,6 +18,7 @@ import { callText } from '../cri/call-text.ts'
 import { type ContainerGrant, mergeGrants, NO_GRANT } from '../grants/container-grant.ts'
 import type { PluginHandler } from '../plugins/plugin-watcher.ts'
 import type { PluginInfo } from '../plugins/registration.ts'
+import { type Hint, hintsFor } from '../topology/hints.ts'
 import { type DeviceEntry, NOWHERE, readDeviceState, writeDeviceState } from './device-checkpoint.ts'
 import { byNearness, candidatesOf } from './device-picking.ts'
 import {
@@ -238,12 +239,33 @@ export class DeviceManager implements PluginHandler {
       .map(([resource, amount]) => [resource, quantityValue(parseQuantity(amount))])
   }
 
-  /** Free ones, for whoever looks where there are enough. */
-  free(resource: string): readonly PluginDevice[] {
+  #free(resource: string): string[] {
     const taken = this.#taken(resource)
-    const healthy = this.#healthy(resource) ?? new Set<string>()
-    const devices = [...(this.#devices.get(resource)?.values() ?? [])]
-    return devices.filter(({ id }) => healthy.has(id) && !taken.has(id))
+    return [...(this.#healthy(resource) ?? [])].filter((id) => !taken.has(id))
+  }
+
+  /** Of each resource that it asks for; undefined: it does not matter where. `nodes`: of memory, all of the machine. */
+  hints(pod: Pod, container: SomeContainer, nodes: readonly number[]): (readonly Hint[] | undefined)[] {
+    return this.asksOf(container).map(([resource, count]) => {
+      const devices = [...(this.#devices.get(resource)?.values() ?? [])]
+      const isPlaced = devices.some(({ topology }) => (topology?.nodes.length ?? 0) > 0)
+      if (!isPlaced || count === 0) return undefined
+      const placesOf = (ids: ReadonlySet<string>): number[][] =>
+        devices
+          .filter(({ id }) => ids.has(id))
+          .map(({ topology }) => (topology?.nodes ?? []).map(({ id }) => Number(id)))
+      const held = this.heldBy(pod.metadata.uid ?? '', container.name).get(resource)
+      if (held !== undefined && held.ids.length !== count) return []
+      const free = new Set(this.#free(resource))
+      const reusable = this.#reusable(pod, container.name, resource)
+      return hintsFor({
+        nodes,
+        count,
+        all: placesOf(new Set(devices.map(({ id }) => id))),
+        available: placesOf(held === undefined ? free : new Set(held.ids)),
+        reusable: placesOf(held === undefined ? reusable : new Set()),
+      })
+    })
   }
 
   /** `nodes`: of memory, at which they should be. Rejects with what the pod is refused for. */

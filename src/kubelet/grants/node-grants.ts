@@ -5,16 +5,29 @@ import type { Rejection } from '../admission-rules.ts'
 import { messageText } from '../cri/call-text.ts'
 import type { DeviceManager } from '../devices/device-manager.ts'
 import type { ClaimManager } from '../resource-claims/claim-manager.ts'
+import { type CpuManager, CpuRefusal, exclusiveCpus } from '../topology/cpu-manager.ts'
+import { type Decision, decide, type TopologyPolicy } from '../topology/hints.ts'
 import { Turns } from '../volumes/turns.ts'
 import { type ContainerGrant, mergeGrants, NO_GRANT, type PodGrants } from './container-grant.ts'
 
 export interface NodeGrantsOptions {
   readonly devices: DeviceManager
   readonly claims: ClaimManager
+  readonly cpus: CpuManager
+  readonly policy: TopologyPolicy
+  /** Of what all that is near to each other is to be. */
+  readonly scope: 'container' | 'pod'
+  /** Nodes of memory of the machine. */
+  readonly nodes: readonly number[]
 }
 
 /** Pods are admitted one after the other: none sees what another is about to get. */
 const ADMISSION = 'admission'
+
+const TOPOLOGY: Rejection = {
+  reason: 'TopologyAffinityError',
+  text: 'Resources cannot be allocated with Topology locality',
+}
 
 export class NodeGrants implements PodGrants {
   readonly #options: NodeGrantsOptions
@@ -25,19 +38,29 @@ export class NodeGrants implements PodGrants {
   }
 
   admit(pod: Pod): Promise<Rejection | undefined> {
-    return this.#turns.take(ADMISSION, () => this.#admit(pod))
+    return this.#turns.take(ADMISSION, async () => {
+      const rejection = await this.#admit(pod).catch(rejectionOf)
+      if (rejection !== undefined) await this.#setFree(pod.metadata.uid ?? '')
+      return rejection
+    })
   }
 
   async #admit(pod: Pod): Promise<Rejection | undefined> {
-    const { devices } = this.#options
-    try {
-      for (const container of containersOf(pod)) await devices.allocate(pod, container, undefined)
-      return undefined
-    } catch (error) {
-      await devices.release(pod.metadata.uid ?? '')
-      const text = `Allocate failed due to ${messageText(error)}, which is unexpected`
-      return { reason: 'UnexpectedAdmissionError', text }
+    const { devices, cpus, scope } = this.#options
+    const whole = scope === 'pod' ? this.#decide(pod, podAsOne(pod)) : undefined
+    for (const container of containersOf(pod)) {
+      const { nodes, isAdmitted } = whole ?? this.#decide(pod, container)
+      if (!isAdmitted) return TOPOLOGY
+      await cpus.allocate(pod, container, nodes)
+      await devices.allocate(pod, container, nodes)
     }
+    return undefined
+  }
+
+  #decide(pod: Pod, container: Container): Decision {
+    const { devices, cpus, policy, nodes } = this.#options
+    if (policy === 'none') return { nodes: undefined, isAdmitted: true }
+    return decide(policy, nodes, [cpus.hints(pod, container), ...devices.hints(pod, container, nodes)])
   }
 
   prepare(pod: Pod): Promise<void> {
@@ -45,25 +68,70 @@ export class NodeGrants implements PodGrants {
   }
 
   async grantOf(pod: Pod, container: Container | EphemeralContainer): Promise<ContainerGrant> {
-    const { devices, claims } = this.#options
-    const ofClaims = { ...NO_GRANT, cdiDevices: claims.cdiDevicesOf(pod, container) }
-    return mergeGrants([await devices.grantOf(pod, container), ofClaims])
+    const { devices, claims, cpus } = this.#options
+    const own = {
+      ...NO_GRANT,
+      cdiDevices: claims.cdiDevicesOf(pod, container),
+      cpus: cpus.cpusOf(pod.metadata.uid ?? '', container.name),
+    }
+    return mergeGrants([await devices.grantOf(pod, container), own])
   }
 
   async release(uid: string): Promise<void> {
-    const { devices, claims } = this.#options
+    await this.#setFree(uid)
+    await this.#options.claims.release(uid)
+  }
+
+  async #setFree(uid: string): Promise<void> {
+    const { devices, cpus } = this.#options
+    await cpus.release(uid)
     await devices.release(uid)
-    await claims.release(uid)
   }
 
   uids(): readonly string[] {
-    const { devices, claims } = this.#options
-    return [...new Set([...devices.uids(), ...claims.uids()])]
+    const { devices, claims, cpus } = this.#options
+    return [...new Set([...devices.uids(), ...claims.uids(), ...cpus.uids()])]
   }
 }
 
+function rejectionOf(error: unknown): Rejection {
+  if (error instanceof CpuRefusal) return { reason: error.reason, text: error.message }
+  const text = `Allocate failed due to ${messageText(error)}, which is unexpected`
+  return { reason: 'UnexpectedAdmissionError', text }
+}
+
 /** Those that are given something, in the order in which they start. */
-export const containersOf = ({ spec: { initContainers = [], containers } }: Pod): Container[] => [
+const containersOf = ({ spec: { initContainers = [], containers } }: Pod): Container[] => [
   ...initContainers,
   ...containers,
 ]
+
+/** All that a pod needs at once: its containers and sidecars together, or more while it is initialised. Pure. */
+export function podAsOne(pod: Pod): Container {
+  const { initContainers = [], containers } = pod.spec
+  const amounts = (container: Container): Map<string, number> => {
+    const limits = Object.entries(container.resources?.limits ?? {})
+    const counted = limits.flatMap(([name, text]): [string, number][] =>
+      /^\d+$/.test(text) ? [[name, Number(text)]] : [],
+    )
+    return new Map([...counted, ['cpu', exclusiveCpus(pod, container)]])
+  }
+  const add = (to: Map<string, number>, more: ReadonlyMap<string, number>): Map<string, number> => {
+    const sums = new Map(to)
+    for (const [name, count] of more) sums.set(name, (sums.get(name) ?? 0) + count)
+    return sums
+  }
+  let kept = new Map<string, number>()
+  let most = new Map<string, number>()
+  const note = (sums: ReadonlyMap<string, number>): void => {
+    for (const [name, count] of sums) most.set(name, Math.max(most.get(name) ?? 0, count))
+  }
+  for (const container of initContainers) {
+    note(add(kept, amounts(container)))
+    if (container.restartPolicy === 'Always') kept = add(kept, amounts(container))
+  }
+  note(containers.map(amounts).reduce(add, kept))
+  most = new Map([...most].filter(([, count]) => count > 0))
+  const limits = Object.fromEntries([...most].map(([name, count]) => [name, String(count)]))
+  return { name: '', resources: { limits, requests: limits } }
+}

@@ -13,6 +13,7 @@ import type { PluginDevice } from '../devices/device-plugin-service.ts'
 import type { ClaimManager } from '../resource-claims/claim-manager.ts'
 import type { ClaimState } from '../resource-claims/claim-state.ts'
 import { claimNamesOf } from '../resource-claims/pod-claims.ts'
+import type { CpuManager } from '../topology/cpu-manager.ts'
 import {
   type ContainerDevices,
   type ContainerResources,
@@ -29,17 +30,19 @@ export interface PodResourcesOptions {
   readonly clock: Clock
   readonly devices: DeviceManager
   readonly claims: ClaimManager
+  readonly cpus: CpuManager
   /** Those that have not ended. */
   readonly pods: () => Iterable<Pod>
   readonly signal: AbortSignal
 }
 
 export async function servePodResources(options: PodResourcesOptions): Promise<void> {
-  const { path, clock, devices, pods, signal } = options
+  const { path, clock, devices, cpus, pods, signal } = options
   const handlers = [
     handleUnary(listPodResources, () => ({ podResources: Array.from(pods(), (pod) => resourcesOf(pod, options)) })),
     handleUnary(getAllocatableResources, () => ({
       devices: [...devices.all].flatMap(([resource, all]) => [...all.values()].map((one) => deviceOf(resource, one))),
+      cpuIds: [...cpus.allocatable],
     })),
     handleUnary(getPodResources, ({ podName, podNamespace }) => {
       const found = Array.from(pods()).find(
@@ -56,7 +59,7 @@ export async function servePodResources(options: PodResourcesOptions): Promise<v
   signal.addEventListener('abort', () => void server.stop(0))
 }
 
-type Means = Pick<PodResourcesOptions, 'devices' | 'claims'>
+type Means = Pick<PodResourcesOptions, 'devices' | 'claims' | 'cpus'>
 
 /** Of init containers only those that go on running. */
 function resourcesOf(pod: Pod, means: Means): Input<PodResources> {
@@ -66,12 +69,13 @@ function resourcesOf(pod: Pod, means: Means): Input<PodResources> {
   return { name, namespace, containers: [...sidecars, ...containers].map((each) => ofContainer(pod, each, means)) }
 }
 
-function ofContainer(pod: Pod, container: Container, { devices, claims }: Means): Input<ContainerResources> {
+function ofContainer(pod: Pod, container: Container, { devices, claims, cpus }: Means): Input<ContainerResources> {
   const { uid = '' } = pod.metadata
   const held = [...devices.heldBy(uid, container.name)]
   const dynamicResources = dynamicResourcesOf(pod, container, claims.claimsOf(uid))
   return {
     name: container.name,
+    cpuIds: [...(cpus.heldBy(uid, container.name) ?? [])],
     devices: held.flatMap(([resource, { ids }]) =>
       ids.map((id) => deviceOf(resource, devices.all.get(resource)?.get(id) ?? { id })),
     ),

@@ -6,7 +6,7 @@ import { fnv1a } from '#model/template-hash.ts'
 
 import { PROFILE } from '../cri/codes.ts'
 import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
-import type { SecurityProfile } from '../cri/sandbox-messages.ts'
+import type { LinuxContainerResources, SecurityProfile } from '../cri/sandbox-messages.ts'
 import type { ContainerGrant } from '../grants/container-grant.ts'
 import { podText } from '../kubelet-notes.ts'
 import { expand } from './environment.ts'
@@ -71,8 +71,13 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     stdin: stdin ?? false,
     stdinOnce: stdinOnce ?? false,
     tty: tty ?? false,
-    linux: { resources: containerResources(pod, container, question.facts), securityContext: securityOf(question) },
+    linux: { resources: resourcesOf(question), securityContext: securityOf(question) },
   }
+}
+
+function resourcesOf({ pod, container, facts, grant }: ContainerQuestion): Input<LinuxContainerResources> {
+  const own = containerResources(pod, container, facts)
+  return grant === undefined || grant.cpus === '' ? own : { ...own, cpusetCpus: grant.cpus }
 }
 
 /** Of name and image alone, as upstream's: a kubelet finds by it whether what runs is still what is wanted. */

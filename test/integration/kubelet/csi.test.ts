@@ -81,8 +81,9 @@ async function startBed(): Promise<Bed> {
       stop.abort()
       stop = new AbortController()
       const { signal } = stop
+      const runtime = { updateContainerResources: async (): Promise<object> => ({}) }
       const facts = { rootDir: root, nodeName: 'node1', memoryBytes: 1 << 26 }
-      const tools = { client, clock: realClock, random: secureRandom, log, facts, node: () => seen }
+      const tools = { client, clock: realClock, random: secureRandom, log, facts, node: () => seen, runtime }
       /** As the kubelet reports it, and as the API server then has it. */
       let plugins: NodePlugins | undefined
       const report = async (): Promise<void> => {

@@ -71,11 +71,12 @@ async function startBed(t: TestContext): Promise<Bed> {
         log,
         facts: { rootDir: root, nodeName: 'node1' },
         node: () => undefined,
+        runtime: { updateContainerResources: async () => ({}) },
         note: () => undefined,
         onChange: () => undefined,
         signal: stop.signal,
       })
-      await plugins.start(() => pods)
+      await plugins.start(() => pods.map((pod) => ({ pod, sandboxId: undefined, containers: new Map() })))
       return plugins
     },
     clientOf(path) {

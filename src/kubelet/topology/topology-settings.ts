@@ -1,0 +1,73 @@
+/** How processors and devices are shared out on a node, as a KubeletConfiguration says it. Pure. */
+import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
+
+import type { Reserved } from '../allocatable.ts'
+import type { KubeletConfiguration } from '../configuration/configuration.ts'
+import { parseCpuSet } from '../configuration/cpu-set.ts'
+import { pickCpus } from './cpu-picking.ts'
+import type { Cpu } from './cpu-topology.ts'
+import type { TopologyPolicy } from './hints.ts'
+
+export interface TopologySettings {
+  readonly cpuPolicy: 'none' | 'static'
+  readonly isFullCoresOnly: boolean
+  readonly isStrict: boolean
+  /** Named ones; otherwise so many of them as are reserved. */
+  readonly reservedCpus: ReadonlySet<number>
+  readonly topologyPolicy: TopologyPolicy
+  readonly scope: 'container' | 'pod'
+  readonly reconcileMs: number
+}
+
+export const NO_TOPOLOGY: TopologySettings = {
+  cpuPolicy: 'none',
+  isFullCoresOnly: false,
+  isStrict: false,
+  reservedCpus: new Set(),
+  topologyPolicy: 'none',
+  scope: 'container',
+  reconcileMs: 10_000,
+}
+
+type Fields = Pick<
+  KubeletConfiguration,
+  | 'cpuManagerPolicy'
+  | 'cpuManagerPolicyOptions'
+  | 'reservedSystemCPUs'
+  | 'topologyManagerPolicy'
+  | 'topologyManagerScope'
+>
+
+export function topologySettings(configuration: Fields, reconcileMs: number): TopologySettings {
+  const { cpuManagerPolicyOptions: options = {}, reservedSystemCPUs = '' } = configuration
+  const reserved = parseCpuSet(reservedSystemCPUs)
+  return {
+    cpuPolicy: configuration.cpuManagerPolicy === 'static' ? 'static' : 'none',
+    isFullCoresOnly: options['full-pcpus-only'] === 'true',
+    isStrict: options['strict-cpu-reservation'] === 'true',
+    reservedCpus: typeof reserved === 'string' ? new Set() : reserved,
+    topologyPolicy: configuration.topologyManagerPolicy as TopologyPolicy,
+    scope: configuration.topologyManagerScope === 'pod' ? 'pod' : 'container',
+    reconcileMs,
+  }
+}
+
+/** Options of the static policy that are known here. */
+export const CPU_OPTIONS: ReadonlySet<string> = new Set(['full-pcpus-only', 'strict-cpu-reservation'])
+
+/** Throws when nothing is kept for the machine itself. */
+export function reservedCpus(
+  { cpuPolicy, reservedCpus: named }: TopologySettings,
+  cpus: readonly Cpu[],
+  { systemReserved = {}, kubeReserved = {} }: Reserved,
+): ReadonlySet<number> {
+  if (cpuPolicy === 'none') return new Set()
+  if (named.size > 0) return named
+  const amounts = [systemReserved['cpu'], kubeReserved['cpu']].filter((text) => text !== undefined)
+  const milli = amounts.reduce((sum, text) => sum + quantityMilliValue(parseQuantity(text)), 0)
+  if (milli === 0) {
+    const why = 'the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero'
+    throw new Error(`[cpumanager] unable to determine reserved CPU resources for static policy: ${why}`)
+  }
+  return pickCpus(cpus, new Set(cpus.map(({ id }) => id)), Math.ceil(milli / 1000))
+}
