@@ -1,17 +1,52 @@
-/** Takes what a cluster made of links and rules off this machine again. All names follow from the data directory. */
-import { placesOf } from '#kubelet/containerd/places.ts'
-import { createIpRoute } from '#lib/iproute.ts'
-import { applyNft, removeTable } from '#network/nft.ts'
+/** Takes what a cluster made on this machine off it again: links and rules, and its further nodes. All names follow from the data directory. */
+import { readdir, rm, rmdir } from 'node:fs/promises'
 
-/** Whether there was any. Harmless where there is none. Its containers must have ended. */
+import { placesOf } from '#kubelet/containerd/places.ts'
+import { removeContainerd, stopContainerd, type StopOptions } from '#kubelet/containerd/stop.ts'
+import { createIpRoute } from '#lib/iproute.ts'
+
+import { endNodeProcess } from './further-nodes.ts'
+import { removeMachineFolders } from './machine-folders.ts'
+import { hasNamespace, nodePlace, type NodePlace, nodesFolder, removeNamespace } from './node-namespace.ts'
+
+/** Whether there were any. Harmless where there are none. Its containers must have ended, with whom rules go. */
 export async function removeLinks(dataDir: string): Promise<boolean> {
-  const { network, nodeBridge, overlay, table } = placesOf(dataDir)
+  const { network, nodeBridge, overlay } = placesOf(dataDir)
   const ip = createIpRoute()
   // Where there is no such program nothing was made with it.
   const links = await ip.links().catch(() => [])
-  const own = links.map(({ ifname }) => ifname).filter((name) => [network, nodeBridge, overlay].includes(name))
+  // The overlay goes with the link below it: it comes first.
+  const own = [overlay, network, nodeBridge].filter((name) => links.some(({ ifname }) => ifname === name))
   if (own.length === 0) return false
   await ip.ip(own.map((name) => ['link', 'delete', 'dev', name]))
-  await applyNft(removeTable({ family: 'inet', name: table }))
   return true
+}
+
+/** Those that the cluster has beside the machine itself, running or not. */
+export async function furtherNodesIn(dataDir: string): Promise<readonly NodePlace[]> {
+  const names = await readdir(nodesFolder(dataDir)).catch(() => [])
+  return names.filter((name) => /^\d+$/.test(name)).map((name) => nodePlace(dataDir, Number(name)))
+}
+
+/** Ends their pods and processes and takes their namespaces away; whether any of it was running. */
+export async function stopFurtherNodes(options: StopOptions): Promise<boolean> {
+  let wasRunning = false
+  for (const node of await furtherNodesIn(options.dataDir)) {
+    await endNodeProcess(node, options.clock)
+    const own = { ...options, dataDir: node.dataDir, ...((await hasNamespace(node)) && { within: node.within }) }
+    wasRunning = (await stopContainerd(own)) || wasRunning
+    await removeNamespace(node)
+  }
+  return wasRunning
+}
+
+/** And all that they kept. */
+export async function removeFurtherNodes(options: StopOptions): Promise<void> {
+  await stopFurtherNodes(options)
+  for (const { dataDir } of await furtherNodesIn(options.dataDir)) {
+    await removeContainerd({ ...options, dataDir })
+    await removeMachineFolders(dataDir)
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  await rmdir(nodesFolder(options.dataDir)).catch(() => undefined)
 }

@@ -8,9 +8,9 @@ import { bitsOf, type Cidr, nthAddress, parseCidr } from '#lib/cidr.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createIpRoute, type IpRoute } from '#lib/iproute.ts'
 import type { Logger } from '#lib/log.ts'
+import { applyNft, replacingTable } from '#lib/nft.ts'
 import { startRounds } from '#lib/rounds.ts'
 import { ensureBridge } from '#network/bridge.ts'
-import { applyNft, replaceTable } from '#network/nft.ts'
 
 export interface MachineNetworkOptions {
   readonly dataDir: string
@@ -57,10 +57,10 @@ async function ensureNodeBridge(ip: IpRoute, { nodeBridge }: Places, cidr: Cidr)
  * Linux answers for each of its addresses on every link: without the first two chains a neighbour of this machine could reach
  * what is meant for pods and nodes. The last lets further nodes reach the world as this machine.
  */
-export function guard({ table, network, nodeBridge, overlay }: Places, nodeCidr: string): string {
+export function guard({ network, nodeBridge, overlay }: Places, nodeCidr: string): string {
   const own = `{ ${[network, nodeBridge, overlay].map((name) => `"${name}"`).join(', ')} }`
   const fromOutside = `iifname != "lo" iifname != ${own} ip daddr ${nodeCidr} ct state new`
-  return replaceTable({ family: 'inet', name: table }, [
+  return replacingTable('inet', `${network}-nodes`, [
     `  chain input { type filter hook input priority -10; ${fromOutside} drop; }`,
     `  chain forward { type filter hook forward priority -10; ${fromOutside} drop; }`,
     '  chain postrouting { type nat hook postrouting priority 100;',

@@ -4,29 +4,23 @@
  */
 import { mkdir } from 'node:fs/promises'
 
-import { type Node, Nodes } from '#apis/core/v1.ts'
-import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
-import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
-import { withDefaults } from '#kubelet/configuration/defaults.ts'
-import { shownConfiguration } from '#kubelet/configuration/showing.ts'
-import { type Places, placesOf } from '#kubelet/containerd/places.ts'
-import { type Containerd, startContainerd } from '#kubelet/containerd/start.ts'
+import { placesOf } from '#kubelet/containerd/places.ts'
+import { startContainerd } from '#kubelet/containerd/start.ts'
 import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { stopAll } from '#kubelet/stop-all.ts'
-import { nthAddress, parseCidr } from '#lib/cidr.ts'
-import { createIpRoute } from '#lib/iproute.ts'
 import type { Authority } from '#lib/x509/authority.ts'
-import type { ObjectEvent } from '#meta/watch.ts'
-import { ensureBridge } from '#network/bridge.ts'
+import type { Flannel } from '#network/flannel/flannel.ts'
 
+import { CONFIGURED, followAddresses, kubeletOptions } from './container-node.ts'
 import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 import { startMachineDns } from './machine-dns.ts'
-import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
+import { ensureFlannelAccess, FLANNEL_USER, startMachineFlannel, vniOf } from './machine-flannel.ts'
+import { kubeletFolder } from './machine-folders.ts'
 import { PROXY_USER, startMachineProxy } from './machine-proxy.ts'
+import { nodeAddress } from './runtime-file.ts'
 
 export interface MachineNodePlan {
   /** Containers, volumes and logs of pods are below it. */
@@ -36,6 +30,10 @@ export interface MachineNodePlan {
   readonly address: string
   /** Addresses of nodes, private to this machine. */
   readonly nodeCidr: string
+  /** Addresses of all pods. */
+  readonly podCidr: string
+  /** How many nodes there are on this machine beside it, and the program that is one of them. */
+  readonly further: { readonly many: number; readonly program: string }
   /** Signs what the kubelet shows the API server, and those whom it may believe. */
   readonly authority: Authority
 }
@@ -53,8 +51,6 @@ export interface NodeSurroundings extends Pick<Surroundings, 'clock' | 'random' 
 
 type Around = MachineNodePlan & NodeSurroundings
 
-/** As a KubeletConfiguration would say it; whatever else it could say has its default. */
-const CONFIGURED = { clusterDomain: 'cluster.local', resolvConf: '/etc/resolv.conf', maxPods: 110 }
 /** For containers when the cluster stops: somebody waits for it. */
 const GRACE_SECONDS = 5
 const PORT = 10_250
@@ -63,14 +59,17 @@ const ANY = ['0.0.0.0', '::']
 
 /** Returns when the node is registered. It ends before what is on `closing` already, and its containers with it. */
 export async function startMachineNode(
-  { server }: Pick<RunningServer, 'server'>,
+  { server, port }: Pick<RunningServer, 'server' | 'port'>,
   around: Around,
   closing: AsyncDisposableStack,
 ): Promise<MachineNode> {
+  const { further, nodeCidr } = around
+  const inner = nodeAddress(nodeCidr)
   const rootDir = kubeletFolder(around.dataDir)
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
   const [machine, containerd] = await Promise.all([
-    readMachine({ rootDir, maxPods: CONFIGURED.maxPods }),
+    // Where there are others, it is reached as they are.
+    readMachine({ rootDir, maxPods: CONFIGURED.maxPods, ...(further.many > 0 && { address: inner }) }),
     startContainerd(around, closing),
   ])
   closing.defer(() => stopAll(containerd.runtime, GRACE_SECONDS, around.log))
@@ -78,15 +77,18 @@ export async function startMachineNode(
   const user = { name: `system:node:${name}`, uid: '', groups: ['system:nodes', 'system:authenticated'], extra: {} }
   const connect = { transport: server.clientAs(user) }
   const clusterDns = await startMachineDns({ server }, { ...around, ...CONFIGURED, node: name }, closing)
-  const options = kubeletOptions(around, { name, machine, containerd, connect, rootDir, clusterDns }, closing)
+  const flannel = await openFlannel({ server }, around, name, closing)
+  const node = { ...around, name, machine, containerd, connect, clusterDns }
+  const options = kubeletOptions({ ...node, serving: servingOf(around, { name, machine }, closing) })
   await startKubelet(options, closing).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error
     // Another cluster of this machine has it.
     return startKubelet({ ...options, serving: { ...options.serving, port: 0 } }, closing)
   })
-  followAddresses(around, { name, containerd, connect }, closing)
+  followAddresses({ ...node, networkReady: flannel.ready }, closing)
   const asProxy = { transport: server.clientAs(PROXY_USER) }
   startMachineProxy({ ...around, nodeName: name, addresses: machine.addresses, connect: asProxy }, closing)
+  await startOthers(around, { server: `https://${inner}:${port}`, clusterDns: node.clusterDns }, closing)
   const isEverywhere = ANY.includes(around.address)
   return {
     name,
@@ -94,96 +96,52 @@ export async function startMachineNode(
   }
 }
 
-interface Parts {
-  readonly name: string
-  readonly machine: Machine
-  readonly containerd: Containerd
-  readonly connect: Pick<ApiClientOptions, 'transport'>
-  readonly rootDir: string
-  readonly clusterDns: readonly string[]
+async function openFlannel(
+  running: Pick<RunningServer, 'server'>,
+  around: Around,
+  node: string,
+  closing: AsyncDisposableStack,
+): Promise<Flannel> {
+  const { dataDir, nodeCidr, podCidr } = around
+  const { nodeBridge } = placesOf(dataDir)
+  await ensureFlannelAccess(running)
+  const external = { name: nodeBridge, address: nodeAddress(nodeCidr), cidr: nodeCidr }
+  const connect = { transport: running.server.clientAs(FLANNEL_USER) }
+  return startMachineFlannel({ ...around, node, podCidr, vni: vniOf(dataDir), external, connect }, closing)
 }
 
-function kubeletOptions(
-  around: Around,
-  { name, machine, containerd, connect, rootDir, clusterDns }: Parts,
+function servingOf(
+  { address, authority, clock, log }: Around,
+  { name, machine }: { readonly name: string; readonly machine: Machine },
   closing: AsyncDisposableStack,
-): KubeletOptions {
-  const { dataDir, address, authority, clock, random, log } = around
+): KubeletOptions['serving'] {
   const ips = [...new Set([...machine.addresses, address])].filter((ip) => !ANY.includes(ip))
   const names = { node: name, ips }
   const clientAuthority = authority.certificatePem
   const onError = (error: unknown): void => log.error(error, "The kubelet's certificate could not be renewed")
-  const pods: KubeletOptions['pods'] = {
-    cgroupDriver: 'cgroupfs',
-    cgroupRoot: containerd.cgroupParent,
-    rootDir,
-    podLogsDir: podLogsFolder(dataDir),
-    containerLogsDir: containerLogsFolder(dataDir),
-    clusterDns,
-    ...CONFIGURED,
-  }
   return {
-    name,
-    clock,
-    random,
-    log,
-    connect,
-    runtime: containerd.runtime,
-    machine,
-    pods,
-    cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts: pods, clock }),
-    serving: {
-      ...issueFor(authority, names),
-      address,
-      port: PORT,
-      clientAuthority,
-      allowsAnonymous: false,
-      follow: (changed) => {
-        const issuing = keepIssuing(authority, names, { clock, onError }, (next) =>
-          changed({ ...next, clientAuthority }),
-        )
-        closing.defer(() => issuing.stop())
-      },
+    ...issueFor(authority, names),
+    address,
+    port: PORT,
+    clientAuthority,
+    allowsAnonymous: false,
+    follow: (changed) => {
+      const issuing = keepIssuing(authority, names, { clock, onError }, (next) => changed({ ...next, clientAuthority }))
+      closing.defer(() => issuing.stop())
     },
-    configuration: shownConfiguration(
-      withDefaults({ ...CONFIGURED, clusterDNS: clusterDns, address, cgroupRoot: containerd.cgroupParent }),
-    ),
   }
 }
 
-/** Pods have addresses of those that the controllers gave the node. */
-function followAddresses(
-  { clock, random, log, dataDir }: Around,
-  { name, containerd, connect }: Pick<Parts, 'name' | 'containerd' | 'connect'>,
+/** Who has none does not load them. */
+async function startOthers(
+  around: Around,
+  known: { readonly server: string; readonly clusterDns: readonly string[] },
   closing: AsyncDisposableStack,
-): void {
-  const stop = new AbortController()
-  closing.defer(() => stop.abort())
-  const places = placesOf(dataDir)
-  const client = new ApiClient({ ...connect, clock, userAgent: 'kubelet' })
-  const failed = (error: unknown): void => log.error(error, 'Addresses for pods could not be had')
-  let last = ''
-  const look = (node: Node | undefined): void => {
-    const { podCIDR, podCIDRs = podCIDR === undefined ? [] : [podCIDR] } = node?.spec ?? {}
-    if (podCIDRs.length === 0 || podCIDRs.join() === last) return
-    last = podCIDRs.join()
-    void openPodNetwork(podCIDRs, containerd, places).catch(failed)
-  }
-  const selection = { fieldSelector: `metadata.name=${name}` }
-  void follow(
-    { client, kind: Nodes, random, signal: stop.signal, selection },
-    {
-      replace: ([node]) => look(node),
-      change: ({ object }: ObjectEvent<Node>) => look(object),
-      failed,
-    },
-  )
-}
-
-/** The bridge is there before the first pod: others listen on its address. */
-async function openPodNetwork(cidrs: readonly string[], containerd: Containerd, places: Places): Promise<void> {
-  const blocks = cidrs.flatMap((text) => parseCidr(text) ?? [])
-  const addresses = blocks.map((block) => `${nthAddress(block, 1)}/${block.prefixLength}`)
-  await ensureBridge(createIpRoute(), { name: places.network, addresses })
-  await containerd.setPodCidrs(cidrs)
+): Promise<void> {
+  const { further, dataDir, podCidr } = around
+  if (further.many === 0) return
+  const { startFurtherNodes } = await import('./further-nodes.ts')
+  const task = { ...known, podCidr, vni: vniOf(dataDir) }
+  const { nodeBridge } = placesOf(dataDir)
+  await startFurtherNodes({ ...around, ...further, nodeBridge, task }, closing)
 }

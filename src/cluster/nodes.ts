@@ -26,7 +26,7 @@ export interface StartedNodes {
 
 /** Resolves when they are registered. They end before what is on `closing` already. */
 export async function startInProcessNodes(
-  running: Pick<RunningServer, 'server'>,
+  running: Pick<RunningServer, 'server' | 'port'>,
   { simulated: nodes, machine: plan, ...around }: NodesPlan & NodeSurroundings,
   closing: AsyncDisposableStack,
 ): Promise<StartedNodes> {
@@ -52,7 +52,8 @@ export async function untilReady(
   { simulated, machine, random }: NodesPlan & Pick<Surroundings, 'random'>,
   closing: AsyncDisposableStack,
 ): Promise<void> {
-  const many = (typeof simulated === 'number' ? simulated : simulated.length) + (machine === undefined ? 0 : 1)
+  const real = machine === undefined ? 0 : 1 + machine.further.many
+  const many = (typeof simulated === 'number' ? simulated : simulated.length) + real
   const done = new AbortController()
   closing.defer(() => done.abort())
   const ready = new Set<string>()

@@ -42,7 +42,7 @@ export interface Wish {
 export function chooseRuntime({ asked, nodes, before, fault }: Wish): Choice {
   const wanted = asked === 'auto' ? before : asked
   if (wanted === 'simulated') return { runtime: 'simulated' }
-  // A machine is one node; others are simulated, or join from elsewhere.
+  // Many of them are meant to be light, unless containers are asked for.
   if (wanted === 'containerd') return { runtime: 'containerd', ...(fault !== undefined && nodes > 0 && { fault }) }
   if (nodes !== 1) return { runtime: 'simulated' }
   return fault === undefined ? { runtime: 'containerd' } : { runtime: 'simulated', why: fault }

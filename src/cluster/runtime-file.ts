@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
-import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
+import { contains, nthAddress, parseCidr, parseIp } from '#lib/cidr.ts'
 
 import type { NodeRuntime } from './runtime-choice.ts'
 
@@ -13,6 +13,8 @@ export interface RuntimeFile {
   readonly runtime: NodeRuntime
   /** Addresses of pods; chosen once, because pods that run keep theirs. */
   readonly podCidr: string
+  /** How many nodes there were, with containers; the machine is one of them. */
+  readonly nodes?: number
   /** Of services. Clusters from before pods could reach them say nothing. */
   readonly serviceCidr?: string
   /** Of nodes, private to this machine: the API server has the first, where pods reach it. Clusters without containers have none. */
@@ -79,4 +81,10 @@ export function destinations(routes: string): string[] {
     .slice(1)
     .flatMap((line) => /^\S+\t([0-9A-F]{8})\t/.exec(line)?.[1] ?? [])
     .map((word) => [6, 4, 2, 0].map((at) => Number.parseInt(word.slice(at, at + 2), 16)).join('.'))
+}
+
+/** The first of those of nodes is the machine's. */
+export function nodeAddress(nodeCidr: string, nth = 1): string {
+  const cidr = parseCidr(nodeCidr)
+  return cidr === undefined ? '' : nthAddress(cidr, nth)
 }

@@ -1,5 +1,5 @@
 /** `hyperkube down`: stops the cluster of a data directory, wherever it was started. */
-import { removeLinks } from '#cluster/machine-leftovers.ts'
+import { removeLinks, stopFurtherNodes } from '#cluster/machine-leftovers.ts'
 import { stopContainerd } from '#kubelet/containerd/stop.ts'
 import type { Clock } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
@@ -28,7 +28,8 @@ export const down: Program = defineProgram({
   async run({ flags, stdout, clock, ...context }) {
     const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
     const pid = await stopCluster(path, clock, flags.timeout)
-    const hadContainers = await stopContainerd({ dataDir: path, clock, ...context })
+    const hadFurther = await stopFurtherNodes({ dataDir: path, clock, ...context })
+    const hadContainers = (await stopContainerd({ dataDir: path, clock, ...context })) || hadFurther
     await removeLinks(path)
     const wasRunning = pid !== undefined || hadContainers
     stdout.write(wasRunning ? `Stopped the cluster in ${path}\n` : `No cluster is running in ${path}\n`)

@@ -1,8 +1,12 @@
 /** `hyperkube image`: the images that pods on this machine are made of, in the containerd of a cluster. */
-import { open } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, open, rm as rmTree } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 
+import { furtherNodesIn } from '#cluster/machine-leftovers.ts'
 import { ArchiveError } from '#kubelet/containerd/archive.ts'
 import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
 import { loadArchive } from '#kubelet/containerd/load.ts'
@@ -46,35 +50,67 @@ const load: Program = defineProgram({
   },
   async run({ flags, operands, stdout, stdin, ...context }, signal) {
     if (operands.length === 0) throw new ProgramError('Name the archives to load, or "-" for standard input')
-    await withContainerd(flags, context, async (client, runtime) => {
-      for (const operand of operands) {
-        const tools = { ...context, api: imageApiBehind(client), signal }
-        const options = {
-          architecture: ARCHITECTURES[process.arch] ?? process.arch,
-          ...(flags.name !== '' && { name: flags.name }),
-        }
-        const names = await fromArchive(operand, stdin, context.cwd, (bytes) => loadArchive(bytes, tools, options))
-        for (const name of names) stdout.write(`Loaded ${name}\n`)
-        await comesTrue(context.clock, SEEN_MS, () => areSeen(runtime, names))
+    const sockets = await socketsOf(flags, context)
+    const options = {
+      architecture: ARCHITECTURES[process.arch] ?? process.arch,
+      ...(flags.name !== '' && { name: flags.name }),
+    }
+    await withArchives({ operands, stdin, cwd: context.cwd, isReadOnce: sockets.length === 1 }, async (archives) => {
+      for (const archive of archives) {
+        for (const [at, socket] of sockets.entries())
+          await withSocket(socket, context, async (client, runtime) => {
+            const tools = { ...context, api: imageApiBehind(client), signal }
+            const names = await fromArchive(archive, (bytes) => loadArchive(bytes, tools, options))
+            for (const name of at === 0 ? names : []) stdout.write(`Loaded ${name}\n`)
+            await comesTrue(context.clock, SEEN_MS, () => areSeen(runtime, names))
+          })
       }
     })
     return 0
   },
 })
 
+interface Archive {
+  /** As the user called it. */
+  readonly operand: string
+  readonly open: () => Promise<Readable>
+}
+
+interface Archives {
+  readonly operands: readonly string[]
+  readonly stdin: () => Readable
+  readonly cwd: string
+  readonly isReadOnce: boolean
+}
+
+/** Standard input comes once: for several nodes it is kept in a file meanwhile. */
+async function withArchives(
+  { operands, stdin, cwd, isReadOnce }: Archives,
+  task: (archives: readonly Archive[]) => Promise<void>,
+): Promise<void> {
+  const fromFile = (path: string) => async () => (await open(path)).createReadStream()
+  const isKept = !isReadOnce && operands.includes('-')
+  const folder = isKept ? await mkdtemp(join(tmpdir(), 'hyperkube-image-')) : undefined
+  try {
+    const kept = folder === undefined ? undefined : join(folder, 'archive')
+    if (kept !== undefined) await pipeline(stdin(), createWriteStream(kept, { mode: 0o600 }))
+    const fromStdin = kept === undefined ? () => Promise.resolve(stdin()) : fromFile(kept)
+    await task(
+      operands.map((operand) => ({ operand, open: operand === '-' ? fromStdin : fromFile(resolve(cwd, operand)) })),
+    )
+  } finally {
+    if (folder !== undefined) await rmTree(folder, { recursive: true, force: true })
+  }
+}
+
 /** Opened before anything else is done: whoever misspelt it is told at once. */
-async function fromArchive<T>(
-  operand: string,
-  stdin: () => Readable,
-  cwd: string,
-  task: (bytes: Readable) => Promise<T>,
-): Promise<T> {
+async function fromArchive<T>(archive: Archive, task: (bytes: Readable) => Promise<T>): Promise<T> {
   let bytes: Readable | undefined
   try {
-    bytes = operand === '-' ? stdin() : (await open(resolve(cwd, operand))).createReadStream()
+    bytes = await archive.open()
     return await task(bytes)
   } catch (cause) {
-    throw explained(cause as Error, operand)
+    throw explained(cause as Error, archive.operand)
   } finally {
     bytes?.destroy()
   }
@@ -153,15 +189,18 @@ const rm: Program = defineProgram({
   },
   async run({ flags, operands, stdout, ...context }) {
     if (operands.length === 0) throw new ProgramError('Name the images to remove; "hyperkube image list" shows them')
-    await withContainerd(flags, context, async (_, runtime) => {
-      for (const operand of operands) {
+    for (const operand of operands) {
+      const removed = new Set<string>()
+      await withEach(flags, context, async (_, runtime) => {
         const found = await imageNamed(runtime, operand)
-        if (found === undefined) throw new ProgramError(`There is no image "${operand}"`)
+        if (found === undefined) return
         if (!flags.force) await checkUnused(runtime, found, operand)
         await runtime.removeImage({ image: { image: found.id } })
-        for (const { name } of rowsOf(found)) stdout.write(`Removed ${name}\n`)
-      }
-    })
+        for (const { name } of rowsOf(found)) removed.add(name)
+      })
+      if (removed.size === 0) throw new ProgramError(`There is no image "${operand}"`)
+      for (const name of removed) stdout.write(`Removed ${name}\n`)
+    }
     return 0
   },
 })
@@ -186,12 +225,12 @@ const pull: Program = defineProgram({
     if (operands.length === 0) throw new ProgramError('Name the images to pull')
     const [username = '', ...password] = flags.creds.split(':')
     const auth = flags.creds === '' ? {} : { auth: { username, password: password.join(':') } }
-    await withContainerd(flags, context, async (_, runtime) => {
+    await withEach(flags, context, async (_, runtime) => {
       for (const image of operands) {
         await runtime.pullImage({ image: { image }, ...auth }, { signal })
-        stdout.write(`Pulled ${normalImageName(image)}\n`)
       }
     })
+    for (const image of operands) stdout.write(`Pulled ${normalImageName(image)}\n`)
     return 0
   },
 })
@@ -201,13 +240,22 @@ async function imageNamed(runtime: Runtime, name: string): Promise<Image | undef
   return (await runtime.imageStatus({ image: { image: name } })).image
 }
 
-/** What containerd refuses is told in its words. Throws ProgramError when there is none. */
-async function withContainerd<T>(
-  flags: TargetFlags,
-  context: Context,
-  task: (client: GrpcClient, runtime: Runtime) => Promise<T>,
-): Promise<T> {
-  const client = connect(await socketOf(flags, context), context)
+/** With that of the machine itself. Throws ProgramError when there is none. */
+async function withContainerd<T>(flags: TargetFlags, context: Context, task: Task<T>): Promise<T> {
+  const [socket = ''] = await socketsOf(flags, context)
+  return withSocket(socket, context, task)
+}
+
+/** With that of each node of the machine, one after another. */
+async function withEach(flags: TargetFlags, context: Context, task: Task<void>): Promise<void> {
+  for (const socket of await socketsOf(flags, context)) await withSocket(socket, context, task)
+}
+
+type Task<T> = (client: GrpcClient, runtime: Runtime) => Promise<T>
+
+/** What containerd refuses is told in its words. */
+async function withSocket<T>(socket: string, context: Context, task: Task<T>): Promise<T> {
+  const client = connect(socket, context)
   try {
     return await task(client, runtimeBehind(client))
   } catch (cause) {
@@ -217,15 +265,26 @@ async function withContainerd<T>(
   }
 }
 
-async function socketOf({ address, ...flags }: TargetFlags, context: Context): Promise<string> {
+/** The first is that of the machine itself, or the one that was named. Throws ProgramError when there is none. */
+async function socketsOf({ address, ...flags }: TargetFlags, context: Context): Promise<readonly string[]> {
   const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
-  const named = address.replace(/^unix:\/\//, '')
-  const own = placesOf(path).socket
-  for (const socket of address === '' ? [own, undefined] : [named]) {
+  const found = async (socket?: string): Promise<string[]> => {
     const endpoint = await findContainerd(context, socket)
-    if (endpoint !== undefined) return endpoint.replace(/^unix:\/\//, '')
+    return endpoint === undefined ? [] : [endpoint.replace(/^unix:\/\//, '')]
   }
-  if (address !== '') throw new ProgramError(`No containerd answers at ${named}`)
+  if (address !== '') {
+    const named = address.replace(/^unix:\/\//, '')
+    const sockets = await found(named)
+    if (sockets.length === 0) throw new ProgramError(`No containerd answers at ${named}`)
+    return sockets
+  }
+  const own = await found(placesOf(path).socket)
+  if (own.length > 0) {
+    const further = (await furtherNodesIn(path)).map(({ places }) => found(places.socket))
+    return [...own, ...(await Promise.all(further)).flat()]
+  }
+  const system = await found()
+  if (system.length > 0) return system
   throw new ProgramError(
     `No containerd runs for the cluster in ${path}; "hyperkube up" as root starts one, --address names another`,
   )

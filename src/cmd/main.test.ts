@@ -30,7 +30,20 @@ describe('the table of programs', () => {
   })
 
   it('adds our own commands', () => {
-    const names = ['up', 'down', 'status', 'reset', 'assets', 'snapshot', 'image', 'build', 'node', 'server', 'codec']
+    const names = [
+      'up',
+      'down',
+      'status',
+      'reset',
+      'assets',
+      'snapshot',
+      'image',
+      'flanneld',
+      'build',
+      'node',
+      'server',
+      'codec',
+    ]
     assert.deepEqual(
       OWN_PROGRAMS.filter(({ hidden }) => hidden !== true).map(({ name }) => name),
       names,

@@ -58,6 +58,12 @@ export const OWN_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./up.ts')).up,
   },
   {
+    name: 'up-node',
+    short: 'What "up" starts for each further node',
+    hidden: true,
+    load: async () => (await import('./up-node.ts')).upNode,
+  },
+  {
     name: 'down',
     short: 'Stops a cluster',
     load: async () => (await import('./down.ts')).down,
@@ -98,6 +104,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     name: 'image',
     short: 'Loads, lists, removes and pulls images of real pods',
     load: async () => (await import('./image.ts')).image,
+  },
+  {
+    name: 'flanneld',
+    short: 'Makes one network of the pods of all nodes',
+    load: async () => (await import('./flanneld/flanneld.ts')).flanneld,
   },
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
   planned('node', 'Supervises kubelet, kube-proxy and flanneld on this machine'),

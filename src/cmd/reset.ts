@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 
 import { removeOwned } from '#client/kubeconfig.ts'
 import { removeMachineFolders } from '#cluster/machine-folders.ts'
-import { removeLinks } from '#cluster/machine-leftovers.ts'
+import { removeFurtherNodes, removeLinks } from '#cluster/machine-leftovers.ts'
 import { RUNTIME_FILE } from '#cluster/runtime-file.ts'
 import { removeContainerd } from '#kubelet/containerd/stop.ts'
 import { flag } from '#lib/flags/flags.ts'
@@ -42,6 +42,7 @@ export const reset: Program = defineProgram({
     const names: string[] = await readdir(path).catch(() => [])
     const { kubeconfig = join(homedir(), '.kube', 'config') } = (await readClusterFile(path)) ?? {}
     await stopCluster(path, clock)
+    await removeFurtherNodes({ dataDir: path, clock, ...context }).catch(cannotRemove)
     const hadContainers = await removeContainerd({ dataDir: path, clock, ...context })
     await removeLinks(path)
     // Those of others have other names for what runs pods.

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 
 import { claimRanges } from '#cluster/range-claims.ts'
 import { chooseRuntime, containerFault, readAbility } from '#cluster/runtime-choice.ts'
-import { type Ranges, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
+import { nodeAddress, type Ranges, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
 import { podCidrFor, SERVICE_CIDR } from '#cluster/settings.ts'
-import { nthAddress, parseCidr } from '#lib/cidr.ts'
 import type { Clock } from '#lib/clock.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 
 export interface Chosen extends RuntimeFile {
   readonly serviceCidr: string
+  readonly nodes: number
   /** Why pods are not containers, when nobody said that they should not be. */
   readonly why?: string
 }
@@ -19,15 +19,16 @@ export interface Chosen extends RuntimeFile {
 interface Asked {
   readonly flags: { readonly runtime: 'auto' | 'containerd' | 'simulated'; readonly nodes: number }
   readonly env: ProgramContext['env']
+  readonly changed: ReadonlySet<string>
   readonly clock: Clock
 }
 
 /** Now and whenever this cluster is started again. Throws ProgramError when it cannot be. */
-export async function chooseNodes({ flags, env, clock }: Asked, dataDir: string): Promise<Chosen> {
-  const { nodes, runtime: asked } = flags
-  if (asked === 'containerd' && nodes > 1)
-    throw new ProgramError('With --runtime containerd this machine is the only node; --runtime simulated has many')
+export async function chooseNodes({ flags, env, changed, clock }: Asked, dataDir: string): Promise<Chosen> {
+  const { runtime: asked } = flags
   const file = await readRuntimeFile(dataDir)
+  // A cluster that is started again goes on as it was, unless something else is asked for.
+  const nodes = changed.has('nodes') ? flags.nodes : (file?.nodes ?? flags.nodes)
   // Clusters from before there were containers, and snapshots, say nothing.
   const isOld = ['store.db', 'pki'].some((name) => existsSync(join(dataDir, name)))
   const before = file?.runtime ?? (isOld ? 'simulated' : undefined)
@@ -39,9 +40,9 @@ export async function chooseNodes({ flags, env, clock }: Asked, dataDir: string)
     runtime === 'simulated'
       ? { podCidr: podCidrFor(nodes), serviceCidr: file?.serviceCidr ?? SERVICE_CIDR }
       : await rangesFor(file, isOld, () => claimRanges(dataDir, clock.now()))
-  const written = { ...ranges, runtime }
+  const written = { ...ranges, runtime, ...(runtime === 'containerd' && { nodes }) }
   await writeRuntimeFile(dataDir, written)
-  return { ...written, ...(why !== undefined && { why }) }
+  return { ...written, nodes, ...(why !== undefined && { why }) }
 }
 
 /** What a cluster has it keeps: services and pods have their addresses of it. */
@@ -57,12 +58,12 @@ async function rangesFor(
 
 /** Where pods and further nodes reach the API server; none without containers. */
 export function innerAddress({ runtime, nodeCidr }: Chosen): readonly string[] {
-  const block = runtime === 'containerd' && nodeCidr !== undefined ? parseCidr(nodeCidr) : undefined
-  return block === undefined ? [] : [nthAddress(block, 1)]
+  return runtime === 'containerd' && nodeCidr !== undefined ? [nodeAddress(nodeCidr)] : []
 }
 
-export function nodesText(many: number, { runtime, why }: Chosen): string {
+export function nodesText({ nodes: many, runtime, why }: Chosen): string {
   if (many === 0) return 'none'
-  if (runtime === 'containerd') return 'this machine, with a containerd of its own'
+  const others = many === 1 ? '' : `, and ${many - 1} beside it in network namespaces`
+  if (runtime === 'containerd') return `this machine, with a containerd of its own${others}`
   return `${many} simulated: pods run without containers${why === undefined ? '' : ` (${why})`}`
 }

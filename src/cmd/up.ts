@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 import { freeName, mergeKubeconfig } from '#client/kubeconfig.ts'
 import { type ClusterPlan, runCluster, type RunningCluster } from '#cluster/cluster.ts'
@@ -50,7 +51,11 @@ const FLAGS = {
       'auto',
       'what runs pods: containerd, simulated, or auto: containers where they can run and one node is enough',
     ),
-    nodes: flag(int, 1, 'how many nodes there are, simulated if more than one; 0: none, for those who bring their own'),
+    nodes: flag(
+      int,
+      1,
+      'how many nodes there are: with --runtime containerd this machine and others in network namespaces; 0: none, for those who bring their own',
+    ),
     'from-snapshot': flag(
       string,
       '',
@@ -118,11 +123,11 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   const plan = planOf(invocation, dir, chosen, pki)
   const start = (): Promise<RunningCluster> => runCluster(plan, around, closing)
   // Many nodes have much to say when they come, which is worth optimizing.
-  const { running, client, controllers, nodesReady } = await (flags.nodes > FEW_NODES ? start() : startSmall(start))
+  const { running, client, controllers, nodesReady } = await (chosen.nodes > FEW_NODES ? start() : startSmall(start))
   await nodesReady
   closing.use(tidyWhenQuiet(clock))
-  const many = flags.nodes
-  say('Nodes', nodesText(many, chosen))
+  const many = chosen.nodes
+  say('Nodes', nodesText(chosen))
   const apiServer = `https://${bracketed(host)}:${running.port}`
   const write = ({ ca, admin }: LocalPki): Promise<void> =>
     mergeKubeconfig(place.file, {
@@ -149,12 +154,13 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
 function planOf(
   { flags, env }: UpInvocation,
   { path, location }: DataDir,
-  { runtime, podCidr, serviceCidr, nodeCidr = '' }: Chosen,
+  { runtime, podCidr, serviceCidr, nodes, nodeCidr = '' }: Chosen,
   { ca }: LocalPki,
 ): ClusterPlan {
   const pki = (file: string): string => join(path, 'pki', file)
   const isSimulated = runtime === 'simulated'
-  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, nodeCidr }
+  const further = { many: nodes - 1, program: fileURLToPath(new URL('../../bin/hyperkube', import.meta.url)) }
+  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, nodeCidr, podCidr, further }
   const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
   return {
     server: serverSettings(pki, {
@@ -170,7 +176,7 @@ function planOf(
     controllers: flags.controllers,
     volumes: volumesFolder(path),
     hasScheduler: flags.scheduler,
-    nodes: { simulated: isSimulated ? flags.nodes : 0, ...(!isSimulated && flags.nodes > 0 && { machine }) },
+    nodes: { simulated: isSimulated ? nodes : 0, ...(!isSimulated && nodes > 0 && { machine }) },
   }
 }
 

@@ -10,6 +10,8 @@ export interface LinkState {
   readonly ifname: string
   readonly flags: readonly string[]
   readonly mtu: number
+  /** The bridge that it is a port of. */
+  readonly master?: string
   /** MAC. */
   readonly address?: string
   readonly linkinfo?: { readonly info_kind?: string; readonly info_data?: Readonly<Record<string, unknown>> }
@@ -28,7 +30,8 @@ export interface RouteState {
   readonly dst: string
   readonly gateway?: string
   readonly dev?: string
-  readonly prefsrc?: string
+  /** Who made it: a name or a number. */
+  readonly protocol?: string
   readonly flags?: readonly string[]
 }
 

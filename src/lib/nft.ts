@@ -73,6 +73,12 @@ export async function listNftTables(options: NftOptions = {}): Promise<readonly 
   return lines.flatMap((line) => (line.startsWith('table ') ? [line.slice('table '.length).trim()] : []))
 }
 
+/** The script that makes a table what these chains say, whatever it was before, in one transaction. */
+export function replacingTable(family: NftFamily, table: string, chains: readonly string[]): string {
+  const named = `table ${family} ${table}`
+  return [`add ${named}`, `delete ${named}`, `${named} {`, ...chains, '}', ''].join('\n')
+}
+
 /** Harmless where there is none. */
 export async function deleteNftTable(family: NftFamily, table: string, options: NftOptions = {}): Promise<void> {
   // Made first, because one that is not there cannot be deleted.

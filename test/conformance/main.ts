@@ -22,6 +22,7 @@ const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'conformance.md')
 const USAGE = `npm run conformance -- [options]
   --group NAME       only this group (may be repeated; the groups are in docs/conformance.md)
   --needs LEVEL      only tests that need no more than ${NEEDS.join(', ')} (each includes the ones before it)
+  --from LEVEL       only tests that need at least this
   --focus REGEXP     only tests whose name matches
   --skip REGEXP      not the tests whose name matches
   --pending          not the tests that passed last time
@@ -38,6 +39,7 @@ const { values: options } = parseArgs({
   options: {
     group: { type: 'string', multiple: true },
     needs: { type: 'string' },
+    from: { type: 'string' },
     focus: { type: 'string' },
     skip: { type: 'string' },
     pending: { type: 'boolean' },
@@ -92,15 +94,17 @@ function say(text: string): void {
 const WITHOUT_CONTAINERS = NEEDS.indexOf('controllers')
 
 function choose(names: readonly string[], last: ReadonlyMap<string, Result>): string[] {
-  const { group, needs, focus, skip } = options
-  if (needs !== undefined && !NEEDS.includes(needs as Need)) throw new Error(`--needs takes ${NEEDS.join(', ')}`)
-  const level = needs === undefined ? NEEDS.length : NEEDS.indexOf(needs as Need)
+  const { group, needs = NEEDS.at(-1) ?? '', from = NEEDS[0], focus, skip } = options
+  for (const level of [needs, from])
+    if (!NEEDS.includes(level as Need)) throw new Error(`--needs and --from take ${NEEDS.join(', ')}`)
+  const [least, most] = [NEEDS.indexOf(from as Need), NEEDS.indexOf(needs as Need)]
   return names.filter((name) => {
     const { group: own = 'other', needs: need = 'api' } = entryOf(name) ?? {}
     return (
       isOfRun(last.get(plainName(name)), need) &&
       !(options.ratchet && TOO_LONG.test(name)) &&
-      NEEDS.indexOf(need) <= level &&
+      NEEDS.indexOf(need) >= least &&
+      NEEDS.indexOf(need) <= most &&
       (group === undefined || group.includes(own)) &&
       (skip === undefined || !new RegExp(skip).test(name)) &&
       (focus === undefined || new RegExp(focus).test(name))
@@ -128,7 +132,10 @@ interface Part {
   start(folder: string): Promise<Cluster>
 }
 
-/** Those that need no containers have simulated nodes, of which there are several. */
+/** What needs containers and no more is one machine alone. */
+const ONE_NODE = NEEDS.indexOf('kubelet')
+
+/** Those that need no containers have simulated nodes, of which there are several; those of the network two with containers. */
 function inParts(chosen: readonly string[]): readonly Part[] {
   const { kubeconfig, reference = false, 'upstream-manager': isManaged = false } = options
   if (kubeconfig !== undefined) {
@@ -139,10 +146,17 @@ function inParts(chosen: readonly string[]): readonly Part[] {
   const makes = { server: make(reference), manager: make(isManaged) }
   if (reference || isManaged)
     return [{ name: 'programs', tests: chosen, start: (folder) => startPrograms(folder, makes) }]
-  const needsContainers = (name: string): boolean => NEEDS.indexOf(entryOf(name)?.needs ?? 'api') > WITHOUT_CONTAINERS
+  const levelOf = (name: string): number => NEEDS.indexOf(entryOf(name)?.needs ?? 'api')
+  const within = (least: number, most: number): string[] =>
+    chosen.filter((name) => levelOf(name) >= least && levelOf(name) <= most)
   return [
-    { name: 'simulated', tests: chosen.filter((name) => !needsContainers(name)), start: startCluster },
-    { name: 'containers', tests: chosen.filter(needsContainers), start: startRealCluster },
+    { name: 'simulated', tests: within(0, WITHOUT_CONTAINERS), start: startCluster },
+    { name: 'containers', tests: within(ONE_NODE, ONE_NODE), start: (folder: string) => startRealCluster(folder) },
+    {
+      name: 'nodes',
+      tests: within(ONE_NODE + 1, NEEDS.length),
+      start: (folder: string) => startRealCluster(folder, 2),
+    },
   ].filter(({ tests }) => tests.length > 0)
 }
 
@@ -155,8 +169,8 @@ async function remember(all: readonly string[], runs: readonly TestRun[]): Promi
     for (const { name, result } of runs) results.set(plainName(name), result)
     return writeFile(PAGE, writePage(origin, all, results))
   }
-  const { group, focus, skip } = options
-  if (group !== undefined || focus !== undefined || skip !== undefined) return
+  const { group, from, focus, skip } = options
+  if (from !== undefined || group !== undefined || focus !== undefined || skip !== undefined) return
   const passed = runs.filter(({ result }) => result !== 'failed').length
   const reference = `**${passed} of ${runs.length} pass**, at commit ${origin.commit}`
   await writeFile(PAGE, writePage({ ...origin, commit: readCommit(page), reference }, all, results))

@@ -1,8 +1,11 @@
-/** The network of a node's pods until there is one across nodes: a bridge of its own, with addresses of the node's pod CIDR. Pure. */
+/** The network of a node's pods: a bridge of its own, with addresses of the node's pod CIDR. Pure. */
 import type { Places } from './places.ts'
 
 /** Programs that make it. */
 export const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap'] as const
+
+/** Less than Ethernet's by what VXLAN adds: packets go to pods of other nodes whole. */
+const MTU = 1450
 
 /** A CNI configuration list. One range for each family of `podCidrs`. */
 export function networkConfig(podCidrs: readonly string[], { network, addressFolder }: Places): string {
@@ -17,9 +20,11 @@ export function networkConfig(podCidrs: readonly string[], { network, addressFol
         isGateway: true,
         // A node that is registered anew may have other addresses; without this no pod would start any more.
         forceAddress: true,
-        // Pods reach the world as their node, and themselves through a Service.
-        ipMasq: true,
+        // That pods reach the world as their node is flannel's to say, who knows which addresses are pods'.
+        ipMasq: false,
+        // They reach themselves through a Service.
         hairpinMode: true,
+        mtu: MTU,
         ipam: {
           type: 'host-local',
           dataDir: addressFolder,

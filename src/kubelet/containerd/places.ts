@@ -19,14 +19,12 @@ export interface Places {
   /** All that must not outlive a reboot, and sockets, whose paths may have 107 bytes at most: never below the data directory. */
   readonly stateFolder: string
   readonly socket: string
-  /** Of the network; CNI names its chains, files and addresses after it. Also that of the bridge (at most 15 characters). */
+  /** Of the network; CNI names its chains, files and addresses after it, and tables of nftables begin with it. Also that of the bridge (at most 15 characters). */
   readonly network: string
   /** The bridge between the nodes of the cluster that are on this machine. */
   readonly nodeBridge: string
   /** The link to pods of other nodes. */
   readonly overlay: string
-  /** Of nftables; those of its parts begin with it. */
-  readonly table: string
   /** Ten hexadecimal digits. */
   readonly id: string
   /** Under which all pods of the cluster are, in each hierarchy of cgroups; begins with a slash. */
@@ -53,7 +51,6 @@ export function placesOf(dataDir: string, stateRoot: string = STATE_ROOT): Place
     network: `hk-${id}`,
     nodeBridge: `hkn-${id}`,
     overlay: `hkv-${id}`,
-    table: `hyperkube-${id}`,
     id,
     cgroupParent: `/hyperkube-${id}`,
   }

@@ -31,6 +31,8 @@ export interface StopOptions {
   readonly log: Logger
   readonly env: Readonly<Record<string, string | undefined>>
   readonly programs?: string
+  /** Put before programs, to lead into the network of its pods where that is not ours: `nsenter --net=…`. */
+  readonly within?: readonly string[]
 }
 
 const run = promisify(execFile)
@@ -53,8 +55,8 @@ export async function stopContainerd(options: StopOptions): Promise<boolean> {
   await endProcesses(await processesIn(places.cgroupParent), clock, 0)
   for (const socket of sockets) await rm(socket, { force: true })
   await unmount([places.stateFolder, places.root])
-  for (const program of ['iptables', 'ip6tables']) await removeNat(program, places)
-  await removeTables(places)
+  // Rules in a namespace go with it.
+  if (options.within === undefined) await removeRules(places)
   return isRunning
 }
 
@@ -133,6 +135,11 @@ async function shimSockets({ stateFolder }: Places): Promise<string[]> {
 async function unmount(folders: readonly string[]): Promise<void> {
   for (const point of mountsBelow(await readFile('/proc/self/mountinfo', 'utf8'), folders))
     await run('umount', ['--lazy', point]).catch(() => undefined)
+}
+
+async function removeRules(places: Places): Promise<void> {
+  for (const program of ['iptables', 'ip6tables']) await removeNat(program, places)
+  await removeTables(places)
 }
 
 async function removeNat(program: string, { network }: Places): Promise<void> {

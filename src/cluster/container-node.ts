@@ -1,0 +1,114 @@
+/** What nodes with containers have in common, whether their kubelet is in the server's process or in one of its own. */
+import { writeFile } from 'node:fs/promises'
+
+import { type Node, Nodes } from '#apis/core/v1.ts'
+import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
+import { follow } from '#client/follow.ts'
+import type { Surroundings } from '#control-plane/site.ts'
+import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
+import { withDefaults } from '#kubelet/configuration/defaults.ts'
+import { shownConfiguration } from '#kubelet/configuration/showing.ts'
+import { type Places, placesOf } from '#kubelet/containerd/places.ts'
+import type { Containerd } from '#kubelet/containerd/start.ts'
+import type { KubeletOptions } from '#kubelet/kubelet.ts'
+import type { Machine } from '#kubelet/machine/machine.ts'
+import { nthAddress, parseCidr } from '#lib/cidr.ts'
+import { createIpRoute } from '#lib/iproute.ts'
+import type { ObjectEvent } from '#meta/watch.ts'
+import { ensureBridge } from '#network/bridge.ts'
+
+import { POD_MTU } from './machine-flannel.ts'
+import { containerLogsFolder, kubeletFolder, podLogsFolder } from './machine-folders.ts'
+
+/** As a KubeletConfiguration would say it; whatever else it could say has its default. */
+export const CONFIGURED: {
+  readonly clusterDomain: string
+  readonly resolvConf: string
+  readonly maxPods: number
+} = { clusterDomain: 'cluster.local', resolvConf: '/etc/resolv.conf', maxPods: 110 }
+
+export type NodeConnect = Pick<ApiClientOptions, 'transport' | 'server'>
+
+export interface ContainerNode extends Pick<Surroundings, 'clock' | 'random' | 'log'> {
+  readonly dataDir: string
+  readonly name: string
+  readonly machine: Machine
+  readonly containerd: Containerd
+  /** As `system:node:<name>`. */
+  readonly connect: NodeConnect
+  readonly clusterDns: readonly string[]
+  readonly serving: KubeletOptions['serving']
+}
+
+export function kubeletOptions(node: ContainerNode): KubeletOptions {
+  const { dataDir, name, machine, containerd, connect, clusterDns, serving, clock, random, log } = node
+  const pods: KubeletOptions['pods'] = {
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: containerd.cgroupParent,
+    rootDir: kubeletFolder(dataDir),
+    podLogsDir: podLogsFolder(dataDir),
+    containerLogsDir: containerLogsFolder(dataDir),
+    clusterDns,
+    ...CONFIGURED,
+  }
+  const shown = { ...CONFIGURED, clusterDNS: clusterDns, address: serving.address, cgroupRoot: containerd.cgroupParent }
+  return {
+    name,
+    clock,
+    random,
+    log,
+    connect,
+    runtime: containerd.runtime,
+    machine,
+    pods,
+    cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts: pods, clock }),
+    serving,
+    configuration: shownConfiguration(withDefaults(shown)),
+  }
+}
+
+export interface FollowedNode extends Pick<ContainerNode, 'dataDir' | 'clock' | 'random' | 'log' | 'connect' | 'name'> {
+  readonly containerd: Pick<Containerd, 'setPodCidrs'>
+  /** Pods start when it resolves: before, none would reach anybody. */
+  readonly networkReady: Promise<void>
+}
+
+/** Pods have addresses of those that the controllers gave the node. */
+export function followAddresses(node: FollowedNode, closing: AsyncDisposableStack): void {
+  const { clock, random, log, dataDir, connect, name, containerd, networkReady } = node
+  const stop = new AbortController()
+  closing.defer(() => stop.abort())
+  const places = placesOf(dataDir)
+  const client = new ApiClient({ ...connect, clock, userAgent: 'kubelet' })
+  const failed = (error: unknown): void => log.error(error, 'Addresses for pods could not be had')
+  let last = ''
+  const open = async (cidrs: readonly string[]): Promise<void> => {
+    await openPodNetwork(cidrs, places)
+    await networkReady
+    await containerd.setPodCidrs(cidrs)
+  }
+  const look = (found: Node | undefined): void => {
+    const { podCIDR, podCIDRs = podCIDR === undefined ? [] : [podCIDR] } = found?.spec ?? {}
+    if (podCIDRs.length === 0 || podCIDRs.join() === last) return
+    last = podCIDRs.join()
+    void open(podCIDRs).catch(failed)
+  }
+  const selection = { fieldSelector: `metadata.name=${name}` }
+  void follow(
+    { client, kind: Nodes, random, signal: stop.signal, selection },
+    {
+      replace: ([found]) => look(found),
+      change: ({ object }: ObjectEvent<Node>) => look(object),
+      failed,
+    },
+  )
+}
+
+/** The bridge is there before the first pod: others listen on its address. A node is a router: what is not for it goes on. */
+async function openPodNetwork(cidrs: readonly string[], places: Places): Promise<void> {
+  const blocks = cidrs.flatMap((text) => parseCidr(text) ?? [])
+  const addresses = blocks.map((block) => `${nthAddress(block, 1)}/${block.prefixLength}`)
+  await ensureBridge(createIpRoute(), { name: places.network, addresses, mtu: POD_MTU })
+  const files = { 4: '/proc/sys/net/ipv4/ip_forward', 6: '/proc/sys/net/ipv6/conf/all/forwarding' }
+  for (const { family } of blocks) await writeFile(files[family], '1')
+}

@@ -1,0 +1,83 @@
+/**
+ * The network between the pods of a cluster's nodes: flannel beside each kubelet, over the addresses that nodes have on their
+ * machine. Links and tables are named after the data directory, and so is the number of the network, which keeps clusters apart.
+ */
+import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
+import type { User } from '#apiserver/registry/resource.ts'
+import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
+import type { RunningServer } from '#control-plane/server.ts'
+import type { Surroundings } from '#control-plane/site.ts'
+import { rule } from '#controllers/controller.ts'
+import { placesOf } from '#kubelet/containerd/places.ts'
+import { createIpRoute } from '#lib/iproute.ts'
+import { type Flannel, startFlannel } from '#network/flannel/flannel.ts'
+
+export const FLANNEL_USER: User = {
+  name: 'hyperkube:flannel',
+  uid: '',
+  groups: ['system:authenticated'],
+  extra: {},
+}
+
+/** Of links between nodes of one machine: what Ethernet has everywhere. */
+const LINK_MTU = 1500
+/** Less what VXLAN adds. */
+export const POD_MTU: number = LINK_MTU - 50
+
+export interface MachineFlannelPlan extends Pick<Surroundings, 'clock' | 'random' | 'log'> {
+  /** Of the node: what is made is named after it. */
+  readonly dataDir: string
+  readonly node: string
+  /** Addresses of all pods. */
+  readonly podCidr: string
+  readonly vni: number
+  /** The interface to other nodes, its address and the network that is in. */
+  readonly external: { readonly name: string; readonly address: string; readonly cidr: string }
+  /** As `FLANNEL_USER`. */
+  readonly connect: Pick<ApiClientOptions, 'transport' | 'server'>
+}
+
+/** 24 bits, far from those that people choose. */
+export function vniOf(dataDir: string): number {
+  return 0x10_00_00 | Number.parseInt(placesOf(dataDir).id.slice(0, 5), 16)
+}
+
+const PORT = 8472
+
+export function startMachineFlannel(plan: MachineFlannelPlan, closing: AsyncDisposableStack): Flannel {
+  const { dataDir, node, podCidr, vni, external, connect, clock, random } = plan
+  const { overlay, network } = placesOf(dataDir)
+  const backend = { type: 'vxlan', vni, port: PORT, directRouting: false, learning: false, gbp: false } as const
+  return startFlannel(
+    {
+      client: new ApiClient({ ...connect, clock, userAgent: 'flanneld' }),
+      random,
+      log: plan.log.withName('flanneld'),
+      node,
+      conf: { network: podCidr, backend },
+      ip: createIpRoute(),
+      external: { name: external.name, mtu: LINK_MTU, networks: [external.cidr] },
+      publicIps: { 4: external.address },
+      overlay: () => overlay,
+      table: () => ({ family: 'ip', name: `${network}-masquerade` }),
+      masquerades: true,
+      setsCondition: true,
+    },
+    closing,
+  )
+}
+
+/** flannel's role, by its name, for who is flannel here. */
+export async function ensureFlannelAccess({ server }: Pick<RunningServer, 'server'>): Promise<void> {
+  const { writer } = server.registry
+  const rules = [rule('', 'pods', 'get'), rule('', 'nodes', 'get list watch'), rule('', 'nodes/status', 'patch')]
+  await writer.ensure(ClusterRoles, { metadata: { name: ROLE }, rules })
+  await writer.ensure(ClusterRoleBindings, {
+    metadata: { name: ROLE },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: ROLE },
+    subjects: [{ apiGroup: RBAC, kind: 'User', name: FLANNEL_USER.name }],
+  })
+}
+
+const ROLE = 'hyperkube:flannel'
+const RBAC = 'rbac.authorization.k8s.io'

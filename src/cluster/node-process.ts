@@ -1,0 +1,105 @@
+/** A further node from the inside: kubelet, kube-proxy, flannel and containerd, the first three in one process, in the namespace that it was started in. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { openConnection } from '#client/connection.ts'
+import { createLiveFiles } from '#control-plane/live-files.ts'
+import { readPair } from '#control-plane/serving.ts'
+import type { Surroundings } from '#control-plane/site.ts'
+import { startContainerd } from '#kubelet/containerd/start.ts'
+import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
+import { readMachine } from '#kubelet/machine/machine.ts'
+import { stopAll } from '#kubelet/stop-all.ts'
+
+import { CONFIGURED, followAddresses, kubeletOptions, type NodeConnect } from './container-node.ts'
+import { type NodeTask, PKI_FOLDER, TASK_FILE } from './further-nodes.ts'
+import { startMachineFlannel } from './machine-flannel.ts'
+import { kubeletFolder } from './machine-folders.ts'
+import { startMachineProxy } from './machine-proxy.ts'
+import { NODE_LINK } from './node-namespace.ts'
+
+export interface NodeProcessOptions extends Pick<Surroundings, 'clock' | 'random' | 'log' | 'readFile'> {
+  /** Of the node. */
+  readonly dataDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether containers are to go on when it ends. */
+  readonly leavesContainers: () => boolean
+}
+
+const PORT = 10_250
+const GRACE_SECONDS = 5
+
+/** Resolves when the node is registered. */
+export async function startNodeProcess(options: NodeProcessOptions, closing: AsyncDisposableStack): Promise<void> {
+  const { dataDir, readFile, log, leavesContainers } = options
+  const task = JSON.parse(await readFile(join(dataDir, TASK_FILE))) as NodeTask
+  const { name, address, podCidr, vni, nodeCidr, clusterDns } = task
+  const connectAs = (who: string): Promise<NodeConnect> => connect(options, task, who, closing)
+  const rootDir = kubeletFolder(dataDir)
+  await mkdir(rootDir, { recursive: true, mode: 0o750 })
+  const [machine, containerd] = await Promise.all([
+    readMachine({ rootDir, maxPods: CONFIGURED.maxPods, address }),
+    startContainerd(options, closing),
+  ])
+  closing.defer(async () => {
+    if (!leavesContainers()) await stopAll(containerd.runtime, GRACE_SECONDS, log)
+  })
+  const external = { name: NODE_LINK, address, cidr: nodeCidr }
+  const asFlannel = { ...options, node: name, podCidr, vni, external, connect: await connectAs('flannel') }
+  const flannel = startMachineFlannel(asFlannel, closing)
+  const serving = await servingOf(options, address, closing)
+  const node = {
+    ...options,
+    name,
+    machine,
+    containerd,
+    connect: await connectAs('kubelet-client'),
+    clusterDns,
+    serving,
+  }
+  await startKubelet(kubeletOptions(node), closing)
+  followAddresses({ ...node, networkReady: flannel.ready }, closing)
+  const asProxy = { ...options, nodeName: name, addresses: machine.addresses, connect: await connectAs('kube-proxy') }
+  startMachineProxy(asProxy, closing)
+}
+
+const pki = ({ dataDir }: Pick<NodeProcessOptions, 'dataDir'>, file: string): string => join(dataDir, PKI_FOLDER, file)
+
+/** Certificates are read again as they are renewed. */
+async function connect(
+  options: NodeProcessOptions,
+  { server }: NodeTask,
+  who: string,
+  closing: AsyncDisposableStack,
+): Promise<NodeConnect> {
+  const { log } = options
+  const connection = await openConnection(
+    {
+      cluster: { server, 'certificate-authority': pki(options, 'ca.crt') },
+      user: { 'client-certificate': pki(options, `${who}.crt`), 'client-key': pki(options, `${who}.key`) },
+      namespace: '',
+    },
+    { ...options, onError: (error) => log.error(error, 'New certificates cannot be used') },
+  )
+  closing.defer(() => connection.close())
+  return connection
+}
+
+async function servingOf(
+  options: NodeProcessOptions,
+  address: string,
+  closing: AsyncDisposableStack,
+): Promise<KubeletOptions['serving']> {
+  const files = createLiveFiles(options)
+  closing.defer(() => files.close())
+  const pair = await files.open([pki(options, 'kubelet.crt'), pki(options, 'kubelet.key')], readPair)
+  const clientAuthority = await options.readFile(pki(options, 'ca.crt'))
+  return {
+    ...pair(),
+    address,
+    port: PORT,
+    clientAuthority,
+    allowsAnonymous: false,
+    follow: (changed) => files.start(() => changed({ ...pair(), clientAuthority })),
+  }
+}

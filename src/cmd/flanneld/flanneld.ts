@@ -1,0 +1,207 @@
+/** `flanneld`: the network between the pods of nodes, with flannel's flags, files and annotations. */
+import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+import { Pods } from '#apis/core/v1.ts'
+import { ApiClient } from '#client/api-client.ts'
+import { programConfig } from '#client/config.ts'
+import { openConnection } from '#client/connection.ts'
+import { aborted } from '#lib/abort.ts'
+import { findUnsupported } from '#lib/flags/flag-support.ts'
+import type { FlagGroups } from '#lib/flags/flags.ts'
+import { createHttpServer } from '#lib/http/server.ts'
+import { createIpRoute } from '#lib/iproute.ts'
+import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { ConfigError } from '#model/kubeconfig/reading.ts'
+import { kubernetesVersion, userAgent } from '#model/version.ts'
+import { startFlannel } from '#network/flannel/flannel.ts'
+import { ensureForwarding } from '#network/flannel/forwarding.ts'
+import { chooseInterface, type ChosenInterface } from '#network/flannel/interface.ts'
+import { type NetConf, NetConfError, parseNetConf } from '#network/flannel/net-conf.ts'
+
+import { FLANNELD_FLAGS, type FlanneldSettings } from './flags.ts'
+
+/** Every setting is in the table of flags, with its type. */
+type FlanneldInvocation = Omit<Invocation<FlagGroups>, 'flags'> & { readonly flags: FlanneldSettings }
+
+export const flanneld: Program = defineProgram({
+  name: 'flanneld',
+  long:
+    'flanneld makes one network of the pods of all nodes: it takes the range that Kubernetes gave this node, tells the others by ' +
+    'annotations of the Node where it is, and keeps links, routes and rules in step with what they tell.\n\n' +
+    'The node is the one that NODE_NAME names, or that of the pod that POD_NAME and POD_NAMESPACE name. A flag can also be ' +
+    'given by the environment: --ip-masq is FLANNELD_IP_MASQ.',
+  version: kubernetesVersion(),
+  flags: FLANNELD_FLAGS,
+  run: runFlanneld,
+})
+
+async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
+  const invocation = withEnvironment(given)
+  const { flags, random, log } = invocation
+  if (!flags['kube-subnet-mgr']) {
+    throw new ProgramError('Leases are kept by Kubernetes only: say --kube-subnet-mgr')
+  }
+  await using closing = new AsyncDisposableStack()
+  const client = await openClient(invocation, closing)
+  const node = await nodeName(invocation, client, signal)
+  const conf = await readConf(invocation)
+  const ip = createIpRoute()
+  const { external, publicIps } = await externalInterface(invocation, conf)
+  log.info('Using interface', { name: external.name, mtu: external.mtu, publicIps: Object.values(publicIps) })
+  const subnetFile = resolve(invocation.cwd, flags['subnet-file'])
+  await mkdir(dirname(subnetFile), { recursive: true, mode: 0o755 })
+  // A router forwards; every node of the network is one.
+  await openForwarding(invocation, conf)
+  const flannel = startFlannel(
+    {
+      client,
+      random,
+      log,
+      node,
+      conf,
+      ip,
+      external,
+      publicIps,
+      subnetFile,
+      masquerades: flags['ip-masq'],
+      annotationPrefix: flags['kube-annotation-prefix'],
+      setsCondition: flags['set-node-network-unavailable'],
+      mendMs: Math.max(1, flags['iptables-resync']) * 1000,
+    },
+    closing,
+  )
+  if (flags['healthz-port'] > 0) await serveHealth(invocation, closing)
+  await Promise.race([flannel.ready, aborted(signal)])
+  if (!signal.aborted) log.info('Running backend.', { backend: conf.backend.type })
+  await aborted(signal)
+  return 0
+}
+
+/** `FLANNELD_IP_MASQ=true`; the command line counts more. Throws ProgramError. */
+function withEnvironment(invocation: Invocation<FlagGroups>): FlanneldInvocation {
+  const { env, log, changed } = invocation
+  const flags: Record<string, unknown> = { ...invocation.flags }
+  const said = new Set(changed)
+  for (const [name, { kind }] of Object.values(FLANNELD_FLAGS).flatMap((group) => Object.entries(group))) {
+    const text = env[`FLANNELD_${name.toUpperCase().replaceAll('-', '_')}`]
+    if (text === undefined || text === '' || said.has(name)) continue
+    try {
+      flags[name] = kind.parse(text)
+      said.add(name)
+    } catch (cause) {
+      throw new ProgramError(`The environment says "${text}" for --${name}: ${(cause as Error).message}`, { cause })
+    }
+  }
+  const { errors, notes } = findUnsupported(FLANNELD_FLAGS, flags, said)
+  if (errors.length > 0) throw new ProgramError(errors.join('; '))
+  for (const note of notes) log.info(note)
+  return { ...invocation, flags: flags as unknown as FlanneldSettings }
+}
+
+/** Throws ProgramError. */
+async function openClient(
+  { flags, env, cwd, readFile, clock, log }: FlanneldInvocation,
+  closing: AsyncDisposableStack,
+): Promise<ApiClient> {
+  const where = { kubeconfig: flags['kubeconfig-file'], master: flags['kube-api-url'] }
+  try {
+    const config = await programConfig(where, { env, cwd, readFile, warn: (text) => log.v(1)?.info(text) })
+    const onError = (error: unknown): void => log.error(error, 'refreshing credentials')
+    const connection = await openConnection(config, { clock, readFile, env, onError })
+    closing.defer(() => connection.close())
+    return new ApiClient({ ...connection, clock, userAgent: userAgent('flanneld') })
+  } catch (cause) {
+    if (cause instanceof ConfigError)
+      throw new ProgramError(`fail to create kubernetes config: ${cause.message}`, { cause })
+    throw cause
+  }
+}
+
+async function nodeName({ env }: FlanneldInvocation, client: ApiClient, signal: AbortSignal): Promise<string> {
+  const { NODE_NAME: name = '', POD_NAME: pod = '', POD_NAMESPACE: namespace = '' } = env
+  if (name !== '') return name
+  if (pod === '' || namespace === '') throw new ProgramError('env variables POD_NAME and POD_NAMESPACE must be set')
+  const { spec } = await client.get(Pods, { namespace, name: pod }, { signal })
+  if (spec.nodeName === undefined) throw new ProgramError(`node name not present in pod spec "${namespace}/${pod}"`)
+  return spec.nodeName
+}
+
+/** Throws ProgramError. */
+async function readConf({ flags, readFile }: FlanneldInvocation): Promise<NetConf> {
+  const path = flags['net-config-path']
+  try {
+    return parseNetConf(await readFile(path))
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT') throw new ProgramError(`failed to read net conf: there is no file ${path}`, { cause })
+    if (cause instanceof NetConfError) throw new ProgramError(`error parsing subnet config: ${message}`, { cause })
+    throw cause
+  }
+}
+
+/** Throws ProgramError. */
+async function externalInterface({ flags }: FlanneldInvocation, conf: NetConf): Promise<ChosenInterface> {
+  const ip = createIpRoute()
+  const families = [
+    ...(conf.network === undefined ? [] : [4 as const]),
+    ...(conf.ipv6Network === undefined ? [] : [6 as const]),
+  ]
+  const reach = flags['iface-can-reach']
+  const iface = reach === '' ? flags.iface : [...flags.iface, await interfaceTo(reach)]
+  const wish = {
+    iface,
+    ifaceRegex: flags['iface-regex'].map((text) => new RegExp(text)),
+    publicIp: flags['public-ip'],
+    publicIpv6: flags['public-ipv6'],
+    families,
+  }
+  try {
+    return chooseInterface(wish, await ip.links(), await ip.routes(families[0] ?? 4))
+  } catch (cause) {
+    throw new ProgramError(`Failed to find any valid interface to use: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** The name of the interface over which the kernel would send to an address. Throws ProgramError. */
+async function interfaceTo(address: string): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)('ip', ['-json', 'route', 'get', address])
+    return (JSON.parse(stdout) as readonly { readonly dev?: string }[])[0]?.dev ?? ''
+  } catch (cause) {
+    throw new ProgramError(`There is no way to ${address} (--iface-can-reach)`, { cause })
+  }
+}
+
+async function openForwarding({ flags, log }: FlanneldInvocation, { network, ipv6Network }: NetConf): Promise<void> {
+  const ways = [
+    ['/proc/sys/net/ipv4/ip_forward', network, 'iptables'],
+    ['/proc/sys/net/ipv6/conf/all/forwarding', ipv6Network, 'ip6tables'],
+  ] as const
+  for (const [file, range, program] of ways) {
+    if (range === undefined) continue
+    await writeFile(file, '1').catch((error: unknown) => log.error(error, 'This machine does not forward', { file }))
+    if (!flags['iptables-forward-rules']) continue
+    await ensureForwarding(program, range).catch((error: unknown) =>
+      log.error(error, 'Where forwarding is denied, traffic of pods is not let through', { program }),
+    )
+  }
+}
+
+async function serveHealth({ flags, clock }: FlanneldInvocation, closing: AsyncDisposableStack): Promise<void> {
+  const server = createHttpServer({
+    clock,
+    serve(exchange) {
+      const isKnown = new URL(exchange.path, 'http://flanneld').pathname === '/healthz'
+      exchange.respond(
+        isKnown ? 200 : 404,
+        ['content-type', 'text/plain; charset=utf-8'],
+        isKnown ? 'flanneld is running' : '404 page not found\n',
+      )
+    },
+  })
+  await server.listen({ host: flags['healthz-ip'], port: flags['healthz-port'] })
+  closing.defer(() => server.drain(0))
+}

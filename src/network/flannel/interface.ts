@@ -1,0 +1,84 @@
+/** Which interface leads to other nodes: the one asked for by name, address or pattern, else the one with the default route. Pure. */
+import { contains, formatIp, parseCidr, parseIp } from '#lib/cidr.ts'
+import type { LinkState, RouteState } from '#lib/iproute.ts'
+
+import type { ExternalInterface } from './link.ts'
+
+export interface InterfaceWish {
+  /** Names or addresses; the first that is there. */
+  readonly iface: readonly string[]
+  readonly ifaceRegex: readonly RegExp[]
+  /** Where other nodes reach this one, when not by what the interface has. */
+  readonly publicIp: string
+  readonly publicIpv6: string
+  readonly families: readonly (4 | 6)[]
+}
+
+export interface ChosenInterface {
+  readonly external: ExternalInterface
+  readonly publicIps: { readonly 4?: string; readonly 6?: string }
+}
+
+/** Throws an Error that says what is missing. */
+export function chooseInterface(
+  wish: InterfaceWish,
+  links: readonly LinkState[],
+  routes: readonly RouteState[],
+): ChosenInterface {
+  const link = linkFor(wish, links, routes)
+  const given = { 4: wish.publicIp, 6: wish.publicIpv6 }
+  const named = wish.iface.flatMap((text) => parseIp(text) ?? [])
+  const publicIps: { 4?: string; 6?: string } = {}
+  for (const family of wish.families) {
+    const asked = named.find((ip) => ip.family === family && has(link, formatIp(ip)))
+    const found = given[family] || (asked && formatIp(asked)) || addressOf(link, family)
+    if (found === undefined) {
+      throw new Error(`failed to find IPv${family} address for interface ${link.ifname}`)
+    }
+    publicIps[family] = found
+  }
+  return { external: { name: link.ifname, mtu: link.mtu, networks: networksOf(link) }, publicIps }
+}
+
+function linkFor(
+  { iface, ifaceRegex, families }: InterfaceWish,
+  links: readonly LinkState[],
+  routes: readonly RouteState[],
+): LinkState {
+  for (const asked of iface) {
+    const ip = parseIp(asked)
+    const found = links.find((link) => link.ifname === asked || (ip !== undefined && has(link, formatIp(ip))))
+    if (found !== undefined) return found
+  }
+  for (const pattern of ifaceRegex) {
+    const found = links.find(
+      ({ ifname, addr_info: all }) => pattern.test(ifname) || all.some(({ local }) => pattern.test(local)),
+    )
+    if (found !== undefined) return found
+  }
+  if (iface.length + ifaceRegex.length > 0) {
+    throw new Error(`Could not find valid interface matching ${[...iface, ...ifaceRegex.map(String)].join(', ')}`)
+  }
+  const outward = routes.find(({ dst }) => dst === 'default')?.dev
+  const found = links.find(({ ifname }) => ifname === outward)
+  if (found === undefined)
+    throw new Error(`failed to get default interface: no default route for IPv${families[0] ?? 4}`)
+  return found
+}
+
+const has = ({ addr_info: all }: LinkState, address: string): boolean => all.some(({ local }) => local === address)
+
+function addressOf({ addr_info: all }: LinkState, family: 4 | 6): string | undefined {
+  const own = all.filter((one) => one.family === (family === 4 ? 'inet' : 'inet6'))
+  return (own.find(({ scope }) => scope === 'global') ?? own[0])?.local
+}
+
+/** That the link is in, and whose nodes are reached without a gateway. */
+function networksOf({ addr_info: all }: LinkState): string[] {
+  return all.flatMap(({ local, prefixlen, scope }) => {
+    const text = `${local}/${prefixlen}`
+    const ip = parseIp(local)
+    const block = parseCidr(text)
+    return scope === 'global' && ip !== undefined && block !== undefined && contains(block, ip) ? [text] : []
+  })
+}

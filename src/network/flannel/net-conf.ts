@@ -1,0 +1,98 @@
+/** flannel's net-conf.json: which addresses pods have, and how packets get from node to node. Pure. */
+import { type Cidr, formatCidr, parseCidr } from '#lib/cidr.ts'
+
+export interface VxlanBackend {
+  readonly type: 'vxlan'
+  readonly vni: number
+  readonly port: number
+  /** Whether nodes of one network reach each other without VXLAN. */
+  readonly directRouting: boolean
+  readonly learning: boolean
+  readonly gbp: boolean
+  /** Undefined: that of the interface, less what VXLAN adds. */
+  readonly mtu?: number
+}
+
+export interface HostGatewayBackend {
+  readonly type: 'host-gw'
+  readonly mtu?: number
+}
+
+/** Pods of one node reach each other; nobody makes routes to others. */
+export interface AllocBackend {
+  readonly type: 'alloc'
+  readonly mtu?: number
+}
+
+export type FlannelBackend = VxlanBackend | HostGatewayBackend | AllocBackend
+
+export interface NetConf {
+  /** Undefined: no pod has one of this family. */
+  readonly network?: string
+  readonly ipv6Network?: string
+  readonly backend: FlannelBackend
+}
+
+export class NetConfError extends Error {}
+
+const MAX_VNI = 2 ** 24 - 1
+
+/** Throws NetConfError. */
+export function parseNetConf(text: string): NetConf {
+  const conf = objectOf(text)
+  const hasV4 = conf['EnableIPv4'] ?? true
+  const hasV6 = conf['EnableIPv6'] ?? false
+  if (hasV4 !== true && hasV6 !== true)
+    throw new NetConfError('please specify at least one of EnableIPv4 and EnableIPv6')
+  const network = hasV4 === true ? rangeOf(conf['Network'], 4, 'Network') : undefined
+  const ipv6Network = hasV6 === true ? rangeOf(conf['IPv6Network'], 6, 'IPv6Network') : undefined
+  return {
+    ...(network !== undefined && { network }),
+    ...(ipv6Network !== undefined && { ipv6Network }),
+    backend: backendOf((conf['Backend'] ?? {}) as Readonly<Record<string, unknown>>),
+  }
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const found: unknown = JSON.parse(text)
+    if (typeof found === 'object' && found !== null && !Array.isArray(found)) return found as Record<string, unknown>
+  } catch (cause) {
+    throw new NetConfError(`the network configuration is no JSON: ${(cause as Error).message}`, { cause })
+  }
+  throw new NetConfError('the network configuration is no object')
+}
+
+function rangeOf(value: unknown, family: 4 | 6, name: string): string {
+  const found: Cidr | undefined = typeof value === 'string' ? parseCidr(value) : undefined
+  if (found?.family !== family) throw new NetConfError(`${name} is no range of IPv${family}: ${JSON.stringify(value)}`)
+  return formatCidr(found)
+}
+
+function backendOf(found: Readonly<Record<string, unknown>>): FlannelBackend {
+  // What nobody says is what flannel took first.
+  const type = found['Type'] ?? 'udp'
+  const mtu = numberOf(found, 'MTU', 0, 65_535)
+  const size = mtu === 0 ? {} : { mtu }
+  if (type === 'host-gw' || type === 'alloc') return { type, ...size }
+  if (type !== 'vxlan')
+    throw new NetConfError(`unknown backend type: ${JSON.stringify(type)}; there are vxlan, host-gw and alloc`)
+  return {
+    type,
+    vni: numberOf(found, 'VNI', 1, MAX_VNI),
+    port: numberOf(found, 'Port', 0, 65_535) || DEFAULT_PORT,
+    directRouting: found['DirectRouting'] === true,
+    learning: found['Learning'] === true,
+    gbp: found['GBP'] === true,
+    ...size,
+  }
+}
+
+/** The kernel's, which is older than the number of the standard. */
+const DEFAULT_PORT = 8472
+
+function numberOf(from: Readonly<Record<string, unknown>>, name: string, fallback: number, most: number): number {
+  const value = from[name] ?? fallback
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most) return value
+  throw new NetConfError(`error decoding backend config: ${name} is no number up to ${most}: ${JSON.stringify(value)}`)
+}

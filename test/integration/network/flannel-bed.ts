@@ -1,0 +1,163 @@
+/** Nodes in network namespaces around one switch, an API server that all of them reach, and flanneld on each. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+
+import { Nodes } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { connect } from '#client/connect.ts'
+import { pick, secureRandom } from '#lib/random.ts'
+
+import { HYPERKUBE } from '../../upstream/ours.ts'
+import { createNetwork, type Host, type Network } from '../proxy/network-bed.ts'
+
+const run = promisify(execFile)
+
+/** Its link to the switch, in each node. */
+export const UPLINK = 'up0'
+
+export interface FlannelNode {
+  readonly name: string
+  readonly address: string
+  readonly subnet: string
+  /** Where its pods are wired to. */
+  readonly host: Host
+  readonly pod: Host
+  readonly podIp: string
+  /** `subnet.env`. */
+  subnetFile(): Promise<string>
+  start(): Promise<void>
+  stop(signal: NodeJS.Signals): Promise<void>
+}
+
+export interface FlannelBed extends AsyncDisposable {
+  readonly client: ApiClient
+  readonly nodes: readonly FlannelNode[]
+  /** What it was told: NODE objects are made by `register`. */
+  register(node: FlannelNode): Promise<void>
+}
+
+export async function createFlannelBed(backend: object, names: readonly string[]): Promise<FlannelBed> {
+  await using closing = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-flannel-'))
+  closing.defer(() => rm(folder, { recursive: true, force: true }))
+  const { bridge, prefix } = await createSwitch()
+  closing.defer(async () => void (await run('ip', ['link', 'delete', bridge])))
+  const kubeconfig = join(folder, 'kubeconfig')
+  await startServer(folder, kubeconfig, `${prefix}.1`, closing)
+  const { client } = closing.use(await connect({ userAgent: 'flannel-test', kubeconfig }))
+  const conf = join(folder, 'net-conf.json')
+  await writeFile(conf, JSON.stringify({ Network: '10.244.0.0/16', Backend: backend }))
+  const nodes: FlannelNode[] = []
+  for (const [at, name] of names.entries()) {
+    const network = closing.use(await createNetwork())
+    const wiring = { bridge, address: `${prefix}.${at + 2}`, subnet: at + 1 }
+    nodes.push(await createNode({ network, name, folder, kubeconfig, conf, ...wiring }, closing))
+  }
+  const made = closing.move()
+  return {
+    client,
+    nodes,
+    register: async ({ name, subnet }) => {
+      await client.create(Nodes, { metadata: { name }, spec: { podCIDR: subnet, podCIDRs: [subnet] } })
+    },
+    [Symbol.asyncDispose]: () => made.disposeAsync(),
+  }
+}
+
+/** Of the range that is for tests of networks. */
+async function createSwitch(): Promise<{ readonly bridge: string; readonly prefix: string }> {
+  const bridge = `hkt-${pick(secureRandom, '0123456789abcdef', 6)}`
+  const prefix = `198.18.${secureRandom.int(256)}`
+  await run('ip', ['link', 'add', bridge, 'type', 'bridge'])
+  await run('ip', ['address', 'add', `${prefix}.1/24`, 'dev', bridge])
+  await run('ip', ['link', 'set', bridge, 'up'])
+  return { bridge, prefix }
+}
+
+async function startServer(
+  folder: string,
+  kubeconfig: string,
+  address: string,
+  closing: AsyncDisposableStack,
+): Promise<void> {
+  const own = ['--runtime=simulated', '--nodes=0', `--bind-address=${address}`, '--secure-port=0', '-o', 'json']
+  const args = ['up', ...own, `--data-dir=${join(folder, 'data')}`, `--kubeconfig=${kubeconfig}`]
+  const child = spawn(HYPERKUBE, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  closing.defer(() => end(child, 'SIGTERM'))
+  await once(createInterface({ input: child.stdout }), 'line')
+}
+
+interface Wiring {
+  readonly network: Network
+  readonly name: string
+  readonly folder: string
+  readonly kubeconfig: string
+  readonly conf: string
+  readonly bridge: string
+  readonly address: string
+  readonly subnet: number
+}
+
+async function createNode(wiring: Wiring, closing: AsyncDisposableStack): Promise<FlannelNode> {
+  const { network, name, folder, kubeconfig, conf, bridge, address, subnet } = wiring
+  const { namespace } = network.node
+  const port = `hkp-${namespace.name.slice(-6)}`
+  await run('ip', ['link', 'add', port, 'type', 'veth', 'peer', 'name', UPLINK, 'netns', namespace.name])
+  await run('ip', ['link', 'set', port, 'master', bridge, 'up'])
+  await namespace.run('ip', 'address', 'add', `${address}/24`, 'dev', UPLINK)
+  await namespace.run('ip', 'link', 'set', UPLINK, 'up')
+  const podIp = `10.244.${subnet}.2`
+  const pod = await network.add('pod', podIp)
+  const file = join(folder, `${name}.env`)
+  const flags = [
+    '--kube-subnet-mgr',
+    `--kubeconfig-file=${kubeconfig}`,
+    `--net-config-path=${conf}`,
+    `--subnet-file=${file}`,
+    `--iface=${UPLINK}`,
+    '--ip-masq',
+    '--iptables-forward-rules=false',
+    '--iptables-resync=2',
+  ]
+  let child: ChildProcess | undefined
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child !== undefined) await end(child, signal)
+    child = undefined
+  }
+  closing.defer(() => stop('SIGKILL'))
+  return {
+    name,
+    address,
+    subnet: `10.244.${subnet}.0/24`,
+    host: network.node,
+    pod,
+    podIp,
+    subnetFile: () => readFile(file, 'utf8'),
+    stop,
+    async start() {
+      // `ip netns exec` would put a shell of mounts around it that a signal does not reach through.
+      const enter = `--net=/run/netns/${namespace.name}`
+      child = spawn('nsenter', [enter, HYPERKUBE, 'flanneld', ...flags], {
+        stdio: ['ignore', 'inherit', 'pipe'],
+        env: { ...process.env, NODE_NAME: name },
+      })
+      const said = createInterface({ input: child.stderr as NodeJS.ReadableStream })
+      await new Promise<void>((resolve, reject) => {
+        said.on('line', (line) => void (line.includes('Running backend.') && resolve()))
+        child?.on('exit', (code) => reject(new Error(`flanneld of ${name} has ended: ${code}`)))
+      })
+    },
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const closed = once(child, 'exit')
+  child.kill(signal)
+  await closed
+}
