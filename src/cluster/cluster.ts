@@ -16,6 +16,7 @@ import { createGates } from '#control-plane/flags/gates.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
 import { startApiServer } from '#control-plane/start.ts'
+import type { Controller } from '#controllers/controller.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
 import type { SimulatedNodes } from '#kubelet/simulated/start.ts'
 
@@ -77,11 +78,13 @@ export async function runCluster(
   const isEnabled = createGates(plan.server['feature-gates'])
   // Who brings their own controllers brings what goes with them.
   const hasBox = plan.controllers.length > 0
-  const ours = hasBox ? [localPathProvisioner(plan.volumes)] : []
+  let ports: readonly number[] = []
+  const ours = hasBox ? await ownControllers(plan, () => ports) : []
   const controllers = [...chosenControllers(plan.controllers, { ...around, isEnabled }), ...ours]
   let started: StartedNodes | undefined
   const network = networkTo(around, () => started)
   const running = await startServer(plan, { ...around, network }, closing)
+  ports = [running.port, KUBELET_PORT]
   await running.server.registry.writer.ensure(ClusterRoleBindings, KUBELET_ACCESS)
   const server = `https://${bracketed(running.host)}:${running.port}`
   if (hasBox) {
@@ -107,6 +110,18 @@ export async function runCluster(
   const nodesReady = areJudged ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
   const nodes = started?.simulated
   return { running, client, controllers: controllers.length, nodes, nodesReady: nodesReady ?? Promise.resolve() }
+}
+
+/** Those that upstream's manager has not. `ports` are those of the nodes themselves. */
+async function ownControllers(
+  { volumes, nodes: { machine } }: ClusterPlan,
+  ports: () => readonly number[],
+): Promise<readonly Controller[]> {
+  const provisioner = localPathProvisioner(volumes)
+  if (machine === undefined) return [provisioner]
+  // Who runs no containers does not load it.
+  const { serviceBalancer } = await import('./service-balancer.ts')
+  return [provisioner, serviceBalancer(ports)]
 }
 
 /** With containers also where their pods reach it. */
@@ -143,6 +158,8 @@ async function untilPodsMayBeMade(client: ApiClient, { random, log }: ClusterSur
     log.error(error, 'The namespace "default" has no account yet; pods cannot be made in it')
   }
 }
+
+const KUBELET_PORT = 10_250
 
 /** Much more than it takes; something is wrong with the controllers then, and the log says what. */
 const ACCOUNT_MS = 5000

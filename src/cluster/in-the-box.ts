@@ -100,8 +100,8 @@ const USAGE_ACCESS: readonly Wanted[] = [
   ],
 ]
 
-function accessOf({ name, rules }: Controller): readonly Wanted[] {
-  return clusterAccess(`${name}-role`, name, rules)
+function accessOf({ name, account = name, rules }: Controller): readonly Wanted[] {
+  return clusterAccess(`${name}-role`, account, rules)
 }
 
 /** A ClusterRole, and that an account of kube-system has it. */
