@@ -69,9 +69,6 @@ export interface Routes {
   remove(clusterName: string, route: Route, signal: AbortSignal): Promise<void>
 }
 
-/** The machine of a node is not there. */
-export class InstanceNotFound extends Error {}
-
 export class ImplementedElsewhere extends Error {}
 
 /** A Service cannot be balanced as things are; trying again changes nothing until they do. */

@@ -3,8 +3,6 @@
  * one leads; the others wait, and serve their port meanwhile.
  */
 import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
-import { createAccountTokens } from '#client/account-tokens.ts'
-import { ApiClient } from '#client/api-client.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
 import { Fence } from '#client/fence.ts'
 import { gateErrors } from '#control-plane/flags/gates.ts'
@@ -13,23 +11,18 @@ import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
 import { servingErrors } from '#control-plane/flags/plan.ts'
 import type { Controller } from '#controllers/controller.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
-import { runControllers } from '#controllers/manager.ts'
 import { chooseControllers } from '#controllers/selection.ts'
 import { controllerSettingErrors } from '#controllers/settings.ts'
-import { aborted } from '#lib/abort.ts'
-import { sleep } from '#lib/clock.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import type { ClientConfig } from '#model/kubeconfig/reading.ts'
-import { kubernetesVersion, userAgent } from '#model/version.ts'
+import { kubernetesVersion } from '#model/version.ts'
 
 import { type Component, connect, healthy, open, openComponent, serve, type Server, workAsLeader } from './component.ts'
 import { managerConfigz } from './controller-manager-configz.ts'
 import { MANAGER_FLAGS, type ManagerSettings } from './controller-manager-flags.ts'
+import { bundleIn, createWork } from './manager-work.ts'
 
 const NAME = 'kube-controller-manager'
-/** Whose accounts the controllers have. */
-const NAMESPACE = 'kube-system'
 
 export const controllerManager: Program = defineProgram({
   name: NAME,
@@ -67,7 +60,7 @@ async function runManager(invocation: Invocation<typeof MANAGER_FLAGS>, signal: 
   const fenced = (to: Server): Server => ({ ...to, transport: fence.around(to.transport) })
   const own = { ...nobody, transport: meter(nobody.transport) }
   const reached = { root: fenced(root), nobody: fenced(own), serverBundle: bundleIn(config) }
-  const work = createWork(manager, reached, running)
+  const work = createWork({ ...manager, told: settings }, reached, running)
   const releases = isEnabled('ControllerManagerReleaseLeaderElectionLockOnExit')
   // Closed only when it is over.
   return await workAsLeader(manager, { server: root, signal, work, releases, fence })
@@ -97,55 +90,4 @@ function checkSettings(
   for (const note of support.notes) log.info(note)
   for (const name of missing) log.info('The controller is not there', { controller: name })
   return controllers
-}
-
-interface Reached {
-  readonly root: Server
-  readonly nobody: Server
-  /** PEM of what it is verified with. */
-  readonly serverBundle: string
-}
-
-/** As upstream: only what the kubeconfig holds itself. */
-function bundleIn({ cluster }: ClientConfig): string {
-  return Buffer.from(cluster['certificate-authority-data'] ?? '', 'base64').toString()
-}
-
-/** What a leader does: the controllers, each with its own credentials where that is asked for. */
-function createWork(
-  manager: Manager,
-  { root: server, nobody, serverBundle }: Reached,
-  running: HealthCheck[],
-): (signal: AbortSignal) => Promise<void> {
-  const { settings, controllers, clock, random, log, readFile, metrics, isEnabled } = manager
-  const limits = { qps: settings['kube-api-qps'], burst: settings['kube-api-burst'] }
-  const root = new ApiClient({ ...server, clock, userAgent: userAgent(NAME), limits })
-  const tokenOf = createAccountTokens(root, NAMESPACE)
-  const own = controllers.filter(({ actsAsManager }) => actsAsManager !== true)
-  const accounts = new Set(own.map(({ account, name }) => account ?? name))
-  const options = {
-    controllers,
-    clock,
-    random,
-    log,
-    settings,
-    readFile,
-    registry: metrics.registry,
-    isEnabled,
-    serverBundle,
-    userAgent: userAgent(NAME),
-    connect: (name: string) =>
-      settings['use-service-account-credentials'] && accounts.has(name)
-        ? { ...nobody, bearerToken: tokenOf(name), limits }
-        : { ...server, limits },
-  }
-  return async (signal) => {
-    running.push(...controllers.map(({ name }) => healthy(name)))
-    const done = runControllers(options, signal).catch((cause: unknown) => {
-      log.error(cause, 'Error building controllers')
-      throw new ProgramError((cause as Error).message, { cause })
-    })
-    await Promise.race([done, aborted(signal).then(() => sleep(clock, settings['controller-shutdown-timeout']))])
-    running.length = 0
-  }
 }

@@ -47,7 +47,11 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     short: 'Runs the Pods of this node',
     load: async () => (await import('./kubelet/kubelet.ts')).kubelet,
   },
-  planned('cloud-controller-manager', 'Runs the control loops that depend on a cloud provider'),
+  {
+    name: 'cloud-controller-manager',
+    short: 'Runs the control loops that depend on a cloud provider',
+    load: async () => (await import('./cloud-controller-manager.ts')).cloudControllerManager,
+  },
 ]
 
 /** What hyperkube adds. */

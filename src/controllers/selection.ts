@@ -67,10 +67,15 @@ export interface ControllerChoice {
   readonly missing: readonly string[]
 }
 
-/** The first word about a controller counts; without one `*` decides. */
-export function chooseControllers(all: readonly Controller[], asked: readonly string[]): ControllerChoice {
+/** The first word about a controller counts; without one `*` decides. `names`: all that there can be, with their older ones. */
+export function chooseControllers(
+  all: readonly Controller[],
+  asked: readonly string[],
+  names: Readonly<Record<string, string>> = NAMES,
+): ControllerChoice {
+  const newName = (text: string): string => Object.keys(names).find((name) => names[name] === text) ?? text
   const words = asked.map((text) => ({ text, isOn: !text.startsWith('-'), name: newName(text.replace(/^-/, '')) }))
-  const unknown = words.filter(({ text, name }) => text !== '*' && !Object.hasOwn(NAMES, name))
+  const unknown = words.filter(({ text, name }) => text !== '*' && !Object.hasOwn(names, name))
   const controllers = all.filter(({ name, isOptional }) => {
     const word = words.find((each) => each.text !== '*' && each.name === name)
     return word?.isOn ?? (isOptional !== true && asked.includes('*'))
@@ -83,8 +88,4 @@ export function chooseControllers(all: readonly Controller[], asked: readonly st
     errors: unknown.map(({ text }) => `"${text.replace(/^-/, '')}" is not in the list of known controllers`),
     missing,
   }
-}
-
-function newName(text: string): string {
-  return Object.keys(NAMES).find((name) => NAMES[name] === text) ?? text
 }

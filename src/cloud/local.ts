@@ -1,0 +1,64 @@
+/**
+ * The provider `local`: machines that no cloud manages. Services are reached at the addresses of the nodes; the machine that
+ * runs the loops gets routes to the pods of all others, over links that they share; nodes are what their kubelets say they are.
+ */
+import type { Node } from '#apis/core/v1.ts'
+import { createIpRoute, type IpRoute, type RouteState } from '#lib/iproute.ts'
+
+import { createNodeBalancer } from './node-balancer.ts'
+import type { CloudProvider, Instances, Route, Routes } from './provider.ts'
+
+/** Where kubelets and API servers are reached. */
+const RESERVED = [10_250, 6443]
+/** Says in the machine's table whose routes these are. */
+const PROTOCOL = '72'
+
+export function createLocalProvider(ip: IpRoute = createIpRoute()): CloudProvider {
+  return {
+    name: 'local',
+    instances: INSTANCES,
+    loadBalancer: createNodeBalancer({ reserved: () => RESERVED }),
+    routes: createMachineRoutes(ip),
+  }
+}
+
+/** Nobody else could tell that a machine is gone. */
+const INSTANCES: Instances = {
+  exists: () => Promise.resolve(true),
+  isShutDown: () => Promise.resolve(false),
+  metadata: ({ metadata: { name = '' }, status }: Node) =>
+    Promise.resolve({ providerId: `local://${name}`, addresses: status?.addresses ?? [] }),
+}
+
+type Marked = RouteState & { readonly protocol?: string }
+
+/** Of this machine. What leads to its own pods is there without a route. */
+export function createMachineRoutes(ip: IpRoute): Routes {
+  const nodes = new Map<string, string>()
+  const gatewayFor = ({ destination, addresses }: Route): string | undefined =>
+    addresses.find(({ address }) => address.includes(':') === destination.includes(':'))?.address
+  return {
+    async list() {
+      const all: readonly Marked[] = [...(await ip.routes(4)), ...(await ip.routes(6))]
+      return all
+        .filter(({ protocol }) => protocol === PROTOCOL)
+        .map(({ dst, gateway = '' }) => ({
+          name: dst,
+          node: nodes.get(`${dst} ${gateway}`) ?? '',
+          destination: dst,
+          addresses: [],
+        }))
+    },
+    async create(_, route) {
+      const gateway = gatewayFor(route)
+      if (gateway === undefined) throw new Error(`node ${route.node} has no address of that family`)
+      const links = await ip.links()
+      if (links.some(({ addr_info: own }) => own.some(({ local }) => local === gateway))) return
+      await ip.ip([['route', 'replace', route.destination, 'via', gateway, 'proto', PROTOCOL]])
+      nodes.set(`${route.destination} ${gateway}`, route.node)
+    },
+    async remove(_, { destination }) {
+      await ip.ip([['route', 'delete', destination, 'proto', PROTOCOL]])
+    },
+  }
+}
