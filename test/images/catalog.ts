@@ -123,7 +123,7 @@ export const CATALOG: Readonly<Record<string, ArchiveRecipe>> = {
           'usr/bin/nslookup',
           'usr/bin/getent',
         ]),
-        { path: 'etc/nsswitch.conf', content: 'passwd: files\ngroup: files\nhosts: files dns\n' },
+        { path: 'etc/nsswitch.conf', content: NAME_SERVICES },
       ],
     },
   },
@@ -216,9 +216,12 @@ function busybox(): LayerFile[] {
   ]
 }
 
-/** What tests run beside agnhost: dig, curl, nc, ip, ss, iperf, bash. Those come before busybox's of the same name. */
+/** Where glibc's getent looks. */
+const NAME_SERVICES = 'passwd: files\ngroup: files\nhosts: files dns\n'
+
+/** What tests run beside agnhost: dig, getent, curl, nc, ip, ss, iperf, bash. Those come before busybox's of the same name. */
 function agnhostTools({ say }: Tools): LayerFile[] {
-  const root = unpacked(['bash', 'bind9-dnsutils', 'curl', 'iperf', 'iproute2', 'netcat-openbsd'], say)
+  const root = unpacked(['bash', 'bind9-dnsutils', 'curl', 'iperf', 'iproute2', 'libc-bin', 'netcat-openbsd'], say)
   const own = [
     'bin/bash',
     'bin/nc.openbsd => usr/bin/nc',
@@ -226,6 +229,7 @@ function agnhostTools({ say }: Tools): LayerFile[] {
     'bin/ss => usr/bin/ss',
     'usr/bin/curl',
     'usr/bin/dig',
+    'usr/bin/getent',
     'usr/bin/iperf',
     'usr/bin/nslookup',
   ]
@@ -240,6 +244,7 @@ function agnhostTools({ say }: Tools): LayerFile[] {
       path: 'etc/os-release',
       content: 'NAME="Alpine Linux"\nID=alpine\nPRETTY_NAME="Alpine Linux, as far as tests can tell"\n',
     },
+    { path: 'etc/nsswitch.conf', content: NAME_SERVICES },
     { path: 'usr/local/bin/iperf', mode: 0o777, link: '/usr/bin/iperf' },
     { path: 'uploads/' },
   ]
