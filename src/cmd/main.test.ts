@@ -128,16 +128,16 @@ describe('hyperkube', () => {
 
 describe('a program that is not built yet', () => {
   it('says so and fails, whatever its arguments', async () => {
-    const err = 'hyperkube cloud-controller-manager is not built yet; see CHANGELOG.md for what works today\n'
-    assert.deepEqual(await run('hyperkube', 'cloud-controller-manager', '--cloud-provider=x', 'x'), {
+    const err = 'hyperkube server is not built yet; see CHANGELOG.md for what works today\n'
+    assert.deepEqual(await run('hyperkube', 'server', '--port=x', 'x'), {
       code: 1,
       out: '',
       err,
     })
-    assert.deepEqual(await run('cloud-controller-manager'), { code: 1, out: '', err })
+    assert.deepEqual(await run('server'), { code: 1, out: '', err })
   })
 
   it('says so in its help', async () => {
-    assert.match((await run('cloud-controller-manager', '--help')).out, /This program is not built yet/)
+    assert.match((await run('server', '--help')).out, /This program is not built yet/)
   })
 })
