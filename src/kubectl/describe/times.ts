@@ -1,0 +1,50 @@
+/** Times as descriptions show them: in the time zone of whoever reads. */
+import { ageText } from '#meta/duration.ts'
+import { epochMsOf } from '#meta/time.ts'
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** What Go makes of a time that is not there. */
+const ZERO = 'Mon, 01 Jan 0001 00:00:00 +0000'
+
+/** `Mon, 02 Jan 2006 15:04:05 -0700`. */
+export function dateText(timestamp: string | undefined | null): string {
+  if (timestamp === undefined || timestamp === null) return ZERO
+  const date = new Date(epochMsOf(timestamp))
+  const day = `${DAYS[date.getDay()]}, ${two(date.getDate())} ${MONTHS[date.getMonth()]}`
+  return `${day} ${String(date.getFullYear()).padStart(4, '0')} ${clockText(date)} ${offsetText(date)}`
+}
+
+/** Like `dateText`, but nothing for what is not there. */
+export function dateIfAny(timestamp: string | undefined | null): string | undefined {
+  return timestamp === undefined || timestamp === null ? undefined : dateText(timestamp)
+}
+
+/** How Go writes a time without being told how: `2006-01-02 15:04:05 -0700 MST`. */
+export function plainDateText(timestamp: string | undefined): string {
+  if (timestamp === undefined) return '0001-01-01 00:00:00 +0000 UTC'
+  const date = new Date(epochMsOf(timestamp))
+  const day = `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const named = new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' }).formatToParts(date)
+  const zone = named.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
+  return `${day} ${clockText(date)} ${offsetText(date)} ${zone}`
+}
+
+export function sinceText(timestamp: string | undefined | null, nowMs: number): string {
+  return ageText(timestamp ?? undefined, nowMs)
+}
+
+function clockText(date: Date): string {
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
+}
+
+function offsetText(date: Date): string {
+  const minutes = -date.getTimezoneOffset()
+  const size = Math.abs(minutes)
+  return `${minutes < 0 ? '-' : '+'}${two(Math.trunc(size / 60))}${two(size % 60)}`
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0')
+}
