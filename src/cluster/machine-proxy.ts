@@ -8,6 +8,7 @@ import type { Surroundings } from '#control-plane/site.ts'
 import { placesOf } from '#kubelet/containerd/places.ts'
 import { createRegistry } from '#lib/metrics.ts'
 import type { IpFamily } from '#model/services.ts'
+import { systemConntrack } from '#proxy/conntrack.ts'
 import { localByBridge } from '#proxy/local-detector.ts'
 import { createNftBackend } from '#proxy/nftables/backend.ts'
 import { createProxyMeters } from '#proxy/proxy-metrics.ts'
@@ -57,5 +58,6 @@ export function startMachineProxy(plan: MachineProxyPlan, closing: AsyncDisposab
   )
   const client = new ApiClient({ ...connect, clock, userAgent: 'kube-proxy' })
   const meters = createProxyMeters(createRegistry())
-  return startProxy({ client, nodeName, backends, clock, random, log, meters, removesRules: true }, closing)
+  const beside = { conntrack: systemConntrack(), healthHosts: addresses, removesRules: true }
+  return startProxy({ client, nodeName, backends, clock, random, log, meters, ...beside }, closing)
 }

@@ -59,18 +59,18 @@ export interface Conntrack {
 
 /** Through the program `conntrack`. `within`: put before it, as in `ip netns exec <name>`. */
 export function systemConntrack(within: readonly string[] = []): Conntrack {
-  const conntrack = async (family: IpFamily, args: readonly string[]): Promise<string> => {
+  const conntrack = async (family: IpFamily, verb: '-L' | '-D', ...args: readonly string[]): Promise<string> => {
     const word = family === 'IPv4' ? 'ipv4' : 'ipv6'
     const [program, ...rest] = [...within, 'conntrack']
-    const { stdout } = await run(program, [...rest, ...args, '-f', word, '-p', 'udp'], { maxBuffer: MOST_BYTES })
+    const { stdout } = await run(program, [...rest, verb, '-f', word, '-p', 'udp', ...args], { maxBuffer: MOST_BYTES })
     return stdout
   }
   return {
-    list: async (family) => flowsIn(await conntrack(family, ['-L'])),
+    list: async (family) => flowsIn(await conntrack(family, '-L')),
     async forget(family, { source, sourcePort, address, port }) {
       const which = ['-s', source, '-d', address, '--sport', sourcePort, '--dport', port]
       // One that has gone meanwhile cannot be forgotten.
-      await conntrack(family, ['-D', ...which]).catch(() => undefined)
+      await conntrack(family, '-D', ...which).catch(() => undefined)
     },
   }
 }

@@ -35,7 +35,7 @@ export interface ProxyOptions {
   readonly minSyncMs?: number
   /** After this long a round that failed is tried again. */
   readonly syncMs?: number
-  /** How often it looks whether somebody has taken its rules away; default: every 2 seconds. */
+  /** How often it looks whether somebody has taken its rules away; default: every 5 seconds. */
   readonly repairMs?: number
   /** Whether rules go when it ends. */
   readonly removesRules?: boolean
@@ -56,7 +56,7 @@ export interface RunningProxy {
 /** As upstream's defaults for nftables and iptables. */
 const MIN_SYNC_MS = 1000
 const SYNC_MS = 30_000
-const REPAIR_MS = 2000
+const REPAIR_MS = 5000
 
 /** Others may serve these, and of headless ones there is nothing to serve. */
 const SELECTION = { labelSelector: '!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless' }
@@ -123,11 +123,16 @@ function tidyFlows(keeper: Keeper, { conntrack, backends, clock, log, meters }: 
     const seconds = (clock.elapsed() - beganMs) / 1000
     meters.family('kubeproxy_conntrack_reconciler_sync_duration_seconds').labels(family).observe(seconds)
   }
+  let isMissing = false
+  const failed = (error: NodeJS.ErrnoException): void => {
+    isMissing = error.code === 'ENOENT'
+    if (isMissing) log.info('There is no conntrack on this machine: flows of UDP stay with endpoints that have gone')
+    else log.error(error, 'Failed to list conntrack entries')
+  }
   keeper.listen(async (routed) => {
     for (const { family } of backends) {
       const udp = routed.filter(({ routes }) => routes.get(family)?.some(({ port }) => port.protocol === 'udp'))
-      if (udp.length === 0) continue
-      await tidy(udp, family).catch((error: unknown) => log.error(error, 'Failed to list conntrack entries'))
+      if (udp.length > 0 && !isMissing) await tidy(udp, family).catch(failed)
     }
   })
 }

@@ -62,6 +62,8 @@ export interface Host {
   ask(protocol: 'tcp' | 'udp', address: string, port: number, times?: number): Promise<string[]>
   /** A connection that stays. */
   hold(address: string, port: number): Promise<Held>
+  /** The same over UDP: packets from one port. */
+  flow(address: string, port: number): Promise<Held>
 }
 
 export interface Held {
@@ -133,16 +135,18 @@ function hostIn(namespace: NetworkNamespace, children: Set<ChildProcess>): Host 
       for await (const line of linesOf(child.stdout)) answers.push(line)
       return answers
     },
-    async hold(to, port) {
-      const child = start('hold', to, String(port))
-      const lines = linesOf(child.stdout)
-      await lines.next()
-      return {
-        async ask() {
-          child.stdin.write('\n')
-          return (await lines.next()).value ?? 'ended'
-        },
-      }
+    hold: (to, port) => asking(start('hold', to, String(port))),
+    flow: (to, port) => asking(start('flow', to, String(port))),
+  }
+}
+
+async function asking({ stdin, stdout }: ChildProcessByStdio<Writable, Readable, null>): Promise<Held> {
+  const lines = linesOf(stdout)
+  await lines.next()
+  return {
+    async ask() {
+      stdin.write('\n')
+      return (await lines.next()).value ?? 'ended'
     },
   }
 }

@@ -1,14 +1,15 @@
 /**
  * Either end of a connection, to be run in a network namespace. `serve <name> <address> <port>` answers over TCP and UDP with its
  * name and who asked; `ask tcp|udp <address> <port> <times>` prints the answers, one JSON text each; `hold <address> <port>` keeps one
- * TCP connection, asks through it for each line of its input, and prints what it gets.
+ * TCP connection, asks through it for each line of its input, and prints what it gets; `flow <address> <port>` does so over UDP, from
+ * one port.
  */
 import { createSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 
-import { realClock } from '#lib/clock.ts'
+import { realClock, type Timer } from '#lib/clock.ts'
 
 const [what, ...args] = process.argv.slice(2)
 const ANSWER_MS = 1500
@@ -55,12 +56,29 @@ function askUdp(address: string, port: number): Promise<string> {
   })
 }
 
+function flow(address: string, port: number): void {
+  const socket = createSocket('udp4')
+  let late: Timer | undefined
+  const answer = (text: string): void => {
+    late?.cancel()
+    say(text)
+  }
+  socket.on('message', (data) => answer(data.toString()))
+  // Not connected: who answers from elsewhere would be heard, and refusals would not.
+  socket.bind(0, () => say('ready'))
+  createInterface({ input: process.stdin }).on('line', () => {
+    socket.send('?', port, address)
+    late = realClock.after(ANSWER_MS, () => answer('timeout'))
+  })
+}
+
 if (what === 'serve') serve(args[0] ?? '', args[1] ?? '', Number(args[2]))
 else if (what === 'ask') {
   const [protocol, address = '', port, times] = args
   for (let count = 0; count < Number(times); count++)
     say(protocol === 'tcp' ? await askTcp(address, Number(port)) : await askUdp(address, Number(port)))
-} else {
+} else if (what === 'flow') flow(args[0] ?? '', Number(args[1]))
+else {
   const socket = connect({ host: args[0] ?? '', port: Number(args[1]) }, () => say('ready'))
   socket.on('data', (data) => say(data.toString()))
   socket.on('close', () => say('closed'))

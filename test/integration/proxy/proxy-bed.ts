@@ -17,6 +17,8 @@ import { createNetwork, type Network } from './network-bed.ts'
 
 export interface ProxyBed extends AsyncDisposable {
   readonly client: ApiClient
+  /** Of who may do everything. */
+  readonly kubeconfig: string
   readonly network: Network
   /** Starts kube-proxy, and resolves when its rules are there; disposing of it stops it. */
   proxy(options?: Partial<ProxyOptions>): Promise<AsyncDisposable>
@@ -56,10 +58,11 @@ export async function createProxyBed(families: readonly IpFamily[] = ['IPv4']): 
   const client = clientOf(ADMIN)
   return {
     client,
+    kubeconfig: plane.kubeconfig,
     network,
     async proxy(options = {}) {
       const running = new AsyncDisposableStack()
-      const backends = families.map((family) => backendIn(network, family))
+      const backends = families.map((family) => backendIn(network.node.namespace.within, family))
       const own = { client: clientOf(PROXY), backends, ...AROUND, meters: createProxyMeters(createRegistry()) }
       await startProxy({ ...own, ...options }, running).ready
       return running
@@ -74,7 +77,7 @@ export async function createProxyBed(families: readonly IpFamily[] = ['IPv4']): 
 }
 
 /** Soon enough for tests that wait for it. */
-const AROUND = {
+export const AROUND: Omit<ProxyOptions, 'client' | 'backends' | 'meters'> = {
   nodeName: NODE,
   clock: realClock,
   random: secureRandom,
@@ -83,10 +86,11 @@ const AROUND = {
   repairMs: 100,
 }
 
-function backendIn({ node }: Network, family: IpFamily): Backend {
+/** Rules of a namespace. */
+export function backendIn(within: readonly string[], family: IpFamily): Backend {
   return createNftBackend({
     clock: realClock,
-    nft: node.namespace,
+    nft: { within },
     settings: {
       family,
       table: TABLE,
