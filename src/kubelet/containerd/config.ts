@@ -61,6 +61,8 @@ function plugins3(settings: ContainerdSettings): TomlTable {
     'io.containerd.cri.v1.images': {
       snapshotter: settings.snapshotter,
       pinned_images: { sandbox: settings.sandboxImage },
+      // The other way of pulling knows one folder of registries only.
+      use_local_image_pull: true,
       registry: registry(settings),
     },
     'io.containerd.cri.v1.runtime': {
