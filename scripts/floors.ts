@@ -65,6 +65,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
   resources: ['created-at', 'expressions', 'reviews', 'webhook-client', 'workload'],
   admission: ['chain', 'metrics', 'plugin'],
   'kubectl/commands': ['get-output', 'get-watch'],
+  'kubectl/generators': ['generator', 'sources'],
   controllers: [
     'adoption',
     'attachable',

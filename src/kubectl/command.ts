@@ -36,7 +36,7 @@ export interface Invocation<F extends Flags = Flags> extends Pick<
   readonly args: readonly string[]
   /** How many of `args` stood before `--`; -1 when there was none. */
   readonly argsBeforeDash: number
-  readonly flags: FlagValues<{ readonly own: F; readonly global: GlobalFlags }>
+  readonly flags: FlagValues<{ readonly own: F; readonly global: Omit<GlobalFlags, keyof F> }>
   /** Names of the flags that were given. */
   readonly changed: ReadonlySet<string>
   /** The way to the server; nothing is asked of it before somebody needs it. */

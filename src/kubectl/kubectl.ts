@@ -55,7 +55,10 @@ async function runLine(given: KubectlContext, signal: AbortSignal): Promise<numb
   const { command, path, args } = await findCommand(context)
   const words = path.join(' ')
   const own = { ...command.flags, help: flag(bool, false, `help for ${command.name}`, { shorthand: 'h' }) }
-  const set = defineFlags({ own, global: { ...globalFlags(context.env) } })
+  const global = { ...globalFlags(context.env) } as Flags
+  // A flag of the command hides one of every command, as `--user` of a role binding does.
+  const visible = Object.fromEntries(Object.entries(global).filter(([name]) => !Object.hasOwn(own, name)))
+  const set = defineFlags({ own, global: visible })
   const line = command.takesAnything === true ? args.filter((arg) => arg === '--help' || arg === '-h') : args
   const parsed = parse(() => parseFlags(set, line, { interspersed: command.stopsAtArgs !== true }), words)
   const help = async (): Promise<string> => (await import('./help.ts')).helpOf(command, words)
@@ -65,7 +68,12 @@ async function runLine(given: KubectlContext, signal: AbortSignal): Promise<numb
   }
   for (const line of parsed.warnings) context.stderr.write(`${line}\n`)
   requireFlagsOf(() => requireFlags(set, parsed))
-  return runCommand(command, { context, words, parsed, help, signal })
+  const globals = Object.entries(global).map(([name, { initial }]) => [
+    name,
+    Object.hasOwn(own, name) ? initial : (parsed.values as Record<string, unknown>)[name],
+  ])
+  const values = Object.fromEntries(globals) as unknown as GlobalValues
+  return runCommand(command, { context, words, parsed, help, signal, values })
 }
 
 /** `kubectl help get` is `kubectl get --help`. */
@@ -79,11 +87,13 @@ interface Prepared {
   readonly parsed: ParsedFlags<Readonly<Record<string, unknown>>>
   readonly help: () => Promise<string>
   readonly signal: AbortSignal
+  /** What the flags of every command say. */
+  readonly values: GlobalValues
 }
 
-async function runCommand(command: Command, { context, words, parsed, help, signal }: Prepared): Promise<number> {
-  const flags = parsed.values as unknown as GlobalValues
-  const session = new Session({ ...context, flags, signal })
+async function runCommand(command: Command, prepared: Prepared): Promise<number> {
+  const { context, words, parsed, help, signal, values } = prepared
+  const session = new Session({ ...context, flags: values, signal })
   const invocation = {
     ...context,
     path: words,
@@ -97,7 +107,7 @@ async function runCommand(command: Command, { context, words, parsed, help, sign
   } as unknown as Invocation
   try {
     const code = (await command.run?.(invocation)) ?? 0
-    return flags['warnings-as-errors'] ? judgeWarnings(session.warningCount, code) : code
+    return values['warnings-as-errors'] ? judgeWarnings(session.warningCount, code) : code
   } finally {
     await session.close()
   }

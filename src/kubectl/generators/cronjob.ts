@@ -1,0 +1,36 @@
+/** kubectl create cronjob. */
+import { flag } from '#lib/flags/flags.ts'
+import { string } from '#lib/flags/kinds.ts'
+
+import type { Command } from '../command.ts'
+import { beginning, defineGenerator } from './generator.ts'
+
+export const cronjob: Command = defineGenerator({
+  name: 'cronjob',
+  aliases: ['cj'],
+  use: "NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...] [options]",
+  long: 'Create a cron job.',
+  failure: 'failed to create cronjob: ',
+  flags: {
+    image: flag(string, '', 'Image to run.', { required: true }),
+    schedule: flag(string, '', 'When to run it, in the form of cron.', { required: true }),
+    restart: flag(string, '', "The job's restart policy: OnFailure or Never."),
+  },
+  make(name, { args, flags }) {
+    const command = args.slice(1)
+    const restartPolicy = flags.restart === '' ? 'OnFailure' : flags.restart
+    const container = { name, image: flags.image, ...(command.length > 0 && { command }), resources: {} }
+    return {
+      ...beginning('batch/v1', 'CronJob'),
+      metadata: { name },
+      spec: {
+        schedule: flags.schedule,
+        jobTemplate: {
+          metadata: { name },
+          spec: { template: { metadata: {}, spec: { containers: [container], restartPolicy } } },
+        },
+      },
+      status: {},
+    }
+  },
+})

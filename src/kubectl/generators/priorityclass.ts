@@ -1,0 +1,31 @@
+/** kubectl create priorityclass. */
+import { flag } from '#lib/flags/flags.ts'
+import { bool, int32, string } from '#lib/flags/kinds.ts'
+
+import type { Command } from '../command.ts'
+import { beginning, defineGenerator } from './generator.ts'
+
+export const priorityclass: Command = defineGenerator({
+  name: 'priorityclass',
+  aliases: ['pc'],
+  use: 'NAME --value=VALUE --global-default=BOOL [--dry-run=server|client|none] [options]',
+  long: 'Create a priority class.',
+  failure: 'failed to create priorityclass: ',
+  flags: {
+    value: flag(int32, 0, 'How important its pods are.'),
+    'global-default': flag(bool, false, 'Whether it is meant where no class is named.'),
+    description: flag(string, '', 'When to use it.'),
+    'preemption-policy': flag(string, 'PreemptLowerPriority', 'Whether its pods may push others away.'),
+  },
+  make(name, { flags }) {
+    const { value, description } = flags
+    return {
+      ...beginning('scheduling.k8s.io/v1', 'PriorityClass'),
+      metadata: { name },
+      value,
+      ...(flags['global-default'] && { globalDefault: true }),
+      ...(description !== '' && { description }),
+      preemptionPolicy: flags['preemption-policy'],
+    }
+  },
+})

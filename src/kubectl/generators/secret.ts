@@ -1,0 +1,124 @@
+/** kubectl create secret: of any content, for TLS, or for a registry of images. */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+
+import { flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { stringArray, strings } from '#lib/flags/list-kinds.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { configMapKey } from '#meta/validation/names.ts'
+
+import { type Command, defineCommand, usageError } from '../command.ts'
+import { KubectlError } from '../errors.ts'
+import { goFileError } from '../printing.ts'
+import type { AnyObject } from '../rest.ts'
+import { beginning, defineGenerator } from './generator.ts'
+import { entriesFrom } from './sources.ts'
+
+const generic: Command = defineGenerator({
+  name: 'generic',
+  use: 'NAME [--type=string] [--from-file=[key=]source] [--from-literal=key1=value1] [--dry-run=server|client|none] [options]',
+  long: 'Create a secret from files, directories or literal values.',
+  failure: 'failed to create secret ',
+  flags: {
+    'from-file': flag(strings, [], 'File, or directory of files, with [key=] before it.'),
+    'from-literal': flag(stringArray, [], 'A key and its value: mykey=somevalue.'),
+    'from-env-file': flag(strings, [], 'File with lines of key=value.'),
+    type: flag(string, '', 'The type of the secret.'),
+    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
+  },
+  async make(name, { flags, cwd, env }) {
+    return secretOf(name, flags.type, await entriesFrom({ flags, cwd, env }, 'secret'))
+  },
+})
+
+function secretOf(name: string, type: string, entries: readonly (readonly [string, Buffer])[]): AnyObject {
+  const data: Record<string, string> = {}
+  for (const [key, value] of entries) {
+    const problems = configMapKey(key)
+    if (problems.length > 0) {
+      throw new KubectlError(`${goQuote(key)} is not valid key name for a Secret ${problems.join(';')}`)
+    }
+    if (Object.hasOwn(data, key)) {
+      throw new KubectlError(`cannot add key ${key}, another key by that name already exists`)
+    }
+    data[key] = value.toString('base64')
+  }
+  const sorted = Object.fromEntries(Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1)))
+  return {
+    ...beginning('v1', 'Secret'),
+    metadata: { name },
+    ...(entries.length > 0 && { data: sorted }),
+    ...(type !== '' && { type }),
+  }
+}
+
+const tls: Command = defineGenerator({
+  name: 'tls',
+  use: 'NAME --cert=path/to/cert/file --key=path/to/key/file [--dry-run=server|client|none] [options]',
+  long: 'Create a TLS secret from a certificate and its key.',
+  failure: 'failed to create secret ',
+  flags: {
+    cert: flag(string, '', 'File with the certificate, in PEM.'),
+    key: flag(string, '', 'File with its key, in PEM.'),
+    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
+  },
+  async make(name, { flags, cwd }) {
+    if (flags.key === '' || flags.cert === '') throw new KubectlError('key and cert must be specified')
+    if (flags['append-hash']) throw new KubectlError('--append-hash is not built yet')
+    const read = (file: string): Promise<Buffer> =>
+      readFile(resolve(cwd, file)).catch((cause: Error) => {
+        throw new KubectlError(`Cannot read file ${file}, ${goFileError(file, cause)}`, { cause })
+      })
+    const [certificate, key] = [await read(flags.cert), await read(flags.key)]
+    const entries = [['tls.crt', certificate] as const, ['tls.key', key] as const]
+    return secretOf(name, 'kubernetes.io/tls', entries)
+  },
+})
+
+const dockerRegistry: Command = defineGenerator({
+  name: 'docker-registry',
+  use: 'NAME --docker-username=user --docker-password=password --docker-email=email [--docker-server=string] [--dry-run=server|client|none] [options]',
+  long: 'Create a secret for a registry of images.',
+  failure: 'failed to create secret ',
+  flags: {
+    'docker-server': flag(string, 'https://index.docker.io/v1/', 'The registry.'),
+    'docker-username': flag(string, '', 'Who we are there.'),
+    'docker-password': flag(string, '', 'The password.'),
+    'docker-email': flag(string, '', 'The mail address.'),
+  },
+  make(name, { flags }) {
+    const { 'docker-username': username, 'docker-password': password, 'docker-email': email } = flags
+    if (username === '' || password === '') {
+      throw new KubectlError(
+        'either --from-file or the combination of --docker-username, --docker-password and --docker-server is required',
+      )
+    }
+    const auth = Buffer.from(`${username}:${password}`).toString('base64')
+    const entry = { username, password, ...(email !== '' && { email }), auth }
+    const config = JSON.stringify({ auths: { [flags['docker-server']]: entry } })
+    return secretOf(name, 'kubernetes.io/dockerconfigjson', [['.dockerconfigjson', Buffer.from(config)]])
+  },
+})
+
+export const secret: Command = defineCommand({
+  name: 'secret',
+  use: '(docker-registry | generic | tls) [options]',
+  long: 'Create a secret of a kind.',
+  flags: {},
+  commands: [
+    {
+      name: 'docker-registry',
+      short: 'Create a secret for a registry of images',
+      load: () => Promise.resolve(dockerRegistry),
+    },
+    { name: 'generic', short: 'Create a secret of any content', load: () => Promise.resolve(generic) },
+    { name: 'tls', short: 'Create a TLS secret', load: () => Promise.resolve(tls) },
+  ],
+  async run(invocation) {
+    const { args, stdout, help } = invocation
+    if (args.length > 0) throw usageError(invocation, `unknown command "${args.join(' ')}"`)
+    stdout.write(await help())
+    return 1
+  },
+})
