@@ -14,6 +14,7 @@ import {
 } from './admission-rules.ts'
 import { type Note, rejected } from './kubelet-notes.ts'
 import type { PodView } from './pod-status.ts'
+import type { Amounts } from './preemption.ts'
 
 /** What becomes of a pod that was not taken, and what is said of it. */
 export const refusalOf = ({ reason, text }: Rejection): { verdict: NonNullable<PodView['verdict']>; note: Note } => ({
@@ -66,6 +67,20 @@ export class Charges {
     return undefined
   }
 
+  /** What the node lacks for a pod, of each resource. */
+  missing(pod: Pod, node: Node): Amounts {
+    const lacks = Array.from(amountsOfPod(pod), ([name, asked]) => {
+      const has = capacityOf(node, name)
+      return [name, has === undefined || asked === 0 ? 0 : (this.#used.get(name) ?? 0) + asked - has] as const
+    })
+    return new Map(lacks.filter(([, amount]) => amount > 0))
+  }
+
+  /** What a pod was charged with. */
+  takenBy({ metadata: { uid = '' } }: Pod): Amounts {
+    return this.#charged.get(uid)?.sums ?? new Map()
+  }
+
   release({ metadata: { uid = '' } }: Pod): void {
     for (const [name, amount] of this.#charged.get(uid)?.sums ?? [])
       this.#used.set(name, (this.#used.get(name) ?? 0) - amount)
@@ -93,12 +108,16 @@ export class Charges {
   }
 }
 
+function capacityOf({ status }: Node, name: string): number | undefined {
+  const amount = status.allocatable?.[name]
+  return amount === undefined ? undefined : amountOf(name, parseQuantity(amount))
+}
+
 /** Those a node does not list are ignored, as by kubelets. */
-function lacking({ status }: Node, wanted: Sums, used: Sums): Rejection | undefined {
+function lacking(node: Node, wanted: Sums, used: Sums): Rejection | undefined {
   for (const [name, asked] of wanted) {
-    const capacity = status.allocatable?.[name]
-    if (capacity === undefined || asked === 0) continue
-    const has = amountOf(name, parseQuantity(capacity))
+    const has = capacityOf(node, name)
+    if (has === undefined || asked === 0) continue
     const taken = used.get(name) ?? 0
     if (taken + asked <= has) continue
     const amounts = `requested: ${asked}, used: ${taken}, capacity: ${has}`

@@ -76,7 +76,7 @@ async function startPods(
   const spec = {
     nodeName: bed.node,
     containers: [container],
-    terminationGracePeriodSeconds: 0,
+    terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
   }
   const make = async (name: string): Promise<void> => {

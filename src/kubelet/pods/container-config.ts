@@ -7,6 +7,7 @@ import { fnv1a } from '#model/template-hash.ts'
 import { PROFILE } from '../cri/codes.ts'
 import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
 import type { LinuxContainerResources, SecurityProfile } from '../cri/sandbox-messages.ts'
+import { signalNumber } from '../cri/signals.ts'
 import type { ContainerGrant } from '../grants/container-grant.ts'
 import { podText } from '../kubelet-notes.ts'
 import { expand } from './environment.ts'
@@ -71,6 +72,7 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     stdin: stdin ?? false,
     stdinOnce: stdinOnce ?? false,
     tty: tty ?? false,
+    stopSignal: signalNumber(container.lifecycle?.stopSignal),
     linux: { resources: resourcesOf(question), securityContext: securityOf(question) },
   }
 }

@@ -98,6 +98,8 @@ export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'>
   readonly runtimeName: () => string
   readonly signal: AbortSignal
   admit(pod: Pod, isThere: boolean): Rejection | undefined
+  /** Others make room for one that is critical. Resolves when they have ended; false: nobody did. */
+  preempt(pod: Pod): Promise<boolean>
   /** Undefined: it is granted what it asks for. */
   resize(pod: Pod): Rejection | undefined
   release(pod: Pod): void

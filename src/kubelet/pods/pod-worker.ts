@@ -8,7 +8,7 @@ import type { Timer } from '#lib/clock.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import type { Rejection } from '../admission-rules.ts'
+import { isCritical, type Rejection } from '../admission-rules.ts'
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
@@ -164,6 +164,8 @@ export class PodWorker {
   forget(): void {
     this.#isDeleted = true
     this.writer.isGone = true
+    // Whoever takes its place need not wait for it.
+    this.#host.release(this.#pod)
     this.#ender.hurry(0)
     this.wake()
   }
@@ -239,7 +241,10 @@ export class PodWorker {
 
   async #admit(): Promise<void> {
     this.#isAdmitted = true
-    const rejection = this.#host.admit(this.#pod, false) ?? (await this.#grantAside())
+    let rejection = this.#host.admit(this.#pod, false)
+    const isShort = rejection?.reason.startsWith('OutOf') === true && isCritical(this.#pod)
+    if (isShort && (await this.#host.preempt(this.#pod))) rejection = this.#host.admit(this.#pod, false)
+    rejection ??= await this.#grantAside()
     if (rejection === undefined) return this.#resizer.admitted(this.#pod)
     const { verdict, note } = refusalOf(rejection)
     this.#isRejected = true

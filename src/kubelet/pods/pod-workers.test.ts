@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
+import type { Pod } from '#apis/core/v1.ts'
+
 import type { Answer } from '../probes/probe-action.ts'
 import { bedOf, conditionIn, containerOf, podOf } from './worker-bed.ts'
 
@@ -223,5 +225,32 @@ test('a pod whose container ends for good has succeeded, and its sandbox is stop
   assert.equal(last?.status['phase'], 'Succeeded')
   assert.ok(last !== undefined && conditionIn(last, 'PodReadyToStartContainers') === 'False')
   assert.equal((await runtime.listPodSandbox({})).items[0]?.state, 1)
+  await workers.stop()
+})
+
+test('a critical pod without room puts another to flight, and is taken', async () => {
+  const { clock, workers, events } = bedOf()
+  const asking = (cpu: string): Partial<Pod['spec']> => ({
+    containers: [containerOf('c', { resources: { requests: { cpu } } })],
+  })
+  workers.learn({ type: 'ADDED', object: podOf(asking('1500m'), { name: 'small', uid: 'u1' }) })
+  await clock.advance(5000)
+  const critical = podOf({ ...asking('1'), priority: 2_000_000_000 }, { name: 'critical', uid: 'u2' })
+  workers.learn({ type: 'ADDED', object: critical })
+  await clock.advance(60_000)
+  const phases = Array.from(workers.pods(), ({ pod: { metadata, status } }) => [
+    metadata.name,
+    status.phase,
+    status.reason,
+  ])
+  assert.deepEqual(phases, [
+    ['small', 'Failed', 'Preempting'],
+    ['critical', 'Running', undefined],
+  ])
+  assert.ok(events.includes('Preempting: Preempted in order to admit critical pod'))
+  const plain = podOf(asking('1500m'), { name: 'plain', uid: 'u3' })
+  workers.learn({ type: 'ADDED', object: plain })
+  await clock.advance(5000)
+  assert.equal(workers.find('default', 'plain')?.pod.status.reason, 'OutOfcpu')
   await workers.stop()
 })

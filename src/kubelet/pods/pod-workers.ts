@@ -18,6 +18,7 @@ import { readImageDisk } from '../machine/disks.ts'
 import { readObjects } from '../object-cache.ts'
 import { Charges } from '../pod-admission.ts'
 import { compareResizes } from '../pod-allocation.ts'
+import { choosePreempted, mayPreempt } from '../preemption.ts'
 import { createProbeAction } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
 import { createMemoryAllocations } from './allocations.ts'
@@ -68,6 +69,7 @@ export class PodWorkers {
       grants: options.grants ?? NO_GRANTS,
       allocations: options.allocations ?? createMemoryAllocations(),
       admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere, options.traits?.()),
+      preempt: (pod) => this.#preempt(pod),
       resize: (pod) => {
         const rejection = this.#charges.resize(pod, options.node())
         if (rejection === undefined) this.#retryResizes()
@@ -96,6 +98,23 @@ export class PodWorkers {
       images: garbage.images,
     })
     void this.#start()
+  }
+
+  async #preempt(pod: Pod): Promise<boolean> {
+    const node = this.#options.node()
+    if (node === undefined) return false
+    const others = [...this.#workers.values()].filter((one) => !one.isFinished && mayPreempt(pod, one.pod))
+    const candidates = others.map((one) => ({ pod: one.pod, takes: this.#charges.takenBy(one.pod) }))
+    const chosen = choosePreempted(this.#charges.missing(pod, node), candidates)
+    await Promise.all((chosen ?? []).map(({ pod: victim }) => this.#putToFlight(victim)))
+    return chosen !== undefined && chosen.length > 0
+  }
+
+  async #putToFlight(pod: Pod): Promise<void> {
+    this.#note(pod, { type: 'Warning', reason: 'Preempting', message: PREEMPTED })
+    const condition = disruptionOf(pod, PREEMPTION, this.#options.clock.now())
+    await this.#workers.get(pod.metadata.uid ?? '')?.end({ reason: 'Preempting', message: PREEMPTED }, 0, condition)
+    this.#charges.release(pod)
   }
 
   #gone(uid: string): void {
@@ -279,6 +298,9 @@ export class PodWorkers {
 }
 
 const ORPHAN_SECONDS = 2
+
+const PREEMPTED = 'Preempted in order to admit critical pod'
+const PREEMPTION = 'Pod was preempted by Kubelet to accommodate a critical pod.'
 
 function disruptionOf({ metadata: { generation } }: Pod, message: string, nowMs: number): PodCondition {
   return {

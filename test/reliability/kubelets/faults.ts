@@ -122,6 +122,7 @@ const hang: Fault = async (bed, make, { say }) => {
 }
 
 const DISK_MIB = 64
+const FULL_MIB = 60
 
 /** Who fills the disk of the node goes, who does not stays, and new ones are refused until there is room again. */
 const disk: Fault = async (bed, make, { say }) => {
@@ -136,7 +137,8 @@ const disk: Fault = async (bed, make, { say }) => {
   const volume = { volumes: [{ name: 'v', emptyDir: {} }] }
   const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v' }] }
   await world.make('small', { containers: [container(FOREVER, mounts)], ...volume })
-  const fill = 'busybox dd if=/dev/zero of=/v/much bs=1M count=1000; while true; do sleep 1; done'
+  // Not to the last byte: upstream's ends nobody then.
+  const fill = `busybox dd if=/dev/zero of=/v/much bs=1M count=${FULL_MIB}; while true; do sleep 1; done`
   await world.make('greedy', { containers: [container(`sleep 3; ${fill}`, mounts)], ...volume })
   const pressure = await untilCondition(bed, 'DiskPressure', 'True')
   say(`${make}: the disk is full`)
