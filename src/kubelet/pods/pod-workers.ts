@@ -75,10 +75,7 @@ export class PodWorkers {
         if (rejection === undefined) this.#retryResizes()
         return rejection
       },
-      release: (pod) => {
-        this.#charges.release(pod)
-        this.#retryResizes()
-      },
+      release: (pod) => this.#release(pod),
       note: (...said) => this.#note(...said),
       gone: (uid) => this.#gone(uid),
     }
@@ -115,6 +112,11 @@ export class PodWorkers {
     const condition = disruptionOf(pod, PREEMPTION, this.#options.clock.now())
     await this.#workers.get(pod.metadata.uid ?? '')?.end({ reason: 'Preempting', message: PREEMPTED }, 0, condition)
     this.#charges.release(pod)
+  }
+
+  #release(pod: Pod): void {
+    this.#charges.release(pod)
+    this.#retryResizes()
   }
 
   #gone(uid: string): void {
