@@ -12,6 +12,7 @@ import type { Clock } from '#lib/clock.ts'
 import { compareText } from '#lib/go-text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { Logger } from '#lib/log.ts'
+import { createRegistry, type Registry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import { startRounds } from '#lib/rounds.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
@@ -24,11 +25,13 @@ import { NO_CGROUPS, type PodCgroups } from './cgroups/pod-cgroups.ts'
 import type { Runtime } from './cri/runtime.ts'
 import { type EvictionSettings, startEviction } from './eviction/node-eviction.ts'
 import { NO_GRANTS } from './grants/container-grant.ts'
-import { kubeletMetrics } from './kubelet-metrics.ts'
 import { CGROUP_V1, type Note } from './kubelet-notes.ts'
 import { LOG_POLICY, type LogPolicy, startLogRotation } from './log-rotation.ts'
 import type { Machine } from './machine/machine.ts'
 import { Measuring, WINDOW_MS } from './machine/measuring.ts'
+import { cadvisorMetrics } from './metrics/cadvisor.ts'
+import { registerKubeletMetrics } from './metrics/kubelet-metrics.ts'
+import { countOperations } from './metrics/runtime-operations.ts'
 import { NodeKeeper } from './node-keeper.ts'
 import { type NodePlugins, openPlugins } from './node-plugins.ts'
 import { NodeRegistration } from './node-registration.ts'
@@ -124,7 +127,9 @@ interface Parts {
 }
 
 /** Resolves when the node is registered. Containers go on when it ends, and are found again by the next. */
-export async function startKubelet(options: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
+export async function startKubelet(given: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
+  const registry = createRegistry()
+  const options = { ...given, registry, runtime: countOperations(given.runtime, registry, given.clock) }
   const { name, clock, random, log, runtime, machine, taints, node = {} } = options
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
@@ -245,11 +250,30 @@ async function startStatics(
   await startSources(staticPods, http, { clock, log, signal, nodeName, isEnabled: staticPods.isEnabled, found })
 }
 
+interface Counted extends KubeletOptions {
+  readonly registry: Registry
+}
+
+/** A runtime that does not count sandboxes says nothing of their network. */
+async function cadvisorPage(
+  { runtime, clock, machine, pods: facts }: KubeletOptions,
+  pods: () => Iterable<PodOfNode>,
+): Promise<string> {
+  const [{ stats: containers }, { stats: sandboxes }] = await Promise.all([
+    runtime.listContainerStats({}),
+    runtime.listPodSandboxStats({}).catch(() => ({ stats: [] })),
+  ])
+  const { memoryBytes, capacity } = machine
+  const about = { facts: { ...facts, memoryBytes }, cpus: Number(capacity['cpu'] ?? 0), nowMs: clock.now() }
+  return cadvisorMetrics({ pods: Array.from(pods()), containers, sandboxes, ...about })
+}
+
 /** Returns the port on which it listens. */
-function serve(options: KubeletOptions, { client, workers }: Parts, closing: AsyncDisposableStack): Promise<number> {
-  const { name, clock, log, runtime, machine, serving, configuration } = options
+function serve(options: Counted, { client, workers }: Parts, closing: AsyncDisposableStack): Promise<number> {
+  const { name, clock, log, runtime, machine, serving, configuration, registry } = options
   const { allowsAnonymous, rules, hasDebugging } = serving
   const pods = (): Iterable<PodOfNode> => workers.pods()
+  registerKubeletMetrics(registry, { node: name, clock, pods })
   const measuring = new Measuring({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
   const unmeasured = (error: unknown): void =>
     log.v(2)?.info('What is used could not be measured', { err: String(error) })
@@ -275,7 +299,8 @@ function serve(options: KubeletOptions, { client, workers }: Parts, closing: Asy
     configuration,
     summary: async () => statsSummary(await measuring.measure(), clock.now()),
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
-    metrics: () => kubeletMetrics(name, Array.from(pods()).filter(({ sandboxId }) => sandboxId !== undefined).length),
+    cadvisorMetrics: () => cadvisorPage(options, pods),
+    metrics: () => registry.render(),
   })
   const onError = (error: unknown, path: string): void => log.error(error, 'A request failed', { path })
   return openPorts({ clock, serving, api, onError }, closing)

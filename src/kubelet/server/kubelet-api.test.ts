@@ -85,6 +85,7 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
     configuration: { kind: 'KubeletConfiguration' },
     summary: () => Promise.resolve({ node: {} }),
     resourceMetrics: () => Promise.resolve('resource_scrape_error 0\n'),
+    cadvisorMetrics: () => Promise.resolve('machine_cpu_cores 2\n'),
     metrics: () => 'kubelet_running_pods 1\n',
   })
   const http = createLoopbackClient({ serve, clock, identity: undefined })

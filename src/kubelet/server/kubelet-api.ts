@@ -28,6 +28,7 @@ export interface KubeletApiOptions {
   readonly configuration: object
   readonly summary: () => Promise<object>
   readonly resourceMetrics: () => Promise<string>
+  readonly cadvisorMetrics: () => Promise<string>
   readonly metrics: () => string
 }
 
@@ -56,10 +57,14 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods()).flatMap(runningOf) }),
   configz: ({ configuration }) => jsonAnswer({ kubeletconfig: configuration }),
   stats: async ({ parts, summary }) => (parts[1] === 'summary' ? jsonAnswer(await summary()) : NOT_FOUND),
-  metrics: async ({ parts, metrics, resourceMetrics }) => {
-    if (parts[1] === undefined) return { status: 200, headers: METRICS, body: Buffer.from(metrics()) }
-    if (parts[1] !== 'resource') return NOT_FOUND
-    return { status: 200, headers: METRICS, body: Buffer.from(await resourceMetrics()) }
+  metrics: async ({ parts: [, page = ''], metrics, resourceMetrics, cadvisorMetrics }) => {
+    const pages = new Map([
+      ['', async () => metrics()],
+      ['cadvisor', cadvisorMetrics],
+      ['resource', resourceMetrics],
+    ])
+    const read = pages.get(page)
+    return read === undefined ? NOT_FOUND : { status: 200, headers: METRICS, body: Buffer.from(await read()) }
   },
   containerLogs: ({ exchange, clock, query, parts: [, namespace = '', name = '', container = ''], find }) =>
     answerLog({ exchange, clock, query, name, container, find: () => find(namespace, name) }),

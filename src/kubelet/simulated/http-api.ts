@@ -9,12 +9,12 @@ import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
 import { parseQuantity, quantityNumber } from '#meta/quantity.ts'
 
 import type { Run } from '../container-runs.ts'
-import { kubeletMetrics } from '../kubelet-metrics.ts'
 import { isPrevious, logWishOf, type LogWish, whyNoLog } from '../log-wish.ts'
 import { type MeasuredNode, resourceMetrics, statsSummary } from '../node-stats.ts'
 import type { ContainerLife } from './container-life.ts'
 import { linesOf, logText } from './container-log.ts'
 import type { NodeLife } from './node-life.ts'
+import { plainMetrics } from './plain-metrics.ts'
 import type { PodLife } from './pod-life.ts'
 import { measuredNode } from './usage.ts'
 
@@ -53,7 +53,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   metrics: ({ exchange, node, parts, clock }) =>
     parts[1] === 'resource'
       ? exchange.respond(200, METRICS, Buffer.from(resourceMetrics(measuredOf(node, clock), clock.now())))
-      : exchange.respond(200, METRICS, kubeletMetrics(node.name, runningPods(node))),
+      : exchange.respond(200, METRICS, plainMetrics(node.name, runningPods(node))),
   containerLogs: answerLog,
   exec: refuse,
   attach: refuse,

@@ -1,5 +1,5 @@
-/** `/metrics` of a kubelet: what tools look for first. */
-export function kubeletMetrics(node: string, runningPods: number): string {
+/** `/metrics` of a simulated kubelet: what tools look for first. Pure. */
+export function plainMetrics(node: string, runningPods: number): string {
   return [
     "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.",
     '# TYPE kubelet_node_name gauge',

@@ -1,0 +1,82 @@
+/** Counts what a runtime is asked: how often, how long it takes, and how often it fails, by upstream's names of operations. */
+import type { Clock } from '#lib/clock.ts'
+import type { CallOptions } from '#lib/grpc/client.ts'
+import { exponentialBuckets, type Registry } from '#lib/metrics.ts'
+
+import { METHODS, type Runtime } from '../cri/runtime.ts'
+
+const OPERATIONS: Readonly<Partial<Record<keyof Runtime, string>>> = {
+  attach: 'attach',
+  checkpointContainer: 'checkpoint_container',
+  containerStats: 'container_stats',
+  containerStatus: 'container_status',
+  createContainer: 'create_container',
+  exec: 'exec',
+  execSync: 'exec_sync',
+  imageStatus: 'image_status',
+  listContainers: 'list_containers',
+  listContainerStats: 'list_container_stats',
+  listImages: 'list_images',
+  listPodSandbox: 'list_podsandbox',
+  listPodSandboxStats: 'list_podsandbox_stats',
+  podSandboxStats: 'podsandbox_stats',
+  podSandboxStatus: 'podsandbox_status',
+  portForward: 'port_forward',
+  pullImage: 'pull_image',
+  removeContainer: 'remove_container',
+  removeImage: 'remove_image',
+  removePodSandbox: 'remove_podsandbox',
+  reopenContainerLog: 'reopen_container_log',
+  runPodSandbox: 'run_podsandbox',
+  startContainer: 'start_container',
+  status: 'status',
+  stopContainer: 'stop_container',
+  stopPodSandbox: 'stop_podsandbox',
+  updateContainerResources: 'update_container',
+  version: 'version',
+}
+
+type AnyCall = (request: object, options?: CallOptions) => Promise<unknown>
+
+export function countOperations(runtime: Runtime, registry: Registry, clock: Clock): Runtime {
+  const labels = ['operation_type'] as const
+  const stability = 'ALPHA'
+  const total = registry.counter({
+    name: 'kubelet_runtime_operations_total',
+    help: 'Cumulative number of runtime operations by operation type.',
+    labels,
+    stability,
+  })
+  const errors = registry.counter({
+    name: 'kubelet_runtime_operations_errors_total',
+    help: 'Cumulative number of runtime operation errors by operation type.',
+    labels,
+    stability,
+  })
+  const durations = registry.histogram({
+    name: 'kubelet_runtime_operations_duration_seconds',
+    help: 'Duration in seconds of runtime operations. Broken down by operation type.',
+    labels,
+    stability,
+    buckets: exponentialBuckets(0.005, 2.5, 14),
+  })
+  const calls = Object.keys(METHODS).map((name) => {
+    const call = runtime[name as keyof Runtime] as unknown as AnyCall
+    const operation = OPERATIONS[name as keyof Runtime]
+    if (operation === undefined) return [name, call]
+    const counted: AnyCall = async (request, options) => {
+      const startedMs = clock.elapsed()
+      total.labels(operation).inc()
+      try {
+        return await call(request, options)
+      } catch (error) {
+        errors.labels(operation).inc()
+        throw error
+      } finally {
+        durations.labels(operation).observe((clock.elapsed() - startedMs) / 1000)
+      }
+    }
+    return [name, counted]
+  })
+  return Object.fromEntries(calls) as Runtime
+}
