@@ -53,8 +53,11 @@ const MEND_MS = 10_000
 /** Its containers have a grace of their own. */
 const STOP_MS = 60_000
 
-/** Resolves when their processes run. They end, and their containers with them, before what is on `closing` already. */
-export async function startFurtherNodes(plan: FurtherNodesPlan, closing: AsyncDisposableStack): Promise<void> {
+/** Resolves to where they are when their processes run. They end, and their containers with them, before what is on `closing` already. */
+export async function startFurtherNodes(
+  plan: FurtherNodesPlan,
+  closing: AsyncDisposableStack,
+): Promise<readonly NodePlace[]> {
   const { clock, log } = plan
   const nodes = Array.from({ length: plan.many }, (_, at) => nodePlace(plan.dataDir, at + 2))
   for (const node of nodes) await prepare(plan, node)
@@ -76,6 +79,7 @@ export async function startFurtherNodes(plan: FurtherNodesPlan, closing: AsyncDi
   const ending = nodes.map((node) => keepNode(plan, node))
   closing.defer(async () => void (await Promise.all((await Promise.all(ending)).map((stack) => stack.disposeAsync()))))
   await Promise.all(ending)
+  return nodes
 }
 
 async function prepare(plan: FurtherNodesPlan, node: NodePlace): Promise<void> {

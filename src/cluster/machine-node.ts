@@ -19,6 +19,7 @@ import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 import { startMachineDns } from './machine-dns.ts'
 import { ensureFlannelAccess, FLANNEL_USER, startMachineFlannel, vniOf } from './machine-flannel.ts'
 import { kubeletFolder } from './machine-folders.ts'
+import { startMachinePolicies } from './machine-policies.ts'
 import { PROXY_USER, startMachineProxy } from './machine-proxy.ts'
 import { nodeAddress } from './runtime-file.ts'
 
@@ -72,8 +73,9 @@ export async function startMachineNode(
     readMachine({ rootDir, maxPods: CONFIGURED.maxPods, ...(further.many > 0 && { address: inner }) }),
     startContainerd(around, closing),
   ])
-  closing.defer(() => stopAll(containerd.runtime, GRACE_SECONDS, around.log))
   const name = machine.hostname
+  await startMachinePolicies({ server }, { ...around, node: name }, closing)
+  closing.defer(() => stopAll(containerd.runtime, GRACE_SECONDS, around.log))
   const user = { name: `system:node:${name}`, uid: '', groups: ['system:nodes', 'system:authenticated'], extra: {} }
   const connect = { transport: server.clientAs(user) }
   const clusterDns = await startMachineDns({ server }, { ...around, ...CONFIGURED, node: name }, closing)
@@ -88,7 +90,7 @@ export async function startMachineNode(
   followAddresses({ ...node, networkReady: flannel.ready }, closing)
   const asProxy = { transport: server.clientAs(PROXY_USER) }
   startMachineProxy({ ...around, nodeName: name, addresses: machine.addresses, connect: asProxy }, closing)
-  await startOthers(around, { server: `https://${inner}:${port}`, clusterDns: node.clusterDns }, closing)
+  await startOthers({ server }, around, { server: `https://${inner}:${port}`, clusterDns: node.clusterDns }, closing)
   const isEverywhere = ANY.includes(around.address)
   return {
     name,
@@ -134,6 +136,7 @@ function servingOf(
 
 /** Who has none does not load them. */
 async function startOthers(
+  running: Pick<RunningServer, 'server'>,
   around: Around,
   known: { readonly server: string; readonly clusterDns: readonly string[] },
   closing: AsyncDisposableStack,
@@ -143,5 +146,7 @@ async function startOthers(
   const { startFurtherNodes } = await import('./further-nodes.ts')
   const task = { ...known, podCidr, vni: vniOf(dataDir) }
   const { nodeBridge } = placesOf(dataDir)
-  await startFurtherNodes({ ...around, ...further, nodeBridge, task }, closing)
+  const places = await startFurtherNodes({ ...around, ...further, nodeBridge, task }, closing)
+  for (const { name, dataDir: own, within } of places)
+    await startMachinePolicies(running, { ...around, node: name, dataDir: own, within, keepsRules: true }, closing)
 }

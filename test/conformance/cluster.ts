@@ -34,13 +34,13 @@ export function startCluster(folder: string): Promise<Cluster> {
 }
 
 /**
- * With containers: this machine is the node, or one of several, and all have all images that the suite asks for. Leaves nothing on
- * the machine. `HYPERKUBE_CONTAINERD` may name a folder with another containerd than that of the machine
+ * With containers: this machine is the node, or one of several, and all have these images of the catalog, or all that the suite asks
+ * for. Leaves nothing on the machine. `HYPERKUBE_CONTAINERD` may name a folder with another containerd than that of the machine
  * (`test/upstream/containerd.ts`).
  */
-export async function startRealCluster(folder: string, nodes = 1): Promise<Cluster> {
+export async function startRealCluster(folder: string, nodes = 1, images: readonly string[] = []): Promise<Cluster> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`)
-  const archives = await makeImages(join(folder, 'images'), [], say)
+  const archives = await makeImages(join(folder, 'images'), images, say)
   const data = `--data-dir=${join(folder, 'data')}`
   const cluster = await startUp(folder, ['--runtime=containerd', `--nodes=${nodes}`])
   await using starting = new AsyncDisposableStack()

@@ -23,12 +23,12 @@ const MAX_ATTEMPTS = 3
 /** When more than this fail, it is not luck. */
 const MAX_RETRIED = 10
 
-/** Full names of all conformance tests. */
-export async function listTests(suite: string, folder: string): Promise<string[]> {
+/** Full names of all tests that have the label; default: the conformance tests. */
+export async function listTests(suite: string, folder: string, label = 'Conformance'): Promise<string[]> {
   const report = join(folder, 'all.json')
-  const flags = ['--ginkgo.dry-run', '--ginkgo.label-filter=Conformance', `--ginkgo.json-report=${report}`]
+  const flags = ['--ginkgo.dry-run', `--ginkgo.label-filter=${label}`, `--ginkgo.json-report=${report}`]
   await run(suite, ['--provider=skeleton', ...flags], { output: undefined })
-  return testNames(await readFile(report, 'utf8')).filter((name) => name.includes('[Conformance]'))
+  return testNames(await readFile(report, 'utf8')).filter((name) => name.includes(`[${label}]`))
 }
 
 /** How each of them ended, but for those that did not begin. */

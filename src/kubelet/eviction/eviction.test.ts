@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { Container, Pod } from '#apis/core/v1.ts'
 import { createLog } from '#lib/log.ts'
 
-import { memoryOf, sizeOf, tasksOf } from '../machine/use-of-node.ts'
+import { fileUse, memoryOf, sizeOf, tasksOf } from '../machine/use-of-node.ts'
 import { type Bed, bedOf, containerOf, podOf } from '../pods/worker-bed.ts'
 import { EvictionManager, type EvictionOptions } from './eviction-manager.ts'
 import type { NodeUse, PodUse } from './node-use.ts'
@@ -134,10 +134,15 @@ test('what is said of who goes is what upstream says', () => {
 test('what a pod may have on the disk is its volume’s limit, its own and its containers’', () => {
   const limits = { 'ephemeral-storage': '1Mi' }
   const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
-  const of = (spec: Partial<Pod['spec']>, disk: number, volume: number): string | undefined => {
+  const of = (
+    spec: Partial<Pod['spec']>,
+    disk: number,
+    volume: number,
+    more: Partial<PodUse> = {},
+  ): string | undefined => {
     const use = useOf('web', { disk })
     const pod = { ...use.pod, spec: { ...use.pod.spec, ...spec } }
-    return excessText({ ...use, pod, volumes: [{ name: 'e', bytes: volume, inodes: 1 }] }, false)
+    return excessText({ ...use, pod, volumes: [{ name: 'e', bytes: volume, inodes: 1 }], ...more }, false)
   }
   assert.equal(of({ volumes }, 0, MI), undefined)
   assert.equal(of({ volumes }, 0, MI + 1), 'Usage of EmptyDir volume "e" exceeds the limit "1Mi". ')
@@ -147,6 +152,8 @@ test('what a pod may have on the disk is its volume’s limit, its own and its c
     of({ containers }, MI, 1),
     'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
   )
+  // CVE-2020-8557: a container may write to its hosts file.
+  assert.match(of({ containers }, MI, 0, { files: { bytes: 1, inodes: 1 } }) ?? '', /^Pod ephemeral local storage/)
   const two = [...containers, containerOf('d', { resources: { limits: { 'ephemeral-storage': '1Gi' } } })]
   assert.equal(of({ containers: two }, 2 * MI, 0), 'Container c exceeded its local ephemeral storage limit "1Mi". ')
 })
@@ -276,6 +283,12 @@ test('the kernel’s figures are read as upstream reads them', async () => {
     const { bytes, inodes } = await sizeOf(dir)
     assert.ok(bytes >= 100_000 && bytes < MI)
     assert.equal(inodes, 3)
+    await mkdir(join(dir, 'containers', 'c'), { recursive: true })
+    await writeFile(join(dir, 'etc-hosts'), Buffer.alloc(50_000, 1))
+    await writeFile(join(dir, 'containers', 'c', 'message'), Buffer.alloc(50_000, 1))
+    const files = await fileUse(dir)
+    assert.ok(files.bytes >= 100_000 && files.bytes < MI)
+    assert.equal(files.inodes, 3)
   } finally {
     await rm(dir, { recursive: true })
   }

@@ -28,6 +28,8 @@ export interface PodUse {
   readonly containers: readonly ContainerUse[]
   /** Of those on the node's own disk. */
   readonly volumes: readonly VolumeUse[]
+  /** Of what the kubelet lends it: its hosts file and the messages of its containers, which may write to them (CVE-2020-8557). */
+  readonly files?: { readonly bytes: number; readonly inodes: number }
 }
 
 export interface NodeUse {

@@ -15,9 +15,11 @@ function requestOf({ spec }: Pod, name: string): number {
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
+const NO_FILES = { bytes: 0, inodes: 0 }
+
 /** What it uses of what the signal is about. With a disk of its own, images' is that of layers, the node's of all else. */
 function usageOf(
-  { memoryBytes, processes, containers, volumes }: PodUse,
+  { memoryBytes, processes, containers, volumes, files = NO_FILES }: PodUse,
   signal: Signal,
   hasImageDisk: boolean,
 ): number {
@@ -27,7 +29,7 @@ function usageOf(
   const layers = sum(containers.map((one) => (isInodes ? one.rootfsInodes : one.rootfsBytes)))
   const rest = sum([
     ...containers.map((one) => (isInodes ? one.logInodes : one.logBytes)),
-    ...volumes.map(({ bytes, inodes }) => (isInodes ? inodes : bytes)),
+    ...[...volumes, files].map(({ bytes, inodes }) => (isInodes ? inodes : bytes)),
   ])
   if (!hasImageDisk) return layers + rest
   return signal.startsWith('imagefs') ? layers : rest
@@ -113,9 +115,9 @@ function volumeExcess({ pod, volumes }: PodUse): string | undefined {
   return undefined
 }
 
-function podExcess({ pod, containers, volumes }: PodUse): string | undefined {
+function podExcess({ pod, containers, volumes, files = NO_FILES }: PodUse): string | undefined {
   const limit = podLimits({ spec: pod.spec, status: {} }).get('ephemeral-storage')
-  const used = sum([...containers.map(diskOf), ...volumes.map(({ bytes }) => bytes)])
+  const used = sum([...containers.map(diskOf), ...volumes.map(({ bytes }) => bytes), files.bytes])
   if (limit === undefined || used <= quantityValue(limit)) return undefined
   return `Pod ephemeral local storage usage exceeds the total limit of containers ${quantityText(limit)}. `
 }

@@ -64,7 +64,18 @@ async function podUse(options: UseOptions, pod: Stated, stats: readonly Containe
   for (const one of stats) containers.push(await containerUse(options, one, logs))
   const volumes = await volumeUses(options, pod)
   const memoryBytes = containers.reduce((sum, one) => sum + one.memoryBytes, 0)
-  return { pod, isKnown: stats.length > 0, memoryBytes, processes: 0, containers, volumes }
+  const files = await options.clock.during(fileUse(join(options.rootDir, 'pods', pod.metadata.uid ?? '')))
+  return { pod, isKnown: stats.length > 0, memoryBytes, processes: 0, containers, volumes, files }
+}
+
+/** Of the folder of a pod, without what has figures of its own or is somebody else's. */
+export async function fileUse(podDir: string): Promise<Size> {
+  const hosts = await lstat(join(podDir, 'etc-hosts')).catch(() => undefined)
+  const messages = await sizeOf(join(podDir, 'containers'))
+  return {
+    bytes: messages.bytes + (hosts?.blocks ?? 0) * BLOCK,
+    inodes: messages.inodes + (hosts === undefined ? 0 : 1),
+  }
 }
 
 const numberOf = (figure: { readonly value: number | bigint } | undefined): number => Number(figure?.value ?? 0)

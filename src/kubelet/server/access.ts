@@ -79,6 +79,12 @@ const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
   flagz: ['configz'],
 }
 
+/**
+ * Whoever gets into a container does more than look, also where a WebSocket begins with GET. Upstream takes the method's word, and whoever may
+ * read `nodes/proxy`, as collectors of metrics may, runs commands there.
+ */
+const COMMANDS = new Set(['exec', 'attach', 'portForward', 'run'])
+
 export class Access {
   readonly #options: AccessOptions
   readonly #rules: AccessRules
@@ -97,8 +103,8 @@ export class Access {
     const caller = await this.#callerOf(exchange)
     if (caller === undefined) return { status: 401, text: 'Unauthorized' }
     if (this.#rules.allowsAll) return undefined
-    const [first = ''] = new URL(exchange.path, 'https://kubelet').pathname.split('/').slice(1)
-    const verb = VERBS[exchange.method] ?? ''
+    const first = firstPart(exchange.path)
+    const verb = COMMANDS.has(first) ? 'create' : (VERBS[exchange.method] ?? '')
     const subresources = (Object.hasOwn(SUBRESOURCES, first) ? SUBRESOURCES[first] : undefined) ?? ['proxy']
     for (const subresource of subresources) if (await this.#may(caller, verb, subresource)) return undefined
     const what = `verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(' ')}]`
@@ -151,6 +157,16 @@ export class Access {
       const { status } = await client.create(SubjectAccessReviews, { metadata: {}, spec })
       return status?.allowed ?? false
     })
+  }
+}
+
+/** As those read it who answer: `/%65xec` is no other path than `/exec`. */
+function firstPart(path: string): string {
+  const [first = ''] = new URL(path, 'https://kubelet').pathname.split('/').slice(1)
+  try {
+    return decodeURIComponent(first)
+  } catch {
+    return first
   }
 }
 

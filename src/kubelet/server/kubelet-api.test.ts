@@ -21,7 +21,7 @@ after(() => rm(dir, { recursive: true }))
 const clock = createVirtualClock()
 let isInSync = true
 
-/** An API server that knows two tokens: whose holder may do everything, and whose holder may see metrics. */
+/** An API server that knows three tokens: whose holder may do everything, may see metrics, or may read what is behind the node. */
 function apiServer(): { client: ApiClient; reviews: () => number } {
   let reviews = 0
   const transport = createLoopbackClient({
@@ -31,20 +31,30 @@ function apiServer(): { client: ApiClient; reviews: () => number } {
       reviews++
       const { kind, spec } = JSON.parse((await exchange.readBody(10_000)).toString()) as {
         kind: string
-        spec: { token?: string; user?: string; resourceAttributes?: { subresource?: string } }
+        spec: { token?: string; user?: string; resourceAttributes?: { subresource?: string; verb?: string } }
       }
-      const who = ({ 'admin-token': 'admin', 'metrics-token': 'prometheus' } as Record<string, string>)[
-        spec.token ?? ''
-      ]
+      const who = TOKENS[spec.token ?? '']
       const status =
         kind === 'TokenReview'
           ? { authenticated: who !== undefined, user: { username: who, groups: ['system:authenticated'] } }
-          : { allowed: spec.user === 'admin' || spec.resourceAttributes?.subresource === 'metrics' }
+          : { allowed: isAllowed(spec.user, spec.resourceAttributes) }
       exchange.respond(201, ['Content-Type', 'application/json'], JSON.stringify({ kind, spec, status, metadata: {} }))
     },
   })
   const client = new ApiClient({ transport, clock, userAgent: 'test', server: 'https://api' })
   return { client, reviews: () => reviews }
+}
+
+const TOKENS: Readonly<Record<string, string>> = {
+  'admin-token': 'admin',
+  'metrics-token': 'prometheus',
+  'looking-token': 'onlooker',
+}
+
+function isAllowed(user = '', { subresource = '', verb = '' } = {}): boolean {
+  return (
+    user === 'admin' || (user === 'prometheus' && subresource === 'metrics') || (user === 'onlooker' && verb === 'get')
+  )
 }
 
 const pod: Pod = {
@@ -105,6 +115,42 @@ test('whoever shows nothing, or a token that nobody knows, is refused', async ()
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/pods', { headers: {} }), [401, 'Unauthorized'])
   assert.deepEqual(await ask('/pods', { headers: { authorization: 'Bearer made-up' } }), [401, 'Unauthorized'])
+})
+
+/** All that upstream's kubelet has, and what nobody has. */
+const PATHS = [
+  ['/healthz', '/pods', '/runningpods/', '/configz', '/flagz', '/statusz', '/stats/summary', '/metrics', '/'],
+  ['/metrics/cadvisor', '/metrics/resource', '/metrics/probes', '/containerLogs/default/web/c', '/logs/', '/nope'],
+  ['/run/default/web/c?cmd=id', '/exec/default/web/c?output=1', '/attach/default/web/c', '/portForward/default/web'],
+  ['/checkpoint/default/web/c', '/debug/pprof/', '/debug/pprof/profile', '/debug/flags/v', '/cri/exec/token'],
+].flat()
+
+test('CVE-2019-11248, CVE-2025-0426: nobody without a right gets anything but a refusal, on any path', async () => {
+  const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
+  for (const path of PATHS)
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'BREW']) {
+      assert.deepEqual(await ask(path, { method, headers: {} }), [401, 'Unauthorized'], `${method} ${path}`)
+      if (path.startsWith('/metrics')) continue
+      const [status, text] = await ask(path, { method, headers: { authorization: 'Bearer metrics-token' } })
+      assert.deepEqual([status, text.split(',')[0]], [403, 'Forbidden (user=prometheus'], `${method} ${path}`)
+    }
+})
+
+test('nodes/proxy by WebSocket: the right to look is not the right to get into containers, however the path is spelt', async () => {
+  const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
+  const upgrade = {
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-key': 'a',
+    'sec-websocket-version': '13',
+  }
+  const headers = { authorization: 'Bearer looking-token', ...upgrade }
+  assert.equal((await ask('/containerLogs/default/nope/c', { headers }))[0], 404, 'may look')
+  for (const path of ['/exec', '/%65xec', '/ex%65c', '/attach', '/portForward', '/run'])
+    assert.deepEqual(await ask(`${path}/default/web/c?output=1&command=id&cmd=id`, { headers }), [
+      403,
+      'Forbidden (user=onlooker, verb=create, resource=nodes, subresource(s)=[proxy])',
+    ])
 })
 
 test('each path needs its own right, and the refusal says which', async () => {

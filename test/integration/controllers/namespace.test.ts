@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { Deployments } from '#apis/apps/v1.ts'
 import { ConfigMaps, Namespaces, Pods } from '#apis/core/v1.ts'
+import { NetworkPolicies } from '#apis/networking/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { namespaceController } from '#controllers/namespace.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
@@ -53,6 +54,22 @@ describe('the namespace controller', () => {
     await clock.advance(60_000)
     await assert.rejects(client.get(Namespaces, { name: namespace }), isNotFound)
     assert.deepEqual((await client.list(Deployments, { namespace })).items, [])
+  })
+
+  it('CVE-2024-7598: policies hold until the last pod has gone', async () => {
+    const spec = { podSelector: {}, policyTypes: ['Ingress'] }
+    await client.create(NetworkPolicies, { metadata: { namespace, name: 'deny' }, spec })
+    const hold = { type: 'merge', value: { metadata: { finalizers: ['example.com/runs'] } } } as const
+    await client.patch(Pods, { namespace, name: 'p' }, hold)
+    await client.delete(Namespaces, { name: namespace })
+    await clock.advance(120_000)
+    assert.equal((await client.list(Pods, { namespace })).items.length, 1)
+    assert.equal((await client.list(NetworkPolicies, { namespace })).items.length, 1)
+    const release = { type: 'merge', value: { metadata: { finalizers: null } } } as const
+    await client.patch(Pods, { namespace, name: 'p' }, release)
+    await clock.advance(60_000)
+    await assert.rejects(client.get(Namespaces, { name: namespace }), isNotFound)
+    assert.deepEqual((await client.list(NetworkPolicies, { namespace })).items, [])
   })
 
   it('tells what is left and what holds it', async () => {

@@ -106,10 +106,13 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     )
     kubectl('delete', 'service/server', 'pod/server', '--grace-period=1')
   })
+  const tables = (): string => execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' })
+  const ownTables = (): RegExp => new RegExp(`${placesOf(join(folder, 'data')).network}-policies`)
 
   it('goes on with its containers after it was killed', async () => {
     const id = containerOf('app')
     await stop('SIGKILL')
+    assert.match(tables(), ownTables(), 'policies hold for pods that run on')
     await up()
     kubectl('run', 'later', '--image=busybox', '--image-pull-policy=Never', '--restart=Never', '--', 'true')
     await comes('the phase', /^Succeeded$/, () => kubectl('get', 'pod', 'later', '-o=jsonpath={.status.phase}'))
@@ -119,6 +122,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
   it('ends its containers when it is stopped, and starts the pods again', async () => {
     const id = containerOf('app')
     await stop('SIGINT')
+    assert.doesNotMatch(tables(), ownTables())
     const cgroups = placesOf(join(folder, 'data')).cgroupParent
     const held = ['memory', '.'].map((name) => join('/sys/fs/cgroup', name, cgroups, 'kubepods', 'cgroup.procs'))
     for (const file of held) if (existsSync(file)) assert.equal(readFileSync(file, 'utf8'), '')
@@ -139,6 +143,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.doesNotMatch(execFileSync('ip', ['-o', 'link'], { encoding: 'utf8' }), new RegExp(network))
     assert.doesNotMatch(execFileSync('iptables-save', ['-t', 'nat'], { encoding: 'utf8' }), new RegExp(network))
     assert.doesNotMatch(execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }), new RegExp(network))
+    assert.doesNotMatch(tables(), ownTables())
     for (const name of ['memory', 'cpu', 'pids', '.'])
       assert.equal(existsSync(join('/sys/fs/cgroup', name, cgroupParent)), false)
   })
