@@ -23,7 +23,12 @@ export const COMMANDS: readonly CommandRow[] = [
   planned('expose', 'Take a workload or a service and expose it as a new service', BEGINNER),
   planned('run', 'Run an image in a pod', BEGINNER),
   planned('set', 'Set particular fields of objects', BEGINNER),
-  planned('explain', 'Describe the fields of a resource', INTERMEDIATE),
+  {
+    name: 'explain',
+    short: 'Describe the fields of a resource',
+    group: INTERMEDIATE,
+    load: async () => (await import('./explain.ts')).explain,
+  },
   {
     name: 'get',
     short: 'Display one or many resources',

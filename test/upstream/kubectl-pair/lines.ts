@@ -37,6 +37,11 @@ const PLAIN = [
   'describe -f custom.yaml',
   'describe pods --chunk-size=1 -n shown',
   'describe pod --nosuchflag',
+  'explain pods',
+  'explain pods.spec.containers',
+  'explain deploy --recursive',
+  'explain pod.spec.restartPolicy',
+  'explain pods.spec.nope',
 ]
 
 export const LINES: readonly Line[] = PLAIN.map((line) => ({ args: line.split(' ') }))

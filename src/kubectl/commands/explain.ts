@@ -1,0 +1,83 @@
+/** kubectl explain: what the fields of a kind are, from the server's OpenAPI. */
+import type { ServedKind } from '#client/discovery.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { parseApiVersion } from '#meta/kind.ts'
+
+import { type Command, defineCommand } from '../command.ts'
+import { KubectlError } from '../errors.ts'
+import { explainTo, type OpenApiDocument } from '../explain/schema-text.ts'
+import type { Mapper } from '../mapper.ts'
+
+export const explain: Command = defineCommand({
+  name: 'explain',
+  use: 'TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext] [options]',
+  long:
+    'Describe the fields of a resource, as the server documents them. Fields are named by their path: ' +
+    '<type>.<fieldName>[.<fieldName>].\n\nUse "kubectl api-resources" for a complete list of supported resources.',
+  examples: `# Explain the resource and its fields
+kubectl explain pods
+
+# Show all fields below each other
+kubectl explain pods --recursive
+
+# Explain one field
+kubectl explain pods.spec.containers
+
+# Explain deployments of another version
+kubectl explain deployments --api-version=apps/v1`,
+  flags: {
+    'api-version': flag(string, '', 'Explain this API version (API group/version) of the resource.'),
+    output: flag(string, 'plaintext', 'Format: plaintext.', { shorthand: 'o' }),
+    recursive: flag(bool, false, 'Show the names of all fields below the one asked for, without their descriptions.'),
+  },
+  async run({ args, flags, session, stdout }) {
+    const [asked, ...others] = args
+    if (asked === undefined) {
+      throw new KubectlError(
+        'You must specify the type of resource to explain. Use "kubectl api-resources" for a complete list of supported resources.\n',
+      )
+    }
+    if (others.length > 0) throw new KubectlError('We accept only this format: explain RESOURCE\n')
+    if (flags.output !== 'plaintext') {
+      // Of the two forms upstream has, the one it no longer recommends is missing.
+      throw new KubectlError(`unrecognized format: ${flags.output}`)
+    }
+    const { kind, path } = await findAsked(await session.mapper(), asked, flags['api-version'] === '')
+    const { group, version } = flags['api-version'] === '' ? kind : parseApiVersion(flags['api-version'])
+    const rest = await session.rest()
+    const root = group === '' ? `api/${version}` : `apis/${group}/${version}`
+    const { paths } = await rest.json<OpenApiIndex>('/openapi/v3')
+    const entry = paths[root]
+    if (entry === undefined) {
+      throw new KubectlError(`couldn't find resource for "${group}/${version}, Resource=${kind.plural}"`)
+    }
+    const document = await rest.json<OpenApiDocument>(entry.serverRelativeURL)
+    const resource = { group, version, plural: kind.plural }
+    explainTo((text) => stdout.write(text), { document, resource, path, recursive: flags.recursive })
+  },
+})
+
+interface OpenApiIndex {
+  readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string }>>
+}
+
+interface Asked {
+  readonly kind: ServedKind
+  readonly path: readonly string[]
+}
+
+/** The kind, which may be named with its group, and the names of fields that follow. */
+async function findAsked(mapper: Mapper, asked: string, mayNameGroup: boolean): Promise<Asked> {
+  const [type = '', ...fields] = asked.split('.').filter((part) => part !== '')
+  const kind = await mapper.named(type)
+  if (!mayNameGroup) return { kind, path: fields }
+  const named = (await mapper.kinds()).filter(({ plural, isPreferred }) => plural === kind.plural && isPreferred)
+  const withGroup = named.find(({ plural, group }) => {
+    const whole = group === '' ? plural : `${plural}.${group}`
+    return group !== '' && (asked === whole || asked.startsWith(`${whole}.`))
+  })
+  if (withGroup === undefined) return { kind, path: fields }
+  const rest = asked.slice(`${withGroup.plural}.${withGroup.group}`.length)
+  return { kind: withGroup, path: rest.split('.').filter((part) => part !== '') }
+}
