@@ -93,16 +93,23 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const startedMs = clock.elapsed()
   // Whatever ends it, a signal or an error: what was opened last is closed first.
   await using closing = new AsyncDisposableStack()
-  const cluster = await bringUp(invocation, dir, closing).catch(explain(flags, dir))
+  const cluster = await bringUp(invocation, dir, { closing, signal }).catch(explain(flags, dir))
   closing.defer(() => removeClusterFile(dir.path))
   await writeClusterFile(dir.path, cluster)
-  announce(invocation, { ...cluster, dataDir: dir.path, readyMs: Math.round(clock.elapsed() - startedMs) })
+  // Who was told to stop meanwhile, while nodes were awaited, is not ready.
+  if (!signal.aborted)
+    announce(invocation, { ...cluster, dataDir: dir.path, readyMs: Math.round(clock.elapsed() - startedMs) })
   await aborted(signal)
   createReporter(invocation)('Stopping', 'requests that are running may finish')
   return 0
 }
 
-async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDisposableStack): Promise<ClusterFile> {
+interface Ending {
+  readonly closing: AsyncDisposableStack
+  readonly signal: AbortSignal
+}
+
+async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal }: Ending): Promise<ClusterFile> {
   const { flags, clock, random, log } = invocation
   const say = createReporter(invocation)
   await mkdir(dir.path, { recursive: true, mode: 0o700 })
@@ -124,7 +131,7 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, closing: AsyncDis
   const start = (): Promise<RunningCluster> => runCluster(plan, around, closing)
   // Many nodes have much to say when they come, which is worth optimizing.
   const { running, client, controllers, nodesReady } = await (chosen.nodes > FEW_NODES ? start() : startSmall(start))
-  await nodesReady
+  await Promise.race([nodesReady, aborted(signal)])
   closing.use(tidyWhenQuiet(clock))
   const many = chosen.nodes
   say('Nodes', nodesText(chosen))

@@ -3,16 +3,20 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
+import { up as upProgram } from '#cmd/up.ts'
 import { realClock, sleep } from '#lib/clock.ts'
+import { secureRandom } from '#lib/random.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey } from '#lib/x509/key.ts'
 import { createRequest } from '#lib/x509/request.ts'
+import { runProgram } from '#testing/run-program.ts'
 
 import { upstreamPath } from '../upstream/programs.ts'
 
@@ -245,6 +249,20 @@ describe('hyperkube up', () => {
       /^Error: Cannot open the datastore .* is in use by process \d+; stop it, or name another file/,
     )
     await stops(server, 'SIGTERM')
+  })
+
+  it('ends when it is told to while its nodes are awaited, and does not say that it is ready', async () => {
+    const place = join(dir, 'early')
+    const where = [`--data-dir=${place}`, `--kubeconfig=${join(place, 'kubeconfig')}`, '--secure-port=0', '-o=json']
+    const { code, out } = await runProgram((context) => upProgram.run(context, AbortSignal.abort()), {
+      args: ['--runtime=simulated', ...where],
+      clock: realClock,
+      random: secureRandom,
+      cwd: dir,
+      readFile: (path) => readFile(path, 'utf8'),
+    })
+    assert.deepEqual([code, out], [0, ''])
+    assert.equal(existsSync(join(place, 'cluster.json')), false)
   })
 })
 
