@@ -104,6 +104,8 @@ export class World {
 
   /** Once all news have come: no set has had more pods than it was ever asked for. */
   #compareSets(): void {
+    // A listener may hear of a new list a moment after it is there.
+    this.#checkSets()
     for (const [set, had] of this.#had) {
       const asked = this.#asked.get(set) ?? 0
       if (had > asked) this.violations.push(`${had} pods of ${set}, which was to have ${asked}`)
