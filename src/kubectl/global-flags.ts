@@ -76,3 +76,13 @@ export function globalFlags(env: Readonly<Record<string, string | undefined>>): 
     'warnings-as-errors': flag(bool, false, "Take the server's warnings for errors and fail with them."),
   }
 }
+
+/** A flag that asks for what is not there: it is refused by name, never ignored. Those that only tune logs and connections change nothing here. */
+export function unbuiltFlag(values: Readonly<Record<string, unknown>>): string | undefined {
+  const asked: Readonly<Record<string, boolean>> = {
+    'match-server-version': values['match-server-version'] === true,
+    profile: values['profile'] !== 'none',
+    kuberc: values['kuberc'] !== '' && values['kuberc'] !== 'off',
+  }
+  return Object.keys(asked).find((name) => asked[name])
+}

@@ -10,7 +10,7 @@ import type { GlobalValues } from './client-config.ts'
 import type { Command, CommandRow, Flags, Invocation } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { KubectlError, reportOf } from './errors.ts'
-import { globalFlags } from './global-flags.ts'
+import { globalFlags, unbuiltFlag } from './global-flags.ts'
 import { Session } from './session.ts'
 
 export type KubectlContext = Omit<ProgramContext, 'readFile'>
@@ -73,6 +73,8 @@ async function runLine(given: KubectlContext, signal: AbortSignal): Promise<numb
     Object.hasOwn(own, name) ? initial : (parsed.values as Record<string, unknown>)[name],
   ])
   const values = Object.fromEntries(globals) as unknown as GlobalValues
+  const unbuilt = unbuiltFlag({ ...values })
+  if (unbuilt !== undefined) throw new KubectlError(`--${unbuilt} is not built yet`)
   return runCommand(command, { context, words, parsed, help, signal, values })
 }
 
