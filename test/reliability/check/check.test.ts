@@ -184,6 +184,22 @@ describe('the search for what nobody saw', () => {
     { key: '/b', value: null },
   ]
 
+  it('takes another cause for a delete that was seen when more went with it than the first explains', () => {
+    const asked = (...pending: (readonly TextWrite[])[]): Story => {
+      const told = story()
+      for (const writes of pending) told.pending('commit', writes)
+      told.watch(4, [4, gone(B3, 4)])
+      Object.assign(told.watches[0]?.request as object, { start: '/b', end: '/c' })
+      return told
+    }
+    const [one, two] = [[{ key: '/b', value: null }], ['/b', '/a'].map((key) => ({ key, value: null }))]
+    assert.deepEqual(asked(one, two).get('/a', 4).rules(), [])
+    assert.deepEqual(asked(one, two).get('/a', 4, A2).rules(), [])
+    assert.deepEqual(asked(one).get('/a', 4).rules(), ['linearizable'])
+    const thrice = [...two, { key: '/c', value: null, expected: 9 }]
+    assert.deepEqual(asked(one, thrice).get('/a', 4).rules(), ['linearizable'], 'its guard was not met')
+  })
+
   it('finds a write that was overwritten unseen by when the key was created', () => {
     const overwritten = (): Story =>
       story()

@@ -6,7 +6,7 @@ import type { Revision } from '#storage/backend.ts'
 
 import type { OperationOf } from '../history.ts'
 import type { Item } from '../store.ts'
-import { type Entry, entryOf, type Log, mayHaveDeleted, type SeenDelete } from './log.ts'
+import { causesOf, type Entry, entryOf, type Log, type SeenDelete } from './log.ts'
 import type { Observation } from './observations.ts'
 
 /** A key that was shown otherwise than the log has it. */
@@ -43,20 +43,16 @@ function* supposeDelete(log: Log, mismatch: Mismatch): Generator<Log, void, unde
   const gone = versions.findLast(({ item }) => item.mod <= by)
   if (gone === undefined) return
   const seen: SeenDelete = { key, item: gone.item, tick: observer.end, ms: observer.endMs }
-  const { lease } = gone.item
   let tried = 0
   for (let revision = by; revision > gone.seenAt && tried < TRIED_REVISIONS; revision--) {
     const entry = log.entries.get(revision)
-    if (entry !== undefined) {
-      // Whoever watched saw only those keys of the lease go that they had asked for.
-      const isSameEnd = lease !== 0 && entry.lease === lease
-      if (isSameEnd) yield withEntry(log, { ...entry, writes: new Map([...entry.writes, [key, null]]) })
-      continue
+    // Whoever watched saw only those keys go that they had asked for: the cause may be one that took this key as well.
+    if (entry !== undefined && entry.guessedFrom === undefined) continue
+    if (entry === undefined) tried++
+    const spare = entry?.commit === undefined ? log.spare : new Set(log.spare).add(entry.commit)
+    for (const cause of causesOf({ ...log, spare }, revision, [...(entry?.guessedFrom ?? []), seen])) {
+      yield withEntry({ ...log, spare }, cause)
     }
-    tried++
-    for (const commit of log.spare) if (mayHaveDeleted(commit, seen)) yield withEntry(log, entryOf(commit, revision))
-    if (!log.leaseEnds.mayHaveEnded(lease, seen)) continue
-    yield withEntry(log, { revision, writes: new Map([[key, null]]), start: 0, end: Infinity, lease })
   }
 }
 

@@ -23,6 +23,8 @@ export interface Entry {
   readonly commit?: OperationOf<'commit'>
   /** The end of this lease; more keys may have gone with it than anybody has seen going. */
   readonly lease?: LeaseId
+  /** Set when the cause was chosen for what was seen: another may fit as well. */
+  readonly guessedFrom?: readonly SeenDelete[]
 }
 
 export interface Sighting {
@@ -156,7 +158,7 @@ function explainDeletes(log: Log, { watches }: History): void {
     if (known === undefined || known.tick > tick) keys.set(key, { key, item: previous, tick, ms })
   }
   for (const [revision, keys] of [...unexplained].sort(([a], [b]) => a - b)) {
-    const entry = causeOf(log, revision, [...keys.values()])
+    const [entry] = causesOf(log, revision, [...keys.values()])
     if (entry?.commit !== undefined) log.spare.delete(entry.commit)
     const names = [...keys.keys()]
     if (entry === undefined)
@@ -175,19 +177,22 @@ export interface SeenDelete {
   readonly ms: number
 }
 
-/** What can have deleted these keys at that revision: a commit without an answer, or the end of a lease. */
-function causeOf(log: Log, revision: Revision, deletes: readonly SeenDelete[]): Entry | undefined {
-  const candidates = [...log.spare].filter((commit) => deletes.every((seen) => mayHaveDeleted(commit, seen)))
+/** What can have deleted these keys at that revision: commits without an answer, the end of a lease; likeliest first. */
+export function causesOf(
+  { spare, leaseEnds }: Pick<Log, 'spare' | 'leaseEnds'>,
+  revision: Revision,
+  deletes: readonly SeenDelete[],
+): Entry[] {
+  const candidates = [...spare].filter((commit) => deletes.every((seen) => mayHaveDeleted(commit, seen)))
   // The smallest first: one of many keys says more, and would have been seen elsewhere. Guarded ones fit nothing else.
   candidates.sort((a, b) => a.argument.length - b.argument.length || Number(isGuarded(b)) - Number(isGuarded(a)))
-  const [chosen] = candidates
-  if (chosen?.argument.length === 1) return entryOf(chosen, revision)
+  const entries = candidates.map((commit): Entry => ({ ...entryOf(commit, revision), guessedFrom: deletes }))
   const lease = deletes[0]?.item?.lease ?? 0
-  const isLease = deletes.every(({ item, ...by }) => item?.lease === lease && log.leaseEnds.mayHaveEnded(lease, by))
-  if (isLease) {
-    return { revision, writes: new Map(deletes.map(({ key }) => [key, null])), start: 0, end: Infinity, lease }
-  }
-  return chosen && entryOf(chosen, revision)
+  if (!deletes.every(({ item, ...by }) => item?.lease === lease && leaseEnds.mayHaveEnded(lease, by))) return entries
+  const writes = new Map(deletes.map(({ key }) => [key, null]))
+  const end: Entry = { revision, writes, start: 0, end: Infinity, lease, guessedFrom: deletes }
+  const single = candidates.filter(({ argument }) => argument.length === 1).length
+  return entries.toSpliced(single, 0, end)
 }
 
 export function mayHaveDeleted({ argument, start }: OperationOf<'commit'>, { key, item, tick }: SeenDelete): boolean {
