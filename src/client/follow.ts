@@ -3,7 +3,7 @@
  * signal is aborted. What changed while nobody listened shows as another `replace`.
  */
 import type { Kind } from '#apis/kinds.ts'
-import { createBackoff } from '#lib/backoff.ts'
+import { type BackoffPolicy, createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { apiVersionOf } from '#meta/kind.ts'
@@ -31,13 +31,15 @@ export interface FollowOptions<T extends KubeObject> {
   readonly metadataOnly?: boolean | undefined
   readonly random: Random
   readonly signal: AbortSignal
+  /** How long to wait after each failure; as upstream's reflector unless said. */
+  readonly retry?: BackoffPolicy | undefined
 }
 
 const PAGE = 500
 /** Servers end watches after a while, so that clients spread over the servers that are there: between once and twice this. */
 const MIN_WATCH_SECONDS = 300
 /** As upstream's reflector. */
-const BACKOFF = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1 }
+const RETRY: BackoffPolicy = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1 }
 /** After this long without a failure the next one is the first again. */
 const CALM_MS = 120_000
 
@@ -45,9 +47,9 @@ const CALM_MS = 120_000
 const SHORT_MS = 1000
 
 export async function follow<T extends KubeObject>(options: FollowOptions<T>, follower: Follower<T>): Promise<void> {
-  const { client, random, signal } = options
+  const { client, random, signal, retry = RETRY } = options
   const { clock } = client
-  const backoff = createBackoff(random, BACKOFF)
+  const backoff = createBackoff(random, retry)
   const place: Place = { resourceVersion: undefined, streamsLists: true }
   let failedMs = -Infinity
   while (!signal.aborted) {

@@ -4,6 +4,7 @@
  * added, updated any number of times, deleted; a listener that comes later hears of everything as added.
  */
 import type { Kind } from '#apis/kinds.ts'
+import type { BackoffPolicy } from '#lib/backoff.ts'
 import { every, type Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'
@@ -34,6 +35,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly indexes?: Readonly<Record<string, Index<T>>>
   /** What is kept of an object: to drop what nobody here reads. */
   readonly transform?: (object: T) => T
+  /** How long to wait after each failure to read or to watch; as upstream's reflector unless said: up to half a minute. */
+  readonly retry?: BackoffPolicy
   readonly onError: (error: unknown) => void
 }
 
@@ -57,9 +60,9 @@ export class Informer<T extends KubeObject> {
 
   /** Begins to follow; ends with the signal. Never throws. */
   run(signal: AbortSignal): Promise<void> {
-    const { client, kind, random, selection = {}, metadataOnly, onError } = this.#options
+    const { client, kind, random, selection = {}, metadataOnly, retry, onError } = this.#options
     return follow(
-      { client, kind, random, selection, metadataOnly, signal },
+      { client, kind, random, selection, metadataOnly, signal, retry },
       {
         arrived: (object) => this.#slimmed(object),
         replace: (objects) => this.#replace(objects),
