@@ -100,7 +100,7 @@ export async function runCluster(
   if (controllers.some(({ name }) => name === 'serviceaccount-controller')) await untilPodsMayBeMade(client, around)
   onStep('Controllers', controllers.length === 0 ? 'none' : `${controllers.length} in this process`)
   const scheduler = await scheduling
-  scheduler?.startInProcessScheduler(running, { ...around, isEnabled }, closing)
+  scheduler?.startInProcessScheduler(running, { ...around, gates: plan.server['feature-gates'] }, closing)
   onStep('Scheduler', scheduler === undefined ? 'none' : 'in this process')
   // Who has none does not load them.
   const parts = hasNone(plan.nodes) ? undefined : await import('./nodes.ts')

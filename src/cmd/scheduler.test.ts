@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
+import { FEATURE_GATES } from '#control-plane/flags/gates.ts'
+import { SCHEDULER_REACH, WORKING } from '#scheduler/gates.ts'
 import { type Outcome, runProgram } from '#testing/run-program.ts'
 import { assertUpstreamFlags } from '#testing/upstream-flags.ts'
 
@@ -33,12 +37,34 @@ describe('the flags of kube-scheduler', () => {
       ['--leader-elect-resource-lock=endpoints'],
       '--leader-elect-resource-lock=endpoints is not supported: who leads is said in a Lease',
     ],
+    [
+      ['--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true'],
+      '--feature-gates=TopologyAwareWorkloadScheduling=true is not supported: groups are placed pod by pod wherever they fit',
+    ],
   ]
   for (const [args, message] of refusals) {
     it(`refuses ${args.join(' ')}`, async () => {
       assert.match(await run(...args), new RegExp(`Error: ${RegExp.escape(message)}\n$`))
     })
   }
+
+  it('tells of gates that change nothing, and of those that AllAlpha brings along', async () => {
+    const told = await run('--feature-gates=AllAlpha=true,OpportunisticBatching=false', '--kubeconfig=nowhere')
+    assert.match(told, /--feature-gates=OpportunisticBatching=false has no effect: pods that are alike always share/)
+    assert.match(told, /--feature-gates=WorkloadAwarePreemption=true has no effect: pods are preempted one by one/)
+  })
+
+  it('has no gate in two tables, says of none that it works that nobody looks at, and none that cannot be changed', () => {
+    const rooms = ['scheduler', 'apiserver/diagnostics'].map((room) => join(import.meta.dirname, '..', room))
+    const files = rooms.flatMap((room) => globSync(join(room, '**/*.ts'))).filter((name) => !name.endsWith('.test.ts'))
+    const text = files.map((name) => readFileSync(name, 'utf8')).join('\n')
+    const stay = [...Object.keys(SCHEDULER_REACH.fixed), ...Object.keys(SCHEDULER_REACH.refused)]
+    for (const gate of WORKING) assert.match(text, new RegExp(`'${gate}'`), gate)
+    for (const gate of stay) assert.doesNotMatch(text, new RegExp(`isEnabled\\('${gate}'\\)`), gate)
+    const all = [...WORKING, ...stay]
+    assert.equal(new Set(all).size, all.length)
+    for (const gate of all) assert.ok(FEATURE_GATES[gate] !== undefined && FEATURE_GATES[gate].locked !== true, gate)
+  })
 })
 
 describe('the configuration of kube-scheduler', () => {

@@ -10,6 +10,7 @@ import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
 import { Fence } from '#client/fence.ts'
+import { findGates } from '#control-plane/flags/gate-reach.ts'
 import { createGates, gateErrors } from '#control-plane/flags/gates.ts'
 import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
 import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
@@ -20,6 +21,7 @@ import { defineProgram, type Invocation, type Program, ProgramError } from '#lib
 import { kubernetesVersion, userAgent } from '#model/version.ts'
 import { shownConfiguration, writtenConfiguration } from '#scheduler/configuration/showing.ts'
 import { createExtender } from '#scheduler/extender.ts'
+import { SCHEDULER_REACH } from '#scheduler/gates.ts'
 import { registerSchedulerMetrics } from '#scheduler/meters.ts'
 import { type RunningScheduler, type SchedulerOptions, startScheduler } from '#scheduler/start.ts'
 
@@ -99,15 +101,17 @@ async function writeConfiguration(
 function checkSettings(settings: SchedulerSettings, { changed, log }: Invocation<typeof SCHEDULER_FLAGS>): void {
   const values = settings as unknown as Readonly<Record<string, unknown>>
   const support = findUnsupported(SCHEDULER_FLAGS, values, changed)
+  const gates = findGates(settings['feature-gates'], SCHEDULER_REACH)
   const errors = [
     ...support.errors,
     ...gateErrors(settings['feature-gates']),
+    ...gates.errors,
     ...servingErrors(settings),
     ...metricsErrors(settings),
     ...leaderErrors(settings),
   ]
   if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
-  for (const note of support.notes) log.info(note)
+  for (const note of [...support.notes, ...gates.notes]) log.info(note)
 }
 
 /** Events do not hold up the binding of pods: they have a client of their own. */

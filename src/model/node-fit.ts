@@ -1,6 +1,7 @@
 /** Whether a pod may be on a node, by its affinity and the node's taints. Pure. */
 import type { Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration } from '#apis/core/v1.ts'
 import { type LabelOperator, type Labels, matchesLabels, meets, selectorFromLabels } from '#meta/labels.ts'
+import { decimalInteger } from '#meta/validation/names.ts'
 
 const OPERATORS: Readonly<Record<string, LabelOperator>> = {
   In: 'in',
@@ -40,15 +41,31 @@ export function isRepelled(
   taints: readonly Taint[] = [],
   tolerations: readonly Toleration[] = [],
   effects: readonly string[],
+  isTolerated: typeof tolerates = tolerates,
 ): boolean {
   return taints.some(
-    (taint) => effects.includes(taint.effect) && !tolerations.some((toleration) => tolerates(toleration, taint)),
+    (taint) => effects.includes(taint.effect) && !tolerations.some((toleration) => isTolerated(toleration, taint)),
   )
 }
 
+/** Of the operators `Lt` and `Gt` nothing is tolerated: see toleratesNumbers. */
 export function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
   if (effect !== '' && effect !== taint.effect) return false
   if (key !== '' && key !== taint.key) return false
   if (operator === 'Exists') return true
   return (operator === '' || operator === 'Equal') && value === (taint.value ?? '')
+}
+
+/** With `Lt` and `Gt`, which compare the taint's value with the toleration's (gate TaintTolerationComparisonOperators). */
+export function toleratesNumbers(toleration: Toleration, taint: Taint): boolean {
+  const { operator, value: bound = '' } = toleration
+  if (operator !== 'Lt' && operator !== 'Gt') return tolerates(toleration, taint)
+  const { value = '' } = taint
+  if (!isInt64(bound) || !isInt64(value)) return false
+  const isMet = operator === 'Lt' ? BigInt(value) < BigInt(bound) : BigInt(value) > BigInt(bound)
+  return isMet && tolerates({ ...toleration, operator: 'Exists' }, taint)
+}
+
+function isInt64(text: string): boolean {
+  return decimalInteger(text).length === 0 && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
 }

@@ -8,7 +8,7 @@ import type { PluginRefusal, Wake } from './framework.ts'
 import { UNMETERED } from './meters.ts'
 import { newsOfNode, newsOfPod } from './news.ts'
 import { PodInfo } from './pod-info.ts'
-import { type QueuedPod, SchedulingQueue, type Setback } from './queue.ts'
+import { type QueuedPod, type QueueOptions, SchedulingQueue, type Setback } from './queue.ts'
 
 let clock: VirtualClock
 let queue: SchedulingQueue
@@ -31,8 +31,12 @@ beforeEach(() => {
     Taints: [{ on: Nodes, actions: ['taints'], helps: ({ metadata }) => metadata.name !== 'hopeless' }],
     Gate: [{ on: 'AssignedPod', actions: ['delete'], helps: () => false }],
   }
+  queue = queueWith({})
+})
+
+function queueWith(other: Partial<QueueOptions>): SchedulingQueue {
   const gate: PluginRefusal = { code: 'unresolvable', reasons: [], plugin: 'Gate' }
-  queue = new SchedulingQueue({
+  return new SchedulingQueue({
     clock,
     initialBackoffMs: 1000,
     maxBackoffMs: 10_000,
@@ -42,8 +46,9 @@ beforeEach(() => {
     wakesOf: (_, plugin) => wakes[plugin],
     ready: () => undefined,
     meter: UNMETERED,
+    ...other,
   })
-})
+}
 
 const refusedBy = (...plugins: readonly string[]): Setback => ({
   rejectors: new Set(plugins),
@@ -92,6 +97,17 @@ describe('the queue', () => {
     queue.tell(news)
     assert.equal(queue.sizes.backoff, 1)
     assert.equal(pop().pod.uid, 'a', 'early: nobody else wants to')
+  })
+
+  it('lets nobody out of back-off early where that is off', async () => {
+    queue = queueWith({ popsEarly: false })
+    queue.add(podOf('a'))
+    refuse(refusedBy('Fit'))
+    tellGone()
+    assert.equal(queue.sizes.backoff, 1)
+    assert.equal(queue.pop(), undefined)
+    await clock.advance(1000)
+    assert.equal(pop().pod.uid, 'a')
   })
 
   it('asks the plugin whether it helps this very pod', () => {

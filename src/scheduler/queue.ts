@@ -51,6 +51,8 @@ export interface QueueOptions {
   readonly wakesOf: (pod: PodInfo, plugin: string) => readonly Wake[] | undefined
   /** Of a group that is decided about as a whole: nobody knows what would help it, so it is tried again and again. */
   readonly isGrouped?: (pod: PodInfo) => boolean
+  /** Who backs off from a refusal is popped early when nobody else is there (gate SchedulerPopFromBackoffQ). Default true. */
+  readonly popsEarly?: boolean
   /** There is somebody to pop. */
   readonly ready: () => void
   readonly meter: Pick<Meter, 'queued' | 'hinted'>
@@ -250,6 +252,7 @@ export class SchedulingQueue {
   }
 
   #popEarly(): QueuedPod | undefined {
+    if (this.#options.popsEarly === false) return undefined
     const first = this.#backingOff.peek()
     // Of a group nothing but time helps.
     if (first === undefined || first.errors > 0 || this.#options.isGrouped?.(first.pod) === true) return undefined

@@ -185,6 +185,7 @@ function createQueue(
       return gate
     },
     meter,
+    popsEarly: options.isEnabled('SchedulerPopFromBackoffQ'),
     isGrouped: ({ pod }) => pod.spec.schedulingGroup !== undefined && options.isEnabled('GenericWorkload'),
     wakesOf: ({ pod }, plugin) => wakes.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
     ready,

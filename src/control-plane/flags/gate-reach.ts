@@ -84,15 +84,25 @@ export const REFUSED: Readonly<Record<string, string>> = {
   KMSv1: 'plugins of KMS v1 are not there; use KMS v2',
 }
 
-/** What was asked for that this server does not do. */
-export function findGates(asked: FeatureGates): SupportFindings {
+/** How far gates go in one program: those that stay at their default, and those whose change must not be taken in silence, and why. */
+export interface GateReach {
+  readonly fixed: Readonly<Record<string, string>>
+  readonly refused: Readonly<Record<string, string>>
+}
+
+/** What was asked for that a program does not do; by default this server. What AllAlpha or AllBeta bring along is told, not refused. */
+export function findGates(asked: FeatureGates, { fixed, refused }: GateReach = SERVER): SupportFindings {
   const isEnabled = createGates(asked)
   const changed = (table: Readonly<Record<string, string>>): [gate: string, why: string][] =>
-    Object.entries(table)
-      .filter(([gate]) => isEnabled(gate) !== FEATURE_GATES[gate]?.default)
-      .map(([gate, why]) => [`--feature-gates=${gate}=${isEnabled(gate)}`, why])
+    Object.entries(table).filter(([gate]) => isEnabled(gate) !== FEATURE_GATES[gate]?.default)
+  const flagOf = (gate: string): string => `--feature-gates=${gate}=${isEnabled(gate)}`
+  const [named, broughtAlong] = [true, false].map((isNamed) =>
+    changed(refused).filter(([gate]) => asked.has(gate) === isNamed),
+  )
   return {
-    errors: changed(REFUSED).map(([what, why]) => `${what} is not supported: ${why}`),
-    notes: changed(FIXED).map(([what, why]) => `${what} has no effect: ${why}`),
+    errors: (named ?? []).map(([gate, why]) => `${flagOf(gate)} is not supported: ${why}`),
+    notes: [...changed(fixed), ...(broughtAlong ?? [])].map(([gate, why]) => `${flagOf(gate)} has no effect: ${why}`),
   }
 }
+
+const SERVER: GateReach = { fixed: FIXED, refused: REFUSED }

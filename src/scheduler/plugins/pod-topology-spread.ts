@@ -6,13 +6,14 @@ import {
   createSelector,
   everything,
   type LabelRequirement,
+  type Labels,
   matchesLabels,
   type Selector,
   selectorFromLabels,
   selectorText,
 } from '#meta/labels.ts'
 import { controllerOf, keyOf } from '#meta/object.ts'
-import { fitsAffinity, isRepelled } from '#model/node-fit.ts'
+import { fitsAffinity, isRepelled, tolerates, toleratesNumbers } from '#model/node-fit.ts'
 
 import type { Cluster } from '../cluster.ts'
 import {
@@ -52,6 +53,7 @@ interface Constraint {
   readonly minDomains: number
   readonly honorsAffinity: boolean
   readonly honorsTaints: boolean
+  readonly isTolerated: typeof tolerates
   readonly count: PodCount
   readonly selector: Selector
 }
@@ -61,13 +63,17 @@ export const podTopologySpread: PluginFactory = definePlugin({
   create(handle: Handle, { defaultingType = 'System', defaultConstraints = [] }: PodTopologySpreadArgs) {
     const isSystem = defaultingType === 'System'
     const defaults = isSystem ? SYSTEM_DEFAULTS : defaultConstraints
-    const { cluster } = handle
+    const { cluster, isEnabled } = handle
+    const isTolerated = isEnabled('TaintTolerationComparisonOperators') ? toleratesNumbers : tolerates
+    const minds = isEnabled('MatchLabelKeysInPodTopologySpread')
+    const selectorFor = (one: TopologySpreadConstraint, { labels }: PodInfo): Selector =>
+      minds ? selectorOf(one, labels) : asSelector(one.labelSelector)
     const constraintsOf = (pod: PodInfo, action: string): Constraint[] => {
       const own = pod.pod.spec.topologySpreadConstraints ?? []
       const chosen = (own.length > 0 ? own : defaults).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === action)
       const ofOwner = own.length > 0 || chosen.length === 0 ? undefined : selectorOfOwners(pod.pod, handle)
       if (own.length === 0 && ofOwner === undefined) return []
-      return chosen.map((one) => constraintOf(cluster, pod, one, ofOwner ?? selectorOf(one, pod)))
+      return chosen.map((one) => constraintOf({ cluster, isTolerated }, pod, one, ofOwner ?? selectorFor(one, pod)))
     }
     return {
       wakes: [
@@ -94,7 +100,7 @@ function inNamespaceOf({ metadata }: Pod, ...others: readonly (Pick<Pod, 'metada
 }
 
 /** With the pod's own values of the labels that are to be the same. */
-function selectorOf({ labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint, { labels }: PodInfo): Selector {
+function selectorOf({ labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint, labels: Labels): Selector {
   const selector = asSelector(labelSelector)
   if (selector.nothing === true) return selector
   const same: LabelRequirement[] = matchLabelKeys.flatMap((key) =>
@@ -131,7 +137,7 @@ function selectorOfController(pod: Pod, of: Handle['of']): Selector {
 }
 
 function constraintOf(
-  cluster: Cluster,
+  { cluster, isTolerated }: Pick<Constraint, 'isTolerated'> & { readonly cluster: Cluster },
   { namespace }: PodInfo,
   one: TopologySpreadConstraint,
   selector: Selector,
@@ -151,15 +157,22 @@ function constraintOf(
     minDomains,
     honorsAffinity: nodeAffinityPolicy === 'Honor',
     honorsTaints: nodeTaintsPolicy === 'Honor',
+    isTolerated,
     count,
     selector,
   }
 }
 
-function counts({ honorsAffinity, honorsTaints }: Constraint, { pod }: PodInfo, { node }: NodeInfo): boolean {
+const HARD = ['NoSchedule', 'NoExecute']
+
+function counts(
+  { honorsAffinity, honorsTaints, isTolerated }: Constraint,
+  { pod: { spec } }: PodInfo,
+  { node }: NodeInfo,
+): boolean {
   if (node === undefined) return false
-  if (honorsAffinity && !fitsAffinity(pod.spec, node)) return false
-  return !honorsTaints || !isRepelled(node.spec.taints, pod.spec.tolerations, ['NoSchedule', 'NoExecute'])
+  if (honorsAffinity && !fitsAffinity(spec, node)) return false
+  return !honorsTaints || !isRepelled(node.spec.taints, spec.tolerations, HARD, isTolerated)
 }
 
 /** Whether every node counts, whatever it is like: then what is kept as pods come and go can be used as it is. */

@@ -1,6 +1,6 @@
 /** TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes without soft ones. */
-import { type Node, Nodes } from '#apis/core/v1.ts'
-import { isRepelled, tolerates } from '#model/node-fit.ts'
+import { type Node, Nodes, type Pod } from '#apis/core/v1.ts'
+import { isRepelled, tolerates, toleratesNumbers } from '#model/node-fit.ts'
 
 import { definePlugin, type PluginFactory, spreadScores, unresolvable } from '../framework.ts'
 
@@ -10,22 +10,23 @@ const SOFT = 'PreferNoSchedule'
 
 export const taintToleration: PluginFactory = definePlugin({
   name: 'TaintToleration',
-  create: () => ({
-    wakes: [
-      {
-        on: Nodes,
-        actions: ['add', 'taints'],
-        helps: ({ spec }, node) => !isRepelled((node as Node | undefined)?.spec.taints, spec.tolerations, HARD),
+  create({ isEnabled }) {
+    const isTolerated = isEnabled('TaintTolerationComparisonOperators') ? toleratesNumbers : tolerates
+    const repels = ({ spec }: Pod, node: Node | undefined): boolean =>
+      isRepelled(node?.spec.taints, spec.tolerations, HARD, isTolerated)
+    return {
+      wakes: [
+        { on: Nodes, actions: ['add', 'taints'], helps: (pod, node) => !repels(pod, node as Node | undefined) },
+        { on: 'TargetPod', actions: ['tolerations'] },
+      ],
+      /** Nobody who goes takes a taint along: others need not be asked to. */
+      filter: ({ pod }, { node }) => (repels(pod, node) ? REPELLED : undefined),
+      score({ pod }, { node }) {
+        const { tolerations = [] } = pod.spec
+        const soft = (node?.spec.taints ?? []).filter(({ effect }) => effect === SOFT)
+        return soft.filter((taint) => !tolerations.some((one) => isTolerated(one, taint))).length
       },
-      { on: 'TargetPod', actions: ['tolerations'] },
-    ],
-    /** Nobody who goes takes a taint along: others need not be asked to. */
-    filter: ({ pod }, { node }) => (isRepelled(node?.spec.taints, pod.spec.tolerations, HARD) ? REPELLED : undefined),
-    score({ pod }, { node }) {
-      const { tolerations = [] } = pod.spec
-      const soft = (node?.spec.taints ?? []).filter(({ effect }) => effect === SOFT)
-      return soft.filter((taint) => !tolerations.some((one) => tolerates(one, taint))).length
-    },
-    normalize: (scores) => spreadScores(scores, true),
-  }),
+      normalize: (scores) => spreadScores(scores, true),
+    }
+  },
 })
