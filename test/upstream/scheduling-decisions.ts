@@ -189,31 +189,38 @@ export class Comparison {
     const { namespace, name = '' } = pod.metadata
     const isPlaced = nominated !== '' && pod.spec.volumes === undefined
     if (!isPlaced) await this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
-    if (nominated !== '') await this.#endGoing()
+    const views = nominated === '' ? [] : await this.#endGoing(isPlaced ? pod : undefined)
     if (!isPlaced) return
-    const ours = this.#ours.consider(await this.#client.get(Pods, { namespace, name }))
-    if (ours === undefined) throw new Error('nobody decides about it')
     const theirs = await this.#placed(pod)
-    if (theirs.node === '' && ours.search.feasible.length > 0) {
+    if (theirs.node === '' && (views.at(-1)?.search.feasible.length ?? 0) > 0) {
       // Its hint wants whoever went to have shunned the pod in every one of its terms; it tries again after five minutes.
       this.#count('nominated, forgotten', { theirs, points: 0, differs: false })
       await this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
       return
     }
     const { totals, plugins } = await this.#points(`${namespace}/${name}`)
-    const said = comparePoints(ours, theirs, totals, plugins)
+    const verdicts = views.map((ours) => comparePoints(ours, theirs, totals, plugins))
+    const said = verdicts.includes(undefined) ? undefined : verdicts.at(-1)
     for (const kind of ['all', 'nominated'])
       this.#count(kind, { theirs, points: totals.size, differs: said !== undefined })
     if (said !== undefined) this.differences.push(`seed ${seed} ${namespace}/${name} after room was made ${said}`)
     await this.#settle(pod, theirs)
   }
 
-  async #endGoing(): Promise<void> {
+  /** What ours would decide about the pod after each that went: upstream's may try when some are gone, and find another place. */
+  async #endGoing(pod: Pod | undefined): Promise<Consideration[]> {
+    const views: Consideration[] = []
     for (const { metadata } of await this.#going()) {
       const where = { namespace: metadata.namespace, name: metadata.name ?? '' }
       await this.#client.delete(Pods, where, { gracePeriodSeconds: 0 })
       await until(() => this.#ours.cluster.placed(metadata.uid ?? '') === undefined)
+      if (pod === undefined) continue
+      const { namespace, name = '' } = pod.metadata
+      const view = this.#ours.consider(await this.#client.get(Pods, { namespace, name }))
+      if (view === undefined) throw new Error('nobody decides about it')
+      views.push(view)
     }
+    return views
   }
 
   async #going(): Promise<Pod[]> {
