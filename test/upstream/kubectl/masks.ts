@@ -1,0 +1,90 @@
+/** What two runs may say differently without anybody seeing a difference, and what is left of two outcomes beside that. */
+import { differences } from '../line-differences.ts'
+import type { Mode } from './scene.ts'
+import type { Outcome } from './sides.ts'
+
+type Mask = readonly [RegExp, string]
+
+/** Whoever runs them, and whenever. */
+const ALWAYS: readonly Mask[] = [
+  [/v1\.36\.4\+hyperkube\d+/g, 'v1.36.4'],
+  [/^[WEIF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\]/gm, 'LOG]'],
+  [/(RenewTime: +).*/g, '$1TIME'],
+  [/\(x\d+ over/g, '(xN over'],
+  // Of the build, not of the program.
+  [/((?:buildDate|gitCommit|gitTreeState|goVersion|compiler|platform)"?: "?)[^",\n]*/g, '$1BUILD'],
+  [/kubectl(\.exe)?\/v1\.36\.4 \([^)]*\) kubernetes\/\w+/g, 'kubectl/v1.36.4'],
+  [/(\d+)( milliseconds|ms\b)/g, 'N$2'],
+  [/kubectl-edit-\w+/g, 'kubectl-edit-N'],
+  [/\/tmp\/(LIVE|MERGED)-\d+/g, '/tmp/$1-N'],
+]
+
+/** Of objects that each of them has for itself. */
+const APART: readonly Mask[] = [
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
+  [/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}( UTC)?/g, 'TIME'],
+  [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME'],
+  [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
+  [/[Rr]esourceVersion"?: ?"\d*"/g, 'RV'],
+  [/(Resource ?Version: +)\d+/g, '$1RV'],
+  [/\b(10|172\.18)(\.\d+){2,3}\b/g, 'IP'],
+  [/\bnode-\d\b/g, 'NODE'],
+  [/\b3[0-2]\d{3}\b/g, 'PORT'],
+  [/-[a-f0-9]{8,10}-[a-z0-9]{5}\b|(?<=[a-z0-9])-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-GENERATED'],
+  [/(?<=\w)-[bcdf0-9a-z]{8,10}(?= is| not| has|"|'|\s|$)/gm, '-HASH'],
+  [/\.18[a-f0-9]{14}\b/g, '.EVENT'],
+  [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
+]
+
+const AGE = /(?<=^|[\s(])(?:\d+[dhms]){1,2}(?=[\s),]|$)|<invalid>|<unknown>/gm
+
+/** Names that differ between the sides: folders, namespaces, nodes. */
+export type Names = readonly (readonly [string, string])[]
+
+export interface Compared {
+  readonly mode: Mode
+  readonly args: readonly string[]
+  readonly theirs: Outcome
+  readonly ours: Outcome
+  /** Of each side. */
+  readonly names: readonly [Names, Names]
+}
+
+/** Nothing when they are the same; else lines that say where not, upstream's with `-`. */
+export function differencesOf({ mode, args, theirs, ours, names }: Compared): string[] {
+  const found = theirs.code === ours.code ? [] : [`exit code ${theirs.code}, ours ${ours.code}`]
+  for (const part of ['out', 'err'] as const) {
+    const read = (side: 0 | 1): string => masked(shown(args, [theirs, ours][side]?.[part] ?? ''), mode, names[side])
+    const [left, right] = [read(0), read(1)]
+    if (left === right || unaligned(left) === unaligned(right)) continue
+    found.push(part === 'out' ? 'stdout:' : 'stderr:', ...differences(unaligned(left, right), unaligned(right, left)))
+  }
+  return found
+}
+
+function masked(text: string, mode: Mode, names: Names): string {
+  const known = names.reduce((now, [name, word]) => now.replaceAll(name, word), text)
+  const masks = mode === 'reads' ? ALWAYS : [...ALWAYS, ...APART]
+  return masks.reduce((now, [pattern, word]) => now.replaceAll(pattern, word), known)
+}
+
+/** An age that is a letter longer moves the columns behind it: where there is one, how wide columns are does not count. */
+function unaligned(text: string, other = text): string {
+  AGE.lastIndex = 0
+  const hasAge = AGE.test(text) || AGE.test(other) || /TIME|IP|-GENERATED|-HASH|UID/.test(text)
+  AGE.lastIndex = 0
+  if (!hasAge) return text
+  return text.replaceAll(AGE, 'AGE').replaceAll(/ {2,}/g, '  ').replaceAll(/ +$/gm, '').replaceAll(/-{4,}/g, '----')
+}
+
+/** Help is in our own words: headings, usage, names of commands and flags with what they default to are not. */
+function shown(args: readonly string[], text: string): string {
+  const isHelp = args.includes('--help') || args.includes('-h') || args[0] === 'help' || args[0] === 'options'
+  if (!isHelp) return text
+  const kept = /^\S.*:$|^ {2,}(?:-\w, )?--[\w-]+=.*:$|^ {2}kubectl .*|^ {2}[a-z-]+(?= {2,})|^ {2}[a-z-]+$/
+  return text
+    .split('\n')
+    .map((line) => kept.exec(line)?.[0])
+    .filter((line) => line !== undefined)
+    .join('\n')
+}

@@ -1,0 +1,145 @@
+/** The two that are compared: how each runs a command line. Upstream's is a process; ours runs in this one unless told. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+
+import { runKubectl } from '#kubectl/kubectl.ts'
+import { realClock } from '#lib/clock.ts'
+import { StopSignal } from '#lib/program.ts'
+import { secureRandom } from '#lib/random.ts'
+
+import type { Line } from './scene.ts'
+
+const LONGEST_MS = 30_000
+const MANIFESTS = join(import.meta.dirname, 'manifests')
+
+export interface Outcome {
+  /** What the process ended with; -1 when it had to be killed. */
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Where a line runs. */
+export interface Place {
+  readonly namespace: string
+  readonly node: string
+  /** Its own: home, kubeconfig and working directory. */
+  readonly folder: string
+  /** What is remembered of servers from line to line. */
+  readonly cache: string
+}
+
+interface Call {
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  readonly stdin: string
+  readonly stopAfterMs?: number
+}
+
+export type Kubectl = (call: Call) => Promise<Outcome>
+
+/** Variables are replaced, then it runs. `:cat FILE` shows a file that a line before it wrote. */
+export async function run(kubectl: Kubectl, line: Line, place: Place): Promise<Outcome> {
+  const fill = (text: string): string =>
+    text
+      .replaceAll('$NS', place.namespace)
+      .replaceAll('$NODE', place.node)
+      .replaceAll('$DIR', place.folder)
+      .replaceAll('$M', MANIFESTS)
+  const args = line.args.map(fill)
+  const [first, file = ''] = args
+  if (first === ':cat') return fileOutcome(inFolder(place, file))
+  const given = Object.entries(line.env).map(([name, value]) => [name, fill(value)])
+  return kubectl({
+    args,
+    cwd: place.folder,
+    stdin: await stdinOf(line, (text) => inFolder(place, fill(text)), fill),
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: place.folder,
+      KUBECONFIG: join(place.folder, 'kubeconfig'),
+      KUBECACHEDIR: place.cache,
+      TZ: 'UTC',
+      EDITOR: 'true',
+      ...Object.fromEntries(given),
+    },
+    ...(line.stopAfterMs !== undefined && { stopAfterMs: line.stopAfterMs }),
+  })
+}
+
+function inFolder({ folder }: Place, file: string): string {
+  return isAbsolute(file) ? file : join(folder, file)
+}
+
+async function fileOutcome(file: string): Promise<Outcome> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => `no file: ${error.code}`)
+  return { code: 0, out: text, err: '' }
+}
+
+async function stdinOf(
+  { stdin }: Line,
+  path: (text: string) => string,
+  fill: (text: string) => string,
+): Promise<string> {
+  if (stdin === undefined) return ''
+  return 'text' in stdin ? fill(stdin.text) : readFile(path(stdin.file), 'utf8')
+}
+
+/** A program of its own; `words` come before the arguments. */
+export function program(file: string, words: readonly string[] = []): Kubectl {
+  return ({ args, env, cwd, stdin, stopAfterMs }) =>
+    new Promise((resolve) => {
+      const options = { env, cwd, timeout: LONGEST_MS, killSignal: 'SIGKILL', maxBuffer: 2 ** 27 } as const
+      const child = execFile(file, [...words, ...args], options, (error, out, err) => {
+        stop?.cancel()
+        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : signalCode(child.signalCode)
+        resolve({ code, out, err })
+      })
+      const stop = stopAfterMs === undefined ? undefined : realClock.after(stopAfterMs, () => void child.kill('SIGINT'))
+      // It may end without reading.
+      child.stdin?.on('error', () => undefined)
+      child.stdin?.end(stdin)
+    })
+}
+
+/** As a shell tells of them. */
+function signalCode(signal: NodeJS.Signals | null): number {
+  return signal === 'SIGINT' ? 130 : -1
+}
+
+/** Ours, in this process: a start costs nothing. */
+export const withinThisProcess: Kubectl = async ({ args, env, cwd, stdin, stopAfterMs }) => {
+  const [out, err] = [new Collected(), new Collected()]
+  const stop = new AbortController()
+  const interrupt = realClock.after(stopAfterMs ?? LONGEST_MS, () => stop.abort(new StopSignal('SIGINT', 2)))
+  const context = {
+    path: ['kubectl'],
+    args,
+    env,
+    cwd,
+    stdin: () => Readable.from([Buffer.from(stdin)]),
+    stdout: out,
+    stderr: err,
+    clock: realClock,
+    random: secureRandom,
+  }
+  const code = await runKubectl(context, stop.signal)
+  interrupt.cancel()
+  return { code: stop.signal.aborted && stopAfterMs === undefined ? -1 : code, out: out.text(), err: err.text() }
+}
+
+class Collected extends Writable {
+  readonly #chunks: Buffer[] = []
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#chunks.push(chunk)
+    done()
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString()
+  }
+}
