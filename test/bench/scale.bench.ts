@@ -1,7 +1,8 @@
 /**
- * Simulated nodes: `hyperkube up` with many, until all nodes are ready, until all pods run, for some time in which nothing is asked of
- * it, and until the pods are gone again; beside kwok with upstream's control plane. kwok's own measure is 60 s for 5,000
- * nodes and 60 s for 10,000 pods. Who asks is another process, and counts what it hears of.
+ * Many simulated nodes: `hyperkube up` until all nodes are ready, until all pods run, for some time in which nothing is asked of it, and
+ * until the pods are gone again; beside kwok with upstream's control plane. kwok's own measure is 60 s for 5,000 nodes and 60 s for
+ * 10,000 pods. Who asks is another process, and counts what it hears of. Where others use the machine too, CPU and memory say
+ * more than time.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,53 +17,99 @@ import { usageOfAll } from './server-under-test.ts'
 import { besides, type Figures, toTable } from './table.ts'
 import { type ClusterUnderTest, startUp, type Target } from './up-under-test.ts'
 
-/** `NODES=10000 PODS=100000 npm run bench -- nodes` for more. */
-const { NODES = '5000', PODS = '10000' } = process.env
-const [nodes, pods] = [Number(NODES), Number(PODS)]
-const COLUMNS = ['', 'seconds', 'CPU seconds', 'resident MB', 'slowest answer ms']
+/** `SIZES='1000x2000 10000x100000' npm run bench -- scale`: nodes and pods of each run. */
+const { SIZES = '1000x10000 5000x10000' } = process.env
+/** Whoever takes longer for one step, or more memory than this, is stopped, and what was seen by then is shown. */
+const { LIMIT_SECONDS = '600', LIMIT_MB = '8000' } = process.env
+const COLUMNS = ['', 'seconds', 'CPU seconds', 'resident MB', 'most MB', 'slowest answer ms']
 const IDLE_MS = 20_000
 const PING_MS = 100
+const LOOK_MS = 200
 const NAMESPACE = '/api/v1/namespaces/default'
 
+interface Size {
+  readonly nodes: number
+  readonly pods: number
+}
+
+type Start = (folder: string, size: Size) => Promise<ClusterUnderTest>
+
 export const bench: Bench = {
-  about: `${NODES} nodes, ${PODS} pods: ours is one process; the reference is etcd, upstream's control plane and kwok`,
+  about: `nodes x pods: ${SIZES}. Ours is one process; the reference is etcd, upstream's control plane and kwok`,
   async run({ reference }) {
-    const ours = await play((folder) => startUp(folder, nodes))
-    return [reference ? besides(ours, await play(startTheirs)) : toTable(ours)]
+    const tables = []
+    for (const text of SIZES.split(' ')) {
+      const [nodes = 0, pods = 0] = text.split('x').map(Number)
+      const size = { nodes, pods }
+      const ours = await play((folder) => startUp(folder, nodes), size)
+      tables.push(reference ? besides(ours, await play(startTheirs, size)) : toTable(ours))
+    }
+    return tables
   },
 }
 
-async function play(start: (folder: string) => Promise<ClusterUnderTest>): Promise<Figures> {
-  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-nodes-bench-'))
+async function play(start: Start, size: Size): Promise<Figures> {
+  const { nodes, pods } = size
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-scale-bench-'))
   const rows: { name: string; values: number[] }[] = []
-  const cluster = await start(folder)
+  const cluster = await start(folder, size)
   const phase = async (name: string, work: () => Promise<unknown>): Promise<void> => {
     const { cpuMs } = await usageOfAll(cluster.pids)
     const startMs = performance.now()
-    const pinging = ping(cluster)
-    await work()
-    const seconds = (performance.now() - startMs) / 1000
+    const [pinging, watching] = [ping(cluster), watchMemory(cluster.pids)]
+    const isDone = await Promise.race([work().then(() => true), watching.tooMuch, pause(Number(LIMIT_SECONDS) * 1000)])
+    const seconds = isDone === true ? (performance.now() - startMs) / 1000 : Number.NaN
     const after = await usageOfAll(cluster.pids)
-    rows.push({ name, values: [seconds, (after.cpuMs - cpuMs) / 1000, after.residentMb, await pinging.stop()] })
+    const cpu = (after.cpuMs - cpuMs) / 1000
+    rows.push({ name, values: [seconds, cpu, after.residentMb, await watching.stop(), await pinging.stop()] })
+    if (isDone !== true) throw new Unfinished(name)
   }
   try {
     await phase('nodes ready', cluster.nodesReady)
     const running = await followPresence(cluster, `${NAMESPACE}/pods?fieldSelector=status.phase%3DRunning`)
-    await phase('pods running', () => Promise.all([sendAll(cluster, podRequests('POST')), running.reached(pods)]))
+    await phase('pods running', () => Promise.all([sendAll(cluster, podRequests('POST', pods)), running.reached(pods)]))
     running.stop()
     await phase(`${IDLE_MS / 1000} s of nothing`, () => pause(IDLE_MS))
     const there = await followPresence(cluster, `${NAMESPACE}/pods`)
-    await phase('pods deleted', () => Promise.all([sendAll(cluster, podRequests('DELETE')), there.emptied()]))
+    await phase('pods deleted', () => Promise.all([sendAll(cluster, podRequests('DELETE', pods)), there.emptied()]))
     there.stop()
+  } catch (error) {
+    if (!(error instanceof Unfinished)) throw error
+    process.stderr.write(`${nodes} nodes, ${pods} pods: "${error.message}" was not done within the limits\n`)
   } finally {
     await cluster.stop()
     await rm(folder, { recursive: true, force: true })
   }
-  return { title: 'a cluster of simulated nodes', columns: COLUMNS, rows }
+  return { title: `${nodes} simulated nodes, ${pods} pods`, columns: COLUMNS, rows }
+}
+
+class Unfinished extends Error {}
+
+/** Looks again and again at how much memory they have together. */
+function watchMemory(pids: readonly number[]): { readonly tooMuch: Promise<void>; stop(): Promise<number> } {
+  const over = new AbortController()
+  const tooMuch = Promise.withResolvers<void>()
+  let mostMb = 0
+  const running = (async () => {
+    while (!over.signal.aborted) {
+      const { residentMb } = await usageOfAll(pids)
+      mostMb = Math.max(mostMb, residentMb)
+      if (mostMb > Number(LIMIT_MB)) tooMuch.resolve()
+      await pause(LOOK_MS)
+    }
+  })()
+  return {
+    tooMuch: tooMuch.promise,
+    async stop() {
+      over.abort()
+      await running
+      return mostMb
+    },
+  }
 }
 
 /** The control plane is there before the clock starts. */
-async function startTheirs(folder: string): Promise<ClusterUnderTest> {
+async function startTheirs(folder: string, { nodes }: Size): Promise<ClusterUnderTest> {
   const kwok = await startKwok(folder)
   const accounts = await followPresence(kwok, `${NAMESPACE}/serviceaccounts`)
   await accounts.reached(1)
@@ -89,7 +136,7 @@ function nodeOf(name: string): object {
   }
 }
 
-function podRequests(method: 'POST' | 'DELETE'): Buffer[] {
+function podRequests(method: 'POST' | 'DELETE', pods: number): Buffer[] {
   const resources = { requests: { cpu: '10m', memory: '10Mi' } }
   const spec = { containers: [{ name: 'c', image: 'img:1', resources }] }
   return Array.from({ length: pods }, (_, at) => {
