@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 
 import type { Bench } from './bench.ts'
 import { pause } from './http-load.ts'
-import { usageOfAll } from './server-under-test.ts'
+import { proportionalMb, usageOfAll } from './server-under-test.ts'
 import { figure } from './table.ts'
 import { startUp } from './up-under-test.ts'
 
@@ -36,7 +36,9 @@ export const bench: Bench = {
       const share = (100 * (after.cpuMs - before.cpuMs)) / (performance.now() - startMs)
       const rows = [
         ['CPU, % of one core', figure(share), '1'],
+        ['seconds measured', figure((performance.now() - startMs) / 1000), '300'],
         ['resident MB at the end', figure(after.residentMb), '150'],
+        ['of it its own (PSS), MB', figure(await proportionalMb(pids)), '150'],
         ['resident MB at most', figure(mostMb), '150'],
       ]
       return [{ title: 'a cluster at rest', columns: ['', 'measured', 'budget'], rows }]

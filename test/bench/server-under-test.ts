@@ -52,8 +52,13 @@ export const startOurs: StartServer = async (folder) => {
 
 let installing: Promise<string> | undefined
 
-/** The program of the package, packed now from the sources and installed as people install it; gone when we are. */
+/**
+ * The program of the package, packed now from the sources and installed as people install it; gone when we are. HYPERKUBE_PROGRAM names
+ * one that is there already, such as `bin/hyperkube` of the sources.
+ */
 export function installed(): Promise<string> {
+  const { HYPERKUBE_PROGRAM } = process.env
+  if (HYPERKUBE_PROGRAM !== undefined) return Promise.resolve(HYPERKUBE_PROGRAM)
   installing ??= (async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-installed-'))
     process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -91,6 +96,17 @@ export async function usageOfAll(pids: readonly number[]): Promise<Usage> {
   const usages = await Promise.all(pids.map(usageOf))
   const sum = (of: (usage: Usage) => number): number => usages.reduce((total, one) => total + of(one), 0)
   return { cpuMs: sum(({ cpuMs }) => cpuMs), residentMb: sum(({ residentMb }) => residentMb) }
+}
+
+/** Of what processes share each has its part. Costs the kernel more than `residentMb`. Not a number where there is no /proc. */
+export async function proportionalMb(pids: readonly number[]): Promise<number> {
+  const all = await Promise.all(
+    pids.map(async (pid) => {
+      const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '')
+      return Number(/^Pss:\s*(\d+)/m.exec(text)?.[1] ?? Number.NaN) / 1024
+    }),
+  )
+  return all.reduce((sum, one) => sum + one, 0)
 }
 
 /** Not a number where there is no /proc. */
