@@ -1,4 +1,5 @@
-/** A scheduler in virtual time whose binds go wrong, refused or done without an answer, and which can be killed. */
+/** A scheduler in virtual time whose binds, of pods and of volumes, go wrong, refused or done without an answer, and which can be killed. */
+import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ApiClient, type Draft } from '#client/api-client.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
@@ -7,6 +8,8 @@ import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 import { startTestScheduler, type TestScheduler } from '#testing/scheduler.ts'
 
 export type Failure = 'before' | 'after' | 'not at all'
+
+const VOLUMES: readonly Kind[] = [PersistentVolumes, PersistentVolumeClaims]
 
 class FlakyClient extends ApiClient {
   failures: Failure[] = []
@@ -17,10 +20,24 @@ class FlakyClient extends ApiClient {
     object: Draft<T>,
     options: Parameters<ApiClient['create']>[2] = {},
   ): Promise<T> {
-    const failure = options.subresource === 'binding' ? this.failures.shift() : undefined
+    const create = (): Promise<T> => super.create(kind, object, options)
+    return options.subresource === 'binding' ? this.#maybe(create) : create()
+  }
+
+  override async update<T extends KubeObject>(
+    kind: Kind<T>,
+    object: T,
+    options: Parameters<ApiClient['update']>[2] = {},
+  ): Promise<T> {
+    const update = (): Promise<T> => super.update(kind, object, options)
+    return VOLUMES.includes(kind) ? this.#maybe(update) : update()
+  }
+
+  async #maybe<T>(write: () => Promise<T>): Promise<T> {
+    const failure = this.failures.shift()
     if (failure === 'before' || failure === 'after') this.failed++
     if (failure === 'before') throw new Error('the connection was lost')
-    const answer = await super.create(kind, object, options)
+    const answer = await write()
     if (failure === 'after') throw new Error('the answer was lost')
     return answer
   }

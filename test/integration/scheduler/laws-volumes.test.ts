@@ -1,7 +1,8 @@
 /**
- * What must hold of pods with volumes whatever happens, on the whole server in virtual time: claims wait for their first pod, binds
- * fail, schedulers are stopped midway, pods of two profiles want the same volumes. No volume is given to two claims, nobody is put
- * where its volumes are not, no node has more volumes than it can have; in the end nobody waits who need not.
+ * What must hold of pods with volumes whatever happens, on the whole server in virtual time: claims wait for their first pod or are
+ * bound to volumes of a zone, binds of pods and of volumes fail, schedulers are stopped midway, nodes come and go, pods of two
+ * profiles want the same volumes. No volume is given to two claims, nobody is put where its volumes are not, no node has more volumes
+ * than it can have; in the end nobody waits who need not.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -29,6 +30,7 @@ import { type Failure, FlakyScheduler } from './flaky-scheduler.ts'
 const namespace = 'default'
 const DRIVER = 'd.example.com'
 const HOST = 'kubernetes.io/hostname'
+const ZONE = 'topology.kubernetes.io/zone'
 /** Volumes of the driver on one node, and GiB of the largest that can be made in each zone. */
 const LIMIT = 2
 const ROOM = { a: 3, b: 6 } as const
@@ -36,15 +38,15 @@ const PROFILES = ['default-scheduler', 'other'] as const
 
 interface Wanted {
   readonly profile: (typeof PROFILES)[number]
-  /** `local`: one of those that are there. `made`: one is made where the pod goes. */
-  readonly sort: 'local' | 'made'
+  /** `local`: one of those that are there. `made`: one is made where the pod goes. `zoned`: one that it has, which is in a zone. */
+  readonly sort: 'local' | 'made' | 'zoned'
   readonly size: number
 }
 
 type Step =
   | { readonly do: 'node'; readonly zone: keyof typeof ROOM }
   | { readonly do: 'volume'; readonly which: number; readonly size: number }
-  | { readonly do: 'delete'; readonly which: number }
+  | { readonly do: 'delete' | 'lose node'; readonly which: number }
   | {
       readonly do: 'pods'
       readonly pods: readonly Wanted[]
@@ -55,13 +57,13 @@ type Step =
 const size = fc.integer({ min: 1, max: 6 })
 const wanted: fc.Arbitrary<Wanted> = fc.record({
   profile: fc.constantFrom(...PROFILES),
-  sort: fc.constantFrom('local', 'made'),
+  sort: fc.constantFrom('local', 'made', 'zoned'),
   size,
 })
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('node'), zone: fc.constantFrom('a', 'b') }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('volume'), which: fc.nat(), size }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete'), which: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('delete', 'lose node'), which: fc.nat() }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -111,7 +113,8 @@ class World {
 
   async #setUp(): Promise<void> {
     const volumeBindingMode = 'WaitForFirstConsumer'
-    for (const [name, provisioner] of Object.entries({ local: 'kubernetes.io/no-provisioner', made: DRIVER }))
+    const none = 'kubernetes.io/no-provisioner'
+    for (const [name, provisioner] of Object.entries({ local: none, zoned: none, made: DRIVER }))
       await this.#client.create(StorageClasses, { metadata: { name }, provisioner, volumeBindingMode })
     await this.#client.create(CSIDrivers, { metadata: { name: DRIVER }, spec: { storageCapacity: true } })
     for (const [zone, room] of Object.entries(ROOM))
@@ -137,45 +140,69 @@ class World {
     const { nodes, pods } = await this.state()
     if (step.do === 'node') await this.#addNode(step.zone)
     else if (step.do === 'pods') await this.#addPods(step)
-    else if (step.do === 'volume') {
+    else if (step.do === 'delete') await this.#deletePods(pods.slice(step.which % Math.max(1, pods.length)).slice(0, 1))
+    else {
       const node = nodes[step.which % Math.max(1, nodes.length)]
-      if (node !== undefined) await this.#addVolume('local', step.size, inZone(HOST, nameOf(node)))
-    } else {
-      const pod = pods[step.which % Math.max(1, pods.length)]
-      if (pod !== undefined)
-        await this.#client.delete(Pods, { namespace, name: nameOf(pod) }, { gracePeriodSeconds: 0 })
+      if (node === undefined) return
+      if (step.do === 'volume') await this.#addVolume('local', step.size, inZone(HOST, nameOf(node)))
+      else await this.#loseNode(node)
     }
     await this.rest(3000)
+  }
+
+  async #deletePods(pods: readonly Pod[]): Promise<void> {
+    for (const pod of pods) await this.#client.delete(Pods, { namespace, name: nameOf(pod) }, { gracePeriodSeconds: 0 })
+  }
+
+  /** And whoever was there, as the collector of garbage sees to; who is on the way there goes when it has come. */
+  async #loseNode(node: Node): Promise<void> {
+    await this.#client.delete(Nodes, { name: nameOf(node) })
+    await this.#client.delete(CSINodes, { name: nameOf(node) })
+    await this.#deletePods(on(await this.state(), node))
   }
 
   /** The binder and the provisioner do what is theirs, and everybody has time to try again. */
   async rest(ms: number): Promise<void> {
     do await this.#scheduler.clock.advance(ms)
-    while (await this.#serve())
+    while ((await this.#serve()) || (await this.#collectLost()))
     await this.#scheduler.clock.advance(ms)
+  }
+
+  /** Pods that were bound to a node which had just gone. */
+  async #collectLost(): Promise<boolean> {
+    const { nodes, pods } = await this.state()
+    const names = new Set(['', ...nodes.map(nameOf)])
+    const lost = pods.filter(({ spec }) => !names.has(spec.nodeName ?? ''))
+    await this.#deletePods(lost)
+    return lost.length > 0
   }
 
   async #addNode(zone: string): Promise<void> {
     const name = `n${this.#made++}`
     const drivers = [{ name: DRIVER, nodeID: name, topologyKeys: null, allocatable: { count: LIMIT } }]
     await this.#client.create(CSINodes, { metadata: { name }, spec: { drivers } })
-    await this.#client.create(Nodes, { metadata: { name, labels: { [HOST]: name, zone } }, spec: {} })
+    await this.#client.create(Nodes, { metadata: { name, labels: { [HOST]: name, zone, [ZONE]: zone } }, spec: {} })
     const allocatable = { cpu: '4', pods: '3' }
     const value = { status: { allocatable, capacity: allocatable } }
     await this.#client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value })
   }
 
   async #addVolume(
-    storageClassName: string,
+    storageClassName: Wanted['sort'],
     of: number,
     nodeAffinity: PersistentVolume['spec']['nodeAffinity'],
   ): Promise<PersistentVolume> {
     const name = `v${this.#made++}`
-    const source =
-      storageClassName === 'made' ? { csi: { driver: DRIVER, volumeHandle: name } } : { local: { path: '/d' } }
+    // Of old, before volumes had an affinity, labels said where they are.
+    const labels = storageClassName === 'zoned' ? { [ZONE]: of % 2 === 0 ? 'a' : 'b' } : undefined
+    const source = {
+      made: { csi: { driver: DRIVER, volumeHandle: name } },
+      local: { local: { path: '/d' } },
+      zoned: { hostPath: { path: '/d' } },
+    }[storageClassName]
     const spec = { capacity: { storage: `${of}Gi` }, accessModes: ['ReadWriteOnce'], storageClassName, ...source }
     await this.#client.create(PersistentVolumes, {
-      metadata: { name },
+      metadata: { name, ...(labels !== undefined && { labels }) },
       spec: { ...spec, ...(nodeAffinity !== undefined && { nodeAffinity }) },
     })
     const value = { status: { phase: 'Available' } }
@@ -188,7 +215,9 @@ class World {
       const name = `pod${this.#made++}`
       const resources = { requests: { storage: `${of}Gi` } }
       const spec = { accessModes: ['ReadWriteOnce'], storageClassName, resources }
-      await this.#client.create(PersistentVolumeClaims, { metadata: { namespace, name }, spec })
+      const { metadata } = await this.#client.create(PersistentVolumeClaims, { metadata: { namespace, name }, spec })
+      if (storageClassName === 'zoned')
+        await this.#bind(name, metadata.uid ?? '', nameOf(await this.#addVolume('zoned', of, undefined)))
       const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: name } }]
       await this.#client.create(Pods, {
         metadata: { namespace, name },
@@ -205,8 +234,15 @@ class World {
     for (const [name, { metadata, spec }] of claims) {
       if ((spec.volumeName ?? '') !== '') continue
       const promised = [...volumes.values()].find(({ spec: { claimRef } }) => claimRef?.uid === metadata.uid)
-      const zone = nodes.find((one) => nameOf(one) === metadata.annotations?.[SELECTED_NODE])?.metadata.labels?.['zone']
-      if (promised === undefined && zone === undefined) continue
+      const selected = metadata.annotations?.[SELECTED_NODE]
+      const zone = nodes.find((one) => nameOf(one) === selected)?.metadata.labels?.['zone']
+      if (promised === undefined && zone === undefined) {
+        // A provisioner that cannot make a volume for a node asks for another one.
+        const value = { metadata: { annotations: { [SELECTED_NODE]: null } } }
+        if (selected !== undefined)
+          await this.#client.patch(PersistentVolumeClaims, { namespace, name }, { type: 'merge', value })
+        continue
+      }
       const volume =
         promised ??
         (await this.#addVolume('made', gib(spec.resources?.requests?.['storage']), inZone('zone', zone ?? '')))
@@ -231,7 +267,9 @@ const on = ({ pods }: State, node: Node): Pod[] => pods.filter(({ spec }) => spe
 /** A pod has one claim, which is called as it is. */
 const volumeOf = ({ claims, volumes }: State, pod: Pod): PersistentVolume | undefined =>
   volumes.get(claims.get(nameOf(pod))?.spec.volumeName ?? '')
-const isReachable = ({ spec }: PersistentVolume, { metadata: { labels } }: Node): boolean => {
+const isReachable = ({ metadata, spec }: PersistentVolume, { metadata: { labels } }: Node): boolean => {
+  const zone = metadata.labels?.[ZONE]
+  if (zone !== undefined) return labels?.[ZONE] === zone
   const [rule] = spec.nodeAffinity?.required?.nodeSelectorTerms[0]?.matchExpressions ?? []
   return rule !== undefined && rule.values?.includes(labels?.[rule.key] ?? '') === true
 }
