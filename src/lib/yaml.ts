@@ -21,6 +21,8 @@ export interface YamlParseOptions {
    * `effort`. Default: enough for every text people write.
    */
   readonly maxRetriedLength?: number
+  /** Only `true` and `false` are booleans, as YAML 1.2 and go-yaml v3 have it; `yes` and `on` are text. */
+  readonly plainBooleans?: boolean
 }
 
 /** Over any manifest. Servers bound the body before, and far lower. */
@@ -37,7 +39,8 @@ export function parseYaml(input: string | Buffer, options: YamlParseOptions = {}
   const { text, events } = readYamlEvents(whole.slice(0, firstDocumentEnd(whole)), options.maxRetriedLength)
   const root = buildTree(text, events)
   if (!root) return null
-  const reader: Reader = { text, duplicates: options.duplicates, active: new Set(), nodes: 0, aliased: 0 }
+  const { duplicates, plainBooleans = false } = options
+  const reader: Reader = { text, duplicates, plainBooleans, active: new Set(), nodes: 0, aliased: 0 }
   return convert(reader, root, { depth: 0, inAlias: false })
 }
 
@@ -143,6 +146,7 @@ function startOf(event: ContentEvent, last: number): number {
 interface Reader {
   readonly text: string
   readonly duplicates: string[] | undefined
+  readonly plainBooleans: boolean
   /** The targets of the aliases being followed. */
   readonly active: Set<Node>
   nodes: number
@@ -280,10 +284,16 @@ function scalarOf(reader: Reader, node: Node): Scalar {
   const text = event.valueStart < 0 ? '' : getScalarValue(reader.text, event)
   const tag = node.tag.replace(/^!<tag:yaml\.org,2002:(.*)>$/, '!!$1')
   const isPlain = event.style === SCALAR_STYLE.PLAIN
-  if (tag === '') return isPlain ? resolveScalar(text) : { kind: 'str', value: text }
+  if (tag === '') return isPlain ? plainScalar(reader, text) : { kind: 'str', value: text }
   if (tag === '!!binary') return { kind: 'str', value: decodeBinary(text) }
   const wanted = Object.hasOwn(TAGS, tag) ? TAGS[tag] : undefined
   return wanted === undefined || wanted === 'str' ? { kind: 'str', value: text } : coerce(text, wanted, tag)
+}
+
+function plainScalar({ plainBooleans }: Reader, text: string): Scalar {
+  const found = resolveScalar(text)
+  const isText = plainBooleans && found.kind === 'bool' && !/^(true|false)$/i.test(text)
+  return isText ? { kind: 'str', value: text } : found
 }
 
 function decodeBinary(text: string): string {

@@ -110,7 +110,11 @@ export const COMMANDS: readonly CommandRow[] = [
     short: 'Print the API versions that the server serves, as "group/version"',
     load: async () => (await import('./api-versions.ts')).apiVersions,
   },
-  planned('config', 'Change kubeconfig files'),
+  {
+    name: 'config',
+    short: 'Change kubeconfig files',
+    load: async () => (await import('./config.ts')).config,
+  },
   planned('kuberc', 'Change kuberc files'),
   planned('plugin', 'Work with plugins'),
   {
