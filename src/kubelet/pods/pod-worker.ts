@@ -14,7 +14,6 @@ import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
 import { refusalOf } from '../pod-admission.ts'
 import type { PendingResize } from '../pod-allocation.ts'
-import { conditionsKnown } from '../pod-conditions.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { comesBack, leaveSandbox } from '../sandbox-change.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
@@ -123,7 +122,7 @@ export class PodWorker {
 
   /** All its containers have ended for good. */
   get isFinished(): boolean {
-    return this.#hasEnded || (isTerminalPhase(this.writer.written.phase) && !this.records.some(isRunning))
+    return this.#hasEnded || (isTerminalPhase(this.writer.said.phase) && !this.records.some(isRunning))
   }
 
   get sandboxId(): string | undefined {
@@ -134,10 +133,7 @@ export class PodWorker {
     const before = this.#pod.metadata.deletionGracePeriodSeconds ?? Infinity
     this.#desired = pod
     this.#grant()
-    this.writer.written = {
-      ...this.writer.written,
-      conditions: conditionsKnown(pod.status.conditions, this.writer.written.conditions),
-    }
+    this.writer.hear(pod.status.conditions)
     const grace = pod.metadata.deletionGracePeriodSeconds ?? Infinity
     if (grace < before) this.#ender.hurry(grace)
     this.#heedDeadline()
@@ -222,7 +218,7 @@ export class PodWorker {
     }
     if (!this.#isEnding && this.#resizer.consider(this.#desired)) this.#grant()
     const plan = this.#plan()
-    if (this.#isEnding || plan.isOver || isTerminalPhase(this.writer.written.phase)) return this.#finish()
+    if (this.#isEnding || plan.isOver || isTerminalPhase(this.writer.said.phase)) return this.#finish()
     this.#publish()
     return this.#bringUp()
   }
@@ -293,9 +289,9 @@ export class PodWorker {
 
   /** What a kubelet would say of it now. */
   status(hasSandbox: boolean = this.#sandboxes.current !== undefined): PodStatus {
-    const { written } = this.writer
+    const { said } = this.writer
     if (this.#isRejected) {
-      return { ...written, phase: 'Failed', ...this.#verdict, startTime: timeOf(this.#startedMs) }
+      return { ...said, phase: 'Failed', ...this.#verdict, startTime: timeOf(this.#startedMs) }
     }
     const view: PodView = {
       records: this.records,
@@ -307,7 +303,7 @@ export class PodWorker {
       verdict: this.#verdict,
       conditions: [...this.#resizer.conditions, ...(this.#disruption === undefined ? [] : [this.#disruption])],
     }
-    return podStatusOf(this.#pod, written, view, this.#host.clock.now())
+    return podStatusOf(this.#pod, said, view, this.#host.clock.now())
   }
 
   #publish(hasSandbox?: boolean): void {
@@ -369,7 +365,7 @@ export class PodWorker {
   async #finish(): Promise<number> {
     const { volumes } = this.#host
     const { uid = '' } = this.#pod.metadata
-    if (this.#isLeaving && !isTerminalPhase(this.writer.written.phase)) this.#publish()
+    if (this.#isLeaving && !isTerminalPhase(this.writer.said.phase)) this.#publish()
     await this.#ender.endAll()
     await stopSandboxes(this.#host, uid, this.sandboxId)
     await this.#host.cgroups.remove(this.#pod)

@@ -2,23 +2,26 @@
  * Brings the status of one pod to the API server: always the newest, one write at a time. What could not be written is
  * tried again until it is, or until the pod is not there any more.
  */
-import { type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
+import { type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
+import { conditionsKnown } from '../pod-conditions.ts'
 import { statusPatch } from '../status-patch.ts'
 
 const RETRY = { baseMs: 200, capMs: 30_000, jitter: 0.5 }
 
 /** Where the status of one pod goes. */
 export interface StatusDoor {
-  /** What is known there, as far as is known here. */
-  written: PodStatus
+  /** The newest, whether the API server knows it or not: what is said next goes on from it. */
+  readonly said: PodStatus
   isGone: boolean
   put(status: PodStatus): void
+  /** What the API server has now: those of others are taken over. */
+  hear(conditions: readonly PodCondition[] | undefined): void
   settled(): Promise<void>
   remove(): Promise<void>
 }
@@ -32,7 +35,8 @@ export class StatusWriter implements StatusDoor {
   #wanted: PodStatus | undefined
   #writing: Promise<void> | undefined
   /** What the server has, as far as is known. */
-  written: PodStatus
+  #written: PodStatus
+  said: PodStatus
   /** The pod has gone, or another has come under its name. */
   isGone = false
 
@@ -48,13 +52,26 @@ export class StatusWriter implements StatusDoor {
     this.#pod = options.pod
     this.#signal = options.signal
     this.#onError = options.onError
-    this.written = options.pod.status
+    this.#written = options.pod.status
+    this.said = options.pod.status
   }
 
   /** Nobody waits for it. */
   put(status: PodStatus): void {
+    this.said = status
     this.#wanted = status
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+  }
+
+  hear(conditions: readonly PodCondition[] | undefined): void {
+    const heard = (status: PodStatus): PodStatus => ({
+      ...status,
+      conditions: conditionsKnown(conditions, status.conditions),
+    })
+    this.#written = heard(this.#written)
+    this.said = heard(this.said)
+    // What waits to be written must not take away what others have written meanwhile.
+    if (this.#wanted !== undefined) this.#wanted = heard(this.#wanted)
   }
 
   /** Resolves when everything put so far is written, or is never going to be. */
@@ -82,12 +99,12 @@ export class StatusWriter implements StatusDoor {
     while (this.#wanted !== undefined && this.#isLive) {
       const status = this.#wanted
       this.#wanted = undefined
-      const value = statusPatch(uid, this.written, status)
+      const value = statusPatch(uid, this.#written, status)
       if (value === undefined) continue
       const isDone = await this.#try(() =>
         this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }),
       )
-      if (isDone) this.written = status
+      if (isDone) this.#written = { ...status, conditions: conditionsKnown(this.#written.conditions, status.conditions) }
       else this.#wanted ??= status
     }
   }

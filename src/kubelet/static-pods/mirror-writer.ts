@@ -2,13 +2,14 @@
  * The image of a static pod in the API server: made when it is not there, made anew when it is another's or somebody deletes it,
  * told how the pod is, and gone with it. The pod itself never waits for it.
  */
-import { type Node, type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
+import { type Node, type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
+import { conditionsKnown } from '../pod-conditions.ts'
 import type { StatusDoor } from '../pods/status-writer.ts'
 import { statusPatch } from '../status-patch.ts'
 import { ANNOTATIONS } from './manifest.ts'
@@ -33,8 +34,7 @@ export class MirrorWriter implements StatusDoor {
   #isEnding = false
   #isStale = false
   #isWorking = false
-  /** The newest, whether the API server knows it or not. */
-  written: PodStatus
+  said: PodStatus
   isGone = false
 
   constructor(pod: Pod, options: MirrorOptions, mirror?: Pod) {
@@ -42,12 +42,16 @@ export class MirrorWriter implements StatusDoor {
     this.#options = options
     this.#mirror = mirror
     this.#backoff = createBackoff(options.random, RETRY)
-    this.written = pod.status
+    this.said = pod.status
   }
 
   put(status: PodStatus): void {
-    this.written = status
+    this.said = status
     this.#work()
+  }
+
+  hear(conditions: readonly PodCondition[] | undefined): void {
+    this.said = { ...this.said, conditions: conditionsKnown(conditions, this.said.conditions) }
   }
 
   /** News of it; undefined: there is none any more. */
@@ -133,7 +137,7 @@ export class MirrorWriter implements StatusDoor {
 
   async #tell(mirror: Pod): Promise<void> {
     const { namespace, name = '', uid = '' } = mirror.metadata
-    const status = this.written
+    const status = this.said
     const value = statusPatch(uid, mirror.status, status)
     if (value === undefined) return
     try {

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { Pod, PodCondition, PodStatus } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import { StatusWriter } from './status-writer.ts'
+
+interface Written {
+  readonly status: { readonly conditions?: readonly Partial<PodCondition>[]; readonly phase?: string }
+}
+
+/** A server whose answers are given by hand. */
+function serverOf(): { client: ApiClient; asked: { value: Written; answer: () => void }[] } {
+  const asked: { value: Written; answer: () => void }[] = []
+  const patch = (_: unknown, __: unknown, { value }: { value: Written }): Promise<void> =>
+    new Promise((resolve) => asked.push({ value, answer: resolve }))
+  return { client: { patch, clock: createVirtualClock() } as unknown as ApiClient, asked }
+}
+
+const condition = (type: string, status: string, time = ''): PodCondition =>
+  ({ type, status, ...(time !== '' && { lastTransitionTime: time }) }) as PodCondition
+
+function writerOf(client: ApiClient, status: PodStatus = {}): StatusWriter {
+  const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { containers: [] }, status }
+  const signal = new AbortController().signal
+  return new StatusWriter({ client, random: createSeededRandom(1), pod, signal, onError: (error) => assert.fail(String(error)) })
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('what is said next goes on from what was said last, though it is not written yet', async () => {
+  const { client, asked } = serverOf()
+  const writer = writerOf(client)
+  const first = { conditions: [condition('Ready', 'True', '2026-01-01T00:00:01Z')] }
+  writer.put(first)
+  assert.deepEqual(writer.said, first)
+  writer.put({ ...writer.said, phase: 'Running' })
+  asked[0]?.answer()
+  await settle()
+  assert.deepEqual(asked[1]?.value.status, { phase: 'Running' })
+  asked[1]?.answer()
+  await writer.settled()
+  assert.equal(asked.length, 2)
+})
+
+test('a condition of others that came while something waited to be written stays', async () => {
+  const { client, asked } = serverOf()
+  const writer = writerOf(client)
+  writer.put({ phase: 'Pending', conditions: [condition('Ready', 'False')] })
+  writer.put({ phase: 'Running', conditions: [condition('Ready', 'True')] })
+  writer.hear([condition('example.com/gate', 'True')])
+  asked[0]?.answer()
+  await settle()
+  const [, second] = asked
+  assert.deepEqual(second?.value.status.conditions, [{ type: 'Ready', status: 'True' }])
+  second?.answer()
+  await writer.settled()
+  assert.deepEqual(
+    writer.said.conditions?.map(({ type }) => type),
+    ['example.com/gate', 'Ready'],
+  )
+})
