@@ -109,3 +109,6 @@ export const ALLOCATABLE_ENFORCED: Note = normal(
 )
 export const rebooted = (node: string, bootId: string): Note =>
   warning('Rebooted', `Node ${node} has been rebooted, boot id: ${bootId}`)
+
+export const NODE_SHUTDOWN: Note = normal('NodeShutdown', 'Shutdown manager detected shutdown event')
+export const NODE_SHUTDOWN_CANCELLED: Note = normal('NodeShutdown', 'Shutdown manager detected shutdown cancellation')

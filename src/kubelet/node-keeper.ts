@@ -31,6 +31,8 @@ export interface NodeKeeperOptions {
   readonly listedMs?: () => number | undefined
   /** How long the runtime has for an answer. Default: two minutes. */
   readonly callLimitMs?: number
+  /** What else keeps the node from being ready. */
+  readonly fault?: () => string | undefined
 }
 
 /** What the runtime last said. */
@@ -81,6 +83,7 @@ export class NodeKeeper {
       ...contactFaults(contact, clock.now()),
       this.#view.fault,
       this.#hasDrivers ? undefined : 'CSINode is not yet initialized',
+      this.#options.fault?.(),
     ].filter((fault) => fault !== undefined)
     if (faults.length === 0) return []
     const message = faults.length === 1 ? (faults[0] ?? '') : `[${faults.join(', ')}]`

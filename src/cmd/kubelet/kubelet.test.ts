@@ -107,8 +107,8 @@ describe('the configuration of kubelet', () => {
       'failed to set feature gates from initial flags-based config: unrecognized feature gate: Nonsense',
     ],
     [
-      'shutdownGracePeriod: 30s',
-      'shutdownGracePeriod "30s" is not supported: nobody is told when the machine shuts down',
+      'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 30s',
+      'failed to validate kubelet configuration, error: invalid configuration: shutdownGracePeriodCriticalPods {30s} must be <= shutdownGracePeriod {10s}',
     ],
     [
       'enforceNodeAllocatable: [pods, pods]',

@@ -6,23 +6,21 @@ import { resolve } from 'node:path'
 import { overReserved } from '#kubelet/allocatable.ts'
 import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
 import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
-import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { runtimeBehind } from '#kubelet/cri/client.ts'
 import type { Runtime } from '#kubelet/cri/runtime.ts'
 import { parseThresholds } from '#kubelet/eviction/thresholds.ts'
-import { type KubeletOptions, startKubelet } from '#kubelet/kubelet.ts'
+import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
+import { startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
 import { openHealthPort } from '#kubelet/server/health-port.ts'
-import { topologySettings } from '#kubelet/topology/topology-settings.ts'
 import { aborted } from '#lib/abort.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { durationMs } from '#meta/duration.ts'
-import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { loadKubelet } from './configuration.ts'
@@ -30,6 +28,7 @@ import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
 import { openIdentity } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
 import { openServing } from './serving.ts'
+import { settingsOf } from './told.ts'
 
 const NAME = 'kubelet'
 
@@ -77,12 +76,8 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       pods: facts,
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? [])],
-      node: nodeSettings(program),
-      topology: topologySettings(configuration, durationMs(configuration.cpuManagerReconcilePeriod)),
+      ...settingsOf(program),
       ...(await limitsOf(program)),
-      logs: logPolicy(program),
-      staticPods: staticPodsOf(program),
-      pulls: pullsOf(program),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       configuration: shownConfiguration({ ...configuration, cgroupDriver }),
@@ -234,68 +229,6 @@ function podFacts(
     seccompDefault: configuration.seccompDefault,
     ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
     maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),
-  }
-}
-
-function pullsOf({ configuration }: KubeletProgram): NonNullable<KubeletOptions['pulls']> {
-  const { registryPullQPS: qps, registryBurst: burst, serializeImagePulls, maxParallelImagePulls } = configuration
-  return { qps, burst, parallel: serializeImagePulls ? 1 : (maxParallelImagePulls ?? Infinity) }
-}
-
-function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<KubeletOptions['node']> {
-  const { systemReserved, kubeReserved, evictionHard, reservedSystemCPUs = '', providerID = '' } = configuration
-  const ignores = settings['experimental-allocatable-ignore-eviction']
-  const cpus = reservedSystemCPUs === '' ? undefined : parseCpuSet(reservedSystemCPUs)
-  const { cpu: _, ...withoutCpu } = kubeReserved ?? {}
-  const reserved = {
-    ...(systemReserved !== undefined && { systemReserved }),
-    ...(kubeReserved !== undefined && { kubeReserved }),
-    evictionHard: ignores ? {} : (evictionHard ?? {}),
-    // Whoever names processors means those, whatever else was said.
-    ...(cpus instanceof Set && {
-      systemReserved: { ...systemReserved, cpu: String(cpus.size) },
-      kubeReserved: withoutCpu,
-    }),
-  }
-  return {
-    reserved,
-    maxImages: configuration.nodeStatusMaxImages,
-    ...(providerID !== '' && { providerId: providerID }),
-    registers: configuration.registerNode,
-    lookMs: durationMs(configuration.nodeStatusUpdateFrequency),
-    reportMs: durationMs(configuration.nodeStatusReportFrequency),
-    leaseSeconds: configuration.nodeLeaseDurationSeconds,
-    callLimitMs: durationMs(configuration.runtimeRequestTimeout),
-    limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
-    eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
-  }
-}
-
-function staticPodsOf({ configuration, isEnabled, cwd }: KubeletProgram): NonNullable<KubeletOptions['staticPods']> {
-  const { staticPodPath: path = '', staticPodURL: url = '', staticPodURLHeader: headers = {} } = configuration
-  return {
-    isEnabled,
-    ...(path !== '' && { path: resolve(cwd, path) }),
-    ...(url !== '' && { url }),
-    headers,
-    checkMs: durationMs(configuration.fileCheckFrequency),
-    urlCheckMs: durationMs(configuration.httpCheckFrequency),
-  }
-}
-
-/** Throws ProgramError. */
-function logPolicy({ configuration }: KubeletProgram): NonNullable<KubeletOptions['logs']> {
-  const { containerLogMaxSize: size } = configuration
-  try {
-    return {
-      maxBytes: quantityValue(parseQuantity(size)),
-      maxFiles: configuration.containerLogMaxFiles,
-      workers: configuration.containerLogMaxWorkers,
-      intervalMs: durationMs(configuration.containerLogMonitorInterval),
-    }
-  } catch (cause) {
-    const why = `failed to parse container log max size "${size}": ${(cause as Error).message}`
-    throw new ProgramError(`failed to run Kubelet: failed to create kubelet: ${why}`, { cause })
   }
 }
 

@@ -10,7 +10,6 @@ const NO_MANAGERS = 'containers share all memory'
 const NO_OPTION = 'processors are packed, by cores'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
 const NOT_EVICTED = 'memory is looked at every ten seconds'
-const NO_SHUTDOWN = 'nobody is told when the machine shuts down'
 
 /** Only the default is accepted: who asks for more must not believe to have got it. */
 export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
@@ -30,9 +29,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   protectKernelDefaults: 'settings of the kernel are left as they are',
   qosReserved: NO_MANAGERS,
   reservedMemory: NO_MANAGERS,
-  shutdownGracePeriod: NO_SHUTDOWN,
-  shutdownGracePeriodByPodPriority: NO_SHUTDOWN,
-  shutdownGracePeriodCriticalPods: NO_SHUTDOWN,
   singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
   systemCgroups: NO_CGROUPS,
   systemReservedCgroup: NO_CGROUPS,

@@ -47,6 +47,7 @@ export class PodWorker {
   #disruption: PodCondition | undefined
   #hasEnded = false
   readonly #ended = Promise.withResolvers<void>()
+  readonly #emptied = Promise.withResolvers<void>()
   readonly #sandboxes: SandboxKeeper
   readonly #probes: PodProbes
   /** Its address is told from the moment on that a container of it runs. */
@@ -123,6 +124,11 @@ export class PodWorker {
   /** All its containers have ended for good. */
   get isFinished(): boolean {
     return this.#hasEnded || (isTerminalPhase(this.writer.said.phase) && !this.records.some(isRunning))
+  }
+
+  /** Resolves when it has ended and nothing is mounted for it any more. */
+  get emptied(): Promise<void> {
+    return this.#emptied.promise
   }
 
   get sandboxId(): string | undefined {
@@ -374,6 +380,7 @@ export class PodWorker {
     this.#hasEnded = true
     this.#ended.resolve()
     await volumes.leave(uid)
+    this.#emptied.resolve()
     await this.#host.grants.release(uid)
     this.#host.release(this.#pod)
     await this.writer.settled()

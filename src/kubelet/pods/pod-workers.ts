@@ -205,6 +205,15 @@ export class PodWorkers {
     await worker.end({ reason: 'Evicted', message }, graceSeconds, condition)
   }
 
+  /** The machine shuts down. Resolves when the pod's containers have ended and nothing is mounted for it any more. */
+  async shutDown({ metadata }: Pod, graceSeconds: number): Promise<void> {
+    const worker = this.#workers.get(metadata.uid ?? '')
+    if (worker === undefined) return
+    const condition = disruptionOf(worker.pod, SHUT_DOWN, this.#options.clock.now())
+    await worker.end({ reason: 'Terminated', message: SHUT_DOWN }, graceSeconds, condition)
+    await worker.emptied
+  }
+
   /** When the runtime last told what it holds: a node whose runtime does not is not ready. */
   get listedMs(): number | undefined {
     return this.#held.listedMs
@@ -301,6 +310,7 @@ export class PodWorkers {
 
 const ORPHAN_SECONDS = 2
 
+const SHUT_DOWN = 'Pod was terminated in response to imminent node shutdown.'
 const PREEMPTED = 'Preempted in order to admit critical pod'
 const PREEMPTION = 'Pod was preempted by Kubelet to accommodate a critical pod.'
 

@@ -26,7 +26,13 @@ const condition = (type: string, status: string, time = ''): PodCondition =>
 function writerOf(client: ApiClient, status: PodStatus = {}): StatusWriter {
   const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { containers: [] }, status }
   const signal = new AbortController().signal
-  return new StatusWriter({ client, random: createSeededRandom(1), pod, signal, onError: (error) => assert.fail(String(error)) })
+  return new StatusWriter({
+    client,
+    random: createSeededRandom(1),
+    pod,
+    signal,
+    onError: (error) => assert.fail(String(error)),
+  })
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -104,7 +104,8 @@ export class StatusWriter implements StatusDoor {
       const isDone = await this.#try(() =>
         this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }),
       )
-      if (isDone) this.#written = { ...status, conditions: conditionsKnown(this.#written.conditions, status.conditions) }
+      if (isDone)
+        this.#written = { ...status, conditions: conditionsKnown(this.#written.conditions, status.conditions) }
       else this.#wanted ??= status
     }
   }

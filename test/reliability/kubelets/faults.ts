@@ -54,10 +54,10 @@ const PATIENCE_MS = 420_000
 const cut: Fault = async (bed, make, { cutSeconds, say }) => {
   const world = new World(bed)
   const kubelet = await bed.start(make)
-  const probe = { exec: { command: ['test', '!', '-e', '/tmp/ill'] }, periodSeconds: 1, failureThreshold: 1 }
+  const probe = { exec: { command: ['test', '!', '-e', '/ill'] }, periodSeconds: 1, failureThreshold: 1 }
   await world.make('steady', { containers: [container(FOREVER)] })
   await world.make('crashing', { containers: [container('sleep 15; exit 3')] })
-  const falling = container(`(sleep 20; echo >/tmp/ill) & ${FOREVER}`, { livenessProbe: probe })
+  const falling = container(`(sleep 20; echo >/ill) & ${FOREVER}`, { livenessProbe: probe })
   await world.make('ill', { containers: [falling], terminationGracePeriodSeconds: 1 })
   await world.make('ending', { restartPolicy: 'Never', containers: [container('sleep 15')] })
   const leaving = { containers: [container(FOREVER)], terminationGracePeriodSeconds: 1 }

@@ -1,0 +1,96 @@
+/** What flags and configuration tell a kubelet of its node, its pods and its files, as it wants it said. Pure. */
+import { resolve } from 'node:path'
+
+import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
+import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
+import { logind } from '#kubelet/shutdown/logind.ts'
+import { periodsOf } from '#kubelet/shutdown/shutdown-groups.ts'
+import { topologySettings } from '#kubelet/topology/topology-settings.ts'
+import { ProgramError } from '#lib/program.ts'
+import { durationMs } from '#meta/duration.ts'
+import { parseQuantity, quantityValue } from '#meta/quantity.ts'
+
+import type { KubeletProgram } from './program.ts'
+
+type Told = Pick<KubeletOptions, 'node' | 'topology' | 'logs' | 'shutdown' | 'staticPods' | 'pulls'>
+
+/** Throws ProgramError. */
+export function settingsOf(program: KubeletProgram): Told {
+  const { configuration } = program
+  return {
+    node: nodeSettings(program),
+    topology: topologySettings(configuration, durationMs(configuration.cpuManagerReconcilePeriod)),
+    logs: logPolicy(program),
+    shutdown: shutdownOf(program),
+    staticPods: staticPodsOf(program),
+    pulls: pullsOf(program),
+  }
+}
+
+function shutdownOf({ configuration, isEnabled, clock }: KubeletProgram): NonNullable<KubeletOptions['shutdown']> {
+  const isByPriority = isEnabled('GracefulNodeShutdownBasedOnPodPriority')
+  const periods = isEnabled('GracefulNodeShutdown') ? periodsOf(configuration, isByPriority) : []
+  return { source: logind({ clock }), periods }
+}
+
+function pullsOf({ configuration }: KubeletProgram): NonNullable<KubeletOptions['pulls']> {
+  const { registryPullQPS: qps, registryBurst: burst, serializeImagePulls, maxParallelImagePulls } = configuration
+  return { qps, burst, parallel: serializeImagePulls ? 1 : (maxParallelImagePulls ?? Infinity) }
+}
+
+function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<KubeletOptions['node']> {
+  const { systemReserved, kubeReserved, evictionHard, reservedSystemCPUs = '', providerID = '' } = configuration
+  const ignores = settings['experimental-allocatable-ignore-eviction']
+  const cpus = reservedSystemCPUs === '' ? undefined : parseCpuSet(reservedSystemCPUs)
+  const { cpu: _, ...withoutCpu } = kubeReserved ?? {}
+  const reserved = {
+    ...(systemReserved !== undefined && { systemReserved }),
+    ...(kubeReserved !== undefined && { kubeReserved }),
+    evictionHard: ignores ? {} : (evictionHard ?? {}),
+    // Whoever names processors means those, whatever else was said.
+    ...(cpus instanceof Set && {
+      systemReserved: { ...systemReserved, cpu: String(cpus.size) },
+      kubeReserved: withoutCpu,
+    }),
+  }
+  return {
+    reserved,
+    maxImages: configuration.nodeStatusMaxImages,
+    ...(providerID !== '' && { providerId: providerID }),
+    registers: configuration.registerNode,
+    lookMs: durationMs(configuration.nodeStatusUpdateFrequency),
+    reportMs: durationMs(configuration.nodeStatusReportFrequency),
+    leaseSeconds: configuration.nodeLeaseDurationSeconds,
+    callLimitMs: durationMs(configuration.runtimeRequestTimeout),
+    limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
+    eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
+  }
+}
+
+function staticPodsOf({ configuration, isEnabled, cwd }: KubeletProgram): NonNullable<KubeletOptions['staticPods']> {
+  const { staticPodPath: path = '', staticPodURL: url = '', staticPodURLHeader: headers = {} } = configuration
+  return {
+    isEnabled,
+    ...(path !== '' && { path: resolve(cwd, path) }),
+    ...(url !== '' && { url }),
+    headers,
+    checkMs: durationMs(configuration.fileCheckFrequency),
+    urlCheckMs: durationMs(configuration.httpCheckFrequency),
+  }
+}
+
+/** Throws ProgramError. */
+function logPolicy({ configuration }: KubeletProgram): NonNullable<KubeletOptions['logs']> {
+  const { containerLogMaxSize: size } = configuration
+  try {
+    return {
+      maxBytes: quantityValue(parseQuantity(size)),
+      maxFiles: configuration.containerLogMaxFiles,
+      workers: configuration.containerLogMaxWorkers,
+      intervalMs: durationMs(configuration.containerLogMonitorInterval),
+    }
+  } catch (cause) {
+    const why = `failed to parse container log max size "${size}": ${(cause as Error).message}`
+    throw new ProgramError(`failed to run Kubelet: failed to create kubelet: ${why}`, { cause })
+  }
+}

@@ -1,0 +1,73 @@
+/** What a kubelet is made of, and what it is told. */
+import type { Node } from '#apis/core/v1.ts'
+import type { ApiClientOptions } from '#client/api-client.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+
+import type { NodeTraits } from './admission-rules.ts'
+import type { Reserved } from './allocatable.ts'
+import type { PodCgroups } from './cgroups/pod-cgroups.ts'
+import type { Runtime } from './cri/runtime.ts'
+import type { EvictionSettings } from './eviction/node-eviction.ts'
+import type { LogPolicy } from './log-rotation.ts'
+import type { Machine } from './machine/machine.ts'
+import type { PodWorkersOptions } from './pods/pod-host.ts'
+import type { PodFacts } from './pods/pod-of-node.ts'
+import type { Serving } from './server/ports.ts'
+import type { ShutdownPeriod } from './shutdown/shutdown-groups.ts'
+import type { ShutdownSource } from './shutdown/shutdown-manager.ts'
+import type { StaticSources } from './static-pods/sources.ts'
+import type { TopologySettings } from './topology/topology-settings.ts'
+import type { VolumeKeeper } from './volumes/volume-keeper.ts'
+
+export interface KubeletOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** How to reach the API server as `system:node:<name>`. */
+  readonly connect: Pick<ApiClientOptions, 'transport' | 'server' | 'bearerToken'>
+  readonly runtime: Runtime
+  readonly machine: Machine
+  readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes'>
+  readonly labels?: Readonly<Record<string, string>>
+  readonly taints?: NonNullable<Node['spec']['taints']>
+  /** Default: as a kubelet that was told nothing. */
+  readonly node?: NodeSettings
+  /** Default: as upstream's. */
+  readonly logs?: LogPolicy
+  /** Default: on the disk, below `pods.rootDir`. */
+  readonly volumes?: VolumeKeeper
+  /** When pods are ended for others. Default: as upstream's. */
+  readonly eviction?: EvictionSettings
+  readonly garbage?: PodWorkersOptions['garbage']
+  readonly pulls?: PodWorkersOptions['pulls']
+  /** Default: processors are shared by all. */
+  readonly topology?: TopologySettings
+  /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
+  readonly cgroups?: PodCgroups
+  /** What pods are refused for, beside what the Node tells. */
+  readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor'>
+  /** Who tells when the machine shuts down, and how long pods get then. Default: nobody is waited for. */
+  readonly shutdown?: { readonly source: ShutdownSource; readonly periods: readonly ShutdownPeriod[] }
+  /** Pods that come from no API server. Default: none. */
+  readonly staticPods?: StaticSources & { readonly isEnabled: (gate: string) => boolean }
+  readonly serving: Serving
+  /** `/configz`. */
+  readonly configuration: object
+}
+
+/** What a KubeletConfiguration says of the node itself. */
+export interface NodeSettings {
+  readonly reserved?: Reserved
+  readonly maxImages?: number
+  readonly providerId?: string
+  readonly registers?: boolean
+  readonly lookMs?: number
+  readonly reportMs?: number
+  readonly leaseSeconds?: number
+  readonly callLimitMs?: number
+  readonly limits?: { readonly qps: number; readonly burst: number }
+  readonly eventLimits?: { readonly qps: number; readonly burst: number }
+}

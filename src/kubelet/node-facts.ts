@@ -1,0 +1,59 @@
+/** What the Node is told of its machine, from what the machine, the runtime and the plugins say. Pure. */
+import type { Node } from '#apis/core/v1.ts'
+
+import type { Machine } from './machine/machine.ts'
+import type { RuntimeView } from './node-keeper.ts'
+import type { Health, NodeFacts } from './node-status.ts'
+
+export interface Reported {
+  readonly name: string
+  readonly machine: Machine
+  readonly labels?: Readonly<Record<string, string>>
+  readonly node?: Pick<NodeFacts, 'reserved' | 'maxImages'>
+  readonly view: RuntimeView
+  readonly port: number
+  readonly ills: readonly Health[]
+  /** What plugins bring; undefined where there are none. */
+  readonly volumesInUse?: readonly string[]
+  readonly devices?: Pick<Node['status'], 'capacity' | 'allocatable'>
+}
+
+export function nodeFacts({
+  name,
+  machine,
+  labels = {},
+  node = {},
+  view,
+  port,
+  ills,
+  ...brought
+}: Reported): NodeFacts {
+  const { capacity, addresses, machineId, systemUuid, bootId, kernel, osImage, architecture } = machine
+  const handlers = view.handlers.map(({ name: handler, features }) => ({
+    name: handler,
+    features: {
+      recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+      userNamespaces: features?.userNamespaces ?? false,
+    },
+  }))
+  return {
+    name,
+    addresses,
+    capacity,
+    labels,
+    ...node,
+    machineId,
+    systemUuid,
+    bootId,
+    kernel,
+    osImage,
+    architecture,
+    port,
+    ills,
+    ...brought,
+    runtime: view.version,
+    images: view.images,
+    ...(handlers.length > 0 && { handlers }),
+    features: view.features === undefined ? null : { supplementalGroupsPolicy: view.features.supplementalGroupsPolicy },
+  }
+}

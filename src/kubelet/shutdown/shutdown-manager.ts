@@ -1,0 +1,193 @@
+/**
+ * The end of a machine: pods are ended before it goes, those of lower priority first, and the machine waits for as long as it was
+ * told. A shutdown that is called off lets pods in again; those that were ended stay so.
+ */
+import type { Pod } from '#apis/core/v1.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Registry } from '#lib/metrics.ts'
+
+import { NODE_SHUTDOWN, NODE_SHUTDOWN_CANCELLED, type Note } from '../kubelet-notes.ts'
+import { graceOf, groupsOf, secondsOf, type ShutdownGroup, type ShutdownPeriod } from './shutdown-groups.ts'
+
+/** While it is held the machine waits. */
+export interface ShutdownLock {
+  release(): Promise<void>
+}
+
+export interface ShutdownWatch {
+  /** Nobody tells any more. */
+  readonly closed: Promise<void>
+  lock(): Promise<ShutdownLock>
+  close(): void
+}
+
+/** Who knows when the machine shuts down. */
+export interface ShutdownSource {
+  /** `wantedSeconds`: how long it is to wait for those who hold a lock. */
+  watch(wantedSeconds: number, changed: (isShuttingDown: boolean) => void): Promise<ShutdownWatch>
+}
+
+export interface ShutdownOptions {
+  readonly source: ShutdownSource
+  readonly periods: readonly ShutdownPeriod[]
+  readonly clock: Clock
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly registry: Registry
+  /** Keeps when the last shutdown began and ended, as JSON. */
+  readonly save: (state: string) => Promise<void>
+  readonly pods: () => readonly Pod[]
+  /** Resolves when the pod's containers have ended and nothing is mounted for it any more. */
+  readonly end: (pod: Pod, graceSeconds: number) => Promise<void>
+  /** The node is to say how it is now. */
+  readonly changed: () => void
+  readonly note: (said: Note) => void
+}
+
+/** Between tries to hear from whoever knows. */
+const RETRY_MS = 1000
+
+export class ShutdownManager {
+  readonly #options: ShutdownOptions
+  #isShuttingDown = false
+  #lock: ShutdownLock | undefined
+  /** One after the other: a shutdown that is called off is heard once the one before was seen to. */
+  #turn: Promise<void> = Promise.resolve()
+  readonly #times: { startMs: number; endMs: number } = { startMs: 0, endMs: 0 }
+
+  constructor(options: ShutdownOptions) {
+    this.#options = options
+    const { registry } = options
+    const gauge = { type: 'gauge', stability: 'ALPHA' } as const
+    for (const [name, help, field] of FAMILIES) {
+      registry.callback({ ...gauge, name, help, collect: (emit) => emit(Math.floor(this.#times[field] / 1000)) })
+    }
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#isShuttingDown
+  }
+
+  /** Runs until the signal is aborted. */
+  async run(): Promise<void> {
+    const { log, clock, signal } = this.#options
+    log.info('Creating node shutdown manager', { shutdownGracePeriodByPodPriority: this.#options.periods })
+    while (!signal.aborted) {
+      try {
+        await this.#listen()
+        if (!signal.aborted) log.v(1)?.info('Restarting watch for node shutdown events')
+      } catch (error) {
+        if (!signal.aborted) log.error(error, 'Unable to watch the node for shutdown events')
+      }
+      await sleep(clock, RETRY_MS, signal, { background: true }).catch(() => undefined)
+    }
+  }
+
+  /** Resolves when nobody tells any more. */
+  async #listen(): Promise<void> {
+    const { source, periods, signal } = this.#options
+    const watch = await source.watch(secondsOf(periods), (isShuttingDown) => {
+      this.#turn = this.#turn.then(() => this.#learn(watch, isShuttingDown))
+    })
+    const close = (): void => watch.close()
+    signal.addEventListener('abort', close)
+    try {
+      if (signal.aborted) return
+      await this.#hold(watch)
+      await watch.closed
+    } finally {
+      signal.removeEventListener('abort', close)
+      close()
+      await this.#release()
+    }
+  }
+
+  async #hold(watch: ShutdownWatch): Promise<void> {
+    const fresh = await watch.lock()
+    await this.#release()
+    this.#lock = fresh
+  }
+
+  async #release(): Promise<void> {
+    const held = this.#lock
+    this.#lock = undefined
+    await held?.release()
+  }
+
+  /** Never fails: whatever goes wrong, the machine does not wait longer than it must. */
+  async #learn(watch: ShutdownWatch, isShuttingDown: boolean): Promise<void> {
+    const { log, note, changed } = this.#options
+    log.v(1)?.info('Shutdown manager detected new shutdown event', { event: isShuttingDown ? 'shutdown' : 'cancelled' })
+    note(isShuttingDown ? NODE_SHUTDOWN : NODE_SHUTDOWN_CANCELLED)
+    this.#isShuttingDown = isShuttingDown
+    try {
+      if (!isShuttingDown) return await this.#hold(watch)
+      changed()
+      await this.#endAll()
+    } catch (error) {
+      log.error(error, 'Shutdown manager failed')
+    } finally {
+      if (isShuttingDown) await this.#release()
+    }
+  }
+
+  async #endAll(): Promise<void> {
+    const { clock, periods, pods } = this.#options
+    this.#times.startMs = clock.now()
+    this.#times.endMs = 0
+    await this.#save()
+    for (const group of groupsOf(periods, pods())) if (group.pods.length > 0) await this.#endGroup(group)
+    this.#times.endMs = clock.now()
+    await this.#save()
+  }
+
+  /** Who takes longer than the group may is not waited for. */
+  async #endGroup(group: ShutdownGroup): Promise<void> {
+    const { clock, log, end } = this.#options
+    const { shutdownGracePeriodSeconds: gracePeriod, priority } = group
+    const all = Promise.all(
+      group.pods.map((pod) =>
+        end(pod, graceOf(pod, group)).catch((error: unknown) =>
+          log.v(1)?.info('Shutdown manager failed killing pod', { pod: pod.metadata.name, err: String(error) }),
+        ),
+      ),
+    )
+    const done = new AbortController()
+    const isInTime = await Promise.race([
+      all.then(() => true),
+      sleep(clock, gracePeriod * 1000, done.signal).then(
+        () => false,
+        () => true,
+      ),
+    ])
+    done.abort()
+    const said = isInTime ? 'Done waiting for all pods in group to terminate' : 'Shutdown manager pod killing time out'
+    log.v(1)?.info(said, { gracePeriod, priority })
+  }
+
+  async #save(): Promise<void> {
+    const { save, log } = this.#options
+    const time = (ms: number): string => (ms === 0 ? NO_TIME : new Date(ms).toISOString())
+    const state = { startTime: time(this.#times.startMs), endTime: time(this.#times.endMs) }
+    await save(JSON.stringify(state)).catch((error: unknown) =>
+      log.error(error, 'Failed to store graceful shutdown state'),
+    )
+  }
+}
+
+/** Go's time of nothing. */
+const NO_TIME = '0001-01-01T00:00:00Z'
+
+const FAMILIES = [
+  [
+    'kubelet_graceful_shutdown_start_time_seconds',
+    'Last graceful shutdown start time since unix epoch in seconds',
+    'startMs',
+  ],
+  [
+    'kubelet_graceful_shutdown_end_time_seconds',
+    'Last graceful shutdown end time since unix epoch in seconds',
+    'endMs',
+  ],
+] as const

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+
+import type { Pod } from '#apis/core/v1.ts'
+import { createVirtualClock, sleep, type VirtualClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log.ts'
+import { createRegistry } from '#lib/metrics.ts'
+
+import { bedOf, podOf as podInBed } from '../pods/worker-bed.ts'
+import { graceOf, groupsOf, periodsOf, type ShutdownPeriod } from './shutdown-groups.ts'
+import { ShutdownManager, type ShutdownWatch } from './shutdown-manager.ts'
+
+function podOf(name: string, priority: number, graceSeconds = 30): Pod {
+  const spec = { containers: [], priority, terminationGracePeriodSeconds: graceSeconds }
+  return { metadata: { name, namespace: 'default', uid: name }, spec, status: {} }
+}
+
+const period = (priority: number, shutdownGracePeriodSeconds: number): ShutdownPeriod => ({
+  priority,
+  shutdownGracePeriodSeconds,
+})
+
+describe('periods of a shutdown', () => {
+  const of = (shutdownGracePeriod: string, critical = '0s', byPriority: ShutdownPeriod[] = []): object =>
+    periodsOf({
+      shutdownGracePeriod,
+      shutdownGracePeriodCriticalPods: critical,
+      shutdownGracePeriodByPodPriority: byPriority,
+    })
+
+  it('are none when nothing was said', () => assert.deepEqual(of('0s'), []))
+
+  it('are two for the old fields: what critical pods get is taken from the whole', () => {
+    assert.deepEqual(of('30s', '10s'), [period(0, 20), period(2_000_000_000, 10)])
+  })
+
+  it('are sorted by priority', () => {
+    assert.deepEqual(of('0s', '0s', [period(100, 5), period(-1, 3)]), [period(-1, 3), period(100, 5)])
+  })
+
+  it('are those of the old fields where priorities are not looked at', () => {
+    const settings = { shutdownGracePeriod: '5s', shutdownGracePeriodCriticalPods: '0s' }
+    const byPriority = { ...settings, shutdownGracePeriodByPodPriority: [period(1, 1)] }
+    assert.deepEqual(periodsOf(byPriority, false), [period(0, 5), period(2_000_000_000, 0)])
+  })
+})
+
+describe('groups of a shutdown', () => {
+  it('hold each pod where its priority is, or below', () => {
+    const pods = [podOf('lower', -5), podOf('low', 0), podOf('between', 50), podOf('at', 100), podOf('above', 5000)]
+    const groups = groupsOf([period(0, 1), period(100, 2), period(1000, 3)], pods)
+    const names = groups.map((group) => group.pods.map(({ metadata }) => metadata.name))
+    assert.deepEqual(names, [['lower', 'low', 'between'], ['at'], ['above']])
+  })
+
+  it('give no pod longer than it asks for', () => {
+    assert.equal(graceOf(podOf('p', 0, 2), period(0, 10)), 2)
+    assert.equal(graceOf(podOf('p', 0, 60), period(0, 10)), 10)
+  })
+})
+
+class Source {
+  tell: (isShuttingDown: boolean) => void = () => undefined
+  wantedSeconds = 0
+  held = 0
+  locks = 0
+  watches = 0
+  cut: () => void = () => undefined
+
+  async watch(wantedSeconds: number, changed: (isShuttingDown: boolean) => void): Promise<ShutdownWatch> {
+    this.watches++
+    this.wantedSeconds = wantedSeconds
+    this.tell = changed
+    const closed = Promise.withResolvers<void>()
+    this.cut = closed.resolve
+    const lock = async (): Promise<{ release: () => Promise<void> }> => {
+      this.held++
+      this.locks++
+      return { release: async () => void this.held-- }
+    }
+    return { closed: closed.promise, lock, close: closed.resolve }
+  }
+}
+
+interface Scene {
+  readonly clock: VirtualClock
+  readonly source: Source
+  readonly manager: ShutdownManager
+  /** `name after seconds with grace`. */
+  readonly ended: string[]
+  readonly notes: string[]
+  readonly page: () => string
+  readonly saved: string[]
+}
+
+/** Pods take as long to end as their name says, in seconds. */
+async function begin(t: TestContext, pods: readonly Pod[]): Promise<Scene> {
+  const stop = new AbortController()
+  t.after(() => stop.abort())
+  const clock = createVirtualClock()
+  const startMs = clock.now()
+  const source = new Source()
+  const ended: string[] = []
+  const notes: string[] = []
+  const registry = createRegistry()
+  const saved: string[] = []
+  const manager = new ShutdownManager({
+    source,
+    periods: [period(0, 20), period(2_000_000_000, 10)],
+    clock,
+    log: createLog({ stream: { write: (_, done) => done() }, clock }).logger,
+    signal: stop.signal,
+    registry,
+    save: async (state) => void saved.push(state),
+    pods: () => pods,
+    end: async ({ metadata: { name = '' } }, graceSeconds) => {
+      await sleep(clock, Number(name.split('-')[1]) * 1000)
+      ended.push(`${name} after ${(clock.now() - startMs) / 1000} with ${graceSeconds}`)
+    },
+    changed: () => notes.push('the node says how it is'),
+    note: ({ reason, message }) => notes.push(`${reason}: ${message}`),
+  })
+  void manager.run()
+  await clock.advance(0)
+  return { clock, source, manager, ended, notes, page: () => registry.render(), saved }
+}
+
+describe('a machine that shuts down', () => {
+  it('waits for pods: those of low priority first, then the critical ones', async (t) => {
+    const pods = [podOf('critical-1', 2_000_001_000), podOf('plain-3', 0), podOf('quick-1', 5, 1)]
+    const { clock, source, manager, ended, notes } = await begin(t, pods)
+    assert.deepEqual([source.wantedSeconds, source.held], [30, 1])
+    source.tell(true)
+    await clock.advance(0)
+    assert.equal(manager.isShuttingDown, true)
+    await clock.advance(60_000)
+    await clock.advance(0)
+    assert.deepEqual(ended, ['quick-1 after 1 with 1', 'plain-3 after 3 with 20', 'critical-1 after 4 with 10'])
+    assert.deepEqual(notes, ['NodeShutdown: Shutdown manager detected shutdown event', 'the node says how it is'])
+    assert.equal(source.held, 0)
+  })
+
+  it('waits for no group longer than it may', async (t) => {
+    const { clock, source, ended } = await begin(t, [podOf('critical-1', 2_000_001_000), podOf('slow-100', 0)])
+    source.tell(true)
+    await clock.advance(0)
+    await clock.advance(22_000)
+    await clock.advance(0)
+    assert.deepEqual(ended, ['critical-1 after 21 with 10'])
+    assert.equal(source.held, 0)
+  })
+
+  it('takes pods again when it was called off, and can be shut down again', async (t) => {
+    const { clock, source, manager, notes } = await begin(t, [])
+    source.tell(true)
+    source.tell(false)
+    await clock.advance(0)
+    assert.equal(manager.isShuttingDown, false)
+    assert.equal(notes.at(-1), 'NodeShutdown: Shutdown manager detected shutdown cancellation')
+    assert.deepEqual([source.held, source.locks], [1, 2])
+  })
+
+  it('is listened to again when the bus was gone', async (t) => {
+    const { clock, source } = await begin(t, [])
+    source.cut()
+    await clock.advance(0)
+    assert.equal(source.held, 0)
+    await clock.advance(1000)
+    await clock.advance(0)
+    assert.deepEqual([source.watches, source.held], [2, 1])
+  })
+
+  it('tells when it began and ended, as a metric and in a file', async (t) => {
+    const { clock, source, page, saved } = await begin(t, [podOf('p-2', 0)])
+    source.tell(true)
+    await clock.advance(0)
+    await clock.advance(10_000)
+    await clock.advance(0)
+    assert.match(page(), /^kubelet_graceful_shutdown_start_time_seconds 1\.7672256e\+09$/m)
+    assert.match(page(), /^kubelet_graceful_shutdown_end_time_seconds 1\.767225602e\+09$/m)
+    assert.deepEqual(JSON.parse(saved.at(-1) ?? ''), {
+      startTime: '2026-01-01T00:00:00.000Z',
+      endTime: '2026-01-01T00:00:02.000Z',
+    })
+  })
+})
+
+it('a pod on a machine that shuts down fails, says why, and is disrupted', async () => {
+  const bed = bedOf()
+  bed.workers.learn({ type: 'ADDED', object: podInBed({}) })
+  await bed.clock.advance(3000)
+  const [view] = bed.workers.activePods()
+  assert.ok(view !== undefined)
+  const ending = bed.workers.shutDown(view.pod, 1)
+  await bed.clock.advance(5000)
+  await ending
+  const status = Object.assign({}, ...bed.patches.map((patch) => patch.status)) as Record<string, unknown>
+  assert.equal(status['phase'], 'Failed')
+  assert.equal(status['reason'], 'Terminated')
+  assert.equal(status['message'], 'Pod was terminated in response to imminent node shutdown.')
+  const conditions = bed.patches.flatMap(({ status: { conditions = [] } }) => conditions)
+  const disrupted = conditions.find(({ type }) => type === 'DisruptionTarget') as Record<string, unknown> | undefined
+  assert.equal(disrupted?.['reason'], 'TerminationByKubelet')
+})

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+
+import { logind } from '#kubelet/shutdown/logind.ts'
+import { realClock } from '#lib/clock.ts'
+import { DbusConnection } from '#lib/dbus/connection.ts'
+import { type DbusMessage, MESSAGE } from '#lib/dbus/message.ts'
+import { eventually } from '#testing/eventually.ts'
+
+const BUS = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <listen>unix:path=PATH</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy>
+</busconfig>`
+
+const why = existsSync('/usr/bin/dbus-daemon') ? undefined : 'there is no dbus-daemon here'
+
+/** A message bus of its own. Returns the path of its socket. */
+async function startBus(t: TestContext, folder: string): Promise<{ path: string; daemon: ChildProcess }> {
+  const path = join(folder, 'bus')
+  await writeFile(`${path}.conf`, BUS.replace('PATH', path))
+  const daemon = spawn('dbus-daemon', [`--config-file=${path}.conf`, '--nofork', '--print-address'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => void daemon.kill('SIGKILL'))
+  await once(daemon.stdout, 'data')
+  return { path, daemon }
+}
+
+interface StandIn {
+  readonly told: string[]
+  tellShutdown(isShuttingDown: boolean): void
+  close(): void
+}
+
+const LOGIN = 'org.freedesktop.login1'
+
+/** For systemd and its logind, which waits 5 seconds unless the override says more. */
+async function standIn(path: string, overridePath: string): Promise<StandIn> {
+  const bus = await DbusConnection.open(path)
+  await bus.ownName(LOGIN)
+  await bus.ownName('org.freedesktop.systemd1')
+  const told: string[] = []
+  let seconds = 5
+  const answer = ({ serial, sender = '' }: DbusMessage, body: Pick<DbusMessage, 'signature' | 'body'>): void =>
+    bus.tell({ type: MESSAGE.answer, answers: serial, destination: sender, ...body })
+  bus.onMessage = (message) => {
+    if (message.type !== MESSAGE.call) return
+    told.push(
+      `${message.interface}.${message.member} ${message.body.map((each) => (typeof each === 'object' ? '?' : each)).join(' ')}`,
+    )
+    if (message.member === 'Get') {
+      const value = { signature: 't', value: BigInt(seconds) * 1_000_000n }
+      return answer(message, { signature: 'v', body: [value] })
+    }
+    if (message.member === 'Inhibit') {
+      return bus.tell({
+        type: MESSAGE.error,
+        answers: message.serial,
+        destination: message.sender ?? '',
+        errorName: 'org.freedesktop.DBus.Error.AccessDenied',
+        signature: 's',
+        body: ['no descriptors here'],
+      })
+    }
+    // SIGHUP: what was configured is read.
+    void readFile(overridePath, 'utf8').then((text) => {
+      seconds = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(text)?.[1])
+      answer(message, { body: [] })
+    })
+  }
+  return {
+    told,
+    tellShutdown: (isShuttingDown) =>
+      bus.tell({
+        type: MESSAGE.signal,
+        path: '/org/freedesktop/login1',
+        interface: `${LOGIN}.Manager`,
+        member: 'PrepareForShutdown',
+        signature: 'b',
+        body: [isShuttingDown],
+      }),
+    close: () => bus.close(),
+  }
+}
+
+async function folderOf(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-shutdown-'))
+  t.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+test(
+  'logind is told to wait longer, says when the machine shuts down, and a lock is held',
+  { skip: why },
+  async (t) => {
+    const folder = await folderOf(t)
+    const { path, daemon } = await startBus(t, folder)
+    const overridePath = join(folder, 'logind.conf.d', '99-kubelet.conf')
+    const login = await standIn(path, overridePath)
+    t.after(() => login.close())
+    const heard: boolean[] = []
+    const source = logind({ clock: realClock, busPath: path, inhibit: ['cat'], overridePath })
+    const watch = await source.watch(30, (isShuttingDown) => void heard.push(isShuttingDown))
+    assert.deepEqual(login.told, [
+      'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
+      'org.freedesktop.systemd1.Manager.KillUnit systemd-logind.service all 1',
+      'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
+    ])
+    assert.equal(await readFile(overridePath, 'utf8'), '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=30\n')
+    const lock = await watch.lock()
+    login.tellShutdown(true)
+    login.tellShutdown(false)
+    await eventually(
+      () => heard.length,
+      (count) => count === 2,
+    )
+    assert.deepEqual(heard, [true, false])
+    await lock.release()
+    daemon.kill('SIGKILL')
+    await watch.closed
+  },
+)
+
+test('a lock that cannot be had says why', { skip: why }, async (t) => {
+  const folder = await folderOf(t)
+  const { path } = await startBus(t, folder)
+  const login = await standIn(path, join(folder, 'none'))
+  t.after(() => login.close())
+  const inhibit = ['ls', join(folder, 'nothing')]
+  const watch = await logind({ clock: realClock, busPath: path, inhibit }).watch(5, () => undefined)
+  await assert.rejects(watch.lock(), /^Error: failed creating systemd inhibitor: ls: cannot access/)
+  const missing = await logind({ clock: realClock, busPath: path, inhibit: ['/no/such/program'] }).watch(
+    5,
+    () => undefined,
+  )
+  await assert.rejects(missing.lock(), /failed creating systemd inhibitor: spawn \/no\/such\/program ENOENT/)
+  watch.close()
+  missing.close()
+})
+
+test('where there is no message bus, that is said', async () => {
+  await assert.rejects(
+    logind({ clock: realClock, busPath: '/no/such/bus' }).watch(5, () => undefined),
+    /ENOENT/,
+  )
+})
+
+test("systemd's program takes the words in which the lock is asked for", { skip: systemdFault() }, async (t) => {
+  const folder = await folderOf(t)
+  const { path } = await startBus(t, folder)
+  const login = await standIn(path, join(folder, 'none'))
+  t.after(() => login.close())
+  // It asks the bus that it is told of; ours has no descriptor to give.
+  const before = process.env['DBUS_SYSTEM_BUS_ADDRESS']
+  process.env['DBUS_SYSTEM_BUS_ADDRESS'] = `unix:path=${path}`
+  t.after(() => {
+    if (before === undefined) delete process.env['DBUS_SYSTEM_BUS_ADDRESS']
+    else process.env['DBUS_SYSTEM_BUS_ADDRESS'] = before
+  })
+  const watch = await logind({ clock: realClock, busPath: path }).watch(5, () => undefined)
+  t.after(() => watch.close())
+  await assert.rejects(watch.lock(), /failed creating systemd inhibitor: Failed to inhibit: Access denied/)
+  assert.equal(
+    login.told.at(-1),
+    'org.freedesktop.login1.Manager.Inhibit shutdown kubelet Kubelet needs time to handle node shutdown delay',
+  )
+})
+
+function systemdFault(): string | undefined {
+  if (why !== undefined) return why
+  try {
+    execFileSync('systemd-inhibit', ['--version'], { stdio: 'ignore' })
+    return undefined
+  } catch {
+    return 'there is no systemd-inhibit here'
+  }
+}
