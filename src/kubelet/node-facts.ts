@@ -51,6 +51,7 @@ export function nodeFacts({
     port,
     ills,
     ...brought,
+    declared: ['RestartAllContainersOnContainerExits'],
     runtime: view.version,
     images: view.images,
     ...(handlers.length > 0 && { handlers }),

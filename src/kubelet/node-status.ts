@@ -37,6 +37,8 @@ export interface NodeFacts {
   readonly handlers?: readonly NodeRuntimeHandler[]
   /** What the runtime can do; null: it does not say. Default: all of it. */
   readonly features?: NodeFeatures | null
+  /** What it can do beside what every node can, by name of the gate. */
+  readonly declared?: readonly string[]
   /** What others bring to the node. */
   readonly devices?: Pick<NodeStatus, 'capacity' | 'allocatable'>
   /** Volumes that nobody may detach. Default: not told. */
@@ -144,7 +146,7 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
     ...(facts.volumesInUse !== undefined && { volumesInUse: [...facts.volumesInUse] }),
     ...(handlers !== undefined && { runtimeHandlers: [...handlers] }),
     ...(features !== null && { features }),
-    declaredFeatures: [...DECLARED_FEATURES],
+    declaredFeatures: [...DECLARED_FEATURES, ...(facts.declared ?? [])],
   }
 }
 

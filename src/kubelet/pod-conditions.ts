@@ -11,7 +11,10 @@ const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'Contain
 /** Told while there is something to tell, before the others. */
 const PASSING = ['PodResizePending', 'PodResizeInProgress'] as const
 
-const OWN: ReadonlySet<string> = new Set([...PASSING, ...OWN_TYPES])
+/** Told of pods whose containers may all be started again by one of them, after the others. */
+const RESTARTING_ALL = 'AllContainersRestarting'
+
+const OWN: ReadonlySet<string> = new Set([...PASSING, ...OWN_TYPES, RESTARTING_ALL])
 
 /** Of those that others write what the server has, of the kubelet's own what it wrote last. */
 export function conditionsKnown(
@@ -32,6 +35,8 @@ export interface ConditionQuestion {
   readonly before: readonly PodCondition[]
   /** What else there is to tell now, before the kubelet's others. */
   readonly first?: readonly PodCondition[]
+  /** Undefined for pods in which that cannot be. */
+  readonly isRestartingAll?: boolean | undefined
   readonly nowMs: number
 }
 
@@ -56,21 +61,41 @@ export function conditionsFor(question: ConditionQuestion): PodCondition[] {
   return [
     ...first.map((condition) => unprobed(condition, before)),
     ...others,
-    ...OWN_TYPES.map((type): PodCondition => {
-      const said = own[type]
-      const known = before.find((condition) => condition.type === type)
-      const hasTurned = known?.status !== said.status
-      return {
-        type,
-        ...(generation !== undefined && { observedGeneration: generation }),
-        status: said.status,
-        lastProbeTime: null,
-        lastTransitionTime: hasTurned ? timeOf(nowMs) : known.lastTransitionTime,
-        ...(said.reason !== undefined && { reason: said.reason }),
-        ...(said.message !== undefined && { message: said.message }),
-      }
-    }),
+    ...OWN_TYPES.map((type) => conditionOf(type, own[type], { before, generation, nowMs })),
+    ...sayRestartingAll(question).map((said) => conditionOf(RESTARTING_ALL, said, { before, nowMs })),
   ]
+}
+
+function conditionOf(
+  type: string,
+  { status, reason, message }: Said,
+  {
+    before,
+    generation,
+    nowMs,
+  }: Pick<ConditionQuestion, 'before' | 'nowMs'> & { readonly generation?: number | undefined },
+): PodCondition {
+  const known = before.find((condition) => condition.type === type)
+  const hasTurned = known?.status !== status
+  return {
+    type,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    status,
+    lastProbeTime: null,
+    lastTransitionTime: hasTurned ? timeOf(nowMs) : known.lastTransitionTime,
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message }),
+  }
+}
+
+/** None for pods in which that cannot be. */
+function sayRestartingAll({ isRestartingAll, phase }: ConditionQuestion): readonly Said[] {
+  if (isRestartingAll === undefined) return []
+  if (phase === 'Succeeded') return [{ status: 'False', reason: 'PodCompleted' }]
+  if (phase === 'Failed') return [{ status: 'False', reason: 'PodFailed' }]
+  if (!isRestartingAll) return [FALSE]
+  const message = 'container exited with restart policy rule'
+  return [{ status: 'True', reason: 'RestartAllContainersStarted', message }]
 }
 
 /** When it was last looked at is told only together with something else. */

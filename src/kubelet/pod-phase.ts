@@ -2,6 +2,8 @@
 import type { Container, ContainerStateTerminated, ContainerStatus, PodSpec } from '#apis/core/v1.ts'
 import { shouldRestart } from '#model/pods.ts'
 
+import { wasRemovedForAll } from './restart-all.ts'
+
 export type Phase = 'Pending' | 'Running' | 'Succeeded' | 'Failed'
 
 export interface PhaseQuestion {
@@ -19,8 +21,7 @@ export function phaseOf({ spec, statuses, isEnding, wasInitialized }: PhaseQuest
   const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
   const initEnds = inits.map((container) => ({ container, ended: endOf(statuses.get(container.name)) }))
   const hasFailed = initEnds.some(
-    ({ container, ended }) =>
-      ended !== undefined && ended.exitCode !== 0 && !shouldRestart(container, spec, ended.exitCode),
+    ({ container, ended }) => ended !== undefined && ended.exitCode !== 0 && !startsAgain(container, spec, ended),
   )
   if (hasFailed) return 'Failed'
   const side = countSidecars(sidecars, statuses)
@@ -33,6 +34,9 @@ export function phaseOf({ spec, statuses, isEnding, wasInitialized }: PhaseQuest
   if (!isEnding && main.restarting > 0) return 'Running'
   return main.stopped === main.succeeded ? 'Succeeded' : 'Failed'
 }
+
+const startsAgain = (container: Container, spec: PodSpec, ended: ContainerStateTerminated): boolean =>
+  shouldRestart(container, spec, ended.exitCode) || wasRemovedForAll(ended)
 
 /** How it ended, or ended before it began to wait for its next start. */
 function endOf(status: ContainerStatus | undefined): ContainerStateTerminated | undefined {
@@ -71,7 +75,7 @@ function countMains(
     else if (ended === undefined) count.waiting++
     else {
       count.stopped++
-      if (shouldRestart(container, spec, ended.exitCode)) count.restarting++
+      if (startsAgain(container, spec, ended)) count.restarting++
       if (status.state.terminated?.exitCode === 0) count.succeeded++
     }
   }

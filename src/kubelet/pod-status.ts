@@ -15,7 +15,7 @@ import { compareText } from '#lib/go-text.ts'
 import { quantityText } from '#meta/quantity.ts'
 import { timeOf } from '#meta/time.ts'
 import { type Amounts, podLimits, podRequests } from '#model/pod-resources.ts'
-import { isTerminalPhase } from '#model/pods.ts'
+import { allMayRestart, isTerminalPhase } from '#model/pods.ts'
 
 import { type ContainerRecord, isRunning, type Run, type RunEnd } from './container-runs.ts'
 import { conditionsFor } from './pod-conditions.ts'
@@ -35,6 +35,8 @@ export interface PodView {
   readonly verdict?: { readonly reason: string; readonly message: string } | undefined
   /** What is to be told of it beside what every pod is told of, before that. */
   readonly conditions?: readonly PodCondition[]
+  /** All its containers are being started again. Undefined where nobody does that. */
+  readonly isRestartingAll?: boolean
 }
 
 /** `before` is what is there; of it, conditions of others and the times of one's own stay. */
@@ -62,6 +64,7 @@ export function podStatusOf(
     hasSandbox: view.hasSandbox,
     before: before.conditions ?? [],
     first: view.conditions ?? [],
+    isRestartingAll: allMayRestart(spec) ? view.isRestartingAll : undefined,
     nowMs,
   })
   return {

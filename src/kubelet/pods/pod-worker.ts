@@ -15,6 +15,7 @@ import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping
 import { refusalOf } from '../pod-admission.ts'
 import type { PendingResize } from '../pod-allocation.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
+import { KILLING, removalOrder, restartsAll, startAnew } from '../restart-all.ts'
 import { comesBack, leaveSandbox } from '../sandbox-change.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
 import { PodEnder } from './pod-ender.ts'
@@ -42,6 +43,7 @@ export class PodWorker {
   #isRejected = false
   #isDeleted = false
   #isOver = false
+  #isRestartingAll = false
   #verdict: PodView['verdict']
   /** Why it was ended for others. */
   #disruption: PodCondition | undefined
@@ -223,6 +225,7 @@ export class PodWorker {
       return Infinity
     }
     if (!this.#isEnding && this.#resizer.consider(this.#desired)) this.#grant()
+    if (!this.#isEnding && restartsAll(this.records)) await this.#restartAll()
     const plan = this.#plan()
     if (this.#isEnding || plan.isOver || isTerminalPhase(this.writer.said.phase)) return this.#finish()
     this.#publish()
@@ -307,6 +310,7 @@ export class PodWorker {
       podIps: this.#shownIps,
       startTime: timeOf(this.#startedMs),
       verdict: this.#verdict,
+      isRestartingAll: this.#isRestartingAll,
       conditions: [...this.#resizer.conditions, ...(this.#disruption === undefined ? [] : [this.#disruption])],
     }
     return podStatusOf(this.#pod, said, view, this.#host.clock.now())
@@ -365,6 +369,19 @@ export class PodWorker {
     this.#sandboxes.leave(lost)
     this.#shownIps = []
     if (isAnew) leaveSandbox(this.#pod.spec, this.records)
+  }
+
+  /** As one of its containers asked for by how it ended. What fails is tried again: who asked is there until the last. */
+  async #restartAll(): Promise<void> {
+    this.#isRestartingAll = true
+    this.#publish()
+    const order = removalOrder(this.records)
+    for (const record of order) {
+      if (isRunning(record)) await this.#ender.end(record, KILLING, 0)
+      await this.#keeper.remove(this.#pod, record)
+    }
+    startAnew(order, this.#host.clock.now())
+    this.#isRestartingAll = false
   }
 
   /** Everything ends, is told, and is taken away. */

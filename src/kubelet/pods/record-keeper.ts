@@ -86,4 +86,14 @@ export class RecordKeeper {
       this.#since.delete(id)
     }
   }
+
+  /** Nothing of it is left in the runtime. */
+  async remove({ metadata: { uid = '' } }: Pod, record: ContainerRecord): Promise<void> {
+    const { runtime, held } = this.#host
+    const listed = held.of(uid).containers.filter(({ metadata }) => metadata?.name === record.spec.name)
+    const newest = idOf(record)
+    for (const id of new Set([...listed.map((one) => one.id), ...(newest === undefined ? [] : [newest])])) {
+      await runtime.removeContainer({ containerId: id })
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,10 +71,8 @@ async function standIn(path: string, overridePath: string): Promise<StandIn> {
       })
     }
     // SIGHUP: what was configured is read.
-    void readFile(overridePath, 'utf8').then((text) => {
-      seconds = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(text)?.[1])
-      answer(message, { body: [] })
-    })
+    seconds = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(readFileSync(overridePath, 'utf8'))?.[1])
+    answer(message, { body: [] })
   }
   return {
     told,
