@@ -14,7 +14,7 @@ import type { Bench } from './bench.ts'
 import { encodeRequest, openConnection, pause, sendAll } from './http-load.ts'
 import { followPresence } from './presence.ts'
 import { usageOfAll } from './server-under-test.ts'
-import { besides, type Figures, toTable } from './table.ts'
+import { besides, figure, type Figures, toTable } from './table.ts'
 import { type ClusterUnderTest, startUp, type Target } from './up-under-test.ts'
 
 /** `SIZES='1000x2000 10000x100000' npm run bench -- scale`: nodes and pods of each run. */
@@ -61,7 +61,10 @@ async function play(start: Start, size: Size): Promise<Figures> {
     const seconds = isDone === true ? (performance.now() - startMs) / 1000 : Number.NaN
     const after = await usageOfAll(cluster.pids)
     const cpu = (after.cpuMs - cpuMs) / 1000
-    rows.push({ name, values: [seconds, cpu, after.residentMb, await watching.stop(), await pinging.stop()] })
+    const values = [seconds, cpu, after.residentMb, await watching.stop(), await pinging.stop()]
+    rows.push({ name, values })
+    // A run takes long: what is known is told at once.
+    process.stderr.write(`${nodes} nodes, ${pods} pods, ${name}: ${values.map(figure).join(' ')}\n`)
     if (isDone !== true) throw new Unfinished(name)
   }
   try {

@@ -25,6 +25,8 @@ export interface Usage {
   /** Of all its threads so far. On a machine that others use too this says more than requests a second. */
   readonly cpuMs: number
   readonly residentMb: number
+  /** Of that, what is no file: heaps and stacks, without the program itself, which the kernel can drop and read again. */
+  readonly anonymousMb: number
 }
 
 /** `folder` is the server's own: started there again, it goes on with what it has stored. */
@@ -95,7 +97,11 @@ export const startTheirs: StartServer = async (folder) => {
 export async function usageOfAll(pids: readonly number[]): Promise<Usage> {
   const usages = await Promise.all(pids.map(usageOf))
   const sum = (of: (usage: Usage) => number): number => usages.reduce((total, one) => total + of(one), 0)
-  return { cpuMs: sum(({ cpuMs }) => cpuMs), residentMb: sum(({ residentMb }) => residentMb) }
+  return {
+    cpuMs: sum(({ cpuMs }) => cpuMs),
+    residentMb: sum(({ residentMb }) => residentMb),
+    anonymousMb: sum(({ anonymousMb }) => anonymousMb),
+  }
 }
 
 /** Of what processes share each has its part. Costs the kernel more than `residentMb`. Not a number where there is no /proc. */
@@ -117,6 +123,6 @@ export async function usageOf(pid: number): Promise<Usage> {
   // The name, second, is in parentheses and may hold anything; user and system time are the 14th and 15th.
   const fields = (stat ?? '').slice((stat ?? '').lastIndexOf(')') + 2).split(' ')
   const cpuMs = (Number(fields[11] ?? Number.NaN) + Number(fields[12] ?? Number.NaN)) * TICK_MS
-  const residentMb = Number(/^VmRSS:\s*(\d+)/m.exec(status ?? '')?.[1] ?? Number.NaN) / 1024
-  return { cpuMs, residentMb }
+  const mbOf = (line: RegExp): number => Number(line.exec(status ?? '')?.[1] ?? Number.NaN) / 1024
+  return { cpuMs, residentMb: mbOf(/^VmRSS:\s*(\d+)/m), anonymousMb: mbOf(/^RssAnon:\s*(\d+)/m) }
 }
