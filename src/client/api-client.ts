@@ -89,6 +89,7 @@ export interface Ask {
   readonly path: string
   /** What it is about, for the message when the answer is in no form of the API. */
   readonly about?: { readonly resource: GroupResource; readonly name?: string }
+  /** Sent as JSON; a buffer as it is. */
   readonly body?: unknown
   readonly contentType?: string
   readonly accept?: string | undefined
@@ -268,7 +269,7 @@ export class ApiClient {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { 'content-type': contentType }),
     }
-    const content = body === undefined ? {} : { body: stringifyJson(body) }
+    const content = body === undefined ? {} : { body: Buffer.isBuffer(body) ? body : stringifyJson(body) }
     const url = server.replace(/\/$/, '') + path
     return transport.request({ method, url, headers, ...content, ...(signal !== undefined && { signal }) })
   }

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { inClusterConfig } from '#client/config.ts'
 import type { FlagValues } from '#lib/flags/flags.ts'
 import { parseDuration } from '#lib/flags/go-literals.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
 import { problemIn } from '#model/kubeconfig/problems.ts'
 import {
@@ -51,13 +52,19 @@ async function requireFile(file: string, { readFile }: ConfigSources): Promise<v
   })
 }
 
+/** Says it as upstream does who looks for the namespace first. Throws ConfigError. */
+export async function confirmContext(flags: GlobalValues, sources: ConfigSources): Promise<void> {
+  const { context } = flags
+  if (context === '' || (await rawConfig(flags, sources)).contexts.has(context)) return
+  throw new ConfigError(`invalid configuration: context was not found for specified context: ${context}`)
+}
+
 /** Throws ConfigError. */
 export async function clientConfig(flags: GlobalValues, sources: ConfigSources): Promise<ClientConfig> {
   const config = await rawConfig(flags, sources)
   const { context, server } = flags
-  if (context !== '' && !config.contexts.has(context)) {
-    throw new ConfigError(`invalid configuration: context was not found for specified context: ${context}`)
-  }
+  if (context !== '' && !config.contexts.has(context))
+    throw new KubectlError(`context ${goQuote(context)} does not exist`)
   const isEmpty = config.clusters.size === 0 && config.contexts.size === 0
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_MASTER: master = '' } = sources.env
   if (isEmpty && host !== '' && server === '') return overridden(await inClusterConfig(sources), flags)

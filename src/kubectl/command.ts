@@ -79,3 +79,11 @@ export function defineCommand<const F extends Flags>(definition: Definition<F>):
 export function usageError({ path }: Pick<Invocation, 'path'>, message: string): KubectlError {
   return new KubectlError(`${message}\nSee '${path} -h' for help and examples`)
 }
+
+/** A command that is nothing without one of its own: says what there is, as a mistake. */
+export async function runGroup(invocation: Pick<Invocation, 'args' | 'path' | 'stderr' | 'help'>): Promise<number> {
+  const { args, stderr, help } = invocation
+  if (args.length > 0) throw usageError(invocation, `unknown command "${args.join(' ')}"`)
+  stderr.write(await help())
+  return 1
+}

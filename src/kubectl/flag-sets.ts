@@ -147,7 +147,8 @@ export function cascadeOf(text: string, output: Output): 'Background' | 'Foregro
     })
   }
   const instead = isCascading ? 'background' : 'orphan'
-  const say = `--cascade=${text} is deprecated (boolean value) and can be replaced with --cascade=${instead}.`
-  logWarning(output, 'delete_flags.go:235', say)
+  output.stderr.write(
+    `warning: --cascade=${text} is deprecated (boolean value) and can be replaced with --cascade=${instead}.\n`,
+  )
   return isCascading ? 'Background' : 'Orphan'
 }

@@ -72,7 +72,11 @@ export function globalFlags(env: Readonly<Record<string, string | undefined>>): 
     user: flag(string, '', 'Name of the user in the kubeconfig to use.'),
     username: flag(string, '', 'Name for basic authentication.'),
     v: flag(int, 0, 'How much is logged: a number.', { shorthand: 'v' }),
-    vmodule: flag(string, '', 'How much is logged by which file: pattern=N, separated by commas.'),
+    vmodule: flag(
+      { ...string, type: 'moduleSpec' },
+      '',
+      'How much is logged by which file: pattern=N, separated by commas.',
+    ),
     'warnings-as-errors': flag(bool, false, "Take the server's warnings for errors and fail with them."),
   }
 }

@@ -15,7 +15,7 @@ import type { ProgramContext } from '#lib/program.ts'
 import type { ClientConfig, Kubeconfig } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
-import { clientConfig, type GlobalValues, rawConfig, requestTimeoutMs } from './client-config.ts'
+import { clientConfig, confirmContext, type GlobalValues, rawConfig, requestTimeoutMs } from './client-config.ts'
 import { ConnectionError } from './errors.ts'
 import { Mapper } from './mapper.ts'
 import { Rest } from './rest.ts'
@@ -52,8 +52,9 @@ export class Session {
     return this.#options.signal
   }
 
-  /** Throws ConfigError. */
+  /** Throws ConfigError, KubectlError. */
   config(): Promise<ClientConfig> {
+    requestTimeoutMs(this.#options.flags['request-timeout'])
     this.#config ??= clientConfig(this.#options.flags, this.#sources())
     return this.#config
   }
@@ -66,6 +67,7 @@ export class Session {
   async namespace(): Promise<Namespace> {
     const { namespace } = this.#options.flags
     if (namespace !== '') return { namespace, isExplicit: true }
+    await confirmContext(this.#options.flags, this.#sources())
     return { namespace: (await this.config()).namespace || 'default', isExplicit: false }
   }
 

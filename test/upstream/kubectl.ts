@@ -21,7 +21,7 @@
  * - `NAME=value line` sets the environment; `line < FILE` and `line <<< 'text'` give it standard input.
  * - `@1500ms line` is interrupted (SIGINT) after that time, for what does not end by itself.
  * - `:cat FILE` compares a file that lines before wrote.
- * - `$NS` is the namespace, `$NODE` a simulated node of its own, `$M` the folder `kubectl/manifests`, `$DIR` the scene's own empty folder,
+ * - `$NS` is the namespace, `$NODE` a simulated node of its own, `$M` the folder `kubectl/manifests`, `$K` one with an object of every kind, `$DIR` the scene's own empty folder,
  *   which is the working directory, HOME and place of the kubeconfig (`$DIR/kubeconfig`).
  * What only looks (get, describe, events, …) is asked again for a moment when it differs: controllers are at work.
  * Of help only what is not prose is compared: headings, usage, commands, flags and their defaults.

@@ -72,6 +72,7 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
   async run(invocation) {
     const { flags, session } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
+    await session.config()
     const policy = cascadeOf(flags.cascade, invocation)
     if (flags.filename.length === 0 && flags.kustomize === '') {
       throw new KubectlError('must specify one of -f and -k')

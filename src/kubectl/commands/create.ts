@@ -57,6 +57,7 @@ cat pod.json | kubectl create -f -`,
     const printer = await printerOf(invocation, { operation: withDryRun('created', dryRun) })
     checkFlags(flags)
     if (flags.raw !== '') return sendRaw(invocation, 'POST', flags.raw, flags.filename[0])
+    await session.config()
     const { namespace, isExplicit } = await session.namespace()
     const selection = await select({
       session,

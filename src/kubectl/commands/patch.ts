@@ -50,7 +50,8 @@ kubectl patch pod valid-pod --type='json' -p='[{"op": "replace", "path": "/spec/
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const { namespace, isExplicit } = await session.namespace()
     checkFlags(flags, args, dryRun)
-    const document = await readPatch(invocation)
+    const isSent = !flags.local && dryRun !== 'client'
+    const document = await readPatch(invocation, isSent)
     const selection = await select({
       session,
       io: invocation,
@@ -93,7 +94,7 @@ function checkFlags(flags: PatchInvocation['flags'], args: readonly string[], dr
   if (problem !== undefined) throw new KubectlError(problem[1])
 }
 
-async function readPatch({ flags, cwd }: PatchInvocation): Promise<JsonValue> {
+async function readPatch({ flags, cwd }: PatchInvocation, isSent: boolean): Promise<JsonValue | Buffer> {
   const file = flags['patch-file']
   const text =
     file === ''
@@ -101,6 +102,8 @@ async function readPatch({ flags, cwd }: PatchInvocation): Promise<JsonValue> {
       : await readFile(resolve(cwd, file), 'utf8').catch((cause: Error) => {
           throw new KubectlError(`unable to read patch file: ${goFileError(file, cause)}`, { cause })
         })
+  // What begins like JSON goes to the server as it is, whatever it is.
+  if (isSent && /^\s*\{/.test(text)) return Buffer.from(text)
   try {
     return parseYaml(text)
   } catch (cause) {
@@ -111,19 +114,19 @@ async function readPatch({ flags, cwd }: PatchInvocation): Promise<JsonValue> {
 async function patchOne(
   invocation: PatchInvocation,
   info: Info,
-  { document, dryRun }: { readonly document: JsonValue; readonly dryRun: DryRun },
+  { document, dryRun }: { readonly document: JsonValue | Buffer; readonly dryRun: DryRun },
 ): Promise<void> {
   const { flags, session, stdout } = invocation
   const type = (flags.type === '' ? 'strategic' : flags.type.toLowerCase()) as PatchType
   const before = info.object as unknown as JsonObject
   const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }
   const target = { ...info, ...(flags.subresource !== '' && { subresource: flags.subresource }) }
-  const isHere = flags.local || dryRun === 'client'
-  const after = isHere
-    ? await patchedLocally(info.kind, before, { type, document })
-    : ((await (await session.rest()).patch(target, type, document, query).catch((error: unknown) => {
-        throw unsupported(error, type, info)
-      })) as unknown as JsonObject)
+  const after =
+    !Buffer.isBuffer(document) && (flags.local || dryRun === 'client')
+      ? await patchedLocally(info.kind, before, { type, document })
+      : ((await (await session.rest()).patch(target, type, document, query).catch((error: unknown) => {
+          throw unsupported(error, type, info)
+        })) as unknown as JsonObject)
   const operation = jsonEqual(before, after) ? 'patched (no change)' : 'patched'
   const printer = await printerOf(invocation, { operation })
   printer.print(after, stdout)

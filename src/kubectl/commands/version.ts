@@ -27,6 +27,7 @@ export const version: Command = defineCommand({
     const { client: clientOnly, output } = flags
     if (!clientOnly && args.length > 0) throw new KubectlError(`extra arguments: [${args.join(' ')}]`)
     if (!['', 'yaml', 'json'].includes(output)) throw new KubectlError("--output must be 'yaml' or 'json'")
+    if (!clientOnly) await session.config()
     const clientVersion = versionInfo()
     let serverVersion: VersionInfo | undefined
     let failure: Error | undefined

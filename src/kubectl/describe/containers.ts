@@ -1,7 +1,7 @@
 /** Containers of pods and of templates of pods. */
 import type { Container, ContainerPort, ContainerState, ContainerStatus, EnvVar, Pod, Probe } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go-text.ts'
-import { parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
+import { isZeroQuantity, parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { type ResourceList, sortedAmounts } from '#model/resource-lists.ts'
 
 import type { Page } from './page.ts'
@@ -236,7 +236,7 @@ function resourceText({ resources }: Container, { resource, divisor = '0' }: Res
   const list: ResourceList = part === 'limits' ? limits : requests
   const isCpu = name === 'cpu'
   const amount = (text: string): number => (isCpu ? quantityMilliValue : quantityValue)(parseQuantity(text))
-  const unit = parseQuantity(divisor).unscaled === 0n ? '1' : divisor
+  const unit = isZeroQuantity(parseQuantity(divisor)) ? '1' : divisor
   const value = Math.ceil(amount(list[name] ?? '0') / amount(unit))
   return value === 0 && UNBOUNDED.has(resource) ? 'node allocatable' : String(value)
 }

@@ -7,6 +7,7 @@ import { configMapKey } from '#meta/validation/names.ts'
 
 import type { Command } from '../command.ts'
 import { KubectlError } from '../errors.ts'
+import { contentHash } from './content-hash.ts'
 import { beginning, defineGenerator } from './generator.ts'
 import { entriesFrom } from './sources.ts'
 
@@ -44,7 +45,9 @@ export const configmap: Command = defineGenerator({
       ...(Object.keys(data).length > 0 && { data: sorted(data) }),
       ...(Object.keys(binaryData).length > 0 && { binaryData: sorted(binaryData) }),
     }
-    return { ...beginning('v1', 'ConfigMap'), metadata: { name }, ...content }
+    const hashed = { ...('binaryData' in content && { binaryData: content.binaryData }), data: sorted(data) }
+    const fullName = flags['append-hash'] ? `${name}-${contentHash({ ...hashed, kind: 'ConfigMap', name })}` : name
+    return { ...beginning('v1', 'ConfigMap'), metadata: { name: fullName }, ...content }
   },
 })
 

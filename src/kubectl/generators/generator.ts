@@ -44,11 +44,14 @@ export interface Generator<F extends Flags> {
   readonly flags: F
   /** Stands before what the server says when it refuses; without it, that stands alone. */
   readonly failure?: string
+  /** Upstream takes `--save-config` for services and does nothing with it. */
+  readonly remembers?: boolean
   /** Fields in the order of upstream's types: that is how they are printed. Throws what the user should read. */
   readonly make: (name: string, invocation: Invocation<F & SharedFlags>) => Promise<AnyObject> | AnyObject
 }
 
-export function defineGenerator<const F extends Flags>({ make, flags, failure, ...rest }: Generator<F>): Command {
+export function defineGenerator<const F extends Flags>(generator: Generator<F>): Command {
+  const { make, flags, failure, remembers = true, ...rest } = generator
   return defineCommand({
     ...rest,
     flags: { ...SHARED, ...flags },
@@ -59,11 +62,12 @@ export function defineGenerator<const F extends Flags>({ make, flags, failure, .
       const dryRun = dryRunOf(own.flags['dry-run'], own)
       const fieldValidation = fieldValidationOf(own.flags.validate)
       const printer = await printerOf(own, { operation: withDryRun('created', dryRun), keepOrder: true })
+      await own.session.config()
       const { namespace, isExplicit } = await own.session.namespace()
       const made = await make(name, invocation)
       const kind = dryRun === 'client' ? undefined : await served(own, made)
       const isPlaced = isExplicit && kind?.namespaced !== false && !CLUSTER_SCOPED.has(made.kind ?? '')
-      const object = saved(isPlaced ? placed(made, namespace) : made, own.flags['save-config'])
+      const object = saved(isPlaced ? placed(made, namespace) : made, remembers && own.flags['save-config'])
       const query = { fieldManager: own.flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
       const rest = kind === undefined ? undefined : await own.session.rest()
       const created =

@@ -1,9 +1,12 @@
 /** What `kubectl create` can make from flags alone, in the order of its help. */
 import type { CommandRow } from '../command.ts'
-import { planned } from '../planned.ts'
 
 export const GENERATORS: readonly CommandRow[] = [
-  planned('clusterrole', 'Create a cluster role'),
+  {
+    name: 'clusterrole',
+    short: 'Create a cluster role',
+    load: async () => (await import('./roles.ts')).clusterrole,
+  },
   {
     name: 'clusterrolebinding',
     short: 'Create a cluster role binding for a cluster role',
@@ -27,7 +30,12 @@ export const GENERATORS: readonly CommandRow[] = [
     short: 'Create a deployment',
     load: async () => (await import('./deployment.ts')).deployment,
   },
-  planned('ingress', 'Create an ingress'),
+  {
+    name: 'ingress',
+    aliases: ['ing'],
+    short: 'Create an ingress',
+    load: async () => (await import('./ingress.ts')).ingress,
+  },
   {
     name: 'job',
     short: 'Create a job',
@@ -39,15 +47,29 @@ export const GENERATORS: readonly CommandRow[] = [
     short: 'Create a namespace',
     load: async () => (await import('./namespace.ts')).namespace,
   },
-  planned('poddisruptionbudget', 'Create a pod disruption budget'),
+  {
+    name: 'poddisruptionbudget',
+    aliases: ['pdb'],
+    short: 'Create a pod disruption budget',
+    load: async () => (await import('./poddisruptionbudget.ts')).poddisruptionbudget,
+  },
   {
     name: 'priorityclass',
     aliases: ['pc'],
     short: 'Create a priority class',
     load: async () => (await import('./priorityclass.ts')).priorityclass,
   },
-  planned('quota', 'Create a quota'),
-  planned('role', 'Create a role with one rule'),
+  {
+    name: 'quota',
+    aliases: ['resourcequota'],
+    short: 'Create a quota',
+    load: async () => (await import('./quota.ts')).quota,
+  },
+  {
+    name: 'role',
+    short: 'Create a role with one rule',
+    load: async () => (await import('./roles.ts')).role,
+  },
   {
     name: 'rolebinding',
     short: 'Create a role binding for a role or a cluster role',
@@ -58,12 +80,21 @@ export const GENERATORS: readonly CommandRow[] = [
     short: 'Create a secret of a kind',
     load: async () => (await import('./secret.ts')).secret,
   },
-  planned('service', 'Create a service of a kind'),
+  {
+    name: 'service',
+    aliases: ['svc'],
+    short: 'Create a service of a type',
+    load: async () => (await import('./service.ts')).service,
+  },
   {
     name: 'serviceaccount',
     aliases: ['sa'],
     short: 'Create a service account',
     load: async () => (await import('./serviceaccount.ts')).serviceaccount,
   },
-  planned('token', 'Ask for a token of a service account'),
+  {
+    name: 'token',
+    short: 'Ask for a token of a service account',
+    load: async () => (await import('./token.ts')).token,
+  },
 ]

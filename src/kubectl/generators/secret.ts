@@ -8,10 +8,11 @@ import { stringArray, strings } from '#lib/flags/list-kinds.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { configMapKey } from '#meta/validation/names.ts'
 
-import { type Command, defineCommand, usageError } from '../command.ts'
+import { type Command, defineCommand, runGroup } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { goFileError } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { contentHash } from './content-hash.ts'
 import { beginning, defineGenerator } from './generator.ts'
 import { entriesFrom } from './sources.ts'
 
@@ -28,11 +29,16 @@ const generic: Command = defineGenerator({
     'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
   },
   async make(name, { flags, cwd, env }) {
-    return secretOf(name, flags.type, await entriesFrom({ flags, cwd, env }, 'secret'))
+    return secretOf(name, flags.type, await entriesFrom({ flags, cwd, env }, 'secret'), flags['append-hash'])
   },
 })
 
-function secretOf(name: string, type: string, entries: readonly (readonly [string, Buffer])[]): AnyObject {
+function secretOf(
+  name: string,
+  type: string,
+  entries: readonly (readonly [string, Buffer])[],
+  isHashed: boolean,
+): AnyObject {
   const data: Record<string, string> = {}
   for (const [key, value] of entries) {
     const problems = configMapKey(key)
@@ -47,7 +53,7 @@ function secretOf(name: string, type: string, entries: readonly (readonly [strin
   const sorted = Object.fromEntries(Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1)))
   return {
     ...beginning('v1', 'Secret'),
-    metadata: { name },
+    metadata: { name: isHashed ? `${name}-${contentHash({ data: sorted, kind: 'Secret', name, type })}` : name },
     ...(entries.length > 0 && { data: sorted }),
     ...(type !== '' && { type }),
   }
@@ -65,20 +71,21 @@ const tls: Command = defineGenerator({
   },
   async make(name, { flags, cwd }) {
     if (flags.key === '' || flags.cert === '') throw new KubectlError('key and cert must be specified')
-    if (flags['append-hash']) throw new KubectlError('--append-hash is not built yet')
     const read = (file: string): Promise<Buffer> =>
       readFile(resolve(cwd, file)).catch((cause: Error) => {
         throw new KubectlError(`Cannot read file ${file}, ${goFileError(file, cause)}`, { cause })
       })
     const [certificate, key] = [await read(flags.cert), await read(flags.key)]
     const entries = [['tls.crt', certificate] as const, ['tls.key', key] as const]
-    return secretOf(name, 'kubernetes.io/tls', entries)
+    return secretOf(name, 'kubernetes.io/tls', entries, flags['append-hash'])
   },
 })
 
+const DOCKER_KEY = '.dockerconfigjson'
+
 const dockerRegistry: Command = defineGenerator({
   name: 'docker-registry',
-  use: 'NAME --docker-username=user --docker-password=password --docker-email=email [--docker-server=string] [--dry-run=server|client|none] [options]',
+  use: 'NAME --docker-username=user --docker-password=password --docker-email=email [--docker-server=string] [--from-file=[key=]source] [--dry-run=server|client|none] [options]',
   long: 'Create a secret for a registry of images.',
   failure: 'failed to create secret ',
   flags: {
@@ -86,18 +93,27 @@ const dockerRegistry: Command = defineGenerator({
     'docker-username': flag(string, '', 'Who we are there.'),
     'docker-password': flag(string, '', 'The password.'),
     'docker-email': flag(string, '', 'The mail address.'),
+    'from-file': flag(strings, [], 'File with the configuration of a registry client, as .dockerconfigjson.'),
+    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
   },
-  make(name, { flags }) {
+  async make(name, { flags, cwd, env }) {
     const { 'docker-username': username, 'docker-password': password, 'docker-email': email } = flags
-    if (username === '' || password === '') {
+    const { 'from-file': files, 'append-hash': isHashed, 'docker-server': server } = flags
+    const type = 'kubernetes.io/dockerconfigjson'
+    if (files.length > 0) {
+      const sources = files.map((file) => (file.includes('=') ? file : `${DOCKER_KEY}=${file}`))
+      const given = { 'from-file': sources, 'from-literal': [], 'from-env-file': [] }
+      return secretOf(name, type, await entriesFrom({ flags: given, cwd, env }, 'secret'), isHashed)
+    }
+    if (username === '' || password === '' || server === '') {
       throw new KubectlError(
         'either --from-file or the combination of --docker-username, --docker-password and --docker-server is required',
       )
     }
     const auth = Buffer.from(`${username}:${password}`).toString('base64')
     const entry = { username, password, ...(email !== '' && { email }), auth }
-    const config = JSON.stringify({ auths: { [flags['docker-server']]: entry } })
-    return secretOf(name, 'kubernetes.io/dockerconfigjson', [['.dockerconfigjson', Buffer.from(config)]])
+    const config = JSON.stringify({ auths: { [server]: entry } })
+    return secretOf(name, type, [[DOCKER_KEY, Buffer.from(config)]], isHashed)
   },
 })
 
@@ -115,10 +131,5 @@ export const secret: Command = defineCommand({
     { name: 'generic', short: 'Create a secret of any content', load: () => Promise.resolve(generic) },
     { name: 'tls', short: 'Create a TLS secret', load: () => Promise.resolve(tls) },
   ],
-  async run(invocation) {
-    const { args, stdout, help } = invocation
-    if (args.length > 0) throw usageError(invocation, `unknown command "${args.join(' ')}"`)
-    stdout.write(await help())
-    return 1
-  },
+  run: runGroup,
 })

@@ -12,7 +12,6 @@ interface Sources {
     readonly 'from-file': readonly string[]
     readonly 'from-literal': readonly string[]
     readonly 'from-env-file': readonly string[]
-    readonly 'append-hash': boolean
   }
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -21,7 +20,6 @@ interface Sources {
 /** In upstream's order: literals, files, env files. `what`: `config` or `secret`. Throws KubectlError. */
 export async function entriesFrom({ flags, cwd, env }: Sources, what: string): Promise<[string, Buffer][]> {
   const { 'from-literal': literals, 'from-file': files, 'from-env-file': envFiles } = flags
-  if (flags['append-hash']) throw new KubectlError('--append-hash is not built yet')
   if (envFiles.length > 0 && (files.length > 0 || literals.length > 0)) {
     throw new KubectlError('from-env-file cannot be combined with from-file or from-literal')
   }

@@ -12,6 +12,7 @@ import { end, launch } from '../kube-apiserver.ts'
 import { HYPERKUBE } from '../ours.ts'
 import { lineOf } from './scene.ts'
 import { type Kubectl, type Place, run } from './sides.ts'
+import { writeKinds } from './tables/kinds.ts'
 
 const NODES = 4
 
@@ -26,6 +27,8 @@ export async function openCluster(kubeconfig?: string): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-kubectl-'))
   const file = kubeconfig ?? join(folder, 'kubeconfig')
   const child = kubeconfig === undefined ? await startUp(folder, file) : undefined
+  const kinds = join(folder, 'kinds')
+  await writeKinds(kinds)
   let places = 0
   return {
     async place(side, namespace) {
@@ -34,7 +37,7 @@ export async function openCluster(kubeconfig?: string): Promise<Cluster> {
       const config = parseYaml(await readFile(file, 'utf8')) as { contexts: { context: { namespace?: string } }[] }
       for (const { context } of config.contexts) context.namespace = namespace
       await writeFile(join(own, 'kubeconfig'), stringifyYaml(config), { mode: 0o600 })
-      return { namespace, folder: own, node: `node-${side}`, cache: join(folder, `cache-${side}`) }
+      return { namespace, kinds, folder: own, node: `node-${side}`, cache: join(folder, `cache-${side}`) }
     },
     async stop() {
       if (child !== undefined) await end(child, 'SIGTERM')
@@ -65,6 +68,8 @@ export async function furnish(kubectl: Kubectl, place: Place): Promise<void> {
   for (let tries = 0; (await ask('get nodes -o name')).out.split('\n').length <= NODES; tries++) {
     if (tries > 1000) throw new Error('The cluster did not come up')
   }
+  // In a cluster that was used before.
+  if ((await ask('get widgets.shown.example.com gear -n shown')).code === 0) return
   for (const text of FURNITURE) {
     const { code, err } = await ask(text)
     if (code !== 0) throw new Error(`kubectl ${text}: ${err}`)
@@ -73,7 +78,7 @@ export async function furnish(kubectl: Kubectl, place: Place): Promise<void> {
 
 const FURNITURE = [
   'apply -f $M/objects.yaml',
-  'wait crd/widgets.example.com --for=condition=Established',
+  'wait crd/widgets.shown.example.com --for=condition=Established',
   'apply -f $M/custom.yaml',
   'rollout status deploy/web -n shown --timeout=60s',
   'wait pods -l app=web -n shown --for=condition=Ready --timeout=20s',

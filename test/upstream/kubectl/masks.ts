@@ -33,6 +33,7 @@ const APART: readonly Mask[] = [
   [/-[a-f0-9]{8,10}-[a-z0-9]{5}\b|(?<=[a-z0-9])-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-GENERATED'],
   [/(?<=\w)-[bcdf0-9a-z]{8,10}(?= is| not| has|"|'|\s|$)/gm, '-HASH'],
   [/\.18[a-f0-9]{14}\b/g, '.EVENT'],
+  [/simulated:\/\/[\da-f]{64}/g, 'CONTAINER'],
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
 ]
 
@@ -79,10 +80,11 @@ function unaligned(text: string, other = text): string {
 
 /** Help is in our own words: headings, usage, names of commands and flags with what they default to are not. */
 function shown(args: readonly string[], text: string): string {
-  const isHelp = args.includes('--help') || args.includes('-h') || args[0] === 'help' || args[0] === 'options'
+  const isHelp = args.includes('--help') || /^Usage:$/m.test(text) || args[0] === 'options'
   if (!isHelp) return text
   const kept = /^\S.*:$|^ {2,}(?:-\w, )?--[\w-]+=.*:$|^ {2}kubectl .*|^ {2}[a-z-]+(?= {2,})|^ {2}[a-z-]+$/
   return text
+    .replace(/^Examples:\n[^]*?(?=^\S)/m, '')
     .split('\n')
     .map((line) => kept.exec(line)?.[0])
     .filter((line) => line !== undefined)

@@ -1,10 +1,12 @@
 /** Every file of lines, by hand: a file that is not here is not run. Text files are in `lines`, tables in `tables`. */
 import { type Scene, scenesOf } from './scene.ts'
 import { describedKinds } from './tables/describe.ts'
+import { explainedKinds, lifeOfKinds } from './tables/kinds.ts'
+import { wrongArguments, wrongFlags } from './tables/mistakes.ts'
 
-const FILES = ['change', 'create', 'delete', 'describe', 'explain', 'files', 'get']
+const FILES = ['change', 'create', 'create-more', 'delete', 'describe', 'explain', 'files', 'get']
 
-const TABLES: readonly Scene[] = [describedKinds]
+const TABLES: readonly Scene[] = [describedKinds, explainedKinds, wrongArguments, wrongFlags, ...lifeOfKinds]
 
 export async function everyScene(): Promise<Scene[]> {
   const written = await Promise.all(FILES.map(scenesOf))

@@ -11,7 +11,7 @@ import { secureRandom } from '#lib/random.ts'
 
 import type { Line } from './scene.ts'
 
-const LONGEST_MS = 30_000
+const LONGEST_MS = 120_000
 const MANIFESTS = join(import.meta.dirname, 'manifests')
 
 export interface Outcome {
@@ -29,6 +29,8 @@ export interface Place {
   readonly folder: string
   /** What is remembered of servers from line to line. */
   readonly cache: string
+  /** Where an object of every kind is. */
+  readonly kinds: string
 }
 
 interface Call {
@@ -49,6 +51,7 @@ export async function run(kubectl: Kubectl, line: Line, place: Place): Promise<O
       .replaceAll('$NODE', place.node)
       .replaceAll('$DIR', place.folder)
       .replaceAll('$M', MANIFESTS)
+      .replaceAll('$K', place.kinds)
   const args = line.args.map(fill)
   const [first, file = ''] = args
   if (first === ':cat') return fileOutcome(inFolder(place, file))

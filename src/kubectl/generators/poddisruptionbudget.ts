@@ -1,0 +1,76 @@
+/** kubectl create poddisruptionbudget. */
+import { flag } from '#lib/flags/flags.ts'
+import { string } from '#lib/flags/kinds.ts'
+import { type LabelSelectorRequirement, parseLabelSelector } from '#meta/label-selector.ts'
+
+import type { Command } from '../command.ts'
+import { asError, KubectlError } from '../errors.ts'
+import { beginning, defineGenerator } from './generator.ts'
+
+interface Wishes {
+  readonly selector: string
+  readonly 'min-available': string
+  readonly 'max-unavailable': string
+}
+
+export const poddisruptionbudget: Command = defineGenerator({
+  name: 'poddisruptionbudget',
+  aliases: ['pdb'],
+  use: 'NAME --selector=SELECTOR --min-available=N [--dry-run=server|client|none] [options]',
+  long: 'Create a pod disruption budget: how many of the selected pods must stay, or may go, at a time.',
+  failure: 'failed to create poddisruptionbudgets: ',
+  flags: {
+    'min-available': flag(string, '', 'How many of them, or how much in percent, must be available.'),
+    'max-unavailable': flag(string, '', 'How many of them, or how much in percent, may be unavailable.'),
+    selector: flag(string, '', 'Labels of the pods that it is for.'),
+  },
+  make(name, { flags }) {
+    check(flags)
+    const { 'min-available': least, 'max-unavailable': most } = flags
+    return {
+      ...beginning('policy/v1', 'PodDisruptionBudget'),
+      metadata: { name },
+      spec: {
+        ...(least !== '' && { minAvailable: amount(least) }),
+        selector: selectorOf(flags.selector),
+        ...(most !== '' && { maxUnavailable: amount(most) }),
+      },
+      status: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },
+    }
+  },
+})
+
+/** Throws KubectlError. */
+function check({ selector, 'min-available': least, 'max-unavailable': most }: Wishes): void {
+  const isAmount = (text: string): boolean => text === '' || /^\d+%?$/.test(text)
+  const problems: [isSo: boolean, text: string][] = [
+    [selector === '', 'a selector must be specified'],
+    [least === '' && most === '', 'one of min-available or max-unavailable must be specified'],
+    [least !== '' && most !== '', 'min-available and max-unavailable cannot be both specified'],
+    [!isAmount(least), 'invalid format specified for min-available'],
+    [!isAmount(most), 'invalid format specified for max-unavailable'],
+  ]
+  const problem = problems.find(([isSo]) => isSo)
+  if (problem !== undefined) throw new KubectlError(problem[1])
+}
+
+function amount(text: string): number | string {
+  return text.endsWith('%') ? text : Number(text)
+}
+
+/** No values is nothing, not an empty list. */
+function written({ values = [], ...rest }: LabelSelectorRequirement): object {
+  return values.length === 0 ? rest : { ...rest, values }
+}
+
+function selectorOf(text: string): object {
+  try {
+    const { matchLabels = {}, matchExpressions = [] } = parseLabelSelector(text)
+    return {
+      ...(Object.keys(matchLabels).length > 0 && { matchLabels }),
+      ...(matchExpressions.length > 0 && { matchExpressions: matchExpressions.map(written) }),
+    }
+  } catch (cause) {
+    throw new KubectlError(asError(cause).message, { cause })
+  }
+}
