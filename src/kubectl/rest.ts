@@ -2,10 +2,13 @@
 import { type ApiClient, type Ask, pathOf } from '#client/api-client.ts'
 import type { ServedKind } from '#client/discovery.ts'
 import { readWatchEvents } from '#client/watch-events.ts'
+import { HttpError } from '#lib/http/dial.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { readJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { WatchEvent } from '#meta/watch.ts'
+
+import { ExitError, KubectlError } from './errors.ts'
 
 /** Any object: what it is known by, and the rest as it came. */
 export interface AnyObject extends KubeObject {
@@ -82,7 +85,9 @@ export class Rest {
   /** Any path, with its query; the answer's body as it comes. */
   async raw(ask: Omit<Ask, 'signal'>): Promise<Buffer> {
     const response = await this.#client.ask({ ...ask, signal: this.#signal })
-    return response.bytes(MAX_BYTES)
+    return response.bytes(MAX_BYTES).catch((error: unknown) => {
+      throw error instanceof HttpError ? bodyError(error) : error
+    })
   }
 
   /** Any path whose answer is JSON. */
@@ -100,6 +105,18 @@ export class Rest {
     const about = { resource: { group: kind.group, resource: kind.plural }, name }
     return readJson(await this.raw({ method, path, about, ...rest })) as unknown as AnyObject
   }
+}
+
+/** An answer that began and did not end, in Go's words. */
+function bodyError(cause: HttpError): Error {
+  const reason = GO_BODY_ERRORS[cause.code] ?? cause.message
+  const text = `unexpected error when reading response body. Please retry. Original error: ${reason}`
+  return cause.code === 'timeout' ? new ExitError(1, text) : new KubectlError(text, { cause })
+}
+
+const GO_BODY_ERRORS: Readonly<Partial<Record<HttpError['code'], string>>> = {
+  broken: 'unexpected EOF',
+  timeout: 'net/http: request canceled (Client.Timeout or context cancellation while reading body)',
 }
 
 /** Sorted by name, as Go writes them; what is undefined or empty is left out. */

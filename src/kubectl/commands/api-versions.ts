@@ -5,7 +5,7 @@ import { type Command, defineCommand, usageError } from '../command.ts'
 
 export const apiVersions: Command = defineCommand({
   name: 'api-versions',
-  use: '',
+  use: '[options]',
   long: 'Print the API versions that the server serves, as "group/version".',
   examples: '# Print the API versions that are served\nkubectl api-versions',
   flags: {},

@@ -29,7 +29,9 @@ kubectl explain deployments --api-version=apps/v1`,
   flags: {
     'api-version': flag(string, '', 'Explain this API version (API group/version) of the resource.'),
     output: flag(string, 'plaintext', 'Format: plaintext.', { shorthand: 'o' }),
-    recursive: flag(bool, false, 'Show the names of all fields below the one asked for, without their descriptions.'),
+    recursive: flag(bool, false, 'Show the names of all fields below the one asked for, without their descriptions.', {
+      shorthand: 'R',
+    }),
   },
   async run({ args, flags, session, stdout }) {
     const [asked, ...others] = args

@@ -6,8 +6,8 @@ import { goQuote } from '#lib/go-text.ts'
 import { configMapKey } from '#meta/validation/names.ts'
 
 import type { Command } from '../command.ts'
+import { contentHash } from '../content-hash.ts'
 import { KubectlError } from '../errors.ts'
-import { contentHash } from './content-hash.ts'
 import { beginning, defineGenerator } from './generator.ts'
 import { entriesFrom } from './sources.ts'
 

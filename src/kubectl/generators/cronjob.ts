@@ -8,7 +8,7 @@ import { beginning, defineGenerator } from './generator.ts'
 export const cronjob: Command = defineGenerator({
   name: 'cronjob',
   aliases: ['cj'],
-  use: "NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...] [options]",
+  use: "NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...] [flags] [options]",
   long: 'Create a cron job.',
   failure: 'failed to create cronjob: ',
   flags: {

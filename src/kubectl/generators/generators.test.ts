@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { contentHash } from './content-hash.ts'
+import { contentHash } from '../content-hash.ts'
 import { rulesOf as ingressRulesOf, tlsOf } from './ingress.ts'
 import { hardOf } from './quota.ts'
 import { checkResources, rulesOf, verbsOf } from './roles.ts'

@@ -9,10 +9,10 @@ import { goQuote } from '#lib/go-text.ts'
 import { configMapKey } from '#meta/validation/names.ts'
 
 import { type Command, defineCommand, runGroup } from '../command.ts'
+import { contentHash } from '../content-hash.ts'
 import { KubectlError } from '../errors.ts'
 import { goFileError } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
-import { contentHash } from './content-hash.ts'
 import { beginning, defineGenerator } from './generator.ts'
 import { entriesFrom } from './sources.ts'
 

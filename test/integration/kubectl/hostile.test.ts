@@ -1,0 +1,148 @@
+/** Servers and files that mean no good: what is printed cannot steer a terminal, and everything ends with an error. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { after, before, test } from 'node:test'
+
+import { runKubectl } from '#kubectl/kubectl.ts'
+import { realClock } from '#lib/clock.ts'
+import { secureRandom } from '#lib/random.ts'
+
+import { type Answer, EVIL_POD, EVIL_TABLE, json, startHostileServer } from './hostile-server.ts'
+
+let folder: string
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hyperkube-hostile-'))
+})
+
+after(() => rm(folder, { recursive: true, force: true }))
+
+interface Outcome {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+async function kubectl(args: readonly string[], answer: Answer = json(200, EVIL_POD)): Promise<Outcome> {
+  const server = await startHostileServer(answer)
+  const [out, err]: [string[], string[]] = [[], []]
+  const into = (texts: string[]): Writable =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        texts.push(String(chunk))
+        done()
+      },
+    })
+  const context = {
+    path: ['kubectl'],
+    args: ['--server', server.url, ...args],
+    env: { HOME: folder, KUBECACHEDIR: join(folder, 'cache') },
+    cwd: folder,
+    stdin: () => Readable.from([]),
+    stdout: into(out),
+    stderr: into(err),
+    clock: realClock,
+    random: secureRandom,
+  }
+  const code = await runKubectl(context, new AbortController().signal)
+  await server.close()
+  return { code, out: out.join(''), err: err.join('') }
+}
+
+void test('cells of a table that the server made cannot steer the terminal', async () => {
+  const { out } = await kubectl(['get', 'pods', '--show-labels', '--no-headers'], json(200, EVIL_TABLE))
+  assert.equal(out.includes('\u001b'), false)
+  assert.match(out, /^pod\^\[\[2Jevil/)
+})
+
+void test('custom columns and descriptions cannot either', async () => {
+  const columns = await kubectl(['get', 'pods', 'x', '-o', 'custom-columns=N:.metadata.name'])
+  assert.match(columns.out, /^N\npod\^\[\[2Jevil\^\[\]0;title/)
+  const described = await kubectl(['describe', 'pods', 'x'])
+  assert.match(described.out, /^Name: +pod\^\[\[2Jevil/)
+  for (const { out } of [columns, described]) assert.equal(/[\u001b\r]/.test(out), false)
+})
+
+void test('YAML writes escapes as such', async () => {
+  const { out } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'])
+  assert.equal(/[\u001b\r]/.test(out), false)
+})
+
+void test('an error page is quoted', async () => {
+  const { code, err } = await kubectl(['get', 'pods'], (_request, response) => {
+    response.writeHead(502, { 'content-type': 'text/html' })
+    response.end('<h1>\u001b[2Jbad gateway</h1>')
+  })
+  assert.equal(code, 1)
+  assert.match(err, /an error on the server \("<h1>\\x1b\[2Jbad gateway<\/h1>"\) has prevented the request/)
+})
+
+void test('a server that says nothing is left after the time that was given', async () => {
+  const { code, err } = await kubectl(['get', 'pods', '--request-timeout=1s'], () => undefined)
+  assert.equal(code, 1)
+  assert.match(err, /^Unable to connect to the server: net\/http: request canceled/)
+})
+
+void test('a server that stops in the middle of an answer is left after the time that was given', async () => {
+  const { code, err } = await kubectl(['get', 'pods', '--request-timeout=1s'], (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.write('{"kind":')
+  })
+  assert.equal(code, 1)
+  assert.match(err, /Client\.Timeout or context cancellation while reading body/)
+})
+
+void test('an answer that is shorter than it says is no answer', async () => {
+  const { code, out, err } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'], (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100000' })
+    response.write('{"kind":"Pod"}', () => response.destroy())
+  })
+  assert.deepEqual([code, out], [1, ''])
+  assert.match(err, /unexpected error when reading response body\. Please retry\. Original error: unexpected EOF/)
+})
+
+void test('what is no JSON is told as such', async () => {
+  const { code, err } = await kubectl(['get', 'pods'], (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end('hello')
+  })
+  assert.equal(code, 1)
+  assert.match(err, /invalid character 'h' looking for beginning of value/)
+})
+
+void test('a server that sends us around in circles is not followed', async () => {
+  const { code } = await kubectl(['get', 'pods'], (request, response) => {
+    response.writeHead(302, { location: request.url ?? '' })
+    response.end()
+  })
+  assert.equal(code, 1)
+})
+
+/** Ten times ten times ten … of what is a few lines. */
+function aliases(levels: number): string {
+  const level = (at: number): string =>
+    `a${at}: &a${at} [${Array(10)
+      .fill(`*a${at - 1}`)
+      .join(',')}]\n`
+  return `a0: &a0 [${Array(10).fill('x').join(',')}]\n${Array.from({ length: levels }, (_, at) => level(at + 1)).join('')}`
+}
+
+const START = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n'
+
+for (const [name, text, told] of [
+  ['aliases that multiply', `${START}${aliases(12)}`, /yaml: document contains excessive aliasing/],
+  ['an alias of itself', `${START}data: &a [*a]\n`, /yaml: /],
+  ['YAML as deep as it is long', `${START}data: ${'['.repeat(100_000)}${']'.repeat(100_000)}`, /exceeded max depth/],
+  ['JSON as deep as it is long', `{"data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /exceeded max depth/],
+] as const) {
+  void test(`a file with ${name} is refused`, async () => {
+    const file = join(folder, 'bad.yaml')
+    await writeFile(file, text)
+    const { code, err } = await kubectl(['create', '-f', file, '--dry-run=client', '--validate=false'])
+    assert.equal(code, 1)
+    assert.match(err, told)
+  })
+}
