@@ -3,7 +3,7 @@
  * again while it lives, because tokens and certificates are renewed; a plugin is asked anew when the server says 401.
  */
 import type { Clock } from '#lib/clock.ts'
-import { createHttpClient, type HttpClient, type HttpRequest } from '#lib/http/client.ts'
+import { createHttpClient, type HttpClient, type HttpRequest, type UpgradeResult } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
 import { basicOf, tlsOf } from '#model/kubeconfig/credentials.ts'
 import { type ClientConfig, ConfigError, type ReadText } from '#model/kubeconfig/reading.ts'
@@ -16,10 +16,20 @@ import { createOidcSource } from './oidc.ts'
 export interface Connection {
   readonly transport: Transport
   readonly server: string
+  /** Goes on with another protocol, on a connection of its own. */
+  upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult>
+  /** Who we are, for connections that somebody else makes. */
+  identity(): Promise<Credentials>
   /** What files hold is read again with the next request, however new what is known of them is. */
   refresh(): void
   /** Ends everything that goes through it. */
   close(): void
+}
+
+/** What a connection shows of us: in its handshake, and with every request. */
+export interface Credentials {
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly tls: ClientTls
 }
 
 export interface ConnectionTools {
@@ -59,6 +69,8 @@ export async function openConnection(config: ClientConfig, tools: ConnectionTool
   return {
     server,
     transport: { request: (request) => identity.send(request) },
+    upgrade: (request) => identity.upgrade(request),
+    identity: () => identity.credentials(),
     refresh() {
       tls.expire()
       own?.expire()
@@ -133,12 +145,18 @@ interface IdentityParts {
   readonly onError: ((error: unknown) => void) | undefined
 }
 
+interface Shown {
+  readonly own: ClientTls
+  readonly credentials: ExecCredentials | undefined
+  /** Both together, and as text. */
+  readonly tls: ClientTls
+  readonly text: string
+}
+
 class Identity {
   readonly #parts: IdentityParts
   readonly #fixed: Readonly<Record<string, string | readonly string[]>>
-  #shown:
-    | { readonly own: ClientTls; readonly credentials: ExecCredentials | undefined; readonly text: string }
-    | undefined
+  #shown: Shown | undefined
 
   constructor(config: ClientConfig, parts: IdentityParts) {
     this.#parts = parts
@@ -147,33 +165,47 @@ class Identity {
   }
 
   async send(request: HttpRequest): ReturnType<HttpClient['request']> {
-    const { plugin, token, client, onError } = this.#parts
-    const credentials = await plugin?.credentials().catch((cause: Error) => {
-      throw new ConfigError(`getting credentials: ${cause.message}`, { cause })
-    })
-    await this.#show(credentials)
-    const bearer = (await token?.()) ?? credentials?.token
-    const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
-    const response = await client.request({
-      ...request,
-      headers: { ...this.#fixed, ...authorization, ...request.headers },
-    })
+    const { plugin, client, onError } = this.#parts
+    const { headers, credentials } = await this.#prove()
+    const response = await client.request({ ...request, headers: { ...headers, ...request.headers } })
     if (response.status === 401 && credentials !== undefined)
       void plugin?.refused(credentials).catch((error: unknown) => onError?.(error))
     return response
   }
 
+  async upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult> {
+    const { headers } = await this.#prove()
+    return this.#parts.client.upgrade({ ...request, headers: { ...headers, ...request.headers } })
+  }
+
+  async credentials(): Promise<Credentials> {
+    const { headers, tls } = await this.#prove()
+    return { headers, tls }
+  }
+
+  async #prove(): Promise<Credentials & { readonly credentials: ExecCredentials | undefined }> {
+    const { plugin, token } = this.#parts
+    const credentials = await plugin?.credentials().catch((cause: Error) => {
+      throw new ConfigError(`getting credentials: ${cause.message}`, { cause })
+    })
+    const tls = await this.#show(credentials)
+    const bearer = (await token?.()) ?? credentials?.token
+    const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+    return { headers: { ...this.#fixed, ...authorization }, tls, credentials }
+  }
+
   /** New connections have the newest certificate. */
-  async #show(credentials: ExecCredentials | undefined): Promise<void> {
+  async #show(credentials: ExecCredentials | undefined): Promise<ClientTls> {
     const own = await this.#parts.tls.get()
     // Both stay the same objects until they are read again: this is done for every request.
-    if (own === this.#shown?.own && credentials === this.#shown.credentials) return
+    if (own === this.#shown?.own && credentials === this.#shown.credentials) return this.#shown.tls
     const { certificate, key } = credentials ?? {}
     const tls = { ...own, ...(certificate !== undefined && { certificate }), ...(key !== undefined && { key }) }
     const text = JSON.stringify(tls)
     const isNew = this.#shown !== undefined || certificate !== undefined
     if (text !== this.#shown?.text && isNew) this.#parts.client.reloadTls(tls)
-    this.#shown = { own, credentials, text }
+    this.#shown = { own, credentials, tls, text }
+    return tls
   }
 }
 

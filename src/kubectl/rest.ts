@@ -75,10 +75,11 @@ export class Rest {
 
   async *watch(
     target: Target,
-    { query = {}, accept }: Asking & { readonly signal?: AbortSignal } = {},
+    { query = {}, accept, signal: own }: Asking & { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<WatchEvent<AnyObject>, void, undefined> {
     const path = pathOf(target.kind, target) + queryText({ ...query, watch: true })
-    const response = await this.#client.ask({ method: 'GET', path, accept, signal: this.#signal })
+    const signal = own === undefined ? this.#signal : AbortSignal.any([own, this.#signal])
+    const response = await this.#client.ask({ method: 'GET', path, accept, signal })
     yield* readWatchEvents<AnyObject>(response.body)
   }
 

@@ -35,6 +35,48 @@ export function tarHeader({ name, mode, link = '', uid = 0, gid = 0, modifiedS =
   return header
 }
 
+/** As `tarHeader`, and for what ustar cannot say a pax header before it. */
+export function tarHeaders(file: TarFile, size: number): Buffer {
+  try {
+    return tarHeader(file, size)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+  }
+  const { name, link = '' } = file
+  const folder = name.endsWith('/') ? '/' : ''
+  const records = Buffer.concat([
+    paxRecord('path', name),
+    ...(link === '' ? [] : [paxRecord('linkpath', link)]),
+    ...['uid', 'gid'].map((key) => paxRecord(key, String(file[key as 'uid' | 'gid'] ?? 0))),
+    paxRecord('size', String(size)),
+  ])
+  const pax = tarHeader({ name: 'PaxHeaders.0/long', mode: 0o644 }, records.length)
+  pax.write('x', 156)
+  pax.write(' '.repeat(8), 148)
+  const sum = pax.reduce((total, byte) => total + byte, 0)
+  pax.write(`${sum.toString(8).padStart(6, '0')}\u0000 `, 148)
+  const small = { name: `long${folder}`, mode: file.mode, ...(link !== '' && { link: 'long' }) }
+  const rest = { modifiedS: file.modifiedS ?? 0 }
+  return Buffer.concat([
+    pax,
+    records,
+    tarPadding(records.length),
+    tarHeader({ ...small, ...rest }, Math.min(size, MAX_SIZE)),
+  ])
+}
+
+/** The largest size that ustar can say. */
+const MAX_SIZE = 8 ** 11 - 1
+
+/** `LENGTH KEY=VALUE`, where the length counts itself. */
+function paxRecord(key: string, value: string): Buffer {
+  const rest = ` ${key}=${value}\n`
+  const size = Buffer.byteLength(rest)
+  let length = size + String(size).length
+  if (size + String(length).length !== length) length = size + String(length).length
+  return Buffer.from(`${length}${rest}`)
+}
+
 /** What goes after the content of a file of so many bytes. */
 export function tarPadding(size: number): Buffer {
   return Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES)

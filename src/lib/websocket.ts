@@ -10,7 +10,7 @@ import type { RawData, WebSocket } from 'ws'
 import { onAbort } from './abort.ts'
 import type { Clock, Timer } from './clock.ts'
 import { Fifo } from './fifo.ts'
-import type { ClientTls } from './http/dial.ts'
+import { type ClientTls, openSocket, type Origin } from './http/dial.ts'
 import type { Exchange } from './http/exchange.ts'
 
 /** `refused`: the handshake failed; `broken`: the connection was lost; `timeout`; `aborted`: by the caller. */
@@ -117,7 +117,7 @@ export interface ConnectOptions extends WebSocketLimits {
   readonly url: string
   /** Subprotocols to offer, best first. */
   readonly protocols?: readonly string[]
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly tls?: ClientTls
   readonly signal?: AbortSignal
   /** For the handshake. Default 30 s. */
@@ -128,20 +128,8 @@ const CONNECT_TIMEOUT_MS = 30_000
 
 /** Connects to a server. Redirects are not followed. Rejects with `WebSocketError`. */
 export async function connectWebSocket(options: ConnectOptions): Promise<WebSocketConnection> {
-  const { WebSocket: Client } = await import('ws')
-  const { tls = {}, timeoutMs = CONNECT_TIMEOUT_MS } = options
-  const raw = new Client(options.url, [...(options.protocols ?? [])], {
-    headers: options.headers ?? {},
-    followRedirects: false,
-    perMessageDeflate: false,
-    autoPong: false,
-    maxPayload: options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
-    rejectUnauthorized: tls.insecure !== true,
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.certificate === undefined ? {} : { cert: tls.certificate }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
-  })
+  const raw = await openClient(options)
+  const { protocols = [], timeoutMs = CONNECT_TIMEOUT_MS } = options
   return new Promise((resolve, reject) => {
     const fail = (error: WebSocketError): void => {
       finish()
@@ -160,8 +148,11 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
       release()
     }
     let socket: Duplex | undefined
+    let chosen = ''
     raw.on('upgrade', (response: IncomingMessage) => {
       socket = response.socket
+      chosen = response.headers['sec-websocket-protocol'] ?? ''
+      delete response.headers['sec-websocket-protocol']
     })
     raw.on('unexpected-response', (_request, response: IncomingMessage) => {
       const status = response.statusCode ?? 0
@@ -172,9 +163,40 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
     raw.on('open', () => {
       finish()
       raw.removeAllListeners('error')
-      if (socket !== undefined) resolve(wrap(raw, socket, options))
+      const isOffered = protocols.length === 0 ? chosen === '' : protocols.includes(chosen)
+      if (!isOffered) return fail(new WebSocketError('refused', `The server speaks "${chosen}", which nobody offered`))
+      if (socket !== undefined) resolve(wrap(raw, socket, options, chosen))
     })
   })
+}
+
+async function openClient({
+  url,
+  protocols = [],
+  headers,
+  tls = {},
+  maxPayloadBytes,
+}: ConnectOptions): Promise<WebSocket> {
+  const { WebSocket: Client } = await import('ws')
+  return new Client(url, [], {
+    headers: {
+      ...(headers as Record<string, string>),
+      // Offered and looked at here: `ws` takes none that is not a token, and Kubernetes has one with a slash in it.
+      ...(protocols.length > 0 && { 'sec-websocket-protocol': protocols.join(', ') }),
+    },
+    followRedirects: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    maxPayload: maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
+    createConnection: () => openSocket(originOf(url), { tls, alpn: ['http/1.1'] }) as never,
+  })
+}
+
+function originOf(url: string): Origin {
+  const { protocol, hostname, port } = new URL(url)
+  const isSecure = protocol === 'wss:'
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+  return { isSecure, host, port: port === '' ? (isSecure ? 443 : 80) : Number(port) }
 }
 
 /** Sent bytes that may wait in the socket before `send` waits too, and received ones before we stop reading. */

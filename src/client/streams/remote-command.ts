@@ -1,0 +1,177 @@
+/** A command in a container, or the one that runs there already: its input, its output and how it ended. */
+import type { SpdyStream } from '#lib/spdy/stream.ts'
+import type { WebSocketConnection } from '#lib/websocket.ts'
+
+import { dialSpdy, dialWebSocket, type StreamAsk } from './dial.ts'
+import { failureOf } from './outcome.ts'
+
+export interface TerminalSize {
+  readonly width: number
+  readonly height: number
+}
+
+/** Resolves when there is room for more. */
+export type Output = (data: Buffer) => Promise<void>
+
+/** Those that are there must be those that the query asks for. */
+export interface CommandStreams {
+  /** Read until the command has ended, or the input has. */
+  readonly stdin?: AsyncIterable<Buffer>
+  readonly stdout?: Output
+  readonly stderr?: Output
+  /** Of a terminal: its size, and each one it changes to. */
+  readonly sizes?: AsyncIterable<TerminalSize>
+}
+
+/** The first with a way to say that a channel is closed; by SPDY streams close by themselves. */
+const WEBSOCKET_PROTOCOL = 'v5.channel.k8s.io'
+/** Both report the end as a Status. */
+const SPDY_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
+
+const STDIN = 0
+const STDOUT = 1
+const STDERR = 2
+const ERROR = 3
+const RESIZE = 4
+const CLOSE = 255
+
+const MAX_REPORT_BYTES = 1 << 20
+
+/** Resolves when the command has ended well; throws RemoteExitError when it has not, and others for what is between. */
+export async function runRemoteCommand(ask: StreamAsk, streams: CommandStreams): Promise<void> {
+  const connection = await dialWebSocket(ask, WEBSOCKET_PROTOCOL)
+  const report = connection === undefined ? await overSpdy(ask, streams) : await overWebSocket(connection, streams, ask)
+  const failure = failureOf(report)
+  if (failure !== undefined) throw failure
+}
+
+async function overWebSocket(
+  connection: WebSocketConnection,
+  { stdin, stdout, stderr, sizes }: CommandStreams,
+  { signal }: StreamAsk,
+): Promise<Buffer> {
+  const send = (channel: number, data: Buffer): Promise<void> =>
+    connection.send(Buffer.concat([Buffer.from([channel]), data]))
+  const stop = (): void => connection.destroy()
+  signal.addEventListener('abort', stop, { once: true })
+  const pumps = [
+    pump(stdin, {
+      write: (data) => send(STDIN, data),
+      end: () => connection.send(Buffer.from([CLOSE, STDIN])),
+    }),
+    pump(sizeLines(sizes), { write: (data) => send(RESIZE, data), end: () => Promise.resolve() }),
+  ]
+  const outputs: Readonly<Record<number, Output | undefined>> = { [STDOUT]: stdout, [STDERR]: stderr }
+  const report = new Report()
+  try {
+    for await (const { data } of connection) {
+      const [channel = CLOSE] = data
+      if (channel === ERROR) report.add(data.subarray(1))
+      else if (data.length > 1) await outputs[channel]?.(data.subarray(1))
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    // A server that has said how it ended may go as it likes.
+    if (report.isEmpty) throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
+    for (const end of pumps) end()
+    connection.destroy()
+  }
+  signal.throwIfAborted()
+  return report.bytes
+}
+
+async function overSpdy(ask: StreamAsk, { stdin, stdout, stderr, sizes }: CommandStreams): Promise<Buffer> {
+  const { spdy } = await dialSpdy(ask, SPDY_PROTOCOLS)
+  const stop = (): void => spdy.destroy()
+  ask.signal.addEventListener('abort', stop, { once: true })
+  const open = (type: string): Promise<SpdyStream> => spdy.open(new Map([['streamtype', type]]))
+  const pumps: (() => void)[] = []
+  const feed = async (type: string, source: AsyncIterable<Buffer>): Promise<void> => {
+    const stream = await open(type)
+    pumps.push(pump(source, { write: (data) => stream.write(data), end: () => Promise.resolve(stream.end()) }))
+    void copy(stream, () => Promise.resolve()).catch(nothing)
+  }
+  try {
+    const outcome = await open('error')
+    outcome.end()
+    const report = new Report()
+    const reported = copy(outcome, (data) => Promise.resolve(report.add(data)))
+    reported.catch(nothing)
+    if (stdin !== undefined) await feed('stdin', stdin)
+    const outputs: Promise<void>[] = []
+    if (stdout !== undefined) outputs.push(copy(await open('stdout'), stdout))
+    if (stderr !== undefined) outputs.push(copy(await open('stderr'), stderr))
+    if (sizes !== undefined) await feed('resize', sizeLines(sizes) as AsyncIterable<Buffer>)
+    await Promise.all(outputs)
+    await reported
+    return report.bytes
+  } catch (error) {
+    ask.signal.throwIfAborted()
+    throw error
+  } finally {
+    ask.signal.removeEventListener('abort', stop)
+    for (const end of pumps) end()
+    spdy.close()
+  }
+}
+
+async function copy(stream: AsyncIterable<Buffer>, output: Output): Promise<void> {
+  for await (const data of stream) await output(data)
+}
+
+/** What the server reports of the end; more than anybody reads is dropped. */
+class Report {
+  readonly #parts: Buffer[] = []
+  #size = 0
+
+  get isEmpty(): boolean {
+    return this.#size === 0
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#parts)
+  }
+
+  add(data: Buffer): void {
+    if (this.#size + data.length > MAX_REPORT_BYTES) return
+    this.#size += data.length
+    this.#parts.push(data)
+  }
+}
+
+interface Sink {
+  readonly write: Output
+  readonly end: () => Promise<void>
+}
+
+/** Carries on by itself until the source ends or it is told to stop; a command may leave input unread. */
+function pump(source: AsyncIterable<Buffer> | undefined, { write, end }: Sink): () => void {
+  if (source === undefined) return nothing
+  const iterator = source[Symbol.asyncIterator]()
+  let isOver = false
+  const run = async (): Promise<void> => {
+    for (;;) {
+      const { done, value } = await iterator.next()
+      if (isOver) return
+      if (done === true) return end()
+      await write(value)
+    }
+  }
+  run().catch(nothing)
+  return () => {
+    isOver = true
+    void iterator.return?.()
+  }
+}
+
+function sizeLines(sizes: AsyncIterable<TerminalSize> | undefined): AsyncIterable<Buffer> | undefined {
+  return sizes === undefined ? undefined : asLines(sizes)
+}
+
+async function* asLines(sizes: AsyncIterable<TerminalSize>): AsyncGenerator<Buffer> {
+  for await (const { width, height } of sizes) yield Buffer.from(`{"Width":${width},"Height":${height}}\n`)
+}
+
+function nothing(): void {}

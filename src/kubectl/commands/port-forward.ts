@@ -1,0 +1,244 @@
+/** kubectl port-forward: ports of a pod as ports of this machine. */
+import { createServer, type Server, type Socket } from 'node:net'
+
+import type { Pod, Service } from '#apis/core/v1.ts'
+import { dialPodPorts, type PodPorts } from '#client/streams/port-forward.ts'
+import { aborted } from '#lib/abort.ts'
+import { drained } from '#lib/drained.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { duration } from '#lib/flags/kinds.ts'
+import { strings } from '#lib/flags/list-kinds.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { listen } from '#lib/http/listen.ts'
+import { StopSignal } from '#lib/program.ts'
+import type { SpdyStream } from '#lib/spdy/stream.ts'
+import { userAgent } from '#model/version.ts'
+
+import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
+import { asError, KubectlError } from '../errors.ts'
+import { logLine } from '../klog.ts'
+import {
+  type ForwardedPort,
+  type ListenAddress,
+  parseAddresses,
+  parsePorts,
+  portsBehind,
+  portsInPod,
+} from '../streams/forwarded-ports.ts'
+import { attachablePod, checkTimeout, readNamed, theOnly } from '../streams/target-pod.ts'
+import { resourcePath } from '../surroundings.ts'
+
+const FLAGS = {
+  address: flag(
+    strings,
+    ['localhost'],
+    'Addresses to listen on, separated by commas: IP addresses or localhost, which is 127.0.0.1 and ::1, of which one must be free.',
+  ),
+  'pod-running-timeout': flag(duration, 60_000, 'How long to wait until there is a pod (5s, 2m, 3h). More than zero.'),
+}
+
+type ForwardInvocation = Invocation<typeof FLAGS>
+
+export const portForward: Command = defineCommand({
+  name: 'port-forward',
+  use: 'TYPE/NAME [options] [LOCAL_PORT:]REMOTE_PORT [...[LOCAL_PORT_N:]REMOTE_PORT_N] [options]',
+  long: 'Forward local ports to a pod. The pod of a deployment, a service or the like is chosen once; the session ends with it.',
+  examples: `# Ports 5000 and 6000 of this machine are those of the pod mypod
+kubectl port-forward pod/mypod 5000 6000
+
+# Port 8443 is the port that the service calls "https"
+kubectl port-forward service/myservice 8443:https
+
+# Port 8888 on all addresses of this machine is port 5000 of the pod
+kubectl port-forward --address 0.0.0.0 pod/mypod 8888:5000
+
+# Any free port is port 5000 of the pod
+kubectl port-forward pod/mypod :5000`,
+  flags: FLAGS,
+  async run(invocation) {
+    const { args, flags, session, clock, signal } = invocation
+    if (args.length < 2) throw usageError(invocation, 'TYPE/NAME and list of ports are required for port-forward')
+    checkTimeout(invocation, flags['pod-running-timeout'])
+    const { pod, ports } = await wanted(invocation)
+    const { namespace = '', name = '' } = pod.metadata
+    const rest = await session.rest()
+    const path = resourcePath('v1/pods', namespace, name)
+    const { phase = '' } = (await rest.json<Pod>(path)).status ?? {}
+    if (phase !== 'Running') {
+      throw new KubectlError(`unable to forward port because pod is not running. Current status=${phase}`)
+    }
+    const addresses = parseAddresses(flags.address)
+    const forwarded = parsePorts(ports)
+    const dialed = await dialPodPorts({
+      connection: await session.connection(),
+      clock,
+      userAgent: userAgent('kubectl'),
+      path: `${path}/portforward`,
+      signal,
+      spdyOnly: invocation.env['KUBECTL_PORT_FORWARD_WEBSOCKETS'] === 'false',
+    }).catch((cause: unknown) => {
+      throw new KubectlError(`error upgrading connection: ${asError(cause).message}`, { cause })
+    })
+    const forwarding = new Forwarding(invocation, dialed)
+    try {
+      await forwarding.listenOn(forwarded, addresses)
+      await Promise.race([dialed.closed, aborted(signal)])
+    } finally {
+      forwarding.close()
+    }
+    if (!signal.aborted) throw new KubectlError('lost connection to pod')
+    // Ctrl-C is how it ends.
+    return signal.reason instanceof StopSignal && signal.reason.exitCode === INTERRUPTED ? 0 : 143
+  },
+})
+
+const INTERRUPTED = 130
+
+async function wanted(invocation: ForwardInvocation): Promise<{ readonly pod: Pod; readonly ports: string[] }> {
+  const { args, flags, session, clock } = invocation
+  const [name = '', ...texts] = args
+  const named = theOnly(await readNamed(invocation, { names: [name] }), 'expected a resource')
+  const rest = await session.rest()
+  const pod = await attachablePod(named, { rest, clock, timeoutMs: flags['pod-running-timeout'] })
+  const isService = named.kind.group === '' && named.kind.kind === 'Service'
+  const ports = isService ? portsBehind(texts, named.object as unknown as Service, pod) : portsInPod(texts, pod)
+  return { pod, ports }
+}
+
+class Forwarding {
+  readonly #invocation: ForwardInvocation
+  readonly #pod: PodPorts
+  readonly #servers: Server[] = []
+  readonly #sockets = new Set<Socket>()
+
+  constructor(invocation: ForwardInvocation, pod: PodPorts) {
+    this.#invocation = invocation
+    this.#pod = pod
+  }
+
+  /** Throws KubectlError when there is no port to listen on. */
+  async listenOn(ports: readonly ForwardedPort[], addresses: readonly ListenAddress[]): Promise<void> {
+    const { stderr } = this.#invocation
+    let listening = 0
+    for (const port of ports) {
+      const problem = await this.#listenOnAll(port, addresses)
+      if (problem === undefined) listening++
+      else stderr.write(`Unable to listen on port ${port.local}: ${problem}\n`)
+    }
+    if (listening > 0) return
+    const list = ports.map(({ local, remote }) => `{${local} ${remote}}`).join(' ')
+    throw new KubectlError(`unable to listen on any of the requested ports: [${list}]`)
+  }
+
+  close(): void {
+    for (const server of this.#servers) server.close()
+    for (const socket of this.#sockets) socket.destroy()
+    this.#pod.close()
+  }
+
+  /** What went wrong, if too much did. The first address may choose the port for all. */
+  async #listenOnAll(port: ForwardedPort, addresses: readonly ListenAddress[]): Promise<string | undefined> {
+    let { local } = port
+    const failed: { readonly isOneEnough: boolean; readonly text: string }[] = []
+    let hasOne = false
+    for (const { address, isOneEnough } of addresses) {
+      try {
+        local = await this.#listen(address, { local, remote: port.remote })
+        hasOne ||= isOneEnough
+      } catch (error) {
+        failed.push({
+          isOneEnough,
+          text: `unable to create listener: Error ${listenText(address, local, asError(error))}`,
+        })
+      }
+    }
+    const isBad = failed.some(({ isOneEnough }) => !isOneEnough || !hasOne)
+    const texts = failed.map(({ text }) => text).join(' ')
+    return isBad ? `Listeners failed to create with the following errors: [${texts}]` : undefined
+  }
+
+  async #listen(address: string, { local, remote }: ForwardedPort): Promise<number> {
+    const server = createServer({ allowHalfOpen: true, noDelay: true })
+    const bound = await listen(server, { host: address, port: local })
+    const port = 'port' in bound ? bound.port : local
+    this.#servers.push(server)
+    server.on('connection', (socket) => void this.#serve(socket, { local: port, remote }))
+    const host = address.includes(':') ? `[${address}]` : address
+    this.#invocation.stdout.write(`Forwarding from ${host}:${port} -> ${remote}\n`)
+    return port
+  }
+
+  async #serve(socket: Socket, { local, remote }: ForwardedPort): Promise<void> {
+    this.#sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.once('close', () => this.#sockets.delete(socket))
+    this.#invocation.stdout.write(`Handling connection for ${local}\n`)
+    try {
+      const { data, errors } = await this.#pod.connect(remote)
+      const said = textOf(errors)
+      void sendAll(socket, data)
+      await receiveAll(data, socket)
+      // What was not sent must not stop the others.
+      data.reset()
+      const text = await said
+      if (text !== '') this.#giveUp(`an error occurred forwarding ${local} -> ${remote}: ${text}`)
+    } catch (error) {
+      this.#log(`error creating forwarding stream for port ${local} -> ${remote}: ${asError(error).message}`)
+    } finally {
+      socket.end()
+      socket.destroySoon()
+    }
+  }
+
+  /** A pod that cannot be reached is not asked again, as upstream has it. */
+  #giveUp(text: string): void {
+    this.#log(text)
+    this.#pod.close()
+  }
+
+  #log(text: string): void {
+    const { stderr, clock } = this.#invocation
+    const line = `"Unhandled Error" err=${goQuote(text)} logger="UnhandledError"`
+    stderr.write(logLine('E', clock.now(), 'portforward.go:424', line))
+  }
+}
+
+async function sendAll(socket: Socket, data: SpdyStream): Promise<void> {
+  try {
+    for await (const bytes of socket) await data.write(bytes as Buffer)
+  } catch {
+    // Either side has gone, as whoever receives hears.
+  }
+  data.end()
+}
+
+async function receiveAll(data: SpdyStream, socket: Socket): Promise<void> {
+  for await (const bytes of data) {
+    if (socket.destroyed) return
+    if (!socket.write(bytes)) await drained(socket)
+  }
+}
+
+async function textOf(stream: SpdyStream): Promise<string> {
+  const parts: Buffer[] = []
+  try {
+    for await (const data of stream) parts.push(data)
+  } catch {
+    // The connection is gone; so is what it had to say.
+  }
+  return Buffer.concat(parts).toString()
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'address already in use',
+  EACCES: 'permission denied',
+  EADDRNOTAVAIL: 'cannot assign requested address',
+}
+
+/** As Go says why nobody can listen there. */
+function listenText(address: string, port: number, error: NodeJS.ErrnoException): string {
+  const isV6 = address.includes(':')
+  const where = isV6 ? `tcp6 [${address}]:${port}` : `tcp4 ${address}:${port}`
+  const code = error.code ?? (error.cause as NodeJS.ErrnoException | undefined)?.code ?? ''
+  return `listen ${where}: bind: ${REASONS[code] ?? error.message}`
+}
