@@ -89,17 +89,29 @@ export class NodeRegistration {
     const nowMs = client.clock.now()
     const status = nodeStatusOf(facts(), this.#conditions, nowMs)
     const isDue = isForced || nowMs - this.#reportedMs >= (this.#options.reportMs ?? REPORT_MS)
-    if (!isDue && this.#reported !== undefined && semanticEqual(timeless(status), timeless(this.#reported))) return
+    if (!isDue && this.#isSaid(status) && (await this.#isBelieved(status))) return
     const { metadata } = await client.patch(
       Nodes,
       { name, subresource: 'status' },
-      { type: 'strategic', value: { status } },
+      { type: 'strategic', value: { status: patchOf(status) } },
     )
     this.#uid = metadata.uid ?? ''
     this.#announce(status.conditions ?? [])
     this.#conditions = status.conditions ?? []
     this.#reported = status
     this.#reportedMs = nowMs
+  }
+
+  #isSaid(status: NodeStatus): boolean {
+    return this.#reported !== undefined && semanticEqual(timeless(status), timeless(this.#reported))
+  }
+
+  /** Of a node that was silent for too long others say that nobody knows how it is: it must speak when it is back. */
+  async #isBelieved({ conditions }: NodeStatus): Promise<boolean> {
+    const { client, name } = this.#options
+    const { status } = await client.get(Nodes, { name }, { resourceVersion: '0' })
+    const said = new Map(status?.conditions?.map((one) => [one.type, one.status]))
+    return (conditions ?? []).every((one) => said.get(one.type) === one.status)
   }
 
   /** What has changed of its conditions is told as events. */
@@ -145,6 +157,11 @@ export class NodeRegistration {
   get #owner(): NodeOwner {
     return { apiVersion: 'v1', kind: 'Node', name: this.#options.name, uid: this.#uid }
   }
+}
+
+/** Addresses are merged by their type, of which a node may have two: they are to be all that there are. */
+function patchOf(status: NodeStatus): object {
+  return { ...status, addresses: [...(status.addresses ?? []), { $patch: 'replace' }] }
 }
 
 /** Without what is new every time. */

@@ -48,7 +48,7 @@ async function startBed(): Promise<Bed> {
       log: errorLog(),
       connect: { transport: plane.running.server.clientAs(asNode) },
       runtime: runtimeIn(state),
-      machine: await readMachine({ rootDir, maxPods: 110, address: '127.0.0.1' }),
+      machine: { ...(await readMachine({ rootDir, maxPods: 110 })), addresses: ['127.0.0.1', '::1'] },
       pods: {
         cgroupDriver: 'cgroupfs',
         rootDir,
@@ -152,6 +152,8 @@ describe('the node of a kubelet', () => {
     assert.equal(metadata.labels?.['example.com/rack'], 'r1')
     assert.equal(metadata.labels?.['kubernetes.io/hostname'], 'node1')
     assert.equal(status.capacity?.['pods'], '110')
+    const addresses = status.addresses?.filter(({ type }) => type === 'InternalIP').map(({ address }) => address)
+    assert.deepEqual(addresses, ['127.0.0.1', '::1'])
     assert.equal(status.nodeInfo?.containerRuntimeVersion, 'containerd://2.4.2')
     assert.equal(status.daemonEndpoints?.kubeletEndpoint?.Port, bed.port)
     assert.deepEqual(status.images, [{ names: ['example.com/busybox:1'], sizeBytes: 2_130_604 }])
@@ -185,6 +187,18 @@ describe('the node of a kubelet', () => {
     await bed.clock.advance(31_000)
     assert.deepEqual(readyOf(await bed.node()), ['False', 'container runtime is down'])
     bed.runtime.isDown = false
+    await bed.clock.advance(11_000)
+    assert.equal(readyOf(await bed.node())[0], 'True')
+  })
+
+  it('says so when others have thought it lost', async () => {
+    await using bed = await startBed()
+    bed.runtime.networkFault = undefined
+    await bed.clock.advance(1000)
+    const conditions = [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' }]
+    const lost = { type: 'strategic', value: { status: { conditions } } } as const
+    await bed.client.patch(Nodes, { name: 'node1', subresource: 'status' }, lost)
+    assert.equal(readyOf(await bed.node())[0], 'Unknown')
     await bed.clock.advance(11_000)
     assert.equal(readyOf(await bed.node())[0], 'True')
   })
