@@ -12,21 +12,22 @@ import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { keepProcess } from '#lib/kept-process.ts'
 import { startRounds } from '#lib/rounds.ts'
 import type { Authority, IssuePlan } from '#lib/x509/authority.ts'
+import type { FlannelBackend } from '#network/flannel/net-conf.ts'
 
 import { FLANNEL_USER } from './machine-flannel.ts'
 import { ensureNamespace, nodePlace, type NamespaceWish, type NodePlace } from './node-namespace.ts'
-import { nodeAddress } from './runtime-file.ts'
+import { nodeAddresses } from './runtime-file.ts'
 
 /** What the process of a node is told, in a file of its data directory. */
 export interface NodeTask {
   readonly name: string
-  /** Of the node. */
-  readonly address: string
+  /** Of the node, in each family. */
+  readonly addresses: readonly string[]
   readonly nodeCidr: string
   /** URL of the API server. */
   readonly server: string
   readonly podCidr: string
-  readonly vni: number
+  readonly backend: FlannelBackend
   readonly clusterDns: readonly string[]
 }
 
@@ -44,7 +45,7 @@ export interface FurtherNodesPlan extends Pick<Surroundings, 'clock' | 'random' 
   /** The program that we are. */
   readonly program: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly task: Pick<NodeTask, 'server' | 'podCidr' | 'vni' | 'clusterDns'>
+  readonly task: Pick<NodeTask, 'server' | 'podCidr' | 'backend' | 'clusterDns'>
 }
 
 /** A year is what certificates are good for. */
@@ -87,16 +88,21 @@ async function prepare(plan: FurtherNodesPlan, node: NodePlace): Promise<void> {
   await ensureNamespace(node, plan)
   await issueAll(plan, node)
   const { name, dataDir, number } = node
-  const task: NodeTask = { ...plan.task, name, nodeCidr: plan.nodeCidr, address: nodeAddress(plan.nodeCidr, number) }
+  const task: NodeTask = {
+    ...plan.task,
+    name,
+    nodeCidr: plan.nodeCidr,
+    addresses: nodeAddresses(plan.nodeCidr, number),
+  }
   await writeFileAtomically(join(dataDir, TASK_FILE), `${JSON.stringify(task, undefined, 2)}\n`, { mode: 0o600 })
 }
 
 /** Who the parts of a node are, by the names of their files. */
-function identities({ name }: NodePlace, address: string): Readonly<Record<string, IssuePlan>> {
+function identities({ name }: NodePlace, ips: readonly string[]): Readonly<Record<string, IssuePlan>> {
   const user = `system:node:${name}`
   return {
     'kubelet-client': { commonName: user, organizations: ['system:nodes'], purpose: 'client' },
-    kubelet: { commonName: user, names: { dns: [name], ips: [address] }, purpose: 'server' },
+    kubelet: { commonName: user, names: { dns: [name], ips }, purpose: 'server' },
     'kube-proxy': { commonName: 'system:kube-proxy', purpose: 'client' },
     flannel: { commonName: FLANNEL_USER.name, purpose: 'client' },
   }
@@ -107,7 +113,7 @@ async function issueAll({ authority, nodeCidr }: FurtherNodesPlan, node: NodePla
   const folder = join(node.dataDir, PKI_FOLDER)
   const mode = { mode: 0o600 }
   await writeFileAtomically(join(folder, 'ca.crt'), authority.certificatePem, mode)
-  for (const [name, plan] of Object.entries(identities(node, nodeAddress(nodeCidr, node.number)))) {
+  for (const [name, plan] of Object.entries(identities(node, nodeAddresses(nodeCidr, node.number)))) {
     const { certificatePem, keyPem } = authority.issue(plan)
     await writeFileAtomically(join(folder, `${name}.key`), keyPem, mode)
     await writeFileAtomically(join(folder, `${name}.crt`), certificatePem, mode)

@@ -11,6 +11,9 @@ import { rule } from '#controllers/controller.ts'
 import { placesOf } from '#kubelet/containerd/places.ts'
 import { createIpRoute } from '#lib/iproute.ts'
 import { type Flannel, startFlannel } from '#network/flannel/flannel.ts'
+import type { FlannelBackend } from '#network/flannel/net-conf.ts'
+
+import { rangesOf } from './asked-ranges.ts'
 
 export const FLANNEL_USER: User = {
   name: 'hyperkube:flannel',
@@ -30,41 +33,45 @@ export interface MachineFlannelPlan extends Pick<Surroundings, 'clock' | 'random
   readonly node: string
   /** Addresses of all pods. */
   readonly podCidr: string
-  readonly vni: number
-  /** The interface to other nodes, its address and the network that is in. */
-  readonly external: { readonly name: string; readonly address: string; readonly cidr: string }
+  readonly backend: FlannelBackend
+  /** The interface to other nodes, its addresses and the networks that those are in. */
+  readonly external: { readonly name: string; readonly addresses: readonly string[]; readonly cidr: string }
   /** As `FLANNEL_USER`. */
   readonly connect: Pick<ApiClientOptions, 'transport' | 'server'>
 }
 
-/** 24 bits, far from those that people choose. */
-export function vniOf(dataDir: string): number {
-  return 0x10_00_00 | Number.parseInt(placesOf(dataDir).id.slice(0, 5), 16)
-}
-
-const PORT = 8472
-
 export function startMachineFlannel(plan: MachineFlannelPlan, closing: AsyncDisposableStack): Flannel {
-  const { dataDir, node, podCidr, vni, external, connect, clock, random } = plan
+  const { dataDir, node, podCidr, backend, external, connect, clock, random } = plan
   const { overlay, network } = placesOf(dataDir)
-  const backend = { type: 'vxlan', vni, port: PORT, directRouting: false, learning: false, gbp: false } as const
   return startFlannel(
     {
       client: new ApiClient({ ...connect, clock, userAgent: 'flanneld' }),
       random,
       log: plan.log.withName('flanneld'),
       node,
-      conf: { network: podCidr, backend },
+      conf: { ...networksOf(podCidr), backend },
       ip: createIpRoute(),
-      external: { name: external.name, mtu: LINK_MTU, networks: [external.cidr] },
-      publicIps: { 4: external.address },
-      overlay: () => overlay,
-      table: () => ({ family: 'ip', name: `${network}-masquerade` }),
+      external: { name: external.name, mtu: LINK_MTU, networks: rangesOf(external.cidr) },
+      publicIps: publicIpsOf(external.addresses),
+      overlay: (family) => (family === 4 ? overlay : `${overlay}${SIXTH}`),
+      table: (family) => ({ family: family === 4 ? 'ip' : 'ip6', name: `${network}-masquerade` }),
       masquerades: true,
       setsCondition: true,
     },
     closing,
   )
+}
+
+/** What the name of the overlay of IPv6 ends with. */
+export const SIXTH = '6'
+
+function networksOf(podCidr: string): { readonly network?: string; readonly ipv6Network?: string } {
+  const [network, ipv6Network] = rangesOf(podCidr)
+  return { ...(network !== undefined && { network }), ...(ipv6Network !== undefined && { ipv6Network }) }
+}
+
+function publicIpsOf([four, six]: readonly string[]): { readonly 4?: string; readonly 6?: string } {
+  return { ...(four !== undefined && { 4: four }), ...(six !== undefined && { 6: six }) }
 }
 
 /** flannel's role, by its name, for who is flannel here. */

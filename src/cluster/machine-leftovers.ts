@@ -6,6 +6,7 @@ import { removeContainerd, stopContainerd, type StopOptions } from '#kubelet/con
 import { createIpRoute } from '#lib/iproute.ts'
 
 import { endNodeProcess } from './further-nodes.ts'
+import { SIXTH } from './machine-flannel.ts'
 import { removeMachineFolders } from './machine-folders.ts'
 import { hasNamespace, nodePlace, type NodePlace, nodesFolder, removeNamespace } from './node-namespace.ts'
 
@@ -16,7 +17,9 @@ export async function removeLinks(dataDir: string): Promise<boolean> {
   // Where there is no such program nothing was made with it.
   const links = await ip.links().catch(() => [])
   // The overlay goes with the link below it: it comes first.
-  const own = [overlay, network, nodeBridge].filter((name) => links.some(({ ifname }) => ifname === name))
+  const own = [`${overlay}${SIXTH}`, overlay, network, nodeBridge].filter((name) =>
+    links.some(({ ifname }) => ifname === name),
+  )
   if (own.length === 0) return false
   await ip.ip(own.map((name) => ['link', 'delete', 'dev', name]))
   return true

@@ -12,6 +12,8 @@ import { applyNft, replacingTable } from '#lib/nft.ts'
 import { startRounds } from '#lib/rounds.ts'
 import { ensureBridge } from '#network/bridge.ts'
 
+import { rangesOf } from './asked-ranges.ts'
+
 export interface MachineNetworkOptions {
   readonly dataDir: string
   /** Of nodes. */
@@ -24,7 +26,6 @@ export interface MachineNetwork {
   /** Of this machine, for pods and other nodes. */
   readonly address: string
   readonly places: Places
-  readonly cidr: Cidr
 }
 
 /** Links and rules that somebody took away are there again by then. */
@@ -36,21 +37,24 @@ export async function openMachineNetwork(
   closing: AsyncDisposableStack,
 ): Promise<MachineNetwork> {
   const places = placesOf(dataDir)
-  const cidr = parseCidr(nodeCidr)
-  if (cidr === undefined) throw new Error(`"${nodeCidr}" is no range of addresses`)
+  const cidrs = rangesOf(nodeCidr).flatMap((text) => parseCidr(text) ?? [])
+  const [first] = cidrs
+  if (first === undefined) throw new Error(`"${nodeCidr}" is no range of addresses`)
   const ip = createIpRoute()
-  const mend = (): Promise<unknown> => ensureNodeBridge(ip, places, cidr)
+  const mend = (): Promise<unknown> => ensureNodeBridge(ip, places, cidrs)
   await mend()
   await applyNft(guard(places, nodeCidr))
   const onError = (error: unknown): void => log.error(error, 'The network of nodes could not be mended')
   const mending = startRounds({ clock, periodMs: MEND_MS, onError }, async () => void (await mend()))
   closing.defer(() => mending.stop())
-  return { address: nthAddress(cidr, 1), places, cidr }
+  return { address: nthAddress(first, 1), places }
 }
 
-async function ensureNodeBridge(ip: IpRoute, { nodeBridge }: Places, cidr: Cidr): Promise<void> {
-  const address = `${nthAddress(cidr, 1)}/${Math.min(cidr.prefixLength, bitsOf(cidr.family) - 1)}`
-  await ensureBridge(ip, { name: nodeBridge, addresses: [address] })
+async function ensureNodeBridge(ip: IpRoute, { nodeBridge }: Places, cidrs: readonly Cidr[]): Promise<void> {
+  const addresses = cidrs.map(
+    (cidr) => `${nthAddress(cidr, 1)}/${Math.min(cidr.prefixLength, bitsOf(cidr.family) - 1)}`,
+  )
+  await ensureBridge(ip, { name: nodeBridge, addresses })
 }
 
 /**
@@ -59,12 +63,19 @@ async function ensureNodeBridge(ip: IpRoute, { nodeBridge }: Places, cidr: Cidr)
  */
 export function guard({ network, nodeBridge, overlay }: Places, nodeCidr: string): string {
   const own = `{ ${[network, nodeBridge, overlay].map((name) => `"${name}"`).join(', ')} }`
-  const fromOutside = `iifname != "lo" iifname != ${own} ip daddr ${nodeCidr} ct state new`
+  const ranges = rangesOf(nodeCidr).map((range) => [range.includes(':') ? 'ip6' : 'ip', range] as const)
+  const fromOutside = ranges.map(
+    ([ip, range]) => `    iifname != "lo" iifname != ${own} ${ip} daddr ${range} ct state new drop`,
+  )
   return replacingTable('inet', `${network}-nodes`, [
-    `  chain input { type filter hook input priority -10; ${fromOutside} drop; }`,
-    `  chain forward { type filter hook forward priority -10; ${fromOutside} drop; }`,
+    '  chain input { type filter hook input priority -10;',
+    ...fromOutside,
+    '  }',
+    '  chain forward { type filter hook forward priority -10;',
+    ...fromOutside,
+    '  }',
     '  chain postrouting { type nat hook postrouting priority 100;',
-    `    ip saddr ${nodeCidr} ip daddr != ${nodeCidr} oifname != ${own} masquerade`,
+    ...ranges.map(([ip, range]) => `    ${ip} saddr ${range} ${ip} daddr != ${range} oifname != ${own} masquerade`),
     '  }',
   ])
 }

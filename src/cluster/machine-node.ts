@@ -14,15 +14,16 @@ import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { stopAll } from '#kubelet/stop-all.ts'
 import type { Authority } from '#lib/x509/authority.ts'
 import type { Flannel } from '#network/flannel/flannel.ts'
+import type { FlannelBackend } from '#network/flannel/net-conf.ts'
 
 import { CONFIGURED, followAddresses, kubeletOptions } from './container-node.ts'
 import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 import { startMachineDns } from './machine-dns.ts'
-import { ensureFlannelAccess, FLANNEL_USER, startMachineFlannel, vniOf } from './machine-flannel.ts'
+import { ensureFlannelAccess, FLANNEL_USER, startMachineFlannel } from './machine-flannel.ts'
 import { kubeletFolder } from './machine-folders.ts'
 import { startMachinePolicies } from './machine-policies.ts'
-import { PROXY_USER, startMachineProxy } from './machine-proxy.ts'
-import { nodeAddress } from './runtime-file.ts'
+import { familiesOf, PROXY_USER, startMachineProxy } from './machine-proxy.ts'
+import { nodeAddresses } from './runtime-file.ts'
 
 export interface MachineNodePlan {
   /** Containers, volumes and logs of pods are below it. */
@@ -34,6 +35,8 @@ export interface MachineNodePlan {
   readonly nodeCidr: string
   /** Addresses of all pods. */
   readonly podCidr: string
+  /** How packets get from node to node. */
+  readonly backend: FlannelBackend
   /** How many nodes there are on this machine beside it, and the program that is one of them. */
   readonly further: { readonly many: number; readonly program: string }
   /** Signs what the kubelet shows the API server, and those whom it may believe. */
@@ -66,14 +69,15 @@ export async function startMachineNode(
   closing: AsyncDisposableStack,
 ): Promise<MachineNode> {
   const { further, nodeCidr } = around
-  const inner = nodeAddress(nodeCidr)
   const rootDir = kubeletFolder(around.dataDir)
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
-  const [machine, containerd] = await Promise.all([
+  const [inner = '', ...innerToo] = nodeAddresses(nodeCidr)
+  const [found, containerd] = await Promise.all([
     // Where there are others, it is reached as they are.
     readMachine({ rootDir, maxPods: CONFIGURED.maxPods, ...(further.many > 0 && { address: inner }) }),
     startContainerd(around, closing),
   ])
+  const machine = { ...found, addresses: [...found.addresses, ...innerToo] }
   const name = machine.hostname
   await startMachinePolicies({ server }, { ...around, node: name }, closing)
   closing.defer(() => stopAll(containerd.runtime, GRACE_SECONDS, around.log))
@@ -90,7 +94,8 @@ export async function startMachineNode(
   })
   followAddresses({ ...node, networkReady: flannel.ready }, closing)
   const asProxy = { transport: server.clientAs(PROXY_USER) }
-  startMachineProxy({ ...around, nodeName: name, addresses: machine.addresses, connect: asProxy }, closing)
+  const families = familiesOf(around.podCidr)
+  startMachineProxy({ ...around, nodeName: name, addresses: machine.addresses, families, connect: asProxy }, closing)
   await startOthers({ server }, around, { server: `https://${inner}:${port}`, clusterDns: node.clusterDns }, closing)
   const isEverywhere = ANY.includes(around.address)
   return {
@@ -105,12 +110,12 @@ async function openFlannel(
   node: string,
   closing: AsyncDisposableStack,
 ): Promise<Flannel> {
-  const { dataDir, nodeCidr, podCidr } = around
+  const { dataDir, nodeCidr } = around
   const { nodeBridge } = placesOf(dataDir)
   await ensureFlannelAccess(running)
-  const external = { name: nodeBridge, address: nodeAddress(nodeCidr), cidr: nodeCidr }
+  const external = { name: nodeBridge, addresses: nodeAddresses(nodeCidr), cidr: nodeCidr }
   const connect = { transport: running.server.clientAs(FLANNEL_USER) }
-  return startMachineFlannel({ ...around, node, podCidr, vni: vniOf(dataDir), external, connect }, closing)
+  return startMachineFlannel({ ...around, node, external, connect }, closing)
 }
 
 function servingOf(
@@ -142,10 +147,10 @@ async function startOthers(
   known: { readonly server: string; readonly clusterDns: readonly string[] },
   closing: AsyncDisposableStack,
 ): Promise<void> {
-  const { further, dataDir, podCidr } = around
+  const { further, dataDir, podCidr, backend } = around
   if (further.many === 0) return
   const { startFurtherNodes } = await import('./further-nodes.ts')
-  const task = { ...known, podCidr, vni: vniOf(dataDir) }
+  const task = { ...known, podCidr, backend }
   const { nodeBridge } = placesOf(dataDir)
   const places = await startFurtherNodes({ ...around, ...further, nodeBridge, task }, closing)
   for (const { name, dataDir: own, within } of places)

@@ -14,6 +14,8 @@ import { createNftBackend } from '#proxy/nftables/backend.ts'
 import { createProxyMeters } from '#proxy/proxy-metrics.ts'
 import { type RunningProxy, startProxy } from '#proxy/proxy.ts'
 
+import { rangesOf } from './asked-ranges.ts'
+
 export interface MachineProxyPlan extends Pick<Surroundings, 'clock' | 'random' | 'log'> {
   readonly dataDir: string
   readonly nodeName: string
@@ -21,8 +23,7 @@ export interface MachineProxyPlan extends Pick<Surroundings, 'clock' | 'random' 
   readonly addresses: readonly string[]
   /** As whom it asks: `PROXY_USER` may do what it needs. */
   readonly connect: Pick<ApiClientOptions, 'transport' | 'server'>
-  /** Default: those of one that has addresses of IPv4 for Services, as `up` makes it. */
-  readonly families?: readonly IpFamily[]
+  readonly families: readonly IpFamily[]
 }
 
 export const PROXY_USER: User = { name: 'system:kube-proxy', uid: '', groups: ['system:authenticated'], extra: {} }
@@ -32,9 +33,14 @@ const BRIDGES = 'hk-'
 /** Bit 14, as upstream. */
 const MASQUERADE_MARK = '0x00004000'
 
+/** Of a list of ranges. */
+export function familiesOf(cidrs: string): readonly IpFamily[] {
+  return rangesOf(cidrs).map((range) => (range.includes(':') ? 'IPv6' : 'IPv4'))
+}
+
 /** Rules go when it ends, as containers do. */
 export function startMachineProxy(plan: MachineProxyPlan, closing: AsyncDisposableStack): RunningProxy {
-  const { dataDir, nodeName, addresses, connect, clock, random, families = ['IPv4'] } = plan
+  const { dataDir, nodeName, addresses, connect, clock, random, families } = plan
   const log = plan.log.withName('kube-proxy')
   const { network } = placesOf(dataDir)
   const detector = localByBridge(network)

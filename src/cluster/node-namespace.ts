@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { type Places, placesOf } from '#kubelet/containerd/places.ts'
 import { type Commands, createIpRoute, type LinkState } from '#lib/iproute.ts'
 
+import { rangesOf } from './asked-ranges.ts'
 import { nodeAddress } from './runtime-file.ts'
 
 const run = promisify(execFile)
@@ -72,9 +73,11 @@ export async function ensureNamespace(place: NodePlace, { nodeBridge, nodeCidr }
   const outside = createIpRoute()
   await outside.ip(planOutside({ link, netns, nodeBridge }, await outside.link(link)))
   const inside = createIpRoute(netns)
-  const prefix = nodeCidr.split('/')[1] ?? '24'
-  const address = `${nodeAddress(nodeCidr, number)}/${prefix}`
-  await inside.ip(planInside({ address, gateway: nodeAddress(nodeCidr) }, await inside.links()))
+  const wishes = rangesOf(nodeCidr).map((range) => ({
+    address: `${nodeAddress(range, number)}/${range.split('/')[1]}`,
+    gateway: nodeAddress(range),
+  }))
+  await inside.ip(planInside(wishes, await inside.links()))
 }
 
 interface Outside {
@@ -93,20 +96,26 @@ export function planOutside({ link, netns, nodeBridge }: Outside, found: LinkSta
   ]
 }
 
+/** One of each family. */
 export function planInside(
-  { address, gateway }: { readonly address: string; readonly gateway: string },
+  wishes: readonly { readonly address: string; readonly gateway: string }[],
   links: readonly LinkState[],
 ): Commands {
   const named = (name: string): LinkState | undefined => links.find(({ ifname }) => ifname === name)
   const isUp = (name: string): boolean => named(name)?.flags.includes('UP') === true
-  const has = named(NODE_LINK)?.addr_info.some(({ local, prefixlen }) => `${local}/${prefixlen}` === address) === true
+  const has = (address: string): boolean =>
+    named(NODE_LINK)?.addr_info.some(({ local, prefixlen }) => `${local}/${prefixlen}` === address) === true
+  const missing = wishes.filter(({ address }) => !has(address))
   return [
     ...(isUp('lo') ? [] : [['link', 'set', 'dev', 'lo', 'up']]),
-    ...(has ? [] : [['address', 'add', address, 'dev', NODE_LINK]]),
+    ...missing.map(({ address }) => ['address', 'add', address, 'dev', NODE_LINK, ...noDad(address)]),
     ...(isUp(NODE_LINK) ? [] : [['link', 'set', 'dev', NODE_LINK, 'up']]),
-    ['route', 'replace', 'default', 'via', gateway, 'dev', NODE_LINK],
+    ...wishes.map(({ gateway }) => ['route', 'replace', 'default', 'via', gateway, 'dev', NODE_LINK]),
   ]
 }
+
+/** Nobody else has it: it may be used at once. */
+const noDad = (address: string): readonly string[] => (address.includes(':') ? ['nodad'] : [])
 
 /** Whatever is in it must have ended. Harmless when there is none. */
 export async function removeNamespace({ netns, utsFile }: NodePlace): Promise<void> {

@@ -16,7 +16,7 @@ import { CONFIGURED, followAddresses, kubeletOptions, type NodeConnect } from '.
 import { type NodeTask, PKI_FOLDER, TASK_FILE } from './further-nodes.ts'
 import { startMachineFlannel } from './machine-flannel.ts'
 import { kubeletFolder } from './machine-folders.ts'
-import { startMachineProxy } from './machine-proxy.ts'
+import { familiesOf, startMachineProxy } from './machine-proxy.ts'
 import { NODE_LINK } from './node-namespace.ts'
 
 export interface NodeProcessOptions extends Pick<Surroundings, 'clock' | 'random' | 'log' | 'readFile'> {
@@ -34,19 +34,21 @@ const GRACE_SECONDS = 5
 export async function startNodeProcess(options: NodeProcessOptions, closing: AsyncDisposableStack): Promise<void> {
   const { dataDir, readFile, log, leavesContainers } = options
   const task = JSON.parse(await readFile(join(dataDir, TASK_FILE))) as NodeTask
-  const { name, address, podCidr, vni, nodeCidr, clusterDns } = task
+  const { name, addresses, podCidr, backend, nodeCidr, clusterDns } = task
+  const [address = ''] = addresses
   const connectAs = (who: string): Promise<NodeConnect> => connect(options, task, who, closing)
   const rootDir = kubeletFolder(dataDir)
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
-  const [machine, containerd] = await Promise.all([
+  const [found, containerd] = await Promise.all([
     readMachine({ rootDir, maxPods: CONFIGURED.maxPods, address }),
     startContainerd(options, closing),
   ])
+  const machine = { ...found, addresses }
   closing.defer(async () => {
     if (!leavesContainers()) await stopAll(containerd.runtime, GRACE_SECONDS, log)
   })
-  const external = { name: NODE_LINK, address, cidr: nodeCidr }
-  const asFlannel = { ...options, node: name, podCidr, vni, external, connect: await connectAs('flannel') }
+  const external = { name: NODE_LINK, addresses, cidr: nodeCidr }
+  const asFlannel = { ...options, node: name, podCidr, backend, external, connect: await connectAs('flannel') }
   const flannel = startMachineFlannel(asFlannel, closing)
   const serving = await servingOf(options, address, closing)
   const node = {
@@ -60,7 +62,13 @@ export async function startNodeProcess(options: NodeProcessOptions, closing: Asy
   }
   await startKubelet(kubeletOptions(node), closing)
   followAddresses({ ...node, networkReady: flannel.ready }, closing)
-  const asProxy = { ...options, nodeName: name, addresses: machine.addresses, connect: await connectAs('kube-proxy') }
+  const asProxy = {
+    ...options,
+    nodeName: name,
+    addresses,
+    families: familiesOf(podCidr),
+    connect: await connectAs('kube-proxy'),
+  }
   startMachineProxy(asProxy, closing)
 }
 

@@ -5,6 +5,7 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { rangesOf } from './asked-ranges.ts'
 import { freeRanges, ownAddresses, type Ranges, readRuntimeFile } from './runtime-file.ts'
 
 /** Gone after a reboot, as links are. */
@@ -37,10 +38,12 @@ async function isClaimed(file: string, dataDir: string): Promise<boolean> {
   }
 }
 
-async function isHeld(file: string, { podCidr }: Ranges, nowMs: number): Promise<boolean> {
+async function isHeld(file: string, { nodeCidr }: Ranges, nowMs: number): Promise<boolean> {
   const written = await stat(file).catch(() => undefined)
   if (written !== undefined && nowMs - written.mtimeMs < STARTING_MS) return true
-  return (await readRuntimeFile(await holderOf(file)).catch(() => undefined))?.podCidr === podCidr
+  const has = (await readRuntimeFile(await holderOf(file)).catch(() => undefined))?.nodeCidr
+  // Of the three it is the one that nobody chooses.
+  return rangesOf(has ?? '')[0] === nodeCidr
 }
 
 function holderOf(file: string): Promise<string> {

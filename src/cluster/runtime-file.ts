@@ -4,14 +4,17 @@ import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
+import { placesOf } from '#kubelet/containerd/places.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { contains, nthAddress, parseCidr, parseIp } from '#lib/cidr.ts'
+import type { FlannelBackend } from '#network/flannel/net-conf.ts'
 
+import { rangesOf } from './asked-ranges.ts'
 import type { NodeRuntime } from './runtime-choice.ts'
 
 export interface RuntimeFile {
   readonly runtime: NodeRuntime
-  /** Addresses of pods; chosen once, because pods that run keep theirs. */
+  /** Ranges are of IPv4, or of both families with a comma between. Addresses of pods; chosen once, because pods that run keep theirs. */
   readonly podCidr: string
   /** How many nodes there were, with containers; the machine is one of them. */
   readonly nodes?: number
@@ -19,6 +22,8 @@ export interface RuntimeFile {
   readonly serviceCidr?: string
   /** Of nodes, private to this machine: the API server has the first, where pods reach it. Clusters without containers have none. */
   readonly nodeCidr?: string
+  /** How packets get from node to node, where somebody has said it. */
+  readonly backend?: FlannelBackend
 }
 
 export const RUNTIME_FILE = 'runtime.json'
@@ -83,8 +88,23 @@ export function destinations(routes: string): string[] {
     .map((word) => [6, 4, 2, 0].map((at) => Number.parseInt(word.slice(at, at + 2), 16)).join('.'))
 }
 
-/** The first of those of nodes is the machine's. */
-export function nodeAddress(nodeCidr: string, nth = 1): string {
-  const cidr = parseCidr(nodeCidr)
-  return cidr === undefined ? '' : nthAddress(cidr, nth)
+/** One of each range of nodes; the first is the machine's. */
+export function nodeAddresses(nodeCidr: string, nth = 1): readonly string[] {
+  return rangesOf(nodeCidr).flatMap((text) => {
+    const cidr = parseCidr(text)
+    return cidr === undefined ? [] : [nthAddress(cidr, nth)]
+  })
 }
+
+/** That of the first family, by which nodes reach each other. */
+export function nodeAddress(nodeCidr: string, nth = 1): string {
+  return nodeAddresses(nodeCidr, nth)[0] ?? ''
+}
+
+/** Where nobody says otherwise: VXLAN, with a number of 24 bits that is far from those that people choose. */
+export function backendFor(dataDir: string): FlannelBackend {
+  const vni = 0x10_00_00 | Number.parseInt(placesOf(dataDir).id.slice(0, 5), 16)
+  return { type: 'vxlan', vni, port: VXLAN_PORT, directRouting: false, learning: false, gbp: false }
+}
+
+const VXLAN_PORT = 8472

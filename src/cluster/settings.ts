@@ -4,6 +4,8 @@ import { settingsWith } from '#control-plane/flags/flags.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
 import { nthAddress, parseCidr } from '#lib/cidr.ts'
 
+import { rangesOf } from './asked-ranges.ts'
+
 /** Where nothing else is said. */
 export const SERVICE_CIDR = '10.0.0.0/24'
 
@@ -14,12 +16,12 @@ export function podCidrFor(nodes: number): string {
 
 /** How the API server is reached: from this machine, and from pods through its service, which has the first address. */
 export function servingNames(serviceCidr: string = SERVICE_CIDR): readonly string[] {
-  const block = parseCidr(serviceCidr)
+  const blocks = rangesOf(serviceCidr).flatMap((text) => parseCidr(text) ?? [])
   return [
     '127.0.0.1',
     '::1',
     'localhost',
-    ...(block === undefined ? [] : [nthAddress(block, 1)]),
+    ...blocks.map((block) => nthAddress(block, 1)),
     'kubernetes',
     'kubernetes.default',
     'kubernetes.default.svc',

@@ -2,9 +2,16 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { type AskedRanges, nodeRanges, rangeFault } from '#cluster/asked-ranges.ts'
 import { claimRanges } from '#cluster/range-claims.ts'
 import { chooseRuntime, containerFault, readAbility } from '#cluster/runtime-choice.ts'
-import { nodeAddress, type Ranges, readRuntimeFile, type RuntimeFile, writeRuntimeFile } from '#cluster/runtime-file.ts'
+import {
+  nodeAddresses,
+  type Ranges,
+  readRuntimeFile,
+  type RuntimeFile,
+  writeRuntimeFile,
+} from '#cluster/runtime-file.ts'
 import { podCidrFor, SERVICE_CIDR } from '#cluster/settings.ts'
 import type { Clock } from '#lib/clock.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
@@ -17,48 +24,84 @@ export interface Chosen extends RuntimeFile {
 }
 
 interface Asked {
-  readonly flags: { readonly runtime: 'auto' | 'containerd' | 'simulated'; readonly nodes: number }
+  readonly flags: {
+    readonly runtime: 'auto' | 'containerd' | 'simulated'
+    readonly nodes: number
+    readonly 'cluster-cidr': string
+    readonly 'service-cluster-ip-range': string
+    readonly 'net-config-path': string
+  }
+  readonly readFile: ProgramContext['readFile']
   readonly env: ProgramContext['env']
   readonly changed: ReadonlySet<string>
   readonly clock: Clock
 }
 
 /** Now and whenever this cluster is started again. Throws ProgramError when it cannot be. */
-export async function chooseNodes({ flags, env, changed, clock }: Asked, dataDir: string): Promise<Chosen> {
-  const { runtime: asked } = flags
+export async function chooseNodes(invocation: Asked, dataDir: string): Promise<Chosen> {
+  const { flags, env, changed, clock } = invocation
   const file = await readRuntimeFile(dataDir)
   // A cluster that is started again goes on as it was, unless something else is asked for.
   const nodes = changed.has('nodes') ? flags.nodes : (file?.nodes ?? flags.nodes)
   // Clusters from before there were containers, and snapshots, say nothing.
   const isOld = ['store.db', 'pki'].some((name) => existsSync(join(dataDir, name)))
   const before = file?.runtime ?? (isOld ? 'simulated' : undefined)
-  const fault = asked === 'simulated' ? undefined : containerFault(await readAbility(env))
-  const { runtime, why, fault: refusal } = chooseRuntime({ asked, nodes, before, fault })
+  const fault = flags.runtime === 'simulated' ? undefined : containerFault(await readAbility(env))
+  const { runtime, why, fault: refusal } = chooseRuntime({ asked: flags.runtime, nodes, before, fault })
   if (refusal !== undefined)
     throw new ProgramError(`${refusal}; with --runtime simulated pods live and die without containers`)
+  const { backend, ...asked } = await askedOf(invocation, file)
   const ranges =
     runtime === 'simulated'
-      ? { podCidr: podCidrFor(nodes), serviceCidr: file?.serviceCidr ?? SERVICE_CIDR }
-      : await rangesFor(file, isOld, () => claimRanges(dataDir, clock.now()))
-  const written = { ...ranges, runtime, ...(runtime === 'containerd' && { nodes }) }
+      ? { podCidr: podCidrFor(nodes), serviceCidr: file?.serviceCidr ?? SERVICE_CIDR, ...asked }
+      : await rangesFor({ file, isOld, dataDir, asked }, () => claimRanges(dataDir, clock.now()))
+  const kept = runtime === 'containerd' && { nodes, ...(backend !== undefined && { backend }) }
+  const written = { ...ranges, runtime, ...kept }
   await writeRuntimeFile(dataDir, written)
   return { ...written, nodes, ...(why !== undefined && { why }) }
 }
 
+/** What the command line says of addresses, and how packets get from node to node. Throws ProgramError. */
+async function askedOf(
+  invocation: Asked,
+  before: RuntimeFile | undefined,
+): Promise<AskedRanges & Pick<RuntimeFile, 'backend'>> {
+  const { flags } = invocation
+  const path = flags['net-config-path']
+  // Who does not ask for it does not load it.
+  const conf = path === '' ? undefined : await (await import('./net-conf-file.ts')).readNetConf(invocation, path)
+  const networks = [conf?.network, conf?.ipv6Network].filter((one) => one !== undefined).join(',')
+  const [podCidr, serviceCidr] = [flags['cluster-cidr'] || networks, flags['service-cluster-ip-range']]
+  const asked = { ...(podCidr !== '' && { podCidr }), ...(serviceCidr !== '' && { serviceCidr }) }
+  const fault = rangeFault(asked, before)
+  if (fault !== undefined) throw new ProgramError(fault)
+  return { ...asked, ...(conf !== undefined && { backend: conf.backend }) }
+}
+
+interface Known {
+  readonly file: RuntimeFile | undefined
+  readonly isOld: boolean
+  readonly dataDir: string
+  readonly asked: AskedRanges
+}
+
 /** What a cluster has it keeps: services and pods have their addresses of it. */
 async function rangesFor(
-  file: RuntimeFile | undefined,
-  isOld: boolean,
+  { file, isOld, dataDir, asked }: Known,
   claim: () => Promise<Ranges>,
 ): Promise<RuntimeFile & Ranges> {
   const { nodeCidr, serviceCidr = SERVICE_CIDR } = file ?? {}
   if (file !== undefined && nodeCidr !== undefined) return { ...file, nodeCidr, serviceCidr }
-  return { runtime: 'containerd', ...(await claim()), ...(isOld && { serviceCidr: SERVICE_CIDR }), ...file }
+  const claimed = await claim()
+  const { podCidr } = { ...claimed, ...asked, ...file }
+  const nodes = nodeRanges(dataDir, claimed.nodeCidr, podCidr)
+  const old = isOld && { serviceCidr: SERVICE_CIDR }
+  return { runtime: 'containerd', ...claimed, ...asked, nodeCidr: nodes, ...old, ...file }
 }
 
 /** Where pods and further nodes reach the API server; none without containers. */
 export function innerAddress({ runtime, nodeCidr }: Chosen): readonly string[] {
-  return runtime === 'containerd' && nodeCidr !== undefined ? [nodeAddress(nodeCidr)] : []
+  return runtime === 'containerd' && nodeCidr !== undefined ? nodeAddresses(nodeCidr) : []
 }
 
 export function nodesText({ nodes: many, runtime, why }: Chosen): string {

@@ -13,6 +13,7 @@ import { joinKubeconfig, makeJoinToken } from '#cluster/joining.ts'
 import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
 import { volumesFolder } from '#cluster/machine-folders.ts'
 import type { NodeRuntime } from '#cluster/runtime-choice.ts'
+import { backendFor } from '#cluster/runtime-file.ts'
 import { managerSettings, servingNames, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#control-plane/addresses.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
@@ -55,6 +56,17 @@ const FLAGS = {
       int,
       1,
       'how many nodes there are: with --runtime containerd this machine and others in network namespaces; 0: none, for those who bring their own',
+    ),
+    'cluster-cidr': flag(
+      string,
+      '',
+      'addresses of pods, of IPv4 or of both families with a comma between; kept with the cluster (default: free ones)',
+    ),
+    'service-cluster-ip-range': flag(string, '', 'addresses of Services, likewise'),
+    'net-config-path': flag(
+      string,
+      '',
+      "flannel's net-conf.json: how packets get from node to node (vxlan with VNI and Port, or host-gw) and which addresses pods have; kept with the cluster",
     ),
     'from-snapshot': flag(
       string,
@@ -161,13 +173,14 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal
 function planOf(
   { flags, env }: UpInvocation,
   { path, location }: DataDir,
-  { runtime, podCidr, serviceCidr, nodes, nodeCidr = '' }: Chosen,
+  { runtime, podCidr, serviceCidr, nodes, nodeCidr = '', backend = backendFor(path) }: Chosen,
   { ca }: LocalPki,
 ): ClusterPlan {
   const pki = (file: string): string => join(path, 'pki', file)
   const isSimulated = runtime === 'simulated'
   const further = { many: nodes - 1, program: fileURLToPath(new URL('../../bin/hyperkube', import.meta.url)) }
-  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, nodeCidr, podCidr, further }
+  const ranges = { nodeCidr, podCidr, backend }
+  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, ...ranges, further }
   const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
   return {
     server: serverSettings(pki, {

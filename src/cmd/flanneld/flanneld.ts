@@ -19,8 +19,9 @@ import { kubernetesVersion, userAgent } from '#model/version.ts'
 import { startFlannel } from '#network/flannel/flannel.ts'
 import { ensureForwarding } from '#network/flannel/forwarding.ts'
 import { chooseInterface, type ChosenInterface } from '#network/flannel/interface.ts'
-import { type NetConf, NetConfError, parseNetConf } from '#network/flannel/net-conf.ts'
+import type { NetConf } from '#network/flannel/net-conf.ts'
 
+import { readNetConf } from '../net-conf-file.ts'
 import { FLANNELD_FLAGS, type FlanneldSettings } from './flags.ts'
 
 /** Every setting is in the table of flags, with its type. */
@@ -47,7 +48,7 @@ async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): 
   await using closing = new AsyncDisposableStack()
   const client = await openClient(invocation, closing)
   const node = await nodeName(invocation, client, signal)
-  const conf = await readConf(invocation)
+  const conf = await readNetConf(invocation, flags['net-config-path'])
   const ip = createIpRoute()
   const { external, publicIps } = await externalInterface(invocation, conf)
   log.info('Using interface', { name: external.name, mtu: external.mtu, publicIps: Object.values(publicIps) })
@@ -127,19 +128,6 @@ async function nodeName({ env }: FlanneldInvocation, client: ApiClient, signal: 
   const { spec } = await client.get(Pods, { namespace, name: pod }, { signal })
   if (spec.nodeName === undefined) throw new ProgramError(`node name not present in pod spec "${namespace}/${pod}"`)
   return spec.nodeName
-}
-
-/** Throws ProgramError. */
-async function readConf({ flags, readFile }: FlanneldInvocation): Promise<NetConf> {
-  const path = flags['net-config-path']
-  try {
-    return parseNetConf(await readFile(path))
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    if (code === 'ENOENT') throw new ProgramError(`failed to read net conf: there is no file ${path}`, { cause })
-    if (cause instanceof NetConfError) throw new ProgramError(`error parsing subnet config: ${message}`, { cause })
-    throw cause
-  }
 }
 
 /** Throws ProgramError. */

@@ -1,0 +1,15 @@
+import { type ProgramContext, ProgramError } from '#lib/program.ts'
+/** flannel's `net-conf.json` as programs are told of it: `flanneld`, and `up`, whose nodes have flannel inside. */
+import { type NetConf, NetConfError, parseNetConf } from '#network/flannel/net-conf.ts'
+
+/** Throws ProgramError. */
+export async function readNetConf({ readFile }: Pick<ProgramContext, 'readFile'>, path: string): Promise<NetConf> {
+  try {
+    return parseNetConf(await readFile(path))
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT') throw new ProgramError(`failed to read net conf: there is no file ${path}`, { cause })
+    if (cause instanceof NetConfError) throw new ProgramError(`error parsing subnet config: ${message}`, { cause })
+    throw cause
+  }
+}
