@@ -1,6 +1,6 @@
 /** Programs of others that are released as Go modules, built once and kept in the user's cache folder. */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
@@ -13,6 +13,27 @@ export function goProgram(module: string): string {
   const env = { ...process.env, GOBIN: folder, CGO_ENABLED: '0' }
   const { status } = spawnSync('go', ['install', module], { cwd: tmpdir(), env, stdio: 'inherit' })
   if (status !== 0) throw new Error(`${module} was not built`)
+  return program
+}
+
+const FLANNEL = { module: 'github.com/flannel-io/flannel', version: 'v0.26.7' }
+
+/**
+ * flannel's daemon. `go install` would ask which versions there are, to tell whether this one is deprecated, which not every proxy says of it: a module
+ * of our own that requires it needs the one version only.
+ */
+export function buildFlannel(): string {
+  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', 'flannel')
+  const program = join(folder, 'flanneld')
+  if (existsSync(program)) return program
+  mkdirSync(folder, { recursive: true })
+  const { module, version } = FLANNEL
+  writeFileSync(join(folder, 'go.mod'), `module hyperkube.flannel\ngo 1.26.0\nrequire ${module} ${version}\n`)
+  const env = { ...process.env, GOFLAGS: `${process.env.GOFLAGS ?? ''} -mod=mod`.trim(), CGO_ENABLED: '0' }
+  const unfinished = `${program}.building`
+  const { status } = spawnSync('go', ['build', '-o', unfinished, module], { cwd: folder, env, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`${module} ${version} was not built`)
+  renameSync(unfinished, program)
   return program
 }
 

@@ -13,7 +13,7 @@ import { connect } from '#client/connect.ts'
 import { pick, secureRandom } from '#lib/random.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
-import { createNetwork, type Host, type Network } from '../proxy/network-bed.ts'
+import { createNetwork, type Host, made, type Network } from '../proxy/network-bed.ts'
 
 const run = promisify(execFile)
 
@@ -36,13 +36,34 @@ export interface FlannelNode {
 
 export interface FlannelBed extends AsyncDisposable {
   readonly client: ApiClient
+  /** Of who may do everything, reached from all nodes. */
+  readonly kubeconfig: string
   readonly nodes: readonly FlannelNode[]
   /** What it was told: NODE objects are made by `register`. */
   register(node: FlannelNode): Promise<void>
 }
 
-export async function createFlannelBed(backend: object, names: readonly string[]): Promise<FlannelBed> {
-  await using closing = new AsyncDisposableStack()
+export interface FlannelBedOptions {
+  /** What a node runs as its flanneld; ours where nothing is said. */
+  readonly programs?: Readonly<Record<string, readonly string[]>>
+  /** How often rules and links are looked after; default: as soon as tests want it. */
+  readonly resyncSeconds?: number
+}
+
+export function createFlannelBed(
+  backend: object,
+  names: readonly string[],
+  options: FlannelBedOptions = {},
+): Promise<FlannelBed> {
+  return made((closing) => createBed(backend, names, options, closing))
+}
+
+async function createBed(
+  backend: object,
+  names: readonly string[],
+  { programs = {}, resyncSeconds = 2 }: FlannelBedOptions,
+  closing: AsyncDisposableStack,
+): Promise<FlannelBed> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-flannel-'))
   closing.defer(() => rm(folder, { recursive: true, force: true }))
   const { bridge, prefix } = await createSwitch()
@@ -55,17 +76,18 @@ export async function createFlannelBed(backend: object, names: readonly string[]
   const nodes: FlannelNode[] = []
   for (const [at, name] of names.entries()) {
     const network = closing.use(await createNetwork())
-    const wiring = { bridge, address: `${prefix}.${at + 2}`, subnet: at + 1 }
+    const program = programs[name] ?? [HYPERKUBE, 'flanneld']
+    const wiring = { bridge, address: `${prefix}.${at + 2}`, subnet: at + 1, program, resyncSeconds }
     nodes.push(await createNode({ network, name, folder, kubeconfig, conf, ...wiring }, closing))
   }
-  const made = closing.move()
   return {
     client,
+    kubeconfig,
     nodes,
     register: async ({ name, subnet }) => {
       await client.create(Nodes, { metadata: { name }, spec: { podCIDR: subnet, podCIDRs: [subnet] } })
     },
-    [Symbol.asyncDispose]: () => made.disposeAsync(),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
   }
 }
 
@@ -101,10 +123,12 @@ interface Wiring {
   readonly bridge: string
   readonly address: string
   readonly subnet: number
+  readonly program: readonly string[]
+  readonly resyncSeconds: number
 }
 
 async function createNode(wiring: Wiring, closing: AsyncDisposableStack): Promise<FlannelNode> {
-  const { network, name, folder, kubeconfig, conf, bridge, address, subnet } = wiring
+  const { network, name, folder, kubeconfig, conf, bridge, address, subnet, program, resyncSeconds } = wiring
   const { namespace } = network.node
   const port = `hkp-${namespace.name.slice(-6)}`
   await run('ip', ['link', 'add', port, 'type', 'veth', 'peer', 'name', UPLINK, 'netns', namespace.name])
@@ -122,7 +146,7 @@ async function createNode(wiring: Wiring, closing: AsyncDisposableStack): Promis
     `--iface=${UPLINK}`,
     '--ip-masq',
     '--iptables-forward-rules=false',
-    '--iptables-resync=2',
+    `--iptables-resync=${resyncSeconds}`,
   ]
   let child: ChildProcess | undefined
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
@@ -142,7 +166,7 @@ async function createNode(wiring: Wiring, closing: AsyncDisposableStack): Promis
     async start() {
       // `ip netns exec` would put a shell of mounts around it that a signal does not reach through.
       const enter = `--net=/run/netns/${namespace.name}`
-      child = spawn('nsenter', [enter, HYPERKUBE, 'flanneld', ...flags], {
+      child = spawn('nsenter', [enter, ...program, ...flags], {
         stdio: ['ignore', 'inherit', 'pipe'],
         env: { ...process.env, NODE_NAME: name },
       })

@@ -26,6 +26,27 @@ export async function whyNoNetworks(): Promise<string | undefined> {
   return undefined
 }
 
+const unfinished = new Set<AsyncDisposableStack>()
+
+/** What is made with it is taken away again when making it fails, and also when we are told to end, by Ctrl-C for one. */
+export async function made<T>(make: (closing: AsyncDisposableStack) => Promise<T>): Promise<T> {
+  if (unfinished.size === 0)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.once(signal, () => {
+        const all = [...unfinished].map((closing) => closing.disposeAsync())
+        // Nobody listens any more: it is ended as it would have been.
+        void Promise.allSettled(all).then(() => process.kill(process.pid, signal))
+      })
+  const closing = new AsyncDisposableStack()
+  unfinished.add(closing)
+  try {
+    return await make(closing)
+  } catch (error) {
+    await closing.disposeAsync()
+    throw error
+  }
+}
+
 export interface NetworkNamespace extends AsyncDisposable {
   readonly name: string
   /** To be put before a program that is to run in it. */
@@ -56,8 +77,8 @@ const PEER = fileURLToPath(new URL('peer.ts', import.meta.url))
 /** One end of a wire to the node. */
 export interface Host {
   readonly namespace: NetworkNamespace
-  /** Answers with its name and who asked, at this port, over TCP and UDP, until the network goes. */
-  serve(name: string, port: number): Promise<void>
+  /** Answers with its name and who asked, at this port, over TCP and UDP, until the network goes; on all addresses unless told. */
+  serve(name: string, port: number, address?: string): Promise<void>
   /** What is answered, each time on a connection of its own. */
   ask(protocol: 'tcp' | 'udp', address: string, port: number, times?: number): Promise<string[]>
   /** A connection that stays. */
@@ -125,8 +146,8 @@ function hostIn(namespace: NetworkNamespace, children: Set<ChildProcess>): Host 
   }
   return {
     namespace,
-    async serve(name, port) {
-      const lines = linesOf(start('serve', name, '::', String(port)).stdout)
+    async serve(name, port, address = '::') {
+      const lines = linesOf(start('serve', name, address, String(port)).stdout)
       await lines.next()
     },
     async ask(protocol, to, port, times = 1) {

@@ -1,0 +1,48 @@
+/** Packets between nodes as tcpdump describes them. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+import { realClock, sleep } from '#lib/clock.ts'
+
+import type { Place } from './namespaced-cluster.ts'
+
+/** Those that cross a node's link by this port while something happens, `many` of them; read as VXLAN. */
+export async function capture(
+  { within, link }: Place,
+  port: number,
+  many: number,
+  while_: () => Promise<unknown>,
+): Promise<readonly string[]> {
+  const filter = [
+    '-n',
+    '-l',
+    '--immediate-mode',
+    '-c',
+    String(many),
+    '-i',
+    link,
+    '-T',
+    'vxlan',
+    'udp',
+    'port',
+    String(port),
+  ]
+  const [first = '', ...args] = [...within, 'tcpdump', ...filter]
+  const child = spawn(first, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let [said, heard] = ['', '']
+  child.stdout.on('data', (data: Buffer) => void (said += data.toString()))
+  const closed = once(child, 'close')
+  const listening = new Promise<void>((resolve) => {
+    child.stderr.on('data', (data: Buffer) => {
+      heard += data.toString()
+      if (heard.includes('listening on')) resolve()
+    })
+  })
+  await Promise.race([listening, closed])
+  await while_()
+  // What was to be seen has been sent, and is told in a moment.
+  for (let tries = 0; tries < 50 && !said.includes('VXLAN'); tries++) await sleep(realClock, 100)
+  child.kill('SIGINT')
+  await closed
+  return said.split('\n').filter((line) => line.includes('VXLAN'))
+}
