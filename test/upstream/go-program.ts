@@ -20,7 +20,7 @@ const FLANNEL = { module: 'github.com/flannel-io/flannel', version: 'v0.26.7' }
 
 /**
  * flannel's daemon. `go install` would ask which versions there are, to tell whether this one is deprecated, which not every proxy says of it: a module
- * of our own that requires it needs the one version only.
+ * of our own that requires it needs the one version only. It has a part in C.
  */
 export function buildFlannel(): string {
   const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', 'flannel')
@@ -29,7 +29,7 @@ export function buildFlannel(): string {
   mkdirSync(folder, { recursive: true })
   const { module, version } = FLANNEL
   writeFileSync(join(folder, 'go.mod'), `module hyperkube.flannel\ngo 1.26.0\nrequire ${module} ${version}\n`)
-  const env = { ...process.env, GOFLAGS: `${process.env.GOFLAGS ?? ''} -mod=mod`.trim(), CGO_ENABLED: '0' }
+  const env = { ...process.env, GOFLAGS: `${process.env.GOFLAGS ?? ''} -mod=mod`.trim() }
   const unfinished = `${program}.building`
   const { status } = spawnSync('go', ['build', '-o', unfinished, module], { cwd: folder, env, stdio: 'inherit' })
   if (status !== 0) throw new Error(`${module} ${version} was not built`)
