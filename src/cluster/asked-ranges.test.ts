@@ -22,7 +22,7 @@ test('who wants both families says so of pods and of Services', () => {
 })
 
 test('what a cluster has it keeps', () => {
-  const before = { runtime: 'containerd', podCidr: '10.244.0.0/16', serviceCidr: '10.96.0.0/16' } as const
+  const before = { podCidr: '10.244.0.0/16', serviceCidr: '10.96.0.0/16' }
   assert.equal(rangeFault({}, before), undefined)
   assert.equal(rangeFault({ podCidr: '10.244.0.0/16' }, before), undefined)
   assert.match(rangeFault({ podCidr: '10.9.0.0/16' }, before) ?? '', /cannot change.*has 10\.244\.0\.0\/16/)

@@ -2,8 +2,6 @@
 import { placesOf } from '#kubelet/containerd/places.ts'
 import { overlaps, parseCidr } from '#lib/cidr.ts'
 
-import type { RuntimeFile } from './runtime-file.ts'
-
 /** Undefined: nobody has asked. */
 export interface AskedRanges {
   readonly podCidr?: string
@@ -18,7 +16,7 @@ export function rangesOf(list: string): readonly string[] {
 const FLAG_OF = { podCidr: '--cluster-cidr', serviceCidr: '--service-cluster-ip-range' } as const
 
 /** Why they cannot be had; undefined when they can. */
-export function rangeFault(asked: AskedRanges, before: RuntimeFile | undefined): string | undefined {
+export function rangeFault(asked: AskedRanges, before: AskedRanges | undefined): string | undefined {
   for (const name of ['podCidr', 'serviceCidr'] as const) {
     const list = asked[name]
     if (list === undefined) continue

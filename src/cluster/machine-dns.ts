@@ -11,9 +11,10 @@ import { follow } from '#client/follow.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
 import { rule } from '#controllers/controller.ts'
+import type { Upstream } from '#dns/forwarder.ts'
 import { type DnsServer, startDns } from '#dns/start.ts'
 import { createBackoff } from '#lib/backoff.ts'
-import { contains, formatIp, parseCidr } from '#lib/cidr.ts'
+import { contains, formatIp, parseCidr, parseIp } from '#lib/cidr.ts'
 import { sleep } from '#lib/clock.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
@@ -26,6 +27,8 @@ export interface MachineDnsOptions extends Pick<Surroundings, 'clock' | 'random'
   readonly serviceCidr: string
   readonly clusterDomain: string
   readonly resolvConf: string
+  /** `corp.example=10.1.2.3` or `corp.example=10.1.2.3:5353`; the same domain again for another of its servers. */
+  readonly stubDomains?: readonly string[]
 }
 
 const NAMESPACE = 'kube-system'
@@ -47,6 +50,30 @@ export function dnsAddress(serviceCidr: string): string | undefined {
   return contains(block, ip) ? formatIp(ip) : undefined
 }
 
+/** What is not of the form is left out: see `stubFault`. Pure. */
+export function stubsIn(list: readonly string[]): ReadonlyMap<string, readonly Upstream[]> {
+  const stubs = new Map<string, Upstream[]>()
+  for (const text of list) {
+    const stub = stubOf(text)
+    if (stub !== undefined) stubs.set(stub.domain, [...(stubs.get(stub.domain) ?? []), stub.server])
+  }
+  return stubs
+}
+
+/** Which of them is not of the form; undefined when all are. Pure. */
+export function stubFault(list: readonly string[]): string | undefined {
+  return list.find((text) => stubOf(text) === undefined)
+}
+
+function stubOf(text: string): { readonly domain: string; readonly server: Upstream } | undefined {
+  const [, domain = '', where = ''] = /^([^=\s]+)=(\S+)$/.exec(text) ?? []
+  const [, six, four = where, port] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(where) ?? []
+  const ip = parseIp(six ?? four)
+  if (domain === '' || ip === undefined) return undefined
+  const name = domain.toLowerCase().replace(/\.$/, '')
+  return { domain: name, server: { address: formatIp(ip), port: Number(port ?? PORT) } }
+}
+
 /** What kubelets tell pods to ask. It answers as soon as the machine has an address for its pods. Ends with `closing`. */
 export async function startMachineDns(
   { server }: Pick<RunningServer, 'server'>,
@@ -63,7 +90,9 @@ export async function startMachineDns(
     .ensure(Services, serviceWith(address))
     .catch((error: unknown) => log.error(error, 'Service kube-dns could not be made'))
   const client = new ApiClient({ transport: server.clientAs(accountUser(ACCOUNT)), clock, userAgent: NAME })
-  const dns = await startDns({ ...options, client, domain: options.clusterDomain, own: [address] }, closing)
+  const stubDomains = stubsIn(options.stubDomains ?? [])
+  const known = { client, domain: options.clusterDomain, own: [address], stubDomains }
+  const dns = await startDns({ ...options, ...known }, closing)
   const stop = new AbortController()
   closing.defer(() => stop.abort())
   const admin = new ApiClient({ transport: server.clientAs(ADMIN), clock, userAgent: NAME })

@@ -33,8 +33,12 @@ export async function furtherNodesIn(dataDir: string): Promise<readonly NodePlac
 
 /** Ends their pods and processes and takes their namespaces away; whether any of it was running. */
 export async function stopFurtherNodes(options: StopOptions): Promise<boolean> {
+  return stopNodes(options, await furtherNodesIn(options.dataDir))
+}
+
+async function stopNodes(options: StopOptions, nodes: readonly NodePlace[]): Promise<boolean> {
   let wasRunning = false
-  for (const node of await furtherNodesIn(options.dataDir)) {
+  for (const node of nodes) {
     await endNodeProcess(node, options.clock)
     const own = { ...options, dataDir: node.dataDir, ...((await hasNamespace(node)) && { within: node.within }) }
     wasRunning = (await stopContainerd(own)) || wasRunning
@@ -43,13 +47,15 @@ export async function stopFurtherNodes(options: StopOptions): Promise<boolean> {
   return wasRunning
 }
 
-/** And all that they kept. */
-export async function removeFurtherNodes(options: StopOptions): Promise<void> {
-  await stopFurtherNodes(options)
-  for (const { dataDir } of await furtherNodesIn(options.dataDir)) {
+/** And all that they kept: of all, or of those with a number above `above`, whose names are returned. */
+export async function removeFurtherNodes(options: StopOptions, above = 0): Promise<readonly string[]> {
+  const going = (await furtherNodesIn(options.dataDir)).filter(({ number }) => number > above)
+  await stopNodes(options, going)
+  for (const { dataDir } of going) {
     await removeContainerd({ ...options, dataDir })
     await removeMachineFolders(dataDir)
     await rm(dataDir, { recursive: true, force: true })
   }
   await rmdir(nodesFolder(options.dataDir)).catch(() => undefined)
+  return going.map(({ name }) => name)
 }

@@ -13,11 +13,14 @@ import { startRounds } from '#lib/rounds.ts'
 import { ensureBridge } from '#network/bridge.ts'
 
 import { rangesOf } from './asked-ranges.ts'
+import { SIXTH } from './machine-flannel.ts'
 
 export interface MachineNetworkOptions {
   readonly dataDir: string
   /** Of nodes. */
   readonly nodeCidr: string
+  /** Of pods. */
+  readonly podCidr: string
   readonly clock: Clock
   readonly log: Logger
 }
@@ -33,7 +36,7 @@ const MEND_MS = 10_000
 
 /** Resolves when addresses can be listened on. What it made stays when it ends, for those who go on; `removeLinks` takes it away. */
 export async function openMachineNetwork(
-  { dataDir, nodeCidr, clock, log }: MachineNetworkOptions,
+  { dataDir, nodeCidr, podCidr, clock, log }: MachineNetworkOptions,
   closing: AsyncDisposableStack,
 ): Promise<MachineNetwork> {
   const places = placesOf(dataDir)
@@ -43,7 +46,7 @@ export async function openMachineNetwork(
   const ip = createIpRoute()
   const mend = (): Promise<unknown> => ensureNodeBridge(ip, places, cidrs)
   await mend()
-  await applyNft(guard(places, nodeCidr))
+  await applyNft(guard(places, nodeCidr, podCidr))
   const onError = (error: unknown): void => log.error(error, 'The network of nodes could not be mended')
   const mending = startRounds({ clock, periodMs: MEND_MS, onError }, async () => void (await mend()))
   closing.defer(() => mending.stop())
@@ -59,23 +62,30 @@ async function ensureNodeBridge(ip: IpRoute, { nodeBridge }: Places, cidrs: read
 
 /**
  * Linux answers for each of its addresses on every link: without the first two chains a neighbour of this machine could reach
- * what is meant for pods and nodes. The last lets further nodes reach the world as this machine.
+ * what is meant for pods and nodes: the API server, and at the gateway of pods their name server. The last lets further nodes reach
+ * the world as this machine. Pods themselves may be reached by who has a way to them.
  */
-export function guard({ network, nodeBridge, overlay }: Places, nodeCidr: string): string {
-  const own = `{ ${[network, nodeBridge, overlay].map((name) => `"${name}"`).join(', ')} }`
-  const ranges = rangesOf(nodeCidr).map((range) => [range.includes(':') ? 'ip6' : 'ip', range] as const)
-  const fromOutside = ranges.map(
-    ([ip, range]) => `    iifname != "lo" iifname != ${own} ${ip} daddr ${range} ct state new drop`,
-  )
+export function guard({ network, nodeBridge, overlay }: Places, nodeCidr: string, podCidr: string): string {
+  const own = `{ ${[network, nodeBridge, overlay, `${overlay}${SIXTH}`].map((name) => `"${name}"`).join(', ')} }`
+  const fromOutside = (ranges: string): string[] =>
+    rangesOf(ranges).map(
+      (range) => `    iifname != "lo" iifname != ${own} ${familyOf(range)} daddr ${range} ct state new drop`,
+    )
   return replacingTable('inet', `${network}-nodes`, [
     '  chain input { type filter hook input priority -10;',
-    ...fromOutside,
+    ...fromOutside(nodeCidr),
+    ...fromOutside(podCidr),
     '  }',
     '  chain forward { type filter hook forward priority -10;',
-    ...fromOutside,
+    ...fromOutside(nodeCidr),
     '  }',
     '  chain postrouting { type nat hook postrouting priority 100;',
-    ...ranges.map(([ip, range]) => `    ${ip} saddr ${range} ${ip} daddr != ${range} oifname != ${own} masquerade`),
+    ...rangesOf(nodeCidr).map((range) => {
+      const ip = familyOf(range)
+      return `    ${ip} saddr ${range} ${ip} daddr != ${range} oifname != ${own} masquerade`
+    }),
     '  }',
   ])
 }
+
+const familyOf = (range: string): string => (range.includes(':') ? 'ip6' : 'ip')

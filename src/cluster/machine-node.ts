@@ -2,8 +2,10 @@
  * The machine itself as a node of the cluster that it runs: a kubelet in the server's process, on a containerd of the
  * cluster's own. Everything of it is below the data directory; its port is for this machine only.
  */
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 
+import { Nodes } from '#apis/core/v1.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
 import { placesOf } from '#kubelet/containerd/places.ts'
@@ -23,6 +25,7 @@ import { ensureFlannelAccess, FLANNEL_USER, startMachineFlannel } from './machin
 import { kubeletFolder } from './machine-folders.ts'
 import { startMachinePolicies } from './machine-policies.ts'
 import { familiesOf, PROXY_USER, startMachineProxy } from './machine-proxy.ts'
+import { nodesFolder } from './node-namespace.ts'
 import { nodeAddresses } from './runtime-file.ts'
 
 export interface MachineNodePlan {
@@ -37,6 +40,8 @@ export interface MachineNodePlan {
   readonly podCidr: string
   /** How packets get from node to node. */
   readonly backend: FlannelBackend
+  /** Domains whose names others know, as `--stub-domains` has them. */
+  readonly stubDomains: readonly string[]
   /** How many nodes there are on this machine beside it, and the program that is one of them. */
   readonly further: { readonly many: number; readonly program: string }
   /** Signs what the kubelet shows the API server, and those whom it may believe. */
@@ -140,6 +145,14 @@ function servingOf(
   }
 }
 
+/** Those that there are no more, when there were more before. */
+async function dropOthers({ server }: Pick<RunningServer, 'server'>, around: Around): Promise<void> {
+  const { removeFurtherNodes } = await import('./machine-leftovers.ts')
+  // The machine is the first.
+  const gone = await removeFurtherNodes(around, around.further.many + 1)
+  for (const name of gone) await server.registry.writer.delete(Nodes, { name })
+}
+
 /** Who has none does not load them. */
 async function startOthers(
   running: Pick<RunningServer, 'server'>,
@@ -148,6 +161,7 @@ async function startOthers(
   closing: AsyncDisposableStack,
 ): Promise<void> {
   const { further, dataDir, podCidr, backend } = around
+  if (existsSync(nodesFolder(dataDir))) await dropOthers(running, around)
   if (further.many === 0) return
   const { startFurtherNodes } = await import('./further-nodes.ts')
   const task = { ...known, podCidr, backend }

@@ -1,5 +1,5 @@
-import { type ProgramContext, ProgramError } from '#lib/program.ts'
 /** flannel's `net-conf.json` as programs are told of it: `flanneld`, and `up`, whose nodes have flannel inside. */
+import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { type NetConf, NetConfError, parseNetConf } from '#network/flannel/net-conf.ts'
 
 /** Throws ProgramError. */

@@ -30,6 +30,7 @@ interface Asked {
     readonly 'cluster-cidr': string
     readonly 'service-cluster-ip-range': string
     readonly 'net-config-path': string
+    readonly 'stub-domains': readonly string[]
   }
   readonly readFile: ProgramContext['readFile']
   readonly env: ProgramContext['env']
@@ -73,9 +74,16 @@ async function askedOf(
   const networks = [conf?.network, conf?.ipv6Network].filter((one) => one !== undefined).join(',')
   const [podCidr, serviceCidr] = [flags['cluster-cidr'] || networks, flags['service-cluster-ip-range']]
   const asked = { ...(podCidr !== '' && { podCidr }), ...(serviceCidr !== '' && { serviceCidr }) }
-  const fault = rangeFault(asked, before)
+  const fault = rangeFault(asked, before) ?? (await stubDomainFault(flags['stub-domains']))
   if (fault !== undefined) throw new ProgramError(fault)
   return { ...asked, ...(conf !== undefined && { backend: conf.backend }) }
+}
+
+async function stubDomainFault(list: readonly string[]): Promise<string | undefined> {
+  if (list.length === 0) return undefined
+  // Who does not ask for it does not load it.
+  const wrong = (await import('#cluster/machine-dns.ts')).stubFault(list)
+  return wrong === undefined ? undefined : `--stub-domains is no "domain=address[:port]": "${wrong}"`
 }
 
 interface Known {

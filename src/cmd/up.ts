@@ -63,6 +63,11 @@ const FLAGS = {
       'addresses of pods, of IPv4 or of both families with a comma between; kept with the cluster (default: free ones)',
     ),
     'service-cluster-ip-range': flag(string, '', 'addresses of Services, likewise'),
+    'stub-domains': flag(
+      strings,
+      [],
+      'domains whose names other servers know, for cluster DNS: corp.example=10.1.2.3[:PORT]; again for another server',
+    ),
     'net-config-path': flag(
       string,
       '',
@@ -179,7 +184,7 @@ function planOf(
   const pki = (file: string): string => join(path, 'pki', file)
   const isSimulated = runtime === 'simulated'
   const further = { many: nodes - 1, program: fileURLToPath(new URL('../../bin/hyperkube', import.meta.url)) }
-  const ranges = { nodeCidr, podCidr, backend }
+  const ranges = { nodeCidr, podCidr, backend, stubDomains: flags['stub-domains'] }
   const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, ...ranges, further }
   const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
   return {

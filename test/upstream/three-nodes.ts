@@ -3,6 +3,9 @@
  * agnhost. Shows pods that reach each other by VXLAN as configured (packets are captured), Services of every type, names, a node that is lost,
  * its pods evicted on time, its return, and a drain. Prints what held, with times; ends with 0 only when all did, and leaves nothing.
  */
+import { nodePlace } from '#cluster/node-namespace.ts'
+
+import { createNamespace } from '../integration/proxy/network-bed.ts'
 import { at, type NamespacedCluster, type Place, startNamespacedCluster } from './namespaced-cluster.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'
 import { appOf, budgetOf, podsOf, servicesOf, webOf } from './three-nodes-objects.ts'
@@ -340,6 +343,38 @@ async function drain(cluster: NamespacedCluster, node: Place): Promise<void> {
   })
 }
 
+/** One with a way to the pods of the first node, by another cable. */
+async function stranger(cluster: NamespacedCluster, pods: readonly Pod[]): Promise<string> {
+  const [first] = cluster.nodes
+  const pod = pods.find(({ node }) => node === first?.name)
+  if (first === undefined || pod === undefined) throw new Error('there is no pod on the first node')
+  await using host = await createNamespace('stranger')
+  await at(first, 'ip', 'link', 'add', 'str0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', host.name)
+  await at(first, 'ip', 'address', 'add', '192.0.2.1/24', 'dev', 'str0')
+  await at(first, 'ip', 'link', 'set', 'str0', 'up')
+  await host.run('ip', 'address', 'add', '192.0.2.2/24', 'dev', 'eth0')
+  await host.run('ip', 'link', 'set', 'eth0', 'up')
+  await host.run('ip', 'route', 'add', 'default', 'via', '192.0.2.1')
+  const asks = (url: string): Promise<string> => host.run('curl', ...get(url).slice(1)).catch(() => 'nobody')
+  mustBe((await asks(`http://${pod.ip}:8080/hostname`)) === pod.name, 'the pod is not reached')
+  const gateway = pod.ip.replace(/\d+$/, '1')
+  const metrics = `http://${gateway}:9153/metrics`
+  mustBe((await cluster.exec(pod.name, ...get(metrics)))?.includes('coredns') === true, 'pods do not reach it either')
+  mustBe((await asks(metrics)) === 'nobody', 'the gateway of pods answers')
+  return `${pod.ip} answers, ${gateway}, where names are served to pods, does not`
+}
+
+async function fewer(cluster: NamespacedCluster, gone: Place): Promise<string> {
+  await cluster.restart(undefined, ['--nodes=2'])
+  const nodes = (await cluster.kubectl('get', 'nodes', '--output=name')).trim().split('\n')
+  mustBe(nodes.length === 2 && !nodes.includes(`node/${gone.name}`), nodes.join(', '))
+  mustBe(
+    !(await at({ within: [] }, 'ip', 'netns')).includes(nodePlace(cluster.dataDir, 3).netns),
+    'its namespace stays',
+  )
+  return nodes.join(', ')
+}
+
 async function main(): Promise<void> {
   const [first, second] = CONFIGURED
   await using cluster = await startNamespacedCluster({ many: 3, conf: confOf(first) })
@@ -350,9 +385,11 @@ async function main(): Promise<void> {
   await cluster.restart(confOf(second))
   const pods = await tryNetwork(cluster, second, 2)
   await tryServices(cluster, pods)
+  await shown.step('who is routed to pods does not reach what is for pods only', () => stranger(cluster, pods))
   await loseNode(cluster, three)
   await rejoin(cluster, three)
   await drain(cluster, two)
+  await shown.step('started again with two nodes, there are two', () => fewer(cluster, three))
 }
 
 await shown.step('all of it, and nothing is left', async () => {
