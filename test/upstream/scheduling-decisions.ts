@@ -210,13 +210,15 @@ export class Comparison {
   /** What ours would decide about the pod after each that went: upstream's may try when some are gone, and find another place. */
   async #endGoing(pod: Pod | undefined): Promise<Consideration[]> {
     const views: Consideration[] = []
+    const { namespace, name = '' } = pod?.metadata ?? {}
+    // As it is before they go: by the time one has gone it may have its place.
+    const waiting = pod === undefined ? undefined : await this.#client.get(Pods, { namespace, name })
     for (const { metadata } of await this.#going()) {
       const where = { namespace: metadata.namespace, name: metadata.name ?? '' }
       await this.#client.delete(Pods, where, { gracePeriodSeconds: 0 })
       await until(() => this.#ours.cluster.placed(metadata.uid ?? '') === undefined)
-      if (pod === undefined) continue
-      const { namespace, name = '' } = pod.metadata
-      const view = this.#ours.consider(await this.#client.get(Pods, { namespace, name }))
+      if (waiting === undefined) continue
+      const view = this.#ours.consider(waiting)
       if (view === undefined) throw new Error('nobody decides about it')
       views.push(view)
     }
