@@ -4,7 +4,7 @@
  */
 import { goQuote } from '#lib/go-text.ts'
 import { HttpError } from '#lib/http/dial.ts'
-import { type Status, type StatusCause, StatusError } from '#meta/status.ts'
+import { isNotFound, type Status, type StatusCause, StatusError } from '#meta/status.ts'
 import { ConfigError } from '#model/kubeconfig/reading.ts'
 
 /** Printed as `error: message`. */
@@ -58,6 +58,13 @@ function joined(errors: readonly Error[]): string {
     all.flatMap((error) => (error instanceof Failures ? texts(error.errors) : error.message))
   const distinct = [...new Set(texts(errors))]
   return distinct.length === 1 ? distinct.join('') : `[${distinct.join(', ')}]`
+}
+
+/** What is left when it does not matter that something is not there. */
+export function withoutMissing(thrown: unknown): Error | undefined {
+  const error = asError(thrown)
+  if (!(error instanceof Failures)) return isNotFound(error) ? undefined : error
+  return failuresOf(error.errors.flatMap((one) => withoutMissing(one) ?? []))
 }
 
 export function asError(thrown: unknown): Error {

@@ -4,8 +4,8 @@
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
+import { uncoveredRights } from '#model/rule-coverage.ts'
 
-import { uncoveredRights } from '../authorizers/rbac/coverage.ts'
 import { AUTO_UPDATE } from './roles.ts'
 
 type RoleLike = Role | ClusterRole

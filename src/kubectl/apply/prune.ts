@@ -30,27 +30,59 @@ const KINDS = [
   '/v1/PersistentVolume',
 ]
 
-interface PruneContext extends Pick<Invocation, 'session' | 'stdout' | 'stderr' | 'clock' | 'cwd'> {
-  readonly flags: {
-    readonly output: string
-    readonly selector: string
-    readonly 'grace-period': number
-    readonly 'prune-allowlist': readonly string[]
-  }
+interface PruneContext extends Pick<Invocation, 'session' | 'stderr' | 'clock'> {
+  readonly flags: { readonly selector: string; readonly 'prune-allowlist': readonly string[] }
 }
 
-/** Throws KubectlError. */
-export async function prune(
-  context: PruneContext,
-  applied: readonly Info[],
-  { dryRun, policy }: { readonly dryRun: DryRun; readonly policy: string },
-): Promise<void> {
-  const { flags, session, stdout } = context
+/** Something that was applied once and is in no file now. */
+export interface Prunable {
+  readonly kind: Info['kind']
+  readonly namespace: string
+  readonly object: AnyObject
+}
+
+/** In the namespaces of what was applied, and outside of all. Throws KubectlError. */
+export async function* prunable(context: PruneContext, applied: readonly Info[]): AsyncGenerator<Prunable> {
+  const { flags, session } = context
   const kinds = await kindsOf(context)
   const { namespace, isExplicit } = await session.namespace()
   const namespaces = new Set(applied.filter(({ kind }) => kind.namespaced).map((info) => info.namespace))
   if (isExplicit) namespaces.add(namespace)
   const kept = new Set(applied.map(({ object }) => object?.metadata.uid))
+  const rest = await session.rest()
+  const namespaced = kinds.filter((kind) => kind.namespaced)
+  const places = [...namespaces].flatMap((where) => namespaced.map((kind) => ({ kind, where })))
+  const others = kinds.filter((kind) => !kind.namespaced).map((kind) => ({ kind, where: '' }))
+  for (const { kind, where } of [...places, ...others]) {
+    const query = { labelSelector: flags.selector }
+    const list = await rest.get({ kind, namespace: where }, { query }).catch((error: unknown) => {
+      throw pruneError(error, kind, where)
+    })
+    for (const item of list['items'] as AnyObject[]) {
+      const { annotations = {}, uid } = item.metadata
+      if (!Object.hasOwn(annotations, LAST_APPLIED) || kept.has(uid)) continue
+      yield { kind, namespace: where, object: { ...item, kind: kind.kind, apiVersion: apiVersion(kind) } }
+    }
+  }
+}
+
+function pruneError(error: unknown, kind: Info['kind'], where: string): KubectlError {
+  const what = `${kind.group}/${kind.version}, Kind=${kind.kind}`
+  const scope = where === '' ? 'nonNamespaced' : 'namespaced'
+  return new KubectlError(`error pruning ${scope} object ${what}: ${asError(error).message}`, { cause: error })
+}
+
+interface DeletingContext extends PruneContext, Pick<Invocation, 'stdout' | 'cwd'> {
+  readonly flags: PruneContext['flags'] & { readonly output: string; readonly 'grace-period': number }
+}
+
+/** Throws KubectlError. */
+export async function prune(
+  context: DeletingContext,
+  applied: readonly Info[],
+  { dryRun, policy }: { readonly dryRun: DryRun; readonly policy: string },
+): Promise<void> {
+  const { flags, session, stdout } = context
   const printer = await printerOf(context, { operation: withDryRun('pruned', dryRun) })
   const rest = await session.rest()
   const grace = flags['grace-period']
@@ -59,25 +91,14 @@ export async function prune(
     propagationPolicy: policy,
     ...(dryRun === 'server' && { dryRun: ['All'] }),
   }
-  const pruneIn = async (kind: Info['kind'], where: string): Promise<void> => {
-    const list = await rest.get({ kind, namespace: where }, { query: { labelSelector: flags.selector } })
-    for (const item of list['items'] as AnyObject[]) {
-      const { annotations = {}, uid, name = '' } = item.metadata
-      if (!Object.hasOwn(annotations, LAST_APPLIED) || kept.has(uid)) continue
-      if (dryRun !== 'client') await rest.delete({ kind, namespace: where, name }, options)
-      const object = { ...item, kind: kind.kind, apiVersion: apiVersion(kind) }
-      printer.print(object as unknown as JsonObject, stdout)
+  for await (const { kind, namespace, object } of prunable(context, applied)) {
+    const { name = '' } = object.metadata
+    if (dryRun !== 'client') {
+      await rest.delete({ kind, namespace, name }, options).catch((error: unknown) => {
+        throw pruneError(error, kind, namespace)
+      })
     }
-  }
-  const namespaced = kinds.filter((kind) => kind.namespaced)
-  const places = [...namespaces].flatMap((where) => namespaced.map((kind) => ({ kind, where })))
-  const others = kinds.filter((kind) => !kind.namespaced).map((kind) => ({ kind, where: '' }))
-  for (const { kind, where } of [...places, ...others]) {
-    await pruneIn(kind, where).catch((error: unknown) => {
-      const what = `${kind.group}/${kind.version}, Kind=${kind.kind}`
-      const scope = where === '' ? 'nonNamespaced' : 'namespaced'
-      throw new KubectlError(`error pruning ${scope} object ${what}: ${asError(error).message}`, { cause: error })
-    })
+    printer.print(object as unknown as JsonObject, stdout)
   }
 }
 

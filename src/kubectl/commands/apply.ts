@@ -22,7 +22,6 @@ import {
   VALIDATE_FLAG,
   withDryRun,
 } from '../flag-sets.ts'
-import { planned } from '../planned.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
 import type { Info } from '../selecting.ts'
@@ -65,9 +64,21 @@ kubectl apply -k dir/
 kubectl apply --server-side --field-manager=me -f ./pod.json`,
   flags: FLAGS,
   commands: [
-    planned('edit-last-applied', 'Edit what was applied last'),
-    planned('set-last-applied', 'Set what was applied last to what a file says'),
-    planned('view-last-applied', 'Show what was applied last'),
+    {
+      name: 'edit-last-applied',
+      short: 'Edit what was applied last',
+      load: async () => (await import('../apply/last-applied-commands.ts')).applyEditLastApplied,
+    },
+    {
+      name: 'set-last-applied',
+      short: 'Set what was applied last to what a file says',
+      load: async () => (await import('../apply/last-applied-commands.ts')).applySetLastApplied,
+    },
+    {
+      name: 'view-last-applied',
+      short: 'Show what was applied last',
+      load: async () => (await import('../apply/last-applied-commands.ts')).applyViewLastApplied,
+    },
   ],
   async run(invocation) {
     const { flags, session } = invocation

@@ -70,6 +70,10 @@ cat pod.json | kubectl create -f -`,
       flatten: true,
       validate: fieldValidation === 'Strict',
     })
+    if (flags.edit) {
+      const { editObjects } = await import('../edit/editing.ts')
+      return selection.visit((info) => editObjects(invocation, [info], { mode: 'create', fieldValidation }))
+    }
     const rest = await session.rest()
     const query = { fieldManager: flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
     let count = 0
@@ -102,5 +106,4 @@ function checkFlags(flags: CreateInvocation['flags']): void {
     const problem = rawPathProblem(flags)
     if (problem !== undefined) throw problem
   }
-  if (flags.edit) throw new KubectlError('--edit is not built yet; write the file with an editor before')
 }

@@ -1,12 +1,11 @@
 /** kubectl delete: objects by file, by name, by selector or all of a type; waits until they are gone. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
-import { isNotFound } from '#meta/status.ts'
 
 import { select, type Selection } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type Deleted, waitUntilGone } from '../deletion.ts'
-import { asError, Failures, failuresOf, KubectlError, withSource } from '../errors.ts'
+import { asError, KubectlError, withoutMissing, withSource } from '../errors.ts'
 import {
   ALL_NAMESPACES_FLAG,
   CASCADE_FLAG,
@@ -184,12 +183,8 @@ function ignoresMissing({ flags, changed }: DeleteInvocation): boolean {
   return flags['ignore-not-found'] || (isSelecting && !changed.has('ignore-not-found'))
 }
 
-function withoutMissing(error: Error): Error | undefined {
-  if (!(error instanceof Failures)) return isNotFound(error) ? undefined : error
-  return failuresOf(error.errors.flatMap((one) => withoutMissing(one) ?? []))
-}
-
-function uidIn(answer: object): string {
+/** Of what was deleted, as far as the server says. */
+export function uidIn(answer: object): string {
   const { details, metadata } = answer as { details?: { uid?: string }; metadata?: { uid?: string } }
   return details?.uid ?? metadata?.uid ?? ''
 }

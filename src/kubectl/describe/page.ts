@@ -63,4 +63,9 @@ export class Page {
   text(): string {
     return this.#tabs.flush()
   }
+
+  /** As it was written: tabs are left to the terminal. */
+  tabbedText(): string {
+    return this.#tabs.take()
+  }
 }

@@ -6,7 +6,7 @@ import { Page } from './page.ts'
 import { listText, putClusterHead } from './sections.ts'
 
 /** A rule about one thing: a resource, perhaps by name, or a path. */
-interface Simple {
+export interface Simple {
   readonly group: string | undefined
   readonly resource: string | undefined
   readonly name: string | undefined
@@ -34,7 +34,7 @@ function simpleRules({
 }
 
 /** Those about the same resource are one. */
-function compacted(rules: readonly PolicyRule[]): Simple[] {
+export function compactRules(rules: readonly PolicyRule[]): Simple[] {
   const found = new Map<string, Simple>()
   for (const [at, rule] of rules.flatMap(simpleRules).entries()) {
     const { group, resource, name, path } = rule
@@ -63,6 +63,11 @@ function resourceText({ group = '', resource }: Simple): string {
   return `${first}${group === '' ? '' : `.${group}`}${sub}`
 }
 
+/** Resource, path, name and verbs, as tables show them. */
+export function ruleCells(rule: Simple): [string, string, string, string] {
+  return [resourceText(rule), one(rule.path), one(rule.name), listText(rule.verbs)]
+}
+
 export function describeRole(role: Role | ClusterRole): Promise<string> {
   const page = new Page()
   putClusterHead(page, role)
@@ -70,12 +75,7 @@ export function describeRole(role: Role | ClusterRole): Promise<string> {
   page.table(
     1,
     ['Resources', 'Non-Resource URLs', 'Resource Names', 'Verbs'],
-    compacted(role.rules ?? []).map((rule) => [
-      resourceText(rule),
-      one(rule.path),
-      one(rule.name),
-      listText(rule.verbs),
-    ]),
+    compactRules(role.rules ?? []).map(ruleCells),
   )
   return Promise.resolve(page.text())
 }

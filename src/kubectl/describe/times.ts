@@ -48,3 +48,11 @@ function offsetText(date: Date): string {
 function two(value: number): string {
   return String(value).padStart(2, '0')
 }
+
+/** `2006-01-02T15:04:05Z07:00`, in the time zone of whoever runs this. */
+export function localTimestamp(nowMs: number): string {
+  const date = new Date(nowMs)
+  const day = `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const offset = offsetText(date)
+  return `${day}T${clockText(date)}${offset === '+0000' ? 'Z' : `${offset.slice(0, 3)}:${offset.slice(3)}`}`
+}

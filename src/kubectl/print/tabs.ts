@@ -29,10 +29,18 @@ export class TabWriter {
     this.#pending += text
   }
 
+  /** What was written since, as it is. */
+  take(): string {
+    const text = this.#pending
+    this.#pending = ''
+    return text
+  }
+
   /** What was written since, in columns. */
   flush(): string {
-    const lines = this.#pending.split(/[\n\f]/).map((line) => line.split(/[\t\v]/))
-    this.#pending = ''
+    const lines = this.take()
+      .split(/[\n\f]/)
+      .map((line) => line.split(/[\t\v]/))
     const out: string[] = []
     this.#layOut(lines, [], out)
     return out.join('\n')

@@ -4,7 +4,8 @@ import { describedKinds } from './tables/describe.ts'
 import { explainedKinds, lifeOfKinds } from './tables/kinds.ts'
 import { wrongArguments, wrongFlags } from './tables/mistakes.ts'
 
-const FILES = ['change', 'create', 'create-more', 'delete', 'describe', 'explain', 'files', 'get']
+const FILES =
+  'auth change create create-more delete describe explain files get nodes replacing rollout set waiting'.split(' ')
 
 const TABLES: readonly Scene[] = [describedKinds, explainedKinds, wrongArguments, wrongFlags, ...lifeOfKinds]
 

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, RoleBinding } from '#apis/rbac/v1.ts'
 import { StatusError } from '#meta/status.ts'
+import { uncoveredRights } from '#model/rule-coverage.ts'
 
 import type { User } from '../../registry/resource.ts'
 import { privilegedGroup } from '../fixed.ts'
 import { unionOf } from '../index.ts'
-import { uncoveredRights } from './coverage.ts'
 import { createEscalationChecks } from './escalation.ts'
 import { RbacIndex } from './rbac.ts'
 

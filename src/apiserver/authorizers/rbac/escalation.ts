@@ -7,10 +7,10 @@ import { goQuote } from '#lib/go-text.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { forbiddenError, internalError, notFoundError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
+import { describeRights, quotedList, uncoveredRights } from '#model/rule-coverage.ts'
 
 import type { User } from '../../registry/resource.ts'
 import { type Access, aggregatedText, type Authorizer, PRIVILEGED_GROUP, resourceAccess } from '../authorizer.ts'
-import { describeRights, quotedList, uncoveredRights } from './coverage.ts'
 import type { RbacIndex } from './rbac.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'

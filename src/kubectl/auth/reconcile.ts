@@ -1,0 +1,136 @@
+/** kubectl auth reconcile: roles and bindings get at least the rights and subjects that files give them. */
+import { flag } from '#lib/flags/flags.ts'
+import { bool } from '#lib/flags/kinds.ts'
+import type { JsonObject } from '#lib/json-value.ts'
+import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '#meta/status.ts'
+
+import { select } from '../builder.ts'
+import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { KubectlError } from '../errors.ts'
+import { DRY_RUN_FLAG, dryRunOf, fileFlags, withDryRun } from '../flag-sets.ts'
+import { printerOf, printFlags } from '../printing.ts'
+import type { Rest, Target } from '../rest.ts'
+import { planReconcile, type RbacObject, type Reconciliation, ruleText, subjectText } from './reconciliation.ts'
+
+const FLAGS = {
+  ...printFlags(),
+  ...fileFlags('identifying the resource to reconcile.'),
+  ...DRY_RUN_FLAG,
+  'remove-extra-permissions': flag(bool, false, 'Take away permissions of roles that the files do not give.'),
+  'remove-extra-subjects': flag(bool, false, 'Take subjects out of bindings that the files do not name.'),
+}
+
+type ReconcileInvocation = Invocation<typeof FLAGS>
+
+const GROUP = 'rbac.authorization.k8s.io'
+const KINDS = new Set(['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'])
+const MAX_TRIES = 3
+
+export const authReconcile: Command = defineCommand({
+  name: 'reconcile',
+  use: '-f FILENAME [options]',
+  long: 'Bring roles and bindings to what files say: what is missing is created or added, with its namespace; what is too much stays unless told otherwise.',
+  examples: '# Reconcile roles and bindings from a file\nkubectl auth reconcile -f my-rbac-rules.yaml',
+  flags: FLAGS,
+  async run(invocation) {
+    const { args, flags, session, stdout } = invocation
+    if (flags.filename.length === 0 && flags.kustomize === '') throw new KubectlError('must specify one of -f and -k')
+    if (args.length > 0) throw new KubectlError('no arguments are allowed')
+    const dryRun = dryRunOf(flags['dry-run'], invocation)
+    if (dryRun === 'server') throw new KubectlError('--dry-run=server for command reconcile is not supported yet')
+    const { namespace, isExplicit } = await session.namespace()
+    const selection = await select({
+      session,
+      io: invocation,
+      continueOnError: true,
+      namespace,
+      requireNamespace: isExplicit,
+      files: flags,
+      flatten: true,
+    })
+    const printer = await printerOf(invocation, { operation: withDryRun('reconciled', dryRun), keepOrder: true })
+    await selection.visit(async ({ kind, namespace: where, name, object }) => {
+      if (kind.group !== GROUP || !KINDS.has(kind.kind)) return
+      const target = { kind, namespace: where, name }
+      const result = await reconcile(invocation, target, object as unknown as RbacObject, dryRun === 'none')
+      printer.print(result.object as unknown as JsonObject, stdout)
+      tell(invocation, result)
+    })
+  },
+})
+
+async function reconcile(
+  invocation: ReconcileInvocation,
+  target: Target,
+  expected: RbacObject,
+  isReal: boolean,
+): Promise<Reconciliation> {
+  const { flags, session } = invocation
+  const rest = await session.rest()
+  const wish = {
+    removeExtraPermissions: flags['remove-extra-permissions'],
+    removeExtraSubjects: flags['remove-extra-subjects'],
+  }
+  for (let tries = 1; ; tries++) {
+    const existing = await rest.get(target).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined
+      throw error
+    })
+    const plan = planReconcile(expected, existing, wish)
+    if (plan.isProtected || !isReal || plan.operation === 'none') return plan
+    try {
+      return { ...plan, object: await write(rest, target, plan, existing?.metadata.uid) }
+    } catch (error) {
+      // Somebody else was there at the same time.
+      const isRace = isConflict(error) || isAlreadyExists(error) || isNotFound(error)
+      if (!isRace || tries >= MAX_TRIES) throw error
+    }
+  }
+}
+
+async function write(
+  rest: Rest,
+  target: Target,
+  { operation, object }: Reconciliation,
+  uid: string | undefined,
+): Promise<RbacObject> {
+  if (operation === 'update') return await rest.replace(target, object)
+  if (operation === 'recreate') {
+    await rest.delete(target, { preconditions: { uid } }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+  }
+  const { kind, namespace = '' } = target
+  if (namespace !== '') await ensureNamespace(rest, namespace)
+  return await rest.create({ kind, namespace }, object)
+}
+
+/** Who may not look at namespaces may still write roles. */
+async function ensureNamespace(rest: Rest, name: string): Promise<void> {
+  const path = '/api/v1/namespaces'
+  const isThere = await rest.json(`${path}/${encodeURIComponent(name)}`).then(
+    () => true,
+    (error: unknown) => {
+      if (isNotFound(error) || isForbidden(error)) return false
+      throw error
+    },
+  )
+  if (isThere) return
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
+  await rest.raw({ method: 'POST', path, body }).catch((error: unknown) => {
+    if (!isAlreadyExists(error) && !isForbidden(error)) throw error
+  })
+}
+
+function tell({ flags, stderr }: ReconcileInvocation, result: Reconciliation): void {
+  if (result.operation === 'none') return
+  const caveat = result.isProtected ? ', but object opted out (rbac.authorization.kubernetes.io/autoupdate: false)' : ''
+  stderr.write(`\treconciliation required ${result.operation}${caveat}\n`)
+  const list = (title: string, texts: readonly string[]): void => {
+    if (texts.length > 0) stderr.write(`\t${title}:\n${texts.map((text) => `\t\t${text}\n`).join('')}`)
+  }
+  list('missing subjects added', result.missingSubjects.map(subjectText))
+  if (flags['remove-extra-subjects']) list('extra subjects removed', result.extraSubjects.map(subjectText))
+  list('missing rules added', result.missingRules.map(ruleText))
+  if (flags['remove-extra-permissions']) list('extra rules removed', result.extraRules.map(ruleText))
+}

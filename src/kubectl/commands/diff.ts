@@ -1,0 +1,219 @@
+/** kubectl diff: what is there beside what applying would make of it, shown by a program for that. Ends with 1 when they differ. */
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { flag } from '#lib/flags/flags.ts'
+import { bool, int } from '#lib/flags/kinds.ts'
+import { stringArray } from '#lib/flags/list-kinds.ts'
+import { goQuote } from '#lib/go-text.ts'
+import { stringifyYaml } from '#lib/yaml-write.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
+
+import { patchBetween } from '../apply/client-side.ts'
+import { type Prunable, prunable } from '../apply/prune.ts'
+import { readObject, select } from '../builder.ts'
+import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
+import { maskedSecrets } from '../diff-masks.ts'
+import { asError, ExitError, KubectlError, reportOf, withSource } from '../errors.ts'
+import { fieldManagerFlag, fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
+import { logWarning } from '../klog.ts'
+import { configurationOf } from '../last-applied.ts'
+import type { AnyObject } from '../rest.ts'
+import type { Info } from '../selecting.ts'
+
+const FLAGS = {
+  ...fileFlags('contains the configuration to diff'),
+  ...SELECTOR_FLAG,
+  ...fieldManagerFlag('kubectl-client-side-apply'),
+  concurrency: flag(int, 1, 'How many objects are looked at at the same time.'),
+  'force-conflicts': flag(bool, false, 'With --server-side: take fields over from other managers.'),
+  prune: flag(bool, false, 'Show also what --prune of apply would delete.'),
+  'prune-allowlist': flag(stringArray, [], 'Types that --prune looks at, as <group/version/kind>.'),
+  'server-side': flag(bool, false, 'Let the server work out what changes.'),
+  'show-managed-fields': flag(bool, false, 'Show who set which field.'),
+  'show-secrets': flag(bool, false, 'Show what secrets hold.'),
+}
+
+type DiffInvocation = Invocation<typeof FLAGS>
+
+/** Then what changes all the time is compared as it is. */
+const MAX_TRIES = 4
+
+export const diff: Command = defineCommand({
+  name: 'diff',
+  use: '-f FILENAME [options]',
+  long: 'Compare the live version of objects with what applying files would make of them. KUBECTL_EXTERNAL_DIFF names another program than "diff -u -N". Ends with 0 when nothing differs, 1 when something does, and more when it cannot be told.',
+  examples: `# Compare with what pod.json says
+kubectl diff -f pod.json
+
+# Compare with what is typed
+cat service.yaml | kubectl diff -f -`,
+  flags: FLAGS,
+  async run(invocation) {
+    try {
+      return await runDiff(invocation)
+    } catch (error) {
+      if (invocation.signal.aborted) throw error
+      const { text, exitCode } = reportOf(error)
+      throw new ExitError(exitCode + 1, text)
+    }
+  },
+})
+
+async function runDiff(invocation: DiffInvocation): Promise<number> {
+  const { args, flags, session, env } = invocation
+  if (args.length > 0) throw usageError(invocation, `Unexpected args: [${args.join(' ')}]`)
+  if (flags.filename.length === 0 && flags.kustomize === '') throw new KubectlError('must specify one of -f and -k')
+  if (flags['force-conflicts'] && !flags['server-side']) {
+    throw new KubectlError('--force-conflicts only works with --server-side')
+  }
+  const { namespace, isExplicit } = await session.namespace()
+  const place = env['TMPDIR'] || tmpdir()
+  const [live, merged] = [await mkdtemp(join(place, 'LIVE-')), await mkdtemp(join(place, 'MERGED-'))]
+  try {
+    const selection = await select({
+      session,
+      io: invocation,
+      namespace,
+      requireNamespace: isExplicit,
+      files: flags,
+      labelSelector: flags.selector,
+      flatten: true,
+    })
+    const seen: Info[] = []
+    const failed = await selection
+      .visit(async (info) => {
+        const pair = await versionsOf(invocation, info)
+        seen.push({ ...info, ...(pair.live !== undefined && { object: pair.live }) })
+        await writePair(invocation, { live, merged }, { info, pair })
+        warnOfDeletion(invocation, pair.live)
+      })
+      .then(() => undefined, asError)
+    if (flags.prune) await writePruned(invocation, live, seen)
+    if (failed !== undefined) throw failed
+    return await compare(invocation, live, merged)
+  } finally {
+    await Promise.all([live, merged].map((folder) => rm(folder, { recursive: true, force: true })))
+  }
+}
+
+interface Pair {
+  readonly live: AnyObject | undefined
+  readonly merged: AnyObject
+}
+
+/** Again when somebody wrote it meanwhile. */
+async function versionsOf(invocation: DiffInvocation, info: Info): Promise<Pair> {
+  const rest = await invocation.session.rest()
+  for (let tries = 1; ; tries++) {
+    const live = await readObject(rest, info).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+      return undefined
+    })
+    const isLast = tries === MAX_TRIES
+    if (isLast) {
+      const { group, version, kind } = info.kind
+      const what = `${group}/${version}, Kind=${kind}: ${info.name}`
+      logWarning(invocation, 'diff.go:659', `Object (${what}) keeps changing, diffing without lock`)
+    }
+    try {
+      return { live, merged: await mergedOf(invocation, info, { live, isLocked: !isLast }) }
+    } catch (error) {
+      if (!isConflict(error) || isLast) throw error
+    }
+  }
+}
+
+async function mergedOf(
+  { flags, changed, session }: DiffInvocation,
+  info: Info,
+  { live, isLocked }: { readonly live: AnyObject | undefined; readonly isLocked: boolean },
+): Promise<AnyObject> {
+  const rest = await session.rest()
+  const local = info.object as AnyObject
+  const isServerSide = flags['server-side']
+  const fieldManager = isServerSide && !changed.has('field-manager') ? 'kubectl' : flags['field-manager']
+  const query = { fieldManager, dryRun: 'All' }
+  if (isServerSide) {
+    return rest.patch(info, 'apply', local, { ...query, force: flags['force-conflicts'] ? 'true' : 'false' })
+  }
+  const { kind, namespace } = info
+  if (live === undefined) {
+    const { resourceVersion: _, ...metadata } = local.metadata
+    return rest.create({ kind, namespace }, { ...local, metadata }, query)
+  }
+  const modified = JSON.parse(configurationOf(local)) as AnyObject
+  const { type, patch } = await patchBetween(kind, modified, live)
+  if (Object.keys(patch).length === 0) return live
+  const { resourceVersion } = live.metadata
+  const locked = { ...patch, metadata: { ...(patch['metadata'] as object | undefined), resourceVersion } }
+  return rest.patch(info, type, isLocked ? locked : patch, query).catch((error: unknown) => {
+    throw isConflict(error) ? error : withSource('patching', info.source, asError(error))
+  })
+}
+
+async function writePair(
+  { flags }: DiffInvocation,
+  folders: { readonly live: string; readonly merged: string },
+  { info, pair }: { readonly info: Info; readonly pair: Pair },
+): Promise<void> {
+  const shown = (object: AnyObject | undefined): AnyObject | undefined =>
+    object === undefined || flags['show-managed-fields'] ? object : withoutManagers(object)
+  const isSecret = info.kind.kind === 'Secret' && info.kind.version === 'v1' && !flags['show-secrets']
+  const both = { live: shown(pair.live), merged: shown(pair.merged) as AnyObject }
+  const { live, merged } = isSecret ? maskedSecrets(both) : both
+  const name = fileName(info.kind, pair.merged)
+  await writeFile(join(folders.live, name), live === undefined ? '' : stringifyYaml(live))
+  await writeFile(join(folders.merged, name), stringifyYaml(merged))
+}
+
+function withoutManagers(object: AnyObject): AnyObject {
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+/** `apps.v1.Deployment.default.web`. */
+function fileName({ group, version, kind }: Info['kind'], { metadata }: AnyObject): string {
+  const start = group === '' ? '' : `${group}.`
+  const { namespace = '', name = '' } = metadata
+  // Names of objects have no slashes but in a few kinds, and never lead out of the folder.
+  return `${start}${version}.${kind}.${namespace}.${name}`.replaceAll('/', '_')
+}
+
+async function writePruned(invocation: DiffInvocation, folder: string, seen: readonly Info[]): Promise<void> {
+  const write = async ({ kind, object }: Prunable): Promise<void> =>
+    writeFile(join(folder, fileName(kind, object)), stringifyYaml(withoutManagers(object)))
+  try {
+    for await (const found of prunable(invocation, seen)) await write(found)
+  } catch (error) {
+    const text = asError(error).message
+    logWarning(invocation, 'diff.go:701', `pruning failed and could not be evaluated err: ${text}`)
+  }
+}
+
+function warnOfDeletion({ stderr }: DiffInvocation, live: AnyObject | undefined): void {
+  if (live?.metadata.deletionTimestamp === undefined) return
+  stderr.write(`Warning: Detected changes to resource ${live.metadata.name ?? ''} which is currently being deleted.\n`)
+}
+
+/** The code of the program: 0 or 1. Throws KubectlError for any other. */
+async function compare({ env, stdout, stderr }: DiffInvocation, from: string, to: string): Promise<number> {
+  const [program = '', ...options] = (env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ')
+  const isOwn = program === ''
+  const extra = options.filter((option) => /^[a-zA-Z0-9-=]+$/.test(option))
+  const args = isOwn ? ['-u', '-N', from, to] : [from, to, ...extra]
+  const name = isOwn ? 'diff' : program
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => reject(new KubectlError(`failed to run ${goQuote(name)}: ${why}`))
+    const child = spawn(name, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...env } })
+    child.stdout.on('data', (chunk: Buffer) => stdout.write(chunk))
+    child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk))
+    child.once('error', () => fail(`exec: ${goQuote(name)}: executable file not found in $PATH`))
+    child.once('close', (code) => {
+      if (code === 0 || code === 1) resolve(code)
+      else if (code !== null && code >= 0) fail(`exit status ${code}`)
+    })
+  })
+}

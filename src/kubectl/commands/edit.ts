@@ -1,0 +1,56 @@
+/** kubectl edit: objects of the server in an editor. */
+import { flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+
+import { select } from '../builder.ts'
+import { type Command, defineCommand } from '../command.ts'
+import { editObjects } from '../edit/editing.ts'
+import { KubectlError } from '../errors.ts'
+import { fieldManagerFlag, fieldValidationOf, fileFlags, VALIDATE_FLAG } from '../flag-sets.ts'
+import { printFlags } from '../printing.ts'
+
+export const edit: Command = defineCommand({
+  name: 'edit',
+  use: '(RESOURCE/NAME | -f FILENAME) [options]',
+  long: 'Edit a resource on the server with the editor of KUBE_EDITOR or EDITOR, or vi. What the server refuses is written into the file, which is opened again.',
+  examples: `# Edit the service 'registry'
+kubectl edit svc/registry
+
+# With another editor
+KUBE_EDITOR="nano" kubectl edit svc/registry
+
+# Edit the status of a deployment
+kubectl edit deployment mydeployment --subresource='status'`,
+  flags: {
+    ...printFlags(),
+    ...fileFlags('to use to edit the resource'),
+    ...VALIDATE_FLAG,
+    ...fieldManagerFlag('kubectl-edit'),
+    'output-patch': flag(bool, false, 'Print the patch that is sent.'),
+    'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
+    subresource: flag(string, '', 'Edit this part of the object.'),
+    'windows-line-endings': flag(bool, false, 'Line ends as Windows has them.'),
+  },
+  async run(invocation) {
+    const { args, flags, session } = invocation
+    const { namespace, isExplicit } = await session.namespace()
+    const selection = await select({
+      session,
+      io: invocation,
+      continueOnError: true,
+      namespace,
+      requireNamespace: isExplicit,
+      files: flags,
+      args,
+      allowEmptySelector: true,
+      latest: true,
+      flatten: true,
+      ...(flags.subresource !== '' && { subresource: flags.subresource }),
+    })
+    const fieldValidation = fieldValidationOf(flags.validate)
+    const { infos, error } = await selection.infos()
+    if (error !== undefined) throw error
+    if (infos.length === 0) throw new KubectlError('edit cancelled, no objects found')
+    await editObjects(invocation, infos, { mode: 'objects', fieldValidation })
+  },
+})

@@ -1,0 +1,190 @@
+/** kubectl wait: until objects are there, are gone, or are in a state. */
+import { until, UntilTimeout } from '#client/until.ts'
+import { sleep } from '#lib/clock.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, duration } from '#lib/flags/kinds.ts'
+import { stringArray, strings } from '#lib/flags/list-kinds.ts'
+import type { JsonObject } from '#lib/json-value.ts'
+import { notFoundError } from '#meta/status-errors.ts'
+import { isNotFound } from '#meta/status.ts'
+
+import { select, type Selection } from '../builder.ts'
+import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { asError, KubectlError, withoutMissing } from '../errors.ts'
+import { ALL_NAMESPACES_FLAG, FIELD_SELECTOR_FLAG, SELECTOR_FLAG } from '../flag-sets.ts'
+import { printerOf, printFlags } from '../printing.ts'
+import type { AnyObject } from '../rest.ts'
+import type { Info } from '../selecting.ts'
+import { type WaitCondition, waitConditions } from '../wait/conditions.ts'
+
+const WEEK_MS = 7 * 24 * 3600_000
+/** What is not there yet cannot be watched by name and type alone. */
+const CREATE_POLL_MS = 500
+
+const FLAGS = {
+  ...printFlags(),
+  ...SELECTOR_FLAG,
+  ...FIELD_SELECTOR_FLAG,
+  ...ALL_NAMESPACES_FLAG,
+  all: flag(bool, false, 'Select all objects of the given types in the namespace.'),
+  filename: flag(strings, [], 'Filename, directory, or URL to files identifying the resource.', { shorthand: 'f' }),
+  for: flag(
+    stringArray,
+    [],
+    "What to wait for: [create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. The value of a condition is true unless said. Given several times, one after the other, create first.",
+  ),
+  local: flag(
+    bool,
+    false,
+    'Take what files hold for what is meant, without asking the server which objects there are.',
+  ),
+  recursive: flag(bool, true, 'Process directories given with -f and all below them.', { shorthand: 'R' }),
+  timeout: flag(duration, 30_000, 'How long to wait before giving up. Zero: look once. Negative: a week.'),
+}
+
+type WaitInvocation = Invocation<typeof FLAGS>
+
+export const wait: Command = defineCommand({
+  name: 'wait',
+  use: "([-f FILENAME] | resource.group/resource.name | resource.group [(-l label | --all)]) [--for=create|--for=delete|--for condition=available|--for=jsonpath='{}'[=value]] [options]",
+  long: 'Wait for a condition of one or many resources: that they are created or deleted, that their status has a condition, or that a path in them leads to something.',
+  examples: `# Wait until a pod is ready
+kubectl wait --for=condition=Ready pod/busybox1
+
+# Wait until it runs
+kubectl wait --for=jsonpath='{.status.phase}'=Running pod/busybox1
+
+# Wait until it is gone, at most a minute
+kubectl wait --for=delete pod/busybox1 --timeout=60s`,
+  flags: FLAGS,
+  async run(invocation) {
+    const { flags, clock, stdout } = invocation
+    const printer = await printerOf(invocation, { operation: 'condition met' })
+    const conditions = waitConditions(flags.for)
+    const timeoutMs = flags.timeout < 0 ? WEEK_MS : flags.timeout
+    const end = clock.elapsed() + timeoutMs
+    const waitsFor = (kind: WaitCondition['kind']): boolean => conditions.some((one) => one.kind === kind)
+    if (waitsFor('create')) await untilCreated(invocation, end)
+    let found = 0
+    const visiting = (await selected(invocation)).visit(async (info) => {
+      found++
+      for (const condition of conditions) {
+        const met = await untilMet(invocation, info, { condition, end, isOnce: timeoutMs === 0 })
+        printer.print(met as unknown as JsonObject, stdout)
+      }
+    })
+    const failed = await visiting.then(
+      () => undefined,
+      (error: unknown) => (waitsFor('delete') ? withoutMissing(error) : asError(error)),
+    )
+    if (failed !== undefined) throw failed
+    if (found === 0 && !waitsFor('delete')) throw new KubectlError('no matching resources found')
+  },
+})
+
+async function selected(invocation: WaitInvocation): Promise<Selection> {
+  const { args, flags, session } = invocation
+  const { namespace, isExplicit } = await session.namespace()
+  if (flags.local && args.length > 0) throw new KubectlError(LOCAL_ONLY)
+  return select({
+    session,
+    io: invocation,
+    continueOnError: true,
+    namespace,
+    requireNamespace: isExplicit,
+    allNamespaces: flags['all-namespaces'],
+    files: flags,
+    args,
+    allowEmptySelector: flags.all,
+    labelSelector: flags.selector,
+    fieldSelector: flags['field-selector'],
+    latest: true,
+    flatten: true,
+    local: flags.local,
+  })
+}
+
+const LOCAL_ONLY =
+  "error: you must specify resources by --filename when --local is set.\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'"
+
+async function untilCreated(invocation: WaitInvocation, end: number): Promise<void> {
+  const { clock, signal } = invocation
+  for (;;) {
+    const { infos, error } = await (await selected(invocation)).infos()
+    if (error !== undefined && !isNotFound(error)) throw error
+    if (error === undefined && infos.length > 0) return
+    if (clock.elapsed() >= end) throw new KubectlError('timed out waiting for the condition')
+    await sleep(clock, Math.min(CREATE_POLL_MS, end - clock.elapsed()), signal)
+  }
+}
+
+interface Waiting {
+  readonly condition: WaitCondition
+  /** On the clock's own time. */
+  readonly end: number
+  /** Nobody waits: what is there is looked at. */
+  readonly isOnce: boolean
+}
+
+async function untilMet(invocation: WaitInvocation, info: Info, waiting: Waiting): Promise<AnyObject> {
+  const { condition } = waiting
+  if (info.name === '') throw new KubectlError('resource name must be provided')
+  if (condition.kind === 'create') return info.object as AnyObject
+  if (condition.kind === 'delete') return untilGone(invocation, info, waiting)
+  return untilState(invocation, info, { ...waiting, isMet: condition.isMet })
+}
+
+function notMet({ kind, name }: Info): KubectlError {
+  return new KubectlError(`condition not met for ${kind.plural}/${name}`)
+}
+
+async function untilGone(invocation: WaitInvocation, info: Info, { end, isOnce }: Waiting): Promise<AnyObject> {
+  const { session } = invocation
+  const { kind, namespace, name } = info
+  const rest = await session.rest()
+  const now = await rest.get({ kind, namespace, name }).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error
+    return undefined
+  })
+  if (now === undefined) return info.object as AnyObject
+  if (isOnce) throw notMet(info)
+  await watched(invocation, info, end, (object) => object === undefined)
+  return now
+}
+
+async function untilState(
+  invocation: WaitInvocation,
+  info: Info,
+  { end, isOnce, isMet }: Waiting & { readonly isMet: (object: AnyObject) => boolean },
+): Promise<AnyObject> {
+  const { kind, namespace, name } = info
+  if (isOnce) {
+    const now = await (await invocation.session.rest()).get({ kind, namespace, name })
+    if (!isMet(now)) throw notMet(info)
+    return now
+  }
+  let isSeen = false
+  return watched(invocation, info, end, (object) => {
+    if (object === undefined && !isSeen) throw notFoundError({ group: kind.group, resource: kind.plural }, name)
+    isSeen = true
+    return object !== undefined && isMet(object)
+  })
+}
+
+async function watched(
+  { session, clock }: WaitInvocation,
+  { kind, namespace, name }: Info,
+  end: number,
+  isMet: (object: AnyObject | undefined) => boolean,
+): Promise<AnyObject> {
+  const client = await session.client()
+  const where = { name, ...(namespace !== '' && { namespace }) }
+  const timeoutMs = Math.max(0, end - clock.elapsed())
+  const met = await until({ client, kind, ...where, timeoutMs, signal: session.signal }, (object) =>
+    isMet(object as AnyObject | undefined),
+  ).catch((error: unknown) => {
+    if (!(error instanceof UntilTimeout)) throw error
+    throw new KubectlError(`timed out waiting for the condition on ${kind.plural}/${name}`, { cause: error })
+  })
+  return met as AnyObject
+}

@@ -1,0 +1,81 @@
+/** What the commands of `rollout` share: their flags, which objects they mean, and which kinds can be rolled out. */
+import { goQuote } from '#lib/go-text.ts'
+
+import { select, type Selection } from '../builder.ts'
+import type { Invocation } from '../command.ts'
+import { KubectlError } from '../errors.ts'
+import { fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
+import type { Info } from '../selecting.ts'
+
+export const ROLLOUT_FLAGS: ReturnType<typeof rolloutFlags> = rolloutFlags()
+
+function rolloutFlags(): ReturnType<typeof fileFlags> & typeof SELECTOR_FLAG {
+  return { ...fileFlags('identifying the resource to get from a server.'), ...SELECTOR_FLAG }
+}
+
+interface Meaning extends Pick<Invocation, 'args' | 'session' | 'cwd' | 'stdin'> {
+  readonly flags: {
+    readonly filename: readonly string[]
+    readonly kustomize: string
+    readonly recursive: boolean
+    readonly selector: string
+  }
+}
+
+/** Throws KubectlError when nothing is named, or a revision that there cannot be. */
+export function checkMeaning({ args, flags }: Meaning, revision = 0): void {
+  if (args.length === 0 && flags.filename.length === 0 && flags.kustomize === '') {
+    throw new KubectlError('required resource not specified')
+  }
+  if (revision < 0) throw new KubectlError(`revision must be a positive integer: ${revision}`)
+}
+
+/** Which objects are meant. Throws KubectlError. */
+export async function meant(invocation: Meaning): Promise<Selection> {
+  const { args, flags, session } = invocation
+  const { namespace, isExplicit } = await session.namespace()
+  return select({
+    session,
+    io: invocation,
+    namespace,
+    requireNamespace: isExplicit,
+    files: flags,
+    labelSelector: flags.selector,
+    args,
+    allowEmptySelector: true,
+    continueOnError: true,
+    latest: true,
+    flatten: true,
+  })
+}
+
+/** `ReplicaSet.apps`. */
+export function groupKind({ kind }: Info): string {
+  return kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
+}
+
+export const ROLLED: ReadonlySet<string> = new Set(['Deployment.apps', 'DaemonSet.apps', 'StatefulSet.apps'])
+
+const KNOWN: ReadonlySet<string> = new Set([
+  'Pod',
+  'ReplicationController',
+  'ReplicaSet.apps',
+  'Job.batch',
+  'CronJob.batch',
+  ...ROLLED,
+])
+
+/** Throws KubectlError for kinds that nobody keeps revisions of; `what` is who would: `history viewer`. */
+export function requireRevisions(info: Info, what: 'history viewer' | 'rollbacker'): void {
+  const kind = groupKind(info)
+  if (ROLLED.has(kind)) return
+  throw new KubectlError(
+    KNOWN.has(kind)
+      ? `no ${what} has been implemented for ${goQuote(kind)}`
+      : `error retrieving ${what.split(' ')[0]} for ${goQuote(kind)}, no visitor method exists for {${info.kind.group} ${info.kind.kind}}`,
+  )
+}
+
+export async function sayNoneFound({ session, stderr }: Pick<Invocation, 'session' | 'stderr'>): Promise<void> {
+  stderr.write(`No resources found in ${(await session.namespace()).namespace} namespace.\n`)
+}

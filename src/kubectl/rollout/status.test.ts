@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { DaemonSet, Deployment, StatefulSet } from '#apis/apps/v1.ts'
+
+import { daemonSetStatus, deploymentStatus, statefulSetStatus } from './status.ts'
+
+const deployment = (status: object, metadata: object = {}): Deployment =>
+  ({ metadata: { name: 'web', generation: 2, ...metadata }, spec: { replicas: 3 }, status }) as unknown as Deployment
+
+describe('status of a rollout', () => {
+  const rows: readonly [what: string, status: object, text: string, isDone: boolean][] = [
+    ['not seen yet', { observedGeneration: 1 }, 'Waiting for deployment spec update to be observed...\n', false],
+    [
+      'being updated',
+      { observedGeneration: 2, updatedReplicas: 1 },
+      'Waiting for deployment "web" rollout to finish: 1 out of 3 new replicas have been updated...\n',
+      false,
+    ],
+    [
+      'with old pods left',
+      { observedGeneration: 2, updatedReplicas: 3, replicas: 5 },
+      'Waiting for deployment "web" rollout to finish: 2 old replicas are pending termination...\n',
+      false,
+    ],
+    [
+      'not available yet',
+      { observedGeneration: 2, updatedReplicas: 3, replicas: 3, availableReplicas: 1 },
+      'Waiting for deployment "web" rollout to finish: 1 of 3 updated replicas are available...\n',
+      false,
+    ],
+    [
+      'done',
+      { observedGeneration: 2, updatedReplicas: 3, replicas: 3, availableReplicas: 3 },
+      'deployment "web" successfully rolled out\n',
+      true,
+    ],
+  ]
+  for (const [what, status, text, isDone] of rows) {
+    it(`is told of a deployment ${what}`, () => {
+      assert.deepEqual(deploymentStatus(deployment(status), 0), { text, isDone })
+    })
+  }
+
+  it('fails when the deadline is over, or another revision is running', () => {
+    const late = { observedGeneration: 2, conditions: [{ type: 'Progressing', reason: 'ProgressDeadlineExceeded' }] }
+    assert.throws(() => deploymentStatus(deployment(late), 0), /deployment "web" exceeded its progress deadline/)
+    const annotations = { 'deployment.kubernetes.io/revision': '4' }
+    assert.throws(
+      () => deploymentStatus(deployment({}, { annotations }), 3),
+      /desired revision \(3\) is different from the running revision \(4\)/,
+    )
+  })
+
+  it('knows only sets that roll', () => {
+    const onDelete = { metadata: {}, spec: { updateStrategy: { type: 'OnDelete' } }, status: {} }
+    for (const status of [daemonSetStatus, statefulSetStatus] as const) {
+      assert.throws(() => status(onDelete as unknown as DaemonSet & StatefulSet), /only available for RollingUpdate/)
+    }
+  })
+
+  it('counts the part of a stateful set that is to be updated', () => {
+    const set = (updatedReplicas: number): StatefulSet =>
+      ({
+        metadata: { generation: 1 },
+        spec: { replicas: 3, updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } } },
+        status: { observedGeneration: 1, readyReplicas: 3, updatedReplicas },
+      }) as unknown as StatefulSet
+    assert.equal(
+      statefulSetStatus(set(1)).text,
+      'Waiting for partitioned roll out to finish: 1 out of 2 new pods have been updated...\n',
+    )
+    assert.ok(statefulSetStatus(set(2)).isDone)
+  })
+})

@@ -1,0 +1,35 @@
+/** kubectl set serviceaccount: whom the pods of a workload act as. */
+import { type Command, defineCommand } from '../command.ts'
+import { KubectlError } from '../errors.ts'
+import { dryRunOf, withDryRun } from '../flag-sets.ts'
+import { printerOf } from '../printing.ts'
+import { changeAll, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
+
+export const setServiceAccount: Command = defineCommand({
+  name: 'serviceaccount',
+  aliases: ['sa'],
+  use: '(-f FILENAME | TYPE NAME) SERVICE_ACCOUNT [options]',
+  long: 'Set the service account of the pods of a workload.',
+  examples: `# Pods of deployment nginx-deployment act as serviceaccount1
+kubectl set serviceaccount deployment nginx-deployment serviceaccount1`,
+  flags: setFlags(),
+  async run(invocation) {
+    const { args, flags } = invocation
+    const dryRun = dryRunOf(flags['dry-run'], invocation)
+    if (flags.local && dryRun === 'server') throw new KubectlError(LOCAL_SERVER_RUN)
+    const operation = 'serviceaccount updated'
+    await printerOf(invocation, { operation: withDryRun(operation, dryRun) })
+    const serviceAccountName = args.at(-1)
+    if (serviceAccountName === undefined) throw new KubectlError('serviceaccount is required')
+    const infos = await meantToSet(invocation, args.slice(0, -1), { refusesLocalNames: false })
+    await changeAll(invocation, infos, {
+      dryRun,
+      operation,
+      failure: 'failed to patch ServiceAccountName ',
+      sendsAlways: true,
+      change(object) {
+        podSpecOf(object).serviceAccountName = serviceAccountName
+      },
+    })
+  },
+})
