@@ -10,10 +10,17 @@ import { promisify } from 'node:util'
 import { Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { connect } from '#client/connect.ts'
-import { pick, secureRandom } from '#lib/random.ts'
+import { secureRandom } from '#lib/random.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
-import { createNetwork, type Host, made, type Network } from '../proxy/network-bed.ts'
+import {
+  createNamespace,
+  createNetwork,
+  type Host,
+  made,
+  type Network,
+  type NetworkNamespace,
+} from '../proxy/network-bed.ts'
 
 const run = promisify(execFile)
 
@@ -66,8 +73,7 @@ async function createBed(
 ): Promise<FlannelBed> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-flannel-'))
   closing.defer(() => rm(folder, { recursive: true, force: true }))
-  const { bridge, prefix } = await createSwitch()
-  closing.defer(async () => void (await run('ip', ['link', 'delete', bridge])))
+  const { space, prefix } = await createSwitch(closing)
   const kubeconfig = join(folder, 'kubeconfig')
   await startServer(folder, kubeconfig, `${prefix}.1`, closing)
   const { client } = closing.use(await connect({ userAgent: 'flannel-test', kubeconfig }))
@@ -77,7 +83,7 @@ async function createBed(
   for (const [at, name] of names.entries()) {
     const network = closing.use(await createNetwork())
     const program = programs[name] ?? [HYPERKUBE, 'flanneld']
-    const wiring = { bridge, address: `${prefix}.${at + 2}`, subnet: at + 1, program, resyncSeconds }
+    const wiring = { space, address: `${prefix}.${at + 2}`, subnet: at + 1, program, resyncSeconds }
     nodes.push(await createNode({ network, name, folder, kubeconfig, conf, ...wiring }, closing))
   }
   return {
@@ -91,14 +97,25 @@ async function createBed(
   }
 }
 
-/** Of the range that is for tests of networks. */
-async function createSwitch(): Promise<{ readonly bridge: string; readonly prefix: string }> {
-  const bridge = `hkt-${pick(secureRandom, '0123456789abcdef', 6)}`
+const SWITCH = 'br0'
+
+/**
+ * Of the range that is for tests of networks, in a namespace of its own: rules of this machine, where other clusters may have pods with the same addresses,
+ * see nothing of what crosses it. This machine has the first address.
+ */
+async function createSwitch(
+  closing: AsyncDisposableStack,
+): Promise<{ readonly space: NetworkNamespace; readonly prefix: string }> {
+  const space = closing.use(await createNamespace('switch'))
+  const link = `hkt-${space.name.slice(-6)}`
   const prefix = `198.18.${secureRandom.int(256)}`
-  await run('ip', ['link', 'add', bridge, 'type', 'bridge'])
-  await run('ip', ['address', 'add', `${prefix}.1/24`, 'dev', bridge])
-  await run('ip', ['link', 'set', bridge, 'up'])
-  return { bridge, prefix }
+  await space.run('ip', 'link', 'add', SWITCH, 'type', 'bridge')
+  await space.run('ip', 'link', 'set', SWITCH, 'up')
+  await run('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'host0', 'netns', space.name])
+  await space.run('ip', 'link', 'set', 'host0', 'master', SWITCH, 'up')
+  await run('ip', ['address', 'add', `${prefix}.1/24`, 'dev', link])
+  await run('ip', ['link', 'set', link, 'up'])
+  return { space, prefix }
 }
 
 async function startServer(
@@ -120,7 +137,8 @@ interface Wiring {
   readonly folder: string
   readonly kubeconfig: string
   readonly conf: string
-  readonly bridge: string
+  /** Where the switch is. */
+  readonly space: NetworkNamespace
   readonly address: string
   readonly subnet: number
   readonly program: readonly string[]
@@ -128,11 +146,11 @@ interface Wiring {
 }
 
 async function createNode(wiring: Wiring, closing: AsyncDisposableStack): Promise<FlannelNode> {
-  const { network, name, folder, kubeconfig, conf, bridge, address, subnet, program, resyncSeconds } = wiring
+  const { network, name, folder, kubeconfig, conf, space, address, subnet, program, resyncSeconds } = wiring
   const { namespace } = network.node
   const port = `hkp-${namespace.name.slice(-6)}`
-  await run('ip', ['link', 'add', port, 'type', 'veth', 'peer', 'name', UPLINK, 'netns', namespace.name])
-  await run('ip', ['link', 'set', port, 'master', bridge, 'up'])
+  await space.run('ip', 'link', 'add', port, 'type', 'veth', 'peer', 'name', UPLINK, 'netns', namespace.name)
+  await space.run('ip', 'link', 'set', port, 'master', SWITCH, 'up')
   await namespace.run('ip', 'address', 'add', `${address}/24`, 'dev', UPLINK)
   await namespace.run('ip', 'link', 'set', UPLINK, 'up')
   const podIp = `10.244.${subnet}.2`
