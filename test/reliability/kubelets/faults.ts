@@ -54,7 +54,7 @@ const PATIENCE_MS = 420_000
 const cut: Fault = async (bed, make, { cutSeconds, say }) => {
   const world = new World(bed)
   const kubelet = await bed.start(make)
-  const probe = { exec: { command: ['test', '!', '-e', '/ill'] }, periodSeconds: 1, failureThreshold: 1 }
+  const probe = { exec: { command: ['sh', '-c', '! test -e /ill'] }, periodSeconds: 1, failureThreshold: 1 }
   await world.make('steady', { containers: [container(FOREVER)] })
   await world.make('crashing', { containers: [container('sleep 15; exit 3')] })
   const falling = container(`(sleep 20; echo >/ill) & ${FOREVER}`, { livenessProbe: probe })
