@@ -45,10 +45,21 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cloud: COMPONENT,
   kubectl: COMPONENT,
   provision: COMPONENT,
+  supervisor: COMPONENT,
   cluster: [...WHOLE, 'resources'],
   dashboard: ['meta', 'apis'],
   testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
-  cmd: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster', 'kubectl', 'provision'],
+  cmd: [
+    ...WHOLE,
+    'resources',
+    'admission',
+    'apiextensions',
+    'aggregation',
+    'cluster',
+    'kubectl',
+    'provision',
+    'supervisor',
+  ],
 }
 
 /** Names that say nothing about what lives inside. */

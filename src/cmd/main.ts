@@ -115,7 +115,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./flanneld/flanneld.ts')).flanneld,
   },
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
-  planned('node', 'Supervises kubelet, kube-proxy and flanneld on this machine'),
+  {
+    name: 'node',
+    short: 'Supervises kubelet, kube-proxy and flanneld on this machine',
+    load: async () => (await import('./node.ts')).node,
+  },
   planned('server', 'Serves the management console for many clusters'),
   {
     name: 'codec',

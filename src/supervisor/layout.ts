@@ -1,0 +1,58 @@
+/** Where things are on a worker. */
+export interface Layout {
+  /** Made when they are not there. */
+  readonly folders: readonly string[]
+  readonly kubernetesBin: string
+  readonly cniBin: string
+  /** Only where the runtime is told from outside. */
+  readonly cniConf: string
+  readonly netConf: string
+  /** Which says whose addresses are whose; flanneld writes it. */
+  readonly subnetFile: string
+  readonly cloudConfig: string
+  readonly registryConfig: string
+  readonly nodeKubeconfig: string
+  /** The program of each process. */
+  readonly program: (name: 'kubelet' | 'flanneld' | 'kube-proxy') => string
+  /** In which a last attempt leaves what it said; by day, so that old ones can go. */
+  readonly lastWords: (name: string, day: string) => string
+  readonly azureCli: string
+}
+
+/** Left beside programs that could not be replaced because they were running. */
+export const CLEAN_MARK = 'need_clean.tip'
+
+export const windowsLayout: Layout = {
+  folders: ['C:\\etc\\rancher', 'C:\\etc\\kubernetes', 'C:\\etc\\cni'],
+  kubernetesBin: 'C:\\etc\\kubernetes\\bin',
+  cniBin: 'C:\\etc\\cni\\bin',
+  cniConf: 'C:\\etc\\cni\\conf\\cni.conf',
+  netConf: 'C:\\etc\\kube-flannel\\net-conf.json',
+  subnetFile: 'C:\\run\\flannel\\subnet.env',
+  cloudConfig: 'C:\\etc\\kubernetes\\cloud-config',
+  registryConfig: 'C:\\var\\lib\\kubelet\\config.json',
+  nodeKubeconfig: 'C:\\etc\\kubernetes\\ssl\\kubecfg-kube-node.yaml',
+  program: (name) =>
+    name === 'flanneld' ? 'C:\\etc\\cni\\bin\\flanneld.exe' : `C:\\etc\\kubernetes\\bin\\${name}.exe`,
+  lastWords: (name, day) => `C:\\var\\log\\rancher\\${day}\\${name}.log`,
+  azureCli: 'C:\\Program Files (x86)\\Microsoft SDKs\\Azure\\CLI2\\wbin\\az.cmd',
+}
+
+/** `root` is `/` but for machines that share one. */
+export function linuxLayout(root: string): Layout {
+  const at = (path: string): string => `${root.replace(/\/+$/, '')}${path}`
+  return {
+    folders: ['/etc/kubernetes', '/etc/kube-flannel'].map(at),
+    kubernetesBin: at('/usr/local/lib/hyperkube/bin'),
+    cniBin: at('/usr/local/lib/hyperkube/cni-bin'),
+    cniConf: '',
+    netConf: at('/etc/kube-flannel/net-conf.json'),
+    subnetFile: at('/run/flannel/subnet.env'),
+    cloudConfig: at('/etc/kubernetes/cloud-config'),
+    registryConfig: at('/var/lib/kubelet/config.json'),
+    nodeKubeconfig: at('/etc/kubernetes/ssl/kubecfg-kube-node.yaml'),
+    program: (name) => at(`/usr/local/lib/hyperkube/bin/${name}`),
+    lastWords: (name, day) => at(`/var/log/hyperkube/${day}/${name}.log`),
+    azureCli: '/usr/bin/az',
+  }
+}

@@ -1,0 +1,130 @@
+/** A Linux machine as the supervisor sees it. */
+import { access, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { HttpClient } from '#lib/http/client.ts'
+import { createIpRoute, type IpRoute, type LinkState } from '#lib/iproute.ts'
+
+import type { Adapter, Host, HostEnvironment, HostFiles, HostNetwork, PodNetwork, ProcessName } from '../host.ts'
+import { linuxLayout } from '../layout.ts'
+import { linuxProcesses } from './processes.ts'
+
+export interface LinuxHostOptions {
+  readonly clock: Clock
+  readonly http: Pick<HttpClient, 'request'>
+  /** `/` but for machines that share one. */
+  readonly root: string
+  readonly say: (text: string) => void
+  readonly ended: (name: ProcessName) => void
+}
+
+/** Of anything that is asked for on the web: metadata, health, installers. */
+const MAX_BODY = 256 * 1024 * 1024
+
+export function linuxHost({ clock, http, root, say, ended }: LinuxHostOptions): Host {
+  const at = (path: string): string => join(root, path)
+  const layout = linuxLayout(root)
+  const stateFolder = at('/run/hyperkube/node')
+  const ip = createIpRoute()
+  const get: Host['web']['get'] = async (url, headers, timeoutMs) => {
+    const answer = await http.request({ url, headers, timeoutMs })
+    if (answer.status >= 300) throw new Error(`${url} answered ${answer.status}`)
+    return answer.text(MAX_BODY)
+  }
+  return {
+    system: 'linux',
+    layout,
+    clock,
+    say,
+    files: linuxFiles(get),
+    processes: linuxProcesses({ clock, layout, stateFolder, logFolder: at('/var/log/hyperkube'), ended }),
+    environment: linuxEnvironment(at('/etc/kubernetes/node-environment.json')),
+    network: linuxNetwork(ip, layout.subnetFile),
+    web: { get },
+  }
+}
+
+function linuxFiles(get: Host['web']['get']): HostFiles {
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await writeFileAtomically(path, text, { mode: 0o600 })
+  }
+  return {
+    exists: (path) =>
+      access(path).then(
+        () => true,
+        () => false,
+      ),
+    read: (path) => readFile(path, 'utf8').catch(() => undefined),
+    write,
+    async empty(folder) {
+      const names = await readdir(folder).catch(() => [])
+      for (const name of names) await rm(join(folder, name), { recursive: true, force: true })
+    },
+    makeFolder: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
+    remove: (path) => rm(path, { force: true }),
+    download: async (url, path, timeoutMs) => write(path, await get(url, {}, timeoutMs)),
+  }
+}
+
+/** What other systems keep for the whole machine is a file here. */
+function linuxEnvironment(file: string): HostEnvironment {
+  const read = async (): Promise<Record<string, string>> =>
+    JSON.parse(await readFile(file, 'utf8').catch(() => '{}')) as Record<string, string>
+  return {
+    get: async (name) => process.env[name] ?? (await read())[name],
+    async set(name, value) {
+      const known = await read()
+      if (known[name] === value) return
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      const text = `${JSON.stringify({ ...known, [name]: value }, undefined, 2)}\n`
+      await writeFileAtomically(file, text, { mode: 0o600 })
+    },
+  }
+}
+
+function isFlannelLink({ ifname, linkinfo }: LinkState): boolean {
+  return ifname.startsWith('flannel.') && linkinfo?.info_kind === 'vxlan'
+}
+
+function linuxNetwork(ip: IpRoute, subnetFile: string): HostNetwork {
+  return {
+    async adapters() {
+      const [links, routes] = await Promise.all([ip.links(), ip.routes(4)])
+      return links.flatMap(({ ifname, ifindex, addr_info }): Adapter[] => {
+        const gateway = routes.find(({ dst, dev }) => dst === 'default' && dev === ifname)?.gateway
+        const ipv4 = addr_info.filter(({ family }) => family === 'inet')
+        return ipv4.map(({ local, prefixlen }) => ({
+          name: ifname,
+          index: ifindex,
+          address: local,
+          prefixLength: prefixlen,
+          gateway,
+        }))
+      })
+    },
+    async addRoute({ prefix, interfaceIndex, gateway, metric }) {
+      const link = (await ip.links()).find(({ ifindex }) => ifindex === interfaceIndex)
+      if (link === undefined) throw new Error(`There is no interface ${interfaceIndex}`)
+      await ip.ip([['route', 'add', prefix, 'via', gateway, 'dev', link.ifname, 'metric', String(metric)]])
+    },
+    pods: {
+      // With VXLAN flannel makes a link; with host-gw all there is are routes, and the file that says whose they are.
+      async list() {
+        const links = (await ip.links()).filter(isFlannelLink)
+        if (links.length > 0)
+          return links.map(({ ifname }): PodNetwork => ({ id: ifname, name: 'cbr0', type: 'vxlan' }))
+        const isThere = await access(subnetFile).then(
+          () => true,
+          () => false,
+        )
+        return isThere ? [{ id: subnetFile, name: 'cbr0', type: 'host-gw' }] : []
+      },
+      remove: (id) => (id === subnetFile ? rm(id, { force: true }) : ip.ip([['link', 'delete', id]])),
+      removeServicePolicies: () => Promise.resolve(),
+    },
+    restartProxy: () => Promise.resolve(),
+  }
+}

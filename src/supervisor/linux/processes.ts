@@ -1,0 +1,103 @@
+/**
+ * The three processes on Linux. Each is remembered by its number and the moment it began, in a file, so that a supervisor that
+ * was started again finds those of the one before and no stranger that got the number since.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { mkdir, open, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
+
+import type { HostProcesses, ProcessName } from '../host.ts'
+import type { Layout } from '../layout.ts'
+
+export interface LinuxProcessesOptions {
+  readonly clock: Clock
+  readonly layout: Layout
+  /** Where they are remembered, and where what they say goes. */
+  readonly stateFolder: string
+  readonly logFolder: string
+  /** Told when one has ended. */
+  readonly ended: (name: ProcessName) => void
+}
+
+interface Remembered {
+  readonly pid: number
+  /** In ticks of the kernel since it began. */
+  readonly began: string
+}
+
+/** For SIGTERM; then by force. */
+const GRACE_MS = 10_000
+const LOOK_MS = 50
+
+export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
+  const { clock, layout, stateFolder, logFolder, ended } = options
+  const fileOf = (name: ProcessName): string => join(stateFolder, `${name}.json`)
+  const remembered = async (name: ProcessName): Promise<Remembered | undefined> => {
+    const text = await readFile(fileOf(name), 'utf8').catch(() => undefined)
+    const known = text === undefined ? undefined : (JSON.parse(text) as Remembered)
+    return known !== undefined && (await beganAt(known.pid)) === known.began ? known : undefined
+  }
+  return {
+    async find(name) {
+      const known = await remembered(name)
+      return known === undefined ? [] : [known.pid]
+    },
+    async launch({ name, args, env, errorsTo }) {
+      const path = errorsTo ?? join(logFolder, `${name}.log`)
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await mkdir(stateFolder, { recursive: true, mode: 0o700 })
+      const log = await open(path, 'a', 0o600)
+      try {
+        const stdio: ['ignore', number, number] = ['ignore', log.fd, log.fd]
+        // It outlives this process: who is started again takes it over.
+        const child = spawn(layout.program(name), args, { detached: true, stdio, env: { ...process.env, ...env } })
+        child.on('error', () => ended(name))
+        child.on('exit', () => ended(name))
+        child.unref()
+        const pid = child.pid ?? 0
+        const text = JSON.stringify({ pid, began: await beganAt(pid) })
+        await writeFileAtomically(fileOf(name), text, { mode: 0o600 })
+        return pid
+      } finally {
+        await log.close()
+      }
+    },
+    isAlive: async (pid) => (await beganAt(pid)) !== undefined,
+    async kill(name) {
+      const known = await remembered(name)
+      if (known === undefined) return
+      const hasGone = async (): Promise<boolean> => (await beganAt(known.pid)) !== known.began
+      for (const [signal, waitMs] of [
+        ['SIGTERM', GRACE_MS],
+        ['SIGKILL', GRACE_MS],
+      ] as const) {
+        if (await hasGone()) return
+        signalTo(known.pid, signal)
+        for (let waited = 0; waited < waitMs && !(await hasGone()); waited += LOOK_MS) await sleep(clock, LOOK_MS)
+      }
+      if (!(await hasGone())) throw new Error(`${name}, process ${known.pid}, does not end`)
+    },
+    output: async (program, args) => (await promisify(execFile)(program, [...args])).stdout,
+  }
+}
+
+/** When a process began; undefined for one that has ended, also when nobody has asked for its end yet. */
+async function beganAt(pid: number): Promise<string | undefined> {
+  if (pid <= 0) return undefined
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  // Its name, in parentheses, may hold anything; the state follows, and the beginning is the 22nd field.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields === undefined || fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import type { Host } from './host.ts'
+import type { NodeSettings } from './settings.ts'
+import { changedProcesses, Supervisor, type SupervisorEvent } from './supervisor.ts'
+import { SimulatedWindows, type SimulatedWindowsOptions } from './windows/simulated-host.ts'
+
+const SETTINGS: NodeSettings = {
+  clusterCidr: '10.42.0.0/16',
+  clusterDomain: 'cluster.local',
+  serviceCidr: '10.43.0.0/16',
+  dnsServiceIp: '10.43.0.10',
+  cniComponent: 'flannel',
+  cniMode: 'win-overlay',
+  kubeletOptions: [],
+  kubeProxyOptions: [],
+  nodeIp: '10.1.2.3',
+  nodeName: 'win-1',
+}
+const NAMES = ['kubelet', 'flanneld', 'kube-proxy'] as const
+const MINUTE = 60_000
+
+async function supervised(
+  options: Omit<SimulatedWindowsOptions, 'clock'>,
+  use: (bed: {
+    clock: ReturnType<typeof createVirtualClock>
+    machine: SimulatedWindows
+    supervisor: Supervisor
+    events: SupervisorEvent[]
+    sick: Set<string>
+  }) => Promise<void>,
+): Promise<void> {
+  const clock = createVirtualClock()
+  const machine = new SimulatedWindows({ clock, ...options })
+  const events: SupervisorEvent[] = []
+  const sick = new Set<string>()
+  const web: Host['web'] = {
+    get: async (url) => {
+      if (sick.has(url)) throw new Error('no answer')
+      return 'ok'
+    },
+  }
+  const health = { kubelet: 'kubelet', 'kube-proxy': 'kube-proxy' }
+  const host = { ...machine.host, web }
+  const random = createSeededRandom(1)
+  const supervisor = new Supervisor({ host, random, settings: SETTINGS, health, report: (event) => events.push(event) })
+  const stop = new AbortController()
+  const running = supervisor.run(stop.signal).catch(() => undefined)
+  await use({ clock, machine, supervisor, events, sick })
+  stop.abort()
+  await clock.advance(MINUTE)
+  await running
+}
+
+const namesOf = (machine: SimulatedWindows): string[] =>
+  machine
+    .running()
+    .map(({ name }) => name)
+    .sort()
+const ALL = [...NAMES].sort()
+
+describe('a supervised worker', () => {
+  it('comes up, and lives on through any deaths, never with two of a kind', () =>
+    supervised({}, async ({ clock, machine }) => {
+      const random = createSeededRandom(17)
+      await clock.advance(3 * MINUTE)
+      for (let round = 0; round < 200; round++) {
+        assert.deepEqual(namesOf(machine), ALL, `round ${round}`)
+        machine.kill(...NAMES.filter(() => random.int(2) === 0))
+        await clock.advance(4 * MINUTE)
+      }
+      assert.equal(machine.doubles, 0)
+    }))
+
+  it('ends what does not answer for its health three looks in a row, and starts it again', () =>
+    supervised({}, async ({ clock, machine, events, sick, supervisor }) => {
+      await clock.advance(3 * MINUTE)
+      sick.add('kube-proxy')
+      await clock.advance(15_000)
+      sick.clear()
+      await clock.advance(MINUTE)
+      assert.deepEqual(
+        events.map(({ reason }) => reason),
+        ['Started'],
+      )
+      sick.add('kube-proxy')
+      await clock.advance(35_000)
+      sick.clear()
+      await clock.advance(2 * MINUTE)
+      assert.deepEqual(
+        events.map(({ reason }) => reason),
+        ['Started', 'Unhealthy', 'Started'],
+      )
+      assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2 })
+      assert.deepEqual(namesOf(machine), ALL)
+    }))
+
+  it('tries later and later what fails, and at once what is asked of it', () =>
+    supervised({ livesMs: { kubelet: [1000] } }, async ({ clock, events, supervisor }) => {
+      await clock.advance(30 * MINUTE)
+      const looks = supervisor.status.looks
+      assert.ok(events.every(({ reason }) => reason === 'Retry'))
+      assert.ok(looks >= 7 && looks <= 9, `${looks} looks of 106 s in half an hour, two minutes apart in the end`)
+      assert.equal(supervisor.status.last?.kind, 'retry')
+    }))
+
+  it('restarts what is told other flags, and leaves the others alone', () =>
+    supervised({}, async ({ clock, machine, supervisor }) => {
+      await clock.advance(3 * MINUTE)
+      supervisor.change({ ...SETTINGS, kubeProxyOptions: ['--v=4'] })
+      await clock.advance(2 * MINUTE)
+      const proxies = machine.running().filter(({ name }) => name === 'kube-proxy')
+      assert.deepEqual(
+        proxies.map(({ launch }) => launch.args),
+        [['--cluster-cidr=10.42.0.0/16', '--v=4']],
+      )
+      assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2 })
+    }))
+
+  it('knows who a change concerns', () => {
+    assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS }), [])
+    assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS, kubeletOptions: ['--v=1'] }), ['kubelet'])
+    assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS, nodeIp: '10.1.2.4' }), [...NAMES])
+  })
+})

@@ -1,0 +1,252 @@
+/**
+ * A Windows machine that is not one, on the clock it is given: files, processes, adapters, routes, HNS. It does what makes
+ * such machines hard: the first network for pods lays a virtual switch under the adapter, which cuts every connection and
+ * drops the routes to the cloud's metadata; programs that run cannot be replaced.
+ */
+import type { Clock } from '#lib/clock.ts'
+
+import type { Adapter, Host, Launch, ProcessName, Route } from '../host.ts'
+import { windowsLayout } from '../layout.ts'
+import { type HnsCall, type HnsNetwork, hnsPodNetworks } from './hns.ts'
+
+export interface SimulatedWindowsOptions {
+  readonly clock: Clock
+  readonly adapters?: readonly Adapter[]
+  /** Path → text. */
+  readonly files?: Readonly<Record<string, string>>
+  readonly networks?: readonly HnsNetwork[]
+  readonly policyLists?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  /** Bodies by address, of the cloud the machine is in; each needs a route to where it is. */
+  readonly metadata?: Readonly<Record<string, string>>
+  /** How long each launch lives, one after the other; the last for all that follow. For ever unless said. */
+  readonly livesMs?: Readonly<Partial<Record<ProcessName, readonly number[]>>>
+  /** What other programs print, by their arguments; what is not here fails. */
+  readonly outputs?: (program: string, args: readonly string[]) => string | undefined
+  /** How long flanneld takes to make the network; never with Infinity. */
+  readonly networkAfterMs?: number
+  /** Another type than flanneld was told to make. */
+  readonly networkType?: string
+}
+
+interface Living {
+  readonly name: ProcessName
+  readonly launch: Launch
+  readonly dies: number
+}
+
+const PROGRAMS: Readonly<Record<string, string>> = {
+  'C:\\etc\\kubernetes\\bin\\kubelet.exe': 'kubelet',
+  'C:\\etc\\kubernetes\\bin\\kube-proxy.exe': 'kube-proxy',
+  'C:\\etc\\cni\\bin\\flanneld.exe': 'flanneld',
+}
+
+const METADATA_PREFIX = '169.254.169.254/32'
+
+export class SimulatedWindows {
+  readonly clock: Clock
+  readonly files: Map<string, string>
+  readonly networks: HnsNetwork[]
+  readonly policyLists: Set<string>
+  readonly routes: Route[] = []
+  readonly machineEnvironment: Map<string, string>
+  adapters: readonly Adapter[]
+  /** What was done, each with the seconds since the beginning. */
+  readonly journal: string[] = []
+  /** How often one was launched while another of its kind lived. */
+  doubles = 0
+  /** Whether connections through the proxy to the API servers get anywhere. */
+  isProxyGood = true
+  readonly #options: SimulatedWindowsOptions
+  readonly #startedMs: number
+  readonly #living = new Map<number, Living>()
+  readonly #launches = new Map<ProcessName, number>()
+  #nextPid = 1000
+  #nextId = 1
+
+  constructor(options: SimulatedWindowsOptions) {
+    this.#options = options
+    this.clock = options.clock
+    this.#startedMs = options.clock.elapsed()
+    this.files = new Map(Object.entries({ ...PROGRAMS, ...options.files }))
+    this.networks = [...(options.networks ?? [])]
+    this.policyLists = new Set(options.policyLists)
+    this.machineEnvironment = new Map(Object.entries(options.environment ?? {}))
+    this.adapters = options.adapters ?? [
+      { name: 'Ethernet', index: 4, address: '10.1.2.3', prefixLength: 24, gateway: '10.1.2.1' },
+    ]
+    if (options.metadata !== undefined) this.#addMetadataRoute()
+  }
+
+  get host(): Host {
+    return {
+      system: 'windows',
+      layout: windowsLayout,
+      clock: this.clock,
+      say: (text) => this.#note(`say ${text}`),
+      files: this.#hostFiles(),
+      processes: this.#hostProcesses(),
+      environment: {
+        get: async (name) => this.machineEnvironment.get(name),
+        set: async (name, value) => void this.machineEnvironment.set(name, value),
+      },
+      network: {
+        adapters: async () => this.adapters,
+        addRoute: async (route) => this.#addRoute(route),
+        pods: hnsPodNetworks(this.hns),
+        restartProxy: async () => {
+          this.#note('restart proxy')
+          this.isProxyGood = true
+        },
+      },
+      web: { get: async (url) => this.#metadata(url) },
+    }
+  }
+
+  /** Ends them without a word, as a machine's users do. */
+  kill(...names: readonly ProcessName[]): void {
+    for (const [pid, { name }] of this.#living) if (names.includes(name)) this.#living.delete(pid)
+  }
+
+  running(): { readonly name: ProcessName; readonly launch: Launch }[] {
+    return [...this.#living.values()].filter(({ dies }) => dies > this.clock.elapsed())
+  }
+
+  readonly hns: HnsCall = async (method, path, body) => {
+    const [, collection, id] = path.split('/')
+    if (method === 'GET') return { Success: true, Output: this.#collection(collection) }
+    if (method === 'POST') return { Success: true, Output: this.#create(body as Omit<HnsNetwork, 'ID'>) }
+    this.#note(`hns delete ${path}`)
+    if (collection === 'policylists') this.policyLists.delete(id ?? '')
+    const at = this.networks.findIndex(({ ID }) => ID === id)
+    if (collection !== 'networks' || at >= 0)
+      return { Success: true, Output: this.networks.splice(Math.max(at, 0), at < 0 ? 0 : 1) }
+    return { Success: false, Error: `Element not found: ${path}` }
+  }
+
+  #collection(name: string | undefined): unknown {
+    if (name === 'policylists') return [...this.policyLists].map((ID) => ({ ID }))
+    return this.networks
+  }
+
+  /** The first that lays a switch under the adapter breaks what is on it. */
+  #create(network: Omit<HnsNetwork, 'ID'>): HnsNetwork {
+    const made = { ...network, ID: `net-${this.#nextId++}` }
+    const laysSwitch = ['Overlay', 'L2Bridge'].includes(network.Type) && !this.networks.some(isOnSwitch)
+    this.networks.push(made)
+    this.#note(`hns network ${made.Name} ${made.Type}`)
+    if (!laysSwitch) return made
+    this.#note('virtual switch: connections are cut, routes are gone')
+    this.isProxyGood = false
+    this.routes.length = 0
+    this.adapters = this.adapters.map((adapter) =>
+      adapter.name.startsWith('vEthernet')
+        ? adapter
+        : { ...adapter, name: `vEthernet (${adapter.name})`, index: adapter.index + 10 },
+    )
+    return made
+  }
+
+  #hostFiles(): Host['files'] {
+    const within = (folder: string): string[] => [...this.files.keys()].filter((path) => path.startsWith(`${folder}\\`))
+    return {
+      exists: async (path) => this.files.has(path),
+      read: async (path) => this.files.get(path),
+      write: async (path, text) => {
+        this.#note(`write ${path}`)
+        this.files.set(path, text)
+      },
+      empty: async (folder) => {
+        for (const path of within(folder)) {
+          const user = this.running().find(({ name }) => name === PROGRAMS[path])
+          if (user !== undefined) throw new Error(`${path} is in use`)
+          this.files.delete(path)
+        }
+        this.#note(`empty ${folder}`)
+      },
+      makeFolder: async () => undefined,
+      remove: async (path) => void this.files.delete(path),
+      download: async (url, path) => {
+        this.#note(`download ${url}`)
+        this.files.set(path, url)
+      },
+    }
+  }
+
+  #hostProcesses(): Host['processes'] {
+    const of = (wanted: ProcessName): number[] =>
+      [...this.#living].flatMap(([pid, { name, dies }]) =>
+        name === wanted && dies > this.clock.elapsed() ? [pid] : [],
+      )
+    return {
+      find: async (name) => of(name),
+      launch: async (launch) => this.#launch(launch),
+      isAlive: async (pid) => (this.#living.get(pid)?.dies ?? 0) > this.clock.elapsed(),
+      kill: async (name) => {
+        this.#note(`kill ${name}`)
+        this.kill(name)
+      },
+      output: async (program, args) => {
+        const text = this.#options.outputs?.(program, args)
+        if (text === undefined) throw new Error(`${program} ${args.join(' ')} failed`)
+        this.#note(`run ${args.slice(0, 3).join(' ')}`)
+        return text
+      },
+    }
+  }
+
+  #launch(launch: Launch): number {
+    const { name } = launch
+    if (this.running().some((other) => other.name === name)) this.doubles++
+    const count = this.#launches.get(name) ?? 0
+    this.#launches.set(name, count + 1)
+    const lives = this.#options.livesMs?.[name] ?? []
+    const lifeMs = lives[Math.min(count, lives.length - 1)] ?? Infinity
+    const pid = this.#nextPid++
+    this.#living.set(pid, { name, launch, dies: this.clock.elapsed() + lifeMs })
+    this.#note(`launch ${name}${launch.errorsTo === undefined ? '' : ` 2> ${launch.errorsTo}`}`)
+    const { networkAfterMs = 3000 } = this.#options
+    if (name === 'flanneld' && networkAfterMs < lifeMs)
+      this.clock.after(networkAfterMs, () => this.#makeFlannelNetwork(pid))
+    return pid
+  }
+
+  /** As flanneld does by what it finds written. */
+  #makeFlannelNetwork(pid: number): void {
+    const text = this.files.get('C:\\etc\\kube-flannel\\net-conf.json')
+    if (!this.#living.has(pid) || text === undefined) return
+    const { Network, Backend } = JSON.parse(text) as { Network: string; Backend: { name: string; type: string } }
+    if (this.networks.some(({ Name }) => Name === Backend.name)) return
+    const Type = this.#options.networkType ?? (Backend.type === 'vxlan' ? 'Overlay' : 'L2Bridge')
+    this.#create({ Name: Backend.name, Type, Subnets: [{ AddressPrefix: Network }] })
+  }
+
+  #addRoute(route: Route): void {
+    if (this.routes.some(({ prefix }) => prefix === route.prefix))
+      throw new Error(`Instance already exists: ${route.prefix}`)
+    if (!this.adapters.some(({ index }) => index === route.interfaceIndex)) throw new Error('No such interface')
+    this.#note(`route ${route.prefix}`)
+    this.routes.push(route)
+  }
+
+  #addMetadataRoute(): void {
+    const [adapter] = this.adapters
+    if (adapter?.gateway === undefined) return
+    this.routes.push({ prefix: METADATA_PREFIX, interfaceIndex: adapter.index, gateway: adapter.gateway, metric: 1 })
+  }
+
+  #metadata(url: string): string {
+    const isReachable = this.routes.some(({ prefix }) => prefix === METADATA_PREFIX)
+    const body = this.#options.metadata?.[url]
+    if (!isReachable || body === undefined) throw new Error(`No route to ${url}`)
+    return body
+  }
+
+  #note(text: string): void {
+    this.journal.push(`${(this.clock.elapsed() - this.#startedMs) / 1000} ${text}`)
+  }
+}
+
+function isOnSwitch({ Type }: HnsNetwork): boolean {
+  return Type === 'Overlay' || Type === 'L2Bridge'
+}
