@@ -1,5 +1,5 @@
-import { findAdapter } from './adapters.ts'
 /** The network of pods on a worker: the two files that describe it, and that no other is in its way. */
+import { findAdapter } from './adapters.ts'
 import type { Adapter } from './host.ts'
 import { RetryError } from './outcome.ts'
 import { type NodeSettings, type PodNetworkKind, podNetworkKind } from './settings.ts'

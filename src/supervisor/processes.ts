@@ -1,6 +1,6 @@
+/** How each of the three is started: what goes before, with which flags, and what follows. */
 import { repairCloudRoutes } from './adapters.ts'
 import { completeCloudConfig } from './cloud.ts'
-/** How each of the three is started: what goes before, with which flags, and what follows. */
 import type { ProcessName } from './host.ts'
 import { mergeOptions, splitOptions } from './options.ts'
 import { configurePodNetwork, untilPodNetwork } from './pod-network.ts'
