@@ -26,7 +26,12 @@ export const COMMANDS: readonly CommandRow[] = [
     group: BEGINNER,
     load: async () => (await import('./expose.ts')).expose,
   },
-  planned('run', 'Run an image in a pod', BEGINNER),
+  {
+    name: 'run',
+    short: 'Run an image in a pod',
+    group: BEGINNER,
+    load: async () => (await import('./run.ts')).run,
+  },
   {
     name: 'set',
     short: 'Set particular fields of objects',
@@ -84,7 +89,13 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./certificate.ts')).certificate,
   },
   planned('cluster-info', 'Show where the cluster and its services are', CLUSTER),
-  planned('top', 'Show how much processor and memory is used', CLUSTER),
+  {
+    name: 'top',
+    short: 'Show how much processor and memory is used',
+    group: CLUSTER,
+    suggestFor: ['stats'],
+    load: async () => (await import('./top.ts')).top,
+  },
   {
     name: 'cordon',
     short: 'Take no more pods on a node',
@@ -140,7 +151,12 @@ export const COMMANDS: readonly CommandRow[] = [
     group: TROUBLE,
     load: async () => (await import('./port-forward.ts')).portForward,
   },
-  planned('proxy', 'Run a proxy to the API server', TROUBLE),
+  {
+    name: 'proxy',
+    short: 'Run a proxy to the API server',
+    group: TROUBLE,
+    load: async () => (await import('./proxy.ts')).proxy,
+  },
   {
     name: 'cp',
     short: 'Copy files to and from containers',
@@ -153,7 +169,12 @@ export const COMMANDS: readonly CommandRow[] = [
     group: TROUBLE,
     load: async () => (await import('./auth.ts')).auth,
   },
-  planned('debug', 'Start debugging sessions for workloads and nodes', TROUBLE),
+  {
+    name: 'debug',
+    short: 'Start debugging sessions for workloads and nodes',
+    group: TROUBLE,
+    load: async () => (await import('./debug.ts')).debug,
+  },
   {
     name: 'events',
     short: 'List events',

@@ -1,0 +1,236 @@
+/** kubectl proxy: the API server, as we see it, on a port of this machine; files beside it where they are asked for. */
+import { chmod, lstat, rm } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
+import { resolve } from 'node:path'
+
+import type { Connection } from '#client/connection.ts'
+import { aborted } from '#lib/abort.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, duration, int, string } from '#lib/flags/kinds.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import type { ListenAddress } from '#lib/http/listen.ts'
+import { createHttpServer } from '#lib/http/server.ts'
+import { joinSockets } from '#lib/join-sockets.ts'
+
+import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { asError, KubectlError } from '../errors.ts'
+import { logLine, logWarning } from '../klog.ts'
+import { type Filter, filterOf, routeOf, withSlash } from '../proxying.ts'
+
+const PORT = 8001
+
+const FLAGS = {
+  'accept-hosts': flag(string, '^localhost$,^127\\.0\\.0\\.1$,^\\[::1\\]$', 'Regular expressions of hosts to accept.'),
+  'accept-paths': flag(string, '^.*', 'Regular expressions of paths to accept.'),
+  address: flag(string, '127.0.0.1', 'The address to serve on.'),
+  'api-prefix': flag(string, '/', 'Where the API is served.'),
+  'append-server-path': flag(bool, false, "Put the path of the context's server before that of each request."),
+  'disable-filter': flag(bool, false, 'Let everything through. Pages of others may then use a port that they reach.'),
+  keepalive: flag(duration, 0, 'How often connections are checked for whether they are alive. Zero: never.'),
+  port: flag(int, PORT, 'The port to serve on. 0: any that is free.', { shorthand: 'p' }),
+  'reject-methods': flag(string, '^$', "Regular expressions of methods to reject (--reject-methods='POST,PUT,PATCH')."),
+  'reject-paths': flag(
+    string,
+    '^/api/.*/pods/.*/exec,^/api/.*/pods/.*/attach',
+    'Regular expressions of paths to reject, accepted or not.',
+  ),
+  'unix-socket': flag(string, '', 'The unix socket to serve on.', { shorthand: 'u' }),
+  www: flag(string, '', 'A directory with files to serve too.', { shorthand: 'w' }),
+  'www-prefix': flag(string, '/static/', 'Where the files are served.', { shorthand: 'P' }),
+}
+
+type ProxyInvocation = Invocation<typeof FLAGS>
+
+export const proxy: Command = defineCommand({
+  name: 'proxy',
+  use: '[--port=PORT] [--www=static-dir] [--www-prefix=prefix] [--api-prefix=prefix] [options]',
+  long: 'Serve the API of the cluster on a port of this machine, as the user that we are, and files of a directory beside it.',
+  examples: `# All of the API and nothing else
+kubectl proxy --api-prefix=/
+
+# Part of the API, and files
+kubectl proxy --www=/my/files --www-prefix=/static/ --api-prefix=/api/
+
+# On any free port, which is printed
+kubectl proxy --port=0`,
+  flags: FLAGS,
+  async run(invocation) {
+    const { flags, session, clock, signal, stdout } = invocation
+    const connection = await session.connection()
+    warnOfPath(invocation, connection.server)
+    if (flags['disable-filter'] && flags['unix-socket'] === '') {
+      const text = 'Request filter disabled, your proxy is vulnerable to XSRF attacks, please be cautious'
+      logWarning(invocation, 'proxy.go:172', text)
+    }
+    const filter = flags['disable-filter'] ? () => true : filterOf(flags)
+    if (flags.port !== PORT && flags['unix-socket'] !== '') {
+      throw new KubectlError('cannot set --unix-socket and --port at the same time')
+    }
+    const serving = new Proxying(invocation, connection, filter)
+    const server = createHttpServer({
+      clock,
+      upgrades: ['websocket', 'spdy/3.1'],
+      serve: (exchange) => serving.serve(exchange),
+      onError: () => undefined,
+    })
+    const address = await addressOf(invocation)
+    const bound = await server.listen(address).catch((error: unknown) => {
+      throw new KubectlError(listenText(address, asError(error)), { cause: error })
+    })
+    if ('path' in bound) await chmod(bound.path, 0o600)
+    stdout.write(`Starting to serve on ${'path' in bound ? flags['unix-socket'] : hostPort(bound)}\n`)
+    await aborted(signal)
+    await server.drain(0)
+    throw signal.reason
+  },
+})
+
+function hostPort({ host, port }: { readonly host: string; readonly port: number }): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+function warnOfPath(invocation: ProxyInvocation, server: string): void {
+  const { pathname } = new URL(server)
+  if (invocation.flags['append-server-path'] || pathname === '/' || pathname === '') return
+  const text = `Your kube context contains a server path ${pathname}, use --append-server-path to automatically append the path to each request`
+  logWarning(invocation, 'proxy.go:166', text)
+}
+
+/** A socket that is in the way is taken away, in use or not. */
+async function addressOf({ flags, cwd }: ProxyInvocation): Promise<ListenAddress> {
+  if (flags['unix-socket'] === '') return { host: flags.address, port: flags.port }
+  const path = resolve(cwd, flags['unix-socket'])
+  const found = await lstat(path).catch(() => undefined)
+  if (found?.isSocket() === true) await rm(path)
+  return { path }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'bind: address already in use',
+  EACCES: 'bind: permission denied',
+  EADDRNOTAVAIL: 'bind: cannot assign requested address',
+  ENOENT: 'bind: no such file or directory',
+}
+
+function listenText(address: ListenAddress, error: NodeJS.ErrnoException): string {
+  const code = error.code ?? (error.cause as NodeJS.ErrnoException | undefined)?.code ?? ''
+  const where = 'path' in address ? `unix ${address.path}` : `tcp ${address.host}:${address.port}`
+  return `listen ${where}: ${REASONS[code] ?? error.message}`
+}
+
+const PLAIN = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Options', 'nosniff']
+
+class Proxying {
+  readonly #invocation: ProxyInvocation
+  readonly #connection: Connection
+  readonly #filter: Filter
+
+  constructor(invocation: ProxyInvocation, connection: Connection, filter: Filter) {
+    this.#invocation = invocation
+    this.#connection = connection
+    this.#filter = filter
+  }
+
+  async serve(exchange: Exchange): Promise<void> {
+    const { flags, cwd } = this.#invocation
+    const files = flags.www === '' ? undefined : withSlash(flags['www-prefix'])
+    const route = routeOf(exchange.path, { api: withSlash(flags['api-prefix']), files })
+    if (route.to === 'nowhere') return exchange.respond(404, PLAIN, '404 page not found\n')
+    if (route.to === 'clean') return exchange.respond(301, ['Location', route.path])
+    if (route.to === 'files') {
+      const { serveFile } = await import('../static-files.ts')
+      return serveFile(exchange, resolve(cwd, flags.www), route.path)
+    }
+    const path = decoded(route.path)
+    if (path === undefined) return exchange.respond(400, PLAIN, '400 Bad Request\n')
+    if (!this.#filter({ method: exchange.method, path, host: exchange.authority })) {
+      return exchange.respond(403, PLAIN, 'Forbidden\n')
+    }
+    try {
+      await this.#pass(exchange, route.path)
+    } catch (error) {
+      this.#failed(exchange, asError(error))
+    }
+  }
+
+  #failed(exchange: Exchange, error: Error): void {
+    const { stderr, clock } = this.#invocation
+    stderr.write(logLine('E', clock.now(), 'proxy_server.go:147', `Error while proxying request: ${error.message}`))
+    if (exchange.isAnswered) return exchange.fail()
+    exchange.respond(500, PLAIN, Buffer.from(`${error.message}\n`))
+  }
+
+  async #pass(exchange: Exchange, path: string): Promise<void> {
+    const { server } = this.#connection
+    const base = this.#invocation.flags['append-server-path'] ? server.replace(/\/$/, '') : new URL(server).origin
+    const url = base + path
+    const request = { method: exchange.method, url, headers: passedOn(exchange.headers), signal: exchange.signal }
+    if (exchange.upgradeProtocol !== undefined) return this.#upgrade(exchange, request)
+    const hasBody =
+      exchange.headers['content-length'] !== undefined || exchange.headers['transfer-encoding'] !== undefined
+    const body = hasBody ? { body: exchange.body() } : {}
+    const answer = await this.#connection.transport.request({ ...request, ...body })
+    await exchange.respondPieces(answer.status, listOf(answer.headers), { pieces: answer.body })
+  }
+
+  async #upgrade(exchange: Exchange, request: UpgradeRequest): Promise<void> {
+    const { signal, clock } = this.#invocation
+    const headers = { ...request.headers, connection: 'Upgrade', upgrade: exchange.headers.upgrade ?? '' }
+    const result = await this.#connection.upgrade({ ...request, headers })
+    if (!result.isUpgraded) {
+      const { status, headers: said, body } = result.response
+      return exchange.respondPieces(status, listOf(said), { pieces: body })
+    }
+    const { socket, head } = exchange.upgrade()
+    const lines = Object.entries(result.headers).flatMap(([name, value]) =>
+      [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
+    )
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`)
+    if (result.head.length > 0) socket.write(result.head)
+    if (head.length > 0) result.socket.write(head)
+    await joinSockets(socket, result.socket, { clock, signal })
+  }
+}
+
+interface UpgradeRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+}
+
+function decoded(target: string): string | undefined {
+  try {
+    return decodeURIComponent(target.split('?')[0] ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+/** Of one connection only, and therefore not passed on. */
+const LOCAL: ReadonlySet<string> = new Set([
+  'connection',
+  'date',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+function passedOn(headers: IncomingHttpHeaders): Record<string, string | readonly string[]> {
+  const kept = Object.entries(headers).filter(
+    ([name, value]) => value !== undefined && !LOCAL.has(name) && !name.startsWith(':'),
+  )
+  return Object.fromEntries(kept) as Record<string, string | readonly string[]>
+}
+
+function listOf(headers: IncomingHttpHeaders): string[] {
+  return Object.entries(passedOn(headers))
+    .filter(([name]) => name !== 'content-length')
+    .flatMap(([name, value]) => [value].flat().flatMap((one) => [name, one]))
+}
