@@ -27,16 +27,19 @@ export async function whyNoNetworks(): Promise<string | undefined> {
 }
 
 const unfinished = new Set<AsyncDisposableStack>()
+let isEnding = false
 
 /** What is made with it is taken away again when making it fails, and also when we are told to end, by Ctrl-C for one. */
 export async function made<T>(make: (closing: AsyncDisposableStack) => Promise<T>): Promise<T> {
   if (unfinished.size === 0)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.once(signal, () => {
+        isEnding = true
         const all = [...unfinished].map((closing) => closing.disposeAsync())
         // Nobody listens any more: it is ended as it would have been.
         void Promise.allSettled(all).then(() => process.kill(process.pid, signal))
       })
+  if (isEnding) throw new Error('told to end: nothing is made any more')
   const closing = new AsyncDisposableStack()
   unfinished.add(closing)
   try {
