@@ -5,10 +5,15 @@ import type { Route } from './routing.ts'
 
 export interface SyncOutcome {
   readonly isFull: boolean
-  /** Of rules: what was written, and what there is in all. */
-  readonly written: number
-  readonly total: number
+  /** Of iptables, by table: how many rules were written, and how many there are. Not said: nothing was written. */
+  readonly iptables?: Readonly<Record<'nat' | 'filter', { readonly written: number; readonly total: number }>>
 }
+
+/** Families of counters of rounds that failed. */
+export type FailureFamily =
+  | 'kubeproxy_sync_proxy_rules_nftables_sync_failures_total'
+  | 'kubeproxy_sync_proxy_rules_iptables_restore_failures_total'
+  | 'kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total'
 
 export interface Backend {
   readonly family: IpFamily
@@ -20,7 +25,9 @@ export interface Backend {
   setNodePortIps(ips: readonly string[] | undefined): void
   /** Brings the kernel's rules about. `full`: whatever is there. Throws when it could not; the next one must be full then. */
   sync(full: boolean): Promise<SyncOutcome>
-  /** Whether somebody has taken rules away. */
+  /** What counts a round that failed. */
+  failureFamilies(isFull: boolean): readonly FailureFamily[]
+  /** Whether nobody has taken rules away. */
   isIntact(): Promise<boolean>
   /** Takes away all that is its own. Harmless where there is nothing. */
   remove(): Promise<void>

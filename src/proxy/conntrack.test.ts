@@ -39,7 +39,8 @@ function routeTo(...ips: readonly string[]): Route {
     isExternalLocal: false,
     healthCheckNodePort: 0,
   }
-  return { port, cluster: serving, local: [], hasEndpoints: ips.length > 0, serving, readyHere: [] }
+  const here = { local: [], readyHere: [], endpoints: ips.length }
+  return { port, cluster: serving, ...here, hasEndpoints: ips.length > 0, serving }
 }
 
 describe('flows of UDP', () => {

@@ -25,7 +25,7 @@ export interface Vantage {
 
 const NONE: readonly string[] = []
 
-/** In order of address and port, each once. What cannot be an endpoint is left out. */
+/** In order of the text of address and port, as upstream's, each once. What cannot be an endpoint is left out. */
 export function endpointsOf(
   slices: readonly EndpointSlice[],
   { portName, protocol }: Pick<ServicePort, 'portName' | 'protocol'>,
@@ -47,8 +47,13 @@ export function endpointsOf(
 /** A pod that ends may still be named when another has its address already: that one counts. */
 function take(found: Map<string, Endpoint>, endpoint: Endpoint | undefined): void {
   if (endpoint === undefined) return
-  const key = `${endpoint.ip} ${endpoint.port}`
+  const key = destination(endpoint)
   if (!found.has(key) || !endpoint.isTerminating) found.set(key, endpoint)
+}
+
+/** `10.0.0.1:80`, `[fd00::1]:80`. */
+export function destination({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): string {
+  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`
 }
 
 function endpointOf(

@@ -3,7 +3,8 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { IpFamily } from '#model/services.ts'
 
-import type { Backend } from './backend.ts'
+import type { Backend, SyncOutcome } from './backend.ts'
+import { LocalGaps } from './local-gaps.ts'
 import type { ProxyMeters } from './proxy-metrics.ts'
 import type { Routed, Router } from './router.ts'
 import { startSyncLoop } from './sync-loop.ts'
@@ -56,6 +57,7 @@ class RuleKeeper implements Keeper {
   /** Families all of whose rules are due. */
   readonly #due = new Set<IpFamily>()
   readonly #fullMs = new Map<IpFamily, number>()
+  readonly #gaps = new LocalGaps()
   readonly #startedMs: number
   #hasBegun = false
 
@@ -115,7 +117,11 @@ class RuleKeeper implements Keeper {
     const { router, backends } = this.#options
     if (!this.#hasBegun) return true
     const routed = router.take()
-    for (const { service, routes } of routed) for (const one of backends) one.set(service, routes.get(one.family))
+    for (const one of routed)
+      for (const backend of backends) {
+        backend.set(one.service, one.routes.get(backend.family))
+        this.#gaps.note(one, backend.family)
+      }
     let hasFailed = false
     for (const backend of backends) if (!(await this.#sync(backend, routed))) hasFailed = true
     for (const listener of this.#listeners) await listener(routed)
@@ -137,31 +143,32 @@ class RuleKeeper implements Keeper {
     this.#due.delete(family)
     const queuedMs = standing.queuedMs
     standing.queuedMs = undefined
+    let outcome: SyncOutcome
     try {
-      await backend.sync(isFull)
+      outcome = await backend.sync(isFull)
     } catch (error) {
       this.#due.add(family)
       standing.queuedMs = queuedMs ?? clock.now()
-      meters.family('kubeproxy_sync_proxy_rules_nftables_sync_failures_total').labels(family).inc()
+      for (const name of backend.failureFamilies(isFull)) meters.family(name).labels(family).inc()
       log.error(error, 'Rules could not be brought about', { ipFamily: family })
       return false
     }
     if (isFull) this.#fullMs.set(family, clock.elapsed())
     standing.updatedMs = clock.now()
-    this.#measure(family, { isFull, seconds: (clock.elapsed() - beganMs) / 1000, routed })
+    this.#measure(family, { outcome, seconds: (clock.elapsed() - beganMs) / 1000, routed })
     return true
   }
 
   #measure(
     family: IpFamily,
     {
-      isFull,
+      outcome,
       seconds,
       routed,
-    }: { readonly isFull: boolean; readonly seconds: number; readonly routed: readonly Routed[] },
+    }: { readonly outcome: SyncOutcome; readonly seconds: number; readonly routed: readonly Routed[] },
   ): void {
     const { clock, meters } = this.#options
-    const kind = isFull ? 'full' : 'partial'
+    const kind = outcome.isFull ? 'full' : 'partial'
     meters.family('kubeproxy_sync_proxy_rules_duration_seconds').labels(family).observe(seconds)
     meters.family(`kubeproxy_sync_${kind}_proxy_rules_duration_seconds`).labels(family).observe(seconds)
     meters
@@ -172,5 +179,13 @@ class RuleKeeper implements Keeper {
     for (const { causedMs } of routed)
       // What came about before we did says nothing of us.
       for (const ms of causedMs) if (ms > this.#startedMs) programming.observe((clock.now() - ms) / 1000)
+    const { internal, external } = this.#gaps.count(family)
+    const gaps = meters.family('kubeproxy_sync_proxy_rules_no_local_endpoints_total')
+    gaps.labels('internal', family).set(internal)
+    gaps.labels('external', family).set(external)
+    for (const [table, { written, total }] of Object.entries(outcome.iptables ?? {})) {
+      meters.family('kubeproxy_sync_proxy_rules_iptables_last').labels(table, family).set(written)
+      meters.family('kubeproxy_sync_proxy_rules_iptables_total').labels(table, family).set(total)
+    }
   }
 }

@@ -46,6 +46,37 @@ const FAMILIES = {
     'SyncProxyRules latency in seconds',
     { buckets: 'sync' },
   ],
+  kubeproxy_sync_proxy_rules_endpoint_changes_pending: ['gauge', 'ALPHA', '', 'Pending proxy rules Endpoint changes'],
+  kubeproxy_sync_proxy_rules_endpoint_changes_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Cumulative proxy rules Endpoint changes',
+  ],
+  kubeproxy_sync_proxy_rules_iptables_last: [
+    'gauge',
+    'ALPHA',
+    'table ip_family',
+    'Number of iptables rules written by kube-proxy in last sync',
+  ],
+  kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total: [
+    'counter',
+    'ALPHA',
+    'ip_family',
+    'Cumulative proxy iptables partial restore failures',
+  ],
+  kubeproxy_sync_proxy_rules_iptables_restore_failures_total: [
+    'counter',
+    'ALPHA',
+    'ip_family',
+    'Cumulative proxy iptables restore failures',
+  ],
+  kubeproxy_sync_proxy_rules_iptables_total: [
+    'gauge',
+    'ALPHA',
+    'table ip_family',
+    'Total number of iptables rules owned by kube-proxy',
+  ],
   kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds: [
     'gauge',
     'ALPHA',
@@ -70,6 +101,14 @@ const FAMILIES = {
     'ip_family',
     'Cumulative proxy nftables sync failures',
   ],
+  kubeproxy_sync_proxy_rules_no_local_endpoints_total: [
+    'gauge',
+    'ALPHA',
+    'traffic_policy ip_family',
+    'Number of services with a Local traffic policy and no endpoints',
+  ],
+  kubeproxy_sync_proxy_rules_service_changes_pending: ['gauge', 'ALPHA', '', 'Pending proxy rules Service changes'],
+  kubeproxy_sync_proxy_rules_service_changes_total: ['counter', 'ALPHA', '', 'Cumulative proxy rules Service changes'],
 } as const
 
 const BUCKETS = {

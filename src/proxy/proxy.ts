@@ -79,7 +79,8 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
   })
   const cidrs = new Informer<ServiceCIDR>({ ...around, kind: ServiceCIDRs })
   const node = new Informer<Node>({ ...around, kind: Nodes, selection: { fieldSelector: `metadata.name=${nodeName}` } })
-  const router = new Router({ services, slices, nodeName, families, onChange: () => keeper.request() })
+  const onChange = countingChanges(options.meters, () => keeper.request())
+  const router = new Router({ services, slices, nodeName, families, onChange })
   const keeper = createKeeper({
     router,
     backends,
@@ -90,6 +91,7 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
     syncMs: options.syncMs ?? SYNC_MS,
   })
   followNode(node, router, options)
+  showPending(options.meters, router)
   tidyFlows(keeper, options)
   openHealthPorts(keeper, options, closing)
   followServiceCidrs(cidrs, backends, () => keeper.requestFull())
@@ -111,6 +113,21 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
   })
   const ready = Promise.all([services.synced, slices.synced]).then(() => keeper.begin())
   return { ready, keeper }
+}
+
+function countingChanges(meters: ProxyMeters, then: () => void): (what: 'service' | 'endpoint' | 'all') => void {
+  const service = meters.family('kubeproxy_sync_proxy_rules_service_changes_total').labels()
+  const endpoint = meters.family('kubeproxy_sync_proxy_rules_endpoint_changes_total').labels()
+  return (what) => {
+    if (what === 'service') service.inc()
+    if (what === 'endpoint') endpoint.inc()
+    then()
+  }
+}
+
+function showPending(meters: ProxyMeters, router: Router): void {
+  meters.collect('kubeproxy_sync_proxy_rules_service_changes_pending', (emit) => emit(router.pending.service))
+  meters.collect('kubeproxy_sync_proxy_rules_endpoint_changes_pending', (emit) => emit(router.pending.endpoint))
 }
 
 function tidyFlows(keeper: Keeper, { conntrack, backends, clock, log, meters }: ProxyOptions): void {

@@ -27,7 +27,7 @@ export interface RouterOptions {
   readonly nodeName: string
   readonly families: readonly IpFamily[]
   /** Something has changed. */
-  readonly onChange: () => void
+  readonly onChange: (what: 'service' | 'endpoint' | 'all') => void
 }
 
 /** The routes of one Service, for each family; none: it has gone, or is none of ours. */
@@ -41,6 +41,8 @@ export interface Routed {
 export class Router {
   readonly #options: RouterOptions
   readonly #dirty = new Set<string>()
+  /** What of `#dirty` came by changes of Services and of slices. */
+  readonly #pending = { service: new Set<string>(), endpoint: new Set<string>() }
   readonly #caused = new Map<string, number[]>()
   #zone = ''
   /** Who has an address as cluster IP, and who would have it by other ways: the first goes before. */
@@ -51,11 +53,8 @@ export class Router {
   constructor(options: RouterOptions) {
     this.#options = options
     const { services, slices } = options
-    services.listen({
-      added: (service) => this.#mark(objectKey(service)),
-      updated: (service) => this.#mark(objectKey(service)),
-      deleted: (service) => this.#mark(objectKey(service)),
-    })
+    const changed = (service: Service): void => this.#mark(objectKey(service), 'service')
+    services.listen({ added: changed, updated: changed, deleted: changed })
     slices.listen({
       added: (slice) => this.#markAll(servicesOfSlice(slice), causeOf(slice)),
       updated: (slice, old) => this.#markAll([...servicesOfSlice(old), ...servicesOfSlice(slice)], causeOf(slice)),
@@ -72,7 +71,13 @@ export class Router {
 
   /** Everything is to be worked out anew. */
   markAll(): void {
-    for (const service of this.#options.services.list()) this.#mark(objectKey(service))
+    for (const service of this.#options.services.list()) this.#dirty.add(objectKey(service))
+    this.#options.onChange('all')
+  }
+
+  /** How many Services wait for `take` because of a change of their own, and because of one of their endpoints. */
+  get pending(): { readonly service: number; readonly endpoint: number } {
+    return { service: this.#pending.service.size, endpoint: this.#pending.endpoint.size }
   }
 
   /** What has changed since the last call. */
@@ -80,13 +85,15 @@ export class Router {
     for (const service of this.#dirty) this.#note(service)
     const taken = Array.from(this.#dirty, (service) => this.#routed(service))
     this.#dirty.clear()
+    this.#pending.service.clear()
+    this.#pending.endpoint.clear()
     this.#caused.clear()
     return taken
   }
 
   #markAll(services: readonly string[], causedMs: number | undefined): void {
     for (const service of services) {
-      this.#mark(service)
+      this.#mark(service, 'endpoint')
       if (causedMs === undefined) continue
       const times = this.#caused.get(service)
       if (times === undefined) this.#caused.set(service, [causedMs])
@@ -94,9 +101,10 @@ export class Router {
     }
   }
 
-  #mark(service: string): void {
+  #mark(service: string, what: 'service' | 'endpoint'): void {
     this.#dirty.add(service)
-    this.#options.onChange()
+    this.#pending[what].add(service)
+    this.#options.onChange(what)
   }
 
   /** Those who wanted an address that another now has as cluster IP, or no longer has, are worked out too. */

@@ -16,6 +16,8 @@ export interface Route {
   readonly local: readonly Endpoint[]
   /** Whether there is any in the whole cluster: who has none anywhere is refused, who has none here is not answered. */
   readonly hasEndpoints: boolean
+  /** How many there are in all, whatever state they are in. */
+  readonly endpoints: number
   /** Of UDP: all that flows may stay with, whatever policies say of new ones. */
   readonly serving: readonly Endpoint[]
   /** Of Services with a port for health checks: addresses of those on this node that are ready. */
@@ -54,6 +56,7 @@ export function routeOf(port: ServicePort, endpoints: readonly Endpoint[], vanta
     cluster,
     local,
     hasEndpoints: cluster.length > 0 || isSomewhere,
+    endpoints: endpoints.length,
     serving: port.protocol === 'udp' ? endpoints.filter(({ isServing }) => isServing) : [],
     readyHere: here.map(({ ip }) => ip),
   }

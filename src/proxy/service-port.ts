@@ -23,7 +23,7 @@ export interface ServicePort {
   readonly nodePort: number
   readonly externalIps: readonly string[]
   readonly loadBalancerIps: readonly string[]
-  /** Who may use the load balancer's addresses; empty: everybody. None of them overlap. */
+  /** Who may use the load balancer's addresses, in the order of the Service; empty: everybody. */
   readonly sourceRanges: readonly string[]
   /** How long a client stays with its endpoint; 0: it need not. */
   readonly affinitySeconds: number
@@ -116,7 +116,7 @@ function ownedIp({ ip = '', ipMode = 'VIP' }: LoadBalancerIngress): string[] {
 function sourceRangesOf(texts: readonly string[], family: IpFamily): string[] {
   const all = texts.flatMap((text) => parseCidr(text.trim(), { sloppy: true }) ?? [])
   const own = all.filter((range) => range.family === bits(family))
-  return own.some(({ prefixLength }) => prefixLength === 0) ? [] : withoutOverlaps(own).map(formatCidr)
+  return own.some(({ prefixLength }) => prefixLength === 0) ? [] : own.map(formatCidr)
 }
 
 /** Blocks overlap only when one holds the other, and nft refuses sets in which they do. */

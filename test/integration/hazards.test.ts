@@ -344,8 +344,9 @@ describe('the program', () => {
     assert.ok(sources.length > 300)
     for (const name of sources) {
       const text = readFileSync(join(root, name), 'utf8')
-      // CVE-2020-8558: with it, neighbours reach what listens on the loopback.
-      assert.ok(!text.includes('route_localnet'), name)
+      // CVE-2020-8558: with it, neighbours reach what listens on the loopback. Mode iptables of kube-proxy turns it on, and shuts them out.
+      const isAllowed = name === join('cmd', 'proxy', 'iptables-backends.ts')
+      assert.ok(isAllowed || !text.includes('route_localnet'), name)
       assert.ok(!/\beval\(|\bnew Function\(|'node:vm'|\bshell: true|insecureHTTPParser/.test(text), name)
       // Runtimes run commands of containers by a call of this name, without a shell; Node's is not to be had.
       assert.ok(!/(?<!runtime\.)\bexecSync\(/.test(text), name)

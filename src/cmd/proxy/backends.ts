@@ -1,31 +1,32 @@
 /** Rules for each family that the machine has, as the configuration wants them. */
-import { networkInterfaces } from 'node:os'
-
 import type { Node } from '#apis/core/v1.ts'
-import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
+import { IptablesError } from '#lib/iptables.ts'
 import type { Logger } from '#lib/log.ts'
-import { applyNft, deleteNftTable } from '#lib/nft.ts'
+import { applyNft, deleteNftTable, NftError } from '#lib/nft.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { IpFamily } from '#model/services.ts'
 import type { Backend } from '#proxy/backend.ts'
 import type { ProxyConfiguration } from '#proxy/configuration.ts'
-import { type LocalDetector, localByBridge, localByCidr, localByPrefix } from '#proxy/local-detector.ts'
+import { removeIptablesRules } from '#proxy/iptables/backend.ts'
 import { createNftBackend } from '#proxy/nftables/backend.ts'
 import type { TableSettings } from '#proxy/nftables/skeleton.ts'
 import type { ProxyMeters } from '#proxy/proxy-metrics.ts'
 
-import type { ProxyProgram } from './program.ts'
+import { createIptablesBackends } from './iptables-backends.ts'
+import { detectorOf, FAMILIES, nodeIpsOf, nodePortIpsOf } from './node-facts.ts'
+import type { ProxyMode, ProxyProgram } from './program.ts'
 
 /** Upstream's name: whoever comes after either finds the other's. */
 const TABLE = 'kube-proxy'
-const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6']
 
 /** Throws ProgramError when there can be none at all. */
 export async function createBackends(
-  { configuration, clock, log }: ProxyProgram,
+  program: ProxyProgram,
   node: Node | undefined,
   meters: ProxyMeters,
 ): Promise<Backend[]> {
+  const { configuration, clock, log, mode } = program
+  if (mode === 'iptables') return createIptablesBackends(program, node)
   const families = await familiesHere(log)
   return families.map((family) =>
     createNftBackend({
@@ -39,14 +40,34 @@ export async function createBackends(
   )
 }
 
-/** Removes all that is ours, of either mode. Returns the exit code. */
-export async function cleanUp(log: Logger): Promise<number> {
+/** Removes what is ours, of these modes. Returns whether all of it has gone. */
+export async function cleanUp(modes: readonly ProxyMode[], log: Logger): Promise<boolean> {
+  const outcomes = await Promise.all(modes.map((mode) => REMOVE[mode](log)))
+  return outcomes.every(Boolean)
+}
+
+const REMOVE: Readonly<Record<ProxyMode, (log: Logger) => Promise<boolean>>> = {
+  nftables: (log) =>
+    removing(log, async () => {
+      for (const word of ['ip', 'ip6'] as const) await deleteNftTable(word, TABLE)
+    }),
+  async iptables(log) {
+    const outcomes: boolean[] = []
+    // A machine may have the programs for one family only.
+    for (const family of FAMILIES) outcomes.push(await removing(log, () => removeIptablesRules({ family })))
+    return outcomes.every(Boolean)
+  },
+}
+
+async function removing(log: Logger, remove: () => Promise<void>): Promise<boolean> {
   try {
-    for (const word of ['ip', 'ip6'] as const) await deleteNftTable(word, TABLE)
-    return 0
+    await remove()
+    return true
   } catch (error) {
+    // Where the program is missing there is nothing that it could have made.
+    if ((error instanceof IptablesError || error instanceof NftError) && error.code === 'missing') return true
     log.error(error, 'Rules could not be removed')
-    return 1
+    return false
   }
 }
 
@@ -79,49 +100,7 @@ function tableSettings(configuration: ProxyConfiguration, family: IpFamily, node
     masqueradeMark: `0x${(2 ** masqueradeBit).toString(16).padStart(8, '0')}`,
     masqueradeAll,
     detector: detectorOf(configuration, family, node),
-    nodePortIps: nodePortIpsOf(configuration.nodePortAddresses, family, node),
+    nodePortIps: nodePortIpsOf(configuration.nodePortAddresses, family, { node }),
     serviceCidrs: [],
   }
-}
-
-function detectorOf(
-  configuration: ProxyConfiguration,
-  family: IpFamily,
-  node: Node | undefined,
-): LocalDetector | undefined {
-  const { detectLocalMode, detectLocal, clusterCIDR } = configuration
-  const ofFamily = (cidrs: readonly string[]): string | undefined =>
-    cidrs.find((cidr) => cidr !== '' && cidr.includes(':') === (family === 'IPv6'))
-  const byCidr = (cidr: string | undefined): LocalDetector | undefined =>
-    cidr === undefined ? undefined : localByCidr(cidr)
-  switch (detectLocalMode) {
-    case 'BridgeInterface':
-      return localByBridge(detectLocal.bridgeInterface)
-    case 'InterfaceNamePrefix':
-      return localByPrefix(detectLocal.interfaceNamePrefix)
-    case 'NodeCIDR':
-      return byCidr(ofFamily(node?.spec.podCIDRs ?? []))
-    default:
-      return byCidr(ofFamily(clusterCIDR.split(',')))
-  }
-}
-
-function nodeIpsOf(node: Node | undefined, family: IpFamily): string[] {
-  const all = node?.status.addresses ?? []
-  const inOrder = ['InternalIP', 'ExternalIP'].flatMap((type) => all.filter((one) => one.type === type))
-  return inOrder.map(({ address }) => address).filter((one) => one.includes(':') === (family === 'IPv6'))
-}
-
-/** Undefined: at all addresses of the node. */
-function nodePortIpsOf(wanted: readonly string[], family: IpFamily, node: Node | undefined): string[] | undefined {
-  if (wanted.length === 0) return undefined
-  if (wanted[0] === 'primary') return nodeIpsOf(node, family).slice(0, 1)
-  const ranges = wanted.flatMap((text) => parseCidr(text, { sloppy: true }) ?? [])
-  const own = ranges.filter((range) => (range.family === 6) === (family === 'IPv6'))
-  if (own.length === 0 || own.some(({ prefixLength }) => prefixLength === 0)) return own.length === 0 ? [] : undefined
-  const here = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
-  return here.flatMap(({ address, internal }) => {
-    const ip = parseIp(address)
-    return !internal && ip !== undefined && own.some((range) => contains(range, ip)) ? [address] : []
-  })
 }

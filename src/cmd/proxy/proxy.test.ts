@@ -31,8 +31,7 @@ describe('the flags of kube-proxy', () => {
   })
 
   const refusals: readonly [args: readonly string[], message: RegExp][] = [
-    [['--proxy-mode=ipvs'], /^mode "ipvs" is not supported: use nftables$/],
-    [['--proxy-mode=iptables'], /^mode "iptables" is not supported: use nftables$/],
+    [['--proxy-mode=ipvs'], /^mode "ipvs" is not supported: use nftables or iptables$/],
     [['--proxy-mode=userspace'], /KubeProxyConfiguration\.ProxyMode: Invalid value: "userspace": must be iptables/],
     [['--cluster-cidr=10.0.0.0/33'], /ClusterCIDR: Invalid value: "10\.0\.0\.0\/33": must be a valid CIDR block/],
     [['--detect-local-mode=BridgeInterface'], /InterfaceName: Invalid value: "": must not be empty/],

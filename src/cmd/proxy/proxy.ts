@@ -20,9 +20,10 @@ import { type RunningProxy, startProxy } from '#proxy/proxy.ts'
 import { cleanUp, createBackends } from './backends.ts'
 import { loadProxy } from './configuration.ts'
 import { PROXY_FLAGS, type ProxySettings } from './flags.ts'
+import { allowLocalhostNodePorts } from './iptables-backends.ts'
 import { connect, findNode, nodeNameOf } from './node.ts'
 import { type PortsOptions, serveHealth, serveStatus } from './ports.ts'
-import type { ProxyProgram } from './program.ts'
+import { PROXY_MODES, type ProxyMode, type ProxyProgram } from './program.ts'
 import { applySystemSettings } from './system-settings.ts'
 
 const NAME = 'kube-proxy'
@@ -44,8 +45,10 @@ async function runProxy(invocation: Invocation<FlagGroups>, signal: AbortSignal)
   const configuration = await loadProxy(invocation, settings)
   const { log, clock } = invocation
   if (settings['write-config-to'] !== '') return writeConfiguration(invocation, settings['write-config-to'])
-  if (settings.cleanup) return cleanUp(log)
+  if (settings.cleanup) return (await cleanUp(PROXY_MODES, log)) ? 0 : 1
+  const mode = modeOf(configuration)
   await applySystemSettings(configuration, log)
+  if (mode === 'iptables') await allowLocalhostNodePorts({ configuration, log })
   if (settings['init-only']) {
     log.info('System initialized and --init-only specified')
     return 0
@@ -56,7 +59,6 @@ async function runProxy(invocation: Invocation<FlagGroups>, signal: AbortSignal)
   closing.use(tidyWhenQuiet(clock))
   const registry = createRegistry()
   registerProcessMetrics(registry, readProcess(clock))
-  const mode = modeOf(configuration)
   log.info('Starting kube-proxy', { version: invocation.version ?? kubernetesVersion().number, mode })
   await run({ ...invocation, settings, configuration, mode, closing, signal }, registry)
   await aborted(signal)
@@ -69,8 +71,13 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
   const meters = createProxyMeters(registry)
   const client = await connect(program)
   const nodeName = nodeNameOf(program)
+  // Who ran in another mode before has left rules that would go on to be followed.
+  const tidied = cleanUp(
+    PROXY_MODES.filter((one) => one !== mode),
+    log,
+  )
   let node = await findNode(program, client, nodeName)
-  const { syncPeriod, minSyncPeriod } = configuration.nftables
+  const { syncPeriod, minSyncPeriod } = configuration[mode]
   const syncMs = durationMs(syncPeriod)
   const { keeper }: RunningProxy = startProxy(
     {
@@ -91,6 +98,7 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
     },
     closing,
   )
+  await tidied
   const around: PortsOptions = { clock, log, closing, isFatal: configuration.bindAddressHardFail }
   await serveHealth(
     configuration.healthzBindAddress,
@@ -101,10 +109,11 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
   await serveStatus(configuration.metricsBindAddress, { registry, mode, configz }, around)
 }
 
-/** What is not said is nftables, where upstream still takes iptables: it is there wherever we run. */
-function modeOf({ mode }: ProxyConfiguration): ProxyProgram['mode'] {
-  if (mode === '' || mode === 'nftables') return 'nftables'
-  throw new ProgramError(`mode "${mode}" is not supported: use nftables`)
+/** What is not said is nftables, where upstream still takes iptables: it is there wherever we run. Throws ProgramError. */
+function modeOf({ mode: asked }: ProxyConfiguration): ProxyMode {
+  const mode = PROXY_MODES.find((one) => one === (asked === '' ? 'nftables' : asked))
+  if (mode === undefined) throw new ProgramError(`mode "${asked}" is not supported: use nftables or iptables`)
+  return mode
 }
 
 async function writeConfiguration({ log, cwd }: Invocation<FlagGroups>, file: string): Promise<number> {

@@ -23,23 +23,26 @@ export async function applySystemSettings({ conntrack, oomScoreAdj }: ProxyConfi
   ]
   // Nothing is said by 0.
   for (const [file, value, isAtLeast] of wanted)
-    if (value > 0) await set(file, value, { isAtLeast: isAtLeast === true, log })
+    if (value > 0) await setSysctl(file, value, { isAtLeast: isAtLeast === true, log })
   await writeFile('/proc/self/oom_score_adj', String(oomScoreAdj)).catch((error: unknown) =>
     log.info('Failed to apply OOMScore', { err: (error as Error).message }),
   )
 }
 
-async function set(
+/** What cannot be set is told. Returns whether it is so. */
+export async function setSysctl(
   file: string,
   value: number,
   { isAtLeast, log }: { readonly isAtLeast: boolean; readonly log: Logger },
-): Promise<void> {
+): Promise<boolean> {
   try {
     const now = Number(await readFile(file, 'utf8'))
-    if (isAtLeast ? now >= value : now === value) return
+    if (isAtLeast ? now >= value : now === value) return true
     await writeFile(file, String(value))
     log.info('Set sysctl', { entry: file, value })
+    return true
   } catch (error) {
     log.info('A setting of the kernel stays as it is', { entry: file, err: (error as Error).message })
+    return false
   }
 }

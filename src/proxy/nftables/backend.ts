@@ -3,9 +3,9 @@ import type { Clock } from '#lib/clock.ts'
 import { applyNft, deleteNftTable, listNft, listNftTable, NftError, type NftOptions } from '#lib/nft.ts'
 import type { IpFamily } from '#model/services.ts'
 
-import type { Backend, SyncOutcome } from '../backend.ts'
+import type { Backend, FailureFamily, SyncOutcome } from '../backend.ts'
 import type { Route } from '../routing.ts'
-import { type Found, Ledger, type Script } from './ledger.ts'
+import { type Found, Ledger } from './ledger.ts'
 import { renderRoutes, type RenderSettings } from './rendering.ts'
 import { CANARY, familyWord, type TableSettings } from './skeleton.ts'
 
@@ -54,9 +54,13 @@ class NftBackend implements Backend {
   async sync(isFull: boolean): Promise<SyncOutcome> {
     await this.#clean()
     const script = isFull ? await this.#applyAll() : this.#ledger.changes()
-    if (!isFull && script !== undefined) await applyNft(script.text, this.#options.nft)
+    if (!isFull && script !== undefined) await applyNft(script, this.#options.nft)
     this.#ledger.applied(this.#options.clock.elapsed())
-    return { isFull, written: script?.rules ?? 0, total: this.#ledger.rules }
+    return { isFull }
+  }
+
+  failureFamilies(): readonly FailureFamily[] {
+    return ['kubeproxy_sync_proxy_rules_nftables_sync_failures_total']
   }
 
   async isIntact(): Promise<boolean> {
@@ -73,17 +77,17 @@ class NftBackend implements Backend {
     this.#ledger.configure(this.#settings)
   }
 
-  async #applyAll(): Promise<Script> {
+  async #applyAll(): Promise<string> {
     const { nft } = this.#options
     const script = this.#ledger.everything(await this.#found())
     try {
-      await applyNft(script.text, nft)
+      await applyNft(script, nft)
       return script
     } catch (error) {
       if (error instanceof NftError && error.code === 'missing') throw error
       // What is there has another shape than ours.
       const anew = this.#ledger.everything(NOTHING, { anew: true })
-      await applyNft(anew.text, nft)
+      await applyNft(anew, nft)
       return anew
     }
   }

@@ -22,7 +22,7 @@ function rendering(elements: readonly string[], chains: Readonly<Record<string, 
 }
 
 function linesOf(ledger: Ledger): string[] {
-  const lines = (ledger.changes()?.text ?? '').split('\n').filter((line) => line !== '')
+  const lines = (ledger.changes() ?? '').split('\n').filter((line) => line !== '')
   ledger.applied(0)
   return lines
 }
@@ -79,7 +79,7 @@ describe('the ledger of a table', () => {
         }
         apply(state, linesOf(ledger))
         const all = new Map<string, string>()
-        apply(all, ledger.everything(NONE).text.split('\n'))
+        apply(all, ledger.everything(NONE).split('\n'))
         assert.deepEqual(Object.fromEntries(state), Object.fromEntries(all))
       }),
     )

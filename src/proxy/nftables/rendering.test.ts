@@ -100,5 +100,8 @@ describe('a Service in nftables', () => {
     assert.deepEqual(chainsOf(render(ranges, at('10.1.0.1')))['firewall'], [
       'ip saddr != { 192.0.2.0/24, 198.51.100.2/32 } drop',
     ])
+    // nft refuses ranges that overlap.
+    const overlapping = { ...ranges, sourceRanges: ['203.0.113.0/25', '203.0.113.0/24'] }
+    assert.deepEqual(chainsOf(render(overlapping, at('10.1.0.1')))['firewall'], ['ip saddr != { 203.0.113.0/24 } drop'])
   })
 })

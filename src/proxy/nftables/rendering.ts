@@ -5,7 +5,7 @@
 import { formatCidr, parseCidr } from '#lib/cidr.ts'
 import type { IpFamily } from '#model/services.ts'
 
-import type { Endpoint } from '../endpoints.ts'
+import { destination, type Endpoint } from '../endpoints.ts'
 import { reachable, type Route, usesCluster, usesLocal } from '../routing.ts'
 import { holds, isExternal, type ServicePort, withoutOverlaps } from '../service-port.ts'
 import { affinitySetName, chainName, endpointChainName } from './names.ts'
@@ -182,8 +182,10 @@ function stickyChain(
   const [name, set] = [endpointChainName(port, endpoint), affinitySetName(port, endpoint)]
   const type = family === 'IPv4' ? 'ipv4_addr' : 'ipv6_addr'
   draft.sets.set(set, `type ${type} ; flags dynamic,timeout ; timeout ${port.affinitySeconds}s`)
-  const to = family === 'IPv4' ? `${endpoint.ip}:${endpoint.port}` : `[${endpoint.ip}]:${endpoint.port}`
-  draft.chains.set(name, [`update @${set} { ${ip} saddr }`, `meta l4proto ${port.protocol} dnat to ${to}`])
+  draft.chains.set(name, [
+    `update @${set} { ${ip} saddr }`,
+    `meta l4proto ${port.protocol} dnat to ${destination(endpoint)}`,
+  ])
   return { name, set }
 }
 

@@ -12,7 +12,7 @@ import { systemConntrack } from '#proxy/conntrack.ts'
 import { eventually } from '#testing/eventually.ts'
 
 import { type Host, type Network, whyNoNetworks } from './network-bed.ts'
-import { createProxyBed, NODE, type ProxyBed } from './proxy-bed.ts'
+import { createProxyBed, MODES, NODE, type ProxyBed } from './proxy-bed.ts'
 
 const missing = await whyNoNetworks()
 if (missing !== undefined) process.stderr.write(`faults of kube-proxy: skipping, ${missing}\n`)
@@ -21,72 +21,73 @@ if (missing !== undefined) process.stderr.write(`faults of kube-proxy: skipping,
 const KILLS = Number(process.env['PROXY_KILLS'] ?? 3)
 const PROGRAM = join(import.meta.dirname, 'proxy-process.ts')
 
-describe('kube-proxy that is killed', { skip: missing ?? false }, () => {
-  let bed: ProxyBed
-  let network: Network
-  let one: Host, two: Host
-  let folder = ''
-  let kubeconfig = ''
+for (const mode of MODES)
+  describe(`kube-proxy that is killed, in mode ${mode}`, { skip: missing ?? false }, () => {
+    let bed: ProxyBed
+    let network: Network
+    let one: Host, two: Host
+    let folder = ''
+    let kubeconfig = ''
 
-  before(async () => {
-    bed = await createProxyBed()
-    network = bed.network
-    one = await network.add('pod-1', '10.244.1.2')
-    two = await network.add('pod-2', '10.244.2.2')
-    await Promise.all([one.serve('one', 8080), two.serve('two', 8080)])
-    folder = await mkdtemp(join(tmpdir(), 'hyperkube-proxy-'))
-    kubeconfig = join(folder, 'kubeconfig')
-    await writeFile(kubeconfig, bed.kubeconfig)
-  })
-  after(async () => {
-    await bed[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true })
-  })
-
-  /** In a process of its own; resolves when its rules are there. */
-  async function start(): Promise<ChildProcess> {
-    const child = spawn(process.execPath, [PROGRAM, kubeconfig, network.node.namespace.name], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    before(async () => {
+      bed = await createProxyBed(mode)
+      network = bed.network
+      one = await network.add('pod-1', '10.244.1.2')
+      two = await network.add('pod-2', '10.244.2.2')
+      await Promise.all([one.serve('one', 8080), two.serve('two', 8080)])
+      folder = await mkdtemp(join(tmpdir(), 'hyperkube-proxy-'))
+      kubeconfig = join(folder, 'kubeconfig')
+      await writeFile(kubeconfig, bed.kubeconfig)
     })
-    await once(child.stdout, 'data')
-    return child
-  }
+    after(async () => {
+      await bed[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true })
+    })
 
-  test(`${KILLS} times under traffic cuts no connection, and nobody finds a Service gone`, async () => {
-    const { spec } = await bed.service('web', { type: 'NodePort' })
-    const ip = spec.clusterIP ?? ''
-    await bed.endpoints('web', [{ address: '10.244.1.2', node: NODE }])
-    let proxy = await start()
-    const held = await two.hold(ip, 80)
-    const answers: string[] = []
-    for (let count = 0; count < KILLS; count++) {
-      const exited = once(proxy, 'exit')
-      proxy.kill('SIGKILL')
-      await exited
-      const [next, asked] = await Promise.all([start(), two.ask('tcp', ip, 80, 20)])
-      proxy = next
-      answers.push(...asked, await held.ask())
+    /** In a process of its own; resolves when its rules are there. */
+    async function start(): Promise<ChildProcess> {
+      const child = spawn(process.execPath, [PROGRAM, kubeconfig, network.node.namespace.name, mode], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      await once(child.stdout, 'data')
+      return child
     }
-    proxy.kill('SIGKILL')
-    assert.deepEqual([...new Set(answers)], ['one 10.244.2.2'])
-    assert.equal(answers.length, KILLS * 21)
-  })
 
-  test('flows of UDP leave an endpoint that has gone', async () => {
-    const { spec } = await bed.service('flows')
-    const ip = spec.clusterIP ?? ''
-    await bed.endpoints('flows', [{ address: '10.244.1.2', node: NODE }])
-    const conntrack = systemConntrack(network.node.namespace.within)
-    await using _proxy = await bed.proxy({ conntrack })
-    const flow = await two.flow(ip, 80)
-    await eventually(
-      () => flow.ask(),
-      (answer) => answer === 'one 10.244.2.2',
-    )
-    await bed.endpoints('flows', [{ address: '10.244.2.2', node: NODE }])
-    await eventually(
-      () => flow.ask(),
-      (answer) => answer.startsWith('two'),
-    )
+    test(`${KILLS} times under traffic cuts no connection, and nobody finds a Service gone`, async () => {
+      const { spec } = await bed.service('web', { type: 'NodePort' })
+      const ip = spec.clusterIP ?? ''
+      await bed.endpoints('web', [{ address: '10.244.1.2', node: NODE }])
+      let proxy = await start()
+      const held = await two.hold(ip, 80)
+      const answers: string[] = []
+      for (let count = 0; count < KILLS; count++) {
+        const exited = once(proxy, 'exit')
+        proxy.kill('SIGKILL')
+        await exited
+        const [next, asked] = await Promise.all([start(), two.ask('tcp', ip, 80, 20)])
+        proxy = next
+        answers.push(...asked, await held.ask())
+      }
+      proxy.kill('SIGKILL')
+      assert.deepEqual([...new Set(answers)], ['one 10.244.2.2'])
+      assert.equal(answers.length, KILLS * 21)
+    })
+
+    test('flows of UDP leave an endpoint that has gone', async () => {
+      const { spec } = await bed.service('flows')
+      const ip = spec.clusterIP ?? ''
+      await bed.endpoints('flows', [{ address: '10.244.1.2', node: NODE }])
+      const conntrack = systemConntrack(network.node.namespace.within)
+      await using _proxy = await bed.proxy({ conntrack })
+      const flow = await two.flow(ip, 80)
+      await eventually(
+        () => flow.ask(),
+        (answer) => answer === 'one 10.244.2.2',
+      )
+      await bed.endpoints('flows', [{ address: '10.244.2.2', node: NODE }])
+      await eventually(
+        () => flow.ask(),
+        (answer) => answer.startsWith('two'),
+      )
+    })
   })
-})

@@ -7,6 +7,7 @@ import { createRegistry } from '#lib/metrics.ts'
 import { secureRandom } from '#lib/random.ts'
 import type { IpFamily } from '#model/services.ts'
 import type { Backend } from '#proxy/backend.ts'
+import { createIptablesBackend } from '#proxy/iptables/backend.ts'
 import { localByCidr } from '#proxy/local-detector.ts'
 import { createNftBackend } from '#proxy/nftables/backend.ts'
 import { createProxyMeters } from '#proxy/proxy-metrics.ts'
@@ -46,7 +47,10 @@ const PODS = { IPv4: '10.244.0.0/16', IPv6: 'fd00:244::/32' }
 const ADMIN = { name: 'admin', uid: '', groups: ['system:masters'], extra: {} }
 const PROXY = { name: 'system:kube-proxy', uid: '', groups: ['system:authenticated'], extra: {} }
 
-export async function createProxyBed(families: readonly IpFamily[] = ['IPv4']): Promise<ProxyBed> {
+export const MODES = ['nftables', 'iptables'] as const
+export type Mode = (typeof MODES)[number]
+
+export async function createProxyBed(mode: Mode, families: readonly IpFamily[] = ['IPv4']): Promise<ProxyBed> {
   const closing = new AsyncDisposableStack()
   const network = await createNetwork()
   closing.use(network)
@@ -62,7 +66,7 @@ export async function createProxyBed(families: readonly IpFamily[] = ['IPv4']): 
     network,
     async proxy(options = {}) {
       const running = new AsyncDisposableStack()
-      const backends = families.map((family) => backendIn(network.node.namespace.within, family))
+      const backends = families.map((family) => backendIn(network.node.namespace.within, family, mode))
       const own = { client: clientOf(PROXY), backends, ...AROUND, meters: createProxyMeters(createRegistry()) }
       await startProxy({ ...own, ...options }, running).ready
       return running
@@ -87,21 +91,20 @@ export const AROUND: Omit<ProxyOptions, 'client' | 'backends' | 'meters'> = {
 }
 
 /** Rules of a namespace. */
-export function backendIn(within: readonly string[], family: IpFamily): Backend {
-  return createNftBackend({
-    clock: realClock,
-    nft: { within },
-    settings: {
-      family,
-      table: TABLE,
-      masqueradeMark: '0x00004000',
-      masqueradeAll: false,
-      detector: localByCidr(PODS[family]),
-      nodePortIps: undefined,
-      serviceCidrs: [],
-      nodeIp: '',
-    },
-  })
+export function backendIn(within: readonly string[], family: IpFamily, mode: Mode): Backend {
+  const shared = {
+    family,
+    masqueradeAll: false,
+    detector: localByCidr(PODS[family]),
+    nodePortIps: undefined,
+    nodeIp: '',
+  }
+  if (mode === 'iptables') {
+    const own = { masqueradeMark: '0x004000', localhostNodePorts: false, isTcpLiberal: false, hasRandomFully: true }
+    return createIptablesBackend({ within, settings: { ...shared, ...own } })
+  }
+  const own = { table: TABLE, masqueradeMark: '0x00004000', serviceCidrs: [] }
+  return createNftBackend({ clock: realClock, nft: { within }, settings: { ...shared, ...own } })
 }
 
 function sliceOf(service: string, endpoints: readonly BedEndpoint[], family: IpFamily): Wanted<EndpointSlice> {

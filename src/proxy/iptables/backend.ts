@@ -1,0 +1,98 @@
+/** Rules in chains of iptables that are ours alone, for one family. What is not ours is neither emptied nor moved. */
+import { type IptablesOptions, type IptablesTable, listIptables, restoreIptables, saveIptables } from '#lib/iptables.ts'
+import type { IpFamily } from '#model/services.ts'
+
+import type { Backend, FailureFamily, SyncOutcome } from '../backend.ts'
+import type { Route } from '../routing.ts'
+import { type Found, IptablesLedger } from './ledger.ts'
+import { removalOf } from './removal.ts'
+import { CANARY, type IptablesSettings, TABLES } from './skeleton.ts'
+
+export interface IptablesBackendOptions {
+  readonly settings: IptablesSettings
+  /** Put before the programs, as in `ip netns exec <name>`. */
+  readonly within?: readonly string[]
+}
+
+export function createIptablesBackend(options: IptablesBackendOptions): Backend {
+  return new IptablesBackend(options)
+}
+
+/** What tells of each table whether it is still as we left it: a chain, and what one of its lines ends with. */
+const SIGNS: readonly (readonly [table: IptablesTable, chain: string, ending: string])[] = [
+  ['mangle', CANARY, CANARY],
+  ['nat', 'PREROUTING', '-j KUBE-SERVICES'],
+  ['filter', 'FORWARD', '-j KUBE-FORWARD'],
+]
+
+class IptablesBackend implements Backend {
+  readonly family: IpFamily
+  readonly #ledger: IptablesLedger
+  readonly #where: IptablesOptions
+  #settings: IptablesSettings
+
+  constructor({ settings, within = [] }: IptablesBackendOptions) {
+    this.#settings = settings
+    this.family = settings.family
+    this.#where = { family: settings.family, within }
+    this.#ledger = new IptablesLedger(settings)
+  }
+
+  set(service: string, routes: readonly Route[] = []): void {
+    this.#ledger.set(service, routes)
+  }
+
+  /** Addresses that no Service has are nobody's business here, as upstream's mode has it. */
+  setServiceCidrs(): void {}
+
+  setNodePortIps(nodePortIps: readonly string[] | undefined): void {
+    this.#settings = { ...this.#settings, nodePortIps }
+    this.#ledger.configure(this.#settings)
+  }
+
+  async sync(isFull: boolean): Promise<SyncOutcome> {
+    const script = isFull ? this.#ledger.everything(await this.#found()) : this.#ledger.changes()
+    if (script === undefined) return { isFull }
+    await restoreIptables(script.text, this.#where)
+    this.#ledger.applied()
+    return { isFull, iptables: script.counts }
+  }
+
+  failureFamilies(isFull: boolean): readonly FailureFamily[] {
+    const every = 'kubeproxy_sync_proxy_rules_iptables_restore_failures_total'
+    return isFull ? [every] : [every, 'kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total']
+  }
+
+  async isIntact(): Promise<boolean> {
+    for (const [table, chain, ending] of SIGNS) {
+      const text = await listIptables(table, chain, this.#where)
+      if (text?.split('\n').some((line) => line.trimEnd().endsWith(ending)) !== true) return false
+    }
+    return true
+  }
+
+  remove(): Promise<void> {
+    return removeIptablesRules(this.#where)
+  }
+
+  async #found(): Promise<Found> {
+    const [nat, filter] = [
+      await saveIptables('nat', isTold, this.#where),
+      await saveIptables('filter', isTold, this.#where),
+    ]
+    return { nat, filter }
+  }
+}
+
+/** Chains, and rules of those that are the kernel's own. */
+function isTold(line: string): boolean {
+  return line.startsWith(':') || /^-A (?:INPUT|FORWARD|OUTPUT|PREROUTING|POSTROUTING) /.test(line)
+}
+
+/** Takes away what kube-proxy has in iptables, ours or upstream's. Harmless where there is nothing. */
+export async function removeIptablesRules(where: IptablesOptions): Promise<void> {
+  for (const table of TABLES) {
+    const removal = removalOf(table, await saveIptables(table, () => true, where))
+    if (removal !== undefined) await restoreIptables(removal, where)
+  }
+}
