@@ -96,14 +96,7 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
   openHealthPorts(keeper, options, closing)
   followServiceCidrs(cidrs, backends, () => keeper.requestFull())
   const running = [services, slices, cidrs, node].map((informer) => informer.run(stop.signal))
-  const repair = startRounds(
-    {
-      clock,
-      periodMs: options.repairMs ?? REPAIR_MS,
-      onError: (error) => log.error(error, 'Rules could not be looked at'),
-    },
-    () => keeper.repair(),
-  )
+  const repair = startRepairs(keeper, options)
   closing.defer(async () => {
     stop.abort()
     await repair.stop()
@@ -113,6 +106,14 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
   })
   const ready = Promise.all([services.synced, slices.synced]).then(() => keeper.begin())
   return { ready, keeper }
+}
+
+function startRepairs(
+  keeper: Keeper,
+  { clock, log, repairMs = REPAIR_MS }: ProxyOptions,
+): ReturnType<typeof startRounds> {
+  const onError = (error: unknown): void => log.error(error, 'Rules could not be looked at')
+  return startRounds({ clock, periodMs: repairMs, onError }, () => keeper.repair())
 }
 
 function countingChanges(meters: ProxyMeters, then: () => void): (what: 'service' | 'endpoint' | 'all') => void {
