@@ -211,7 +211,12 @@ export const COMMANDS: readonly CommandRow[] = [
     group: ADVANCED,
     load: async () => (await import('./wait.ts')).wait,
   },
-  planned('kustomize', 'Build a kustomization from a directory or URL', ADVANCED),
+  {
+    name: 'kustomize',
+    short: 'Build a kustomization from a directory',
+    group: ADVANCED,
+    load: async () => (await import('./kustomize.ts')).kustomize,
+  },
   {
     name: 'label',
     short: 'Change the labels of a resource',

@@ -1,0 +1,78 @@
+/** Vars: `$(NAME)` in certain fields stands for a value of some resource. */
+import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
+
+import { type Gvk, type Id, idText, isSelected, KustomizeError } from './ids.ts'
+import { type FieldSpec, matchPath, type Place, scalarText, splitDotted, visitSpec } from './paths.ts'
+import type { Resources } from './resource.ts'
+
+export interface Var {
+  readonly name?: string
+  readonly objref?: Partial<Id> & { readonly apiVersion?: string }
+  readonly fieldref?: { readonly fieldPath?: string; readonly fieldpath?: string }
+}
+
+/** Puts the values in; says which vars nobody used. Throws KustomizeError. */
+export function resolveVars(resources: Resources, vars: readonly Var[], specs: readonly FieldSpec[]): string[] {
+  if (vars.length === 0) return []
+  const values = new Map(vars.map((one) => [one.name ?? '', valueOf(resources, one)]))
+  const used = new Set<string>()
+  const lookup = (name: string): JsonValue | undefined => {
+    const value = values.get(name)
+    if (value !== undefined) used.add(name)
+    return value
+  }
+  const visit = (place: Place): void => {
+    const { value } = place
+    if (typeof value === 'string') place.set(expanded(value, lookup))
+    else if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) visit({ value: item, set: (next) => (value[index] = next) })
+    } else if (value !== undefined && value !== null && isJsonObject(value)) {
+      for (const [name, item] of Object.entries(value)) visit({ value: item, set: (next) => (value[name] = next) })
+    }
+  }
+  for (const resource of resources.list) {
+    for (const spec of specs) visitSpec(resource, spec, { created: () => '', visit })
+  }
+  return [...values.keys()].filter((name) => !used.has(name))
+}
+
+function gvkOf({ apiVersion = '', group, version, kind = '' }: NonNullable<Var['objref']>): Gvk {
+  const at = apiVersion.indexOf('/')
+  return {
+    group: group ?? (at < 0 ? '' : apiVersion.slice(0, at)),
+    version: version ?? apiVersion.slice(at + 1),
+    kind,
+  }
+}
+
+function valueOf({ list }: Resources, { name = '', objref = {}, fieldref = {} }: Var): JsonValue {
+  const gvk = gvkOf(objref)
+  const { name: wanted = '', namespace = '' } = objref
+  const fits = (id: Id): boolean =>
+    id.name === wanted && isSelected(id, gvk) && (namespace === '' || namespace === id.namespace)
+  const found = list.filter(({ previous, id }) => [...previous, id].some(fits))
+  const [resource] = found
+  if (resource === undefined) {
+    throw new KustomizeError(`var '${name}' cannot be mapped to a field in the set of known resources`)
+  }
+  if (found.length > 1) {
+    const shown = idText({ ...gvk, name: wanted, namespace })
+    throw new KustomizeError(`found ${found.length} resId matches for var ${name} ${shown} (unable to disambiguate)`)
+  }
+  const path = fieldref.fieldPath ?? fieldref.fieldpath ?? 'metadata.name'
+  const root: Place = { value: resource.value, set: () => undefined }
+  const value = matchPath(root, splitDotted(path.replaceAll(/\[(\d+)\]/g, '.$1')))[0]?.value ?? null
+  if (value === null) throw new KustomizeError(`field specified in var '${name}' not found in corresponding resource`)
+  return value
+}
+
+/** `$$` is a dollar; a value alone keeps its type. */
+function expanded(text: string, lookup: (name: string) => JsonValue | undefined): JsonValue {
+  const whole = /^\$\(([^()]*)\)$/.exec(text)?.[1]
+  if (whole !== undefined) return lookup(whole) ?? text
+  return text.replaceAll(/\$\$|\$\(([^()]*)\)/g, (all, name: string | undefined) => {
+    if (name === undefined) return '$'
+    const value = lookup(name)
+    return value === undefined ? all : scalarText(value)
+  })
+}
