@@ -1,11 +1,11 @@
 /**
  * Containers as people use them: `node test/upstream/containers.ts`. As root, `hyperkube up`, images made locally and loaded, then with
- * Debian's kubectl 1.20 (SPDY) and upstream's (WebSocket): run, logs -f, exec with and without a terminal that changes its size,
+ * Debian's kubectl 1.20 (SPDY), upstream's and ours (WebSocket): run, logs -f, exec with and without a terminal that changes its size,
  * cp, attach, port-forward, top, debug. Ends with 1 when something is not as it should be, and leaves nothing on the machine.
  */
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -185,6 +185,8 @@ try {
   for (const archive of archives) execFileSync(HYPERKUBE, ['image', 'load', data, archive], { stdio: 'ignore' })
   await tryAll('1.20', join(unpacked(['kubernetes-client'], say), 'usr', 'bin', 'kubectl'), true)
   await tryAll('1.36', programs.kubectl, false)
+  await symlink(HYPERKUBE, join(folder, 'kubectl'))
+  await tryAll('ours', join(folder, 'kubectl'), false)
 } finally {
   await end(cluster)
   execFileSync(HYPERKUBE, ['reset', data], { stdio: 'ignore' })

@@ -258,7 +258,9 @@ async function ephemeral(invocation: DebugInvocation, pod: Pod, { args, custom }
   const { namespace = '', name = '' } = pod.metadata
   const where = { kind: PODS, namespace, name, subresource: 'ephemeralcontainers' }
   const rest = await session.rest()
-  const document = { spec: { ephemeralContainers: [last] } }
+  // The new one comes last, as whoever reads them expects.
+  const order = (after.spec.ephemeralContainers ?? []).map((one) => ({ name: one.name }))
+  const document = { spec: { '$setElementOrder/ephemeralContainers': order, ephemeralContainers: [last] } }
   const patched = await rest.patch(where, 'strategic', document).catch((error: unknown) => {
     if (error instanceof StatusError && isNotFound(error) && (error.status.details?.name ?? '') === '') {
       const said = goQuote(error.message)
