@@ -125,7 +125,9 @@ function refuseUnbuilt(kustomization: Kustomization): void {
 }
 
 async function openapiOf({ openapi = {} }: Kustomization, loader: Loader): Promise<JsonObject | undefined> {
-  const { path } = openapi
+  const { path, version } = openapi
+  if (version !== undefined)
+    throw new KustomizeError('"openapi.version" of a kustomization is not built yet; use openapi.path')
   if (path === undefined) return undefined
   const value = parseYaml((await loader.load(path)).toString())
   return value !== null && isJsonObject(value) ? value : undefined

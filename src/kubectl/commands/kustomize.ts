@@ -10,6 +10,20 @@ import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { kustomizeText } from '../kustomization.ts'
 
+/** All that is for functions, plugins and charts: who asks for it must know that it is not there. */
+const NOT_BUILT = [
+  'as-current-user',
+  'enable-alpha-plugins',
+  'enable-helm',
+  'env',
+  'helm-api-versions',
+  'helm-command',
+  'helm-debug',
+  'helm-kube-version',
+  'mount',
+  'network',
+  'network-name',
+]
 const RESTRICTORS = ['LoadRestrictionsRootOnly', 'LoadRestrictionsNone']
 
 export const kustomize: Command = defineCommand({
@@ -40,7 +54,7 @@ kubectl kustomize /home/config/production`,
     'network-name': flag(string, 'bridge', 'The network of functions. Functions are not built.'),
     output: flag(string, '', 'Write to this file, or into this folder, instead.', { shorthand: 'o' }),
   },
-  async run({ args, flags, cwd, stdout, stderr }) {
+  async run({ args, flags, changed, cwd, stdout, stderr }) {
     if (args.length > 1) throw new KubectlError('specify one path to kustomization.yaml')
     const restrictor = flags['load-restrictor']
     if (!RESTRICTORS.includes(restrictor)) {
@@ -48,9 +62,8 @@ kubectl kustomize /home/config/production`,
         `illegal flag value --load-restrictor ${restrictor}; legal values: [${RESTRICTORS.join(' ')}]`,
       )
     }
-    for (const name of ['enable-alpha-plugins', 'enable-helm', 'network'] as const) {
-      if (flags[name]) throw new KubectlError(`--${name} is not built yet`)
-    }
+    const asked = NOT_BUILT.find((name) => changed.has(name))
+    if (asked !== undefined) throw new KubectlError(`--${asked} is not built yet`)
     const text = await kustomizeText(args[0] ?? '.', cwd, {
       unrestricted: restrictor === 'LoadRestrictionsNone',
       keepOrder: false,
@@ -75,8 +88,9 @@ async function writeEach(folder: string, text: string): Promise<void> {
     const { apiVersion, kind, metadata } = parseYaml(document) as unknown as Record<string, string> & {
       metadata: { name: string; namespace?: string }
     }
-    const words = [apiVersion, kind, metadata.name].map((word) => (word ?? '').toLowerCase().replaceAll('/', '_'))
     const place = metadata.namespace === undefined ? [] : [metadata.namespace]
-    await writeFile(join(folder, `${[...place, ...words].join('_')}.yaml`), document)
+    const words = [...place, ...[apiVersion, kind, metadata.name].map((word) => (word ?? '').toLowerCase())]
+    // No name leads out of the folder.
+    await writeFile(join(folder, `${words.join('_').replaceAll(/[/\\]/g, '_')}.yaml`), document)
   }
 }

@@ -1,6 +1,6 @@
 /** Servers and files that mean no good: what is printed cannot steer a terminal, and everything ends with an error. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
@@ -151,3 +151,13 @@ for (const [name, text, told] of [
     assert.match(err, told)
   })
 }
+
+void test('what a kustomization stands for is written into the folder that was named, and nowhere else', async () => {
+  const [source, target] = [join(folder, 'source'), join(folder, 'target', 'inner')]
+  await Promise.all([source, target].map((path) => mkdir(path, { recursive: true })))
+  await writeFile(join(source, 'kustomization.yaml'), 'resources: [bad.yaml]\n')
+  await writeFile(join(source, 'bad.yaml'), `${START.replace('name: x', 'name: x, namespace: ../../up')}`)
+  const { code } = await kubectl(['kustomize', source, '-o', target])
+  assert.equal(code, 0)
+  assert.deepEqual(await readdir(target), ['.._.._up_v1_configmap_x.yaml'])
+})
