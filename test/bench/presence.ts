@@ -15,8 +15,6 @@ export interface Presence {
   stop(): void
 }
 
-const INITIAL = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
-const INITIAL_END = '"k8s.io/initial-events-end":"true"'
 const AGAIN_MS = 100
 
 /** Resolves when what was there is known. `counts`: whether an object, as the line of its event, is one of those. */
@@ -26,7 +24,8 @@ export async function followPresence(
   counts: (line: string) => boolean = () => true,
 ): Promise<Presence> {
   const over = new AbortController()
-  const watched = `${path}${path.includes('?') ? '&' : '?'}${INITIAL}`
+  const watched = (version: string): string =>
+    `${path}${path.includes('?') ? '&' : '?'}watch=1&allowWatchBookmarks=true&resourceVersion=${version}`
   let names = new Set<string>()
   let wanted: { readonly isSo: () => boolean; readonly so: () => void } | undefined
   const known = Promise.withResolvers<void>()
@@ -34,13 +33,14 @@ export async function followPresence(
     if (wanted?.isSo() === true) wanted.so()
   }
   const watch = async (): Promise<void> => {
-    let fresh: Set<string> | undefined = new Set()
-    await readLines(target, watched, over.signal, (line) => {
-      if (fresh !== undefined && line.includes(INITIAL_END)) {
-        names = fresh
-        fresh = undefined
-        known.resolve()
-      } else take(fresh ?? names, line, counts)
+    const { items, metadata } = await readList(target, path, over.signal)
+    const fresh = new Set<string>()
+    for (const object of items) take(fresh, JSON.stringify({ type: 'ADDED', object }), counts)
+    names = fresh
+    known.resolve()
+    look()
+    await readLines(target, watched(metadata.resourceVersion), over.signal, (line) => {
+      take(names, line, counts)
       look()
     })
   }
@@ -64,11 +64,23 @@ export async function followPresence(
 }
 
 function take(names: Set<string>, line: string, counts: (line: string) => boolean): void {
-  if (line.startsWith('{"type":"BOOKMARK"')) return
+  if (line.startsWith('{"type":"BOOKMARK"') || line.startsWith('{"type":"ERROR"')) return
   // The first is that of its metadata.
   const name = /"name":"([^"]+)"/.exec(line)?.[1] ?? ''
   if (line.startsWith('{"type":"DELETED"') || !counts(line)) names.delete(name)
   else names.add(name)
+}
+
+interface List {
+  readonly items: readonly object[]
+  readonly metadata: { readonly resourceVersion: string }
+}
+
+/** Not as a stream: an API server on an etcd before 3.5 never says when one has told all. */
+async function readList(target: Target, path: string, signal: AbortSignal): Promise<List> {
+  const lines: string[] = []
+  await readLines(target, path, signal, (line) => lines.push(line))
+  return JSON.parse(lines.join('\n')) as List
 }
 
 /** Resolves when the server ends the answer; rejects when it cannot be asked. */
@@ -87,7 +99,10 @@ function readLines(
         rest = lines.pop() ?? ''
         for (const line of lines) next(line)
       })
-      answer.on('error', reject).on('close', resolve)
+      answer.on('error', reject).on('close', () => {
+        if (rest !== '') next(rest)
+        resolve()
+      })
     })
     asked.on('error', reject).end()
   })
