@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import type { Make } from '../upstream/components.ts'
@@ -30,6 +30,7 @@ const USAGE = `npm run conformance -- [options]
   --procs N          how many tests run at a time (default: the machine's cores)
   --reference        only tests that need controllers, with ours against upstream's kube-apiserver
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
+  --kubectl FILE     with this kubectl instead of upstream's; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
   --list             names the chosen tests and ends
   --keep             keeps the folder of reports and logs even when all pass
@@ -47,6 +48,7 @@ const { values: options } = parseArgs({
     procs: { type: 'string' },
     reference: { type: 'boolean' },
     'upstream-manager': { type: 'boolean' },
+    kubectl: { type: 'string' },
     ratchet: { type: 'boolean' },
     list: { type: 'boolean' },
     keep: { type: 'boolean' },
@@ -60,7 +62,8 @@ async function main(): Promise<number> {
   if (options.help) return (say(USAGE), 0)
   const reason = missingGo(PROGRAMS)
   if (options.ratchet && reason !== undefined) return (say(`ratchet: upstream's tests were not run: ${reason}\n`), 0)
-  const programs = await upstreamPrograms(PROGRAMS, (line) => process.stderr.write(`${line}\n`))
+  const built = await upstreamPrograms(PROGRAMS, (line) => process.stderr.write(`${line}\n`))
+  const programs = { ...built, ...(options.kubectl !== undefined && { kubectl: resolve(options.kubectl) }) }
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-conformance-'))
   const all = await listTests(programs['e2e.test'], folder)
   const chosen = choose(all, readPage(await lastPage()))
@@ -78,8 +81,13 @@ async function main(): Promise<number> {
     await using cluster = await part.start(own)
     runs.push(...(await runTests({ programs, folder: own, cluster, procs }, part.tests)))
   }
-  if (!options.ratchet && !options['upstream-manager']) await remember(all, runs)
+  if (isForThePage()) await remember(all, runs)
   return conclude(folder, chosen, runs)
+}
+
+/** The page is about our cluster with upstream's kubectl, and what the gate runs is on it already. */
+function isForThePage(): boolean {
+  return !options.ratchet && !options['upstream-manager'] && options.kubectl === undefined
 }
 
 async function lastPage(): Promise<string> {
