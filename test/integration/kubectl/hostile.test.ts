@@ -156,7 +156,7 @@ void test('what a kustomization stands for is written into the folder that was n
   const [source, target] = [join(folder, 'source'), join(folder, 'target', 'inner')]
   await Promise.all([source, target].map((path) => mkdir(path, { recursive: true })))
   await writeFile(join(source, 'kustomization.yaml'), 'resources: [bad.yaml]\n')
-  await writeFile(join(source, 'bad.yaml'), `${START.replace('name: x', 'name: x, namespace: ../../up')}`)
+  await writeFile(join(source, 'bad.yaml'), START.replace('name: x', 'name: x, namespace: ../../up'))
   const { code } = await kubectl(['kustomize', source, '-o', target])
   assert.equal(code, 0)
   assert.deepEqual(await readdir(target), ['.._.._up_v1_configmap_x.yaml'])
