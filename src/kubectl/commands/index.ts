@@ -88,7 +88,12 @@ export const COMMANDS: readonly CommandRow[] = [
     group: CLUSTER,
     load: async () => (await import('./certificate.ts')).certificate,
   },
-  planned('cluster-info', 'Show where the cluster and its services are', CLUSTER),
+  {
+    name: 'cluster-info',
+    short: 'Show where the cluster and its services are',
+    group: CLUSTER,
+    load: async () => (await import('./cluster-info.ts')).clusterInfo,
+  },
   {
     name: 'top',
     short: 'Show how much processor and memory is used',

@@ -5,7 +5,9 @@ import { explainedKinds, lifeOfKinds } from './tables/kinds.ts'
 import { wrongArguments, wrongFlags } from './tables/mistakes.ts'
 
 const FILES =
-  'auth change create create-more delete describe explain files get nodes pods replacing rollout set waiting'.split(' ')
+  'auth change cluster-info create create-more delete describe explain files get nodes pods replacing rollout set waiting'.split(
+    ' ',
+  )
 
 const TABLES: readonly Scene[] = [describedKinds, explainedKinds, wrongArguments, wrongFlags, ...lifeOfKinds]
 
