@@ -51,11 +51,11 @@ export function globalFlags(env: Readonly<Record<string, string | undefined>>): 
     'client-key': flag(string, '', 'File with the client key for TLS.'),
     cluster: flag(string, '', 'Name of the cluster in the kubeconfig to use.'),
     context: flag(string, '', 'Name of the context in the kubeconfig to use.'),
-    'disable-compression': flag(bool, false, 'Ask the server for answers that are not compressed.'),
+    'disable-compression': flag(bool, false, 'Taken without effect: answers are never asked for compressed.'),
     'insecure-skip-tls-verify': flag(bool, false, "Do not check the server's certificate. HTTPS is insecure then."),
     kubeconfig: flag(string, '', 'The kubeconfig file to use.'),
     kuberc: flag(string, '', 'The kuberc file with preferences. KUBECTL_KUBERC=false or KUBERC=off turns it off.'),
-    'log-flush-frequency': flag(duration, 5000, 'How long log lines may wait before they are written.'),
+    'log-flush-frequency': flag(duration, 5000, 'Taken without effect: lines are written at once.'),
     'match-server-version': flag(bool, false, 'Refuse to talk to a server of another version.'),
     namespace: flag(string, '', 'The namespace to work in.', { shorthand: 'n' }),
     password: flag(string, '', 'Password for basic authentication.'),
@@ -72,11 +72,7 @@ export function globalFlags(env: Readonly<Record<string, string | undefined>>): 
     user: flag(string, '', 'Name of the user in the kubeconfig to use.'),
     username: flag(string, '', 'Name for basic authentication.'),
     v: flag(int, 0, 'How much is logged: a number.', { shorthand: 'v' }),
-    vmodule: flag(
-      { ...string, type: 'moduleSpec' },
-      '',
-      'How much is logged by which file: pattern=N, separated by commas.',
-    ),
+    vmodule: flag({ ...string, type: 'moduleSpec' }, '', 'Taken without effect.'),
     'warnings-as-errors': flag(bool, false, "Take the server's warnings for errors and fail with them."),
   }
 }

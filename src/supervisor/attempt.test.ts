@@ -5,22 +5,10 @@ import { createVirtualClock } from '#lib/clock.ts'
 
 import { attempt } from './attempt.ts'
 import { describeOutcome, EXIT_CODES, type Outcome } from './outcome.ts'
+import { WINDOWS_SETTINGS } from './settings.fixture.ts'
 import { type NodeSettings, tidySettings } from './settings.ts'
 import { timingsOf } from './timings.ts'
 import { SimulatedWindows, type SimulatedWindowsOptions } from './windows/simulated-host.ts'
-
-const SETTINGS: NodeSettings = {
-  clusterCidr: '10.42.0.0/16',
-  clusterDomain: 'cluster.local',
-  serviceCidr: '10.43.0.0/16',
-  dnsServiceIp: '10.43.0.10',
-  cniComponent: 'flannel',
-  cniMode: 'win-overlay',
-  kubeletOptions: ['--v=2', '--cni-bin-dir=C:\\elsewhere'],
-  kubeProxyOptions: ['--v=2', '--proxy-mode=kernelspace'],
-  nodeIp: '10.1.2.3',
-  nodeName: 'WIN-1',
-}
 
 type Bed = Omit<SimulatedWindowsOptions, 'clock'> & { readonly settings?: Partial<NodeSettings> }
 
@@ -31,7 +19,7 @@ class Node {
 
   constructor({ settings, ...machine }: Bed = {}) {
     this.machine = new SimulatedWindows({ clock: this.clock, ...machine })
-    this.settings = tidySettings({ ...SETTINGS, ...settings })
+    this.settings = tidySettings({ ...WINDOWS_SETTINGS, ...settings })
   }
 
   /** Runs one to its end; what was done since the last. */

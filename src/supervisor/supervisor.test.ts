@@ -5,22 +5,12 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
 import type { Host } from './host.ts'
+import { WINDOWS_SETTINGS } from './settings.fixture.ts'
 import type { NodeSettings } from './settings.ts'
 import { changedProcesses, Supervisor, type SupervisorEvent } from './supervisor.ts'
 import { SimulatedWindows, type SimulatedWindowsOptions } from './windows/simulated-host.ts'
 
-const SETTINGS: NodeSettings = {
-  clusterCidr: '10.42.0.0/16',
-  clusterDomain: 'cluster.local',
-  serviceCidr: '10.43.0.0/16',
-  dnsServiceIp: '10.43.0.10',
-  cniComponent: 'flannel',
-  cniMode: 'win-overlay',
-  kubeletOptions: [],
-  kubeProxyOptions: [],
-  nodeIp: '10.1.2.3',
-  nodeName: 'win-1',
-}
+const SETTINGS: NodeSettings = { ...WINDOWS_SETTINGS, kubeletOptions: [], kubeProxyOptions: [] }
 const NAMES = ['kubelet', 'flanneld', 'kube-proxy'] as const
 const MINUTE = 60_000
 

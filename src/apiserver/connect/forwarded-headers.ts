@@ -5,21 +5,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
+import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 
 import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
-
-/** RFC 9110, 7.6.1, and what went by that name before it. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
 
 /** `expect` is answered by our own server; `http2-settings` belongs to an upgrade we do not make. */
 const OURS: ReadonlySet<string> = new Set(['authorization', 'expect', 'http2-settings', 'host', 'x-forwarded-for'])

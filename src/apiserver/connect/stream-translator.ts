@@ -9,25 +9,22 @@ import { SpdyConnection } from '#lib/spdy/connection.ts'
 import { SpdyError, type SpdyStream } from '#lib/spdy/stream.ts'
 import { acceptWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
 import { internalError } from '#meta/status-errors.ts'
+import {
+  CHANNEL_PROTOCOL,
+  CLOSE,
+  ERROR,
+  RESIZE,
+  SPDY_CHANNEL_PROTOCOLS,
+  STDERR,
+  STDIN,
+  STDOUT,
+} from '#meta/stream-channels.ts'
 
 import type { Answer } from '../call.ts'
 import type { ConnectContext } from './context.ts'
 import { dialText } from './dial-text.ts'
 import { firstOf } from './relay.ts'
 import type { UpgradeTarget } from './stream-upgrade.ts'
-
-/** The first subprotocol with a way to say that a channel is closed. */
-const PROTOCOL = 'v5.channel.k8s.io'
-/** Of the SPDY side: both report how the command ended as a Status. */
-const KUBELET_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
-
-const STDIN = 0
-const STDOUT = 1
-const STDERR = 2
-const ERROR = 3
-const RESIZE = 4
-/** In place of a channel: the channel in the next byte is closed. */
-const CLOSE = 255
 
 /** What is between us and the kubelet must not take a quiet connection for dead. */
 const PING_MS = 5000
@@ -42,7 +39,7 @@ export interface WantedStreams {
 }
 
 export function isTranslatable(offered: readonly string[]): boolean {
-  return offered.includes(PROTOCOL)
+  return offered.includes(CHANNEL_PROTOCOL)
 }
 
 /** The client is answered before the kubelet: what goes wrong there is reported on the channel for it. */
@@ -53,7 +50,7 @@ export function translate(
   return {
     status: 101,
     async upgrade(exchange, signal) {
-      const client = await acceptWebSocket(exchange, { clock, choose: () => PROTOCOL }).catch(() => undefined)
+      const client = await acceptWebSocket(exchange, { clock, choose: () => CHANNEL_PROTOCOL }).catch(() => undefined)
       if (client === undefined) return count.translated(400)
       const gone = new AbortController()
       void client.closed.then(() => gone.abort())
@@ -73,7 +70,7 @@ export function translate(
 /** Throws Error with what to tell the client. */
 async function connectKubelet(target: UpgradeTarget, clock: Clock, signal: AbortSignal): Promise<SpdyConnection> {
   const { client, url, path } = target
-  const headers = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': KUBELET_PROTOCOLS }
+  const headers = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': SPDY_CHANNEL_PROTOCOLS }
   const result = await client.upgrade({ method: 'POST', url, path, headers, signal }).catch((cause: unknown) => {
     const text = `error sending request: Post "${url}${path}": ${dialText(cause, new URL(url).host)}`
     throw new Error(text, { cause })
@@ -84,10 +81,10 @@ async function connectKubelet(target: UpgradeTarget, clock: Clock, signal: Abort
   }
   const chosen = [result.headers['x-stream-protocol-version'] ?? []].flat()[0] ?? ''
   const isSpdy = (result.headers.upgrade ?? '').toLowerCase().includes('spdy/3.1')
-  if (!isSpdy || !KUBELET_PROTOCOLS.includes(chosen)) {
+  if (!isSpdy || !SPDY_CHANNEL_PROTOCOLS.includes(chosen)) {
     result.socket.destroy()
     throw new Error(
-      `unable to upgrade connection: the kubelet speaks "${chosen}", none of ${KUBELET_PROTOCOLS.join(', ')}`,
+      `unable to upgrade connection: the kubelet speaks "${chosen}", none of ${SPDY_CHANNEL_PROTOCOLS.join(', ')}`,
     )
   }
   return new SpdyConnection(result.socket, { clock, role: 'client', head: result.head, pingIntervalMs: PING_MS })

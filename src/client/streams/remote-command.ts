@@ -1,6 +1,16 @@
 /** A command in a container, or the one that runs there already: its input, its output and how it ended. */
 import type { SpdyStream } from '#lib/spdy/stream.ts'
 import type { WebSocketConnection } from '#lib/websocket.ts'
+import {
+  CHANNEL_PROTOCOL,
+  CLOSE,
+  ERROR,
+  RESIZE,
+  SPDY_CHANNEL_PROTOCOLS,
+  STDERR,
+  STDIN,
+  STDOUT,
+} from '#meta/stream-channels.ts'
 
 import { dialSpdy, dialWebSocket, type StreamAsk } from './dial.ts'
 import { failureOf } from './outcome.ts'
@@ -23,23 +33,11 @@ export interface CommandStreams {
   readonly sizes?: AsyncIterable<TerminalSize>
 }
 
-/** The first with a way to say that a channel is closed; by SPDY streams close by themselves. */
-const WEBSOCKET_PROTOCOL = 'v5.channel.k8s.io'
-/** Both report the end as a Status. */
-const SPDY_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
-
-const STDIN = 0
-const STDOUT = 1
-const STDERR = 2
-const ERROR = 3
-const RESIZE = 4
-const CLOSE = 255
-
 const MAX_REPORT_BYTES = 1 << 20
 
 /** Resolves when the command has ended well; throws RemoteExitError when it has not, and others for what is between. */
 export async function runRemoteCommand(ask: StreamAsk, streams: CommandStreams): Promise<void> {
-  const connection = await dialWebSocket(ask, WEBSOCKET_PROTOCOL)
+  const connection = await dialWebSocket(ask, CHANNEL_PROTOCOL)
   const report = connection === undefined ? await overSpdy(ask, streams) : await overWebSocket(connection, streams, ask)
   const failure = failureOf(report)
   if (failure !== undefined) throw failure
@@ -83,7 +81,7 @@ async function overWebSocket(
 }
 
 async function overSpdy(ask: StreamAsk, { stdin, stdout, stderr, sizes }: CommandStreams): Promise<Buffer> {
-  const { spdy } = await dialSpdy(ask, SPDY_PROTOCOLS)
+  const { spdy } = await dialSpdy(ask, SPDY_CHANNEL_PROTOCOLS)
   const stop = (): void => spdy.destroy()
   ask.signal.addEventListener('abort', stop, { once: true })
   const open = (type: string): Promise<SpdyStream> => spdy.open(new Map([['streamtype', type]]))

@@ -25,6 +25,7 @@ import {
 import { LAST_APPLIED, lastApplied } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 import { infoText } from './client-side.ts'
 
@@ -155,19 +156,11 @@ export const applyEditLastApplied: Command = defineCommand({
     'windows-line-endings': flag(bool, false, 'Line ends as Windows has them.'),
   },
   async run(invocation) {
-    const { args, flags, session } = invocation
-    const { namespace, isExplicit } = await session.namespace()
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
+    const { args, flags } = invocation
+    const selection = await selectFor(invocation, {
       args,
       allowEmptySelector: true,
       latest: true,
-      flatten: true,
     })
     const fieldValidation = fieldValidationOf(flags.validate)
     const { infos, error } = await selection.infos()

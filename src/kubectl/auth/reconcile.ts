@@ -4,12 +4,12 @@ import { bool } from '#lib/flags/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '#meta/status.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, dryRunOf, fileFlags, withDryRun } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { Rest, Target } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import { planReconcile, type RbacObject, type Reconciliation, ruleText, subjectText } from './reconciliation.ts'
 
 const FLAGS = {
@@ -33,21 +33,12 @@ export const authReconcile: Command = defineCommand({
   examples: '# Reconcile roles and bindings from a file\nkubectl auth reconcile -f my-rbac-rules.yaml',
   flags: FLAGS,
   async run(invocation) {
-    const { args, flags, session, stdout } = invocation
+    const { args, flags, stdout } = invocation
     if (flags.filename.length === 0 && flags.kustomize === '') throw new KubectlError('must specify one of -f and -k')
     if (args.length > 0) throw new KubectlError('no arguments are allowed')
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     if (dryRun === 'server') throw new KubectlError('--dry-run=server for command reconcile is not supported yet')
-    const { namespace, isExplicit } = await session.namespace()
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
-      flatten: true,
-    })
+    const selection = await selectFor(invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('reconciled', dryRun), keepOrder: true })
     await selection.visit(async ({ kind, namespace: where, name, object }) => {
       if (kind.group !== GROUP || !KINDS.has(kind.kind)) return

@@ -38,7 +38,7 @@ const FLAGS = {
   force: flag(bool, false, 'Delete and create objects that cannot be changed.'),
   'force-conflicts': flag(bool, false, 'With --server-side: take fields over from other managers.'),
   'grace-period': flag(int, -1, 'Seconds to stop in, for what is deleted. Negative: as the object says.'),
-  'openapi-patch': flag(bool, true, 'Make the patch by the schema the server shows.'),
+  'openapi-patch': flag(bool, true, 'Taken without effect: patches are made by the schema of the kind.'),
   overwrite: flag(bool, true, 'Settle differences between what was applied and what is there for the file.'),
   prune: flag(bool, false, 'Delete objects that were applied before and are in no file now.'),
   'prune-allowlist': flag(stringArray, [], 'Types that --prune looks at, as <group/version/kind>.'),

@@ -3,7 +3,6 @@ import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError, withSource } from '../errors.ts'
 import {
@@ -22,6 +21,7 @@ import { withSavedConfig } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { rawPathProblem, sendRaw } from '../raw.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -58,16 +58,8 @@ cat pod.json | kubectl create -f -`,
     checkFlags(flags)
     if (flags.raw !== '') return sendRaw(invocation, 'POST', flags.raw, flags.filename[0])
     await session.config()
-    const { namespace, isExplicit } = await session.namespace()
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
+    const selection = await selectFor(invocation, {
       labelSelector: flags.selector,
-      flatten: true,
       validate: fieldValidation === 'Strict',
     })
     if (flags.edit) {

@@ -27,7 +27,7 @@ const FLAGS = {
   ...fileFlags('contains the configuration to diff'),
   ...SELECTOR_FLAG,
   ...fieldManagerFlag('kubectl-client-side-apply'),
-  concurrency: flag(int, 1, 'How many objects are looked at at the same time.'),
+  concurrency: flag(int, 1, 'Taken without effect: objects are looked at one after the other.'),
   'force-conflicts': flag(bool, false, 'With --server-side: take fields over from other managers.'),
   prune: flag(bool, false, 'Show also what --prune of apply would delete.'),
   'prune-allowlist': flag(stringArray, [], 'Types that --prune looks at, as <group/version/kind>.'),

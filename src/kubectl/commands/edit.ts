@@ -2,12 +2,12 @@
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { editObjects } from '../edit/editing.ts'
 import { KubectlError } from '../errors.ts'
 import { fieldManagerFlag, fieldValidationOf, fileFlags, VALIDATE_FLAG } from '../flag-sets.ts'
 import { printFlags } from '../printing.ts'
+import { selectFor } from '../selected.ts'
 
 export const edit: Command = defineCommand({
   name: 'edit',
@@ -32,19 +32,11 @@ kubectl edit deployment mydeployment --subresource='status'`,
     'windows-line-endings': flag(bool, false, 'Line ends as Windows has them.'),
   },
   async run(invocation) {
-    const { args, flags, session } = invocation
-    const { namespace, isExplicit } = await session.namespace()
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
+    const { args, flags } = invocation
+    const selection = await selectFor(invocation, {
       args,
       allowEmptySelector: true,
       latest: true,
-      flatten: true,
       ...(flags.subresource !== '' && { subresource: flags.subresource }),
     })
     const fieldValidation = fieldValidationOf(flags.validate)

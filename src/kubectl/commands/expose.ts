@@ -4,7 +4,6 @@ import { bool, string } from '#lib/flags/kinds.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseYaml } from '#lib/yaml.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { EXPOSABLE, exposedService } from '../exposed-service.ts'
@@ -13,6 +12,7 @@ import { withSavedConfig } from '../last-applied.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject, PatchType } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -56,16 +56,7 @@ kubectl expose pod valid-pod --port=444 --name=frontend`,
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('exposed', dryRun), keepOrder: true })
     const { namespace, isExplicit } = await session.namespace()
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
-      args,
-      flatten: true,
-    })
+    const selection = await selectFor(invocation, { args })
     await selection.visit(async ({ kind, object }) => {
       const name = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
       if (!EXPOSABLE.has(name)) throw new KubectlError(`cannot expose a ${name}`)

@@ -8,6 +8,7 @@ import { aborted } from '#lib/abort.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
+import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 import type { ListenAddress } from '#lib/http/listen.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import { joinSockets } from '#lib/join-sockets.ts'
@@ -26,7 +27,11 @@ const FLAGS = {
   'api-prefix': flag(string, '/', 'Where the API is served.'),
   'append-server-path': flag(bool, false, "Put the path of the context's server before that of each request."),
   'disable-filter': flag(bool, false, 'Let everything through. Pages of others may then use a port that they reach.'),
-  keepalive: flag(duration, 0, 'How often connections are checked for whether they are alive. Zero: never.'),
+  keepalive: flag(
+    duration,
+    0,
+    'How often connections are checked for whether they are alive. Taken without effect: the system decides.',
+  ),
   port: flag(int, PORT, 'The port to serve on. 0: any that is free.', { shorthand: 'p' }),
   'reject-methods': flag(string, '^$', "Regular expressions of methods to reject (--reject-methods='POST,PUT,PATCH')."),
   'reject-paths': flag(
@@ -207,20 +212,7 @@ function decoded(target: string): string | undefined {
 }
 
 /** Of one connection only, and therefore not passed on. */
-const LOCAL: ReadonlySet<string> = new Set([
-  'connection',
-  'date',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+const LOCAL: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'date', 'expect', 'host'])
 
 function passedOn(headers: IncomingHttpHeaders): Record<string, string | readonly string[]> {
   const kept = Object.entries(headers).filter(

@@ -4,7 +4,6 @@ import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { select, type Selection } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type Deleted, waitUntilGone } from '../deletion.ts'
 import { asError, KubectlError, withoutMissing, withSource } from '../errors.ts'
@@ -27,7 +26,8 @@ import { pollUntil } from '../polling.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { rawPathProblem, sendRaw } from '../raw.ts'
 import type { AnyObject, Rest } from '../rest.ts'
-import type { Info, Selecting } from '../selecting.ts'
+import { selectFor } from '../selected.ts'
+import type { Info } from '../selecting.ts'
 import { resultText, uidIn } from './delete.ts'
 
 const FLAGS = {
@@ -71,7 +71,7 @@ kubectl replace --force -f ./pod.json`,
     checkFlags(flags, dryRun)
     if (flags.raw !== '') return sendRaw(invocation, 'PUT', flags.raw, flags.filename[0])
     if (flags.force) return replaceByForce(invocation, { policy, fieldValidation })
-    const selection = await selected(invocation, { validate: fieldValidation === 'Strict' })
+    const selection = await selectFor(invocation, { validate: fieldValidation === 'Strict' })
     const rest = await invocation.session.rest()
     const query = { fieldManager: flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
     const printer = await printerOf(invocation, { operation: withDryRun('replaced', dryRun) })
@@ -103,24 +103,6 @@ function checkFlags(flags: ReplaceInvocation['flags'], dryRun: DryRun): void {
   if (rawProblem !== undefined) throw rawProblem
 }
 
-async function selected(
-  invocation: Pick<ReplaceInvocation, 'session' | 'flags' | 'cwd' | 'stdin'>,
-  more: Partial<Selecting>,
-): Promise<Selection> {
-  const { flags, session } = invocation
-  const { namespace, isExplicit } = await session.namespace()
-  return select({
-    session,
-    io: invocation,
-    continueOnError: true,
-    namespace,
-    requireNamespace: isExplicit,
-    files: flags,
-    flatten: true,
-    ...more,
-  })
-}
-
 /** Who names no version replaces whatever there is. */
 async function overwriting(rest: Rest, target: Info, object: AnyObject): Promise<AnyObject> {
   if ((object.metadata.resourceVersion ?? '') !== '') return object
@@ -143,7 +125,7 @@ async function replaceByForce(
   const grace = flags['grace-period'] === 0 ? 1 : flags['grace-period']
   const deleted: Deleted[] = []
   let found = 0
-  const removing = (await selected(invocation, { args, requireObject: false })).visit(async (info) => {
+  const removing = (await selectFor(invocation, { args, requireObject: false })).visit(async (info) => {
     found++
     const options = { ...(grace >= 0 && { gracePeriodSeconds: grace }), propagationPolicy: policy }
     const answer = await rest.delete(info, options)
@@ -159,7 +141,7 @@ async function replaceByForce(
   const query = { fieldManager: flags['field-manager'], fieldValidation }
   let count = 0
   await (
-    await selected(invocation, { validate: fieldValidation === 'Strict' })
+    await selectFor(invocation, { validate: fieldValidation === 'Strict' })
   ).visit(async ({ kind, namespace, object }) => {
     const { metadata, ...rest2 } = withSavedConfig(object as AnyObject, flags['save-config'])
     const { resourceVersion: _, ...others } = metadata

@@ -6,7 +6,6 @@ import type { JsonObject } from '#lib/json-value.ts'
 import type { JsonMap } from '#meta/patch/json-map.ts'
 import { threeWayMergePatch, threeWayStrategicPatch } from '#meta/patch/three-way.ts'
 
-import { select } from '../builder.ts'
 import type { Invocation } from '../command.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import {
@@ -20,6 +19,7 @@ import {
 } from '../flag-sets.ts'
 import { type PrintFlags, printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 /** An interface has no index; a type made of one has. */
@@ -66,21 +66,14 @@ export async function meantToSet(
     refusesLocalNames = true,
   }: { readonly selector?: string; readonly refusesLocalNames?: boolean } = {},
 ): Promise<Info[]> {
-  const { flags, session } = invocation
+  const { flags } = invocation
   if (flags.local && refusesLocalNames && resources.length > 0) throw new KubectlError(LOCAL_ONLY)
-  const { namespace, isExplicit } = await session.namespace()
-  const selection = await select({
-    session,
-    io: invocation,
-    continueOnError: true,
-    namespace,
-    requireNamespace: isExplicit,
-    files: flags,
-    flatten: true,
-    ...(flags.local
+  const selection = await selectFor(
+    invocation,
+    flags.local
       ? { local: true }
-      : { labelSelector: selector, args: resources, allowEmptySelector: flags.all, latest: true }),
-  })
+      : { labelSelector: selector, args: resources, allowEmptySelector: flags.all, latest: true },
+  )
   const { infos, error } = await selection.infos()
   if (error !== undefined) throw error
   return infos
