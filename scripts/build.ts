@@ -1,7 +1,7 @@
 /**
  * `npm run build`: sources → dist/, what gets published; with `--into FOLDER`, what `npm start` runs: the same bundle
- * without declarations. One esbuild run with code splitting: commands stay lazy (a
- * start reads only the chunks it needs), and every entry shares its classes with the others, so an error thrown by
+ * without declarations. One esbuild run with code splitting, and one more for kubectl: commands stay lazy (a
+ * start reads only the chunks it needs), and every other entry shares its classes with the others, so an error thrown by
  * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in one folder, which gives
  * `import.meta.url` one meaning: see `assetUrls`. Only the kinds lie below it, under their group and version; they read nothing.
  *
@@ -12,7 +12,7 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync
 import { basename, dirname, join, posix, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 
-import { build, type Plugin } from 'esbuild'
+import { build, type BuildOptions, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
 const SRC = join(ROOT, 'src')
@@ -37,6 +37,7 @@ async function main(): Promise<void> {
   const entries = Object.entries(ENTRIES).filter(([, source]) => existsSync(join(SRC, source)))
   const workers = globSync('**/*.worker.ts', { cwd: SRC })
   const kinds = globSync('apis/*/v*.ts', { cwd: SRC }).map((source) => source.replaceAll('\\', '/'))
+  await bundleKubectl()
   await bundle(
     Object.fromEntries([
       ...entries,
@@ -53,13 +54,33 @@ async function main(): Promise<void> {
 
 async function bundle(sources: Readonly<Record<string, string>>): Promise<void> {
   await build({
+    ...shared(),
     entryPoints: Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, join(SRC, source)])),
     outdir: DIST,
     outExtension: { '.js': '.mjs' },
     chunkNames: '[name]-[hash]',
-    bundle: true,
     splitting: true,
     format: 'esm',
+    plugins: [assetUrls, kubectlApart],
+  })
+}
+
+/** All of it in one file, in the form that Node loads fastest; commands are still evaluated only when they are asked for. */
+async function bundleKubectl(): Promise<void> {
+  await build({
+    ...shared(),
+    entryPoints: [join(SRC, 'cmd', 'kubectl.ts')],
+    outfile: join(DIST, 'kubectl.cjs'),
+    format: 'cjs',
+    define: { 'import.meta.url': 'hereAsUrl' },
+    banner: { js: "const hereAsUrl=require('node:url').pathToFileURL(__filename).href;" },
+    plugins: [assetUrls],
+  })
+}
+
+function shared(): BuildOptions {
+  return {
+    bundle: true,
     platform: 'node',
     target: 'node24',
     packages: 'external',
@@ -72,13 +93,12 @@ async function bundle(sources: Readonly<Record<string, string>>): Promise<void> 
     lineLimit: 160,
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [assetUrls],
-  })
+  }
 }
 
 /** A single other character, and the engine keeps the whole text of its file in twice the memory. */
 function checkAscii(): void {
-  const wide = globSync('*.mjs', { cwd: DIST }).filter((file) =>
+  const wide = globSync('*.{mjs,cjs}', { cwd: DIST }).filter((file) =>
     readFileSync(join(DIST, file)).some((byte) => byte > 0x7f),
   )
   if (wide.length > 0)
@@ -109,6 +129,16 @@ const assetUrls: Plugin = {
         .replaceAll('import.meta.url', `new URL('./${here}', import.meta.url).href`)
       return { contents, loader: 'ts' }
     })
+  },
+}
+
+/** For main, kubectl is another bundle. */
+const kubectlApart: Plugin = {
+  name: 'kubectl-apart',
+  setup(step) {
+    step.onResolve({ filter: /^\.\/kubectl\.ts$/ }, ({ importer }) =>
+      importer === join(SRC, 'cmd', 'main.ts') ? { path: './kubectl.cjs', external: true } : undefined,
+    )
   },
 }
 
@@ -148,7 +178,7 @@ function emitTypes(): void {
 }
 
 function report(built: readonly string[]): void {
-  const files = globSync('*.mjs', { cwd: DIST })
+  const files = globSync('*.{mjs,cjs}', { cwd: DIST })
   const kilobytes = files.reduce((sum, file) => sum + statSync(join(DIST, file)).size, 0) / 1024
   console.log(`Built ${built.join(', ')}: ${files.length} files, ${kilobytes.toFixed(0)} KiB in dist/`)
   const missing = Object.entries(ENTRIES).filter(([name]) => !built.includes(name))

@@ -4,11 +4,11 @@
  */
 import { join, resolve } from 'node:path'
 
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import { problemIn, wasMissing } from '#model/kubeconfig/problems.ts'
 import {
   chooseContext,
   type ClientConfig,
-  ConfigError,
   type Kubeconfig,
   type Overrides,
   type ReadText,

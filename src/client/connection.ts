@@ -5,8 +5,9 @@
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient, type HttpRequest, type UpgradeResult } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import { basicOf, tlsOf } from '#model/kubeconfig/credentials.ts'
-import { type ClientConfig, ConfigError, type ReadText } from '#model/kubeconfig/reading.ts'
+import type { ClientConfig, ReadText } from '#model/kubeconfig/reading.ts'
 
 import type { Transport } from './api-client.ts'
 import { createExecPlugin, type ExecCredentials, type ExecPlugin, type RunPlugin } from './exec-plugin.ts'
@@ -40,6 +41,8 @@ export interface ConnectionTools {
   readonly run?: RunPlugin
   /** Keeps tokens that were renewed in the kubeconfig; default: nobody does. */
   readonly writeFile?: (path: string, text: string) => Promise<void>
+  /** For programs that ask little and soon end: HTTP/2 takes longer to load than it saves them. */
+  readonly http1Only?: boolean
   /** Told when a new certificate or a plugin cannot be used. */
   readonly onError?: (error: unknown) => void
 }
@@ -59,7 +62,7 @@ export async function openConnection(config: ClientConfig, tools: ConnectionTool
   const plugin = isSecure ? createExecPlugin(config, { clock, env, ...(run !== undefined && { run }) }) : undefined
   const read = (): Promise<ClientTls> => (isSecure ? tlsOf(config, readFile) : Promise.resolve({}))
   const tls = new Renewed(clock, CERTIFICATE_MS, read)
-  const client = createHttpClient({ clock, tls: await tls.get() })
+  const client = createHttpClient({ clock, tls: await tls.get(), http1Only: tools.http1Only ?? false })
   const own = isSecure ? tokenSource(config, tools) : undefined
   const oidc = isSecure
     ? await createOidcSource(config, { clock, readFile, persist: keeper(config, tools) })

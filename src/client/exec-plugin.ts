@@ -2,14 +2,13 @@
  * Credential plugins (`client.authentication.k8s.io`): a program of the user's that prints a token or a certificate. It is
  * asked again when what it gave has expired, or when the server does not take it.
  */
-import { spawn } from 'node:child_process'
-
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { epochMsOf } from '#meta/time.ts'
-import { type ClientConfig, ConfigError } from '#model/kubeconfig/reading.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
+import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 
 export interface ExecCredentials {
   readonly token?: string
@@ -150,6 +149,8 @@ function parsed(output: string): JsonObject {
 
 const runPlugin: RunPlugin = (command, args, env) =>
   new Promise((done, fail) => {
+    // Not imported: few have a plugin, and everybody would wait for what runs it.
+    const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(command, [...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
     const chunks: Buffer[] = []
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -8,7 +8,8 @@ import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
-import { type ClientConfig, ConfigError, type ReadText } from '#model/kubeconfig/reading.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
+import type { ClientConfig, ReadText } from '#model/kubeconfig/reading.ts'
 
 type ProviderConfig = Readonly<Record<string, string>>
 

@@ -1,5 +1,15 @@
-/** kubectl as one of hyperkube's programs: the room `kubectl` does everything. */
+/**
+ * kubectl as one of hyperkube's programs: the room `kubectl` does everything. Published as a bundle of its own, which holds
+ * nothing of the other programs.
+ */
 import { runKubectl } from '#kubectl/kubectl.ts'
 import type { Program } from '#lib/program.ts'
 
+import { runProcess } from './process.ts'
+
 export const kubectl: Program = { name: 'kubectl', run: runKubectl }
+
+/** Where the process begins when it is called kubectl. */
+export function start(): void {
+  void runProcess((_invokedAs, context, signal) => kubectl.run({ ...context, path: ['kubectl'] }, signal))
+}

@@ -5,12 +5,12 @@ import { inClusterConfig } from '#client/config.ts'
 import type { FlagValues } from '#lib/flags/flags.ts'
 import { parseDuration } from '#lib/flags/go-literals.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
 import { problemIn } from '#model/kubeconfig/problems.ts'
 import {
   chooseContext,
   type ClientConfig,
-  ConfigError,
   type Kubeconfig,
   type Overrides,
   type ReadText,

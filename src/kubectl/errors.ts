@@ -3,9 +3,9 @@
  * upstream's CheckErr does. A mistake of the user is a `KubectlError`, an answer of the server a `StatusError`.
  */
 import { goQuote } from '#lib/go-text.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import { isNotFound, type Status, type StatusCause, StatusError } from '#meta/status.ts'
-import { ConfigError } from '#model/kubeconfig/reading.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 
 /** Printed as `error: message`. */
 export class KubectlError extends Error {

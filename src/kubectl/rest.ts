@@ -2,7 +2,7 @@
 import { type ApiClient, type Ask, pathOf } from '#client/api-client.ts'
 import type { ServedKind } from '#client/discovery.ts'
 import { readWatchEvents } from '#client/watch-events.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { readJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'

@@ -1,15 +1,15 @@
 /**
  * The way to the server, made when somebody needs it: which server, who we are, the namespace to work in, what is served.
- * Every request passes `#send`, which prints the server's warnings, keeps to the time given and logs as `-v` says.
+ * Every request passes `#send`, which prints the server's warnings, keeps to the time given and logs as `-v` says. What makes
+ * connections is loaded when one is made: it takes as long as all the rest, and half of what people type needs none.
  */
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
-import { ApiClient } from '#client/api-client.ts'
-import { type Connection, openConnection } from '#client/connection.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import type { ApiClient } from '#client/api-client.ts'
+import type { Connection } from '#client/connection.ts'
 import type { HttpRequest } from '#lib/http/client.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import type { ProgramContext } from '#lib/program.ts'
 import type { ClientConfig, Kubeconfig } from '#model/kubeconfig/reading.ts'
@@ -17,8 +17,8 @@ import { userAgent } from '#model/version.ts'
 
 import { clientConfig, confirmContext, type GlobalValues, rawConfig, requestTimeoutMs } from './client-config.ts'
 import { ConnectionError } from './errors.ts'
-import { Mapper } from './mapper.ts'
-import { Rest } from './rest.ts'
+import type { Mapper } from './mapper.ts'
+import type { Rest } from './rest.ts'
 
 export interface SessionOptions extends Pick<ProgramContext, 'env' | 'cwd' | 'stderr' | 'clock'> {
   readonly flags: GlobalValues
@@ -82,7 +82,8 @@ export class Session {
   }
 
   async rest(): Promise<Rest> {
-    return new Rest(await this.client(), this.signal)
+    const [client, { Rest }] = await Promise.all([this.client(), import('./rest.ts')])
+    return new Rest(client, this.signal)
   }
 
   mapper(): Promise<Mapper> {
@@ -114,14 +115,16 @@ export class Session {
 
   async #connect(): Promise<Connection> {
     const { clock } = this.#options
-    const writeFile = (path: string, text: string): Promise<void> => writeFileAtomically(path, text, { mode: 0o600 })
-    return openConnection(await this.config(), { ...this.#sources(), clock, writeFile })
+    const writeFile = async (path: string, text: string): Promise<void> =>
+      (await import('#lib/atomic-file.ts')).writeFileAtomically(path, text, { mode: 0o600 })
+    const [config, { openConnection }] = await Promise.all([this.config(), import('#client/connection.ts')])
+    return openConnection(config, { ...this.#sources(), clock, writeFile, http1Only: true })
   }
 
   async #openClient(): Promise<ApiClient> {
     const { clock, flags } = this.#options
     const timeoutMs = requestTimeoutMs(flags['request-timeout'])
-    const { server } = await this.connection()
+    const [{ server }, { ApiClient }] = await Promise.all([this.connection(), import('#client/api-client.ts')])
     return new ApiClient({
       server,
       clock,
@@ -132,7 +135,7 @@ export class Session {
 
   async #openMapper(): Promise<Mapper> {
     const { flags, signal, cwd } = this.#options
-    const [client, server] = await Promise.all([this.client(), this.server()])
+    const [client, server, { Mapper }] = await Promise.all([this.client(), this.server(), import('./mapper.ts')])
     const place = server.replace(/^\w+:\/\//, '').replaceAll(/[^\w.-]/g, '_')
     const cacheFile = resolve(cwd, join(flags['cache-dir'], 'discovery', place, 'aggregated.json'))
     return new Mapper({ client, signal, ...(flags['cache-dir'] !== '' && { cacheFile }) })

@@ -2,8 +2,6 @@
  * Time as an argument. Nothing outside this file reads the machine's time or sets a timer (linted), so whatever
  * takes a `Clock` can run in real time or in virtual time, where a day passes as fast as its work can be done.
  */
-import { performance } from 'node:perf_hooks'
-
 /** A timer that can be taken back. */
 export interface Timer {
   /** Harmless after the timer has run, and when repeated. */

@@ -176,9 +176,7 @@ describe('makeSymlinks on Windows', () => {
 
 /** A package with our shim and this program: says what it was given, waits for a signal, and obeys it or not. */
 const PROGRAM = `
-import { runProcess } from '${pathToFileURL(join(ROOT, 'src', 'cmd', 'process.ts')).href}'
-
-await runProcess(async (invokedAs, { args, env, stdout }, signal) => {
+import('${pathToFileURL(join(ROOT, 'src', 'cmd', 'process.ts')).href}').then(({ runProcess }) => runProcess(async (invokedAs, { args, env, stdout }, signal) => {
   const leaked = Object.keys(env).filter((name) => name.startsWith('HYPERKUBE_'))
   stdout.write(JSON.stringify({ invokedAs, args, leaked, pid: process.pid }) + '\\n')
   if (args[0] === 'echo') return 5
@@ -187,7 +185,7 @@ await runProcess(async (invokedAs, { args, env, stdout }, signal) => {
   clearInterval(timer)
   stdout.write('stopped: ' + signal.reason.message + '\\n')
   return 0
-})
+}))
 `
 
 interface Report {
@@ -202,7 +200,7 @@ describe('the started program', () => {
   const shim = join(home, 'bin', 'hyperkube')
   before(() => {
     cpSync(join(ROOT, 'bin'), join(home, 'bin'), { recursive: true })
-    writeFileSync(join(home, 'bin', 'entry.mjs'), PROGRAM)
+    writeFileSync(join(home, 'bin', 'entry.cjs'), PROGRAM)
     symlinkSync(join(ROOT, 'node_modules'), join(home, 'node_modules'))
     symlinkSync(shim, join(home, 'kubectl'))
   })
@@ -274,7 +272,7 @@ describe('the started program', () => {
   it('takes a new enough node from the PATH when there is none of its own', async () => {
     const bare = join(scratch, 'path-node')
     cpSync(join(ROOT, 'bin'), join(bare, 'bin'), { recursive: true })
-    writeFileSync(join(bare, 'bin', 'entry.mjs'), PROGRAM)
+    writeFileSync(join(bare, 'bin', 'entry.cjs'), PROGRAM)
     mkdirSync(join(bare, 'tools'))
     symlinkSync(process.execPath, join(bare, 'tools', 'node'))
     const env = { ...process.env, PATH: `${join(bare, 'tools')}:/usr/bin:/bin` }

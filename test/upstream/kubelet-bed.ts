@@ -15,9 +15,10 @@ import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { loadAuthority } from '#lib/x509/authority.ts'
 
+import { installed } from '../bench/server-under-test.ts'
 import { type Bed as ContainerdBed, createBed } from '../integration/kubelet/containerd-bed.ts'
 import { end, freePort, launch } from './kube-apiserver.ts'
-import { ask, HYPERKUBE, type Server, startOurs } from './ours.ts'
+import { ask, type Server, startOurs } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
 export type Make = 'ours' | 'upstream'
@@ -159,7 +160,7 @@ async function launchKubelet(bed: KubeletBed, make: Make, settings: object): Pro
 }
 
 async function programOf(make: Make): Promise<string[]> {
-  if (make === 'ours') return [HYPERKUBE, 'kubelet']
+  if (make === 'ours') return [await installed(), 'kubelet']
   return [(await upstreamPrograms(['kubelet'], (line) => process.stderr.write(`${line}\n`))).kubelet]
 }
 

@@ -1,7 +1,7 @@
 /** Why another server could not be reached, in the words people know from upstream: those of Go's network library. */
 import { isIP } from 'node:net'
 
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import { StatusError } from '#meta/status.ts'
 
 import { hostPort } from './kubelet-location.ts'

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
 import type { HttpClient, HttpRequest } from '#lib/http/client.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 
 import { createReviewWebhook } from './review-webhook.ts'
 

@@ -5,7 +5,7 @@
 import type { Clock } from '#lib/clock.ts'
 import { sleep } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 
 /** Sends a review and resolves with the `status` of the answer. Rejects when there is none. */
 export type SendReview = (review: object) => Promise<Readonly<Record<string, unknown>>>

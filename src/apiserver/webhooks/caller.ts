@@ -5,7 +5,7 @@
  */
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import type { Random } from '#lib/random.ts'
 import type { Decoded } from '#meta/codec/object.ts'

@@ -7,7 +7,7 @@ import { programConfig } from '#client/config.ts'
 import { openConnection } from '#client/connection.ts'
 import { until, UntilTimeout } from '#client/until.ts'
 import { ProgramError } from '#lib/program.ts'
-import { ConfigError } from '#model/kubeconfig/reading.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import { userAgent } from '#model/version.ts'
 
 import type { ProxyProgram } from './program.ts'

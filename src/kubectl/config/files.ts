@@ -8,7 +8,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
-import { ConfigError } from '#model/kubeconfig/reading.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 
 import { kubeconfigFiles } from '../client-config.ts'
 import type { Invocation } from '../command.ts'

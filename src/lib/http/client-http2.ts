@@ -3,7 +3,7 @@ import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 
 import type { Clock } from '../clock.ts'
-import { HttpError } from './dial.ts'
+import { HttpError } from './http-error.ts'
 import { keepAlive } from './keepalive.ts'
 
 /** A connection with the number of its open requests. */

@@ -6,6 +6,7 @@ import { checkServerIdentity, connect as connectTls, TLSSocket } from 'node:tls'
 
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
+import { HttpError, type HttpErrorCode } from './http-error.ts'
 
 export interface ClientTls {
   /** PEM of the authorities to trust, instead of the public ones. */
@@ -25,20 +26,6 @@ export interface Origin {
   readonly port: number
   /** Connect to this unix socket, whatever the host is. */
   readonly socketPath?: string
-}
-
-/** `connect`: no connection; `timeout`; `aborted`: by the caller; `broken`: lost on the way; `too-large`: body above the limit. */
-export type HttpErrorCode = 'connect' | 'timeout' | 'aborted' | 'broken' | 'too-large'
-
-/** What requests fail with. An answer of 4xx or 5xx is not a failure. */
-export class HttpError extends Error {
-  override readonly name = 'HttpError'
-  readonly code: HttpErrorCode
-
-  constructor(code: HttpErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
 }
 
 export interface DialOptions {

@@ -9,7 +9,6 @@ import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
 import { drained } from '../drained.ts'
 import type { HttpClient, HttpRequest } from './client.ts'
-import { HttpError } from './dial.ts'
 import {
   BodyError,
   type Exchange,
@@ -23,6 +22,7 @@ import {
   sendPieces,
   type SharedFrame,
 } from './exchange.ts'
+import { HttpError } from './http-error.ts'
 import { createResponse, type HttpResponse } from './response.ts'
 
 export interface LoopbackOptions {

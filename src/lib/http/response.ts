@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
-import { HttpError } from './dial.ts'
+import { HttpError } from './http-error.ts'
 
 export interface ResponseHead {
   readonly status: number

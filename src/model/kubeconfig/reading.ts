@@ -7,6 +7,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { goQuote } from '#lib/go-text.ts'
 import { parseYaml } from '#lib/yaml.ts'
 
+import { ConfigError } from './config-error.ts'
 import type { ClusterEntry, UserEntry } from './entries.ts'
 import { aggregated, clusterProblems, type ProblemOf, userProblems, wasMissing } from './problems.ts'
 
@@ -45,11 +46,6 @@ export interface ClientConfig {
 }
 
 export type ReadText = (path: string) => Promise<string>
-
-/** What cannot be used, in upstream's words. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
 
 /** Files that are not there are left out. Throws ConfigError for those that cannot be read. */
 export async function readKubeconfigs(files: readonly string[], read: ReadText, cwd: string): Promise<Kubeconfig> {

@@ -8,7 +8,7 @@ import { ApiClient, type Transport } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { lead, LeadershipLost } from '#client/leader-election.ts'
 import { createVirtualClock, sleep, type VirtualClock } from '#lib/clock.ts'
-import { HttpError } from '#lib/http/dial.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 

@@ -1,0 +1,15 @@
+/** How requests fail: apart from what makes connections, which takes long to load. */
+
+/** `connect`: no connection; `timeout`; `aborted`: by the caller; `broken`: lost on the way; `too-large`: body above the limit. */
+export type HttpErrorCode = 'connect' | 'timeout' | 'aborted' | 'broken' | 'too-large'
+
+/** What requests fail with. An answer of 4xx or 5xx is not a failure. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+  readonly code: HttpErrorCode
+
+  constructor(code: HttpErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
