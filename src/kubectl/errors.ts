@@ -7,6 +7,8 @@ import { HttpError } from '#lib/http/http-error.ts'
 import { isNotFound, type Status, type StatusCause, StatusError } from '#meta/status.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 
+import { escapeTerminal } from './terminal-text.ts'
+
 /** Printed as `error: message`. */
 export class KubectlError extends Error {
   override readonly name: string = 'KubectlError'
@@ -91,8 +93,9 @@ export function reportOf(thrown: unknown): Report {
   return { text: ended(textOf(error)), exitCode: 1 }
 }
 
+/** Servers have a say in it. */
 function ended(text: string): string {
-  return text === '' || text.endsWith('\n') ? text : `${text}\n`
+  return escapeTerminal(text === '' || text.endsWith('\n') ? text : `${text}\n`)
 }
 
 function textOf(error: Error): string {

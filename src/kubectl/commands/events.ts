@@ -12,10 +12,11 @@ import { epochMsOf } from '#meta/time.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, CHUNK_FLAG } from '../flag-sets.ts'
-import { escapeTerminal, type Output } from '../print/printer.ts'
+import type { Output } from '../print/printer.ts'
 import { TabWriter } from '../print/tabs.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { listAll, resourcePath } from '../surroundings.ts'
+import { escapeTerminal } from '../terminal-text.ts'
 
 const FLAGS = {
   ...printFlags(),

@@ -1,6 +1,6 @@
 /** What a describer writes on: rows of a label and a value, indented by level, laid out in columns at the end. */
-import { escapeTerminal } from '../print/printer.ts'
 import { TabWriter } from '../print/tabs.ts'
+import { escapeTerminal } from '../terminal-text.ts'
 
 const DESCRIBE_TABS = { minWidth: 0, padding: 2 }
 

@@ -3,7 +3,8 @@ import type { JsonObject } from '#lib/json-value.ts'
 
 import { compileJsonPath, type JsonPath, relaxedPath } from '../jsonpath/jsonpath.ts'
 import { goShow } from '../templates/go-value.ts'
-import { escapeTerminal, isList, itemsOf, type Printable, type Printer, PrintError, WatchEvent } from './printer.ts'
+import { escapeTerminal } from '../terminal-text.ts'
+import { isList, itemsOf, type Printable, type Printer, PrintError, WatchEvent } from './printer.ts'
 import { withTabs } from './tabs.ts'
 
 export interface CustomColumn {

@@ -58,8 +58,3 @@ export function textOf(value: JsonValue | undefined): string {
 export function metadataOf(object: JsonObject): JsonObject {
   return isJsonObject(object.metadata) ? object.metadata : {}
 }
-
-/** What terminals would take for a command is shown as text. */
-export function escapeTerminal(text: string): string {
-  return text.replaceAll('\u001b', '^[').replaceAll('\r', '\\r')
-}

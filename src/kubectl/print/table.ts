@@ -7,16 +7,8 @@ import { ageText } from '#meta/duration.ts'
 import type { Table, TableCell, TableColumn, TableRow } from '#meta/table.ts'
 
 import { goShow } from '../templates/go-value.ts'
-import {
-  escapeTerminal,
-  isList,
-  itemsOf,
-  metadataOf,
-  type Printable,
-  type Printer,
-  textOf,
-  WatchEvent,
-} from './printer.ts'
+import { escapeTerminal } from '../terminal-text.ts'
+import { isList, itemsOf, metadataOf, type Printable, type Printer, textOf, WatchEvent } from './printer.ts'
 import { withTabs } from './tabs.ts'
 
 export interface TableOptions {

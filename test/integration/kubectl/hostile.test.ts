@@ -3,14 +3,9 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
 import { after, before, test } from 'node:test'
 
-import { runKubectl } from '#kubectl/kubectl.ts'
-import { realClock } from '#lib/clock.ts'
-import { secureRandom } from '#lib/random.ts'
-
-import { type Answer, EVIL_POD, EVIL_TABLE, json, startHostileServer } from './hostile-server.ts'
+import { type Answer, askHostile, EVIL_POD, EVIL_STATUS, EVIL_TABLE, json, type Outcome } from './hostile-server.ts'
 
 let folder: string
 
@@ -20,36 +15,8 @@ before(async () => {
 
 after(() => rm(folder, { recursive: true, force: true }))
 
-interface Outcome {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-async function kubectl(args: readonly string[], answer: Answer = json(200, EVIL_POD)): Promise<Outcome> {
-  const server = await startHostileServer(answer)
-  const [out, err]: [string[], string[]] = [[], []]
-  const into = (texts: string[]): Writable =>
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        texts.push(String(chunk))
-        done()
-      },
-    })
-  const context = {
-    path: ['kubectl'],
-    args: ['--server', server.url, ...args],
-    env: { HOME: folder, KUBECACHEDIR: join(folder, 'cache') },
-    cwd: folder,
-    stdin: () => Readable.from([]),
-    stdout: into(out),
-    stderr: into(err),
-    clock: realClock,
-    random: secureRandom,
-  }
-  const code = await runKubectl(context, new AbortController().signal)
-  await server.close()
-  return { code, out: out.join(''), err: err.join('') }
+function kubectl(args: readonly string[], answer: Answer = json(200, EVIL_POD)): Promise<Outcome> {
+  return askHostile(folder, args, answer)
 }
 
 /** Whether a terminal would do something with it. */
@@ -74,6 +41,25 @@ void test('custom columns and descriptions cannot either', async () => {
 void test('YAML writes escapes as such', async () => {
   const { out } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'])
   assert.equal(hasControls(out), false)
+})
+
+void test('what a server says is wrong cannot steer the terminal', async () => {
+  const { code, err } = await kubectl(['get', 'pods'], json(403, EVIL_STATUS))
+  assert.equal(code, 1)
+  assert.equal(hasControls(err), false)
+  assert.match(err, /^Error from server \(Forbidden\): no\^\[\[2Jevil/)
+})
+
+void test('what a server warns of cannot either', async () => {
+  const warning = { warning: '299 - "\u001b[2Jevil"' }
+  const { code, err } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'], (_request, response) => {
+    // Node's own server refuses to send such a header.
+    response.socket?.write(`HTTP/1.1 200 OK\r\nwarning: ${warning.warning}\r\ncontent-type: application/json\r\n`)
+    const body = JSON.stringify(EVIL_POD)
+    response.socket?.end(`content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  })
+  assert.equal(typeof code, 'number')
+  assert.equal(hasControls(err), false)
 })
 
 void test('an error page is quoted', async () => {

@@ -1,0 +1,39 @@
+/**
+ * Upstream's own tests of kubectl ([sig-cli], conformance tests among them) with ours as `--kubectl-path`:
+ * `node test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. As root, against `hyperkube up` with containers.
+ * `--kubectl` names another one, upstream's for comparison. Ends with 1 when one fails; leaves nothing on the machine.
+ */
+import { symlink } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+
+import { endWithSuite } from '../conformance/suite.ts'
+import { runLabelled } from './labelled-tests.ts'
+import { HYPERKUBE } from './ours.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    focus: { type: 'string' },
+    skip: { type: 'string' },
+    procs: { type: 'string' },
+    kubectl: { type: 'string' },
+  },
+})
+
+/** Called by the name that it is known by. */
+async function ours(folder: string): Promise<string> {
+  const file = join(folder, 'kubectl')
+  await symlink(HYPERKUBE, file)
+  return file
+}
+
+const { focus = '', skip, kubectl } = options
+
+endWithSuite()
+process.exitCode = await runLabelled({
+  label: 'sig-cli',
+  images: ['agnhost', 'e2e-busybox', 'httpd', 'nginx', 'pause'],
+  procs: Number(options.procs ?? 2),
+  isChosen: (name) => new RegExp(focus).test(name) && (skip === undefined || !new RegExp(skip).test(name)),
+  kubectl: kubectl === undefined ? ours : () => Promise.resolve(resolve(kubectl)),
+})
