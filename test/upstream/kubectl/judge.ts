@@ -135,7 +135,7 @@ async function compare(court: Court, scene: Scene, line: Line, places: Places): 
   for (let again = LOOKS.has(line.args[0] ?? '') ? LOOKS_AGAIN : 0; ; again--) {
     const outcomes = await Promise.all([run(court.upstream, line, places[0]), run(court.ours, line, places[1])])
     const verdict = verdictOf(scene, line, places, outcomes)
-    if (verdict.differences.length === 0 || again === 0) return court.told(verdict)
+    if (verdict.differences.length === 0 || verdict.listed !== undefined || again === 0) return court.told(verdict)
     await sleep(realClock, PAUSE_MS)
   }
 }
