@@ -30,7 +30,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 }
 
 /** Files that sources read at run time through `new URL('./x.json', import.meta.url)`; copied with their folders. */
-const ASSETS = ['apis/**/*.json', 'apiserver/openapi/**/*.json']
+const ASSETS = ['apis/**/*.json', 'apiserver/openapi/**/*.json', 'kubectl/completion/scripts/*']
 
 async function main(): Promise<void> {
   rmSync(DIST, { recursive: true, force: true })

@@ -96,7 +96,7 @@ function kindOf(group: string, version: string, resource: ResourceDiscovery, isP
     namespaced: resource.scope === 'Namespaced',
     shortNames: resource.shortNames ?? [],
     categories: resource.categories ?? [],
-    verbs: [...(resource.verbs ?? [])].sort(),
+    verbs: resource.verbs ?? [],
     subresources: subresources.map(({ subresource: name, responseKind: of = {}, verbs = [] }): Subresource => ({
       name,
       kind: { group: of.group ?? '', version: of.version ?? '', kind: of.kind ?? '' },

@@ -80,6 +80,8 @@ async function askPlugin(
   const added = Object.fromEntries((own ?? []).map(({ name, value }) => [name, value]))
   const told = { ...env, ...added, KUBERNETES_EXEC_INFO: execInfo(config) }
   const { code, output } = await run(command, args ?? [], told).catch((cause: NodeJS.ErrnoException) => {
+    // It says itself why it may not run.
+    if (cause instanceof ConfigError) throw cause
     if (cause.code !== 'ENOENT') throw new ConfigError(`exec: ${cause.message}`, { cause })
     const hint = installHint === '' ? '' : `\n\n${installHint}`
     throw new ConfigError(`exec: executable ${command} not found${MISSING}${hint}`, { cause })
@@ -147,7 +149,8 @@ function parsed(output: string): JsonObject {
   }
 }
 
-const runPlugin: RunPlugin = (command, args, env) =>
+/** Without anything that would keep it from running. */
+export const runPlugin: RunPlugin = (command, args, env) =>
   new Promise((done, fail) => {
     // Not imported: few have a plugin, and everybody would wait for what runs it.
     const { spawn } = process.getBuiltinModule('node:child_process')

@@ -56,11 +56,15 @@ export interface Command {
   /** Lines of commands, each after a line with `#` that says what it does. */
   readonly examples?: string
   readonly flags: Flags
+  /** Flags that there are only where the environment says so. */
+  readonly moreFlags?: (env: ProgramContext['env']) => Flags
   readonly commands?: readonly CommandRow[]
   /** The rest of the line belongs to somebody else (`kubectl exec x ls -l`): the first argument ends the flags. */
   readonly stopsAtArgs?: boolean
-  /** Flags are not looked at. */
-  readonly takesAnything?: boolean
+  /** What `--help` prints on standard error instead. */
+  readonly insteadOfHelp?: string
+  /** What is said of a flag that cannot be read, where that is something else than for most. */
+  readonly wrongFlag?: (path: string, message: string) => Error
   /** Resolves to the exit code; 0 when to nothing. Throws what the user should read. */
   run?(invocation: Invocation): Promise<number | void>
 }

@@ -8,6 +8,4 @@ test('flags that ask for what is not there are named; those that nobody gave are
   assert.equal(unbuiltFlag(defaults), undefined)
   assert.equal(unbuiltFlag({ ...defaults, 'match-server-version': true }), 'match-server-version')
   assert.equal(unbuiltFlag({ ...defaults, profile: 'cpu' }), 'profile')
-  assert.equal(unbuiltFlag({ ...defaults, kuberc: '/preferences' }), 'kuberc')
-  assert.equal(unbuiltFlag({ ...defaults, kuberc: 'off' }), undefined)
 })

@@ -82,7 +82,6 @@ export function unbuiltFlag(values: Readonly<Record<string, unknown>>): string |
   const asked: Readonly<Record<string, boolean>> = {
     'match-server-version': values['match-server-version'] === true,
     profile: values['profile'] !== 'none',
-    kuberc: values['kuberc'] !== '' && values['kuberc'] !== 'off',
   }
   return Object.keys(asked).find((name) => asked[name])
 }

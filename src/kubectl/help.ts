@@ -3,6 +3,8 @@ import type { Flag } from '#lib/flags/flags.ts'
 
 import type { Command, CommandRow, Flags } from './command.ts'
 
+const PLUGINS = 'Subcommands provided by plugins:'
+
 /** The order of headings in `kubectl --help`. */
 const HEADINGS = [
   'Basic Commands (Beginner):',
@@ -12,15 +14,17 @@ const HEADINGS = [
   'Troubleshooting and Debugging Commands:',
   'Advanced Commands:',
   'Settings Commands:',
+  PLUGINS,
 ]
 
-export function helpOf(command: Command, path: string): string {
+/** `plugins` are words that plugins add to the root. */
+export function helpOf(command: Command, path: string, plugins: readonly string[] = []): string {
   const isRoot = command.name === 'kubectl'
   const sections = [
     command.long.trim(),
     command.aliases === undefined ? '' : `Aliases:\n${[command.name, ...command.aliases].join(', ')}`,
     command.examples === undefined ? '' : `Examples:\n${indented(command.examples)}`,
-    ...commandSections(command.commands ?? [], isRoot),
+    ...commandSections([...(command.commands ?? []), ...plugins.map(pluginRow)], isRoot),
     isRoot || Object.keys(command.flags).length === 0 ? '' : `Options:\n${flagsText(command.flags)}`,
     `Usage:\n  ${`${path} ${command.use}`.trim()}`,
     command.commands === undefined ? '' : `Use "${path} <command> --help" for more information about a given command.`,
@@ -31,6 +35,11 @@ export function helpOf(command: Command, path: string): string {
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`
 }
 
+function pluginRow(name: string): Omit<CommandRow, 'load'> {
+  const short = `The command ${name} is a plugin installed by the user`
+  return { name, short, group: PLUGINS }
+}
+
 function indented(text: string): string {
   return text
     .trim()
@@ -39,16 +48,18 @@ function indented(text: string): string {
     .join('\n')
 }
 
-function commandSections(rows: readonly CommandRow[], isRoot: boolean): string[] {
+function commandSections(rows: readonly Omit<CommandRow, 'load'>[], isRoot: boolean): string[] {
   const shown = rows.filter(({ hidden }) => !hidden)
   if (shown.length === 0) return []
   const width = Math.max(...shown.map(({ name }) => name.length)) + 1
-  const lines = (group: readonly CommandRow[]): string =>
+  const lines = (group: readonly Omit<CommandRow, 'load'>[]): string =>
     group.map(({ name, short }) => `  ${name.padEnd(width)} ${short}`).join('\n')
   if (!isRoot) return [`Available Commands:\n${lines(shown)}`]
   const groups = [...HEADINGS, undefined].map((heading) => {
     const members = shown.filter(({ group }) => group === heading)
-    return members.length === 0 ? '' : `${heading ?? 'Other Commands:'}\n${lines(members)}`
+    // Upstream has that one also when there is nothing below it.
+    if (members.length === 0) return heading === PLUGINS ? PLUGINS : ''
+    return `${heading ?? 'Other Commands:'}\n${lines(members)}`
   })
   return groups
 }

@@ -2,15 +2,20 @@
  * kubectl: finds the command that a line means, reads its flags, runs it, and says what went wrong. As cobra does it,
  * down to the order: a plugin may stand in for a command that is not there, help comes before mistakes in arguments.
  */
-import { defineFlags, flag, FlagError, parseFlags, type ParsedFlags, requireFlags } from '#lib/flags/flags.ts'
-import { bool } from '#lib/flags/kinds.ts'
+import { FlagError, parseFlags, type ParsedFlags, requireFlags } from '#lib/flags/flags.ts'
 import { type ProgramContext, StopSignal } from '#lib/program.ts'
 
 import type { GlobalValues } from './client-config.ts'
-import type { Command, CommandRow, Flags, Invocation } from './command.ts'
+import type { Command, Invocation } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { KubectlError, reportOf } from './errors.ts'
-import { globalFlags, unbuiltFlag } from './global-flags.ts'
+import { unbuiltFlag } from './global-flags.ts'
+import type { PreferredLine } from './kuberc/applying.ts'
+import { explained, loadPreference } from './kuberc/loading.ts'
+import { hasKuberc } from './kuberc/place.ts'
+import type { PluginPolicy, Preference } from './kuberc/preference.ts'
+import { flagsFor, globalsFor, globalValues } from './line-flags.ts'
+import { findCommand, type Found, nextWord } from './lookup.ts'
 import { Session } from './session.ts'
 
 export type KubectlContext = Omit<ProgramContext, 'readFile'>
@@ -44,38 +49,95 @@ const ROOT: Command = {
   },
 }
 
-interface Found {
-  readonly command: Command
-  readonly path: readonly string[]
-  readonly args: readonly string[]
+/** Without the command for preferences where those are turned off. */
+function rootFor(env: KubectlContext['env']): Command {
+  return hasKuberc(env) ? ROOT : { ...ROOT, commands: COMMANDS.filter(({ name }) => name !== 'kuberc') }
 }
 
 async function runLine(given: KubectlContext, signal: AbortSignal): Promise<number> {
-  const context = { ...given, args: helpAsFlag(given.args) }
-  const { command, path, args } = await findCommand(context)
+  const preference = await loadPreference(given)
+  const line = await preferredLine({ ...given, args: helpAsFlag(given.args) }, preference)
+  const context = { ...given, args: line.args }
+  const root = withAlias(rootFor(context.env), line)
+  if (isQuestion(context.args)) return answerShell(context, { root, line, signal })
+  const found = await commandOf(context, root)
+  const { command, path } = found
   const words = path.join(' ')
-  const own = { ...command.flags, help: flag(bool, false, `help for ${command.name}`, { shorthand: 'h' }) }
-  const global = { ...globalFlags(context.env) } as Flags
-  // A flag of the command hides one of every command, as `--user` of a role binding does.
-  const visible = Object.fromEntries(Object.entries(global).filter(([name]) => !Object.hasOwn(own, name)))
-  const set = defineFlags({ own, global: visible })
-  const line = command.takesAnything === true ? args.filter((arg) => arg === '--help' || arg === '-h') : args
-  const parsed = parse(() => parseFlags(set, line, { interspersed: command.stopsAtArgs !== true }), words)
-  const help = async (): Promise<string> => (await import('./help.ts')).helpOf(command, words)
-  if (parsed.values['help']) {
-    context.stdout.write(await help())
-    return 0
-  }
-  for (const line of parsed.warnings) context.stderr.write(`${line}\n`)
-  requireFlagsOf(() => requireFlags(set, parsed))
-  const globals = Object.entries(global).map(([name, { initial }]) => [
-    name,
-    Object.hasOwn(own, name) ? initial : (parsed.values as Record<string, unknown>)[name],
-  ])
-  const values = Object.fromEntries(globals) as unknown as GlobalValues
+  const flags = flagsFor(command, context.env)
+  const parsed = parse(() => parseFlags(flags.set, flagsIn(found, line), flagOptions(command)), command, words)
+  const help = async (): Promise<string> => helpText(command, words, context)
+  if (parsed.values['help']) return showHelp(command, await help(), context)
+  for (const text of parsed.warnings) context.stderr.write(`${text}\n`)
+  requireFlagsOf(() => requireFlags(flags.set, parsed))
+  const values = globalValues(flags, parsed.values, context.env)
   const unbuilt = unbuiltFlag({ ...values })
   if (unbuilt !== undefined) throw new KubectlError(`--${unbuilt} is not built yet`)
-  return runCommand(command, { context, words, parsed, help, signal, values })
+  if (values.v >= 1 && line.original !== undefined) await logOriginal(context, line.original)
+  const policy = preference?.policy
+  return runCommand(command, { context, words, parsed, help, signal, values, ...(policy && { policy }) })
+}
+
+/** What scripts of shells ask; see completion/answering.ts. */
+function isQuestion([first]: readonly string[]): boolean {
+  return first === '__complete' || first === '__completeNoDesc'
+}
+
+interface Asked {
+  readonly root: Command
+  readonly line: PreferredLine
+  readonly signal: AbortSignal
+}
+
+async function answerShell(context: KubectlContext, { root, line, signal }: Asked): Promise<number> {
+  const { answer } = await import('./completion/answering.ts')
+  const { alias } = line
+  return answer(context, { root, signal, ...(alias && { alias: { name: alias.row.name, path: alias.path } }) })
+}
+
+function withAlias(root: Command, { alias }: PreferredLine): Command {
+  return alias === undefined ? root : { ...root, commands: [...(root.commands ?? []), alias.row] }
+}
+
+function showHelp({ insteadOfHelp }: Command, help: string, { stdout, stderr }: KubectlContext): number {
+  if (insteadOfHelp === undefined) stdout.write(help)
+  else stderr.write(insteadOfHelp)
+  return 0
+}
+
+function flagOptions({ stopsAtArgs }: Command): { readonly interspersed: boolean } {
+  return { interspersed: stopsAtArgs !== true }
+}
+
+/** Values that preferences have for flags come first, so that they count as given and others win over them. */
+function flagsIn({ args }: Found, { defaults }: PreferredLine): readonly string[] {
+  return [...defaults, ...args]
+}
+
+async function helpText(command: Command, words: string, { env }: KubectlContext): Promise<string> {
+  const { helpOf } = await import('./help.ts')
+  if (command.name !== ROOT.name) return helpOf(command, words)
+  const { pluginCommands } = await import('./plugins/listing.ts')
+  return helpOf(command, words, await pluginCommands(env['PATH'] ?? '', COMMANDS))
+}
+
+async function logOriginal({ stderr, clock }: KubectlContext, original: string): Promise<void> {
+  const [{ logLine }, { goQuote }] = await Promise.all([import('./klog.ts'), import('#lib/go-text.ts')])
+  stderr.write(logLine('I', clock.now(), 'cmd.go:353', `original command: ${goQuote(`kubectl ${original}`)}`))
+}
+
+/** What preferences make of the line. Throws ExitError where they do not fit. */
+async function preferredLine(context: KubectlContext, preference: Preference | undefined): Promise<PreferredLine> {
+  const { args, env, stderr } = context
+  if (preference === undefined) return { args, defaults: [] }
+  const { applyPreference } = await import('./kuberc/applying.ts')
+  const find = async (words: readonly string[]): Promise<Found | undefined> => {
+    // A question of a shell is about the line behind it.
+    if (isQuestion(words)) return undefined
+    const found = await findCommand({ command: rootFor(env), path: context.path, args: words }, env)
+    return found.command.name === ROOT.name && nextWord(found, env) >= 0 ? undefined : found
+  }
+  const globals = globalsFor(env)
+  return explained(() => applyPreference({ args, preference, find, globals, warn: (text) => stderr.write(text) }))
 }
 
 /** `kubectl help get` is `kubectl get --help`. */
@@ -91,11 +153,12 @@ interface Prepared {
   readonly signal: AbortSignal
   /** What the flags of every command say. */
   readonly values: GlobalValues
+  readonly policy?: PluginPolicy
 }
 
 async function runCommand(command: Command, prepared: Prepared): Promise<number> {
-  const { context, words, parsed, help, signal, values } = prepared
-  const session = new Session({ ...context, flags: values, signal })
+  const { context, words, parsed, help, signal, values, policy } = prepared
+  const session = new Session({ ...context, flags: values, signal, ...(policy && { policy }) })
   const invocation = {
     ...context,
     path: words,
@@ -120,11 +183,12 @@ function judgeWarnings(count: number, code: number): number {
   throw new KubectlError(count === 1 ? '1 warning received' : `${count} warnings received`)
 }
 
-function parse<T>(read: () => T, words: string): T {
+function parse<T>(read: () => T, { wrongFlag }: Command, words: string): T {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof FlagError)) throw error
+    if (wrongFlag !== undefined) throw wrongFlag(words, error.message)
     throw new KubectlError(`${error.message}\nSee '${words} --help' for usage.`, { cause: error })
   }
 }
@@ -137,49 +201,25 @@ function requireFlagsOf(check: () => void): void {
   }
 }
 
-/** Goes down from command to command as long as the next word names one. */
-async function findCommand(context: KubectlContext): Promise<Found> {
-  let found: Found = { command: ROOT, path: context.path, args: context.args }
-  for (;;) {
-    const { command, path, args } = found
-    const at = command.commands === undefined ? -1 : nextWord(args, command, context.env)
-    const word = args[at]
-    if (word === undefined) return found
-    const row = (command.commands as readonly CommandRow[]).find(
-      ({ name, aliases = [] }) => name === word || aliases.includes(word),
-    )
-    if (row === undefined) return command === ROOT ? unknownCommand(context, word) : found
-    found = { command: await row.load(), path: [...path, row.name], args: args.filter((_, index) => index !== at) }
-  }
-}
-
-/** Where the first argument stands that is no flag and no flag's value; -1 when there is none. */
-function nextWord(args: readonly string[], { flags }: Command, env: KubectlContext['env']): number {
-  const known: Flags = { ...flags, ...globalFlags(env) }
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at] as string
-    if (arg === '--') return -1
-    if (!arg.startsWith('-') || arg === '-') return at
-    if (takesNext(arg, known)) at++
-  }
-  return -1
-}
-
-function takesNext(arg: string, known: Flags): boolean {
-  if (arg.includes('=')) return false
-  const isLong = arg.startsWith('--')
-  if (!isLong && arg.length > 2) return false
-  const found = isLong ? known[arg.slice(2)] : Object.values(known).find(({ shorthand }) => shorthand === arg.slice(1))
-  if (arg === '--help' || arg === '-h') return false
-  return found === undefined ? true : (found.alone ?? found.kind.alone) === undefined
+/** The command that a line means; a plugin may stand for it, which then runs. */
+async function commandOf(context: KubectlContext, root: Command): Promise<Found> {
+  const { env, path, args } = context
+  const found = await findCommand({ command: root, path, args }, env)
+  const at = found.command.commands === undefined ? -1 : nextWord(found, env)
+  const word = found.args[at]
+  if (word === undefined) return found
+  if (found.command === root) return unknownCommand(context, root, word)
+  const { mayBeExtended, runPlugin } = await import('./plugins/dispatch.ts')
+  if (mayBeExtended(found.command.name) && at === 0) await runPlugin(context, args.length - found.args.length + 1)
+  return found
 }
 
 /** A plugin by that name takes over; otherwise it is a mistake. */
-async function unknownCommand(context: KubectlContext, word: string): Promise<never> {
-  const { runPlugin } = await import('./plugins.ts')
+async function unknownCommand(context: KubectlContext, { commands = [] }: Command, word: string): Promise<never> {
+  const { runPlugin } = await import('./plugins/dispatch.ts')
   await runPlugin(context)
   const { nearest } = await import('#lib/nearest.ts')
-  const shown = COMMANDS.filter(({ hidden }) => hidden !== true)
+  const shown = commands.filter(({ hidden }) => hidden !== true)
   const close = [
     ...nearest(
       word,

@@ -42,6 +42,11 @@ export class Mapper {
     return (await this.#discovered()).kinds
   }
 
+  /** The same with what nobody knows, perhaps from the file. */
+  known(): Promise<Discovered> {
+    return this.#discovered()
+  }
+
   /** The same, asked of the server now. */
   async freshKinds(): Promise<Discovered> {
     if (!this.#isFresh) this.#refresh()

@@ -17,12 +17,15 @@ import { userAgent } from '#model/version.ts'
 
 import { clientConfig, confirmContext, type GlobalValues, rawConfig, requestTimeoutMs } from './client-config.ts'
 import { ConnectionError } from './errors.ts'
+import type { PluginPolicy } from './kuberc/preference.ts'
 import type { Mapper } from './mapper.ts'
 import type { Rest } from './rest.ts'
 
 export interface SessionOptions extends Pick<ProgramContext, 'env' | 'cwd' | 'stderr' | 'clock'> {
   readonly flags: GlobalValues
   readonly signal: AbortSignal
+  /** Which credential plugins may run; all of them without. */
+  readonly policy?: PluginPolicy
 }
 
 export interface Namespace {
@@ -114,11 +117,12 @@ export class Session {
   }
 
   async #connect(): Promise<Connection> {
-    const { clock } = this.#options
+    const { clock, policy } = this.#options
     const writeFile = async (path: string, text: string): Promise<void> =>
       (await import('#lib/atomic-file.ts')).writeFileAtomically(path, text, { mode: 0o600 })
     const [config, { openConnection }] = await Promise.all([this.config(), import('#client/connection.ts')])
-    return openConnection(config, { ...this.#sources(), clock, writeFile, http1Only: true })
+    const run = policy === undefined ? undefined : (await import('./kuberc/plugin-policy.ts')).runAllowed(policy)
+    return openConnection(config, { ...this.#sources(), clock, writeFile, http1Only: true, ...(run && { run }) })
   }
 
   async #openClient(): Promise<ApiClient> {

@@ -4,6 +4,7 @@ import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 
+import type { ApplySet } from '../apply/applyset.ts'
 import { applyHere } from '../apply/client-side.ts'
 import { applyOnServer } from '../apply/server-side.ts'
 import { select } from '../builder.ts'
@@ -50,6 +51,15 @@ const FLAGS = {
 
 type ApplyInvocation = Invocation<typeof FLAGS>
 
+/** Only where the environment turns sets on, as long as they are in alpha. */
+const APPLYSET_FLAG = {
+  applyset: flag(
+    string,
+    '',
+    '[alpha] The object that remembers what is applied together, as [RESOURCE][.GROUP]/NAME. What it remembers and is in no file now is deleted by --prune. A Secret when no resource is named.',
+  ),
+}
+
 export const apply: Command = defineCommand({
   name: 'apply',
   use: '(-f FILENAME | -k DIRECTORY) [options]',
@@ -63,6 +73,7 @@ kubectl apply -k dir/
 # Let the server merge, under a name of your own
 kubectl apply --server-side --field-manager=me -f ./pod.json`,
   flags: FLAGS,
+  moreFlags: (env) => ((env['KUBECTL_APPLYSET'] ?? '').toLowerCase() === 'true' ? APPLYSET_FLAG : {}),
   commands: [
     {
       name: 'edit-last-applied',
@@ -90,7 +101,10 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
     }
     const fieldValidation = fieldValidationOf(flags.validate)
     const { namespace, isExplicit } = await session.namespace()
+    const set = await openSet(invocation, { dryRun, fieldValidation, policy })
     checkFlags(flags, dryRun)
+    if (set !== undefined) await checkSet(flags, set)
+    checkPrune(flags, set !== undefined)
     const selection = await select({
       session,
       io: invocation,
@@ -102,17 +116,42 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
       flatten: true,
       validate: fieldValidation === 'Strict',
     })
-    const { infos, error } = await selection.infos()
+    const { infos, error } = await members(await selection.infos(), set)
     if (infos.length === 0 && error === undefined) throw new KubectlError('no objects passed to apply')
+    await set?.begin(infos)
     const settings = { dryRun, fieldValidation, policy, manager: managerOf(invocation) }
     const applied = await applyAll(invocation, infos, { settings, error })
     if (printsWhole(flags.output)) await printAll(invocation, applied)
-    if (flags.prune) {
+    if (set !== undefined) await set.prune(applied)
+    else if (flags.prune) {
       const { prune } = await import('../apply/prune.ts')
       await prune(invocation, applied, { dryRun, policy })
     }
   },
 })
+
+type SetWishes = Pick<Settings, 'dryRun' | 'fieldValidation' | 'policy'>
+
+async function openSet(invocation: ApplyInvocation, wishes: SetWishes): Promise<ApplySet | undefined> {
+  const { applyset = '' } = invocation.flags as { readonly applyset?: string }
+  if (applyset === '') return undefined
+  return (await import('../apply/applyset.ts')).ApplySet.open(invocation, applyset, wishes)
+}
+
+interface Infos {
+  readonly infos: readonly Info[]
+  readonly error: Error | undefined
+}
+
+/** With the label of the set; none of them when one says already that it is some set's. */
+function members(found: Infos, set: ApplySet | undefined): Infos {
+  if (set === undefined) return found
+  try {
+    return { ...found, infos: set.labelled(found.infos) }
+  } catch (error) {
+    return { infos: [], error: asError(error) }
+  }
+}
 
 function managerOf({ flags, changed }: ApplyInvocation): string {
   if (changed.has('field-manager')) return flags['field-manager']
@@ -191,17 +230,33 @@ function checkFlags(flags: ApplyInvocation['flags'], dryRun: DryRun): void {
     [isServerSide && flags.force, '--force cannot be used with --server-side'],
     [dryRun === 'server' && flags.force, '--dry-run=server cannot be used with --force'],
     [flags.all && flags.selector !== '', 'cannot set --all and --selector at the same time'],
-    [flags.prune && flags.force, '--force cannot be used with --prune'],
+  ]
+  refuse(problems)
+}
+
+async function checkSet(flags: ApplyInvocation['flags'], set: ApplySet): Promise<void> {
+  if (!flags.prune) throw new KubectlError('--applyset requires --prune')
+  await set.validate()
+}
+
+function checkPrune(flags: ApplyInvocation['flags'], hasSet: boolean): void {
+  const { prune, selector, 'server-side': isServerSide } = flags
+  const [withSet, without] = [prune && hasSet, prune && !hasSet]
+  refuse([
+    [prune && flags.force, '--force cannot be used with --prune'],
+    [withSet && flags.all, '--all is incompatible with --applyset'],
+    [withSet && selector !== '', '--selector is incompatible with --applyset'],
+    [withSet && flags['prune-allowlist'].length > 0, '--prune-allowlist is incompatible with --applyset'],
     [
-      flags.prune && !flags.all && flags.selector === '',
+      without && !flags.all && selector === '',
       'all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector',
     ],
-    [
-      flags.prune && isServerSide,
-      "--prune is in alpha and doesn't currently work on objects created by server-side apply",
-    ],
+    [without && isServerSide, "--prune is in alpha and doesn't currently work on objects created by server-side apply"],
     [flags.subresource !== '' && !isServerSide, '--subresource can only be specified for --server-side'],
-  ]
+  ])
+}
+
+function refuse(problems: readonly (readonly [isSo: boolean, text: string])[]): void {
   const problem = problems.find(([isSo]) => isSo)
   if (problem !== undefined) throw new KubectlError(problem[1])
 }

@@ -2,7 +2,6 @@
 import type { Service } from '#apis/core/v1.ts'
 
 import { type Command, defineCommand } from '../command.ts'
-import { planned } from '../planned.ts'
 
 const NAMESPACE = 'kube-system'
 const LABEL = 'kubernetes.io/cluster-service=true'
@@ -14,7 +13,13 @@ export const clusterInfo: Command = defineCommand({
   examples: `# Show the addresses of the control plane and of services of the cluster
 kubectl cluster-info`,
   flags: {},
-  commands: [planned('dump', 'Dump what helps to find out what is wrong with a cluster')],
+  commands: [
+    {
+      name: 'dump',
+      short: 'Dump what helps to find out what is wrong with a cluster',
+      load: async () => (await import('../cluster-info/dump.ts')).dump,
+    },
+  ],
   async run({ session, stdout }) {
     const asked = await session.namespace()
     const namespace = asked.isExplicit ? asked.namespace : NAMESPACE

@@ -51,6 +51,8 @@ kubectl diff -f pod.json
 # Compare with what is typed
 cat service.yaml | kubectl diff -f -`,
   flags: FLAGS,
+  // 1 means that something differs, so mistakes end with more.
+  wrongFlag: (path, message) => new ExitError(2, `error: ${message}\nSee '${path} -h' for help and examples`),
   async run(invocation) {
     try {
       return await runDiff(invocation)

@@ -6,12 +6,13 @@ import { parseApiVersion } from '#meta/kind.ts'
 
 import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
+import type { OpenApiV2 } from '../explain/openapi-v2.ts'
 import { explainTo, type OpenApiDocument } from '../explain/schema-text.ts'
 import type { Mapper } from '../mapper.ts'
 
 export const explain: Command = defineCommand({
   name: 'explain',
-  use: 'TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext] [options]',
+  use: 'TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext|plaintext-openapiv2] [options]',
   long:
     'Describe the fields of a resource, as the server documents them. Fields are named by their path: ' +
     '<type>.<fieldName>[.<fieldName>].\n\nUse "kubectl api-resources" for a complete list of supported resources.',
@@ -25,10 +26,15 @@ kubectl explain pods --recursive
 kubectl explain pods.spec.containers
 
 # Explain deployments of another version
-kubectl explain deployments --api-version=apps/v1`,
+kubectl explain deployments --api-version=apps/v1
+
+# Explain in the older form
+kubectl explain deployments --output=plaintext-openapiv2`,
   flags: {
     'api-version': flag(string, '', 'Explain this API version (API group/version) of the resource.'),
-    output: flag(string, 'plaintext', 'Format: plaintext.', { shorthand: 'o' }),
+    output: flag(string, 'plaintext', 'Format: plaintext, or plaintext-openapiv2 for the older form.', {
+      shorthand: 'o',
+    }),
     recursive: flag(bool, false, 'Show the names of all fields below the one asked for, without their descriptions.', {
       shorthand: 'R',
     }),
@@ -41,13 +47,17 @@ kubectl explain deployments --api-version=apps/v1`,
       )
     }
     if (others.length > 0) throw new KubectlError('We accept only this format: explain RESOURCE\n')
-    if (flags.output !== 'plaintext') {
-      // Of the two forms upstream has, the one it no longer recommends is missing.
-      throw new KubectlError(`unrecognized format: ${flags.output}`)
-    }
     const { kind, path } = await findAsked(await session.mapper(), asked, flags['api-version'] === '')
     const { group, version } = flags['api-version'] === '' ? kind : parseApiVersion(flags['api-version'])
     const rest = await session.rest()
+    if (flags.output === 'plaintext-openapiv2') {
+      const { explainV2 } = await import('../explain/openapi-v2.ts')
+      const document = await rest.json<OpenApiV2>('/openapi/v2', 'application/json')
+      const explained = { group, version, kind: kind.kind }
+      stdout.write(explainV2({ document, kind: explained, path, recursive: flags.recursive }))
+      return
+    }
+    if (flags.output !== 'plaintext') throw new KubectlError(`unrecognized format: ${flags.output}`)
     const root = group === '' ? `api/${version}` : `apis/${group}/${version}`
     const { paths } = await rest.json<OpenApiIndex>('/openapi/v3')
     const entry = paths[root]

@@ -3,7 +3,6 @@
  * people start this program all day.
  */
 import type { CommandRow } from '../command.ts'
-import { planned } from '../planned.ts'
 
 const BEGINNER = 'Basic Commands (Beginner):'
 const INTERMEDIATE = 'Basic Commands (Intermediate):'
@@ -234,8 +233,23 @@ export const COMMANDS: readonly CommandRow[] = [
     group: SETTINGS,
     load: async () => (await import('./annotate.ts')).annotate,
   },
-  planned('completion', 'Print code for completion in a shell', SETTINGS),
-  planned('api-resources', 'Print the resources that the server serves'),
+  {
+    name: 'completion',
+    short: 'Print code for completion in a shell (bash, zsh, fish or powershell)',
+    group: SETTINGS,
+    load: async () => (await import('./completion.ts')).completion,
+  },
+  {
+    name: 'alpha',
+    short: 'Commands for features in alpha',
+    hidden: true,
+    load: async () => (await import('./alpha.ts')).alpha,
+  },
+  {
+    name: 'api-resources',
+    short: 'Print the resources that the server serves',
+    load: async () => (await import('./api-resources.ts')).apiResources,
+  },
   {
     name: 'api-versions',
     short: 'Print the API versions that the server serves, as "group/version"',
@@ -246,8 +260,16 @@ export const COMMANDS: readonly CommandRow[] = [
     short: 'Change kubeconfig files',
     load: async () => (await import('./config.ts')).config,
   },
-  planned('kuberc', 'Change kuberc files'),
-  planned('plugin', 'Work with plugins'),
+  {
+    name: 'kuberc',
+    short: 'Show and change the file with preferences',
+    load: async () => (await import('./kuberc.ts')).kuberc,
+  },
+  {
+    name: 'plugin',
+    short: 'Work with plugins',
+    load: async () => (await import('./plugin.ts')).plugin,
+  },
   {
     name: 'version',
     short: 'Print the versions of client and server',

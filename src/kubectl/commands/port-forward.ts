@@ -41,7 +41,7 @@ type ForwardInvocation = Invocation<typeof FLAGS>
 
 export const portForward: Command = defineCommand({
   name: 'port-forward',
-  use: 'TYPE/NAME [options] [LOCAL_PORT:]REMOTE_PORT [...[LOCAL_PORT_N:]REMOTE_PORT_N] [options]',
+  use: 'TYPE/NAME [options] [LOCAL_PORT:]REMOTE_PORT [...[LOCAL_PORT_N:]REMOTE_PORT_N]',
   long: 'Forward local ports to a pod. The pod of a deployment, a service or the like is chosen once; the session ends with it.',
   examples: `# Ports 5000 and 6000 of this machine are those of the pod mypod
 kubectl port-forward pod/mypod 5000 6000

@@ -7,9 +7,5 @@ export interface Listed {
 }
 
 export const LISTED: readonly Listed[] = [
-  {
-    lines: /^explain .*(--output=plaintext-openapiv2|--help)$/,
-    reason: 'the older form of explain, from OpenAPI v2, is not built and not in the usage',
-  },
   { lines: /^options --help$/, reason: 'upstream has no help for options: it prints the options' },
 ]

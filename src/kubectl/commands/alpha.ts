@@ -1,0 +1,16 @@
+/** kubectl alpha: where features in alpha would be. This version has none. */
+import { type Command, defineCommand } from '../command.ts'
+
+const NONE = 'No alpha commands are available in this version of kubectl\n'
+
+export const alpha: Command = defineCommand({
+  name: 'alpha',
+  use: '',
+  long: 'Commands for features in alpha.',
+  flags: {},
+  insteadOfHelp: NONE,
+  run({ stderr }) {
+    stderr.write(NONE)
+    return Promise.resolve()
+  },
+})

@@ -1,0 +1,152 @@
+/** kubectl api-resources: the resources that the server serves, each in one version. */
+import type { Discovered, ServedKind } from '#client/discovery.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { strings } from '#lib/flags/list-kinds.ts'
+import type { JsonObject } from '#lib/json-value.ts'
+import { apiVersionOf } from '#meta/kind.ts'
+
+import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
+import { KubectlError } from '../errors.ts'
+import { TabWriter } from '../print/tabs.ts'
+import { noPrinter, printerOf, printFlags } from '../printing.ts'
+
+const STRUCTURED = ['json', 'yaml', 'kyaml']
+const FORMATS = [...STRUCTURED, 'name', 'wide']
+
+const { output, 'show-managed-fields': showManagedFields } = printFlags(FORMATS)
+
+const FLAGS = {
+  output,
+  'show-managed-fields': showManagedFields,
+  'api-group': flag(string, '', 'Only resources of this API group.'),
+  cached: flag(bool, false, 'Take the resources that are remembered of the server, if there are any.'),
+  categories: flag(strings, [], 'Only resources of all of these categories.'),
+  namespaced: flag(bool, true, 'Only resources that are in a namespace; false: only those that are not.'),
+  'no-headers': flag(bool, false, 'Print no headers.'),
+  'sort-by': flag(string, '', "Sort by 'name' or 'kind'; by API group and name without."),
+  verbs: flag(strings, [], 'Only resources that have all of these verbs.'),
+}
+
+type ResourcesInvocation = Invocation<typeof FLAGS>
+
+export const apiResources: Command = defineCommand({
+  name: 'api-resources',
+  use: '[flags] [options]',
+  long: 'Print the API resources that the server serves.',
+  examples: `# Print the resources that are served
+kubectl api-resources
+
+# Print more of each
+kubectl api-resources -o wide
+
+# Sort them by name
+kubectl api-resources --sort-by=name
+
+# Print those that are in no namespace
+kubectl api-resources --namespaced=false
+
+# Print those of one API group
+kubectl api-resources --api-group=rbac.authorization.k8s.io`,
+  flags: FLAGS,
+  async run(invocation) {
+    const { args, flags, session } = invocation
+    if (args.length > 0) throw usageError(invocation, `unexpected arguments: [${args.join(' ')}]`)
+    await session.config()
+    if (flags.output !== '' && !isFormat(flags.output)) throw noPrinter(flags.output, FORMATS)
+    if (!['', 'name', 'kind'].includes(flags['sort-by'])) {
+      throw new KubectlError('--sort-by accepts only name or kind')
+    }
+    const mapper = await session.mapper()
+    const found = await (flags.cached ? mapper.known() : mapper.freshKinds())
+    const wanted = sorted(onePerResource(found.kinds).filter(filterOf(invocation)), flags['sort-by'])
+    if (found.kinds.length > 0) await print(invocation, wanted)
+    const missing = missingOf(found)
+    if (missing !== undefined) throw missing
+  },
+})
+
+/** Those for machines may be in upper case. */
+function isFormat(format: string): boolean {
+  return FORMATS.includes(format) || STRUCTURED.includes(format.toLowerCase())
+}
+
+/** In the preferred version of its group, else in the first that has it. */
+export function onePerResource(kinds: readonly ServedKind[]): ServedKind[] {
+  const found = new Map<string, ServedKind>()
+  for (const kind of kinds) {
+    const name = `${kind.plural}.${kind.group}`
+    if (!found.has(name) || kind.isPreferred) found.set(name, kind)
+  }
+  return [...found.values()]
+}
+
+function filterOf({ flags, changed }: ResourcesInvocation): (kind: ServedKind) => boolean {
+  const { verbs, categories, namespaced, 'api-group': group } = flags
+  return (kind) =>
+    kind.verbs.length > 0 &&
+    (!changed.has('api-group') || kind.group === group) &&
+    (!changed.has('namespaced') || kind.namespaced === namespaced) &&
+    verbs.every((verb) => (kind.verbs as readonly string[]).includes(verb)) &&
+    categories.every((category) => kind.categories.includes(category))
+}
+
+/** What is equal by that is sorted by name, and stays in the server's order else. */
+function sorted(kinds: readonly ServedKind[], by: string): ServedKind[] {
+  const key = ({ plural, kind, group }: ServedKind): string => (by === 'name' ? plural : by === 'kind' ? kind : group)
+  const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
+  return kinds.toSorted((one, other) => compare(key(one), key(other)) || compare(one.plural, other.plural))
+}
+
+async function print(invocation: ResourcesInvocation, kinds: readonly ServedKind[]): Promise<void> {
+  const { flags, stdout } = invocation
+  if (STRUCTURED.includes(flags.output.toLowerCase())) {
+    const printer = await printerOf(invocation, { formats: FORMATS, keepOrder: true })
+    printer.print(listOf(kinds), stdout)
+    return
+  }
+  if (flags.output === 'name') {
+    stdout.write(kinds.map(({ plural, group }) => `${plural}${group === '' ? '' : `.${group}`}\n`).join(''))
+    return
+  }
+  const isWide = flags.output === 'wide'
+  const tabs = new TabWriter()
+  const headers = ['NAME', 'SHORTNAMES', 'APIVERSION', 'NAMESPACED', 'KIND', ...(isWide ? ['VERBS', 'CATEGORIES'] : [])]
+  const rows = kinds.map((kind) => cellsOf(kind, isWide))
+  for (const cells of flags['no-headers'] ? rows : [headers, ...rows]) tabs.write(`${cells.join('\t')}\n`)
+  stdout.write(tabs.flush())
+}
+
+function cellsOf(one: ServedKind, isWide: boolean): string[] {
+  const { plural, shortNames, namespaced, kind, verbs, categories } = one
+  const cells = [plural, shortNames.join(','), apiVersionOf(one), String(namespaced), kind]
+  return isWide ? [...cells, verbs.join(','), categories.join(',')] : cells
+}
+
+/** As Go's struct has it. */
+function listOf(kinds: readonly ServedKind[]): JsonObject {
+  const resources = kinds.map(({ plural, singular, namespaced, group, version, kind, verbs, ...more }): JsonObject => ({
+    name: plural,
+    singularName: singular,
+    namespaced,
+    ...(group !== '' && { group }),
+    version,
+    kind,
+    verbs: [...verbs],
+    ...(more.shortNames.length > 0 && { shortNames: [...more.shortNames] }),
+    ...(more.categories.length > 0 && { categories: [...more.categories] }),
+  }))
+  return {
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion: '',
+    resources: kinds.length === 0 ? null : resources,
+  }
+}
+
+/** Servers behind the server that do not answer leave a list that is not whole. */
+function missingOf({ unknown }: Discovered): KubectlError | undefined {
+  if (unknown.length === 0) return undefined
+  const each = [...unknown].sort().map((version) => `${version}: stale GroupVersion discovery: ${version}`)
+  return new KubectlError(`unable to retrieve the complete list of server APIs: ${each.join(', ')}`)
+}

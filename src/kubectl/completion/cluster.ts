@@ -1,0 +1,98 @@
+/** What clusters and kubeconfigs have that a line may go on with. Whatever goes wrong, there is nothing then: nobody wants errors while typing. */
+import type { Pod } from '#apis/core/v1.ts'
+import type { ProgramContext } from '#lib/program.ts'
+
+import { select } from '../builder.ts'
+import { onePerResource } from '../commands/api-resources.ts'
+import type { AnyObject } from '../rest.ts'
+import type { Session } from '../session.ts'
+import { attachablePod, readNamed, theOnly } from '../streams/target-pod.ts'
+import { resourcePath } from '../surroundings.ts'
+
+export interface Surroundings extends Pick<ProgramContext, 'cwd' | 'stdin' | 'clock' | 'env'> {
+  readonly session: Session
+}
+
+/** Only names are of interest: a server sends no more when it is asked for no more. */
+const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
+/** Nobody waits longer for a pod to come while typing. */
+const POD_MS = 100
+
+async function orNothing<T>(ask: () => Promise<readonly T[]>): Promise<readonly T[]> {
+  return ask().catch(() => [])
+}
+
+/** Names of all of a type, in the namespace of the line unless another is given. */
+export function namesOf(around: Surroundings, type: string, namespace?: string): Promise<readonly string[]> {
+  return orNothing(async () => {
+    const { session } = around
+    const where = namespace ?? (await session.namespace()).namespace
+    const asking = { accept: METADATA }
+    const io = around
+    const selection = await select({ session, io, namespace: where, args: [type], allowEmptySelector: true, asking })
+    const { infos } = await selection.infos()
+    const items = infos.flatMap(({ object }) => (object?.['items'] ?? []) as readonly AnyObject[])
+    return items.map(({ metadata }) => metadata.name ?? '').filter(Boolean)
+  })
+}
+
+/** Resources that can be read, with their groups. */
+export function typesOf({ session }: Surroundings): Promise<readonly string[]> {
+  return orNothing(async () => {
+    const { kinds } = await (await session.mapper()).known()
+    const readable = onePerResource(kinds).filter(({ verbs }) => verbs.includes('get'))
+    const byGroup = readable.toSorted(
+      (one, other) => compare(one.group, other.group) || compare(one.plural, other.plural),
+    )
+    return byGroup.map(({ plural, group }) => (group === '' ? plural : `${plural}.${group}`))
+  })
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+export function kubeconfigNames(
+  { session }: Surroundings,
+  section: 'contexts' | 'clusters' | 'users',
+): Promise<readonly string[]> {
+  return orNothing(async () => [...(await session.rawConfig())[section].keys()].sort())
+}
+
+/** The pod that a name or `TYPE/NAME` stands for. */
+async function podOf(around: Surroundings, name: string): Promise<Pod> {
+  const { session, clock } = around
+  const rest = await session.rest()
+  if (name.includes('/')) {
+    const named = theOnly(await readNamed(around, { names: [name] }), 'one')
+    return attachablePod(named, { rest, clock, timeoutMs: POD_MS })
+  }
+  const { namespace } = await session.namespace()
+  return rest.json<Pod>(resourcePath('v1/pods', namespace, name))
+}
+
+/** Containers of a pod, those that run first at first. */
+export function containersOf(around: Surroundings, name: string): Promise<readonly string[]> {
+  return orNothing(async () => {
+    const { initContainers = [], containers } = (await podOf(around, name)).spec
+    return [...initContainers, ...containers].map((container) => container.name)
+  })
+}
+
+/** Ports that can be forwarded to: of a service those it has, of others those that containers of the pod name. */
+export function portsOf(around: Surroundings, target: string): Promise<readonly number[]> {
+  return orNothing(async () => {
+    const [type = '', name = ''] = target.includes('/') ? target.split('/') : ['pod', target]
+    if (!['service', 'services', 'svc'].includes(type)) {
+      const { containers } = (await podOf(around, target)).spec
+      return containers.flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort))
+    }
+    const { session } = around
+    const { namespace } = await session.namespace()
+    const rest = await session.rest()
+    const { spec } = await rest.json<{ readonly spec: { readonly ports?: readonly { readonly port: number }[] } }>(
+      resourcePath('v1/services', namespace, name),
+    )
+    return (spec.ports ?? []).map(({ port }) => port)
+  })
+}

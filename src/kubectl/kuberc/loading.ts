@@ -1,0 +1,60 @@
+/** Reads the file with preferences before anything else happens. Most people have none, so all that is big is loaded later. */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+
+import type { ProgramContext } from '#lib/program.ts'
+
+import { asError, ExitError, KubectlError } from '../errors.ts'
+import { explicitKuberc, hasKuberc, type KubercPlace, kubercPlace } from './place.ts'
+import type { Preference } from './preference.ts'
+
+type LoadingContext = Pick<ProgramContext, 'args' | 'env' | 'cwd' | 'stderr'>
+
+/** Undefined when there are none. Throws ExitError. */
+export async function loadPreference(context: LoadingContext): Promise<Preference | undefined> {
+  if (context.args.length === 0 || !hasKuberc(context.env)) return undefined
+  return explained(async () => {
+    const explicit = explicitKuberc(context.args)
+    const decoded = await loadFile(context, explicit).catch((error: unknown) => {
+      throw new KubectlError(`kuberc error ${asError(error).message}`, { cause: error })
+    })
+    if (decoded !== undefined) (await import('./preference.ts')).validatePreference(decoded)
+    return decoded
+  })
+}
+
+/** Says of whatever is thrown that preferences are the reason. */
+export async function explained<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    if (!(error instanceof KubectlError)) throw error
+    throw new ExitError(1, `error occurred while applying preferences ${error.message}`)
+  })
+}
+
+async function loadFile(context: LoadingContext, explicit: string): Promise<Preference | undefined> {
+  const place = kubercPlace(explicit, context.env)
+  if (place === undefined) return undefined
+  const text = await readFile(resolve(context.cwd, place.file), 'utf8').catch((error: NodeJS.ErrnoException) => error)
+  if (text instanceof Error && text.code === 'ENOENT' && !place.isExplicit) return undefined
+  return decode(context, place, text)
+}
+
+async function decode(
+  { stderr }: LoadingContext,
+  { file, isExplicit }: KubercPlace,
+  text: string | NodeJS.ErrnoException,
+): Promise<Preference | undefined> {
+  const { decodePreference } = await import('./preference.ts')
+  try {
+    if (text instanceof Error) throw new KubectlError((await import('../printing.ts')).goFileError(file, text))
+    const decoded = decodePreference(file, text)
+    if (decoded !== undefined && decoded.strictError !== '') {
+      stderr.write(`kuberc: ignoring strict decoding error in ${file}: ${decoded.strictError}`)
+    }
+    return decoded?.preference
+  } catch (error) {
+    if (isExplicit) throw new KubectlError(`kuberc: ${asError(error).message}`, { cause: error })
+    stderr.write(`kuberc: no preferences loaded from ${file}: ${asError(error).message}`)
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { decodePreference, validatePreference } from './preference.ts'
+
+const HEAD = 'apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\n'
+
+describe('a kuberc file', () => {
+  it('is read in either version, from the first document that can be', () => {
+    const old =
+      'apiVersion: kubectl.config.k8s.io/v1alpha1\nkind: Preference\noverrides: [{ command: get, flags: [{ name: a, default: b }] }]\n'
+    const decoded = decodePreference('f', `kind: Other\n---\n${old}`)
+    assert.deepEqual(decoded?.preference.defaults, [{ command: 'get', options: [{ name: 'a', default: 'b' }] }])
+    assert.equal(decoded?.strictError, '')
+  })
+
+  it('may have fields that nobody knows, which are told', () => {
+    const decoded = decodePreference('f', `${HEAD}x: 1\naliases: [{ name: a, command: get, z: 2 }]\n`)
+    assert.equal(decoded?.preference.aliases[0]?.name, 'a')
+    assert.equal(decoded?.strictError, 'strict decoding error: unknown field "x", unknown field "aliases[0].z"')
+  })
+
+  it('is none when it is empty, and wrong when nothing in it can be read', () => {
+    assert.equal(decodePreference('f', '---\n'), undefined)
+    assert.throws(() => decodePreference('f', `${HEAD}defaults: text\n`), /no valid preferences found in f, use --v=5/)
+  })
+
+  const rows: readonly (readonly [name: string, text: string, problem: RegExp])[] = [
+    ['a name with a dash', 'aliases: [{ name: a-b }]', /invalid alias name, can only include alphabetical/],
+    ['a name twice', 'aliases: [{ name: a }, { name: a }]', /duplicate alias name a/],
+    [
+      'a flag with dashes',
+      'defaults: [{ command: get, options: [{ name: --x }] }]',
+      /flag name --x should be in long form/,
+    ],
+    ['a policy that there is not', 'credentialPluginPolicy: X', /unknown plugin policy: "X"/],
+    ['no list', 'credentialPluginPolicy: Allowlist', /but allowlist is unspecified/],
+    [
+      'an empty list',
+      'credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: []',
+      /allowlist is empty; use "DenyAll" policy instead/,
+    ],
+    [
+      'a list that does not count',
+      'credentialPluginAllowlist: [{ command: x }]',
+      /plugin policy is "" but allowlist is non-nil/,
+    ],
+    [
+      'an empty entry',
+      'credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{}]',
+      /empty allowlist entry #1/,
+    ],
+    [
+      'a path that leads around',
+      'credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{ command: /a/../b }]',
+      /non-normalized file path: "\/a\/..\/b" vs "\/b"/,
+    ],
+  ]
+  for (const [name, text, problem] of rows) {
+    it(`is refused with ${name}`, () => {
+      const decoded = decodePreference('f', `${HEAD}${text}\n`)
+      assert.ok(decoded !== undefined)
+      assert.throws(() => validatePreference(decoded.preference), problem)
+    })
+  }
+})

@@ -1,0 +1,202 @@
+/** Preferences as a kuberc file holds them, of either version, and what may be wrong with them. */
+import { normalize } from 'node:path'
+
+import { goQuote } from '#lib/go-text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { parseYaml, splitYaml } from '#lib/yaml.ts'
+
+import { KubectlError } from '../errors.ts'
+
+export interface OptionDefault {
+  readonly name: string
+  readonly default: string
+}
+
+export interface CommandDefaults {
+  readonly command: string
+  readonly options: readonly OptionDefault[]
+}
+
+export interface Alias extends CommandDefaults {
+  readonly name: string
+  readonly prependArgs: readonly string[]
+  readonly appendArgs: readonly string[]
+}
+
+/** Which credential plugins may run. */
+export interface PluginPolicy {
+  /** Empty: all of them. */
+  readonly type: string
+  readonly allowlist?: readonly { readonly command: string; readonly name: string }[]
+}
+
+export interface Preference {
+  readonly defaults: readonly CommandDefaults[]
+  readonly aliases: readonly Alias[]
+  readonly policy: PluginPolicy
+}
+
+export interface Decoded {
+  readonly preference: Preference
+  /** Fields that nobody knows; empty when all is well. */
+  readonly strictError: string
+}
+
+const GROUP = 'kubectl.config.k8s.io'
+
+/** What the two versions call things. */
+const NAMES: Readonly<Record<string, { readonly defaults: string; readonly options: string }>> = {
+  [`${GROUP}/v1beta1`]: { defaults: 'defaults', options: 'options' },
+  [`${GROUP}/v1alpha1`]: { defaults: 'overrides', options: 'flags' },
+}
+
+/** The first document that can be used; undefined when there is none in an empty file. Throws KubectlError. */
+export function decodePreference(file: string, text: string): Decoded | undefined {
+  let attempts = 0
+  for (const document of splitYaml(text)) {
+    if (document.trim() === '') continue
+    attempts++
+    const decoded = decodeDocument(document)
+    if (decoded !== undefined) return decoded
+  }
+  if (attempts === 0) return undefined
+  throw new KubectlError(`no valid preferences found in ${file}, use --v=5 to see details`)
+}
+
+function decodeDocument(text: string): Decoded | undefined {
+  try {
+    const value = parseYaml(text)
+    if (!isJsonObject(value) || value['kind'] !== 'Preference') return undefined
+    const names = NAMES[typeof value['apiVersion'] === 'string' ? value['apiVersion'] : '']
+    return names === undefined ? undefined : read(value, names)
+  } catch {
+    // Neither YAML nor of the right types: another document may be.
+    return undefined
+  }
+}
+
+function read(value: JsonObject, names: { readonly defaults: string; readonly options: string }): Decoded {
+  const unknown: string[] = []
+  const reader = new Reader(unknown)
+  const isOld = names.defaults === 'overrides'
+  const policyFields = isOld ? [] : ['credentialPluginPolicy', 'credentialPluginAllowlist']
+  reader.known(value, '', ['apiVersion', 'kind', names.defaults, 'aliases', ...policyFields])
+  const options = (of: JsonObject, path: string): OptionDefault[] =>
+    reader.objects(of[names.options], `${path}.${names.options}`, ['name', 'default']).map(({ one }) => ({
+      name: reader.text(one['name']),
+      default: reader.text(one['default']),
+    }))
+  const defaults = reader
+    .objects(value[names.defaults], names.defaults, ['command', names.options])
+    .map(({ one, path }) => ({ command: reader.text(one['command']), options: options(one, path) }))
+  const aliasFields = ['name', 'command', 'prependArgs', 'appendArgs', names.options]
+  const aliases = reader.objects(value['aliases'], 'aliases', aliasFields).map(({ one, path }) => ({
+    name: reader.text(one['name']),
+    command: reader.text(one['command']),
+    prependArgs: reader.texts(one['prependArgs']),
+    appendArgs: reader.texts(one['appendArgs']),
+    options: options(one, path),
+  }))
+  const policy = isOld ? { type: '' } : readPolicy(value, reader)
+  const errors = unknown.map((path) => `unknown field ${goQuote(path)}`)
+  const strictError = errors.length === 0 ? '' : `strict decoding error: ${errors.join(', ')}`
+  return { preference: { defaults, aliases, policy }, strictError }
+}
+
+function readPolicy(value: JsonObject, reader: Reader): PluginPolicy {
+  const type = reader.text(value['credentialPluginPolicy'])
+  const given = value['credentialPluginAllowlist']
+  if (given === undefined || given === null) return { type }
+  const entries = reader.objects(given, 'credentialPluginAllowlist', ['name', 'command'])
+  const allowlist = entries.map(({ one }) => ({ name: reader.text(one['name']), command: reader.text(one['command']) }))
+  return { type, allowlist }
+}
+
+/** Takes values of the types that they should have, and throws for others. */
+class Reader {
+  readonly #unknown: string[]
+
+  constructor(unknown: string[]) {
+    this.#unknown = unknown
+  }
+
+  known(of: JsonObject, path: string, fields: readonly string[]): void {
+    const strange = Object.keys(of).filter((name) => !fields.includes(name))
+    this.#unknown.push(...strange.map((name) => (path === '' ? name : `${path}.${name}`)))
+  }
+
+  text(value: JsonValue | undefined): string {
+    if (value === undefined || value === null) return ''
+    if (typeof value === 'string') return value
+    throw new Error('expected a string')
+  }
+
+  texts(value: JsonValue | undefined): string[] {
+    return this.#list(value).map((one) => this.text(one))
+  }
+
+  objects(
+    value: JsonValue | undefined,
+    path: string,
+    fields: readonly string[],
+  ): { readonly one: JsonObject; readonly path: string }[] {
+    return this.#list(value).map((one, at) => {
+      if (!isJsonObject(one)) throw new Error('expected an object')
+      this.known(one, `${path}[${at}]`, fields)
+      return { one, path: `${path}[${at}]` }
+    })
+  }
+
+  #list(value: JsonValue | undefined): readonly JsonValue[] {
+    if (value === undefined || value === null) return []
+    if (Array.isArray(value)) return value
+    throw new Error('expected a list')
+  }
+}
+
+/** Throws KubectlError for what cannot be meant. */
+export function validatePreference({ aliases, defaults, policy }: Preference): void {
+  const names = new Set<string>()
+  for (const { name, options } of aliases) {
+    if (!/^[a-zA-Z]+$/.test(name)) {
+      throw new KubectlError('invalid alias name, can only include alphabetical characters')
+    }
+    validateOptions(options)
+    if (names.has(name)) throw new KubectlError(`duplicate alias name ${name}`)
+    names.add(name)
+  }
+  for (const { options } of defaults) validateOptions(options)
+  validatePolicy(policy)
+}
+
+function validateOptions(options: readonly OptionDefault[]): void {
+  const wrong = options.find(({ name }) => name.startsWith('-'))
+  if (wrong !== undefined) {
+    throw new KubectlError(`flag name ${wrong.name} should be in long form without dashes`)
+  }
+}
+
+function validatePolicy({ type, allowlist }: PluginPolicy): void {
+  const problem = policyProblem(type, allowlist)
+  if (problem !== undefined) throw new KubectlError(problem)
+}
+
+function policyProblem(type: string, allowlist: PluginPolicy['allowlist']): string | undefined {
+  if (['', 'AllowAll', 'DenyAll'].includes(type)) {
+    if (allowlist === undefined) return undefined
+    return `misconfigured credential plugin allowlist: plugin policy is ${goQuote(type)} but allowlist is non-nil`
+  }
+  if (type !== 'Allowlist') return `unknown plugin policy: ${goQuote(type)}`
+  if (allowlist === undefined) return 'credential plugin policy set to "Allowlist", but allowlist is unspecified'
+  if (allowlist.length === 0) {
+    return 'credential plugin policy set to "Allowlist", but allowlist is empty; use "DenyAll" policy instead'
+  }
+  for (const [at, { command, name }] of allowlist.entries()) {
+    if (command === '' && name === '') {
+      return `misconfigured credential plugin allowlist: empty allowlist entry #${at + 1}`
+    }
+    const cleaned = command === '' ? '.' : normalize(command).replace(/(?<=.)\/$/, '')
+    if (cleaned !== command) return `non-normalized file path: ${goQuote(command)} vs ${goQuote(cleaned)}`
+  }
+  return undefined
+}

@@ -1,0 +1,133 @@
+/** A kuberc file as the commands that show and change it see it: one object of v1beta1, whatever else may be in there. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+
+import { type Flag, flag } from '#lib/flags/flags.ts'
+import { string } from '#lib/flags/kinds.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { stringifyYaml } from '#lib/yaml-write.ts'
+import { parseYaml } from '#lib/yaml.ts'
+
+import type { Invocation } from '../command.ts'
+import { asError, KubectlError } from '../errors.ts'
+import { goFileError } from '../printing.ts'
+import { type KubercPlace, kubercPlace } from './place.ts'
+
+export const KUBERC_FLAG: { readonly kuberc: Flag<string> } = {
+  kuberc: flag(string, '', 'The kuberc file with preferences. KUBECTL_KUBERC=false or KUBERC=off turns it off.'),
+}
+
+/** A list of such a file. Its members may have any fields; those that v1beta1 knows are kept. */
+type Entries = readonly JsonObject[] | null
+
+export interface WrittenPreference {
+  readonly kind: string
+  readonly apiVersion: string
+  readonly defaults: Entries
+  readonly aliases: Entries
+  readonly credentialPluginPolicy: string
+  readonly credentialPluginAllowlist: Entries
+}
+
+export const NEW_PREFERENCE: WrittenPreference = {
+  kind: 'Preference',
+  apiVersion: 'kubectl.config.k8s.io/v1beta1',
+  defaults: null,
+  aliases: null,
+  credentialPluginPolicy: '',
+  credentialPluginAllowlist: null,
+}
+
+/** What `kubectl kuberc view` proposes to those who have none. */
+export const RECOMMENDED: WrittenPreference = {
+  ...NEW_PREFERENCE,
+  defaults: [
+    { command: 'apply', options: [{ name: 'server-side', default: 'true' }] },
+    { command: 'delete', options: [{ name: 'interactive', default: 'true' }] },
+  ],
+}
+
+/** The file that a command is about. Throws KubectlError when preferences are turned off. */
+export function placeOf({ flags, env }: Pick<Invocation<typeof KUBERC_FLAG>, 'flags' | 'env'>): KubercPlace {
+  const place = kubercPlace(flags.kuberc, env)
+  if (place === undefined) throw new KubectlError('KUBERC is disabled via KUBERC=off environment variable')
+  return place
+}
+
+/** Undefined when there is none. Throws KubectlError for one that cannot be read. */
+export async function readWritten(file: string, cwd: string): Promise<WrittenPreference | undefined> {
+  const text = await readFile(resolve(cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new KubectlError(`error reading kuberc file: ${goFileError(file, error)}`, { cause: error })
+  })
+  return text === undefined ? undefined : parseWritten(text)
+}
+
+function parseWritten(text: string): WrittenPreference {
+  if (text === '') return NEW_PREFERENCE
+  try {
+    const value = parseYaml(text)
+    if (!isJsonObject(value)) throw new Error('it holds no object')
+    return {
+      kind: textOf(value['kind']),
+      apiVersion: textOf(value['apiVersion']),
+      defaults: entriesOf(value['defaults'], ['command', 'options']),
+      aliases: entriesOf(value['aliases'], ['name', 'command', 'prependArgs', 'appendArgs', 'options']),
+      credentialPluginPolicy: textOf(value['credentialPluginPolicy']),
+      credentialPluginAllowlist: entriesOf(value['credentialPluginAllowlist'], ['name', 'command']),
+    }
+  } catch (cause) {
+    throw new KubectlError(`error parsing kuberc file: ${asError(cause).message}`, { cause })
+  }
+}
+
+function textOf(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string') return value
+  throw new Error(`${JSON.stringify(value)} is no string`)
+}
+
+/** In the order of Go's struct; what it does not know goes. */
+function entriesOf(value: JsonValue | undefined, fields: readonly string[]): Entries {
+  if (value === undefined || value === null) return null
+  if (!Array.isArray(value)) throw new Error(`${JSON.stringify(value)} is no list`)
+  return value.map((entry) => {
+    if (!isJsonObject(entry)) throw new Error(`${JSON.stringify(entry)} is no object`)
+    return Object.fromEntries(fields.flatMap((name) => (entry[name] === undefined ? [] : [[name, entry[name]]])))
+  }) as JsonObject[]
+}
+
+/** As Go writes it: lists are there also when there is nothing in them, policies only when there is. */
+export function jsonOf(written: WrittenPreference): JsonObject {
+  const {
+    kind,
+    apiVersion,
+    defaults,
+    aliases,
+    credentialPluginPolicy: policy,
+    credentialPluginAllowlist: list,
+  } = written
+  return {
+    ...(kind !== '' && { kind }),
+    ...(apiVersion !== '' && { apiVersion }),
+    defaults: defaults === null ? null : [...defaults],
+    aliases: aliases === null ? null : [...aliases],
+    ...(policy !== '' && { credentialPluginPolicy: policy }),
+    ...(list !== null && list.length > 0 && { credentialPluginAllowlist: [...list] }),
+  }
+}
+
+export async function saveWritten(
+  { cwd, stdout }: Pick<Invocation, 'cwd' | 'stdout'>,
+  file: string,
+  written: WrittenPreference,
+): Promise<void> {
+  const path = resolve(cwd, file)
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 }).catch((cause: Error) => {
+    throw new KubectlError(`failed to create directory ${dirname(file)}: ${cause.message}`, { cause })
+  })
+  await writeFile(path, stringifyYaml(jsonOf(written)), { mode: 0o644 }).catch((cause: Error) => {
+    throw new KubectlError(`failed to write kuberc file: ${goFileError(file, cause)}`, { cause })
+  })
+  stdout.write(`Updated ${file}\n`)
+}
