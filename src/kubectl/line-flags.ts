@@ -41,5 +41,5 @@ export function globalValues(
     name,
     Object.hasOwn(inherited, name) ? values[name] : initial,
   ])
-  return Object.fromEntries(all) as unknown as GlobalValues
+  return Object.fromEntries(all)
 }

@@ -14,6 +14,7 @@ import { asError, KubectlError } from '../errors.ts'
 import type { Output, Printer } from '../print/printer.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { queryText, type Rest } from '../rest.ts'
+import { timeoutProblem } from '../streams/target-pod.ts'
 import { resourcePath } from '../surroundings.ts'
 
 const NAMESPACE = 'kube-system'
@@ -37,7 +38,11 @@ const FLAGS = {
   'all-namespaces': flag(bool, false, 'Dump all namespaces; --namespaces does not count then.', { shorthand: 'A' }),
   namespaces: flag(strings, [], 'Namespaces to dump, separated by commas.'),
   'output-directory': flag(string, '', 'Folder to write files to. Empty or "-": all goes to standard output.'),
-  'pod-running-timeout': flag(duration, 20_000, 'Taken without effect: logs are asked for once.'),
+  'pod-running-timeout': flag(
+    duration,
+    20_000,
+    'Must be positive. Taken without effect otherwise: logs are asked for once.',
+  ),
 }
 
 type DumpInvocation = Invocation<typeof FLAGS>
@@ -61,8 +66,10 @@ kubectl cluster-info dump --namespaces default,kube-system --output-directory=/p
   async run(invocation) {
     const { flags, session, stdout } = invocation
     // What the server sent is in the order of Go's types already.
-    const printer = await printerOf(invocation, { operation: '', keepOrder: true })
+    const printer = isName(flags.output) ? NO_NAMES : await printerOf(invocation, { operation: '', keepOrder: true })
+    const problem = timeoutProblem(flags['pod-running-timeout'])
     const { namespace } = await session.namespace()
+    if (problem !== undefined) throw new KubectlError(problem)
     const dumping = { printer, rest: await session.rest(), outlets: new Outlets(invocation) }
     await dumpList(dumping, 'v1/nodes', '', ['nodes'])
     for (const each of await namespacesOf(invocation, dumping.rest, namespace)) {
@@ -75,6 +82,19 @@ kubectl cluster-info dump --namespaces default,kube-system --output-directory=/p
     if (folder !== '' && folder !== '-') stdout.write(`Cluster info dumped to ${folder}\n`)
   },
 })
+
+function isName(format: string): boolean {
+  return format === '' || format.toLowerCase() === 'name'
+}
+
+/** Only lists are printed, and they have no names. */
+const NO_NAMES: Printer = {
+  print(list) {
+    const { kind, apiVersion } = list as { readonly kind: string; readonly apiVersion: string }
+    const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+    throw new KubectlError(`list types are not supported by name printing: *${version}.${kind}`)
+  },
+}
 
 interface Dumping {
   readonly printer: Printer
@@ -97,8 +117,10 @@ async function dumpList(
   place: readonly string[],
 ): Promise<JsonObject> {
   const list = await rest.json(resourcePath(resource, namespace))
-  const { kind, apiVersion, ...others } = list
-  await outlets.write(place, (out) => printer.print({ kind, apiVersion, ...others } as JsonObject, out))
+  const { kind, apiVersion, metadata, items } = list
+  // Go's list of nothing.
+  const printed = { kind, apiVersion, metadata, items: (items as unknown[]).length === 0 ? null : items } as JsonObject
+  await outlets.write(place, (out) => printer.print(printed, out))
   return list
 }
 

@@ -87,7 +87,7 @@ function filterOf({ flags, changed }: ResourcesInvocation): (kind: ServedKind) =
     kind.verbs.length > 0 &&
     (!changed.has('api-group') || kind.group === group) &&
     (!changed.has('namespaced') || kind.namespaced === namespaced) &&
-    verbs.every((verb) => (kind.verbs as readonly string[]).includes(verb)) &&
+    verbs.every((verb) => kind.verbs.includes(verb)) &&
     categories.every((category) => kind.categories.includes(category))
 }
 

@@ -116,7 +116,7 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
       flatten: true,
       validate: fieldValidation === 'Strict',
     })
-    const { infos, error } = await members(await selection.infos(), set)
+    const { infos, error } = members(await selection.infos(), set)
     if (infos.length === 0 && error === undefined) throw new KubectlError('no objects passed to apply')
     await set?.begin(infos)
     const settings = { dryRun, fieldValidation, policy, manager: managerOf(invocation) }

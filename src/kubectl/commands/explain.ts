@@ -5,7 +5,7 @@ import { bool, string } from '#lib/flags/kinds.ts'
 import { parseApiVersion } from '#meta/kind.ts'
 
 import { type Command, defineCommand } from '../command.ts'
-import { KubectlError } from '../errors.ts'
+import { ExitError, KubectlError } from '../errors.ts'
 import type { OpenApiV2 } from '../explain/openapi-v2.ts'
 import { explainTo, type OpenApiDocument } from '../explain/schema-text.ts'
 import type { Mapper } from '../mapper.ts'
@@ -82,7 +82,10 @@ interface Asked {
 /** The kind, which may be named with its group, and the names of fields that follow. */
 async function findAsked(mapper: Mapper, asked: string, mayNameGroup: boolean): Promise<Asked> {
   const [type = '', ...fields] = asked.split('.').filter((part) => part !== '')
-  const kind = await mapper.named(type)
+  const kind = await mapper.named(type).catch((error: unknown) => {
+    // Upstream says it without a word in front here.
+    throw error instanceof KubectlError ? new ExitError(1, error.message) : error
+  })
   if (!mayNameGroup) return { kind, path: fields }
   const named = (await mapper.kinds()).filter(({ plural, isPreferred }) => plural === kind.plural && isPreferred)
   const withGroup = named.find(({ plural, group }) => {

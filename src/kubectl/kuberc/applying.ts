@@ -52,8 +52,9 @@ async function applyAlias(applying: Applying): Promise<PreferredLine> {
     const words = `[${fields(alias.command).join(' ')}]`
     throw new KubectlError(`command "${alias.command}" not found to set alias "${alias.name}": ${words}`)
   }
+  const line = aliasLine(applying, alias, { target, at })
   await refuseDefaults(applying, alias)
-  return aliasLine(applying, alias, { target, at })
+  return line
 }
 
 /** Defaults are for commands: an alias has its own. */
@@ -71,7 +72,7 @@ function aliasLine(
   { target, at }: { readonly target: Found; readonly at: number },
 ): PreferredLine {
   const { command, path } = target
-  const named: Command = { ...command, name: alias.name }
+  const named: Command = { ...command, name: alias.name, use: '[options]' }
   const known = { ...globals, ...command.flags }
   const defaults = defaultsFor(alias.options, {
     known,

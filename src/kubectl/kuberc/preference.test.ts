@@ -17,7 +17,7 @@ describe('a kuberc file', () => {
   it('may have fields that nobody knows, which are told', () => {
     const decoded = decodePreference('f', `${HEAD}x: 1\naliases: [{ name: a, command: get, z: 2 }]\n`)
     assert.equal(decoded?.preference.aliases[0]?.name, 'a')
-    assert.equal(decoded?.strictError, 'strict decoding error: unknown field "x", unknown field "aliases[0].z"')
+    assert.equal(decoded?.strictError, 'strict decoding error: unknown field "aliases[0].z", unknown field "x"')
   })
 
   it('is none when it is empty, and wrong when nothing in it can be read', () => {

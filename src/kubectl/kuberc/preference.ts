@@ -98,7 +98,8 @@ function read(value: JsonObject, names: { readonly defaults: string; readonly op
     options: options(one, path),
   }))
   const policy = isOld ? { type: '' } : readPolicy(value, reader)
-  const errors = unknown.map((path) => `unknown field ${goQuote(path)}`)
+  // Go meets fields in the order of their names.
+  const errors = unknown.sort().map((path) => `unknown field ${goQuote(path)}`)
   const strictError = errors.length === 0 ? '' : `strict decoding error: ${errors.join(', ')}`
   return { preference: { defaults, aliases, policy }, strictError }
 }

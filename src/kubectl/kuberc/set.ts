@@ -35,7 +35,7 @@ type SetInvocation = Invocation<typeof FLAGS>
 export const kubercSet: Command = defineCommand({
   name: 'set',
   use: '--section (defaults|aliases) --command COMMAND [options]',
-  long: `Set values in the kuberc file. --section says which:
+  long: `Set values in the kuberc file, in the part that --section names.
 
  *  defaults: values that flags of a command have when they are not given. --command names the command alone.
  *  aliases: a name for a command with flags and arguments of its own.

@@ -93,8 +93,17 @@ function entriesOf(value: JsonValue | undefined, fields: readonly string[]): Ent
   if (!Array.isArray(value)) throw new Error(`${JSON.stringify(value)} is no list`)
   return value.map((entry) => {
     if (!isJsonObject(entry)) throw new Error(`${JSON.stringify(entry)} is no object`)
-    return Object.fromEntries(fields.flatMap((name) => (entry[name] === undefined ? [] : [[name, entry[name]]])))
-  }) as JsonObject[]
+    return inOrder(entry, fields)
+  })
+}
+
+function inOrder(entry: JsonObject, fields: readonly string[]): JsonObject {
+  const ordered = (name: string, value: JsonValue): JsonValue => {
+    if (name !== 'options' || !Array.isArray(value)) return value
+    return value.map((option) => (isJsonObject(option) ? inOrder(option, ['name', 'default']) : option))
+  }
+  const known = fields.flatMap((name) => (entry[name] === undefined ? [] : [[name, ordered(name, entry[name])]]))
+  return Object.fromEntries(known) as JsonObject
 }
 
 /** As Go writes it: lists are there also when there is nothing in them, policies only when there is. */

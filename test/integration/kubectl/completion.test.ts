@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 const PROGRAM = resolve(import.meta.dirname, '../../../bin/hyperkube')
+const SCRIPT = resolve(import.meta.dirname, '../../../src/kubectl/completion/scripts/kubectl.bash')
 const hasBash = spawnSync('bash', ['--version']).status === 0
 
 let plane: ControlPlane
@@ -31,7 +32,7 @@ after(async () => {
 
 /** What bash would offer for a line with the cursor at its end. */
 const ASK = `
-source <(kubectl completion bash)
+source "$SCRIPT"
 shopt -s expand_aliases
 alias k='kubectl --namespace=kube-system'
 COMP_LINE=$LINE COMP_POINT=\${#LINE} COMP_TYPE=9
@@ -45,12 +46,15 @@ function complete(line: string, more: Readonly<Record<string, string>> = {}): Pr
     HOME: folder,
     KUBECONFIG: join(folder, 'kubeconfig'),
     COLUMNS: '100',
+    SCRIPT,
     LINE: line,
     ...more,
   }
   return new Promise((done, fail) => {
     execFile('bash', ['--norc', '-c', ASK], { env, cwd: join(folder, 'work') }, (error, stdout) =>
-      error === null ? done(stdout.split('\n').filter(Boolean)) : fail(error),
+      error === null
+        ? done(stdout.split('\n').filter(Boolean))
+        : fail(error instanceof Error ? error : new Error(String(error))),
     )
   })
 }

@@ -7,5 +7,19 @@ export interface Listed {
 }
 
 export const LISTED: readonly Listed[] = [
+  {
+    lines: /^__completeNoDesc options/,
+    reason: 'upstream writes what is for people to standard output there, and to standard error everywhere else',
+  },
+  {
+    lines: /^__completeNoDesc config -/,
+    reason: 'the same flags in another order: upstream has --kubeconfig once more for config',
+  },
+  { lines: /^kuberc view <<< n$/, reason: 'upstream panics when nobody wants the file that it offers' },
+  {
+    lines: /^bad(?:flag|value) --kuberc/,
+    reason: 'upstream names the file that it runs from where it means the alias',
+  },
+  { lines: /^-v=1 /, reason: 'upstream logs the feature gates of its client library' },
   { lines: /^options --help$/, reason: 'upstream has no help for options: it prints the options' },
 ]

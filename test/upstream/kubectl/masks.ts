@@ -34,6 +34,7 @@ const APART: readonly Mask[] = [
   [/(?<=\w)-[bcdf0-9a-z]{8,10}(?= is| not| has|"|'|\s|$)/gm, '-HASH'],
   [/\.18[a-f0-9]{14}\b/g, '.EVENT'],
   [/simulated:\/\/[\da-f]{64}/g, 'CONTAINER'],
+  [/applyset-[\w-]{43}-v1/g, 'APPLYSET'],
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
 ]
 
