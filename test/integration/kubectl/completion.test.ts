@@ -52,9 +52,7 @@ function complete(line: string, more: Readonly<Record<string, string>> = {}): Pr
   }
   return new Promise((done, fail) => {
     execFile('bash', ['--norc', '-c', ASK], { env, cwd: join(folder, 'work') }, (error, stdout) =>
-      error === null
-        ? done(stdout.split('\n').filter(Boolean))
-        : fail(error instanceof Error ? error : new Error(String(error))),
+      error === null ? done(stdout.split('\n').filter(Boolean)) : fail(new Error('bash failed', { cause: error })),
     )
   })
 }
