@@ -3,7 +3,7 @@ import { basename, isAbsolute, normalize } from 'node:path'
 
 import { type RunPlugin, runPlugin } from '#client/exec-plugin.ts'
 import { goQuote } from '#lib/go-text.ts'
-import { ConfigError } from '#model/kubeconfig/reading.ts'
+import { ConfigError } from '#model/kubeconfig/config-error.ts'
 
 import { findProgram } from '../plugins/dispatch.ts'
 import type { PluginPolicy } from './preference.ts'
