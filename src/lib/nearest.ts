@@ -12,6 +12,27 @@ export function nearest(typed: string, words: readonly string[]): string[] {
   })
 }
 
+/** Shorter beginnings are shared by words that have nothing else in common. */
+const MIN_PREFIX = 4
+
+/**
+ * The word that was most likely meant: as `nearest`, but more slips count in longer words, `-` and `_` are nothing, and
+ * one word may be the beginning of the other.
+ */
+export function closest(typed: string, words: readonly string[]): string | undefined {
+  const bare = (word: string): string => word.toLowerCase().replaceAll(/[-_]/g, '')
+  const wanted = bare(typed)
+  const found = words
+    .map((word) => ({ word, other: bare(word) }))
+    .map(({ word, other }) => ({ word, other, edits: distance(wanted, other) }))
+    .filter(({ other, edits }) => edits <= Math.max(MAX_EDITS, other.length / 3) || beginsAlike(wanted, other))
+  return found.toSorted((one, another) => one.edits - another.edits)[0]?.word
+}
+
+function beginsAlike(one: string, other: string): boolean {
+  return Math.min(one.length, other.length) >= MIN_PREFIX && (one.startsWith(other) || other.startsWith(one))
+}
+
 /** Levenshtein's: the fewest insertions, deletions and replacements that turn one word into the other. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at)

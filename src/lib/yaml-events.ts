@@ -49,11 +49,11 @@ function asYamlError(text: string, cause: YAMLException): YamlError {
   if (cause.reason.startsWith('nesting exceeded')) {
     return new YamlError('depth', `yaml: exceeded max depth of ${MAX_YAML_DEPTH}`, { cause })
   }
-  const { line, position } = cause.mark ?? { line: 0, position: 0 }
+  const { line, column, position } = cause.mark ?? { line: 0, column: 0, position: 0 }
   const [message, shift] = explain(text, position, cause.reason)
   // Like go-yaml, which counts lines from 0 and takes 0 for unknown, keep quiet about the first line.
   const where = line > 0 ? `line ${line + shift}: ` : ''
-  return new YamlError('syntax', `yaml: ${where}${message}`, { cause })
+  return new YamlError('syntax', `yaml: ${where}${message}`, { cause, at: { line: line + 1, column: column + 1 } })
 }
 
 /** A message, and what to add to the line (counted from 0): go-yaml's scanner and parser count differently. */

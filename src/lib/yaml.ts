@@ -7,6 +7,7 @@ import { type Event, EVENT_ID, getScalarValue, SCALAR_STYLE, type ScalarEvent } 
 import { type JsonObject, type JsonValue, setMember } from './json-value.ts'
 import { YamlError } from './yaml-error.ts'
 import { MAX_YAML_DEPTH, readYamlEvents } from './yaml-events.ts'
+import type { YamlPlaces } from './yaml-places.ts'
 import { formatFloat, resolveScalar, type Scalar } from './yaml-scalar.ts'
 
 export { stringifyYaml, writeYaml } from './yaml-write.ts'
@@ -23,6 +24,8 @@ export interface YamlParseOptions {
   readonly maxRetriedLength?: number
   /** Only `true` and `false` are booleans, as YAML 1.2 and go-yaml v3 have it; `yes` and `on` are text. */
   readonly plainBooleans?: boolean
+  /** Takes where everything stands. */
+  readonly places?: YamlPlaces
 }
 
 /** Over any manifest. Servers bound the body before, and far lower. */
@@ -39,8 +42,9 @@ export function parseYaml(input: string | Buffer, options: YamlParseOptions = {}
   const { text, events } = readYamlEvents(whole.slice(0, firstDocumentEnd(whole)), options.maxRetriedLength)
   const root = buildTree(text, events)
   if (!root) return null
-  const { duplicates, plainBooleans = false } = options
-  const reader: Reader = { text, duplicates, plainBooleans, active: new Set(), nodes: 0, aliased: 0 }
+  const { duplicates, places, plainBooleans = false } = options
+  places?.setText(text)
+  const reader: Reader = { text, duplicates, places, plainBooleans, active: new Set(), nodes: 0, aliased: 0 }
   return convert(reader, root, { depth: 0, inAlias: false })
 }
 
@@ -147,6 +151,7 @@ interface Reader {
   readonly text: string
   readonly duplicates: string[] | undefined
   readonly plainBooleans: boolean
+  readonly places: YamlPlaces | undefined
   /** The targets of the aliases being followed. */
   readonly active: Set<Node>
   nodes: number
@@ -163,8 +168,11 @@ function convert(reader: Reader, node: Node, place: Place): JsonValue {
   switch (node.kind) {
     case 'alias':
       return followAlias(reader, node, (target) => convert(reader, target, deeper(place, true)))
-    case 'sequence':
-      return node.children.map((item) => convert(reader, item, deeper(place)))
+    case 'sequence': {
+      const items = node.children.map((item) => convert(reader, item, deeper(place)))
+      for (const [index, item] of node.children.entries()) notePlace(reader, items, index, { key: item, value: item })
+      return items
+    }
     case 'mapping': {
       const object: JsonObject = {}
       fillMapping(reader, node, { ...place, object, keys: new Set() })
@@ -210,6 +218,7 @@ interface MappingPlace extends Place {
 }
 
 function fillMapping(reader: Reader, node: Node, place: MappingPlace): void {
+  const own = new Set<string>()
   for (let index = 0; index < node.children.length; index += 2) {
     const [key, value] = node.children.slice(index, index + 2) as [Node, Node]
     if (isMerge(reader, key)) {
@@ -220,8 +229,20 @@ function fillMapping(reader: Reader, node: Node, place: MappingPlace): void {
     const member = convert(reader, value, deeper(place))
     if (place.keys.has(name.value)) noteDuplicate(reader, name.value, value)
     place.keys.add(name.value)
-    setMember(place.object, keyText(name), member)
+    const text = keyText(name)
+    if (own.has(text)) reader.places?.noteRepeat({ container: place.object, key: text, at: key.start })
+    own.add(text)
+    notePlace(reader, place.object, text, { key, value })
+    setMember(place.object, text, member)
   }
+}
+
+function notePlace(reader: Reader, container: object, name: string | number, member: { key: Node; value: Node }): void {
+  if (!reader.places) return
+  const { key, value } = member
+  const isPlain = value.scalar?.style === SCALAR_STYLE.PLAIN && value.scalar.valueStart >= 0
+  const written = isPlain ? { written: getScalarValue(reader.text, value.scalar) } : {}
+  reader.places.note(container, name, { key: key.start, value: value.start, ...written })
 }
 
 function isMerge(reader: Reader, key: Node): boolean {

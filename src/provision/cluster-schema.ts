@@ -1,0 +1,261 @@
+/** The table of cluster.yml: every key RKE knew, what it holds, its default, its rule, and what became of it. */
+import { parseSemanticVersion } from '#lib/semver.ts'
+import { KUBERNETES_VERSION } from '#model/version.ts'
+
+import { dns, ingress, monitoring, network } from './addon-schema.ts'
+import type {
+  Authentication,
+  BastionHost,
+  CloudProvider,
+  ClusterFile,
+  ClusterNode,
+  PrivateRegistry,
+  Role,
+  SshAccess,
+  Taint,
+  UpgradeStrategy,
+} from './cluster.ts'
+import { ROLES } from './cluster.ts'
+import { areLabels, isDuration, isHost, isPem } from './field-checks.ts'
+import {
+  amount,
+  choice,
+  document,
+  type Field,
+  flag,
+  list,
+  map,
+  type Members,
+  object,
+  text,
+  whole,
+  words,
+} from './field.ts'
+import { services } from './service-schema.ts'
+
+const SSH: Members<SshAccess> = {
+  port: whole('port of ssh', { default: 22, min: 1, max: 65_535, zeroIsUnset: true }),
+  user: text('user to log in as', { required: true }),
+  ssh_agent_auth: flag('whether the ssh agent has the key', false),
+  ssh_key: text('private key', { secret: true, check: isPem('key') }),
+  ssh_key_path: text('file of the private key'),
+  ssh_cert: text('certificate of the key'),
+  ssh_cert_path: text("file of the key's certificate"),
+}
+
+const DOCKER_SOCKET = '/var/run/docker.sock'
+
+function noDocker(value: string): string | undefined {
+  if (value === DOCKER_SOCKET || value === '/run/docker.sock') return undefined
+  return 'Docker is not used; for another socket of containerd set "container-runtime-endpoint" in services.kubelet.extra_args'
+}
+
+const taint: Field<Taint> = object<Taint>('a taint of the node', {
+  key: text('its key', { required: true }),
+  value: words('its value'),
+  effect: text('its effect', { required: true, oneOf: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] }),
+  timeAdded: text('since when', { aliases: ['time_added'] }),
+})
+
+const node: Field<ClusterNode> = object<ClusterNode>('a machine', {
+  nodeName: text('its name in other tools'),
+  address: text('where ssh reaches it', { required: true, check: isHost }),
+  ...SSH,
+  internal_address: text('where the other machines reach it; its address unless told', { check: isHost }),
+  role: list<Role>('controlplane, etcd, worker', choice('a role', ROLES), {
+    required: true,
+    check: (roles) => (roles.length === 0 ? 'A machine needs at least one of controlplane, etcd, worker' : undefined),
+    normalize: (roles) => ROLES.filter((role) => roles.includes(role)),
+  }),
+  hostname_override: text('its name in the cluster; its address unless told'),
+  docker_socket: text("Docker's socket", { default: DOCKER_SOCKET, check: noDocker }),
+  labels: map('labels of the node', text('value'), { check: areLabels }),
+  taints: list('taints of the node', taint),
+})
+
+const bastion: Field<BastionHost> = object<BastionHost>(
+  'a machine that ssh goes through to all others',
+  {
+    address: text('where ssh reaches it', { required: true, check: isHost }),
+    ...SSH,
+    ignore_proxy_env_vars: flag('whether proxies of the environment are passed over', false),
+  },
+  { optional: true },
+)
+
+const authentication: Field<Authentication> = object<Authentication>('who people are', {
+  strategy: text('x509, or x509|webhook', { default: 'x509', check: isStrategy }),
+  sans: list("further names and addresses in the API server's certificate", text('name', { check: isHost })),
+  webhook: object<NonNullable<Authentication['webhook']>>(
+    'somebody who knows tokens',
+    {
+      config_file: words('text of the kubeconfig of the webhook'),
+      cache_timeout: text('how long answers count', { default: '5s', check: isDuration }),
+    },
+    { optional: true },
+  ),
+})
+
+function isStrategy(value: string): string | undefined {
+  const parts = value.split('|').map((part) => part.trim())
+  const unknown = parts.find((part) => part !== 'x509' && part !== 'webhook')
+  if (unknown !== undefined) return `"${unknown}" is not known; write x509, or x509|webhook`
+  return parts.includes('x509') ? undefined : 'Certificates are how the programs know each other; write x509|webhook'
+}
+
+const registry: Field<PrivateRegistry> = object<PrivateRegistry>('a registry and who we are there', {
+  url: text("its host; Docker Hub's unless told", { default: 'docker.io' }),
+  user: words('user'),
+  password: words('password', { secret: true }),
+  is_default: flag('whether images without a host come from here', false),
+  ecr_credential_plugin: object<NonNullable<PrivateRegistry['ecr_credential_plugin']>>(
+    'passwords by ecr-credential-provider, which must be on the machines',
+    {
+      aws_access_key_id: words('access key'),
+      aws_secret_access_key: words('secret key', { secret: true }),
+      aws_session_token: words('session token', { secret: true }),
+    },
+    { optional: true, aliases: ['ecrCredentialPlugin'] },
+  ),
+})
+
+const IN_TREE = ['aws', 'azure', 'openstack', 'vsphere', 'gce']
+const CLOUDS = [...IN_TREE, 'external', 'external-aws', 'rancher-vsphere', 'harvester', 'custom']
+
+const cloudBlock = document('settings of the provider; they become /etc/kubernetes/cloud-config')
+
+const cloud: Field<CloudProvider> = object<CloudProvider>('the cloud the machines are in', {
+  name: words('its name', {
+    oneOf: CLOUDS,
+    notice: (name) =>
+      IN_TREE.includes(name)
+        ? `Cloud providers left the programs of Kubernetes in 1.31: addons must bring the cloud-controller-manager of ${name}`
+        : undefined,
+  }),
+  useInstanceMetadataHostname: flag('whether a node is named as the cloud names it', false),
+  awsCloudProvider: cloudBlock,
+  azureCloudProvider: cloudBlock,
+  openstackCloudProvider: cloudBlock,
+  vsphereCloudProvider: cloudBlock,
+  harvesterCloudProvider: cloudBlock,
+  customCloudProvider: words('text of /etc/kubernetes/cloud-config'),
+})
+
+const upgrade: Field<UpgradeStrategy> = object<UpgradeStrategy>('how machines are changed while the cluster runs', {
+  max_unavailable_worker: amount('how many workers at a time', { default: '10%', check: notNone }),
+  max_unavailable_controlplane: amount('how many control planes at a time', { default: 1, check: notNone }),
+  drain: flag('whether pods are moved away before', false),
+  node_drain_input: object<UpgradeStrategy['node_drain_input']>('how they are moved away', {
+    force: flag('also pods that nobody makes again', false),
+    ignore_daemonsets: flag('pods of DaemonSets stay', true, { aliases: ['ignoreDaemonSets'] }),
+    delete_local_data: flag('also pods with data of their own on the node', false, { aliases: ['deleteLocalData'] }),
+    grace_period: whole('seconds to end in; -1: what the pod says', { default: -1, min: -1, aliases: ['gracePeriod'] }),
+    timeout: whole('seconds until the drain has failed', { default: 120, min: 0 }),
+  }),
+})
+
+function notNone(value: number | string): string | undefined {
+  return value === 0 || value === '0%' ? 'Nothing could ever be changed; at least 1' : undefined
+}
+
+const OUR_MINOR = KUBERNETES_VERSION.split('.').slice(0, 2).join('.')
+
+function otherVersion(value: string): string | undefined {
+  return value.split('-')[0] === KUBERNETES_VERSION || value === OUR_MINOR
+    ? undefined
+    : `This program is Kubernetes ${KUBERNETES_VERSION}, and the cluster will be, instead of ${value}`
+}
+
+function isVersion(value: string): string | undefined {
+  return parseSemanticVersion(value.replace(/^v/, '')) || /^v\d+\.\d+$/.test(value)
+    ? undefined
+    : `"${value}" is no version; write ${KUBERNETES_VERSION}, or leave it out`
+}
+
+/** RKE's images that are programs of ours instead, and so are never pulled. */
+const UNUSED_IMAGES =
+  /^(etcd|alpine|nginx_proxy|cert_downloader|kubernetes_services_sidecar|kubedns|dnsmasq|kubedns_\w+|kubernetes|(flannel|calico|canal|weave|aci)(_\w+)?|windows_pod_infra_container|opflex\w*|openvswitch\w*|gbp_\w+)$/
+
+/** Those that are pulled when they are named. */
+export const USED_IMAGES = [
+  'pod_infra_container',
+  'coredns',
+  'coredns_autoscaler',
+  'nodelocal',
+  'metrics_server',
+  'ingress',
+  'ingress_backend',
+  'ingress_webhook',
+] as const
+
+const systemImages: Field<Readonly<Record<string, string>>> = map('images of the addons', text('image'), {
+  check: (images) => {
+    const unknown = Object.keys(images).find((key) => !UNUSED_IMAGES.test(key) && !USED_IMAGES.includes(key as never))
+    return unknown === undefined ? undefined : `Unknown image "${unknown}"; known are ${USED_IMAGES.join(', ')}`
+  },
+  notice: (images) => {
+    const unused = Object.keys(images).filter((key) => UNUSED_IMAGES.test(key))
+    return unused.length === 0 ? undefined : `hyperkube itself runs instead of ${unused.join(', ')}`
+  },
+})
+
+/** In the order of RKE's documentation, which is the order of `build config` too. */
+export const CLUSTER: Members<ClusterFile> = {
+  nodes: list('the machines', node, {
+    required: true,
+    check: (nodes) => (nodes.length === 0 ? 'There are no machines; name at least one' : undefined),
+  }),
+  services,
+  network,
+  authentication,
+  addons: words('manifests applied when the cluster runs'),
+  addons_include: list('files and addresses of manifests', text('path or URL')),
+  system_images: systemImages,
+  ssh_key_path: text('private key for machines that name none', { default: '~/.ssh/id_rsa' }),
+  ssh_cert_path: words('certificate of that key'),
+  ssh_agent_auth: flag('whether the ssh agent has the keys', false),
+  authorization: object<ClusterFile['authorization']>('who may do what', {
+    mode: choice('rbac, or none: everybody may do everything', ['rbac', 'none'], { default: 'rbac' }),
+    options: map('options of the mode', text('value')),
+  }),
+  ignore_docker_version: flag('whether the version of Docker matters; Docker is not used', false),
+  enable_cri_dockerd: flag('whether containers run under Docker', false, {
+    notice: (value) => (value ? 'Containers run under containerd; neither Docker nor cri-dockerd is used' : undefined),
+  }),
+  kubernetes_version: text('version of Kubernetes', {
+    default: KUBERNETES_VERSION,
+    check: isVersion,
+    notice: otherVersion,
+    normalize: () => KUBERNETES_VERSION,
+  }),
+  private_registries: list('registries that want a password', registry),
+  ingress,
+  cluster_name: text('name of the cluster', { default: 'local' }),
+  cloud_provider: cloud,
+  prefix_path: text('folder that all folders on the machines are under', { default: '/' }),
+  win_prefix_path: words('prefix_path on Windows'),
+  addon_job_timeout: whole('seconds an addon may take to be applied', { default: 45, min: 1, zeroIsUnset: true }),
+  bastion_host: bastion,
+  monitoring,
+  restore: object<ClusterFile['restore']>('a snapshot to begin with', {
+    restore: flag('whether etcd begins with a snapshot', false),
+    snapshot_name: words('name of the snapshot'),
+  }),
+  rotate_certificates: object<NonNullable<ClusterFile['rotate_certificates']>>(
+    'certificates to make anew',
+    {
+      ca_certificates: flag('the authorities too', false, { aliases: ['caCertificates'] }),
+      services: list('only of these services', text('service')),
+    },
+    { optional: true },
+  ),
+  rotate_encryption_key: flag('whether Secrets get a new key', false),
+  dns,
+  upgrade_strategy: upgrade,
+  cri_dockerd_stream_server_address: words('address of cri-dockerd', { check: noStreams }),
+  cri_dockerd_stream_server_port: words('port of cri-dockerd', { check: noStreams }),
+}
+
+function noStreams(): string {
+  return "cri-dockerd is not used; containerd's streams are set in /etc/containerd/config.toml"
+}

@@ -1,0 +1,234 @@
+/**
+ * What was last wanted of a cluster and what it last became, in `<file>.rkestate` beside cluster.yml and in the Secret
+ * `full-cluster-state`: RKE's layout. Private keys are in it, so it is for its owner alone, and may be sealed with a
+ * passphrase.
+ */
+import { createCipheriv, createDecipheriv, scryptSync } from 'node:crypto'
+import { gunzipSync, gzipSync } from 'node:zlib'
+
+import type { Random } from '#lib/random.ts'
+
+import type { ClusterFile } from './cluster.ts'
+import { certificatePaths } from './host-paths.ts'
+import type { Bundle, BundleEntry } from './pki/bundle.ts'
+import { planCertificates } from './pki/plan.ts'
+
+export interface ClusterState {
+  readonly rkeConfig: ClusterFile
+  readonly certificatesBundle: Bundle
+  /** Text of the EncryptionConfiguration; empty: nothing is encrypted. */
+  readonly encryptionConfig: string
+}
+
+export interface FullState {
+  readonly desiredState?: ClusterState
+  /** Absent until a cluster has been built. */
+  readonly currentState?: ClusterState
+  /** Certificates of a cluster that RKE built, whose configuration is written another way: what to begin with. */
+  readonly adopted?: Bundle
+}
+
+/** `sealed`: a passphrase is needed. `passphrase`: the one given is not it. `unreadable`: the file is not a state. */
+export type StateErrorCode = 'sealed' | 'passphrase' | 'unreadable'
+
+export class StateError extends Error {
+  readonly code: StateErrorCode
+
+  constructor(code: StateErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StateError'
+    this.code = code
+  }
+}
+
+/** Tells states of ours from those of RKE, whose configuration is written another way. */
+const FORMAT = 1
+
+/** `cluster.rkestate` beside `cluster.yml`. */
+export function stateFileOf(clusterFile: string): string {
+  return `${clusterFile.replace(/\.[^./]*$/, '')}.rkestate`
+}
+
+/** JSON as RKE indents it, sealed when there is a passphrase. */
+export function encodeState(
+  state: Omit<FullState, 'adopted'>,
+  seal?: { readonly passphrase: string; readonly random: Random },
+): string {
+  const plain = {
+    hyperkube: FORMAT,
+    desiredState: outward(state.desiredState),
+    currentState: outward(state.currentState),
+  }
+  const text = `${JSON.stringify(plain, undefined, 2)}\n`
+  return seal ? sealText(text, seal) : text
+}
+
+/** Throws a StateError. Of a state that RKE wrote, the certificates are taken. */
+export function decodeState(text: string, passphrase?: string): FullState {
+  const value = parse(text)
+  if ('sealed' in value) {
+    if (passphrase === undefined) throw new StateError('sealed', 'The state is sealed; give its passphrase')
+    return decodeState(openText(value['sealed'] as Sealed, passphrase))
+  }
+  if (!('hyperkube' in value)) return adopt(value)
+  const [desiredState, currentState] = ['desiredState', 'currentState'].map((key) => inward(value, key))
+  return { ...(desiredState ? { desiredState } : {}), ...(currentState ? { currentState } : {}) }
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch (cause) {
+    throw new StateError('unreadable', 'The state is not JSON; restore it from a copy or from the cluster', { cause })
+  }
+  throw new StateError('unreadable', 'The state is not an object; restore it from a copy or from the cluster')
+}
+
+/** With what RKE says of each certificate, for those who read the file with its tools. */
+function outward(state: ClusterState | undefined): object {
+  if (!state) return {}
+  const plans = new Map(planCertificates(state.rkeConfig).map((plan) => [plan.name, plan]))
+  const certificates = Object.entries(state.certificatesBundle).map(([name, entry]) => {
+    const plan = plans.get(name)
+    const { certificate, key, kubeconfig } = certificatePaths(state.rkeConfig, name)
+    const variable = name.toUpperCase().replaceAll('-', '_')
+    const described = {
+      ...entry,
+      config: '',
+      name,
+      commonName: plan?.commonName ?? '',
+      ouName: plan?.organizations[0] ?? '',
+      envName: variable,
+      path: certificate,
+      keyEnvName: `${variable}_KEY`,
+      keyPath: key,
+      configEnvName: plan?.hasKubeconfig ? `KUBECFG_${variable}` : '',
+      configPath: plan?.hasKubeconfig ? kubeconfig : '',
+    }
+    return [name, described]
+  })
+  return { ...state, certificatesBundle: Object.fromEntries(certificates) as object }
+}
+
+interface WrittenState {
+  readonly rkeConfig?: ClusterFile
+  readonly certificatesBundle?: Readonly<Record<string, Partial<BundleEntry>>>
+  readonly encryptionConfig?: string
+}
+
+function inward(value: Readonly<Record<string, unknown>>, key: string): ClusterState | undefined {
+  const state = value[key] as WrittenState | undefined
+  if (!state?.rkeConfig) return undefined
+  return {
+    rkeConfig: state.rkeConfig,
+    certificatesBundle: bundleOf(state),
+    encryptionConfig: state.encryptionConfig ?? '',
+  }
+}
+
+function adopt(value: Readonly<Record<string, unknown>>): FullState {
+  const states = [value['currentState'], value['desiredState']] as (WrittenState | undefined)[]
+  const found = states.map((state) => (state ? bundleOf(state) : {})).find((bundle) => Object.keys(bundle).length > 0)
+  if (!found) throw new StateError('unreadable', 'The file is no state of a cluster; restore it from a copy')
+  return { adopted: found }
+}
+
+function bundleOf(state: WrittenState): Bundle {
+  const entries = Object.entries(state.certificatesBundle ?? {}).map(([name, entry]): [string, BundleEntry] => {
+    const { certificatePEM = '', keyPEM = '', custom } = entry
+    return [name, { certificatePEM, keyPEM, ...(custom ? { custom } : {}) }]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** All of it is in the file, so that a later version may choose other numbers. */
+interface Sealed {
+  readonly kdf: 'scrypt'
+  readonly cost: number
+  readonly blockSize: number
+  readonly parallelization: number
+  readonly salt: string
+  readonly cipher: 'aes-256-gcm'
+  readonly iv: string
+  readonly tag: string
+  readonly data: string
+}
+
+/** 64 MiB and some 100 ms for each guess. */
+const COST = 2 ** 16
+const BLOCK_SIZE = 8
+
+function sealText(text: string, { passphrase, random }: { passphrase: string; random: Random }): string {
+  const [salt, iv] = [random.bytes(16), random.bytes(12)]
+  const numbers = { cost: COST, blockSize: BLOCK_SIZE, parallelization: 1 }
+  const cipher = createCipheriv('aes-256-gcm', deriveKey(passphrase, salt, numbers), iv)
+  const data = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  const sealed: Sealed = {
+    kdf: 'scrypt',
+    ...numbers,
+    salt: salt.toString('base64'),
+    cipher: 'aes-256-gcm',
+    iv: iv.toString('base64'),
+    tag: cipher.getAuthTag().toString('base64'),
+    data: data.toString('base64'),
+  }
+  return `${JSON.stringify({ hyperkube: FORMAT, sealed }, undefined, 2)}\n`
+}
+
+/** More than this no state of ours asks for: a file must not make us use all memory. */
+const MAX_COST = 2 ** 20
+
+function deriveKey(
+  passphrase: string,
+  salt: Buffer,
+  { cost, blockSize, parallelization }: { cost: number; blockSize: number; parallelization: number },
+): Buffer {
+  if (cost > MAX_COST || blockSize > 32 || parallelization > 16) {
+    throw new StateError('unreadable', 'The state asks for too much work to be opened')
+  }
+  return scryptSync(passphrase, salt, 32, { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize })
+}
+
+function openText(sealed: Sealed, passphrase: string): string {
+  if (sealed.kdf !== 'scrypt' || sealed.cipher !== 'aes-256-gcm') {
+    throw new StateError('unreadable', 'The state is sealed in a way that is not known; use the version that wrote it')
+  }
+  const key = deriveKey(passphrase, Buffer.from(sealed.salt, 'base64'), sealed)
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(sealed.iv, 'base64'))
+    decipher.setAuthTag(Buffer.from(sealed.tag, 'base64'))
+    const data = Buffer.concat([decipher.update(Buffer.from(sealed.data, 'base64')), decipher.final()])
+    return data.toString('utf8')
+  } catch (cause) {
+    throw new StateError('passphrase', 'The passphrase is not that of the state, or the state was changed', { cause })
+  }
+}
+
+export const STATE_SECRET = { name: 'full-cluster-state', namespace: 'kube-system' } as const
+
+/** A Secret holds 1 MiB; larger states are compressed, under a key of another name. */
+const MAX_PLAIN_BYTES = 700_000
+
+/** What the Secret is to hold, which is the state as text in the file. */
+export function stateSecret(text: string): {
+  readonly apiVersion: 'v1'
+  readonly kind: 'Secret'
+  readonly metadata: typeof STATE_SECRET
+  readonly type: 'Opaque'
+  readonly data: Readonly<Record<string, string>>
+} {
+  const bytes = Buffer.from(text)
+  const isSmall = bytes.length <= MAX_PLAIN_BYTES
+  const key = isSmall ? STATE_SECRET.name : `${STATE_SECRET.name}.gz`
+  const value = (isSmall ? bytes : gzipSync(bytes)).toString('base64')
+  return { apiVersion: 'v1', kind: 'Secret', metadata: STATE_SECRET, type: 'Opaque', data: { [key]: value } }
+}
+
+/** The text again, for `util get-state-file`; nothing when the Secret is another. */
+export function readStateSecret(data: Readonly<Record<string, string>> | undefined): string | undefined {
+  const plain = data?.[STATE_SECRET.name]
+  if (plain !== undefined) return Buffer.from(plain, 'base64').toString('utf8')
+  const packed = data?.[`${STATE_SECRET.name}.gz`]
+  return packed === undefined ? undefined : gunzipSync(Buffer.from(packed, 'base64')).toString('utf8')
+}
