@@ -34,20 +34,19 @@ type Marked = RouteState & { readonly protocol?: string }
 
 /** Of this machine. What leads to its own pods is there without a route. */
 export function createMachineRoutes(ip: IpRoute): Routes {
-  const nodes = new Map<string, string>()
+  const made = new Map<string, Route>()
   const gatewayFor = ({ destination, addresses }: Route): string | undefined =>
-    addresses.find(({ address }) => address.includes(':') === destination.includes(':'))?.address
+    addresses.find(({ type, address }) => type === 'InternalIP' && address.includes(':') === destination.includes(':'))
+      ?.address
   return {
     async list() {
       const all: readonly Marked[] = [...(await ip.routes(4)), ...(await ip.routes(6))]
       return all
         .filter(({ protocol }) => protocol === PROTOCOL)
-        .map(({ dst, gateway = '' }) => ({
-          name: dst,
-          node: nodes.get(`${dst} ${gateway}`) ?? '',
-          destination: dst,
-          addresses: [],
-        }))
+        .map(({ dst, gateway = '' }) => {
+          const { node = '', addresses = [] } = made.get(`${dst} ${gateway}`) ?? {}
+          return { name: dst, node, destination: dst, addresses, tellsAddresses: true }
+        })
     },
     async create(_, route) {
       const gateway = gatewayFor(route)
@@ -55,7 +54,7 @@ export function createMachineRoutes(ip: IpRoute): Routes {
       const links = await ip.links()
       if (links.some(({ addr_info: own }) => own.some(({ local }) => local === gateway))) return
       await ip.ip([['route', 'replace', route.destination, 'via', gateway, 'proto', PROTOCOL]])
-      nodes.set(`${route.destination} ${gateway}`, route.node)
+      made.set(`${route.destination} ${gateway}`, route)
     },
     async remove(_, { destination }) {
       await ip.ip([['route', 'delete', destination, 'proto', PROTOCOL]])

@@ -6,7 +6,7 @@ import type { IpRoute } from '#lib/iproute.ts'
 
 import { createMachineRoutes } from './local.ts'
 import { loopsFor } from './loops.ts'
-import { addressesFor, initialized } from './node-loop.ts'
+import { addressesFor, initialized, labelsToMend } from './node-loop.ts'
 import { loadProvider } from './providers.ts'
 import { planRoutes } from './route-loop.ts'
 
@@ -46,9 +46,11 @@ test('a node becomes what its cloud says, and open to pods', () => {
     { key: 'x', effect: 'NoSchedule' },
   ]
   const node = nodeOf('a', [], { spec: { taints } })
-  const { spec, metadata } = initialized(node, { providerId: 'cloud://1', instanceType: 'big', zone: 'z' })
+  const labels = { 'example.com/rack': 'r', 'x.k8s.io/no': '1', 'kubernetes.io/no': '1' }
+  const { spec, metadata } = initialized(node, { providerId: 'cloud://1', instanceType: 'big', zone: 'z', labels })
   assert.deepEqual([spec.providerID, spec.taints?.map(({ key }) => key)], ['cloud://1', ['x']])
   assert.deepEqual(Object.entries(metadata.labels ?? {}), [
+    ['example.com/rack', 'r'],
     ['node.kubernetes.io/instance-type', 'big'],
     ['beta.kubernetes.io/instance-type', 'big'],
     ['topology.kubernetes.io/zone', 'z'],
@@ -56,7 +58,17 @@ test('a node becomes what its cloud says, and open to pods', () => {
   ])
 })
 
-test('addresses are those of the cloud, the one that was asked for first', () => {
+test('labels of before count where those that took their place differ', () => {
+  const labelled = (labels: Record<string, string>): Node => nodeOf('a', [], { metadata: { name: 'a', labels } })
+  const older = { 'failure-domain.beta.kubernetes.io/zone': 'z', 'beta.kubernetes.io/instance-type': 'big' }
+  assert.deepEqual(labelsToMend(labelled({ ...older, 'topology.kubernetes.io/zone': 'y' })), {
+    'topology.kubernetes.io/zone': 'z',
+    'node.kubernetes.io/instance-type': 'big',
+  })
+  assert.equal(labelsToMend(labelled({ 'topology.kubernetes.io/zone': 'y' })), undefined)
+})
+
+test('addresses are those of the cloud, the one that was asked for alone of its type and first', () => {
   const hostname = { type: 'Hostname', address: 'a' }
   const [one, two] = [
     { type: 'InternalIP', address: '10.0.0.1' },
@@ -66,9 +78,10 @@ test('addresses are those of the cloud, the one that was asked for first', () =>
     metadata: { name: 'a', annotations: { 'alpha.kubernetes.io/provided-node-ip': '10.0.0.2' } },
     status: { addresses: [hostname] },
   })
-  assert.deepEqual(addressesFor(node, { providerId: '', addresses: [one, two] }), [two, one, hostname])
+  const outer = { type: 'ExternalIP', address: '203.0.113.1' }
+  assert.deepEqual(addressesFor(node, { providerId: '', addresses: [outer, one, two] }), [two, outer, hostname])
   assert.throws(() => addressesFor(node, { providerId: '', addresses: [one] }), /matches ip: 10\.0\.0\.2$/)
-  assert.equal(addressesFor(node, { providerId: '' }), undefined)
+  assert.equal(addressesFor(nodeOf('a'), { providerId: '' }), undefined)
   assert.equal(
     addressesFor(nodeOf('a', [], { status: { addresses: [one] } }), { providerId: '', addresses: [one] }),
     undefined,
@@ -81,17 +94,27 @@ test('routes lead to the pods of each node; those of others are left alone', () 
     { node: 'gone', destination: '10.244.9.0/24', addresses: [] },
     { node: 'b', destination: '10.244.1.0/24', addresses: [], isBlackhole: true },
     { node: 'x', destination: '192.168.0.0/24', addresses: [] },
+    { node: '', destination: '0.0.0.0/0', addresses: [] },
+    {
+      node: 'c',
+      destination: '10.244.2.0/24',
+      addresses: [{ type: 'InternalIP', address: '1.1.1.1' }],
+      tellsAddresses: true,
+    },
   ]
-  const { create, remove } = planRoutes([nodeOf('a', ['10.244.0.0/24']), nodeOf('b', ['10.244.1.0/24'])], routes, [
-    '10.244.0.0/16',
-  ])
+  const moved = nodeOf('c', ['10.244.2.0/24'], { status: { addresses: [{ type: 'InternalIP', address: '2.2.2.2' }] } })
+  const nodes = [nodeOf('a', ['10.244.0.0/24']), nodeOf('b', ['10.244.1.0/24']), moved]
+  const { create, remove } = planRoutes(nodes, routes, ['10.244.0.0/16'])
   assert.deepEqual(
     create.map(({ node, destination }) => [node, destination]),
-    [['b', '10.244.1.0/24']],
+    [
+      ['b', '10.244.1.0/24'],
+      ['c', '10.244.2.0/24'],
+    ],
   )
   assert.deepEqual(
     remove.map(({ destination }) => destination),
-    ['10.244.9.0/24', '10.244.1.0/24'],
+    ['10.244.9.0/24', '10.244.1.0/24', '10.244.2.0/24'],
   )
 })
 
@@ -118,7 +141,13 @@ test('routes of this machine are its own by their mark, and none leads to itself
   await routes.create('c', to('b', '192.168.7.2'), signal)
   await assert.rejects(routes.create('c', to('b', 'fd00::2'), signal), /no address of that family/)
   assert.deepEqual(await routes.list('c', signal), [
-    { name: '10.244.1.0/24', node: 'b', destination: '10.244.1.0/24', addresses: [] },
+    {
+      name: '10.244.1.0/24',
+      node: 'b',
+      destination: '10.244.1.0/24',
+      addresses: [{ type: 'InternalIP', address: '192.168.7.2' }],
+      tellsAddresses: true,
+    },
   ])
   await routes.remove('c', to('b', ''), signal)
   assert.deepEqual(said, [

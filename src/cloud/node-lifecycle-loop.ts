@@ -24,12 +24,12 @@ export function createNodeLifecycleLoop({ instances, periodMs }: NodeLifecycleOp
     reconcile: () => Promise.resolve(),
     async run(context) {
       for (;;) {
-        await sleep(context.clock, periodMs, context.signal, { background: true })
         for (const node of Array.from(context.cache.list(Nodes))) {
           await look(instances, node, context).catch((error: unknown) =>
             context.log.error(error, 'Error checking the machine of a node', { node: node.metadata.name }),
           )
         }
+        await sleep(context.clock, periodMs, context.signal, { background: true })
       }
     },
   }

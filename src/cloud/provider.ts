@@ -23,7 +23,8 @@ export interface ClusterView {
 export interface Instances {
   exists(node: Node, signal: AbortSignal): Promise<boolean>
   isShutDown(node: Node, signal: AbortSignal): Promise<boolean>
-  metadata(node: Node, signal: AbortSignal): Promise<InstanceMetadata>
+  /** Undefined: nothing is known yet, and the node waits. */
+  metadata(node: Node, signal: AbortSignal): Promise<InstanceMetadata | undefined>
 }
 
 export interface InstanceMetadata {
@@ -32,6 +33,7 @@ export interface InstanceMetadata {
   readonly addresses?: readonly NodeAddress[]
   readonly zone?: string
   readonly region?: string
+  /** Further ones; those with a name of Kubernetes, or that the node has, are left out. */
   readonly labels?: Readonly<Record<string, string>>
 }
 
@@ -49,15 +51,19 @@ export interface LoadBalancer {
   find(request: BalancerRequest): Promise<LoadBalancerStatus | undefined>
   /** Makes it, or changes it into what the Service wants on these nodes. Throws ImplementedElsewhere where another does all that. */
   ensure(request: BalancerRequest & { readonly nodes: readonly Node[] }): Promise<LoadBalancerStatus>
+  /** Only nodes have changed. Without it `ensure` is asked. Throws as that does. */
+  update?(request: BalancerRequest & { readonly nodes: readonly Node[] }): Promise<void>
   /** Harmless when there is none. */
   remove(request: BalancerRequest): Promise<void>
 }
 
 export interface Route {
-  /** Of the cloud; nothing for one that is to be made. */
+  /** Of the cloud; for one that is to be made a hint, which no two nodes share. */
   readonly name?: string
   readonly node: string
   readonly addresses: readonly NodeAddress[]
+  /** `addresses` are what it leads to: when those of the node are others, it is made anew. */
+  readonly tellsAddresses?: boolean
   readonly destination: string
   /** It leads nowhere: what it led to is gone. */
   readonly isBlackhole?: boolean

@@ -1,7 +1,8 @@
 /** Routes to the pods of each node: upstream's `node-route-controller`. */
 import { type Node, type NodeAddress, Nodes } from '#apis/core/v1.ts'
-import { type Cidr, overlaps, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, cidrSize, contains, parseCidr } from '#lib/cidr.ts'
 import { sleep } from '#lib/clock.ts'
+import { formatDuration } from '#lib/flags/go-literals.ts'
 import { timeOf } from '#meta/time.ts'
 
 import { allow, type CloudLoop, EVENT_RULES, type LoopContext, watching } from './loop.ts'
@@ -23,9 +24,6 @@ const podCidrsOf = ({
   spec: { podCIDR, podCIDRs = podCIDR === undefined ? [] : [podCIDR] },
 }: Node): readonly string[] => podCIDRs
 
-const addressesOf = ({ status }: Node): readonly NodeAddress[] =>
-  (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP')
-
 /** Routes outside the cluster's ranges are somebody else's. Pure. */
 export function planRoutes(
   nodes: readonly Node[],
@@ -33,24 +31,45 @@ export function planRoutes(
   clusterCidrs: readonly string[],
 ): RoutePlan {
   const own = clusterCidrs.flatMap((text) => parseCidr(text) ?? [])
-  const isOurs = ({ destination }: Route): boolean => {
-    const block = parseCidr(destination)
-    return block !== undefined && own.some((range: Cidr) => range.family === block.family && overlaps(range, block))
-  }
   const wanted = new Map(
     nodes.flatMap((node) =>
       podCidrsOf(node).map((destination): [string, Route] => [
         `${node.metadata.name} ${destination}`,
-        { node: node.metadata.name ?? '', destination, addresses: addressesOf(node) },
+        {
+          name: node.metadata.uid ?? '',
+          node: node.metadata.name ?? '',
+          destination,
+          addresses: node.status?.addresses ?? [],
+        },
       ]),
     ),
   )
   const keyOf = ({ node, destination }: Route): string => `${node} ${destination}`
-  const there = new Set(routes.filter(({ isBlackhole }) => isBlackhole !== true).map(keyOf))
+  const isRight = (route: Route): boolean => {
+    const wish = wanted.get(keyOf(route))
+    if (wish === undefined || route.isBlackhole === true) return false
+    return route.tellsAddresses !== true || areSame(wish.addresses, route.addresses)
+  }
+  const there = new Set(routes.filter(isRight).map(keyOf))
   return {
     create: [...wanted].filter(([key]) => !there.has(key)).map(([, route]) => route),
-    remove: routes.filter((route) => isOurs(route) && (route.isBlackhole === true || !wanted.has(keyOf(route)))),
+    remove: routes.filter((route) => isWithin(route, own) && !isRight(route)),
   }
+}
+
+/** Its first or last address is in one of the ranges: one that leads to more than those, a default for one, is not ours. */
+function isWithin({ destination }: Route, ranges: readonly Cidr[]): boolean {
+  const block = parseCidr(destination)
+  if (block === undefined) return false
+  const { family, base } = block
+  const ends = [base, base + cidrSize(block) - 1n]
+  return ranges.some((range) => ends.some((value) => contains(range, { family, value })))
+}
+
+function areSame(one: readonly NodeAddress[], other: readonly NodeAddress[]): boolean {
+  const texts = (list: readonly NodeAddress[]): string =>
+    JSON.stringify(list.map(({ type, address }) => `${type} ${address}`).sort())
+  return texts(one) === texts(other)
 }
 
 export function createRouteLoop(options: RouteLoopOptions): CloudLoop {
@@ -74,25 +93,46 @@ export function createRouteLoop(options: RouteLoopOptions): CloudLoop {
 }
 
 async function round({ routes, clusterName, clusterCidrs }: RouteLoopOptions, context: LoopContext): Promise<void> {
-  const { cache, signal, event, log } = context
+  const { cache, signal, log } = context
   const nodes = Array.from(cache.list(Nodes))
-  const { create, remove } = planRoutes(nodes, await routes.list(clusterName, signal), clusterCidrs)
+  const known = await routes.list(clusterName, signal)
+  const { create, remove } = planRoutes(nodes, known, clusterCidrs)
   // First: what is made may want the place of what goes.
-  for (const route of remove) await routes.remove(clusterName, route, signal)
+  for (const route of remove)
+    await routes
+      .remove(clusterName, route, signal)
+      .catch((error: unknown) => log.error(error, 'Could not delete a route', { destination: route.destination }))
   const failed = new Set<string>()
   for (const route of create) {
-    try {
-      await routes.create(clusterName, route, signal)
-    } catch (error) {
-      failed.add(route.node)
-      const node = nodes.find(({ metadata }) => metadata.name === route.node)
-      const message = `Could not create route ${route.destination} for node ${route.node}: ${(error as Error).message}`
-      log.error(error, 'Could not create a route', { node: route.node, destination: route.destination })
-      if (node !== undefined) event(node, { type: 'Warning', reason: 'FailedToCreateRoute', message })
-    }
+    const node = nodes.find(({ metadata }) => metadata.name === route.node)
+    const isMade = await make(node, () => routes.create(clusterName, route, signal), { ...context, route })
+    if (!isMade) failed.add(route.node)
   }
-  for (const node of nodes)
-    if (podCidrsOf(node).length > 0) await tell(node, !failed.has(node.metadata.name ?? ''), context)
+  const led = new Set(known.map(({ node }) => node))
+  for (const node of nodes) {
+    const { name = '' } = node.metadata
+    const hasRange = podCidrsOf(node).length > 0
+    if (hasRange || led.has(name)) await tell(node, hasRange && !failed.has(name), context)
+  }
+}
+
+async function make(
+  node: Node | undefined,
+  create: () => Promise<void>,
+  { clock, event, log, route }: LoopContext & { readonly route: Route },
+): Promise<boolean> {
+  const beganMs = clock.elapsed()
+  try {
+    await create()
+    return true
+  } catch (error) {
+    const took = formatDuration(clock.elapsed() - beganMs)
+    const what = `${route.name} ${route.destination} for node ${route.node}`
+    const message = `Could not create route ${what} after ${took}: ${(error as Error).message}`
+    log.error(error, 'Could not create a route', { node: route.node, destination: route.destination })
+    if (node !== undefined) event(node, { type: 'Warning', reason: 'FailedToCreateRoute', message })
+    return false
+  }
 }
 
 /** Pods are let onto a node when they can be reached there. */

@@ -1,6 +1,6 @@
 /** Programs of others that are released as Go modules, built once and kept in the user's cache folder. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
@@ -13,6 +13,26 @@ export function goProgram(module: string): string {
   const env = { ...process.env, GOBIN: folder, CGO_ENABLED: '0' }
   const { status } = spawnSync('go', ['install', module], { cwd: tmpdir(), env, stdio: 'inherit' })
   if (status !== 0) throw new Error(`${module} was not built`)
+  return program
+}
+
+/**
+ * A program of our own on packages of others: one file of Go beside a script. Built when it is not there yet, or has been changed, into a folder of this
+ * name in the user's cache.
+ */
+export function ownGoProgram(name: string, source: string, needs: Readonly<Record<string, string>> = {}): string {
+  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', name)
+  const [program, copy] = [join(folder, name), join(folder, 'main.go')]
+  if (existsSync(program) && readFileSync(copy, 'utf8') === readFileSync(source, 'utf8')) return program
+  mkdirSync(folder, { recursive: true })
+  const required = Object.entries(needs).map(([module, version]) => `require ${module} ${version}\n`)
+  writeFileSync(join(folder, 'go.mod'), `module hyperkube.upstream/${name}\ngo 1.26.0\n${required.join('')}`)
+  copyFileSync(source, copy)
+  const env = { ...process.env, GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
+  const unfinished = `${program}.building`
+  const { status } = spawnSync('go', ['build', '-o', unfinished, '.'], { cwd: folder, env, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`${name} was not built`)
+  renameSync(unfinished, program)
   return program
 }
 
@@ -36,6 +56,8 @@ export function buildFlannel(): string {
   renameSync(unfinished, program)
   return program
 }
+
+export const buildCoreDns = (): string => goProgram('github.com/coredns/coredns@v1.15.0')
 
 /** Helm of the third generation, which charts are written for. */
 export const buildHelm = (): string => goProgram('helm.sh/helm/v3/cmd/helm@v3.22.0')
