@@ -3,7 +3,7 @@
  * the ConfigMaps in which tools look up what kind of cluster they are in. An object that is there already stays as it is.
  */
 import { APIServices } from '#apis/apiregistration/v1.ts'
-import { type ConfigMap, ConfigMaps, Nodes } from '#apis/core/v1.ts'
+import { type ConfigMap, ConfigMaps, Nodes, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles, type PolicyRule, RoleBindings, Roles } from '#apis/rbac/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
@@ -36,6 +36,8 @@ export type Wanted = readonly [Kind, KubeObject]
 const RBAC = 'rbac.authorization.k8s.io'
 const INFO_ROLE = 'kubeadm:bootstrap-signer-clusterinfo'
 const METER = 'metrics-server'
+/** Who holds network policies: on nodes of the machine, and on those that join with `kube-network-policies`. */
+export const POLICIES_ACCOUNT = 'kube-network-policies'
 const USAGE_GROUP = 'metrics.k8s.io'
 /** Of a node that does not answer, `kubectl top` does not wait for long. */
 const SUMMARY_MS = 5000
@@ -49,6 +51,7 @@ export async function unpackBox({ server }: Pick<RunningServer, 'server'>, box: 
     [StorageClasses, LOCAL_PATH_CLASS],
     ...box.controllers.flatMap(accessOf),
     ...USAGE_ACCESS,
+    ...POLICIES_ACCESS,
     ...INFO_ACCESS,
     ...JOIN_ACCESS,
     [ConfigMaps, kubeadmConfig(box)],
@@ -98,6 +101,14 @@ const USAGE_ACCESS: readonly Wanted[] = [
       rules: [rule(USAGE_GROUP, 'pods nodes', 'get list watch')],
     } as KubeObject,
   ],
+]
+
+export const POLICIES_ACCESS: readonly Wanted[] = [
+  [ServiceAccounts, { metadata: { name: POLICIES_ACCOUNT, namespace: 'kube-system' } }],
+  ...clusterAccess(`system:${POLICIES_ACCOUNT}`, POLICIES_ACCOUNT, [
+    rule('', 'pods namespaces nodes', 'get list watch'),
+    rule('networking.k8s.io', 'networkpolicies', 'get list watch'),
+  ]),
 ]
 
 function accessOf({ name, account = name, rules }: Controller): readonly Wanted[] {

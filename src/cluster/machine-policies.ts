@@ -1,5 +1,4 @@
 /** Network policies on a node whose pods' network this process may see: the machine itself, or another on the same machine. */
-import { type ClusterRole, type ClusterRoleBinding, ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
@@ -7,6 +6,7 @@ import { placesOf } from '#kubelet/containerd/places.ts'
 import { removePolicies, startEnforcer } from '#network/policies/enforcer.ts'
 
 import { accountUser } from './controllers.ts'
+import { POLICIES_ACCESS, POLICIES_ACCOUNT } from './in-the-box.ts'
 
 export interface MachinePolicies extends Pick<Surroundings, 'clock' | 'random' | 'log'> {
   /** Whatever is made is named after it. */
@@ -19,10 +19,6 @@ export interface MachinePolicies extends Pick<Surroundings, 'clock' | 'random' |
   readonly keepsRules?: boolean
 }
 
-const ACCOUNT = 'kube-network-policies'
-const ROLE = `system:${ACCOUNT}`
-const RBAC = 'rbac.authorization.k8s.io'
-
 /** Returns when they hold, so that no pod starts before. Rules go with `closing`: it must have ended the node's pods by then. */
 export async function startMachinePolicies(
   { server }: Pick<RunningServer, 'server'>,
@@ -30,11 +26,10 @@ export async function startMachinePolicies(
   closing: AsyncDisposableStack,
 ): Promise<void> {
   const { clock, log, dataDir, within, keepsRules = false } = options
-  await Promise.all([
-    server.registry.writer.ensure(ClusterRoles, READER),
-    server.registry.writer.ensure(ClusterRoleBindings, READING),
-  ])
-  const client = new ApiClient({ transport: server.clientAs(accountUser(ACCOUNT)), clock, userAgent: ACCOUNT })
+  // Where no box is unpacked, nobody else makes them.
+  for (const [kind, object] of POLICIES_ACCESS) await server.registry.writer.ensure(kind, object)
+  const transport = server.clientAs(accountUser(POLICIES_ACCOUNT))
+  const client = new ApiClient({ transport, clock, userAgent: POLICIES_ACCOUNT })
   // Who ends containers removes what begins with the name of their network: see `stopContainerd`.
   const table = `${placesOf(dataDir).network}-policies`
   const enforcer = startEnforcer({ ...options, client, table })
@@ -46,18 +41,4 @@ export async function startMachinePolicies(
     )
   })
   await enforcer.ready
-}
-
-const READER: Omit<ClusterRole, 'kind' | 'apiVersion'> = {
-  metadata: { name: ROLE },
-  rules: [
-    { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['get', 'list', 'watch'] },
-  ],
-}
-
-const READING: Omit<ClusterRoleBinding, 'kind' | 'apiVersion'> = {
-  metadata: { name: ROLE },
-  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: ROLE },
-  subjects: [{ kind: 'ServiceAccount', namespace: 'kube-system', name: ACCOUNT }],
 }

@@ -39,6 +39,7 @@ describe('the table of programs', () => {
       'snapshot',
       'image',
       'flanneld',
+      'kube-network-policies',
       'build',
       'node',
       'server',

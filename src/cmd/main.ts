@@ -114,6 +114,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     short: 'Makes one network of the pods of all nodes',
     load: async () => (await import('./flanneld/flanneld.ts')).flanneld,
   },
+  {
+    name: 'kube-network-policies',
+    short: 'Holds network policies on this node',
+    load: async () => (await import('./network-policies.ts')).networkPolicies,
+  },
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
   {
     name: 'node',

@@ -5,23 +5,21 @@ import { dirname, resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 import { Pods } from '#apis/core/v1.ts'
-import { ApiClient } from '#client/api-client.ts'
-import { programConfig } from '#client/config.ts'
-import { openConnection } from '#client/connection.ts'
+import type { ApiClient } from '#client/api-client.ts'
 import { aborted } from '#lib/abort.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
-import { createHttpServer } from '#lib/http/server.ts'
 import { createIpRoute } from '#lib/iproute.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import { ConfigError } from '#model/kubeconfig/config-error.ts'
-import { kubernetesVersion, userAgent } from '#model/version.ts'
+import { kubernetesVersion } from '#model/version.ts'
 import { startFlannel } from '#network/flannel/flannel.ts'
 import { ensureForwarding } from '#network/flannel/forwarding.ts'
 import { chooseInterface, type ChosenInterface } from '#network/flannel/interface.ts'
 import type { NetConf } from '#network/flannel/net-conf.ts'
 
 import { readNetConf } from '../net-conf-file.ts'
+import { openNodeClient } from '../node-client.ts'
+import { servePages } from '../pages.ts'
 import { FLANNELD_FLAGS, type FlanneldSettings } from './flags.ts'
 
 /** Every setting is in the table of flags, with its type. */
@@ -41,12 +39,16 @@ export const flanneld: Program = defineProgram({
 
 async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
   const invocation = withEnvironment(given)
-  const { flags, random, log } = invocation
+  const { flags, clock, random, log } = invocation
   if (!flags['kube-subnet-mgr']) {
     throw new ProgramError('Leases are kept by Kubernetes only: say --kube-subnet-mgr')
   }
   await using closing = new AsyncDisposableStack()
-  const client = await openClient(invocation, closing)
+  const client = await openNodeClient(invocation, closing, {
+    name: 'flanneld',
+    where: { kubeconfig: flags['kubeconfig-file'], master: flags['kube-api-url'] },
+    fault: (message) => `fail to create kubernetes config: ${message}`,
+  })
   const node = await nodeName(invocation, client, signal)
   const conf = await readNetConf(invocation, flags['net-config-path'])
   const ip = createIpRoute()
@@ -74,7 +76,11 @@ async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): 
     },
     closing,
   )
-  if (flags['healthz-port'] > 0) await serveHealth(invocation, closing)
+  if (flags['healthz-port'] > 0) {
+    const at = `${flags['healthz-ip']}:${flags['healthz-port']}`
+    const pages = { '/healthz': () => ({ body: 'flanneld is running' }) }
+    await servePages(at, { clock, log, closing, isFatal: true }, pages)
+  }
   await Promise.race([flannel.ready, aborted(signal)])
   if (!signal.aborted) log.info('Running backend.', { backend: conf.backend.type })
   await aborted(signal)
@@ -100,25 +106,6 @@ function withEnvironment(invocation: Invocation<FlagGroups>): FlanneldInvocation
   if (errors.length > 0) throw new ProgramError(errors.join('; '))
   for (const note of notes) log.info(note)
   return { ...invocation, flags: flags as unknown as FlanneldSettings }
-}
-
-/** Throws ProgramError. */
-async function openClient(
-  { flags, env, cwd, readFile, clock, log }: FlanneldInvocation,
-  closing: AsyncDisposableStack,
-): Promise<ApiClient> {
-  const where = { kubeconfig: flags['kubeconfig-file'], master: flags['kube-api-url'] }
-  try {
-    const config = await programConfig(where, { env, cwd, readFile, warn: (text) => log.v(1)?.info(text) })
-    const onError = (error: unknown): void => log.error(error, 'refreshing credentials')
-    const connection = await openConnection(config, { clock, readFile, env, onError })
-    closing.defer(() => connection.close())
-    return new ApiClient({ ...connection, clock, userAgent: userAgent('flanneld') })
-  } catch (cause) {
-    if (cause instanceof ConfigError)
-      throw new ProgramError(`fail to create kubernetes config: ${cause.message}`, { cause })
-    throw cause
-  }
 }
 
 async function nodeName({ env }: FlanneldInvocation, client: ApiClient, signal: AbortSignal): Promise<string> {
@@ -176,20 +163,4 @@ async function openForwarding({ flags, log }: FlanneldInvocation, { network, ipv
       log.error(error, 'Where forwarding is denied, traffic of pods is not let through', { program }),
     )
   }
-}
-
-async function serveHealth({ flags, clock }: FlanneldInvocation, closing: AsyncDisposableStack): Promise<void> {
-  const server = createHttpServer({
-    clock,
-    serve(exchange) {
-      const isKnown = new URL(exchange.path, 'http://flanneld').pathname === '/healthz'
-      exchange.respond(
-        isKnown ? 200 : 404,
-        ['content-type', 'text/plain; charset=utf-8'],
-        isKnown ? 'flanneld is running' : '404 page not found\n',
-      )
-    },
-  })
-  await server.listen({ host: flags['healthz-ip'], port: flags['healthz-port'] })
-  closing.defer(() => server.drain(0))
 }

@@ -17,12 +17,13 @@ import { systemConntrack } from '#proxy/conntrack.ts'
 import { createProxyMeters } from '#proxy/proxy-metrics.ts'
 import { type RunningProxy, startProxy } from '#proxy/proxy.ts'
 
+import type { PagesOptions } from '../pages.ts'
 import { cleanUp, createBackends } from './backends.ts'
 import { loadProxy } from './configuration.ts'
 import { PROXY_FLAGS, type ProxySettings } from './flags.ts'
 import { allowLocalhostNodePorts } from './iptables-backends.ts'
 import { connect, findNode, nodeNameOf } from './node.ts'
-import { type PortsOptions, serveHealth, serveStatus } from './ports.ts'
+import { serveHealth, serveStatus } from './ports.ts'
 import { PROXY_MODES, type ProxyMode, type ProxyProgram } from './program.ts'
 import { applySystemSettings } from './system-settings.ts'
 
@@ -99,7 +100,7 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
     closing,
   )
   await tidied
-  const around: PortsOptions = { clock, log, closing, isFatal: configuration.bindAddressHardFail }
+  const around: PagesOptions = { clock, log, closing, isFatal: configuration.bindAddressHardFail }
   await serveHealth(
     configuration.healthzBindAddress,
     { meters, node: () => node, facts: () => ({ standing: keeper.standing, syncMs, nowMs: clock.now() }) },

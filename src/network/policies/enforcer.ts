@@ -42,6 +42,8 @@ export interface EnforcerOptions {
 export interface Enforcer {
   /** When rules first hold, or something is in the way, which the log says. */
   readonly ready: Promise<void>
+  /** The kernel has the rules of what was known when they were last written. */
+  isHeld(): boolean
   /** Rules stay: pods do not lose them because this program ends. `removePolicies` is for when the pods are gone. */
   stop(): Promise<void>
 }
@@ -53,7 +55,7 @@ const RETRY = { baseMs: 500, factor: 2, capMs: 30_000, jitter: 0.2 }
 
 export function startEnforcer(options: EnforcerOptions): Enforcer {
   const enforcement = new Enforcement(options)
-  return { ready: enforcement.ready.promise, stop: () => enforcement.stop() }
+  return { ready: enforcement.ready.promise, isHeld: () => enforcement.isHeld(), stop: () => enforcement.stop() }
 }
 
 /** Harmless where there is none. */
@@ -98,6 +100,10 @@ class Enforcement {
     ])
     const onError = (error: unknown): void => log.error(error, 'Rules of network policies could not be looked at')
     this.#rounds = startRounds({ clock, periodMs: lookMs, onError }, () => this.#look())
+  }
+
+  isHeld(): boolean {
+    return this.#isWritten
   }
 
   async stop(): Promise<void> {

@@ -20,6 +20,8 @@ export const OUTSIDE = { ip: '192.0.2.7', ip6: '2001:db8::7' }
 export interface Speaker {
   readonly ip: string
   readonly ip6: string
+  /** To be put before a program that is to run where it is. */
+  readonly within: readonly string[]
   /** What the other one says; undefined when it is not reached. */
   tell(what: Order['what'], host: string, port: number): Promise<string | undefined>
   /** Runs a program where it is. */
@@ -95,10 +97,13 @@ interface PodPlan {
   readonly labels: Record<string, string>
   readonly web: number
   readonly ips: readonly string[]
+  /** Of another than this. */
+  readonly node?: string
 }
 
 /** As a kubelet of the node would have told of it. */
-export async function createPod(client: ApiClient, { namespace, name, labels, web, ips }: PodPlan): Promise<void> {
+export async function createPod(client: ApiClient, plan: PodPlan): Promise<void> {
+  const { namespace, name, labels, web, ips, node = NODE } = plan
   const container = {
     name: 'c',
     image: 'none',
@@ -108,7 +113,7 @@ export async function createPod(client: ApiClient, { namespace, name, labels, we
   }
   const pod = await client.create(Pods, {
     metadata: { namespace, name, labels },
-    spec: { nodeName: NODE, containers: [container] },
+    spec: { nodeName: node, containers: [container] },
   })
   const podIPs = ips.map((ip) => ({ ip }))
   await client.updateStatus(Pods, { ...pod, status: { ...pod.status, phase: 'Running', podIP: ips[0] ?? '', podIPs } })
@@ -149,6 +154,7 @@ async function speaker(
   }
   return {
     ...at,
+    within,
     tell,
     run,
     async reaches(other, port, isReached, what = 'tcp') {
