@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
-import { type Architecture, CATALOG, type Tools } from './catalog.ts'
+import { type Architecture, type ArchiveRecipe, CATALOG, type Tools } from './catalog.ts'
 import { writeArchive } from './docker-archive.ts'
 import { type WrittenLayer, writeLayer } from './layer.ts'
 
@@ -15,17 +15,17 @@ export async function makeImages(into: string, names: readonly string[], say: To
   mkdirSync(into, { recursive: true })
   const files: string[] = []
   for (const name of names.length > 0 ? names : Object.keys(CATALOG)) {
-    const file = join(into, `${name}.tar`)
-    await makeArchive(name, file, { architecture: architecture(), say })
-    files.push(file)
+    const recipe = CATALOG[name]
+    if (recipe === undefined)
+      throw new Error(`There is no image "${name}"; there are: ${Object.keys(CATALOG).join(', ')}`)
+    files.push(await makeArchive(recipe, join(into, `${name}.tar`), say))
   }
   return files
 }
 
-async function makeArchive(name: string, file: string, tools: Tools): Promise<void> {
-  const recipe = CATALOG[name]
-  if (recipe === undefined)
-    throw new Error(`There is no image "${name}"; there are: ${Object.keys(CATALOG).join(', ')}`)
+/** Where it is. */
+export async function makeArchive(recipe: ArchiveRecipe, file: string, say: Tools['say']): Promise<string> {
+  const tools = { architecture: architecture(), say }
   const folder = mkdtempSync(`${file}.layers-`)
   try {
     const layers = new Map<string, WrittenLayer>()
@@ -37,6 +37,7 @@ async function makeArchive(name: string, file: string, tools: Tools): Promise<vo
       layers: image.layers.flatMap((layer) => layers.get(layer) ?? []),
     }))
     await writeArchive(images, file)
+    return file
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

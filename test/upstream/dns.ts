@@ -19,10 +19,9 @@ import { realClock, sleep } from '#lib/clock.ts'
 import { askOne, linesOf } from './dns-answers.ts'
 import { type Asked, CLUSTER, type Made, QUESTIONS, slice } from './dns-questions.ts'
 import { startWorld } from './dns-world.ts'
-import { goProgram } from './go-program.ts'
+import { buildCoreDns } from './go-program.ts'
 import { ask, type Server, startOurs, writeKubeconfig } from './ours.ts'
 
-const COREDNS = 'github.com/coredns/coredns@v1.15.0'
 const WORLD = '127.53.14.1'
 const DOMAIN = 'cluster.local'
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -162,7 +161,7 @@ ${caches ? '  cache 30\n' : ''}  loadbalance
 }
 `,
   )
-  const args = [...on, goProgram(COREDNS), '-conf', corefile]
+  const args = [...on, buildCoreDns(), '-conf', corefile]
   const env = on.length === 0 ? process.env : { ...process.env, GOMAXPROCS: '1' }
   const child = spawn(args[0] ?? '', args.slice(1), { stdio: ['pipe', 'ignore', 'inherit'], env })
   closing.defer(() => ended(child))

@@ -59,6 +59,8 @@ export interface NamespacedCluster extends AsyncDisposable {
   readonly neighbour: NetworkNamespace
   /** Stops `up` as Ctrl-C does and starts it anew with another configuration of flannel. */
   restart(conf?: object, flags?: readonly string[]): Promise<void>
+  /** Into all nodes: an archive of images. */
+  load(archive: string): Promise<void>
   /** Upstream's; what it wrote. Rejects when it fails. */
   kubectl(...args: readonly string[]): Promise<string>
   apply(...objects: readonly object[]): Promise<void>
@@ -97,7 +99,8 @@ async function start(options: ClusterOptions, closing: AsyncDisposableStack): Pr
   const where = [`--data-dir=${dataDir}`, `--kubeconfig=${kubeconfig}`, `--bind-address=${cable}`, '--secure-port=0']
   const restart = upIn(machine, folder, where, closing)
   await restart(options.conf, [`--nodes=${options.many}`, ...(options.flags ?? [])])
-  for (const archive of archives) await hyperkube(machine, 'image', 'load', `--data-dir=${dataDir}`, archive)
+  const load = (archive: string): Promise<void> => hyperkube(machine, 'image', 'load', `--data-dir=${dataDir}`, archive)
+  for (const archive of archives) await load(archive)
   const { nodeCidr = '' } = (await readRuntimeFile(dataDir)) ?? {}
   const neighbour = closing.use(await createNamespace('neighbour'))
   await plug(machine, neighbour, placesOf(dataDir).nodeBridge, nodeCidr)
@@ -111,6 +114,7 @@ async function start(options: ClusterOptions, closing: AsyncDisposableStack): Pr
     nodes,
     neighbour,
     kubectl,
+    load,
     restart,
     async apply(...objects) {
       const file = join(folder, 'objects.json')
