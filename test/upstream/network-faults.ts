@@ -1,7 +1,8 @@
 /**
  * What the network of a cluster lives through: `node test/upstream/network-faults.ts`, as root. Nodes in network namespaces with `hyperkube flanneld`
- * and `hyperkube kube-proxy` as programs, at their default settings. Either is killed again and again under traffic (`KILLS`, 20 unless told),
- * links, routes and rules are taken away, and hostile Services and EndpointSlices are sent. Ends with 0 only when all held, and leaves nothing.
+ * and `hyperkube kube-proxy`, in each of its modes, as programs, at their default settings. Either is killed again and again under traffic (`KILLS`, 20 unless
+ * told), links, routes and rules are taken away, hostile Services and EndpointSlices are sent, and rules are cleaned up beside those of others. Ends with 0 only when
+ * all held, and leaves nothing.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 
@@ -12,6 +13,7 @@ import { StatusError } from '#meta/status.ts'
 
 import { createFlannelBed, type FlannelBed, type FlannelNode } from '../integration/network/flannel-bed.ts'
 import type { Held } from '../integration/proxy/network-bed.ts'
+import { type Mode, MODES } from '../integration/proxy/proxy-bed.ts'
 import { end } from './kube-apiserver.ts'
 import { HYPERKUBE } from './ours.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'
@@ -121,11 +123,15 @@ async function tryFlannel([a, b]: readonly [FlannelNode, FlannelNode]): Promise<
 }
 
 /** The program in the namespace of a node; resolves when it is healthy, which it is when its rules are there. */
-async function startProxy({ kubeconfig }: FlannelBed, { host, name, address }: FlannelNode): Promise<ChildProcess> {
+async function startProxy(
+  { kubeconfig }: FlannelBed,
+  { host, name, address }: FlannelNode,
+  mode: Mode,
+): Promise<ChildProcess> {
   const flags = [
     `--kubeconfig=${kubeconfig}`,
     `--hostname-override=${name}`,
-    '--proxy-mode=nftables',
+    `--proxy-mode=${mode}`,
     '--cluster-cidr=10.244.0.0/16',
     '--conntrack-max-per-core=0',
     `--healthz-bind-address=${address}:10256`,
@@ -139,37 +145,74 @@ async function startProxy({ kubeconfig }: FlannelBed, { host, name, address }: F
       ({ status }) => status,
       () => 0,
     )
-  await untilSo(healthy, (status) => status === 200)
+  // A start may take long on a machine that others use too; how long is no matter here.
+  await untilSo(healthy, (status) => status === 200, 300)
   return child
 }
 
-async function tryProxy(bed: FlannelBed, [a, b]: readonly [FlannelNode, FlannelNode], port: number): Promise<void> {
-  const address = await serviceTo(bed, 'web', b.podIp, PORT)
-  const wanted = `b ${a.podIp}`
-  let proxy = await startProxy(bed, a)
+/** What is taken away, in either mode. */
+const LOSSES: Readonly<Record<Mode, readonly string[]>> = {
+  nftables: ['nft flush table ip kube-proxy', 'nft delete table ip kube-proxy', 'nft flush ruleset'],
+  iptables: ['iptables -t nat -F KUBE-SERVICES', 'iptables -t nat -F', 'nft flush ruleset'],
+}
+
+async function tryProxy(bed: FlannelBed, [a, b]: readonly [FlannelNode, FlannelNode], mode: Mode): Promise<void> {
+  const address = await serviceTo(bed, `web-${mode}`, b.podIp, PORT)
+  const way = { from: a, address, port: 80, wanted: `b ${a.podIp}` }
+  let proxy = await startProxy(bed, a, mode)
   try {
     await untilSo(
-      async () => (await a.pod.ask('tcp', address, port))[0],
-      (answer) => answer === wanted,
+      async () => (await a.pod.ask('tcp', address, way.port))[0],
+      (answer) => answer === way.wanted,
     )
-    await shown.step(`kube-proxy killed ${KILLS} times under traffic`, () =>
-      new Traffic(a, address, port, wanted).during(async () => {
+    await shown.step(`kube-proxy in mode ${mode} killed ${KILLS} times under traffic`, () =>
+      new Traffic(a, address, way.port, way.wanted).during(async () => {
         for (let count = 0; count < KILLS; count++) {
           await end(proxy, 'SIGKILL')
-          proxy = await startProxy(bed, a)
+          proxy = await startProxy(bed, a, mode)
         }
       }),
     )
-    const held = await a.pod.hold(address, port)
-    for (const loss of ['flush table ip kube-proxy', 'delete table ip kube-proxy', 'flush ruleset'])
-      await shown.step(`nft ${loss}: healed`, async () => {
-        await a.host.namespace.run('nft', ...loss.split(' '))
-        return await healing({ from: a, address, port, wanted }, held)
+    const held = await a.pod.hold(address, way.port)
+    for (const loss of LOSSES[mode])
+      await shown.step(`${loss}: healed`, async () => {
+        const [program = '', ...args] = loss.split(' ')
+        await a.host.namespace.run(program, ...args)
+        return await healing(way, held)
       })
-    await tryHostile(bed, a)
+    if (mode === 'nftables') await tryHostile(bed, a)
   } finally {
     await end(proxy, 'SIGKILL')
   }
+  await shown.step(`kube-proxy --cleanup after mode ${mode} leaves what others have`, () => tryCleanup(a))
+}
+
+const FOREIGN = [
+  ['nft', 'add', 'table', 'inet', 'foreign'],
+  ['nft', 'add', 'chain', 'inet', 'foreign', 'in', '{ type filter hook input priority 0; }'],
+  ['nft', 'add', 'rule', 'inet', 'foreign', 'in', 'tcp', 'dport', '9', 'drop'],
+  ['iptables', '-t', 'nat', '-N', 'OTHER'],
+  ['iptables', '-t', 'nat', '-A', 'PREROUTING', '-j', 'OTHER'],
+  ['iptables', '-t', 'nat', '-A', 'OTHER', '-p', 'tcp', '--dport', '9', '-j', 'RETURN'],
+] as const
+
+async function tryCleanup({ host: { namespace } }: FlannelNode): Promise<string> {
+  for (const [program, ...args] of FOREIGN) await namespace.run(program, ...args)
+  const others = async (): Promise<string> => {
+    const table = await namespace.run('nft', 'list', 'table', 'inet', 'foreign')
+    const rules = await namespace.run('iptables', '-t', 'nat', '-S')
+    return [table, ...rules.split('\n').filter((line) => line.includes('OTHER'))].join('\n')
+  }
+  const before = await others()
+  await namespace.run(HYPERKUBE, 'kube-proxy', '--cleanup')
+  mustBe((await others()) === before, `what others have is: ${await others()}`)
+  const all = await namespace.run('nft', 'list', 'ruleset')
+  const left = all.split('\n').filter((line) => /kube-proxy|KUBE-(?!FIREWALL|KUBELET)/.test(line))
+  mustBe(left.length === 0, left.join())
+  await namespace.run('nft', 'delete', 'table', 'inet', 'foreign')
+  await namespace.run('iptables', '-t', 'nat', '-D', 'PREROUTING', '-j', 'OTHER')
+  for (const verb of ['-F', '-X']) await namespace.run('iptables', '-t', 'nat', verb, 'OTHER')
+  return `${before.split('\n').length} lines of others as they were, none of kube-proxy's`
 }
 
 /** Its address. */
@@ -243,7 +286,7 @@ async function main(): Promise<void> {
     (answer) => answer === `b ${a.podIp}`,
   )
   await tryFlannel([a, b])
-  await tryProxy(bed, [a, b], 80)
+  for (const mode of MODES) await tryProxy(bed, [a, b], mode)
 }
 
 await shown.step('all of it', async () => {
