@@ -121,6 +121,12 @@ export const OWN_PROGRAMS: readonly Command[] = [
   },
   planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
   {
+    name: 'machine',
+    short: 'What "build" runs on machines',
+    hidden: true,
+    load: async () => (await import('./machine/machine.ts')).machine,
+  },
+  {
     name: 'node',
     short: 'Supervises kubelet, kube-proxy and flanneld on this machine',
     load: async () => (await import('./node.ts')).node,

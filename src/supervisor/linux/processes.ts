@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
+import { beganAt } from '#lib/process-began.ts'
 
 import type { HostProcesses, ProcessName } from '../host.ts'
 import type { Layout } from '../layout.ts'
@@ -83,15 +84,6 @@ export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
     },
     output: async (program, args) => (await promisify(execFile)(program, [...args])).stdout,
   }
-}
-
-/** When a process began; undefined for one that has ended, also when nobody has asked for its end yet. */
-async function beganAt(pid: number): Promise<string | undefined> {
-  if (pid <= 0) return undefined
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  // Its name, in parentheses, may hold anything; the state follows, and the beginning is the 22nd field.
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return fields === undefined || fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
 }
 
 function signalTo(pid: number, signal: NodeJS.Signals): void {

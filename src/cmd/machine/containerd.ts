@@ -1,0 +1,77 @@
+/**
+ * `hyperkube machine containerd`: the containerd of a node, started as "hyperkube up" does it, with a network for pods as soon
+ * as flannel has said which addresses they have.
+ */
+import { watch } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+
+import { startContainerd } from '#kubelet/containerd/start.ts'
+import { removeContainerd } from '#kubelet/containerd/stop.ts'
+import { aborted } from '#lib/abort.ts'
+import { formatCidr, parseCidr } from '#lib/cidr.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
+
+export const containerd: Program = defineProgram({
+  name: 'containerd',
+  long:
+    'containerd runs the containerd of this node. Its containers go on when it ends. With --remove it ends them, and takes all that ' +
+    'is its own off the machine.',
+  flags: {
+    containerd: {
+      'data-dir': flag(string, '', '`folder` of the node'),
+      'subnet-file': flag(string, '/run/flannel/subnet.env', '`file` in which flannel says which addresses pods have'),
+      remove: flag(bool, false, 'whether it is to go instead'),
+    },
+    logs: LOG_FLAGS,
+  },
+  async run({ flags, clock, random, log, env }, signal) {
+    const dataDir = flags['data-dir']
+    if (dataDir === '') throw new ProgramError('Say with --data-dir which node this is')
+    if (flags.remove) {
+      await removeContainerd({ dataDir, clock, random, log, env })
+      return 0
+    }
+    await using closing = new AsyncDisposableStack()
+    const started = await startContainerd({ dataDir, clock, random, log, env }, closing)
+    await followSubnets(flags['subnet-file'], closing, async (cidrs) => {
+      log.info('Pods have addresses of', { cidrs })
+      await started.setPodCidrs(cidrs)
+    })
+    await aborted(signal)
+    return 0
+  },
+})
+
+/** Told at once when there are some already, and whenever they change. */
+async function followSubnets(
+  file: string,
+  closing: AsyncDisposableStack,
+  told: (cidrs: readonly string[]) => Promise<void>,
+): Promise<void> {
+  let last = ''
+  const look = async (): Promise<void> => {
+    const cidrs = subnetsOf(await readFile(file, 'utf8').catch(() => ''))
+    if (cidrs.length === 0 || cidrs.join() === last) return
+    last = cidrs.join()
+    await told(cidrs)
+  }
+  await mkdir(dirname(file), { recursive: true, mode: 0o755 })
+  const watcher = watch(dirname(file), (_, name) => {
+    if (name === null || name === basename(file)) void look()
+  })
+  closing.defer(() => watcher.close())
+  await look()
+}
+
+/** `FLANNEL_SUBNET=10.42.1.1/24` says the address of the node; its range is what pods have. Pure. */
+export function subnetsOf(text: string): string[] {
+  const found = text.matchAll(/^FLANNEL_(?:IPV6_)?SUBNET=(\S+)$/gm)
+  return [...found].flatMap(([, cidr = '']) => {
+    const block = parseCidr(cidr)
+    return block === undefined ? [] : [formatCidr(block)]
+  })
+}

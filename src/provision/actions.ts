@@ -1,0 +1,151 @@
+/** How each kind of step is done. All may be done again: whoever was interrupted does. */
+import { type Clock, sleep } from '#lib/clock.ts'
+
+import { droppedDocuments } from './addons.ts'
+import type { ClusterApi } from './cluster-api.ts'
+import type { Health } from './desired.ts'
+import { addMember, removeMember } from './etcd-members.ts'
+import { type Machine, MachineError } from './machine.ts'
+import type { Action, PortCheck } from './step.ts'
+import { sendFile } from './upload.ts'
+
+export interface Site {
+  /** By name; rejects with MachineLost when it cannot be reached. */
+  machine(name: string): Promise<Machine>
+  readonly api: ClusterApi
+  readonly clock: Clock
+}
+
+type Doers = {
+  readonly [T in Action['type']]: (
+    action: Extract<Action, { type: T }>,
+    context: { readonly site: Site; readonly host: string; readonly signal: AbortSignal },
+  ) => Promise<unknown>
+}
+
+const DOERS: Doers = {
+  ports: ({ checks }, { site }) => checkPorts(checks, site),
+  claim: async ({ paths }, { site, host }) => (await site.machine(host)).claim({ paths }),
+  upload: async ({ upload }, { site, host, signal }) => sendFile(await site.machine(host), upload, signal),
+  async write({ files }, { site, host }) {
+    const machine = await site.machine(host)
+    for (const file of files) await machine.write(file)
+  },
+  async manifest({ path, manifest }, { site, host }) {
+    const content = Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)
+    await (await site.machine(host)).write({ path, mode: 0o600, content })
+  },
+  async serve({ service, health }, { site, host, signal }) {
+    const machine = await site.machine(host)
+    await machine.serve({ service })
+    if (health !== undefined)
+      await becomesHealthy({ machine, service: service.name, health, clock: site.clock, signal })
+  },
+  healthy: async ({ service, health }, { site, host, signal }) =>
+    becomesHealthy({ machine: await site.machine(host), service, health, clock: site.clock, signal }),
+  retire: async ({ name }, { site, host }) => (await site.machine(host)).retire({ name }),
+  remove: async ({ paths }, { site, host }) => (await site.machine(host)).remove({ paths }),
+  async restore({ home, services, before }, { site, host, signal }) {
+    const machine = await site.machine(host)
+    for (const name of services) await machine.retire({ name })
+    for (const command of before) {
+      const { code, stderr } = await machine.run({ command, timeoutMs: RESTORE_MS }, signal)
+      if (code !== 0) throw new MachineError(`${command.join(' ')}: ${stderr.trim() || `exit code ${code}`}`)
+    }
+    await machine.restore({})
+    await machine.remove({ paths: [home] })
+  },
+  async 'join-etcd'({ through, health, name, peerUrl, file }, { site, host }) {
+    const members = await addMember(await site.machine(through), health, peerUrl)
+    const cluster = members.flatMap((member) =>
+      member.peerUrls.map((url) => `${url === peerUrl ? name : member.name}=${url}`),
+    )
+    const text = `ETCD_INITIAL_CLUSTER=${cluster.join(',')}\nETCD_INITIAL_CLUSTER_STATE=existing\n`
+    await (await site.machine(host)).write({ path: file, mode: 0o600, content: Buffer.from(text) })
+  },
+  'leave-etcd': async ({ through, health, peerUrl }, { site }) =>
+    removeMember(await site.machine(through), health, peerUrl),
+  drain: ({ node, evicts }, { site, signal }) => site.api.drain(node, evicts, signal),
+  ready: ({ node, uncordons }, { site, signal }) => site.api.ready(node, uncordons, signal),
+  node: ({ node, desired, dropped }, { site, signal }) => site.api.setNode(node, desired, dropped, signal),
+  'delete-node': ({ node }, { site, signal }) => site.api.deleteNode(node, signal),
+  'save-state': ({ state }, { site, signal }) => site.api.saveState(state, signal),
+  async addon({ name, manifest, before }, { site, signal }) {
+    const gone = droppedDocuments(before, manifest)
+    if (manifest !== '') await site.api.apply(manifest, signal)
+    if (gone !== '') await site.api.delete(gone, signal)
+    await site.api.saveAddon(name, manifest, signal)
+  },
+}
+
+const RESTORE_MS = 300_000
+
+export async function perform(action: Action, host: string, site: Site, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  // The table has a doer for each type, which takes an action of that type.
+  const doer = DOERS[action.type] as (action: Action, context: object) => Promise<unknown>
+  await doer(action, { site, host, signal })
+}
+
+interface Waiting {
+  readonly machine: Machine
+  readonly service: string
+  readonly health: Health
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** As RKE has it ten times five seconds, and as etcd needs it: a member that joins has to catch up. */
+const HEALTHY_MS = 120_000
+const ASK_MS = 5000
+const PAUSE_MS = 250
+const LOG_LINES = 8
+
+/** Rejects with the last answer and the last words of the service. */
+async function becomesHealthy({ machine, service, health, clock, signal }: Waiting): Promise<void> {
+  const limit = clock.elapsed() + HEALTHY_MS
+  for (;;) {
+    const { status, text } = await machine.http({ ...health, timeoutMs: ASK_MS })
+    if (status === 200) return
+    if (clock.elapsed() >= limit) {
+      const { text: words } = await machine.tail({ name: service, lines: LOG_LINES })
+      throw new MachineError(`${service} does not become well (${status || text}); it said last:\n${words}`)
+    }
+    await sleep(clock, PAUSE_MS, signal)
+  }
+}
+
+const DIAL_MS = 5000
+const TRIES = 3
+
+/** Listens on every port that is to be reached, dials from everywhere, and stops listening whatever comes of it. */
+async function checkPorts(checks: readonly PortCheck[], site: Site): Promise<void> {
+  const ports = Map.groupBy(checks, ({ to }) => to)
+  const targets = await Promise.all([...ports.keys()].map((name) => site.machine(name)))
+  try {
+    await Promise.all(
+      [...ports].map(async ([name, each]) =>
+        (await site.machine(name)).listen({ ports: [...new Set(each.map(({ port }) => port))] }),
+      ),
+    )
+    const problems = await Promise.all(
+      [...Map.groupBy(checks, ({ from }) => from)].map(async ([from, own]) => {
+        const machine = await site.machine(from)
+        return (await Promise.all(own.map((check) => dialProblem(machine, check)))).flat()
+      }),
+    )
+    const found = problems.flat()
+    if (found.length > 0) throw new MachineError(`ports are closed between machines:\n  ${found.join('\n  ')}`)
+  } finally {
+    await Promise.allSettled(targets.map((machine) => machine.unlisten({})))
+  }
+}
+
+async function dialProblem(machine: Machine, { from, to, address, port }: PortCheck): Promise<string[]> {
+  let problem = ''
+  for (let tries = 0; tries < TRIES; tries++) {
+    ;({ problem } = await machine.dial({ host: address, port, timeoutMs: DIAL_MS }))
+    if (problem === '') return []
+  }
+  return [`${from} → ${to} ${address}:${port}: ${problem}`]
+}

@@ -1,0 +1,64 @@
+/**
+ * How calls travel: two lengths of four bytes, a JSON text, and bytes that are no text. A frame that is larger than any call
+ * makes ends the connection: whoever sends it does not speak this language.
+ */
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+
+export interface Frame {
+  readonly head: unknown
+  readonly body: Buffer
+}
+
+const LENGTHS = 8
+/** Parts of an upload are smaller. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+export function encodeFrame(head: unknown, body: Uint8Array = Buffer.alloc(0)): Buffer {
+  const text = Buffer.from(JSON.stringify(head))
+  const lengths = Buffer.alloc(LENGTHS)
+  lengths.writeUInt32BE(text.length, 0)
+  lengths.writeUInt32BE(body.length, 4)
+  return Buffer.concat([lengths, text, body])
+}
+
+/** Frames in order, until the stream ends. Throws RangeError for a frame that cannot be one; a part of one at the end is nobody's. */
+export async function* readFrames(stream: Readable): AsyncGenerator<Frame> {
+  let held: Buffer[] = []
+  let size = 0
+  let wanted = LENGTHS
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    held.push(chunk)
+    size += chunk.length
+    if (size < wanted) continue
+    let bytes = Buffer.concat(held)
+    for (;;) {
+      const length = frameLength(bytes)
+      wanted = length ?? LENGTHS
+      if (length === undefined || bytes.length < length) break
+      yield decode(bytes.subarray(0, length))
+      bytes = bytes.subarray(length)
+    }
+    held = [bytes]
+    size = bytes.length
+  }
+}
+
+function frameLength(bytes: Buffer): number | undefined {
+  if (bytes.length < LENGTHS) return undefined
+  const length = LENGTHS + bytes.readUInt32BE(0) + bytes.readUInt32BE(4)
+  if (length > MAX_BYTES) throw new RangeError(`A frame of ${length} bytes is larger than any call makes`)
+  return length
+}
+
+function decode(bytes: Buffer): Frame {
+  const text = bytes.readUInt32BE(0)
+  const head = JSON.parse(bytes.toString('utf8', LENGTHS, LENGTHS + text)) as unknown
+  return { head, body: Buffer.from(bytes.subarray(LENGTHS + text)) }
+}
+
+/** Waits while the other side does not read. Never rejects: who reads notices that the other side has gone. */
+export async function sendFrame(stream: Writable, frame: Buffer): Promise<void> {
+  if (stream.destroyed || stream.write(frame)) return
+  await Promise.race([once(stream, 'drain'), once(stream, 'close')]).catch(() => undefined)
+}

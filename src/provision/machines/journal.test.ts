@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+
+import { openJournal } from './journal.ts'
+import { mountPoints } from './mounts.ts'
+
+async function withFolder(task: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-journal-'))
+  try {
+    await task(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+describe('openJournal()', () => {
+  it('takes away what was made and puts back what was there, also for whoever comes later', () =>
+    withFolder(async (folder) => {
+      const home = join(folder, 'home')
+      const [own, old] = [join(folder, 'etc/kubernetes/ca.pem'), join(folder, 'hosts')]
+      await writeFile(old, 'before')
+      const first = openJournal(home)
+      await first.file(own)
+      await writeFile(own, 'ours')
+      await first.file(old)
+      await writeFile(old, 'ours')
+      await first.tree(join(folder, 'var/lib/etcd'))
+      await mkdir(join(folder, 'var/lib/etcd/member'), { recursive: true })
+      await openJournal(home).file(old)
+      await openJournal(home).undo()
+      await assert.rejects(stat(join(folder, 'etc')), /ENOENT/)
+      await assert.rejects(stat(join(folder, 'var')), /ENOENT/)
+      assert.equal(await readFile(old, 'utf8'), 'before')
+    }))
+
+  it('leaves folders that somebody else has something in, and trees that were there before', () =>
+    withFolder(async (folder) => {
+      const journal = openJournal(join(folder, 'home'))
+      await mkdir(join(folder, 'kubelet'))
+      await journal.tree(join(folder, 'kubelet'))
+      await journal.file(join(folder, 'etc/own'))
+      await writeFile(join(folder, 'etc/theirs'), '')
+      await journal.undo()
+      await stat(join(folder, 'kubelet'))
+      await stat(join(folder, 'etc/theirs'))
+    }))
+
+  it('does without the line that was being written when all ended', () =>
+    withFolder(async (folder) => {
+      const home = join(folder, 'home')
+      await openJournal(home).file(join(folder, 'a'))
+      await writeFile(join(home, 'made'), `${await readFile(join(home, 'made'), 'utf8')}{"path":"/et`)
+      await openJournal(home).undo()
+    }))
+})
+
+describe('mountPoints()', () => {
+  it('has what is at or below folders, the last first, with their real names', () => {
+    const line = (point: string): string => `22 1 0:21 / ${point} rw - proc proc rw`
+    const text = [line('/var/lib/kubelet/a'), line('/var/lib/kubelet-other'), line('/var/lib/kubelet/a\\040b')].join(
+      '\n',
+    )
+    assert.deepEqual(mountPoints(text, ['/var/lib/kubelet']), ['/var/lib/kubelet/a b', '/var/lib/kubelet/a'])
+  })
+})

@@ -1,0 +1,116 @@
+/**
+ * What was made on a machine, written down before it is made: whatever is interrupted, `restore` finds all of it. Files that
+ * were there before are kept beside the journal, and put back.
+ */
+import { copyFile, lstat, mkdir, open, readFile, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+import { sha256 } from '../service-digest.ts'
+import { unmountBelow } from './mounts.ts'
+
+interface Entry {
+  readonly path: string
+  /** A folder goes only if nothing is left in it; a tree goes with everything. */
+  readonly kind: 'file' | 'folder' | 'tree'
+  /** Where what was there before is kept. */
+  readonly kept?: string
+}
+
+export interface Journal {
+  /** To be called before a file is written. Makes its folders. */
+  file(path: string): Promise<void>
+  /** To be called for what others will make. Makes the folders above it. */
+  tree(path: string): Promise<void>
+  /** Takes all of it away, newest first, and then what the journal itself keeps. */
+  undo(): Promise<void>
+}
+
+/** `home`: the folder that it is kept in. */
+export function openJournal(home: string): Journal {
+  const file = join(home, 'made')
+  let known: Map<string, Entry> | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  const entries = async (): Promise<Map<string, Entry>> => (known ??= await readEntries(file))
+  const note = async (entry: Entry): Promise<void> => {
+    const all = await entries()
+    await mkdir(home, { recursive: true, mode: 0o755 })
+    await using handle = await open(file, 'a', 0o600)
+    // The line before may be a part of one.
+    await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
+    await handle.sync()
+    all.set(entry.path, entry)
+  }
+  const folder = async (path: string): Promise<void> => {
+    if (await exists(path)) return
+    await folder(dirname(path))
+    if (!isWithin(path, await entries())) await note({ path, kind: 'folder' })
+    await mkdir(path, { recursive: true, mode: 0o755 })
+  }
+  // One after the other: two writes of one folder would both find it missing.
+  const inTurn = (task: () => Promise<void>): Promise<void> => {
+    const turn = last.then(task, task)
+    last = turn.catch(() => undefined)
+    return turn
+  }
+  return {
+    file: (path) =>
+      inTurn(async () => {
+        if (isWithin(path, await entries())) return folder(dirname(path))
+        const kept = (await exists(path)) ? await keep(path, home) : undefined
+        await folder(dirname(path))
+        await note({ path, kind: 'file', ...(kept !== undefined && { kept }) })
+      }),
+    tree: (path) =>
+      inTurn(async () => {
+        if ((await exists(path)) || isWithin(path, await entries())) return
+        await folder(dirname(path))
+        await note({ path, kind: 'tree' })
+      }),
+    undo: () =>
+      inTurn(async () => {
+        for (const entry of [...(await entries()).values()].toReversed()) await takeAway(entry)
+        await rm(file, { force: true })
+        await rm(join(home, 'kept'), { recursive: true, force: true })
+        known = undefined
+      }),
+  }
+}
+
+async function keep(path: string, home: string): Promise<string> {
+  const kept = join(home, 'kept', sha256(path))
+  await mkdir(dirname(kept), { recursive: true, mode: 0o700 })
+  await copyFile(path, kept)
+  return kept
+}
+
+async function takeAway({ path, kind, kept }: Entry): Promise<void> {
+  if (kind === 'folder') {
+    await rmdir(path).catch(() => undefined)
+    return
+  }
+  if (kind === 'tree') await unmountBelow([path])
+  await rm(path, { recursive: true, force: true })
+  if (kept !== undefined) await copyFile(kept, path)
+}
+
+/** Whether it is known itself, or below what goes as a whole. */
+function isWithin(path: string, entries: ReadonlyMap<string, Entry>): boolean {
+  if (entries.has(path)) return true
+  for (let above = dirname(path); above !== dirname(above); above = dirname(above))
+    if (entries.get(above)?.kind === 'tree') return true
+  return false
+}
+
+/** A line may be a part of one, where all ended while it was written: what it is about was not made. */
+async function readEntries(file: string): Promise<Map<string, Entry>> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  const lines = text.split('\n').filter((line) => line.endsWith('}'))
+  return new Map(lines.map((line) => JSON.parse(line) as Entry).map((entry) => [entry.path, entry]))
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,46 @@
+/** A service as a unit file of systemd says it. Pure. */
+import type { ServiceSpec } from '../machine.ts'
+import { serviceDigest } from '../service-digest.ts'
+import { unitName } from './services.ts'
+
+const STOP_SECONDS = 30
+
+/** The same bytes for the same service. Keys that begin with X- are left alone by systemd. */
+export function systemdUnit(service: ServiceSpec): string {
+  const { description, command, env = {}, envFile, after = [], stopSeconds = STOP_SECONDS, leavesChildren } = service
+  const earlier = after.map((name) => `${unitName(name)}.service`)
+  return [
+    '# Written by hyperkube build; changes are lost.',
+    '[Unit]',
+    `Description=${quoted(description, false)}`,
+    `After=${['network-online.target', ...earlier].join(' ')}`,
+    'Wants=network-online.target',
+    'StartLimitIntervalSec=0',
+    `X-Digest=${serviceDigest(service)}`,
+    '',
+    '[Service]',
+    `ExecStart=${command.map((part) => quoted(part)).join(' ')}`,
+    ...Object.entries(env).map(([key, value]) => `Environment=${quoted(`${key}=${value}`)}`),
+    ...(envFile === undefined ? [] : [`EnvironmentFile=-${quoted(envFile, false)}`]),
+    'Restart=always',
+    'RestartSec=2',
+    `TimeoutStopSec=${stopSeconds}`,
+    ...(leavesChildren === true ? ['KillMode=process', 'Delegate=yes'] : []),
+    'LimitNOFILE=1048576',
+    'LimitNPROC=infinity',
+    'TasksMax=infinity',
+    'OOMScoreAdjust=-999',
+    '',
+    '[Install]',
+    'WantedBy=multi-user.target',
+    '',
+  ].join('\n')
+}
+
+/** Percent signs, dollars, backslashes and quotes mean something to systemd: as arguments they must not. */
+function quoted(text: string, isArgument = true): string {
+  const plain = text.replaceAll('%', '%%').replaceAll(/[\r\n]+/g, ' ')
+  if (!isArgument) return plain
+  const safe = plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('$', '$$$$')
+  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `"${safe}"`
+}

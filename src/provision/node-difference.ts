@@ -1,0 +1,36 @@
+/** What of a Node is not as it should be. Pure. */
+import type { DesiredNode, DesiredTaint } from './desired.ts'
+import type { ObservedNode } from './observed.ts'
+
+export interface NodeDifference {
+  /** `2 labels, 1 taint`. */
+  readonly describe: string
+  /** Taints of roles that it no longer has. */
+  readonly dropped: readonly DesiredTaint[]
+}
+
+/** Undefined: none. A node that is not there yet lacks everything. */
+export function differentNode(desired: DesiredNode, found: ObservedNode | undefined): NodeDifference | undefined {
+  const lacking = (want: Readonly<Record<string, string>>, have: Readonly<Record<string, string>> = {}): number =>
+    Object.entries(want).filter(([key, value]) => have[key] !== value).length
+  const { taints = [] } = found ?? {}
+  const dropped = taints.filter(
+    (taint) => desired.roleTaints.includes(taint.key) && !desired.taints.some((want) => isSameTaint(want, taint)),
+  )
+  const counts = [
+    [lacking(desired.labels, found?.labels), 'label'],
+    [lacking(desired.annotations, found?.annotations), 'annotation'],
+    [
+      desired.taints.filter((want) => !taints.some((taint) => isSameTaint(want, taint))).length + dropped.length,
+      'taint',
+    ],
+  ] as const
+  const parts = counts
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${count} ${what}${count === 1 ? '' : 's'}`)
+  return parts.length === 0 ? undefined : { describe: parts.join(', '), dropped }
+}
+
+export function isSameTaint(one: DesiredTaint, other: DesiredTaint): boolean {
+  return one.key === other.key && one.value === other.value && one.effect === other.effect
+}

@@ -1,0 +1,82 @@
+/**
+ * What `ssh` is told, as one file of its own form: addresses, users and paths are data there, and appear in no command line. Pure.
+ * Nothing of the operator's own configuration counts: the same cluster.yml does the same for everybody.
+ */
+import { ProgramError } from '#lib/program.ts'
+
+/** How to reach one machine. Keys are files. */
+export interface SshTarget {
+  readonly address: string
+  readonly port: number
+  readonly user: string
+  readonly keyFile?: string
+  readonly certificateFile?: string
+  /** Socket of an agent; without, no agent is asked. */
+  readonly agent?: string
+}
+
+export interface SshSettings {
+  readonly target: SshTarget
+  readonly bastion?: SshTarget
+  readonly knownHostsFile: string
+  /** Whether a passphrase can be had: then keys may need one. */
+  readonly hasPassphrase: boolean
+  readonly connectSeconds: number
+}
+
+/** What the machine and the bastion are called in the file. */
+export const TARGET = 'target'
+const BASTION = 'bastion'
+
+/** Throws ProgramError for what cannot be said in such a file. */
+export function sshConfig(settings: SshSettings): string {
+  const { target, bastion } = settings
+  const blocks = [
+    ...(bastion === undefined ? [] : [host(BASTION, bastion, settings)]),
+    [...host(TARGET, target, settings), ...(bastion === undefined ? [] : [`  ProxyJump ${BASTION}`])],
+  ]
+  return `${blocks.map((lines) => lines.join('\n')).join('\n')}\n`
+}
+
+function host(name: string, target: SshTarget, settings: SshSettings): string[] {
+  const { address, port, user, keyFile, certificateFile, agent } = target
+  const { knownHostsFile, hasPassphrase, connectSeconds } = settings
+  return [
+    `Host ${name}`,
+    `  HostName ${value(address)}`,
+    `  Port ${port}`,
+    `  User ${value(user)}`,
+    // A new key is remembered; one that has changed ends everything.
+    '  StrictHostKeyChecking accept-new',
+    `  UserKnownHostsFile ${value(knownHostsFile)}`,
+    '  GlobalKnownHostsFile none',
+    `  HostKeyAlias ${value(port === 22 ? address : `[${address}]:${port}`)}`,
+    '  HashKnownHosts no',
+    '  UpdateHostKeys no',
+    '  CheckHostIP no',
+    '  PreferredAuthentications publickey',
+    '  NumberOfPasswordPrompts 1',
+    `  BatchMode ${hasPassphrase ? 'no' : 'yes'}`,
+    `  IdentityAgent ${agent === undefined ? 'none' : value(agent)}`,
+    ...(keyFile === undefined ? [] : ['  IdentitiesOnly yes', `  IdentityFile ${value(keyFile)}`]),
+    ...(certificateFile === undefined ? [] : [`  CertificateFile ${value(certificateFile)}`]),
+    `  ConnectTimeout ${connectSeconds}`,
+    '  ConnectionAttempts 1',
+    '  ServerAliveInterval 10',
+    '  ServerAliveCountMax 3',
+    '  ForwardAgent no',
+    '  ForwardX11 no',
+    '  ClearAllForwardings yes',
+    '  RequestTTY no',
+    '  ControlMaster no',
+    '  ControlPath none',
+    '  LogLevel ERROR',
+  ]
+}
+
+/** Percent signs mean something in some of them, and quotes end a value. */
+function value(text: string): string {
+  if (text === '' || /["\n\r\\]/.test(text) || text.startsWith('-'))
+    throw new ProgramError(`"${text}" cannot be part of an SSH connection`)
+  return `"${text.replaceAll('%', '%%')}"`
+}

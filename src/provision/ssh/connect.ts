@@ -1,0 +1,131 @@
+/** A connection to a machine over SSH: the system's own `ssh`, and our own program at the other end of it. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+
+import { onAbort } from '#lib/abort.ts'
+
+import { type Machine, MachineLost } from '../machine.ts'
+import { remoteMachine } from '../machines/remote.ts'
+import type { Payload } from '../payload.ts'
+import { BOOTSTRAP } from './bootstrap.ts'
+import { sshConfig, type SshSettings, TARGET } from './config.ts'
+import { LineReader } from './line-reader.ts'
+
+export interface SshConnectOptions extends SshSettings {
+  /** How the machine is called in messages; no two have the same. */
+  readonly name: string
+  /** Where files for `ssh` may be put, for as long as the connection lasts. */
+  readonly folder: string
+  /** Where the builder keeps its things on the machine. */
+  readonly home: string
+  /** Our program for machines of this kind, as `uname -m` says it. */
+  readonly payload: (kind: string) => Promise<Payload>
+  /** Whether the program is taken there when it is missing. */
+  readonly installs: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Told how many bytes of the program were sent, of how many. */
+  readonly progress?: (sent: number, size: number) => void
+}
+
+export interface Connected {
+  /** Undefined: the program is not there, and was not to be brought. */
+  readonly machine?: Machine
+  /** Of the program that it has, or would have. */
+  readonly program: string
+  close(): Promise<void>
+}
+
+type Ssh = ChildProcessByStdio<Writable, Readable, Readable>
+
+/** Rejects with MachineLost, which says what `ssh` said. */
+export async function connectBySsh(options: SshConnectOptions, signal: AbortSignal): Promise<Connected> {
+  const { name, folder, target } = options
+  const config = join(folder, `${name.replaceAll(/[^\w.-]/g, '_')}.config`)
+  await writeFile(config, sshConfig(options), { mode: 0o600 })
+  const command = target.user === 'root' ? BOOTSTRAP.asRoot : BOOTSTRAP.bySudo
+  const env = { ...options.env, LC_ALL: 'C' }
+  const ssh: Ssh = spawn('ssh', ['-F', config, TARGET, command], { stdio: ['pipe', 'pipe', 'pipe'], env })
+  const words = lastWordsOf(ssh)
+  const release = onAbort(signal, () => void ssh.kill('SIGTERM'))
+  const close = async (): Promise<void> => {
+    release()
+    ssh.stdin.end()
+    if (ssh.exitCode === null && ssh.signalCode === null) await once(ssh, 'close')
+  }
+  try {
+    const { digest, isThere } = await bootstrap(ssh, options)
+    const program = `${options.home}/programs/${digest}`
+    if (!isThere) return { program, close }
+    const machine = remoteMachine({ name, input: ssh.stdout, output: ssh.stdin, lastWords: words })
+    return { machine, program, close }
+  } catch (error) {
+    ssh.kill('SIGTERM')
+    const said = await words()
+    throw new MachineLost(`${name}: ${said === '' ? (error as Error).message : said}`, { cause: error })
+  }
+}
+
+/** What is said before the pipes belong to the program. Throws when the other side says something else. */
+async function bootstrap(
+  ssh: Ssh,
+  { home, payload, installs, progress }: SshConnectOptions,
+): Promise<{ digest: string; isThere: boolean }> {
+  ssh.stdin.on('error', () => undefined)
+  const lines = new LineReader(ssh.stdout)
+  const kind = /^hello (\S+)$/.exec(await lines.next())?.[1]
+  if (kind === undefined) throw new Error('The machine does not answer as a shell does: its login prints something')
+  const { file, size, sha256 } = await payload(kind)
+  ssh.stdin.write(`${home}\n${sha256}\n${size}\n${installs ? 'install' : 'look'}\n`)
+  let line = await lines.next()
+  const have = /^have (\d+)$/.exec(line)?.[1]
+  if (have !== undefined) {
+    await send(ssh.stdin, { file, from: Number(have), size }, progress)
+    line = await lines.next()
+  }
+  lines.release()
+  if (line === 'absent') return { digest: sha256, isThere: false }
+  if (line === 'broken') throw new Error('The program has not come as it was sent; another try sends it again')
+  if (line !== 'here') throw new Error(`The machine answers "${line}"`)
+  return { digest: sha256, isThere: true }
+}
+
+async function send(
+  stdin: Writable,
+  { file, from, size }: { readonly file: string; readonly from: number; readonly size: number },
+  progress: SshConnectOptions['progress'],
+): Promise<void> {
+  if (from >= size) return
+  let sent = from
+  const counted = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of bytes) {
+      sent += chunk.length
+      progress?.(sent, size)
+      yield chunk
+    }
+  }
+  await pipeline(createReadStream(file, { start: from }), counted, stdin, { end: false })
+}
+
+const WORDS = 4096
+
+/** The last of what `ssh` says, once it has ended. */
+function lastWordsOf(ssh: Ssh): () => Promise<string> {
+  let text = ''
+  ssh.stderr.setEncoding('utf8').on('data', (chunk: string) => (text = (text + chunk).slice(-WORDS)))
+  const ended = new Promise<void>((resolve) => {
+    ssh.once('close', () => resolve())
+    ssh.once('error', (error) => {
+      text = `ssh cannot be started: ${error.message}`
+      resolve()
+    })
+  })
+  return async () => {
+    await ended
+    return text.trim()
+  }
+}

@@ -1,0 +1,19 @@
+/** Keys that machines were known by, as `ssh` keeps them. Pure. */
+import { createHash } from 'node:crypto'
+
+export interface KnownHost {
+  readonly host: string
+  /** `ssh-ed25519` and the like. */
+  readonly type: string
+  /** As `ssh-keygen -l` prints it: `SHA256:…`. */
+  readonly fingerprint: string
+}
+
+export function readKnownHosts(text: string): KnownHost[] {
+  return text.split('\n').flatMap((line) => {
+    const [host = '', type = '', key = ''] = line.trim().split(/\s+/)
+    if (key === '' || host.startsWith('#') || host.startsWith('@')) return []
+    const digest = createHash('sha256').update(Buffer.from(key, 'base64')).digest('base64')
+    return [{ host, type, fingerprint: `SHA256:${digest.replace(/=+$/, '')}` }]
+  })
+}
