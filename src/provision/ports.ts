@@ -10,12 +10,6 @@ const USES: readonly { readonly from: Plane; readonly to: Plane; readonly ports:
   { from: 'worker', to: 'controlplane', ports: [6443] },
 ]
 
-/** What machines of a role listen on. */
-export function portsOf({ roles }: Pick<DesiredHost, 'roles'>): number[] {
-  const ports = USES.filter(({ to }) => roles.includes(to)).flatMap((use) => use.ports)
-  return [...new Set(ports)].toSorted((a, b) => a - b)
-}
-
 /** Each once, and none of a machine to itself. Only those that a new machine has to do with: the others are at work. */
 export function portChecks({ hosts }: Pick<DesiredCluster, 'hosts'>, isNew: (name: string) => boolean): PortCheck[] {
   const having = (role: Plane): DesiredHost[] => hosts.filter(({ roles }) => roles.includes(role))
