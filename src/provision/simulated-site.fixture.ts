@@ -1,5 +1,5 @@
 /** Machines in memory with an etcd and an API server that follow from their services, and somebody who can be killed while driving them. */
-import { type Clock, createVirtualClock } from '#lib/clock.ts'
+import { type Clock, realClock } from '#lib/clock.ts'
 
 import type { Site } from './actions.ts'
 import type { ClusterApi } from './cluster-api.ts'
@@ -36,6 +36,7 @@ export function desiredCluster(drafts: readonly HostDraft[], version = '1'): Des
       files: [
         { path: '/etc/kubernetes/ssl/kube-ca.pem', mode: 0o600, content: Buffer.from(`authority ${version}`) },
         { path: `/etc/kubernetes/ssl/${name}.pem`, mode: 0o600, content: Buffer.from(name) },
+        ...(roles.includes('etcd') ? [firstMembers(drafts)] : []),
       ],
       uploads: [],
       claims: ['/var/lib/kubelet'],
@@ -57,7 +58,7 @@ export function desiredCluster(drafts: readonly HostDraft[], version = '1'): Des
     hosts,
     etcd: {
       health: () => HEALTH,
-      joiningFile: '/etc/kubernetes/etcd.env',
+      joiningFile: JOINING_FILE,
       memberName: ({ name }) => `etcd-${name}`,
       peerUrl: ({ address }) => `https://${address}:2380`,
     },
@@ -70,6 +71,16 @@ export function desiredCluster(drafts: readonly HostDraft[], version = '1'): Des
   }
 }
 
+const JOINING_FILE = '/etc/kubernetes/etcd.env'
+
+function firstMembers(drafts: readonly HostDraft[]): DesiredHost['files'][number] {
+  const members = drafts
+    .filter(({ roles }) => roles.includes('etcd'))
+    .map(({ name }) => `etcd-${name}=https://10.0.0.${name}:2380`)
+  const text = `ETCD_INITIAL_CLUSTER=${members.join(',')}\nETCD_INITIAL_CLUSTER_STATE=new\n`
+  return { path: JOINING_FILE, mode: 0o600, content: Buffer.from(text), once: true }
+}
+
 function document(name: string, version: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  version: "${version}"\n`
 }
@@ -77,7 +88,7 @@ function document(name: string, version: string): string {
 /** What was done to all of it, and is compared. */
 export class SimulatedSite {
   readonly machines: Map<string, SimulatedState> = new Map()
-  readonly clock: Clock = createVirtualClock()
+  readonly clock: Clock = realClock
   /** Members by their address, with the name of those that have started. */
   readonly members: Map<string, string> = new Map()
   readonly nodes: Map<string, ObservedNode> = new Map()
@@ -130,13 +141,26 @@ export class SimulatedSite {
   #answer(name: string, url: string, body: string): HttpAnswer {
     const { pathname, port } = new URL(url)
     if (port !== '2379') return { status: this.#runs(name, pathname.slice(1)) ? 200 : 0, text: '' }
-    const running = [...this.machines.keys()].filter((each) => this.#runs(each, 'etcd'))
-    for (const each of running) this.members.set(`https://10.0.0.${each}:2380`, `etcd-${each}`)
-    if (!running.includes(name)) return { status: 0, text: 'refused' }
+    if (!this.#runs(name, 'etcd')) return { status: 0, text: 'refused' }
+    if (!this.#hasQuorum()) return { status: 503, text: '{"health":"false"}' }
     const { peerURLs: [added] = [] } = JSON.parse(body || '{}') as { peerURLs?: string[] }
     if (pathname.endsWith('/add') && added !== undefined) this.members.set(added, '')
     const members = [...this.members].map(([url_, own]) => ({ ID: url_, name: own, peerURLs: [url_] }))
     return { status: 200, text: JSON.stringify({ members }) }
+  }
+
+  /** A new cluster has all members that its first one was told of, and does nothing before most of them are there. */
+  #hasQuorum(): boolean {
+    const running = [...this.machines.keys()].filter((each) => this.#runs(each, 'etcd'))
+    if (this.members.size === 0) {
+      const [first = ''] = running
+      const told = this.machines.get(first)?.files.get(JOINING_FILE)?.content ?? ''
+      for (const [, own = '', url = ''] of told.matchAll(/(etcd-\w+)=(https:[^,\n]+)/g)) this.members.set(url, own)
+    }
+    const started = running.map((each) => [`https://10.0.0.${each}:2380`, `etcd-${each}`] as const)
+    const present = started.filter(([url]) => this.members.has(url))
+    for (const [url, own] of present) this.members.set(url, own)
+    return present.length > this.members.size / 2
   }
 
   #api(): ClusterApi {
