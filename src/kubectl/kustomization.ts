@@ -3,22 +3,29 @@ import { resolve } from 'node:path'
 
 import { buildKustomization } from '#kustomize/build.ts'
 import { isRepository } from '#kustomize/loader.ts'
+import type { ProgramContext } from '#lib/program.ts'
 
 import { KubectlError } from './errors.ts'
+import { logLine } from './klog.ts'
 import { readRemote } from './remote-manifest.ts'
 
 export interface KustomizeOptions {
   readonly unrestricted?: boolean
   /** Resources stay in the order they came in: what `-k` does. */
   readonly keepOrder?: boolean
-  readonly warn?: (text: string) => void
+  /** Where warnings go. */
+  readonly told?: Pick<ProgramContext, 'stderr' | 'clock'>
 }
 
 /** Throws KubectlError. */
 export async function kustomizeText(path: string, cwd: string, options: KustomizeOptions = {}): Promise<string> {
-  const { unrestricted = false, keepOrder = true, warn = () => undefined } = options
+  const { unrestricted = false, keepOrder = true, told } = options
+  const warn = (text: string): void => void told?.stderr.write(`${text}\n`)
+  const log = (text: string): void => void told?.stderr.write(logLine('I', told.clock.now(), 'log.go:244', text))
   const folder = isRepository(path) ? path : resolve(cwd, path)
-  return buildKustomization(folder, { unrestricted, keepOrder, warn, fetch: readRemote }).catch((error: unknown) => {
-    throw new KubectlError((error as Error).message, { cause: error })
-  })
+  return buildKustomization(folder, { unrestricted, keepOrder, warn, log, fetch: readRemote }).catch(
+    (error: unknown) => {
+      throw new KubectlError((error as Error).message, { cause: error })
+    },
+  )
 }

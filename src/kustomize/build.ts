@@ -8,7 +8,7 @@ import { parseYaml } from '#lib/yaml.ts'
 
 import { DEFAULT_CONFIG, EMPTY_CONFIG, mergeConfigs, mergeSpecs, type TransformerConfig } from './field-specs.ts'
 import { generate, type GeneratorArgs, hashOf, mergedOptions } from './generators.ts'
-import { KustomizeError, within } from './ids.ts'
+import { KustomizeError, misconfigured, within } from './ids.ts'
 import { type FoundKustomization, type Kustomization, readKustomization } from './kustomization.ts'
 import { folderAt, isRemote, isRepository, Loader, type LoaderOptions } from './loader.ts'
 import { sortResources } from './order.ts'
@@ -22,6 +22,8 @@ import { resolveVars, type Var } from './vars.ts'
 export interface BuildOptions extends LoaderOptions {
   /** Told of old fields and of vars that nobody used. */
   readonly warn: (text: string) => void
+  /** What only a log is told. */
+  readonly log?: (text: string) => void
   /** Resources stay in the order they came in, unless the kustomization says otherwise. */
   readonly keepOrder?: boolean
 }
@@ -60,7 +62,7 @@ export async function buildKustomization(folder: string, options: BuildOptions):
   addHashes(all.resources)
   fixReferences(all.resources, all.config.nameReference)
   const unused = resolveVars(all.resources, all.vars, all.config.varReference)
-  if (unused.length > 0) options.warn(`well-defined vars that were never replaced: ${unused.join(',')}`)
+  if (unused.length > 0) options.log?.(`well-defined vars that were never replaced: ${unused.join(',')}`)
   all.resources.list = all.resources.list.filter(({ annotations }) => annotations[LOCAL_CONFIG] === undefined)
   const { sortOptions, buildMetadata = [] } = found.kustomization
   if (sortOptions !== undefined) sortResources(all.resources, sortOptions)
@@ -112,8 +114,9 @@ async function accumulate(target: Target, { kustomization }: FoundKustomization,
 /** Upstream's kubectl does these only with flags that allow them, or with programs of others; here they are refused by name. */
 function refuseUnbuilt(kustomization: Kustomization): void {
   const { helmCharts = [], helmChartInflationGenerator = [] } = kustomization
-  if (helmCharts.length + helmChartInflationGenerator.length > 0) {
-    throw new KustomizeError('trouble configuring builtin HelmChartInflationGenerator: must specify --enable-helm')
+  const [chart] = [...helmCharts, ...helmChartInflationGenerator]
+  if (chart !== undefined) {
+    throw misconfigured('HelmChartInflationGenerator', chart, 'must specify --enable-helm')
   }
   for (const name of ['generators', 'transformers', 'validators', 'crds'] as const) {
     if ((kustomization[name] ?? []).length > 0)

@@ -2,6 +2,7 @@
 import { catalog } from '#apis/catalog.ts'
 import { goQuote } from '#lib/go-text.ts'
 import type { JsonObject } from '#lib/json-value.ts'
+import { stringifyYaml } from '#lib/yaml-write.ts'
 
 export interface Gvk {
   readonly group: string
@@ -22,6 +23,13 @@ export class KustomizeError extends Error {
 /** The same failure, with what was being done. */
 export function within(prefix: string, error: unknown): KustomizeError {
   return new KustomizeError(`${prefix}: ${(error as Error).message}`, { cause: error })
+}
+
+/** One of kustomize's own plugins cannot work with what it is told. */
+export function misconfigured(plugin: string, config: object, reason: string): KustomizeError {
+  return new KustomizeError(
+    `trouble configuring builtin ${plugin} with config: \`\n${stringifyYaml(config)}\`: ${reason}`,
+  )
 }
 
 export function gvkOf({ apiVersion, kind }: JsonObject): Gvk {

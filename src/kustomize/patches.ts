@@ -4,7 +4,7 @@ import { applyJsonPatch } from '#lib/json-patch.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseYaml } from '#lib/yaml.ts'
 
-import { idText, KustomizeError } from './ids.ts'
+import { idText, KustomizeError, misconfigured } from './ids.ts'
 import type { Loader } from './loader.ts'
 import { mergeSchemaOf } from './merge-schema.ts'
 import { mergeStrategically } from './merge.ts'
@@ -47,19 +47,21 @@ function attempt<T>(run: () => T): T | undefined {
   }
 }
 
-/** Operations of a JSON patch; undefined when it is none. */
+/** Operations of a JSON patch; undefined when it is none. Here, and nowhere else in a kustomization, `n` is false. */
 function operationsOf(text: string): JsonValue[] | undefined {
-  const value = attempt(() => parseYaml(text, { plainBooleans: true }))
+  const value = attempt(() => parseYaml(text))
   return Array.isArray(value) ? value : undefined
 }
 
 /** Throws KustomizeError. */
 export async function applyPatch(patching: Patching, patch: Patch, loader: Loader): Promise<void> {
-  const { source, text } = await load(patch, loader)
+  const { source, text } = await load(patch, loader).catch((error: unknown) => {
+    throw misconfigured('PatchTransformer', patch, (error as Error).message)
+  })
   const merging = attempt(() => parseResources(text))
   const operations = merging === undefined ? operationsOf(text) : undefined
   if (merging === undefined && operations === undefined) {
-    throw new KustomizeError(`unable to parse SM or JSON patch from ${source}`)
+    throw misconfigured('PatchTransformer', patch, `unable to parse SM or JSON patch from ${source}`)
   }
   if (merging !== undefined) return mergeAll(patching, patch, { source, merging })
   const { target } = patch

@@ -157,6 +157,8 @@ function inherit(resource: Resource, old: Resource): void {
   resource.previous.push(...old.previous)
   resource.prefixes.push(...old.prefixes)
   resource.suffixes.push(...old.suffixes)
+  // What was written by hand keeps its name.
+  resource.needsHash &&= old.needsHash
   if (old.origin !== undefined && resource.behavior === 'merge') resource.origin = old.origin
 }
 

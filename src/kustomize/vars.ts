@@ -1,7 +1,7 @@
 /** Vars: `$(NAME)` in certain fields stands for a value of some resource. */
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
 
-import { type Gvk, type Id, idText, isSelected, KustomizeError } from './ids.ts'
+import { type Gvk, gvkText, type Id, idText, isSelected, KustomizeError } from './ids.ts'
 import { type FieldSpec, matchPath, type Place, scalarText, splitDotted, visitSpec } from './paths.ts'
 import type { Resources } from './resource.ts'
 
@@ -53,17 +53,22 @@ function valueOf({ list }: Resources, { name = '', objref = {}, fieldref = {} }:
   const found = list.filter(({ previous, id }) => [...previous, id].some(fits))
   const [resource] = found
   if (resource === undefined) {
-    throw new KustomizeError(`var '${name}' cannot be mapped to a field in the set of known resources`)
+    const shown = `{${name} ${gvkText(gvk)} {${pathOf(fieldref)}}}`
+    throw new KustomizeError(`var '${shown}' cannot be mapped to a field in the set of known resources`)
   }
   if (found.length > 1) {
     const shown = idText({ ...gvk, name: wanted, namespace })
     throw new KustomizeError(`found ${found.length} resId matches for var ${name} ${shown} (unable to disambiguate)`)
   }
-  const path = fieldref.fieldPath ?? fieldref.fieldpath ?? 'metadata.name'
+  const path = pathOf(fieldref)
   const root: Place = { value: resource.value, set: () => undefined }
   const value = matchPath(root, splitDotted(path.replaceAll(/\[(\d+)\]/g, '.$1')))[0]?.value ?? null
   if (value === null) throw new KustomizeError(`field specified in var '${name}' not found in corresponding resource`)
   return value
+}
+
+function pathOf({ fieldPath, fieldpath }: NonNullable<Var['fieldref']>): string {
+  return fieldPath ?? fieldpath ?? 'metadata.name'
 }
 
 /** `$$` is a dollar; a value alone keeps its type. */

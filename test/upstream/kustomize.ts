@@ -7,14 +7,23 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 
 import { kustomizeText } from '#kubectl/kustomization.ts'
+import { realClock } from '#lib/clock.ts'
 
 import { type Case, CASES } from './kustomize/cases.ts'
 import { upstreamPrograms } from './programs.ts'
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' } } })
+
+/** Cases that stay different, by a part of their name, and why. */
+const LISTED: Readonly<Record<string, string>> = {
+  'ports: [{containerPort: 80, name: http}]':
+    'upstream loses what a patch says of a port that it names without its protocol; ours keeps it',
+  'replacement file': 'upstream cannot put a text where a number was ("cannot decode !!str as a !!int"); ours can',
+}
 
 async function lay(folder: string, files: Case): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
@@ -38,8 +47,14 @@ function theirs(kubectl: string, folder: string): Promise<string> {
 
 async function ours(folder: string): Promise<string> {
   let warnings = ''
+  const stderr = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      warnings += String(chunk)
+      done()
+    },
+  })
   try {
-    const text = await kustomizeText(folder, '/', { keepOrder: false, warn: (line) => void (warnings += `${line}\n`) })
+    const text = await kustomizeText(folder, '/', { keepOrder: false, told: { stderr, clock: realClock } })
     return `${text}${warnings}`
   } catch (error) {
     const { message } = error as Error
@@ -47,22 +62,31 @@ async function ours(folder: string): Promise<string> {
   }
 }
 
+/** Go's log begins with the time, klog with that and the process. */
+function withoutTimes(text: string): string {
+  return text.replaceAll(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /gm, '').replaceAll(/^I\d{4} [\d:.]+ +\d+ /gm, 'LOG ')
+}
+
 async function main(): Promise<number> {
   const { kubectl } = await upstreamPrograms(['kubectl'], (text) => void process.stdout.write(`${text}\n`))
   const bed = await realpath(await mkdtemp(join(tmpdir(), 'hyperkube-kustomize-')))
-  let different = 0
+  let [different, listed] = [0, 0]
   const cases = Object.entries(CASES).filter(([name]) => options.only === undefined || name.includes(options.only))
   for (const [number, [name, files]] of cases.entries()) {
     const folder = join(bed, String(number))
     await lay(folder, files)
-    // Go's log begins with the time.
-    const left = (await theirs(kubectl, folder))
+    const left = withoutTimes(await theirs(kubectl, folder))
       .replaceAll(/&\{0x[0-9a-f]+ <nil>\}/g, 'GENERATOR')
-      .replaceAll(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /gm, '')
       .split('\n')
-    const right = (await ours(folder)).replaceAll(/\w+Generator "[^"]*"/g, 'GENERATOR').split('\n')
+    const right = withoutTimes(await ours(folder))
+      .replaceAll(/\w+Generator "[^"]*"/g, 'GENERATOR')
+      .split('\n')
     const at = left.findIndex((line, index) => line !== right[index])
     if (at < 0 && left.length === right.length) continue
+    if (Object.keys(LISTED).some((part) => name.includes(part))) {
+      listed++
+      continue
+    }
     different++
     const where = at < 0 ? left.length : at
     process.stdout.write(
@@ -70,7 +94,7 @@ async function main(): Promise<number> {
     )
   }
   await rm(bed, { recursive: true, force: true })
-  process.stdout.write(`${cases.length} kustomizations, ${different} different\n`)
+  process.stdout.write(`${cases.length} kustomizations, ${different} different, ${listed} listed with their reason\n`)
   return different === 0 ? 0 : 1
 }
 

@@ -54,7 +54,7 @@ kubectl kustomize /home/config/production`,
     'network-name': flag(string, 'bridge', 'The network of functions. Functions are not built.'),
     output: flag(string, '', 'Write to this file, or into this folder, instead.', { shorthand: 'o' }),
   },
-  async run({ args, flags, changed, cwd, stdout, stderr }) {
+  async run({ args, flags, changed, cwd, stdout, stderr, clock }) {
     if (args.length > 1) throw new KubectlError('specify one path to kustomization.yaml')
     const restrictor = flags['load-restrictor']
     if (!RESTRICTORS.includes(restrictor)) {
@@ -67,7 +67,7 @@ kubectl kustomize /home/config/production`,
     const text = await kustomizeText(args[0] ?? '.', cwd, {
       unrestricted: restrictor === 'LoadRestrictionsNone',
       keepOrder: false,
-      warn: (line) => void stderr.write(`${line}\n`),
+      told: { stderr, clock },
     })
     const { output } = flags
     if (output === '') return void stdout.write(text)
