@@ -21,6 +21,13 @@ export function withLastApplied(object: AnyObject): AnyObject {
   return { ...object, metadata: { ...object.metadata, annotations } }
 }
 
+/** The same of what was made here, which is remembered as it is printed: in the order of its fields. */
+export function withMadeConfig(object: AnyObject, isAsked: boolean): AnyObject {
+  if (!isAsked) return object
+  const annotations = { ...object.metadata.annotations, [LAST_APPLIED]: `${stringifyJson(object)}\n` }
+  return { ...object, metadata: { ...object.metadata, annotations } }
+}
+
 /** `--save-config`: also where the annotation is already there. */
 export function withSavedConfig(object: AnyObject, isAsked: boolean): AnyObject {
   const isThere = Object.hasOwn(object.metadata.annotations ?? {}, LAST_APPLIED)

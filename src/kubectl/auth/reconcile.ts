@@ -6,7 +6,7 @@ import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '#meta/stat
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
-import { DRY_RUN_FLAG, dryRunOf, fileFlags, withDryRun } from '../flag-sets.ts'
+import { DRY_RUN_FLAG, type DryRun, dryRunOf, fileFlags, withDryRun } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { Rest, Target } from '../rest.ts'
 import { selectFor } from '../selected.ts'
@@ -36,7 +36,7 @@ export const authReconcile: Command = defineCommand({
     const { args, flags, stdout } = invocation
     if (flags.filename.length === 0 && flags.kustomize === '') throw new KubectlError('must specify one of -f and -k')
     if (args.length > 0) throw new KubectlError('no arguments are allowed')
-    const dryRun = dryRunOf(flags['dry-run'], invocation)
+    const dryRun = dryRunFor(invocation)
     if (dryRun === 'server') throw new KubectlError('--dry-run=server for command reconcile is not supported yet')
     const selection = await selectFor(invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('reconciled', dryRun), keepOrder: true })
@@ -49,6 +49,15 @@ export const authReconcile: Command = defineCommand({
     })
   },
 })
+
+function dryRunFor(invocation: ReconcileInvocation): DryRun {
+  try {
+    return dryRunOf(invocation.flags['dry-run'], invocation)
+  } catch (error) {
+    const { message } = error as Error
+    throw new KubectlError(`error accessing --dry-run flag for command reconcile: ${message}`, { cause: error })
+  }
+}
 
 async function reconcile(
   invocation: ReconcileInvocation,

@@ -35,7 +35,7 @@ kubectl attach rs/nginx`,
   },
   async run(invocation) {
     const { args, flags, session, clock, path } = invocation
-    await session.config()
+    await session.namespace()
     checkTimeout(invocation, flags['pod-running-timeout'])
     if (args.length === 0) throw new KubectlError('at least 1 argument is required for attach')
     if (args.length > 2) {

@@ -19,7 +19,7 @@ import {
   fileFlags,
   withDryRun,
 } from '../flag-sets.ts'
-import { withSavedConfig } from '../last-applied.ts'
+import { withMadeConfig } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
 import type { Info } from '../selecting.ts'
@@ -64,6 +64,7 @@ kubectl autoscale rc foo --max=5 --cpu=80%`,
   async run(invocation) {
     const { args, flags, session } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
+    await session.config()
     const { namespace, isExplicit } = await session.namespace()
     const metrics = metricsOf(flags)
     const selection = await select({
@@ -168,7 +169,7 @@ async function createScaler(
   }
   if (dryRun === 'client') return print(scaler, 'created')
   const kind = await (await session.mapper()).ofObject('autoscaling/v2', 'HorizontalPodAutoscaler')
-  const object = withSavedConfig(scaler as unknown as AnyObject, flags['save-config'])
+  const object = withMadeConfig(scaler as unknown as AnyObject, flags['save-config'])
   const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }
   const rest = await session.rest()
   const made = await rest.create({ kind, namespace }, object, query).catch(async (error: unknown) => {

@@ -13,6 +13,7 @@ function cordonCommand(name: 'cordon' | 'uncordon', long: string): Command {
     async run(invocation) {
       checkNodes(invocation, `${name} NODE`)
       const dryRun = dryRunOf(invocation.flags['dry-run'], invocation)
+      await invocation.session.config()
       const nodes = await meantNodes(invocation)
       await cordonNodes(invocation, nodes, { isWanted: name === 'cordon', dryRun })
     },

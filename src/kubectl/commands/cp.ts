@@ -46,7 +46,7 @@ kubectl cp <some-namespace>/<some-pod>:/tmp/foo /tmp/bar`,
   flags: FLAGS,
   async run(invocation) {
     const { args, session } = invocation
-    await session.config()
+    await session.namespace()
     const [from, to] = args
     if (from === undefined || to === undefined || args.length > 2) {
       throw new KubectlError('source and destination are required')

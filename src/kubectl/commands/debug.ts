@@ -68,7 +68,8 @@ kubectl debug mypod --copy-to=my-debugger --set-image=*=busybox
 kubectl debug node/mynode -it --image=busybox`,
   flags: FLAGS,
   async run(invocation) {
-    const { args, argsBeforeDash, flags } = invocation
+    const { args, argsBeforeDash, flags, session } = invocation
+    await session.namespace()
     const hasArgs = argsBeforeDash >= 0 && args.length > argsBeforeDash
     const names = hasArgs ? args.slice(0, argsBeforeDash) : args
     const plan: Plan = { args: hasArgs ? args.slice(argsBeforeDash) : [], custom: await customOf(invocation) }

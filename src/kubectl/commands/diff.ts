@@ -71,6 +71,7 @@ async function runDiff(invocation: DiffInvocation): Promise<number> {
   if (flags['force-conflicts'] && !flags['server-side']) {
     throw new KubectlError('--force-conflicts only works with --server-side')
   }
+  await session.config()
   const { namespace, isExplicit } = await session.namespace()
   const place = env['TMPDIR'] || tmpdir()
   const [live, merged] = [await mkdtemp(join(place, 'LIVE-')), await mkdtemp(join(place, 'MERGED-'))]
@@ -212,7 +213,7 @@ async function compare({ env, stdout, stderr }: DiffInvocation, from: string, to
     const child = spawn(name, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...env } })
     child.stdout.on('data', (chunk: Buffer) => stdout.write(chunk))
     child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk))
-    child.once('error', () => fail(`exec: ${goQuote(name)}: executable file not found in $PATH`))
+    child.once('error', () => fail('executable file not found in $PATH'))
     child.once('close', (code) => {
       if (code === 0 || code === 1) resolve(code)
       else if (code !== null && code >= 0) fail(`exit status ${code}`)

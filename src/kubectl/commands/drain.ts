@@ -39,10 +39,11 @@ kubectl drain foo --force
 kubectl drain foo --grace-period=900`,
   flags: FLAGS,
   async run(invocation) {
-    const { flags, stdout, stderr } = invocation
+    const { flags, session, stdout, stderr } = invocation
     checkNodes(invocation, 'drain NODE')
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     checkPodSelector(flags['pod-selector'])
+    await session.config()
     const nodes = await meantNodes(invocation, flags['chunk-size'])
     await cordonNodes(invocation, nodes, { isWanted: true, dryRun })
     const failed: { name: string; error: Error }[] = []

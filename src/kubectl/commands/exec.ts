@@ -43,7 +43,7 @@ kubectl exec deploy/mydeployment -- date`,
     const { flags, stderr } = invocation
     const { name, command } = wordsOf(invocation)
     checkTimeout(invocation, flags['pod-running-timeout'])
-    await invocation.session.config()
+    await invocation.session.namespace()
     if (name === '' && flags.filename.length === 0) {
       throw new KubectlError('pod, type/name or --filename must be specified')
     }

@@ -8,7 +8,7 @@ import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { EXPOSABLE, exposedService } from '../exposed-service.ts'
 import { DRY_RUN_FLAG, dryRunOf, dryRunQuery, fieldManagerFlag, fileFlags, withDryRun } from '../flag-sets.ts'
-import { withSavedConfig } from '../last-applied.ts'
+import { withMadeConfig } from '../last-applied.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject, PatchType } from '../rest.ts'
@@ -55,6 +55,7 @@ kubectl expose pod valid-pod --port=444 --name=frontend`,
     const { args, flags, session, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('exposed', dryRun), keepOrder: true })
+    await session.config()
     const { namespace, isExplicit } = await session.namespace()
     const selection = await selectFor(invocation, { args })
     await selection.visit(async ({ kind, object }) => {
@@ -71,7 +72,7 @@ kubectl expose pod valid-pod --port=444 --name=frontend`,
       const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }
       const made = await (
         await session.rest()
-      ).create({ kind: services, namespace }, withSavedConfig(service, flags['save-config']), query)
+      ).create({ kind: services, namespace }, withMadeConfig(service, flags['save-config']), query)
       printer.print(made as unknown as JsonObject, stdout)
     })
   },

@@ -62,17 +62,18 @@ kubectl replace -f ./pod.json
 kubectl replace --force -f ./pod.json`,
   flags: FLAGS,
   async run(invocation) {
-    const { flags } = invocation
+    const { flags, session } = invocation
     const fieldValidation = fieldValidationOf(flags.validate)
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     await printerOf(invocation, { operation: withDryRun('replaced', dryRun) })
     const policy = cascadeOf(flags.cascade, invocation)
     if (flags.filename.length === 0 && flags.kustomize === '') throw new KubectlError('must specify one of -f and -k')
     checkFlags(flags, dryRun)
+    await session.config()
     if (flags.raw !== '') return sendRaw(invocation, 'PUT', flags.raw, flags.filename[0])
     if (flags.force) return replaceByForce(invocation, { policy, fieldValidation })
     const selection = await selectFor(invocation, { validate: fieldValidation === 'Strict' })
-    const rest = await invocation.session.rest()
+    const rest = await session.rest()
     const query = { fieldManager: flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
     const printer = await printerOf(invocation, { operation: withDryRun('replaced', dryRun) })
     await selection.visit(async (info) => {

@@ -5,7 +5,6 @@ import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
 import { goQuote } from '#lib/go-text.ts'
 import type { JsonObject, JsonValue } from '#lib/json-value.ts'
-import { stringifyJson } from '#lib/json.ts'
 import { parseYaml } from '#lib/yaml.ts'
 import { isNotFound } from '#meta/status.ts'
 
@@ -22,7 +21,7 @@ import {
   fileFlags,
   withDryRun,
 } from '../flag-sets.ts'
-import { LAST_APPLIED } from '../last-applied.ts'
+import { withMadeConfig } from '../last-applied.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject, PatchType } from '../rest.ts'
@@ -190,8 +189,7 @@ async function created({ flags, session }: RunInvocation, object: AnyObject, dry
     const { name = '', ...metadata } = object.metadata
     return { ...place, object: isExplicit ? { ...object, metadata: { name, namespace, ...metadata } } : object }
   }
-  const annotations = { ...object.metadata.annotations, [LAST_APPLIED]: `${stringifyJson(object)}\n` }
-  const sent = flags['save-config'] ? { ...object, metadata: { ...object.metadata, annotations } } : object
+  const sent = withMadeConfig(object, flags['save-config'])
   const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }
   return { ...place, object: await (await session.rest()).create({ kind, namespace }, sent, query) }
 }

@@ -66,9 +66,9 @@ kubectl top pod POD_NAME --containers`,
       throw new KubectlError('only one of NAME or selector can be provided')
     }
     checkSelector(flags.selector)
+    const { namespace } = await session.namespace()
     const rest = await session.rest()
     await requireMetrics(rest)
-    const { namespace } = await session.namespace()
     const where = flags['all-namespaces'] ? '' : namespace
     const selecting = { labels: flags.selector, fields: flags['field-selector'] }
     const path = resourcePath(`${METRICS}/pods`, where, name)

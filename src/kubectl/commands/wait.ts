@@ -58,9 +58,10 @@ kubectl wait --for=jsonpath='{.status.phase}'=Running pod/busybox1
 kubectl wait --for=delete pod/busybox1 --timeout=60s`,
   flags: FLAGS,
   async run(invocation) {
-    const { flags, clock, stdout } = invocation
+    const { flags, session, clock, stdout } = invocation
     const printer = await printerOf(invocation, { operation: 'condition met' })
     const conditions = waitConditions(flags.for)
+    await session.config()
     const timeoutMs = flags.timeout < 0 ? WEEK_MS : flags.timeout
     const end = clock.elapsed() + timeoutMs
     const waitsFor = (kind: WaitCondition['kind']): boolean => conditions.some((one) => one.kind === kind)

@@ -197,11 +197,20 @@ async function sendAll(
         `the namespace from the provided object "${info.namespace}" does not match the namespace "${namespace}". You must pass '--namespace=${info.namespace}' to perform this operation.`,
       )
     }
-    if (context.flags['save-config'] === true) info.object = withLastApplied(info.object as AnyObject)
+    if (context.flags['save-config'] === true) info.object = remembering(infos, info)
     if (wish.mode === 'create') await createOne(context, info, wish)
     else await changeOne(context, { info, original: originalOf(infos, info) }, { ...wish, outcome })
   }
   return outcome
+}
+
+/** Whose fields they are is not in the editor, but in what is remembered. */
+function remembering(infos: readonly Info[], info: Info): AnyObject {
+  const object = info.object as AnyObject
+  const { managedFields } =
+    infos.find((one) => one.object?.metadata.uid === object.metadata.uid)?.object?.metadata ?? {}
+  const whole = { ...object, metadata: { ...object.metadata, ...(managedFields !== undefined && { managedFields }) } }
+  return bare(withLastApplied(whole))
 }
 
 function originalOf(infos: readonly Info[], { object }: Info): Info {

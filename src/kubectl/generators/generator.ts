@@ -2,7 +2,6 @@
 import { flag, type Flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
-import { stringifyJson } from '#lib/json.ts'
 
 import { type Command, defineCommand, type Flags, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
@@ -15,7 +14,7 @@ import {
   VALIDATE_FLAG,
   withDryRun,
 } from '../flag-sets.ts'
-import { LAST_APPLIED } from '../last-applied.ts'
+import { withMadeConfig } from '../last-applied.ts'
 import { type PrintFlags, printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
 
@@ -67,7 +66,7 @@ export function defineGenerator<const F extends Flags>(generator: Generator<F>):
       const made = await make(name, invocation)
       const kind = dryRun === 'client' ? undefined : await served(own, made)
       const isPlaced = isExplicit && kind?.namespaced !== false && !CLUSTER_SCOPED.has(made.kind ?? '')
-      const object = saved(isPlaced ? placed(made, namespace) : made, remembers && own.flags['save-config'])
+      const object = withMadeConfig(isPlaced ? placed(made, namespace) : made, remembers && own.flags['save-config'])
       const query = { fieldManager: own.flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
       const rest = kind === undefined ? undefined : await own.session.rest()
       const created =
@@ -92,13 +91,6 @@ async function served(
 }
 
 type Mapping = Awaited<ReturnType<Invocation['session']['mapper']>>['ofObject']
-
-/** What was made here is remembered as it is printed: in the order of its fields. */
-function saved(object: AnyObject, isAsked: boolean): AnyObject {
-  if (!isAsked) return object
-  const annotations = { [LAST_APPLIED]: `${stringifyJson(object)}\n` }
-  return { ...object, metadata: { ...object.metadata, annotations } }
-}
 
 /** The namespace stands behind the name. */
 function placed(object: AnyObject, namespace: string): AnyObject {

@@ -38,7 +38,10 @@ kubectl rollout history daemonset/abc --revision=3`,
       const revisions = await revisionsOf(info.object as unknown as Rolled, around)
       if (whole !== undefined) {
         const shown = flags.revision > 0 ? [revisionOf(revisions, flags.revision)] : revisions
-        for (const { object } of shown) whole.print(object as unknown as JsonObject, stdout)
+        for (const { object } of shown) {
+          const { kind, apiVersion, ...rest } = object as unknown as JsonObject & { kind: string; apiVersion: string }
+          whole.print({ kind, apiVersion, ...rest }, stdout)
+        }
         return
       }
       const which = flags.revision > 0 ? `with revision #${flags.revision}` : ''

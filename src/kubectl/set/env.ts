@@ -51,13 +51,14 @@ kubectl set env deployment --list --all
 kubectl set env --from=secret/mysecret deployment/myapp`,
   flags: FLAGS,
   async run(invocation) {
-    const { args, flags } = invocation
+    const { args, flags, session } = invocation
     if (flags.all && flags.selector !== '') {
       throw new KubectlError('cannot set --all and --selector at the same time')
     }
     const { resources, specs } = splitEnvironment(args)
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     await printerOf(invocation, { operation: withDryRun(OPERATION, dryRun) })
+    await session.config()
     checkFlags(flags, resources, dryRun)
     const all = [...flags.env, ...specs]
     const typed = all.includes('-') ? (await readAll(invocation.stdin())).toString() : ''

@@ -9,6 +9,8 @@ type Mask = readonly [RegExp, string]
 const ALWAYS: readonly Mask[] = [
   [/v1\.36\.4\+hyperkube\d+/g, 'v1.36.4'],
   [/^[WEIF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\]/gm, 'LOG]'],
+  // Upstream's informers say so when the server is slow.
+  [/^LOG\] "Warning: watch ended with error" .*\n/gm, ''],
   [/(RenewTime: +).*/g, '$1TIME'],
   [/\(x\d+ over/g, '(xN over'],
   // Of the build, not of the program.
@@ -16,7 +18,7 @@ const ALWAYS: readonly Mask[] = [
   [/kubectl(\.exe)?\/v1\.36\.4 \([^)]*\) kubernetes\/\w+/g, 'kubectl/v1.36.4'],
   [/(\d+)( milliseconds|ms\b)/g, 'N$2'],
   [/kubectl-edit-\w+/g, 'kubectl-edit-N'],
-  [/\/tmp\/(LIVE|MERGED)-\d+/g, '/tmp/$1-N'],
+  [/\/tmp\/(LIVE|MERGED)-\w+/g, '/tmp/$1-N'],
 ]
 
 /** Of objects that each of them has for itself. */
@@ -25,7 +27,7 @@ const APART: readonly Mask[] = [
   [/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}( UTC)?/g, 'TIME'],
   [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME'],
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
-  [/[Rr]esourceVersion"?: ?"\d*"/g, 'RV'],
+  [/[Rr]esourceVersion(\\?)"?: ?\\?"\d*\\?"/g, 'RV'],
   [/(Resource ?Version: +)\d+/g, '$1RV'],
   [/\b(10|172\.18)(\.\d+){2,3}\b/g, 'IP'],
   [/\bnode-\d\b/g, 'NODE'],
@@ -82,6 +84,10 @@ function unaligned(text: string, other = text): string {
 /** Help is in our own words: headings, usage, names of commands and flags with what they default to are not. */
 function shown(args: readonly string[], text: string): string {
   const isHelp = args.includes('--help') || /^Usage:$/m.test(text) || args[0] === 'options'
+  // Upstream's come in the order of Go's maps: none.
+  if (args.includes('--list') && /^(?:label|annotate)$/.test(args[0] ?? '')) return text.split('\n').sort().join('\n')
+  // How often it is looked at meanwhile is a matter of time.
+  if (args[0] === 'rollout' && args[1] === 'status') return text.replaceAll(/^Waiting for .*\n/gm, '')
   if (!isHelp) return text
   const kept = /^\S.*:$|^ {2,}(?:-\w, )?--[\w-]+=.*:$|^ {2}kubectl .*|^ {2}[a-z-]+(?= {2,})|^ {2}[a-z-]+$/
   return text
