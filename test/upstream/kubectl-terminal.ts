@@ -1,5 +1,5 @@
 /**
- * kubectl at a terminal, upstream's and then ours: `node test/upstream/kubectl-terminal.ts [--only TEXT] [--ours]`. Keys are pressed in tmux and what is seen must be what
+ * kubectl at a terminal, upstream's and then ours: `node test/upstream/kubectl-terminal.ts [--only TEXT] [--ours] [--kubeconfig FILE]`. Keys are pressed in tmux and what is seen must be what
  * `kubectl-terminal/scenes.ts` says, for both. As root, with tmux, vi and containerd (`apt-get install tmux vim-tiny containerd`), against `hyperkube up` with
  * containers. Ends with 1 when something else is seen; leaves nothing on the machine.
  */
@@ -9,13 +9,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 
-import { startRealCluster } from '../conformance/cluster.ts'
-import { play, SCENES } from './kubectl-terminal/scenes.ts'
+import { type Cluster, startRealCluster } from '../conformance/cluster.ts'
+import { IMAGE, play, SCENES } from './kubectl-terminal/scenes.ts'
 import { openTerminal } from './kubectl-terminal/terminal.ts'
 import { HYPERKUBE } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
-const { values: options } = parseArgs({ options: { only: { type: 'string' }, ours: { type: 'boolean' } } })
+const { values: options } = parseArgs({
+  options: { only: { type: 'string' }, ours: { type: 'boolean' }, kubeconfig: { type: 'string' } },
+})
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 const run = promisify(execFile)
 
@@ -32,9 +34,9 @@ const POD = JSON.stringify({
         containers: [
           {
             name: 'main',
-            image: 'busybox',
+            image: IMAGE,
             imagePullPolicy: 'Never',
-            command: ['sh', '-c', 'i=0; while sleep 0.2; do i=$((i+1)); [ $i -gt 5 ] || echo line $i; done'],
+            command: ['/bin/sh', '-c', 'i=0; while sleep 0.2; do i=$((i+1)); [ $i -gt 5 ] || echo line $i; done'],
           },
         ],
       },
@@ -66,7 +68,7 @@ async function watch(kubectl: string, folder: string, kubeconfig: string): Promi
   for (const scene of SCENES.filter(({ name }) => name.includes(options.only ?? ''))) {
     await using terminal = await openTerminal(folder, env, [100, 30])
     try {
-      await terminal.sees(/\[0\]\$ /)
+      await terminal.sees(/\[0\]\$/)
       await play(terminal, scene)
       say(`  ok  ${scene.name}`)
     } catch (error) {
@@ -78,16 +80,21 @@ async function watch(kubectl: string, folder: string, kubeconfig: string): Promi
   return otherwise
 }
 
+/** One that is there already has the image, and keeps it. */
+function openCluster(folder: string): Promise<Pick<Cluster, 'kubeconfig'> & AsyncDisposable> {
+  const { kubeconfig } = options
+  if (kubeconfig === undefined) return startRealCluster(folder, 1, ['e2e-busybox', 'pause'])
+  return Promise.resolve({ kubeconfig, [Symbol.asyncDispose]: () => Promise.resolve() })
+}
+
 async function main(): Promise<number> {
   const { kubectl } = await upstreamPrograms(['kubectl'], say)
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-terminal-'))
+  const sides = [['upstream', kubectl] as const, ['ours', HYPERKUBE] as const].slice(options.ours === true ? 1 : 0)
   let otherwise = 0
   {
-    await using cluster = await startRealCluster(folder, 1, ['busybox', 'pause'])
-    for (const [name, program] of [...(options.ours === true ? [] : [['upstream', kubectl]]), ['ours', HYPERKUBE]] as [
-      string,
-      string,
-    ][]) {
+    await using cluster = await openCluster(folder)
+    for (const [name, program] of sides) {
       say(`${name}:`)
       otherwise += await watch(program, join(folder, name), cluster.kubeconfig)
     }

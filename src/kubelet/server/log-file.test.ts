@@ -57,6 +57,19 @@ test('the last lines, those since a time, and the first bytes can be asked for',
   assert.equal(await read({ limitBytes: 5 }), 'one\nt')
 })
 
+test('who asks for the last lines gets no more than those, whatever is written meanwhile', async () => {
+  const path = join(dir, 'meanwhile.log')
+  await writeFile(path, LINES)
+  const pieces: string[] = []
+  const source = { path, clock: realClock, isGrowing: () => true, signal: new AbortController().signal }
+  const write = async (piece: Buffer): Promise<boolean> => {
+    if (pieces.push(piece.toString()) === 1) await appendFile(path, `${at(6)} stdout F more\n`)
+    return true
+  }
+  await sendLog(source, { ...WISH, tailLines: 1 }, { write })
+  assert.equal(pieces.join(''), 'five words in a line\n')
+})
+
 test('the end of a log of many blocks is found, and a line that is not complete is left for later', async () => {
   const many = Array.from({ length: 20_000 }, (_, n) => `${at(1)} stdout F line ${n}\n`).join('')
   assert.equal(await read({ tailLines: 2 }, `${many}${at(2)} stdout F not yet`), 'line 19998\nline 19999\n')

@@ -33,18 +33,17 @@ export async function sendLog(source: LogSource, wish: LogWish, sink: LogSink): 
   let file = await open(source.path, 'r')
   try {
     const printer = new Printer(wish)
-    let place = await copy(
-      file,
-      wish.tailLines === undefined ? 0 : await tailStart(file, wish.tailLines),
-      printer,
-      sink,
-    )
+    const { size } = await file.stat()
+    const start = wish.tailLines === undefined ? 0 : await tailStart(file, size, wish.tailLines)
+    // What is written meanwhile would be one line too many.
+    const end = wish.tailLines === undefined || wish.follow ? Number.POSITIVE_INFINITY : size
+    let place = await copy(file, { start, end }, printer, sink)
     while (wish.follow && place !== undefined && !source.signal.aborted) {
       const isLast = !source.isGrowing()
       if (!isLast) await sleep(source.clock, FOLLOW_MS, source.signal).catch(() => undefined)
       // Looked for before the rest is read: what is written until then is in the old file.
       const next = await successor(file, source.path)
-      place = await copy(file, place, printer, sink)
+      place = await copy(file, { start: place, end: Number.POSITIVE_INFINITY }, printer, sink)
       if (isLast) break
       if (next === undefined) continue
       await file.close()
@@ -62,13 +61,25 @@ async function successor(file: FileHandle, path: string): Promise<FileHandle | u
   return named === undefined || named.ino === mine.ino ? undefined : open(path, 'r').catch(() => undefined)
 }
 
-/** Writes out whole lines from `start` on; where the next one begins, or undefined when no more is wanted. */
-async function copy(file: FileHandle, start: number, printer: Printer, sink: LogSink): Promise<number | undefined> {
+interface Part {
+  readonly start: number
+  readonly end: number
+}
+
+/** Writes out the whole lines of a part; where the next one begins, or undefined when no more is wanted. */
+async function copy(
+  file: FileHandle,
+  { start, end: last }: Part,
+  printer: Printer,
+  sink: LogSink,
+): Promise<number | undefined> {
   const block = Buffer.allocUnsafe(BLOCK_BYTES)
   let rest = Buffer.alloc(0)
   let place = start
   for (;;) {
-    const { bytesRead } = await file.read(block, 0, block.length, place + rest.length)
+    const from = place + rest.length
+    if (from >= last) return place
+    const { bytesRead } = await file.read(block, 0, Math.min(block.length, last - from), from)
     if (bytesRead === 0) return place
     const bytes = Buffer.concat([rest, block.subarray(0, bytesRead)])
     const end = bytes.lastIndexOf(NEWLINE) + 1
@@ -82,8 +93,7 @@ async function copy(file: FileHandle, start: number, printer: Printer, sink: Log
 }
 
 /** Where the last `count` lines begin. */
-async function tailStart(file: FileHandle, count: number): Promise<number> {
-  const { size } = await file.stat()
+async function tailStart(file: FileHandle, size: number, count: number): Promise<number> {
   let end = size
   // The newline at the end of the last line ends it, and begins nothing.
   let left = count + 1

@@ -13,17 +13,20 @@ export interface Scene {
   readonly steps: readonly Step[]
 }
 
+/** With vi, top and a shell. */
+export const IMAGE = 'registry.k8s.io/e2e-test-images/busybox:1.37.0-1'
+
 /** Enter behind it. */
 const types = (text: string, sees: RegExp): Step => ({ press: [text, 'Enter'], sees })
 
 /** The shell of a container. */
-const INSIDE = /^\/ # $/m
+const INSIDE = /^\/ #$/m
 /** Ours: it shows the code of what ran before. */
-const OUTSIDE = /^\[\d+\]\$ $/m
-const outside = (code: number): RegExp => new RegExp(String.raw`^\[${code}\]\$ \s*$(?![\s\S]*\S)`, 'm')
-const anew: Step = { press: ['C-l'], sees: /^\[\d+\]\$ \s*$(?![\s\S]*\S)/m }
+const OUTSIDE = /^\[\d+\]\$$/m
+const outside = (code: number): RegExp => new RegExp(String.raw`^\[${code}\]\$\s*$(?![\s\S]*\S)`, 'm')
+const anew: Step = { press: ['C-l'], sees: /^\[\d+\]\$\s*$(?![\s\S]*\S)/m }
 
-const shell = types('kubectl exec -it terminal -- sh', INSIDE)
+const shell = types('kubectl exec -it terminal -- /bin/sh', INSIDE)
 
 export const SCENES: readonly Scene[] = [
   {
@@ -63,7 +66,7 @@ export const SCENES: readonly Scene[] = [
     steps: [
       shell,
       types('echo begun; sleep 1000', /^begun$/m),
-      { press: ['C-c'], sees: /\^C\n\/ # $/m },
+      { press: ['C-c'], sees: /\^C\n\/ #$/m },
       types('echo code=$?', /^code=130$/m),
       { press: ['C-d'], sees: outside(130) },
     ],
@@ -79,8 +82,11 @@ export const SCENES: readonly Scene[] = [
     name: 'run -it --rm, attach -it and back',
     steps: [
       {
-        press: ['kubectl run once -it --rm --restart=Never --image=busybox --image-pull-policy=Never -- sh', 'Enter'],
-        sees: /try pressing enter|\/ # /m,
+        press: [
+          `kubectl run once -it --rm --restart=Never --image=${IMAGE} --image-pull-policy=Never -- /bin/sh`,
+          'Enter',
+        ],
+        sees: /try pressing enter|\/ #/,
       },
       { press: ['Enter'], sees: INSIDE },
       types('stty size', /^30 100$/m),
@@ -92,8 +98,8 @@ export const SCENES: readonly Scene[] = [
     name: 'debug -it: another container beside it',
     steps: [
       {
-        press: ['kubectl debug -it terminal --image=busybox --image-pull-policy=Never -- sh', 'Enter'],
-        sees: /try pressing enter|\/ # /,
+        press: [`kubectl debug -it terminal --image=${IMAGE} --image-pull-policy=Never -- /bin/sh`, 'Enter'],
+        sees: /try pressing enter|\/ #/,
       },
       { press: ['Enter'], sees: INSIDE },
       types('stty size', /^30 100$/m),
