@@ -68,7 +68,7 @@ export const SCENES: readonly Scene[] = [
       types('echo begun; sleep 1000', /^begun$/m),
       { press: ['C-c'], sees: /\^C\n\/ #$/m },
       types('echo code=$?', /^code=130$/m),
-      { press: ['C-d'], sees: outside(130) },
+      { press: ['C-d'], sees: outside(0) },
     ],
   },
   {

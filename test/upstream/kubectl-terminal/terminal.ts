@@ -18,14 +18,18 @@ export interface Terminal extends AsyncDisposable {
 const PATIENCE_MS = 60_000
 const LOOK_MS = 50
 
+let opened = 0
+
 /** `folder`: where the socket is; `env`: what the shell in it is told. */
 export async function openTerminal(
   folder: string,
   env: Readonly<Record<string, string>>,
   [columns, rows]: readonly [number, number],
 ): Promise<Terminal> {
+  // A server that ends holds its socket for a moment.
+  const socket = join(folder, `tmux-${opened++}`)
   const tmux = async (...args: readonly string[]): Promise<string> => {
-    const { stdout } = await run('tmux', ['-S', join(folder, 'tmux'), '-f', '/dev/null', ...args], { env: { ...env } })
+    const { stdout } = await run('tmux', ['-S', socket, '-f', '/dev/null', ...args], { env: { ...env } })
     return stdout
   }
   const shell = ['env', ...Object.entries(env).map(([name, value]) => `${name}=${value}`), 'bash', '--norc', '-i']
