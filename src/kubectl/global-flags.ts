@@ -80,7 +80,6 @@ export function globalFlags(env: Readonly<Record<string, string | undefined>>): 
 /** A flag that asks for what is not there: it is refused by name, never ignored. Those that only tune logs and connections change nothing here. */
 export function unbuiltFlag(values: Readonly<Record<string, unknown>>): string | undefined {
   const asked: Readonly<Record<string, boolean>> = {
-    'match-server-version': values['match-server-version'] === true,
     profile: values['profile'] !== 'none',
   }
   return Object.keys(asked).find((name) => asked[name])

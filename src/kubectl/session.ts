@@ -126,15 +126,19 @@ export class Session {
   }
 
   async #openClient(): Promise<ApiClient> {
-    const { clock, flags } = this.#options
+    const { clock, flags, signal } = this.#options
     const timeoutMs = requestTimeoutMs(flags['request-timeout'])
     const [{ server }, { ApiClient }] = await Promise.all([this.connection(), import('#client/api-client.ts')])
-    return new ApiClient({
+    const client = new ApiClient({
       server,
       clock,
       userAgent: userAgent('kubectl'),
       transport: { request: (request) => this.#send(request, timeoutMs) },
     })
+    if (flags['match-server-version']) {
+      await (await import('./matching-version.ts')).requireSameVersion(client, signal)
+    }
+    return client
   }
 
   async #openMapper(): Promise<Mapper> {
