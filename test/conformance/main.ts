@@ -26,7 +26,7 @@ const USAGE = `npm run conformance -- [options]
   --focus REGEXP     only tests whose name matches
   --skip REGEXP      not the tests whose name matches
   --pending          not the tests that passed last time
-  --kubeconfig FILE  a cluster that is there already, instead of a fresh one
+  --kubeconfig FILE  a cluster that is there already, instead of a fresh one; the page stays as it is
   --procs N          how many tests run at a time (default: the machine's cores)
   --reference        only tests that need controllers, with ours against upstream's kube-apiserver
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
@@ -85,9 +85,10 @@ async function main(): Promise<number> {
   return conclude(folder, chosen, runs)
 }
 
-/** The page is about our cluster with upstream's kubectl, and what the gate runs is on it already. */
+/** The page is about our cluster, made here, with upstream's kubectl; and what the gate runs is on it already. */
 function isForThePage(): boolean {
-  return !options.ratchet && !options['upstream-manager'] && options.kubectl === undefined
+  const { ratchet, kubectl, kubeconfig, 'upstream-manager': isManaged } = options
+  return !ratchet && !isManaged && kubectl === undefined && kubeconfig === undefined
 }
 
 async function lastPage(): Promise<string> {
