@@ -21,7 +21,7 @@ const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), '
 const ROOT = join(CACHE, 'rootfs')
 const SUITE = 'bookworm'
 const PACKAGES =
-  'systemd-sysv udev dbus kmod procps openssh-server iproute2 iputils-ping ca-certificates linux-image-cloud-amd64 initramfs-tools ' +
+  'systemd-sysv udev dbus kmod procps openssh-server iproute2 iputils-ping ca-certificates libatomic1 linux-image-cloud-amd64 initramfs-tools ' +
   'containerd runc containernetworking-plugins nftables iptables conntrack mount util-linux'
 const DISK_GB = 10
 const BOOT_MS = 300_000
