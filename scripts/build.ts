@@ -164,6 +164,7 @@ function emitTypes(): void {
       noEmit: false,
       declaration: true,
       emitDeclarationOnly: true,
+      incremental: false,
       rootDir: '../src',
       outDir: './types',
     },
