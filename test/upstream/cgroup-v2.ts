@@ -28,7 +28,7 @@ const UNIT = `[Unit]
 Description=hyperkube
 After=network.target
 [Service]
-ExecStart=${PROGRAM} up --runtime containerd --bind-address 0.0.0.0 --secure-port ${PORT} --data-dir /var/lib/hyperkube --kubeconfig /root/kubeconfig
+ExecStart=${PROGRAM} up --runtime containerd --bind-address 0.0.0.0 --secure-port ${PORT} --data-dir /var/lib/hyperkube --kubeconfig /etc/hyperkube.kubeconfig
 KillMode=mixed
 Delegate=yes
 [Install]
@@ -81,7 +81,7 @@ async function main(): Promise<number> {
   const files = {
     [dirname(dirname(dirname(dirname(program))))]: '/opt/hyperkube',
     [join(folder, 'hyperkube.service')]: '/etc/systemd/system/hyperkube.service',
-    ...Object.fromEntries(archives.map((file, at) => [file, `/root/images/${at}.tar`])),
+    ...Object.fromEntries(archives.map((file, at) => [file, `/srv/images/${at}.tar`])),
   }
   const machine = await startMachine({ folder: join(folder, 'machine'), files, ports: [PORT] })
   try {
@@ -101,7 +101,7 @@ async function judge(machine: VirtualMachine, folder: string): Promise<void> {
   check('the machine has cgroup v2', (await machine.shell('stat -fc %T /sys/fs/cgroup')).trim() === 'cgroup2fs')
   await machine.shell('systemctl daemon-reload && systemctl enable --now hyperkube')
   await untilReady(machine)
-  await machine.shell(`for f in /root/images/*.tar; do ${PROGRAM} image load --data-dir /var/lib/hyperkube $f; done`)
+  await machine.shell(`for f in /srv/images/*.tar; do ${PROGRAM} image load --data-dir /var/lib/hyperkube $f; done`)
   await kubectl(machine, 'apply -f -', OBJECTS)
   const before = await untilRunning(machine, 0)
   await lookAtCgroups(machine)
@@ -126,7 +126,7 @@ async function lookAtCgroups(machine: VirtualMachine): Promise<void> {
 
 async function resizing(machine: VirtualMachine, folder: string): Promise<boolean> {
   const file = join(folder, 'kubeconfig')
-  const text = await machine.shell('cat /root/kubeconfig')
+  const text = await machine.shell('cat /etc/hyperkube.kubeconfig')
   await writeFile(file, text.replaceAll(/https:\/\/[^\s"]+/g, `https://127.0.0.1:${machine.port(PORT)}`), {
     mode: 0o600,
   })
@@ -205,7 +205,7 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
 }
 
 function kubectl(machine: VirtualMachine, line: string, input = ''): Promise<string> {
-  return machine.shell(`KUBECONFIG=/root/kubeconfig ${PROGRAM} kubectl ${line}`, { input, timeoutMs: 120_000 })
+  return machine.shell(`KUBECONFIG=/etc/hyperkube.kubeconfig ${PROGRAM} kubectl ${line}`, { input, timeoutMs: 120_000 })
 }
 
 process.exitCode = await main()
