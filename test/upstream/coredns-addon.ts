@@ -36,7 +36,7 @@ async function serveDomain(cluster: NamespacedCluster): Promise<{ address: strin
 }
 
 const dig = async (cluster: NamespacedCluster, pod: string, ...question: readonly string[]): Promise<string> =>
-  ((await cluster.exec(pod, 'dig', '+short', '+search', '+time=2', '+tries=1', ...question)) ?? 'no answer').trim()
+  ((await cluster.exec(pod, 'dig', '+short', '+search', '+time=5', '+tries=3', ...question)) ?? 'no answer').trim()
 
 async function pods(cluster: NamespacedCluster): Promise<readonly { name: string; ip: string }[]> {
   const ready = '{.status.numberReady}'
@@ -67,7 +67,7 @@ async function askEverything(cluster: NamespacedCluster): Promise<string> {
       await untilSo(
         async () => (await dig(cluster, name, ...question)).split('\n').sort().join('\n'),
         (said) => said === wanted,
-        30,
+        120,
       )
       asked++
     }

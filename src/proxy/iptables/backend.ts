@@ -6,7 +6,7 @@ import type { Backend, FailureFamily, SyncOutcome } from '../backend.ts'
 import type { Route } from '../routing.ts'
 import { type Found, IptablesLedger } from './ledger.ts'
 import { removalOf } from './removal.ts'
-import { CANARY, type IptablesSettings, TABLES } from './skeleton.ts'
+import { CANARY, type IptablesSettings, natTail, TABLES } from './skeleton.ts'
 
 export interface IptablesBackendOptions {
   readonly settings: IptablesSettings
@@ -24,6 +24,8 @@ const SIGNS: readonly (readonly [table: IptablesTable, chain: string, ending: st
   ['nat', 'PREROUTING', '-j KUBE-SERVICES'],
   ['filter', 'FORWARD', '-j KUBE-FORWARD'],
 ]
+/** Where the chain of Services has a last rule: somebody may have emptied it, and left what leads there. */
+const LAST_SIGN = ['nat', 'KUBE-SERVICES', '-j KUBE-NODEPORTS'] as const
 
 class IptablesBackend implements Backend {
   readonly family: IpFamily
@@ -64,7 +66,8 @@ class IptablesBackend implements Backend {
   }
 
   async isIntact(): Promise<boolean> {
-    for (const [table, chain, ending] of SIGNS) {
+    const hasLast = natTail(this.#settings).length > 0
+    for (const [table, chain, ending] of hasLast ? [...SIGNS, LAST_SIGN] : SIGNS) {
       const text = await listIptables(table, chain, this.#where)
       if (text?.split('\n').some((line) => line.trimEnd().endsWith(ending)) !== true) return false
     }

@@ -198,6 +198,7 @@ for (const mode of MODES)
       iptables: [
         iptables('-t', 'nat', '-F', 'PREROUTING'),
         iptables('-t', 'nat', '-F', 'OUTPUT'),
+        iptables('-t', 'nat', '-F', 'KUBE-SERVICES'),
         iptables('-t', 'mangle', '-X', 'KUBE-PROXY-CANARY'),
       ],
     }
