@@ -147,8 +147,8 @@ export const network: Field<Network> = object<Network>('how pods reach each othe
   calico_network_provider: provider('cloud_provider', {}),
   canal_network_provider: provider('iface', {}),
   flannel_network_provider: provider('iface', {}),
-  weave_network_provider: provider('password', { check: () => GONE_PLUGINS.get('weave') }),
-  aci_network_provider: document('ACI', { check: () => GONE_PLUGINS.get('aci') }),
+  weave_network_provider: provider('password', { past: true, check: () => GONE_PLUGINS.get('weave') }),
+  aci_network_provider: document('ACI', { past: true, check: () => GONE_PLUGINS.get('aci') }),
 })
 
 const port = (about: string, byDefault: number): Field<number> =>

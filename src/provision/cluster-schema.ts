@@ -68,7 +68,7 @@ const node: Field<ClusterNode> = object<ClusterNode>('a machine', {
     normalize: (roles) => ROLES.filter((role) => roles.includes(role)),
   }),
   hostname_override: text('its name in the cluster; its address unless told'),
-  docker_socket: text("Docker's socket", { default: DOCKER_SOCKET, check: noDocker }),
+  docker_socket: text("Docker's socket", { default: DOCKER_SOCKET, past: true, check: noDocker }),
   labels: map('labels of the node', text('value'), { check: areLabels }),
   taints: list('taints of the node', taint),
 })
@@ -115,7 +115,11 @@ const registry: Field<PrivateRegistry> = object<PrivateRegistry>('a registry and
       aws_secret_access_key: words('secret key', { secret: true }),
       aws_session_token: words('session token', { secret: true }),
     },
-    { optional: true, aliases: ['ecrCredentialPlugin'] },
+    {
+      optional: true,
+      aliases: ['ecrCredentialPlugin'],
+      notice: () => 'Every machine must have ecr-credential-provider in /opt/hyperkube/credential-providers',
+    },
   ),
 })
 
@@ -218,8 +222,9 @@ export const CLUSTER: Members<ClusterFile> = {
     mode: choice('rbac, or none: everybody may do everything', ['rbac', 'none'], { default: 'rbac' }),
     options: map('options of the mode', text('value')),
   }),
-  ignore_docker_version: flag('whether the version of Docker matters; Docker is not used', false),
+  ignore_docker_version: flag('whether the version of Docker matters; Docker is not used', false, { past: true }),
   enable_cri_dockerd: flag('whether containers run under Docker', false, {
+    past: true,
     notice: (value) => (value ? 'Containers run under containerd; neither Docker nor cri-dockerd is used' : undefined),
   }),
   kubernetes_version: text('version of Kubernetes', {
@@ -233,7 +238,7 @@ export const CLUSTER: Members<ClusterFile> = {
   cluster_name: text('name of the cluster', { default: 'local' }),
   cloud_provider: cloud,
   prefix_path: text('folder that all folders on the machines are under', { default: '/' }),
-  win_prefix_path: words('prefix_path on Windows'),
+  win_prefix_path: words('prefix_path on Windows', { past: true }),
   addon_job_timeout: whole('seconds an addon may take to be applied', { default: 45, min: 1, zeroIsUnset: true }),
   bastion_host: bastion,
   monitoring,
@@ -252,8 +257,8 @@ export const CLUSTER: Members<ClusterFile> = {
   rotate_encryption_key: flag('whether Secrets get a new key', false),
   dns,
   upgrade_strategy: upgrade,
-  cri_dockerd_stream_server_address: words('address of cri-dockerd', { check: noStreams }),
-  cri_dockerd_stream_server_port: words('port of cri-dockerd', { check: noStreams }),
+  cri_dockerd_stream_server_address: words('address of cri-dockerd', { past: true, check: noStreams }),
+  cri_dockerd_stream_server_port: words('port of cri-dockerd', { past: true, check: noStreams }),
 }
 
 function noStreams(): string {

@@ -20,6 +20,8 @@ export interface Field<T = unknown> {
   /** Other spellings that files in the wild have. */
   readonly aliases?: readonly string[]
   readonly secret?: boolean
+  /** From another time: read, but not offered in new files. */
+  readonly past?: boolean
   /** 0 is what tools write for a number that was not given. */
   readonly zeroIsUnset?: boolean
   readonly min?: number

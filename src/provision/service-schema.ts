@@ -29,23 +29,26 @@ import { decimal, document, type Field, flag, list, map, type Members, object, t
 
 const WINDOWS = 'Windows machines are not built; this has no effect'
 
-function whenGiven(notice: string): { notice(value: object): string | undefined } {
-  return { notice: (value) => (Object.keys(value).length > 0 ? notice : undefined) }
+function onWindows(): { past: true; notice(value: object): string | undefined } {
+  return { past: true, notice: (value) => (Object.keys(value).length > 0 ? WINDOWS : undefined) }
 }
 
 const argument: Field<string> = text('value of the flag')
 const argumentList: Field<readonly string[]> = list('values of the flag, each given by a flag of its own', argument)
 
 const SETTINGS: Members<ServiceSettings> = {
-  image: words('image of the service', { notice: () => 'Services are no containers; the program itself runs' }),
+  image: words('image of the service', {
+    past: true,
+    notice: () => 'Services are no containers; the program itself runs',
+  }),
   extra_args: map('flags added last, so they win over all others', argument, { check: areFlags }),
   extra_args_array: map('flags that are given several times', argumentList, { check: areFlags }),
   extra_binds: list('folders the service sees, as in /srv:/srv', text('bind'), { check: areBinds }),
   extra_env: list('variables of the environment, as in NAME=value', text('variable'), { check: areVariables }),
-  win_extra_args: map('extra_args on Windows', argument, whenGiven(WINDOWS)),
-  win_extra_args_array: map('extra_args_array on Windows', argumentList, whenGiven(WINDOWS)),
-  win_extra_binds: list('extra_binds on Windows', text('bind'), whenGiven(WINDOWS)),
-  win_extra_env: list('extra_env on Windows', text('variable'), whenGiven(WINDOWS)),
+  win_extra_args: map('extra_args on Windows', argument, onWindows()),
+  win_extra_args_array: map('extra_args_array on Windows', argumentList, onWindows()),
+  win_extra_binds: list('extra_binds on Windows', text('bind'), onWindows()),
+  win_extra_env: list('extra_env on Windows', text('variable'), onWindows()),
 }
 
 const s3: Field<S3BackupConfig> = object<S3BackupConfig>(
@@ -117,6 +120,7 @@ const auditLog: Field<AuditLog> = object<AuditLog>('the log of who did what', {
 
 /** Gone with Kubernetes 1.25; saying that one does not want it is fine. */
 const podSecurityPolicy: Field<boolean> = flag('pod security policies', false, {
+  past: true,
   check: (value) =>
     value
       ? 'PodSecurityPolicy left Kubernetes in 1.25; use "pod_security_configuration: restricted" instead'
@@ -163,6 +167,7 @@ const kubelet: Field<KubeletService> = object<KubeletService>('kubelet', {
   ...SETTINGS,
   cluster_domain: text("the cluster's domain", { default: 'cluster.local', check: isDomain }),
   infra_container_image: words("image of every pod's first container", {
+    past: true,
     aliases: ['pod-infra-container-image'],
     notice: () =>
       'Kubelets have no flag for it any more: it is pinned_images.sandbox in the configuration of containerd',

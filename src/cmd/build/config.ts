@@ -1,0 +1,72 @@
+/** `hyperkube build config`: asks what a cluster is to be and writes its cluster.yml. */
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
+import { KUBERNETES_VERSION } from '#model/version.ts'
+import { clusterJsonSchema } from '#provision/cluster-json-schema.ts'
+import { askCluster, type Questions } from '#provision/config-questions.ts'
+import { configText, type Draft } from '#provision/config-text.ts'
+
+/** As RKE's: the file may name keys and passwords. */
+const MODE = 0o640
+
+export const config: Program = defineProgram({
+  name: 'config',
+  long:
+    'config asks for the machines of a cluster, for its network and its addons, and writes a cluster.yml with every key ' +
+    'and what it means.',
+  flags: {
+    config: {
+      name: flag(string, 'cluster.yml', '`file` to write', { shorthand: 'n' }),
+      empty: flag(bool, false, 'ask nothing: one machine that is to be filled in', { shorthand: 'e' }),
+      print: flag(bool, false, 'print the file instead of writing it', { shorthand: 'p' }),
+      'list-version': flag(bool, false, 'print the version of Kubernetes that is built', { shorthand: 'l' }),
+      all: flag(bool, false, 'with --list-version: all versions, of which there is one', { shorthand: 'a' }),
+      schema: flag(bool, false, 'print a JSON schema of cluster.yml, for editors'),
+    },
+  },
+  async run({ flags, stdin, stdout, cwd }, signal) {
+    if (flags['list-version']) return print(stdout, KUBERNETES_VERSION)
+    if (flags.schema) return print(stdout, JSON.stringify(clusterJsonSchema(), undefined, 2))
+    const draft = flags.empty ? EMPTY : await answer(askCluster(), { stdin: stdin(), stdout, signal })
+    const text = configText(draft)
+    if (flags.print) return print(stdout, text.trimEnd())
+    const file = resolve(cwd, flags.name)
+    await writeFileAtomically(file, text, { mode: MODE })
+    return print(stdout, `Wrote ${file}; build the cluster with "hyperkube build up --config ${flags.name}"`)
+  },
+})
+
+const EMPTY: Draft = { nodes: [{ address: '', user: 'ubuntu', role: ['controlplane', 'worker', 'etcd'] }] }
+
+function print(stdout: Writable, text: string): number {
+  stdout.write(`${text}\n`)
+  return 0
+}
+
+interface Terminal {
+  readonly stdin: Readable
+  readonly stdout: Writable
+  readonly signal: AbortSignal
+}
+
+/** Puts the questions as RKE does and takes a line for each. */
+async function answer<T>(questions: Questions<T>, { stdin, stdout, signal }: Terminal): Promise<T> {
+  const lines = createInterface({ input: stdin, signal })[Symbol.asyncIterator]()
+  let step = questions.next()
+  while (!step.done) {
+    const { text, byDefault, complaint } = step.value
+    if (complaint !== undefined) stdout.write(`${complaint}\n`)
+    stdout.write(`[+] ${text} [${byDefault === '' ? 'none' : byDefault}]: `)
+    const line = await lines.next()
+    signal.throwIfAborted()
+    if (line.done) throw new ProgramError('The answers have ended before the questions; nothing was written')
+    step = questions.next(line.value)
+  }
+  return step.value
+}
