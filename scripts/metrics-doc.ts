@@ -2,6 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { CERTIFICATE_BUCKETS, CERTIFICATE_FAMILIES } from '#kubelet/metrics/certificate-metrics.ts'
+import { KUBELET_BUCKETS, KUBELET_FAMILIES } from '#kubelet/metrics/kubelet-families.ts'
+import { PROBE_FAMILIES } from '#kubelet/metrics/probe-counts.ts'
 import type { FamilyRow } from '#lib/metrics-table.ts'
 import { BUCKETS } from '#model/metrics/buckets.ts'
 import { CONTROLLER_FAMILIES } from '#model/metrics/controller-families.ts'
@@ -25,15 +28,26 @@ const CONTROLLERS = `## kube-controller-manager
 Besides \`workqueue_*\`, one for each controller by its name, \`rest_client_*\` and \`leader_election_master_status\`:
 `
 
+const KUBELET = `## kubelet
+
+\`GET /metrics\` of a kubelet, besides \`rest_client_*\` and what every component shows. \`prober_*\` are on \`/metrics/probes\`, those of
+certificates only where the kubelet renews them by itself. \`/metrics/resource\` and \`/metrics/cadvisor\` have what containers
+use. Which of upstream's families are not here, and why: \`test/upstream/kubelet-metrics.ts\`.
+`
+
 /** The page. */
 export function renderDoc(): string {
-  const bounds = Object.entries(BUCKETS).map(([name, list]) => `| ${name} | ${list.join(', ')} |`)
+  const all = { ...KUBELET_BUCKETS, ...CERTIFICATE_BUCKETS, ...BUCKETS }
+  const bounds = Object.entries(all).map(([name, list]) => `| ${name} | ${list.join(', ')} |`)
   return [
     HEAD,
     ...tableOf(FAMILIES),
     '',
     CONTROLLERS,
     ...tableOf(CONTROLLER_FAMILIES),
+    '',
+    KUBELET,
+    ...tableOf({ ...KUBELET_FAMILIES, ...CERTIFICATE_FAMILIES, ...PROBE_FAMILIES }),
     '',
     '## Buckets',
     '',

@@ -91,6 +91,14 @@ export function lastEndOf({ run, lastRun }: Pick<ContainerRecord, 'run' | 'lastR
   return run === undefined ? lastRun?.end : run.end
 }
 
+/** What kinds of containers are called where they are counted. */
+export const TYPES: Readonly<Record<Role, string>> = {
+  init: 'init_container',
+  sidecar: 'init_container',
+  main: 'container',
+  ephemeral: 'ephemeral_container',
+}
+
 const FIELDS: Readonly<Record<Role, string>> = {
   init: 'initContainers',
   sidecar: 'initContainers',

@@ -3,11 +3,13 @@ import type { Node } from '#apis/core/v1.ts'
 import type { ApiClientOptions } from '#client/api-client.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
+import type { Registry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
 import type { Reserved } from './allocatable.ts'
 import type { PodCgroups } from './cgroups/pod-cgroups.ts'
+import type { ProviderConfig } from './credentials/provider-config.ts'
 import type { Runtime } from './cri/runtime.ts'
 import type { EvictionSettings } from './eviction/node-eviction.ts'
 import type { LogPolicy } from './log-rotation.ts'
@@ -53,9 +55,22 @@ export interface KubeletOptions {
   readonly shutdown?: { readonly source: ShutdownSource; readonly periods: readonly ShutdownPeriod[] }
   /** Pods that come from no API server. Default: none. */
   readonly staticPods?: StaticSources & { readonly isEnabled: (gate: string) => boolean }
+  /** Programs that know credentials of registries. Default: none. */
+  readonly credentials?: CredentialPrograms
   readonly serving: Serving
+  /** For `/metrics`; what is in it already is shown too. Default: its own. */
+  readonly registry?: Registry
   /** `/configz`. */
   readonly configuration: object
+}
+
+export interface CredentialPrograms {
+  readonly providers: readonly ProviderConfig[]
+  /** Where the programs are. */
+  readonly binDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Of the files that say it: `sha256:…`. */
+  readonly hash: string
 }
 
 /** What a KubeletConfiguration says of the node itself. */
@@ -68,6 +83,8 @@ export interface NodeSettings {
   readonly reportMs?: number
   readonly leaseSeconds?: number
   readonly callLimitMs?: number
+  /** How old figures of volumes may be; 0: they are not measured. Default: a minute. */
+  readonly volumesMs?: number
   readonly limits?: { readonly qps: number; readonly burst: number }
   readonly eventLimits?: { readonly qps: number; readonly burst: number }
 }

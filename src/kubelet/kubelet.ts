@@ -2,6 +2,7 @@
  * A kubelet: one node, its pods on a container runtime, and the port on which it is asked about them. Everything it does it
  * does as `system:node:<name>`.
  */
+import { uptime } from 'node:os'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
@@ -9,17 +10,22 @@ import { ApiClient } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { createHttpClient } from '#lib/http/client.ts'
+import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
 import { createRegistry, type Registry } from '#lib/metrics.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 import { userAgent } from '#model/version.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
-import { NO_CGROUPS } from './cgroups/pod-cgroups.ts'
+import { countCgroups, NO_CGROUPS } from './cgroups/pod-cgroups.ts'
+import { openProviders } from './credentials/open-providers.ts'
 import { startEviction } from './eviction/node-eviction.ts'
 import { NO_GRANTS } from './grants/container-grant.ts'
 import { CGROUP_V1, type Note } from './kubelet-notes.ts'
 import type { KubeletOptions, NodeSettings } from './kubelet-options.ts'
 import { LOG_POLICY, startLogRotation } from './log-rotation.ts'
+import { createKubeletMeters, type KubeletMeters } from './metrics/kubelet-families.ts'
+import { NodeStartup } from './metrics/node-startup.ts'
+import { ProbeCounts } from './metrics/probe-counts.ts'
 import { countOperations } from './metrics/runtime-operations.ts'
 import { nodeFacts } from './node-facts.ts'
 import { NodeKeeper } from './node-keeper.ts'
@@ -34,6 +40,7 @@ import { PodWorkers } from './pods/pod-workers.ts'
 import { ShutdownManager } from './shutdown/shutdown-manager.ts'
 import { type SourceOptions, startSources } from './static-pods/sources.ts'
 import { StaticPods } from './static-pods/static-pods.ts'
+import type { VolumeKeeper } from './volumes/volume-keeper.ts'
 import { volumesOnDisk } from './volumes/volumes-on-disk.ts'
 
 /** A lease is renewed when so much of it has passed. */
@@ -47,32 +54,36 @@ interface Parts {
   readonly known: Known
   /** None where volumes are nowhere. */
   readonly plugins: NodePlugins | undefined
+  readonly volumes: VolumeKeeper
   readonly signal: AbortSignal
   /** Told about the node. */
   readonly noteNode: (said: Note) => void
 }
 
 interface Counted extends KubeletOptions {
-  readonly registry: Registry
+  readonly meters: KubeletMeters
+  readonly probes: ProbeCounts
 }
 
 /** Resolves when the node is registered. Containers go on when it ends, and are found again by the next. */
 export async function startKubelet(given: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
-  const registry = createRegistry()
-  const options = { ...given, registry, runtime: countOperations(given.runtime, registry, given.clock) }
-  const { name, clock, random, log, runtime, machine, taints, node = {} } = options
+  const options = countedOf(given)
+  const { name, clock, random, log, runtime, machine, taints, node = {}, meters } = options
+  const startup = new NodeStartup(meters, clock, clock.now() - uptime() * 1000)
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
-  const { client, workers, plugins, signal } = parts
+  const { client, workers, plugins, signal, volumes } = parts
   const end = async (): Promise<void> => {
     stop.abort()
     await workers.stop()
   }
   const shutdown = openShutdown(options, parts)
-  const port = await openNodePort({ ...options, client, workers }, closing).catch(async (error: unknown) => {
-    await end()
-    throw error
-  })
+  const port = await openNodePort({ ...options, client, workers, keeper: volumes }, closing).catch(
+    async (error: unknown) => {
+      await end()
+      throw error
+    },
+  )
   closing.defer(end)
   const registration = new NodeRegistration({
     client,
@@ -86,6 +97,7 @@ export async function startKubelet(given: KubeletOptions, closing: AsyncDisposab
     ...(taints !== undefined && { taints }),
     warnings: machine.cgroupVersion === 1 ? [CGROUP_V1] : [],
     say: parts.noteNode,
+    startup,
   })
   const { leaseSeconds } = node
   const renewMs = leaseSeconds === undefined ? {} : { renewMs: leaseSeconds * RENEWED_SHARE * 1000 }
@@ -103,9 +115,22 @@ export async function startKubelet(given: KubeletOptions, closing: AsyncDisposab
   return { port }
 }
 
+function countedOf(given: KubeletOptions): Counted {
+  const { clock } = given
+  const meters = createKubeletMeters(given.registry ?? ownRegistry(given))
+  const probes = new ProbeCounts(createRegistry(), clock.now() - process.uptime() * 1000)
+  return { ...given, meters, probes, runtime: countOperations(given.runtime, meters, clock) }
+}
+
+function ownRegistry({ clock }: KubeletOptions): Registry {
+  const registry = createRegistry()
+  registerProcessMetrics(registry, readProcess(clock))
+  return registry
+}
+
 /** Undefined when nobody is to be told. */
 function openShutdown(
-  { shutdown, clock, log, registry, pods: { rootDir } }: Counted,
+  { shutdown, clock, log, meters: { registry }, pods: { rootDir } }: Counted,
   { workers, known, signal, noteNode }: Parts,
 ): ShutdownManager | undefined {
   if (shutdown === undefined || shutdown.periods.length === 0) return undefined
@@ -148,8 +173,8 @@ function openClients(options: KubeletOptions, signal: AbortSignal): Pick<Parts, 
   return { client, recorder }
 }
 
-async function createParts(options: KubeletOptions, signal: AbortSignal): Promise<Parts> {
-  const { name, clock, random, log, runtime, machine } = options
+async function createParts(options: Counted, signal: AbortSignal): Promise<Parts> {
+  const { name, clock, random, log, runtime, machine, meters, probes } = options
   const { client, recorder } = openClients(options, signal)
   const known = nothingKnown()
   const { addresses, memoryBytes } = machine
@@ -165,10 +190,10 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
   const onChange = (): void => known.hurry()
   const { node } = cluster
   const { topology, node: { reserved = {} } = {} } = options
-  const about = { node, note, onChange, signal, runtime, reserved, ...(topology !== undefined && { topology }) }
+  const about = { node, note, onChange, signal, runtime, reserved, meters, ...(topology !== undefined && { topology }) }
   const plugins = options.volumes === undefined ? await openPlugins({ ...tools, ...about }) : undefined
   const csi = plugins === undefined ? {} : { csi: plugins.csi }
-  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, ...csi })
+  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, meters, ...csi })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
   const traits = (): NodeTraits => ({ ...options.traits, ...traitsKnown(known) })
   const onError = (error: unknown): void => log.error(error, 'A mirror pod could not be kept')
@@ -179,14 +204,17 @@ async function createParts(options: KubeletOptions, signal: AbortSignal): Promis
     onGone: (uid: string): void => statics.gone(uid),
   }
   const grants = plugins?.grants ?? NO_GRANTS
-  const means = { ...tools, runtime, recorder, allocations, volumes, noteNode, traits, ...ofStatics }
+  const providers = openProviders({ ...options, client })
+  const ofPods = { recorder, allocations, volumes, noteNode, traits, meters, probes, providers }
+  const means = { ...tools, runtime, ...ofPods, ...ofStatics }
   const { garbage = {}, cgroups = NO_CGROUPS, pulls, node: { callLimitMs } = {} } = options
   const asked = { ...(pulls !== undefined && { pulls }), ...(callLimitMs !== undefined && { callLimitMs }) }
-  const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups, ...cluster, grants })
+  const counted = countCgroups(cgroups, meters, clock)
+  const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups: counted, ...cluster, grants })
   const { eviction: settings = {} } = options
-  const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode })
+  const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode, meters })
   known.pressures = () => eviction.pressures
-  return { client, recorder, workers, statics, known, plugins, signal, noteNode }
+  return { client, recorder, workers, statics, known, plugins, volumes, signal, noteNode }
 }
 
 /** They run whether there is an API server or not. */

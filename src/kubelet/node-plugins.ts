@@ -18,6 +18,7 @@ import type { PodGrants } from './grants/container-grant.ts'
 import { NodeGrants } from './grants/node-grants.ts'
 import { servePodResources } from './grants/pod-resources.ts'
 import type { Note } from './kubelet-notes.ts'
+import type { KubeletMeters } from './metrics/kubelet-families.ts'
 import { PluginWatcher } from './plugins/plugin-watcher.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { ClaimManager } from './resource-claims/claim-manager.ts'
@@ -49,6 +50,7 @@ export interface NodePluginsOptions {
   /** Something the node reports has changed. */
   readonly onChange: () => void
   readonly signal: AbortSignal
+  readonly meters: KubeletMeters
 }
 
 export interface NodePlugins {
@@ -61,15 +63,16 @@ export interface NodePlugins {
 }
 
 export async function openPlugins(options: NodePluginsOptions): Promise<NodePlugins> {
-  const { client, clock, random, log, facts, note, onChange, signal } = options
+  const { client, clock, random, log, facts, note, onChange, signal, meters } = options
   const { rootDir, nodeName } = facts
   const objects = followDrivers(options)
   const nodeDrivers = new NodeDrivers({ client, random, nodeName })
-  const drivers = new CsiDrivers({ clock, random, log, nodeDrivers, object: (name) => objects.get(name), signal })
+  const ofDrivers = { clock, random, log, nodeDrivers, signal, meters }
+  const drivers = new CsiDrivers({ ...ofDrivers, object: (name) => objects.get(name) })
   const sources = csiSources(options, objects)
   const csi = new CsiVolumes({ rootDir, nodeName, drivers, sources, clock, log, note, onInUse: onChange })
   await clock.during(csi.start())
-  const tools = { clock, random, log, signal }
+  const tools = { clock, random, log, signal, meters }
   const devices = new DeviceManager({ ...tools, dir: join(rootDir, 'device-plugins'), onChange })
   const claims = new ClaimManager({ ...tools, path: join(rootDir, 'dra_manager_state'), nodeName, client })
   const { topology = NO_TOPOLOGY, reserved = {}, runtime } = options
@@ -82,6 +85,7 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
     isFullCoresOnly: topology.isFullCoresOnly,
     isStrict: topology.isStrict,
     clock,
+    meters,
   })
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
   await clock.during(Promise.all([claims.start(), devices.start(), cpus.start()]))
@@ -91,7 +95,7 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
   const watcher = new PluginWatcher({ dir: join(rootDir, 'plugins_registry'), handlers, clock, random, log, signal })
   return {
     csi,
-    grants: new NodeGrants({ devices, claims, cpus, policy, scope, nodes }),
+    grants: new NodeGrants({ devices, claims, cpus, policy, scope, nodes, clock, meters }),
     get amounts() {
       return devices.amounts
     },

@@ -1,26 +1,36 @@
 /** The port of a kubelet, with the pages on which it tells of its pods and of itself. */
+import { join } from 'node:path'
+
 import type { ApiClient } from '#client/api-client.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import type { Registry } from '#lib/metrics.ts'
 import { startRounds } from '#lib/rounds.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 
 import type { KubeletOptions } from './kubelet-options.ts'
 import { Measuring, WINDOW_MS } from './machine/measuring.ts'
+import { type LogUse, NodeDetail } from './machine/node-detail.ts'
 import { cadvisorMetrics } from './metrics/cadvisor.ts'
+import type { KubeletMeters } from './metrics/kubelet-families.ts'
 import { registerKubeletMetrics } from './metrics/kubelet-metrics.ts'
-import { resourceMetrics, statsSummary } from './node-stats.ts'
+import type { ProbeCounts } from './metrics/probe-counts.ts'
+import { countRequests } from './metrics/request-counts.ts'
+import { resourceMetrics } from './metrics/resource.ts'
+import { registerVolumeMetrics } from './metrics/volume-metrics.ts'
+import { statsSummary, type VolumeFsUse } from './node-stats.ts'
 import type { PodOfNode } from './pods/pod-of-node.ts'
 import type { PodWorkers } from './pods/pod-workers.ts'
 import { SYNC_MS } from './runtime-health.ts'
 import { Access } from './server/access.ts'
 import type { KubeletApiOptions } from './server/kubelet-api.ts'
 import { openPorts } from './server/ports.ts'
+import type { VolumeKeeper } from './volumes/volume-keeper.ts'
 
 export interface NodePortOptions extends KubeletOptions {
-  readonly registry: Registry
+  readonly meters: KubeletMeters
+  readonly probes: ProbeCounts
   readonly client: ApiClient
   readonly workers: PodWorkers
+  readonly keeper: VolumeKeeper
 }
 
 /** A runtime that does not count sandboxes says nothing of their network. */
@@ -37,12 +47,43 @@ async function cadvisorPage(
   return cadvisorMetrics({ pods: Array.from(pods()), containers, sandboxes, ...about })
 }
 
+/** Pages for which more is looked at than every ten seconds. */
+function detailedPages(
+  { clock, runtime, machine, meters, keeper, pods: facts, node = {} }: NodePortOptions,
+  measuring: Measuring,
+  pods: () => Iterable<PodOfNode>,
+): Pick<KubeletApiOptions, 'metrics' | 'summary'> {
+  const { cgroupVersion } = machine
+  const volumes = async (uid: string): Promise<readonly VolumeFsUse[]> => (await keeper.measure?.(uid)) ?? []
+  const volumesMs = node.volumesMs ?? VOLUMES_MS
+  const detail = new NodeDetail({ runtime, clock, facts, cgroupVersion, pods, volumes, volumesMs })
+  let measured: readonly VolumeFsUse[] = []
+  let logs: readonly LogUse[] = []
+  meters.collect('kubelet_container_log_filesystem_used_bytes', (emit) => {
+    for (const { pod, container, bytes } of logs) {
+      const { uid = '', namespace = '', name = '' } = pod.metadata
+      emit(bytes, uid, namespace, name, container)
+    }
+  })
+  registerVolumeMetrics(meters, keeper, () => measured)
+  return {
+    summary: async () => statsSummary(await detail.of(await measuring.measure()), clock.now()),
+    metrics: async () => {
+      measured = await detail.volumes()
+      logs = await detail.logs()
+      return meters.registry.render()
+    },
+  }
+}
+
+const VOLUMES_MS = 60_000
+
 /** Returns the port on which it listens. */
 export function openNodePort(options: NodePortOptions, closing: AsyncDisposableStack): Promise<number> {
-  const { name, clock, log, runtime, machine, serving, configuration, registry, client, workers } = options
+  const { name, clock, log, runtime, machine, serving, configuration, meters, client, workers } = options
   const { allowsAnonymous, rules, hasDebugging } = serving
   const pods = (): Iterable<PodOfNode> => workers.pods()
-  registerKubeletMetrics(registry, { node: name, clock, pods })
+  registerKubeletMetrics(meters, { node: name, cgroupVersion: machine.cgroupVersion, pods })
   const measuring = new Measuring({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
   const unmeasured = (error: unknown): void =>
     log.v(2)?.info('What is used could not be measured', { err: String(error) })
@@ -53,6 +94,7 @@ export function openNodePort(options: NodePortOptions, closing: AsyncDisposableS
   closing.defer(() => looking.stop())
   // Whoever asks before the first round has something to compare with.
   void measuring.measure().catch(unmeasured)
+  const { metrics, summary } = detailedPages(options, measuring, pods)
   const http = createHttpClient({ clock, http1Only: true })
   closing.defer(() => http.close())
   const startedMs = clock.now()
@@ -66,11 +108,15 @@ export function openNodePort(options: NodePortOptions, closing: AsyncDisposableS
     find: (...which) => workers.find(...which),
     isInSync: () => clock.now() - (workers.listedMs ?? startedMs) < SYNC_MS,
     configuration,
-    summary: async () => statsSummary(await measuring.measure(), clock.now()),
+    summary,
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
+    ...(options.node?.callLimitMs !== undefined && { callLimitMs: options.node.callLimitMs }),
+    checkpointsDir: join(options.pods.rootDir, 'checkpoints'),
     cadvisorMetrics: () => cadvisorPage(options, pods),
-    metrics: () => registry.render(),
+    metrics,
+    probeMetrics: () => options.probes.registry.render(),
   })
   const onError = (error: unknown, path: string): void => log.error(error, 'A request failed', { path })
-  return openPorts({ clock, serving, api, onError }, closing)
+  const count = (isReadOnly: boolean): ReturnType<typeof countRequests> => countRequests(meters, clock, isReadOnly)
+  return openPorts({ clock, serving, api, onError, count }, closing)
 }

@@ -11,6 +11,7 @@ import { microTimeOf } from '#meta/time.ts'
 
 import { describeDrivers, type NodeOwner } from './csi-node.ts'
 import { ALLOCATABLE_ENFORCED, nodeIs, type Note, STARTING } from './kubelet-notes.ts'
+import type { NodeStartup } from './metrics/node-startup.ts'
 import { type NodeFacts, nodeOf, nodeStatusOf } from './node-status.ts'
 
 export interface RegistrationOptions {
@@ -28,6 +29,8 @@ export interface RegistrationOptions {
   /** However little has changed, so often all is said. Default: every five minutes. */
   readonly reportMs?: number
   readonly say: (note: Note) => void
+  /** Told how far the node has come. Default: nobody counts. */
+  readonly startup?: NodeStartup
 }
 
 const NAMESPACE = 'kube-node-lease'
@@ -57,16 +60,20 @@ export class NodeRegistration {
 
   /** Returns the node as the server has it. One that is there already is taken over, and its labels are put right. */
   async register(): Promise<Node> {
-    const { client, name, facts, taints = [], providerId: providerID = '', warnings = [], say } = this.#options
+    const { client, name, facts, taints = [], providerId: providerID = '', warnings = [], say, startup } = this.#options
+    startup?.registering()
     say(STARTING)
     for (const note of warnings) say(note)
     const wanted = nodeOf(facts(), client.clock.now())
     const spec = { ...(taints.length > 0 && { taints }), ...(providerID !== '' && { providerID }) }
     const node = { ...wanted, spec }
+    let isNew = true
     const there = await client.create(Nodes, node).catch(async (error: unknown) => {
       if (!isAlreadyExists(error)) throw error
+      isNew = false
       return this.#reconcile(await client.get(Nodes, { name }), wanted.metadata)
     })
+    startup?.registered(isNew)
     this.#uid = there.metadata.uid ?? ''
     this.#announce(there.status.conditions ?? [])
     this.#conditions = there.status.conditions ?? []
@@ -98,6 +105,7 @@ export class NodeRegistration {
     this.#uid = metadata.uid ?? ''
     this.#announce(status.conditions ?? [])
     this.#conditions = status.conditions ?? []
+    if (this.isReady) this.#options.startup?.ready()
     this.#reported = status
     this.#reportedMs = nowMs
   }

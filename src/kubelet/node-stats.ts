@@ -11,16 +11,73 @@ export interface Measure {
   readonly cpuNanoSeconds: number
   /** The working set. */
   readonly memoryBytes: number
+  /** Default: nobody counts more than that. */
+  readonly memory?: MemoryUse | undefined
+  readonly swap?: SwapUse | undefined
+}
+
+export interface MemoryUse {
+  readonly usageBytes: number
+  readonly rssBytes: number
+  readonly pageFaults: number
+  readonly majorPageFaults: number
+  /** What is left of its limit; none where there is no limit. */
+  readonly availableBytes?: number | undefined
+}
+
+export interface SwapUse {
+  readonly usageBytes: number
+  readonly availableBytes?: number | undefined
+}
+
+/** Of a file system, or of what somebody has on one. */
+export interface FsUse {
+  readonly availableBytes: number
+  readonly capacityBytes: number
+  readonly usedBytes: number
+  readonly inodesFree: number
+  readonly inodes: number
+  readonly inodesUsed: number
+}
+
+export interface InterfaceUse {
+  readonly name: string
+  readonly rxBytes: number
+  readonly rxErrors: number
+  readonly txBytes: number
+  readonly txErrors: number
+}
+
+export interface NetworkUse {
+  /** By which the world is reached. */
+  readonly outward: InterfaceUse | undefined
+  readonly interfaces: readonly InterfaceUse[]
+}
+
+export interface VolumeFsUse extends FsUse {
+  /** As the pod calls it. */
+  readonly name: string
+  readonly claim?: { readonly name: string; readonly namespace: string } | undefined
+  /** Whether its driver says that something is wrong with it; none where it says nothing. */
+  readonly isAbnormal?: boolean | undefined
 }
 
 export interface MeasuredContainer extends Measure {
   readonly name: string
+  /** What it has written over its image. */
+  readonly layer?: { readonly bytes: number; readonly inodes: number } | undefined
+  readonly rootfs?: FsUse
+  readonly logs?: FsUse
 }
 
 export interface MeasuredPod {
   readonly pod: Pick<Pod, 'metadata'>
   readonly all: Measure
   readonly containers: readonly MeasuredContainer[]
+  readonly network?: NetworkUse | undefined
+  readonly volumes?: readonly VolumeFsUse[]
+  readonly ephemeralStorage?: FsUse
+  readonly processes?: number | undefined
 }
 
 export interface MeasuredNode {
@@ -29,31 +86,54 @@ export interface MeasuredNode {
   readonly all: Measure
   readonly capacityBytes: number
   readonly pods: readonly MeasuredPod[]
+  readonly network?: NetworkUse
+  readonly fs?: FsUse
+  readonly imageFs?: FsUse
+  readonly processes?: { readonly most: number; readonly now: number }
+  /** Parts of it that are no pods, and all pods together. */
+  readonly parts?: readonly (Measure & { readonly name: string })[]
 }
 
+const sum = (values: readonly (number | undefined)[]): number =>
+  values.reduce<number>((all, one) => all + (one ?? 0), 0)
+
 export function sumOfMeasures(parts: readonly Measure[]): Measure {
-  const sum = (field: keyof Measure): number => parts.reduce((total, part) => total + part[field], 0)
+  const known = parts.flatMap(({ memory }) => memory ?? [])
+  const swaps = parts.flatMap(({ swap }) => swap ?? [])
   return {
     startedMs: Math.min(...parts.map(({ startedMs }) => startedMs)),
-    cpuNanoCores: sum('cpuNanoCores'),
-    cpuNanoSeconds: sum('cpuNanoSeconds'),
-    memoryBytes: sum('memoryBytes'),
+    cpuNanoCores: sum(parts.map(({ cpuNanoCores }) => cpuNanoCores)),
+    cpuNanoSeconds: sum(parts.map(({ cpuNanoSeconds }) => cpuNanoSeconds)),
+    memoryBytes: sum(parts.map(({ memoryBytes }) => memoryBytes)),
+    ...(known.length > 0 && {
+      memory: {
+        usageBytes: sum(known.map(({ usageBytes }) => usageBytes)),
+        rssBytes: sum(known.map(({ rssBytes }) => rssBytes)),
+        pageFaults: sum(known.map(({ pageFaults }) => pageFaults)),
+        majorPageFaults: sum(known.map(({ majorPageFaults }) => majorPageFaults)),
+      },
+    }),
+    ...(swaps.length > 0 && { swap: { usageBytes: sum(swaps.map(({ usageBytes }) => usageBytes)) } }),
   }
 }
 
-function cpuAndMemory({ startedMs, cpuNanoCores, cpuNanoSeconds, memoryBytes }: Measure, nowMs: number): Stats {
-  const time = timeOf(nowMs)
+function cpuAndMemory(measure: Measure, time: string): Stats {
+  const { startedMs, cpuNanoCores, cpuNanoSeconds, memoryBytes, memory, swap } = measure
+  const { usageBytes = memoryBytes, rssBytes = memoryBytes, pageFaults = 0, majorPageFaults = 0 } = memory ?? {}
+  const left = memory?.availableBytes
   return {
     startTime: timeOf(startedMs),
     cpu: { time, usageNanoCores: cpuNanoCores, usageCoreNanoSeconds: cpuNanoSeconds },
     memory: {
       time,
-      usageBytes: memoryBytes,
+      ...(left !== undefined && { availableBytes: left }),
+      usageBytes,
       workingSetBytes: memoryBytes,
-      rssBytes: memoryBytes,
-      pageFaults: 0,
-      majorPageFaults: 0,
+      rssBytes,
+      pageFaults,
+      majorPageFaults,
     },
+    ...(swap !== undefined && { swap: swapOf(swap, time) }),
   }
 }
 
@@ -61,75 +141,82 @@ interface Stats {
   readonly startTime: string
   readonly cpu: object
   readonly memory: object
+  readonly swap?: object
 }
+
+const swapOf = ({ usageBytes, availableBytes }: SwapUse, time: string): object => ({
+  time,
+  ...(availableBytes !== undefined && { swapAvailableBytes: availableBytes }),
+  swapUsageBytes: usageBytes,
+})
+
+function fsOf(use: FsUse, time: string): object {
+  const { availableBytes, capacityBytes, usedBytes, inodesFree, inodes, inodesUsed } = use
+  return { time, availableBytes, capacityBytes, usedBytes, inodesFree, inodes, inodesUsed }
+}
+
+const networkOf = ({ outward, interfaces }: NetworkUse, time: string): object => ({
+  time,
+  ...(outward ?? { name: '' }),
+  interfaces,
+})
 
 /** As JSON. */
-export function statsSummary({ name, all, capacityBytes, pods }: MeasuredNode, nowMs: number): object {
-  const { memory, ...rest } = cpuAndMemory(all, nowMs)
+export function statsSummary(node: MeasuredNode, nowMs: number): object {
+  const time = timeOf(nowMs)
+  return { node: nodeSummary(node, time), pods: node.pods.map((pod) => podSummary(pod, time)) }
+}
+
+function nodeSummary(node: MeasuredNode, time: string): object {
+  const { name, all, capacityBytes, parts = [], network, fs, imageFs, processes } = node
+  const { startTime, cpu, memory, swap } = cpuAndMemory(all, time)
   const availableBytes = Math.max(0, capacityBytes - all.memoryBytes)
+  const ofImages = imageFs === undefined ? undefined : fsOf(imageFs, time)
   return {
-    node: { nodeName: name, ...rest, memory: { ...memory, availableBytes } },
-    pods: pods.map(({ pod: { metadata }, containers, all: sum }) => ({
-      podRef: { name: metadata.name, namespace: metadata.namespace, uid: metadata.uid },
-      ...cpuAndMemory(sum, nowMs),
-      containers: containers.map((own) => ({ name: own.name, ...cpuAndMemory(own, nowMs) })),
-    })),
+    nodeName: name,
+    ...(parts.length > 0 && {
+      systemContainers: parts.map((part) => ({ name: part.name, ...cpuAndMemory(part, time) })),
+    }),
+    startTime,
+    cpu,
+    memory: { ...memory, availableBytes },
+    ...(network !== undefined && { network: networkOf(network, time) }),
+    ...(fs !== undefined && { fs: fsOf(fs, time) }),
+    ...(ofImages !== undefined && { runtime: { imageFs: ofImages, containerFs: ofImages } }),
+    ...(processes !== undefined && { rlimit: { time, maxpid: processes.most, curproc: processes.now } }),
+    ...(swap !== undefined && { swap }),
   }
 }
 
-interface Family {
-  readonly name: string
-  readonly type: 'counter' | 'gauge'
-  readonly help: string
-  readonly of: 'container' | 'pod' | 'node'
-  readonly value: (measure: Measure) => number
-}
-
-const seconds = ({ cpuNanoSeconds }: Measure): number => cpuNanoSeconds / 1e9
-const bytes = ({ memoryBytes }: Measure): number => memoryBytes
-
-const FAMILIES: readonly Family[] = (['container', 'node', 'pod'] as const).flatMap((of): Family[] => [
-  {
-    name: `${of}_cpu_usage_seconds_total`,
-    type: 'counter',
-    help: `[STABLE] Cumulative cpu time consumed by the ${of} in core-seconds`,
-    of,
-    value: seconds,
-  },
-  {
-    name: `${of}_memory_working_set_bytes`,
-    type: 'gauge',
-    help: `[STABLE] Current working set of the ${of} in bytes`,
-    of,
-    value: bytes,
-  },
-])
-const START_TIME: Family = {
-  name: 'container_start_time_seconds',
-  type: 'gauge',
-  help: '[STABLE] Start time of the container since unix epoch in seconds',
-  of: 'container',
-  value: ({ startedMs }) => startedMs / 1000,
-}
-
-/** In Prometheus' text format, each value with its time. */
-export function resourceMetrics(node: MeasuredNode, nowMs: number): string {
-  const lines: string[] = []
-  for (const family of [...FAMILIES, START_TIME].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    lines.push(`# HELP ${family.name} ${family.help}`, `# TYPE ${family.name} ${family.type}`)
-    for (const [labels, measure] of rowsOf(family.of, node))
-      lines.push(`${family.name}${labels} ${family.value(measure)} ${Math.trunc(nowMs)}`)
+function podSummary(measured: MeasuredPod, time: string): object {
+  const { pod, containers, all, network, volumes = [], ephemeralStorage, processes } = measured
+  const { metadata } = pod
+  const { swap, ...rest } = cpuAndMemory(all, time)
+  return {
+    podRef: { name: metadata.name, namespace: metadata.namespace, uid: metadata.uid },
+    ...rest,
+    containers: containers.map((own) => containerSummary(own, time)),
+    ...(network !== undefined && { network: networkOf(network, time) }),
+    ...(volumes.length > 0 && { volume: volumes.map((volume) => volumeSummary(volume, time)) }),
+    ...(ephemeralStorage !== undefined && { 'ephemeral-storage': fsOf(ephemeralStorage, time) }),
+    ...(processes !== undefined && { process_stats: { process_count: processes } }),
+    ...(swap !== undefined && { swap }),
   }
-  const help = '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise'
-  lines.push(`# HELP resource_scrape_error ${help}`, '# TYPE resource_scrape_error gauge', 'resource_scrape_error 0')
-  return `${lines.join('\n')}\n`
 }
 
-function rowsOf(of: Family['of'], { all, pods }: MeasuredNode): (readonly [labels: string, measure: Measure])[] {
-  if (of === 'node') return [['', all]]
-  return pods.flatMap(({ pod: { metadata }, containers, all: sum }) => {
-    const labels = `namespace="${metadata.namespace}",pod="${metadata.name}"`
-    if (of === 'pod') return [[`{${labels}}`, sum] as const]
-    return containers.map((own) => [`{container="${own.name}",${labels}}`, own] as const)
-  })
+function containerSummary(own: MeasuredContainer, time: string): object {
+  const { name, rootfs, logs } = own
+  return {
+    name,
+    ...cpuAndMemory(own, time),
+    ...(rootfs !== undefined && { rootfs: fsOf(rootfs, time) }),
+    ...(logs !== undefined && { logs: fsOf(logs, time) }),
+  }
 }
+
+const volumeSummary = (volume: VolumeFsUse, time: string): object => ({
+  ...fsOf(volume, time),
+  name: volume.name,
+  ...(volume.claim !== undefined && { pvcRef: volume.claim }),
+  ...(volume.isAbnormal !== undefined && { volumeHealthStats: { abnormal: volume.isAbnormal } }),
+})

@@ -22,6 +22,30 @@ export const refusalOf = ({ reason, text }: Rejection): { verdict: NonNullable<P
   note: rejected(reason, text),
 })
 
+/** Whatever else a pod is refused for is not told apart where it is counted. */
+const COUNTED_REASONS: ReadonlySet<string> = new Set([
+  'AppArmor',
+  'PodOSSelectorNodeLabelDoesNotMatch',
+  'PodOSNotSupported',
+  'InvalidNodeInfo',
+  'SupplementalGroupsPolicyNotSupported',
+  'UnexpectedAdmissionError',
+  'OutOfcpu',
+  'OutOfmemory',
+  'OutOfephemeral-storage',
+  'OutOfpods',
+  'Evicted',
+  'SysctlForbidden',
+  'TopologyAffinityError',
+  'NodeShutdown',
+])
+
+/** Under which label a refusal is counted, so that there are never many. */
+export function rejectionLabel({ reason }: Rejection): string {
+  if (COUNTED_REASONS.has(reason)) return reason
+  return reason.startsWith('OutOf') ? 'OutOfExtendedResources' : 'Other'
+}
+
 /** Amounts by resource: CPU in thousandths. */
 type Sums = Map<string, number>
 

@@ -22,6 +22,8 @@ export interface KubeletSettings {
   readonly 'experimental-allocatable-ignore-eviction': boolean
   readonly 'feature-gates': FeatureGates
   readonly 'hostname-override': string
+  readonly 'image-credential-provider-bin-dir': string
+  readonly 'image-credential-provider-config': string
   readonly kubeconfig: string
   readonly 'maximum-dead-containers': number
   readonly 'maximum-dead-containers-per-container': number
@@ -33,7 +35,6 @@ export interface KubeletSettings {
 
 const LEAVING = 'Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.'
 const NO_LOCK = 'there is no lock file'
-const NO_PROVIDERS = 'plugins for credentials of images are not there yet'
 const CADVISOR =
   'This is a cadvisor flag that was mistakenly registered with the Kubelet. Due to legacy concerns, it will follow the standard CLI deprecation timeline before being removed.'
 const NO_CADVISOR = 'there is no cadvisor'
@@ -59,6 +60,16 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
   ),
   'feature-gates': flag(featureGates(FEATURE_GATES), new Map(), describeGates(FEATURE_GATES)),
   'hostname-override': flag(string, '', 'Name of the node; default: that of the machine'),
+  'image-credential-provider-bin-dir': flag(
+    string,
+    '',
+    'Directory of the programs that know credentials of registries',
+  ),
+  'image-credential-provider-config': flag(
+    string,
+    '',
+    'File with a CredentialProviderConfig, or directory of such files (*.json, *.yaml, *.yml) that are merged',
+  ),
   kubeconfig: flag(string, '', 'Kubeconfig that says where the API server is and who we are'),
   'maximum-dead-containers': flag(int32, -1, 'How many containers that have ended are kept; negative: any number', {
     deprecated: LEAVING,
@@ -87,8 +98,6 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
     shown: true,
   }),
   'housekeeping-interval': idle(duration, 10_000, NO_CADVISOR),
-  'image-credential-provider-bin-dir': unsupported(string, '', NO_PROVIDERS),
-  'image-credential-provider-config': unsupported(string, '', NO_PROVIDERS),
   'lock-file': unsupported(string, '', NO_LOCK),
   'runtime-cgroups': unsupported(string, '', 'the runtime stays in the cgroup it was started in'),
   'seccomp-default': unsupported(bool, false, 'containers that name no profile have none'),

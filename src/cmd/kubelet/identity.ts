@@ -2,9 +2,11 @@
 import { join, resolve } from 'node:path'
 
 import { ApiClient } from '#client/api-client.ts'
+import { registerClientMetrics } from '#client/client-metrics.ts'
 import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
 import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
+import { countClientCertificate } from '#kubelet/metrics/certificate-metrics.ts'
 import { ProgramError } from '#lib/program.ts'
 import { isExpired } from '#lib/x509/certificate.ts'
 import { KUBELET_CLIENT_SIGNER } from '#model/certificate-requests.ts'
@@ -24,7 +26,7 @@ export interface KubeletIdentity {
 
 /** Throws ProgramError for what the user can act on. */
 export async function openIdentity(program: KubeletProgram, signal: AbortSignal): Promise<KubeletIdentity> {
-  const { settings, configuration, clock, closing, cwd } = program
+  const { settings, configuration, clock, closing, cwd, registry } = program
   const kubeconfig = kubeconfigOf(program)
   if (settings['bootstrap-kubeconfig'] !== '') await bootstrap(program, kubeconfig, signal)
   const store = new CertificateStore(resolve(cwd, settings['cert-dir']), CLIENT_STORE, clock)
@@ -34,9 +36,10 @@ export async function openIdentity(program: KubeletProgram, signal: AbortSignal)
     const kept = rotates ? await fromStore(program, config, store) : undefined
     const connection = await connect(program, kept ?? config)
     closing.defer(() => connection.close())
-    const client = new ApiClient({ ...connection, clock, userAgent: userAgent('kubelet') })
+    const transport = registerClientMetrics(registry, clock)(connection.transport)
+    const client = new ApiClient({ ...connection, transport, clock, userAgent: userAgent('kubelet') })
     if (kept !== undefined) await rotate(program, { client, store, signal, changed: () => connection.refresh() })
-    return { connect: connection, client }
+    return { connect: { ...connection, transport }, client }
   } catch (cause) {
     if (cause instanceof ConfigError) {
       throw new ProgramError(`failed to run Kubelet: invalid kubeconfig: ${cause.message}`, { cause })
@@ -69,9 +72,10 @@ async function fromStore(
 }
 
 async function rotate(
-  { clock, random, log, node }: KubeletProgram,
+  { clock, random, log, node, registry }: KubeletProgram,
   keeping: Pick<ConstructorParameters<typeof CertificateKeeper>[0], 'client' | 'store' | 'signal' | 'changed'>,
 ): Promise<void> {
   const wish = { node, signer: KUBELET_CLIENT_SIGNER, purpose: 'client auth' }
-  await new CertificateKeeper({ clock, random, log, wish, ...keeping }).start()
+  const counts = countClientCertificate(registry, clock)
+  await new CertificateKeeper({ clock, random, log, wish, counts, ...keeping }).start()
 }

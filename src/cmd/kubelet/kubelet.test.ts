@@ -85,10 +85,10 @@ describe('the flags of kubelet', () => {
   }
 
   it('say that they are deprecated, and that some do nothing', async () => {
-    const { err } = await run({}, ANY, '--max-pods=10', '--housekeeping-interval=5s', '--volume-stats-agg-period=5m')
+    const { err } = await run({}, ANY, '--max-pods=10', '--housekeeping-interval=5s', '--volume-plugin-dir=/x')
     assert.match(err, /^Flag --max-pods has been deprecated, This parameter should be set via the config file/m)
     assert.match(err, /--housekeeping-interval has no effect: there is no cadvisor/)
-    assert.match(err, /volumeStatsAggPeriod has no effect: volumes are not measured/)
+    assert.match(err, /volumePluginDir has no effect: there are no plugins of that kind/)
   })
 })
 

@@ -4,6 +4,7 @@ import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 
+import { createServerMetrics } from '#control-plane/metrics.ts'
 import { overReserved } from '#kubelet/allocatable.ts'
 import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
 import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
@@ -19,12 +20,15 @@ import { openHealthPort } from '#kubelet/server/health-port.ts'
 import { aborted } from '#lib/abort.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
+import type { Registry } from '#lib/metrics.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { durationMs } from '#meta/duration.ts'
-import { kubernetesVersion } from '#model/version.ts'
+import { USUAL_METRICS } from '#model/metrics/rules.ts'
+import { kubernetesVersion, versionInfo } from '#model/version.ts'
 
-import { loadKubelet } from './configuration.ts'
+import { type LoadedKubelet, loadKubelet } from './configuration.ts'
+import { credentialsOf } from './credentials.ts'
 import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
 import { openIdentity } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
@@ -54,13 +58,15 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   }
   await using closing = new AsyncDisposableStack()
   const node = nodeNameOf(settings)
-  const program: KubeletProgram = { ...invocation, ...loaded, settings, node, closing }
+  const registry = openRegistry(invocation, loaded, closing)
+  const program: KubeletProgram = { ...invocation, ...loaded, settings, node, closing, registry }
   const { log, clock, random, configuration } = program
   log.info('Kubelet version', { kubeletVersion: invocation.version ?? kubernetesVersion().number })
   // A pod leaves little behind. Room for young objects, once taken for a burst of them, would stay.
   setFlagsFromString('--semi-space-growth-factor=1')
   closing.use(tidyWhenQuiet(clock))
   await checkSwap(configuration)
+  const credentials = await credentialsOf(program)
   const machine = await machineOf(program)
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
@@ -83,6 +89,8 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       ...(await limitsOf(program)),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
+      registry,
+      ...(credentials !== undefined && { credentials }),
       configuration: shownConfiguration({ ...configuration, cgroupDriver }),
     },
     closing,
@@ -91,6 +99,15 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   await adjustOomScore(program)
   await aborted(signal)
   return 0
+}
+
+function openRegistry(
+  { clock, version }: Invocation<FlagGroups>,
+  { isEnabled }: LoadedKubelet,
+  closing: AsyncDisposableStack,
+): Registry {
+  const about = { clock, version: versionInfo(version), isEnabled }
+  return closing.use(createServerMetrics({ ...about, settings: USUAL_METRICS })).meters.registry
 }
 
 /** What pods are refused and ended for, and what is not kept. Throws ProgramError. */
@@ -230,6 +247,7 @@ function podFacts(
     resolvConf: configuration.resolvConf,
     maxPods: configuration.maxPods,
     seccompDefault: configuration.seccompDefault,
+    cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
     ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
     maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),
   }

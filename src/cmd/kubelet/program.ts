@@ -1,5 +1,6 @@
 /** What the parts of the program kubelet have in common: how it was called, and what it was told. */
 import type { FlagGroups } from '#lib/flags/flags.ts'
+import type { Registry } from '#lib/metrics.ts'
 import type { Invocation } from '#lib/program.ts'
 
 import type { LoadedKubelet } from './configuration.ts'
@@ -10,4 +11,6 @@ export interface KubeletProgram extends Invocation<FlagGroups>, LoadedKubelet {
   /** The name of the node. */
   readonly node: string
   readonly closing: AsyncDisposableStack
+  /** What `/metrics` shows. */
+  readonly registry: Registry
 }

@@ -7,6 +7,7 @@ import { createLiveFiles } from '#control-plane/live-files.ts'
 import { ownFiles, type Pair, readPair } from '#control-plane/serving.ts'
 import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
 import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
+import { countServerCertificate } from '#kubelet/metrics/certificate-metrics.ts'
 import type { Serving } from '#kubelet/server/ports.ts'
 import { ProgramError } from '#lib/program.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
@@ -77,13 +78,14 @@ async function openPair(
 
 /** Until somebody has approved there is none, and nobody gets in. */
 async function askForPair(
-  { clock, random, log, node, settings, cwd }: KubeletProgram,
+  { clock, random, log, node, settings, cwd, registry }: KubeletProgram,
   { client, addresses, signal, changed }: Around & { readonly changed: () => void },
 ): Promise<() => Pair> {
   const store = new CertificateStore(resolve(cwd, settings['cert-dir']), 'kubelet-server', clock)
   const names = { dns: addresses.includes(node) ? [] : [node], ips: [...addresses] }
   const wish = { node, signer: KUBELET_SERVING_SIGNER, purpose: 'server auth', names }
-  const keeper = new CertificateKeeper({ clock, random, log, store, wish, client, signal, changed })
+  const counts = countServerCertificate(registry, clock)
+  const keeper = new CertificateKeeper({ clock, random, log, store, wish, client, signal, changed, counts })
   await keeper.start()
   return () => keeper.current ?? { certificate: '', key: '' }
 }

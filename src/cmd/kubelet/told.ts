@@ -62,6 +62,7 @@ function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<
     reportMs: durationMs(configuration.nodeStatusReportFrequency),
     leaseSeconds: configuration.nodeLeaseDurationSeconds,
     callLimitMs: durationMs(configuration.runtimeRequestTimeout),
+    volumesMs: durationMs(configuration.volumeStatsAggPeriod),
     limits: { qps: configuration.kubeAPIQPS || 50, burst: configuration.kubeAPIBurst || 100 },
     eventLimits: { qps: configuration.eventRecordQPS || 5, burst: configuration.eventBurst || 10 },
   }

@@ -9,6 +9,7 @@ import type { Random } from '#lib/random.ts'
 import { isExpired, planRenewal } from '#lib/x509/certificate.ts'
 import { generateKey, keyToPem } from '#lib/x509/key.ts'
 
+import type { CertificateCounts } from '../metrics/certificate-metrics.ts'
 import { askForCertificate, type Asking, type CertificateWish } from './certificate-request.ts'
 import type { CertificateStore, StoredPair } from './certificate-store.ts'
 
@@ -21,6 +22,7 @@ export interface CertificateKeeperOptions {
   readonly client: Asking['client']
   readonly signal: AbortSignal
   readonly changed: (pair: StoredPair) => void
+  readonly counts: CertificateCounts
 }
 
 /** For somebody to approve. */
@@ -41,8 +43,9 @@ export class CertificateKeeper {
 
   /** Reads what is there and sees to it from now on, until the signal is aborted. */
   async start(): Promise<void> {
-    const { store, log, signal } = this.#options
+    const { store, log, signal, counts } = this.#options
     this.#current = await store.current()
+    counts.follow(() => this.#current?.leaf)
     void this.#run().catch((error: unknown) => {
       if (!signal.aborted) log.error(error, 'Certificates are not renewed any more')
     })
@@ -74,18 +77,21 @@ export class CertificateKeeper {
 
   /** Resolves when there is a new one. */
   async #renew(): Promise<void> {
-    const { clock, random, log, store, wish, client, signal, changed } = this.#options
+    const { clock, random, log, store, wish, client, signal, changed, counts } = this.#options
     const backoff = createBackoff(random, BACKOFF)
     for (;;) {
       try {
         log.v(2)?.info('Rotating certificates', { signer: wish.signer })
         const key = await clock.during(generateKey())
         const issued = await askForCertificate(wish, key, { client, random, signal, timeoutMs: WAIT_MS })
+        const before = this.#current?.leaf
         this.#current = await clock.during(store.update(issued, keyToPem(key)))
+        counts.rotated(before)
         changed(this.#current)
         return
       } catch (error) {
         signal.throwIfAborted()
+        counts.failed()
         log.error(error, 'Certificate request was not signed', { signer: wish.signer })
         await sleep(clock, backoff.next(), signal)
       }

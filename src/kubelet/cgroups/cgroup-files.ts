@@ -3,7 +3,8 @@ import type { Pod } from '#apis/core/v1.ts'
 import { quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { podLimits, podRequests, qosClassOf } from '#model/pod-resources.ts'
 
-import { cpuQuota, cpuShares } from '../pods/linux-resources.ts'
+import { cpuQuota, cpuShares, PERIOD_US } from '../pods/linux-resources.ts'
+import type { PodFacts } from '../pods/pod-of-node.ts'
 
 export interface CgroupFile {
   /** Of version 1, where each has a hierarchy of its own. */
@@ -12,13 +13,15 @@ export interface CgroupFile {
   readonly value: string
 }
 
-const PERIOD_US = 100_000
-
 /** From shares to weights, as runtimes do it: 2 to 262144 becomes 1 to 10000. */
 export const cpuWeight = (shares: number): number => 1 + Math.trunc(((shares - 2) * 9999) / 262_142)
 
 /** A pod is limited only if all its containers are, or it is as a whole. */
-export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2, pidsLimit?: number): CgroupFile[] {
+export function filesOf(
+  pod: Pick<Pod, 'spec' | 'status'>,
+  version: 1 | 2,
+  { pidsLimit, cfsPeriodUs = PERIOD_US }: Pick<PodFacts, 'pidsLimit' | 'cfsPeriodUs'> = {},
+): CgroupFile[] {
   const of = { spec: pod.spec, status: {} }
   const [requests, limits] = [podRequests(of), podLimits(of)]
   const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
@@ -29,27 +32,36 @@ export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2, pidsL
   const asked = requests.get('cpu') ?? cpu
   const isBestEffort = qosClassOf(of) === 'BestEffort'
   const shares = isBestEffort || asked === undefined ? 2 : cpuShares(quantityMilliValue(asked))
-  const quota = cpu !== undefined && isBound('cpu') ? cpuQuota(quantityMilliValue(cpu)) : undefined
+  const isEnforced = cpu !== undefined && isBound('cpu') && cfsPeriodUs > 0
+  const quota = isEnforced ? cpuQuota(quantityMilliValue(cpu), cfsPeriodUs) : undefined
   const bytes = memory !== undefined && isBound('memory') ? quantityValue(memory) : undefined
-  const files = version === 1 ? filesOfOne(shares, quota, bytes) : filesOfTwo(shares, quota, bytes)
+  const granted = { shares, quota, periodUs: cfsPeriodUs || PERIOD_US, bytes }
+  const files = version === 1 ? filesOfOne(granted) : filesOfTwo(granted)
   return pidsLimit === undefined
     ? files
     : [...files, { controller: 'pids', name: 'pids.max', value: String(pidsLimit) }]
 }
 
-function filesOfOne(shares: number, quota: number | undefined, bytes: number | undefined): CgroupFile[] {
+interface Granted {
+  readonly shares: number
+  readonly quota: number | undefined
+  readonly periodUs: number
+  readonly bytes: number | undefined
+}
+
+function filesOfOne({ shares, quota, periodUs, bytes }: Granted): CgroupFile[] {
   return [
     { controller: 'cpu', name: 'cpu.shares', value: String(shares) },
-    { controller: 'cpu', name: 'cpu.cfs_period_us', value: String(PERIOD_US) },
+    { controller: 'cpu', name: 'cpu.cfs_period_us', value: String(periodUs) },
     { controller: 'cpu', name: 'cpu.cfs_quota_us', value: String(quota ?? -1) },
     { controller: 'memory', name: 'memory.limit_in_bytes', value: String(bytes ?? -1) },
   ]
 }
 
-function filesOfTwo(shares: number, quota: number | undefined, bytes: number | undefined): CgroupFile[] {
+function filesOfTwo({ shares, quota, periodUs, bytes }: Granted): CgroupFile[] {
   return [
     { controller: 'cpu', name: 'cpu.weight', value: String(cpuWeight(shares)) },
-    { controller: 'cpu', name: 'cpu.max', value: `${quota ?? 'max'} ${PERIOD_US}` },
+    { controller: 'cpu', name: 'cpu.max', value: `${quota ?? 'max'} ${periodUs}` },
     { controller: 'memory', name: 'memory.max', value: String(bytes ?? 'max') },
   ]
 }

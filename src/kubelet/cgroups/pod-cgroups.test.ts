@@ -118,3 +118,16 @@ test('a pod has its cgroup before its sandbox and loses it with it; without one 
   assert.deepEqual(calls, ['ensure', 'ensure', 'remove'])
   await workers.stop()
 })
+
+test('limits of processors hold in the period that is configured, or not at all', () => {
+  const limits = { cpu: '500m' }
+  const pod = sized({ limits, requests: limits })
+  const cpu = (version: 1 | 2, cfsPeriodUs: number): string[] =>
+    filesOf(pod, version, { cfsPeriodUs }).flatMap(({ name, value }) =>
+      /cfs|max/.test(name) && !name.startsWith('memory') ? [`${name}=${value}`] : [],
+    )
+  assert.deepEqual(cpu(1, 20_000), ['cpu.cfs_period_us=20000', 'cpu.cfs_quota_us=10000'])
+  assert.deepEqual(cpu(2, 20_000), ['cpu.max=10000 20000'])
+  assert.deepEqual(cpu(1, 0), ['cpu.cfs_period_us=100000', 'cpu.cfs_quota_us=-1'])
+  assert.deepEqual(cpu(2, 0), ['cpu.max=max 100000'])
+})

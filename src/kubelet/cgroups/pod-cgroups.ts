@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Pod } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
 
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { cgroupParent } from '../pods/linux-resources.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 import { allowance, type CgroupFile, filesOf } from './cgroup-files.ts'
@@ -30,11 +31,26 @@ export const NO_CGROUPS: PodCgroups = {
   sweep: async () => undefined,
 }
 
+/** Counts how long its work takes. */
+export function countCgroups(cgroups: PodCgroups, meters: KubeletMeters, clock: Clock): PodCgroups {
+  const durations = meters.family('kubelet_cgroup_manager_duration_seconds')
+  const counted = async (operation: string, work: Promise<void>): Promise<void> => {
+    const startMs = clock.elapsed()
+    await work.finally(() => durations.labels(operation).observe((clock.elapsed() - startMs) / 1000))
+  }
+  return {
+    ensure: (pod) => counted('create', cgroups.ensure(pod)),
+    grow: (pod) => counted('update', cgroups.grow(pod)),
+    remove: (pod) => counted('destroy', cgroups.remove(pod)),
+    sweep: (isGone) => cgroups.sweep(isGone),
+  }
+}
+
 export interface PodCgroupsOptions {
   /** Where they are mounted: `/sys/fs/cgroup`. */
   readonly root: string
   readonly version: 1 | 2
-  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'pidsLimit'>
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'pidsLimit' | 'cfsPeriodUs'>
   readonly clock: Clock
 }
 
@@ -61,7 +77,7 @@ export function createPodCgroups({ root, version, facts, clock }: PodCgroupsOpti
   const set = async (pod: Pod, isOnlyMore: boolean): Promise<void> => {
     const path = cgroupParent(pod, facts)
     await make(path)
-    for (const file of filesOf(pod, version, facts.pidsLimit)) await write(path, file, isOnlyMore)
+    for (const file of filesOf(pod, version, facts)) await write(path, file, isOnlyMore)
   }
   const removeAt = async (path: string): Promise<void> => {
     for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, path))

@@ -14,8 +14,6 @@ const NOT_EVICTED = 'memory is looked at every ten seconds'
 /** Only the default is accepted: who asks for more must not believe to have got it. */
 export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, string>>> = {
   cgroupsPerQOS: 'pods always have cgroups of their own',
-  cpuCFSQuota: 'limits are always enforced',
-  cpuCFSQuotaPeriod: 'the period is 100ms',
   enableControllerAttachDetach: 'volumes are attached by kube-controller-manager',
   enableServer: 'the port is always served',
   enableSystemLogQuery: 'logs of the machine are not served',
@@ -58,7 +56,6 @@ export const IDLE: Readonly<Partial<Record<keyof KubeletConfiguration, string>>>
   streamingConnectionIdleTimeout: 'connections are ended by either end',
   syncFrequency: 'pods are looked at when something has happened',
   volumePluginDir: 'there are no plugins of that kind',
-  volumeStatsAggPeriod: 'volumes are not measured',
 }
 
 /** What a configuration asks for that is not there. */

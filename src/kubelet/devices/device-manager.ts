@@ -16,6 +16,7 @@ import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 
 import { callText } from '../cri/call-text.ts'
 import { type ContainerGrant, mergeGrants, NO_GRANT } from '../grants/container-grant.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { PluginHandler } from '../plugins/plugin-watcher.ts'
 import type { PluginInfo } from '../plugins/registration.ts'
 import { type Hint, hintsFor } from '../topology/hints.ts'
@@ -41,6 +42,7 @@ export interface DeviceManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
+  readonly meters: KubeletMeters
   /** What the node has of them has changed. */
   readonly onChange: () => void
 }
@@ -148,7 +150,8 @@ export class DeviceManager implements PluginHandler {
   }
 
   async #connect(resource: string, path: string): Promise<void> {
-    const { clock, random } = this.#options
+    const { clock, random, meters } = this.#options
+    meters.family('kubelet_device_plugin_registration_total').labels(resource).inc()
     const client = createGrpcClient({ targets: [{ path }], clock, random, connectTimeoutMs: CALL_MS })
     const options = await client
       .unary(getOptions, {}, { timeoutMs: CALL_MS, waitForReady: true })
@@ -353,11 +356,15 @@ export class DeviceManager implements PluginHandler {
   async #ask(resource: string, deviceIds: readonly string[]): Promise<Buffer> {
     const endpoint = this.#endpoints.get(resource)
     if (endpoint === undefined) throw new Error(`unknown Device Plugin ${resource}`)
+    const { clock, meters } = this.#options
+    const startMs = clock.elapsed()
     const { containerResponses } = await endpoint.client
       .unary(allocate, { containerRequests: [{ deviceIds: [...deviceIds] }] }, { timeoutMs: CALL_MS })
       .catch((error: unknown) => {
         throw new Error(callText(error), { cause: error })
       })
+    const durations = meters.family('kubelet_device_plugin_alloc_duration_seconds')
+    durations.labels(resource).observe((clock.elapsed() - startMs) / 1000)
     const [response] = containerResponses
     if (response === undefined) throw new Error(`no containers return in allocation response ${resource}`)
     return allocatedContainer.encode(response)

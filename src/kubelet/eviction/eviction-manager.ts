@@ -8,9 +8,10 @@ import type { Logger } from '#lib/log.ts'
 
 import { isCritical } from '../admission-rules.ts'
 import type { Note } from '../kubelet-notes.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { NodeUse, PodUse } from './node-use.ts'
 import { Pressure } from './pressure.ts'
-import { evictionText, excessText, rankPods } from './ranking.ts'
+import { evictionText, excessOf, rankPods } from './ranking.ts'
 import { type Observations, observationsOf, type Signal, SIGNALS, type Threshold } from './thresholds.ts'
 
 export interface Eviction {
@@ -38,6 +39,14 @@ export interface EvictionOptions {
   readonly removeUnusedImages: () => Promise<unknown>
   /** Told about the node. */
   readonly note: (said: Note) => void
+  readonly meters: KubeletMeters
+}
+
+/** A threshold that is met, and by what that was seen. */
+interface Met {
+  readonly threshold: Threshold
+  readonly seen: Observations
+  readonly seenMs: number
 }
 
 const PERIOD_MS = 10_000
@@ -75,6 +84,7 @@ export class EvictionManager {
   /** Whether a pod was ended. */
   async synchronize(): Promise<boolean> {
     const use = await this.#options.look()
+    const seenMs = this.#options.clock.elapsed()
     const seen = observationsOf(use)
     const thresholds = this.#pressure.observe(seen, this.#options.clock.now())
     if (await this.#evictGreedy(use)) return true
@@ -84,15 +94,17 @@ export class EvictionManager {
     const message = `Attempting to reclaim ${resource}`
     this.#options.note({ type: 'Warning', reason: 'EvictionThresholdMet', message })
     if (await this.#reclaim(threshold.signal, use.hasImageDisk)) return false
-    return this.#evictOne(use, threshold, seen)
+    return this.#evictOne(use, { threshold, seen, seenMs })
   }
 
   /** Who has more on the disk than it may goes, however much is left. */
   async #evictGreedy({ pods, hasImageDisk }: NodeUse): Promise<boolean> {
     let hasEvicted = false
     for (const use of pods) {
-      const message = excessText(use, hasImageDisk)
-      if (message === undefined || isCritical(use.pod)) continue
+      const excess = excessOf(use, hasImageDisk)
+      if (excess === undefined || isCritical(use.pod)) continue
+      const { message, signal } = excess
+      this.#options.meters.family('kubelet_evictions').labels(signal).inc()
       await this.#options.evict(use.pod, { message, graceSeconds: IMMEDIATE_SECONDS, isDisruption: false })
       hasEvicted = true
     }
@@ -112,7 +124,7 @@ export class EvictionManager {
     return this.#pressure.isRelieved(observationsOf(await look()))
   }
 
-  async #evictOne({ pods, hasImageDisk }: NodeUse, threshold: Threshold, seen: Observations): Promise<boolean> {
+  async #evictOne({ pods, hasImageDisk }: NodeUse, { threshold, seen, seenMs }: Met): Promise<boolean> {
     const ranked = rankPods(pods, threshold.signal, hasImageDisk)
     const use = ranked.find(({ pod }) => !isCritical(pod))
     if (use === undefined) {
@@ -120,6 +132,13 @@ export class EvictionManager {
       return false
     }
     const graceSeconds = this.#graceOf(use, threshold)
+    const { meters, clock } = this.#options
+    const { signal } = threshold
+    meters.family('kubelet_evictions').labels(signal).inc()
+    meters
+      .family('kubelet_eviction_stats_age_seconds')
+      .labels(signal)
+      .observe((clock.elapsed() - seenMs) / 1000)
     await this.#options.evict(use.pod, { ...evictionText(use, threshold, seen), graceSeconds, isDisruption: true })
     return true
   }

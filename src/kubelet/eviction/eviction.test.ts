@@ -7,12 +7,14 @@ import { test } from 'node:test'
 import type { Container, Pod } from '#apis/core/v1.ts'
 import { createLog } from '#lib/log.ts'
 
-import { fileUse, memoryOf, sizeOf, tasksOf } from '../machine/use-of-node.ts'
+import { sizeOf } from '../machine/file-sizes.ts'
+import { fileUse, memoryOf, tasksOf } from '../machine/use-of-node.ts'
+import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { type Bed, bedOf, containerOf, podOf } from '../pods/worker-bed.ts'
 import { EvictionManager, type EvictionOptions } from './eviction-manager.ts'
 import type { NodeUse, PodUse } from './node-use.ts'
 import { Pressure } from './pressure.ts'
-import { evictionText, excessText, rankPods } from './ranking.ts'
+import { evictionText, excessOf, rankPods } from './ranking.ts'
 import { observationsOf, parseThresholds } from './thresholds.ts'
 
 const MI = 2 ** 20
@@ -142,7 +144,7 @@ test('what a pod may have on the disk is its volume’s limit, its own and its c
   ): string | undefined => {
     const use = useOf('web', { disk })
     const pod = { ...use.pod, spec: { ...use.pod.spec, ...spec } }
-    return excessText({ ...use, pod, volumes: [{ name: 'e', bytes: volume, inodes: 1 }], ...more }, false)
+    return excessOf({ ...use, pod, volumes: [{ name: 'e', bytes: volume, inodes: 1 }], ...more }, false)?.message
   }
   assert.equal(of({ volumes }, 0, MI), undefined)
   assert.equal(of({ volumes }, 0, MI + 1), 'Usage of EmptyDir volume "e" exceeds the limit "1Mi". ')
@@ -179,6 +181,7 @@ function watch({ clock, workers }: Bed, options: Partial<EvictionOptions>): Watc
     removeDeadContainers: async () => void calls.push('containers'),
     removeUnusedImages: async () => calls.push('images'),
     note: ({ reason, message }) => void notes.push(`${reason}: ${message}`),
+    meters: createKubeletMeters(),
     ...options,
   })
   void manager.run()

@@ -6,6 +6,7 @@ import { durationMs } from '#meta/duration.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { useOfNode } from '../machine/use-of-node.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { PodWorkers } from '../pods/pod-workers.ts'
 import { EvictionManager } from './eviction-manager.ts'
 import type { NodeUse } from './node-use.ts'
@@ -26,13 +27,14 @@ export interface NodeEvictionOptions {
   readonly workers: PodWorkers
   readonly facts: { readonly rootDir: string; readonly podLogsDir: string }
   readonly note: (said: Note) => void
+  readonly meters: KubeletMeters
   /** Default: as the machine tells. */
   readonly look?: () => Promise<NodeUse>
 }
 
 /** Runs until the signal is aborted. Throws for settings that are wrong. */
 export function startEviction(options: NodeEvictionOptions): EvictionManager {
-  const { settings, clock, log, signal, runtime, workers, facts, note } = options
+  const { settings, clock, log, signal, runtime, workers, facts, note, meters } = options
   const { evictionPressureTransitionPeriod: transition, evictionMaxPodGracePeriod: maxGraceSeconds } = settings
   const pods = (): ReturnType<PodWorkers['activePods']> => workers.activePods()
   const manager = new EvictionManager({
@@ -40,6 +42,7 @@ export function startEviction(options: NodeEvictionOptions): EvictionManager {
     log,
     signal,
     note,
+    meters,
     thresholds: parseThresholds(settings),
     ...(transition !== undefined && { transitionMs: durationMs(transition) }),
     ...(maxGraceSeconds !== undefined && { maxGraceSeconds }),

@@ -98,10 +98,20 @@ export function evictionText(
 
 const diskOf = ({ rootfsBytes, logBytes }: ContainerUse): number => rootfsBytes + logBytes
 
+export interface Excess {
+  /** How it is counted. */
+  readonly signal: string
+  readonly message: string
+}
+
 /** What a pod uses of the node's own disk beyond what it may; undefined when it does not. */
-export function excessText(use: PodUse, hasImageDisk: boolean): string | undefined {
+export function excessOf(use: PodUse, hasImageDisk: boolean): Excess | undefined {
   if (!use.isKnown) return undefined
-  return volumeExcess(use) ?? podExcess(use) ?? containerExcess(use, hasImageDisk)
+  const [ofVolume, ofPod] = [volumeExcess(use), podExcess(use)]
+  if (ofVolume !== undefined) return { signal: 'emptydirfs.limit', message: ofVolume }
+  if (ofPod !== undefined) return { signal: 'ephemeralpodfs.limit', message: ofPod }
+  const ofContainer = containerExcess(use, hasImageDisk)
+  return ofContainer === undefined ? undefined : { signal: 'ephemeralcontainerfs.limit', message: ofContainer }
 }
 
 function volumeExcess({ pod, volumes }: PodUse): string | undefined {

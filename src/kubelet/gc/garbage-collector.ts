@@ -5,6 +5,7 @@ import type { Logger } from '#lib/log.ts'
 import { messageText } from '../cri/call-text.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Note } from '../kubelet-notes.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { LogFiles } from '../pods/log-links.ts'
 import type { RuntimePods } from '../pods/runtime-pods.ts'
 import { LABELS } from '../pods/sandbox-config.ts'
@@ -35,6 +36,7 @@ export interface GarbageOptions {
   readonly isOver: (uid: string) => boolean
   /** Takes away directories of pods that have gone. */
   readonly sweep: () => Promise<void>
+  readonly meters: KubeletMeters
   /** Told about the node. */
   readonly note: (said: Note) => void
   readonly policy?: GarbagePolicy | undefined
@@ -96,7 +98,7 @@ export class GarbageCollector {
   /** Whatever nobody uses, however full the disk is. Returns how much that was. */
   async removeUnusedImages(): Promise<number> {
     const nowMs = this.#options.clock.now()
-    return this.#remove(toFree(await this.#unused(), Infinity, this.#images.minAgeMs, nowMs))
+    return this.#remove(toFree(await this.#unused(), Infinity, this.#images.minAgeMs, nowMs), 'space')
   }
 
   async #sweepLogs(): Promise<void> {
@@ -134,7 +136,7 @@ export class GarbageCollector {
     const nowMs = clock.now()
     const images = await this.#unused()
     const old = outdated(images, this.#images, { nowMs, beganMs: this.#beganMs })
-    await this.#remove(old)
+    await this.#remove(old, 'age')
     const disk = await imageDisk()
     if (disk.capacityBytes === 0) {
       note(warning('InvalidDiskCapacity', 'invalid capacity 0 on image filesystem'))
@@ -143,15 +145,15 @@ export class GarbageCollector {
     const excess = excessOf(disk, this.#images)
     if (excess === undefined) return
     const left = images.filter((image) => !old.includes(image))
-    const freed = await this.#remove(toFree(left, excess.bytes, this.#images.minAgeMs, nowMs))
+    const freed = await this.#remove(toFree(left, excess.bytes, this.#images.minAgeMs, nowMs), 'space')
     if (freed >= excess.bytes) return
     const message = `Insufficient free disk space on the node's image filesystem (${excess.usedPercent}% of ${sizeText(disk.capacityBytes)} used). Failed to free sufficient space by deleting unused images (freed ${freed} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`
     note(warning('FreeDiskSpaceFailed', message))
     throw new Error(message)
   }
 
-  async #remove(images: readonly UnusedImage[]): Promise<number> {
-    const { runtime, log } = this.#options
+  async #remove(images: readonly UnusedImage[], reason: 'age' | 'space'): Promise<number> {
+    const { runtime, log, meters } = this.#options
     let freed = 0
     const faults: string[] = []
     for (const { id, sizeBytes } of images) {
@@ -159,6 +161,7 @@ export class GarbageCollector {
       try {
         await runtime.removeImage({ image: { image: id } })
         freed += sizeBytes
+        meters.family('kubelet_image_garbage_collected_total').labels(reason).inc()
       } catch (error) {
         faults.push(messageText(error))
       }

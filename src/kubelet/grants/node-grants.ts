@@ -1,9 +1,11 @@
 /** What a node sets aside for its pods, from all who have something to give. */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
+import type { Clock } from '#lib/clock.ts'
 
 import type { Rejection } from '../admission-rules.ts'
 import { messageText } from '../cri/call-text.ts'
 import type { DeviceManager } from '../devices/device-manager.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { ClaimManager } from '../resource-claims/claim-manager.ts'
 import { type CpuManager, CpuRefusal, exclusiveCpus } from '../topology/cpu-manager.ts'
 import { type Decision, decide, type TopologyPolicy } from '../topology/hints.ts'
@@ -19,6 +21,8 @@ export interface NodeGrantsOptions {
   readonly scope: 'container' | 'pod'
   /** Nodes of memory of the machine. */
   readonly nodes: readonly number[]
+  readonly clock: Clock
+  readonly meters: KubeletMeters
 }
 
 /** Pods are admitted one after the other: none sees what another is about to get. */
@@ -38,8 +42,19 @@ export class NodeGrants implements PodGrants {
   }
 
   admit(pod: Pod): Promise<Rejection | undefined> {
+    const { policy, clock, meters } = this.#options
     return this.#turns.take(ADMISSION, async () => {
+      const startMs = clock.elapsed()
       const rejection = await this.#admit(pod).catch(rejectionOf)
+      if (policy !== 'none') {
+        meters.family('kubelet_topology_manager_admission_requests_total').labels().inc()
+        meters
+          .family('kubelet_topology_manager_admission_duration_ms')
+          .labels()
+          .observe(clock.elapsed() - startMs)
+        const errors = meters.family('kubelet_topology_manager_admission_errors_total').labels()
+        if (rejection === TOPOLOGY) errors.inc()
+      }
       if (rejection !== undefined) await this.#setFree(pod.metadata.uid ?? '')
       return rejection
     })
@@ -64,7 +79,20 @@ export class NodeGrants implements PodGrants {
   }
 
   prepare(pod: Pod): Promise<void> {
-    return this.#options.claims.prepare(pod)
+    return this.#countClaims('PrepareResources', () => this.#options.claims.prepare(pod))
+  }
+
+  async #countClaims(operation: string, work: () => Promise<void>): Promise<void> {
+    const { clock, meters } = this.#options
+    const startMs = clock.elapsed()
+    let isError = true
+    try {
+      await work()
+      isError = false
+    } finally {
+      const durations = meters.family('dra_operations_duration_seconds').labels(operation, String(isError))
+      durations.observe((clock.elapsed() - startMs) / 1000)
+    }
   }
 
   async grantOf(pod: Pod, container: Container | EphemeralContainer): Promise<ContainerGrant> {
@@ -79,7 +107,7 @@ export class NodeGrants implements PodGrants {
 
   async release(uid: string): Promise<void> {
     await this.#setFree(uid)
-    await this.#options.claims.release(uid)
+    await this.#countClaims('UnprepareResources', () => this.#options.claims.release(uid))
   }
 
   async #setFree(uid: string): Promise<void> {

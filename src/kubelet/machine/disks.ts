@@ -5,6 +5,8 @@ import type { Clock } from '#lib/clock.ts'
 
 import type { Runtime } from '../cri/runtime.ts'
 import type { Disk } from '../gc/image-garbage.ts'
+import type { FsUse } from '../node-stats.ts'
+import type { Size } from './file-sizes.ts'
 
 /** Of the file system that `path` is on. */
 export async function readDisk(path: string, clock: Clock): Promise<Disk> {
@@ -22,3 +24,17 @@ export async function readImageDisk(runtime: Runtime, clock: Clock): Promise<Dis
   // A runtime that is asked over the network has them where this node does not see them.
   return readDisk(mountpoint, clock).catch(() => NO_DISK)
 }
+
+/** What somebody has on it. Pure. */
+export const shareOf = ({ availableBytes, capacityBytes, inodes, inodesFree }: Disk, used: Size): FsUse => ({
+  availableBytes,
+  capacityBytes,
+  usedBytes: used.bytes,
+  inodesFree,
+  inodes,
+  inodesUsed: used.inodes,
+})
+
+/** What all have on it. Pure. */
+export const wholeDisk = (disk: Disk): FsUse =>
+  shareOf(disk, { bytes: disk.capacityBytes - disk.availableBytes, inodes: disk.inodes - disk.inodesFree })

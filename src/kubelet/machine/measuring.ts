@@ -4,12 +4,13 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '#lib/clock.ts'
 
 import type { Runtime } from '../cri/runtime.ts'
-import type { ContainerStats } from '../cri/stats-messages.ts'
+import type { ContainerStats, MemoryUsage, UInt64Value } from '../cri/stats-messages.ts'
 import {
   type Measure,
   type MeasuredContainer,
   type MeasuredNode,
   type MeasuredPod,
+  type MemoryUse,
   sumOfMeasures,
 } from '../node-stats.ts'
 import type { PodOfNode } from '../pods/pod-of-node.ts'
@@ -63,7 +64,7 @@ export class Measuring {
   }
 
   #containerOf(
-    { attributes, cpu, memory }: ContainerStats,
+    { attributes, cpu, memory, swap, writableLayer }: ContainerStats,
     { containers }: PodOfNode,
     before: ReadonlyMap<string, Samples>,
   ): MeasuredContainer {
@@ -76,7 +77,9 @@ export class Measuring {
       startedMs: startedMs ?? this.#startedMs,
       cpuNanoSeconds,
       cpuNanoCores: this.#rate(id, cpuNanoSeconds, before.get(id) ?? this.#begun(startedMs)),
-      memoryBytes: Number(memory?.workingSetBytes?.value ?? 0),
+      memoryBytes: figure(memory?.workingSetBytes),
+      memory: memoryUse(memory),
+      ...besides({ swap, writableLayer }),
     }
   }
 
@@ -89,14 +92,17 @@ export class Measuring {
   }
 
   async #nodeOf(before: ReadonlyMap<string, Samples>): Promise<Measure> {
-    const [stat, memory] = await Promise.all(['/proc/stat', '/proc/meminfo'].map((path) => readFile(path, 'utf8')))
-    const cpuNanoSeconds = busyNanoSeconds(stat ?? '')
-    const memoryBytes = usedBytes(memory ?? '')
+    const [stat = '', memory = '', faults = ''] = await Promise.all(
+      ['/proc/stat', '/proc/meminfo', '/proc/vmstat'].map((path) => readFile(path, 'utf8')),
+    )
+    const cpuNanoSeconds = busyNanoSeconds(stat)
+    const memoryBytes = usedBytes(memory)
     return {
       startedMs: this.#startedMs,
       cpuNanoSeconds,
       cpuNanoCores: this.#rate('', cpuNanoSeconds, before.get('')),
       memoryBytes,
+      ...memoryOfNode(memory, faults),
     }
   }
 
@@ -119,8 +125,59 @@ export function busyNanoSeconds(procStat: string): number {
   return (user + nice + system + irq + softirq) * 1e7
 }
 
+const figure = (value: UInt64Value | undefined): number => Number(value?.value ?? 0)
+
+/** What not every runtime counts. */
+function besides({
+  swap,
+  writableLayer,
+}: Pick<ContainerStats, 'swap' | 'writableLayer'>): Pick<MeasuredContainer, 'swap' | 'layer'> {
+  return {
+    ...(swap?.swapUsageBytes !== undefined && {
+      swap: { usageBytes: figure(swap.swapUsageBytes), availableBytes: figure(swap.swapAvailableBytes) },
+    }),
+    ...(writableLayer !== undefined && {
+      layer: { bytes: figure(writableLayer.usedBytes), inodes: figure(writableLayer.inodesUsed) },
+    }),
+  }
+}
+
+/** Undefined where the runtime counts nothing of it. */
+function memoryUse(memory: MemoryUsage | undefined): MemoryUse | undefined {
+  if (memory?.usageBytes === undefined) return undefined
+  const { usageBytes, rssBytes, pageFaults, majorPageFaults, availableBytes } = memory
+  const left = figure(availableBytes)
+  return {
+    usageBytes: figure(usageBytes),
+    rssBytes: figure(rssBytes),
+    pageFaults: figure(pageFaults),
+    majorPageFaults: figure(majorPageFaults),
+    // Who has no limit has all that there is, which some runtimes tell as a number and some as nothing.
+    ...(left > 0 && left < UNLIMITED && { availableBytes: left }),
+  }
+}
+
+const UNLIMITED = 2 ** 60
+
+/** Pure. */
+export function memoryOfNode(meminfo: string, vmstat: string): Pick<Measure, 'memory' | 'swap'> {
+  const bytes = (name: string): number => field(meminfo, name) * 1024
+  const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(vmstat)?.[1] ?? 0)
+  return {
+    memory: {
+      usageBytes: bytes('MemTotal') - bytes('MemFree'),
+      rssBytes: bytes('AnonPages'),
+      pageFaults: count('pgfault'),
+      majorPageFaults: count('pgmajfault'),
+    },
+    swap: { usageBytes: bytes('SwapTotal') - bytes('SwapFree'), availableBytes: bytes('SwapFree') },
+  }
+}
+
+const field = (meminfo: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(meminfo)?.[1] ?? 0)
+
 /** What could not be had without taking it from somebody. */
 export function usedBytes(meminfo: string): number {
-  const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(meminfo)?.[1] ?? 0)
-  return (field('MemTotal') - field('MemAvailable')) * 1024
+  return (field(meminfo, 'MemTotal') - field(meminfo, 'MemAvailable')) * 1024
 }

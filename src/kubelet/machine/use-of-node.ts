@@ -1,6 +1,5 @@
 /** What is left of the node and what its pods use of it, by the kernel, the runtime and the disk. */
-import type { Dirent } from 'node:fs'
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { lstat, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { Clock } from '#lib/clock.ts'
@@ -11,6 +10,7 @@ import type { ContainerUse, NodeUse, PodUse, VolumeUse } from '../eviction/node-
 import type { PodOfNode } from '../pods/pod-of-node.ts'
 import { LABELS, podLogDirectory } from '../pods/sandbox-config.ts'
 import { readDisk, readImageDisk } from './disks.ts'
+import { BLOCK, type Size, sizeOf } from './file-sizes.ts'
 
 export interface UseOptions {
   readonly runtime: Runtime
@@ -103,30 +103,4 @@ async function volumeUses({ clock, rootDir }: UseOptions, { metadata, spec }: St
     volumes.push({ name, ...(await clock.during(sizeOf(path))) })
   }
   return volumes
-}
-
-interface Size {
-  readonly bytes: number
-  readonly inodes: number
-}
-
-/** More entries than this are not counted in one go: a directory with millions of files must not keep a kubelet. */
-const MAX_ENTRIES = 200_000
-const BLOCK = 512
-
-/** Of everything below, without leaving it through links. What goes away meanwhile does not count. */
-export async function sizeOf(path: string): Promise<Size> {
-  let [bytes, inodes] = [0, 0]
-  const waiting = [path]
-  for (let next = waiting.pop(); next !== undefined && inodes < MAX_ENTRIES; next = waiting.pop()) {
-    const entries: Dirent[] = await readdir(next, { withFileTypes: true }).catch(() => [])
-    for (const entry of entries) {
-      const own = join(next, entry.name)
-      if (entry.isDirectory()) waiting.push(own)
-      const found = await lstat(own).catch(() => undefined)
-      bytes += (found?.blocks ?? 0) * BLOCK
-      inodes++
-    }
-  }
-  return { bytes, inodes }
 }

@@ -7,7 +7,7 @@ import { formatFloat, renderLabels } from '#lib/metrics-text.ts'
 import { parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 
 import type { ContainerStats, PodSandboxStats, UInt64Value } from '../cri/stats-messages.ts'
-import { cgroupParent, cpuQuota, cpuShares } from '../pods/linux-resources.ts'
+import { cgroupParent, cpuQuota, cpuShares, PERIOD_US } from '../pods/linux-resources.ts'
 import type { PodFacts, PodOfNode } from '../pods/pod-of-node.ts'
 import { LABELS } from '../pods/sandbox-config.ts'
 
@@ -15,7 +15,7 @@ export interface CadvisorView {
   readonly pods: readonly PodOfNode[]
   readonly containers: readonly ContainerStats[]
   readonly sandboxes: readonly PodSandboxStats[]
-  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'memoryBytes'>
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'memoryBytes' | 'cfsPeriodUs'>
   readonly cpus: number
   readonly nowMs: number
 }
@@ -141,13 +141,14 @@ const FAMILIES: readonly Family[] = [
     name: 'container_spec_cpu_period',
     type: 'gauge',
     help: 'CPU period of the container.',
-    rows: each(() => 100_000),
+    rows: (seen, { facts }) => each(() => facts.cfsPeriodUs ?? PERIOD_US)(seen),
   },
   {
     name: 'container_spec_cpu_quota',
     type: 'gauge',
     help: 'CPU quota of the container.',
-    rows: each(({ limits }) => cpuQuota(amount(limits['cpu'], quantityMilliValue)) || undefined),
+    rows: (seen, { facts: { cfsPeriodUs } }) =>
+      each(({ limits }) => cpuQuota(amount(limits['cpu'], quantityMilliValue), cfsPeriodUs) || undefined)(seen),
   },
   {
     name: 'container_spec_cpu_shares',

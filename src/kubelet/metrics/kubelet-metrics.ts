@@ -1,75 +1,80 @@
-/** `/metrics` of a kubelet: what it looks after, what it asks of its runtime, and itself. */
-import type { Clock } from '#lib/clock.ts'
-import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
-import type { Registry } from '#lib/metrics.ts'
+/** `/metrics` of a kubelet: what it looks after, and itself. What it does is counted where it is done. */
+import type { PodCondition } from '#apis/core/v1.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
 import { isStatic } from '../admission-rules.ts'
 import { isRunning } from '../container-runs.ts'
 import type { PodOfNode } from '../pods/pod-of-node.ts'
+import { declareAll, type KubeletMeters } from './kubelet-families.ts'
 
 export interface KubeletMetricsOptions {
   readonly node: string
-  readonly clock: Clock
+  readonly cgroupVersion: 1 | 2
   readonly pods: () => Iterable<PodOfNode>
 }
 
-export function registerKubeletMetrics(registry: Registry, { node, clock, pods }: KubeletMetricsOptions): void {
-  const gauge = { type: 'gauge', stability: 'ALPHA' } as const
-  registry.callback({
-    ...gauge,
-    name: 'kubelet_node_name',
-    help: "The node's name. The count is always 1.",
-    labels: ['node'],
-    collect: (emit) => emit(1, node),
+export function registerKubeletMetrics(meters: KubeletMeters, options: KubeletMetricsOptions): void {
+  const { node, pods, cgroupVersion } = options
+  meters.collect('kubelet_node_name', (emit) => emit(1, node))
+  meters.collect('kubelet_metrics_provider', (emit) => emit(1, 'cri'))
+  meters.collect('kubelet_cgroup_version', (emit) => emit(cgroupVersion))
+  meters.collect('kubelet_running_pods', (emit) =>
+    emit(Array.from(pods()).filter(({ sandboxId }) => sandboxId !== undefined).length),
+  )
+  meters.collect('kubelet_running_containers', (emit) => {
+    const records = Array.from(pods()).flatMap(({ containers }) => [...containers.values()])
+    const made = records.filter(({ current }) => current !== undefined)
+    const running = made.filter(({ record }) => isRunning(record)).length
+    emit(running, 'running')
+    emit(made.length - running, 'exited')
   })
-  registry.callback({
-    ...gauge,
-    name: 'kubelet_running_pods',
-    help: 'Number of pods that have a running pod sandbox',
-    stability: 'BETA',
-    collect: (emit) => emit(Array.from(pods()).filter(({ sandboxId }) => sandboxId !== undefined).length),
-  })
-  registry.callback({
-    ...gauge,
-    name: 'kubelet_running_containers',
-    help: 'Number of containers currently running',
-    stability: 'BETA',
-    labels: ['container_state'],
-    collect(emit) {
-      const records = Array.from(pods()).flatMap(({ containers }) => [...containers.values()])
-      const made = records.filter(({ current }) => current !== undefined)
-      const running = made.filter(({ record }) => isRunning(record)).length
-      emit(running, 'running')
-      emit(made.length - running, 'exited')
-    },
-  })
-  countPods(registry, pods)
-  registerProcessMetrics(registry, readProcess(clock))
+  countPods(meters, pods)
+  countResizes(meters, pods)
+  declareAll(meters)
 }
 
-function countPods(registry: Registry, pods: KubeletMetricsOptions['pods']): void {
-  const counted: readonly (readonly [name: string, help: string, counts: (view: PodOfNode) => boolean])[] = [
-    ['kubelet_desired_pods', 'The number of pods the kubelet is being instructed to run.', () => true],
-    [
-      'kubelet_active_pods',
-      'The number of pods the kubelet considers active and which are being considered when admitting new pods.',
-      ({ pod }) => !isTerminalPhase(pod.status.phase),
-    ],
-  ]
-  for (const [name, help, counts] of counted) {
-    registry.callback({
-      type: 'gauge',
-      stability: 'ALPHA',
-      name,
-      help,
-      labels: ['static'],
-      collect(emit) {
-        const all = Array.from(pods()).filter(counts)
-        const statics = all.filter(({ pod }) => isStatic(pod)).length
-        emit(all.length - statics, '')
-        emit(statics, 'true')
-      },
+function countPods(meters: KubeletMeters, pods: KubeletMetricsOptions['pods']): void {
+  const isActive = ({ pod }: PodOfNode): boolean => !isTerminalPhase(pod.status.phase)
+  for (const [name, counts] of [
+    ['kubelet_desired_pods', () => true],
+    ['kubelet_active_pods', isActive],
+  ] as const) {
+    meters.collect(name, (emit) => {
+      const [statics, others] = halves(Array.from(pods()).filter(counts))
+      emit(others.length, '')
+      emit(statics.length, 'true')
     })
   }
+  meters.collect('kubelet_mirror_pods', (emit) => emit(halves(pods())[0].length))
+  meters.collect('kubelet_managed_ephemeral_containers', (emit) =>
+    emit(Array.from(pods()).reduce((sum, { pod }) => sum + (pod.spec.ephemeralContainers?.length ?? 0), 0)),
+  )
+  meters.collect('kubelet_working_pods', (emit) => {
+    const by = Map.groupBy(pods(), ({ pod }) => lifeOf(pod))
+    for (const life of ['sync', 'terminating', 'terminated'] as const) {
+      const [statics, others] = halves(by.get(life) ?? [])
+      emit(others.length, life, 'desired', '')
+      emit(statics.length, life, 'desired', 'true')
+    }
+  })
+}
+
+function countResizes(meters: KubeletMeters, pods: KubeletMetricsOptions['pods']): void {
+  const told = (type: string): readonly PodCondition[] =>
+    Array.from(pods()).flatMap(({ pod }) => pod.status.conditions?.filter((one) => one.type === type) ?? [])
+  meters.collect('kubelet_pod_in_progress_resizes', (emit) => emit(told('PodResizeInProgress').length))
+  meters.collect('kubelet_pod_pending_resizes', (emit) => {
+    const by = Map.groupBy(told('PodResizePending'), ({ reason = '' }) => reason.toLowerCase())
+    for (const [reason, those] of by) emit(those.length, reason)
+  })
+}
+
+function halves(pods: Iterable<PodOfNode>): readonly [statics: readonly PodOfNode[], others: readonly PodOfNode[]] {
+  const by = Map.groupBy(pods, ({ pod }) => isStatic(pod))
+  return [by.get(true) ?? [], by.get(false) ?? []]
+}
+
+function lifeOf({ metadata, status }: PodOfNode['pod']): 'sync' | 'terminating' | 'terminated' {
+  if (isTerminalPhase(status.phase)) return 'terminated'
+  return metadata.deletionTimestamp === undefined ? 'sync' : 'terminating'
 }

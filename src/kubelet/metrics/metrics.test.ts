@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import type { Pod } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
-import { createRegistry } from '#lib/metrics.ts'
 
 import type { Runtime } from '../cri/runtime.ts'
 import type { ContainerStats, PodSandboxStats } from '../cri/stats-messages.ts'
 import type { PodOfNode } from '../pods/pod-of-node.ts'
 import { cadvisorMetrics } from './cadvisor.ts'
+import { createKubeletMeters } from './kubelet-families.ts'
 import { registerKubeletMetrics } from './kubelet-metrics.ts'
 import { countOperations } from './runtime-operations.ts'
 
@@ -75,18 +75,18 @@ test('what containers use stands under the names and labels of cadvisor', () => 
 
 test('operations of the runtime are counted by their names, failures too', async () => {
   const clock = createVirtualClock()
-  const registry = createRegistry()
+  const meters = createKubeletMeters()
   const runtime = {
     version: async () => ({}),
     startContainer: async () => {
       throw new GrpcError('unknown', 'no')
     },
   } as unknown as Runtime
-  const counted = countOperations(runtime, registry, clock)
+  const counted = countOperations(runtime, meters, clock)
   await counted.version({})
   await assert.rejects(counted.startContainer({ containerId: 'x' }))
-  registerKubeletMetrics(registry, { node: 'n1', clock, pods: () => [VIEW] })
-  const lines = registry.render().split('\n')
+  registerKubeletMetrics(meters, { node: 'n1', cgroupVersion: 1, pods: () => [VIEW] })
+  const lines = meters.registry.render().split('\n')
   for (const line of [
     'kubelet_runtime_operations_total{operation_type="version"} 1',
     'kubelet_runtime_operations_errors_total{operation_type="start_container"} 1',
@@ -95,6 +95,10 @@ test('operations of the runtime are counted by their names, failures too', async
     'kubelet_running_containers{container_state="running"} 1',
     'kubelet_active_pods{static=""} 1',
     'kubelet_node_name{node="n1"} 1',
+    'kubelet_cgroup_version 1',
+    'kubelet_working_pods{config="desired",lifecycle="sync",static=""} 1',
+    'kubelet_mirror_pods 0',
+    'kubelet_started_pods_total 0',
   ]) {
     assert.ok(lines.includes(line), `${line}\n${lines.join('\n')}`)
   }

@@ -1,9 +1,9 @@
 /** Counts what a runtime is asked: how often, how long it takes, and how often it fails, by upstream's names of operations. */
 import type { Clock } from '#lib/clock.ts'
 import type { CallOptions } from '#lib/grpc/client.ts'
-import { exponentialBuckets, type Registry } from '#lib/metrics.ts'
 
 import { METHODS, type Runtime } from '../cri/runtime.ts'
+import type { KubeletMeters } from './kubelet-families.ts'
 
 const OPERATIONS: Readonly<Partial<Record<keyof Runtime, string>>> = {
   attach: 'attach',
@@ -38,28 +38,10 @@ const OPERATIONS: Readonly<Partial<Record<keyof Runtime, string>>> = {
 
 type AnyCall = (request: object, options?: CallOptions) => Promise<unknown>
 
-export function countOperations(runtime: Runtime, registry: Registry, clock: Clock): Runtime {
-  const labels = ['operation_type'] as const
-  const stability = 'ALPHA'
-  const total = registry.counter({
-    name: 'kubelet_runtime_operations_total',
-    help: 'Cumulative number of runtime operations by operation type.',
-    labels,
-    stability,
-  })
-  const errors = registry.counter({
-    name: 'kubelet_runtime_operations_errors_total',
-    help: 'Cumulative number of runtime operation errors by operation type.',
-    labels,
-    stability,
-  })
-  const durations = registry.histogram({
-    name: 'kubelet_runtime_operations_duration_seconds',
-    help: 'Duration in seconds of runtime operations. Broken down by operation type.',
-    labels,
-    stability,
-    buckets: exponentialBuckets(0.005, 2.5, 14),
-  })
+export function countOperations(runtime: Runtime, meters: KubeletMeters, clock: Clock): Runtime {
+  const total = meters.family('kubelet_runtime_operations_total')
+  const errors = meters.family('kubelet_runtime_operations_errors_total')
+  const durations = meters.family('kubelet_runtime_operations_duration_seconds')
   const calls = Object.keys(METHODS).map((name) => {
     const call = runtime[name as keyof Runtime] as unknown as AnyCall
     const operation = OPERATIONS[name as keyof Runtime]

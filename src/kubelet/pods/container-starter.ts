@@ -12,6 +12,7 @@ import type { BroughtVolume } from '../volumes/volume-keeper.ts'
 import { containerConfig } from './container-config.ts'
 import { environmentOf, expand } from './environment.ts'
 import { hostsFile } from './hosts-file.ts'
+import type { ImageWish } from './image-puller.ts'
 import type { PodHost } from './pod-host.ts'
 import { credentialsFor } from './pull-secrets.ts'
 import { podLogDirectory } from './sandbox-config.ts'
@@ -27,11 +28,13 @@ export interface Place {
   readonly volumes: ReadonlyMap<string, BroughtVolume>
   /** The pod is to end. */
   readonly signal: AbortSignal
+  /** Told how long images took. */
+  readonly pulled: NonNullable<ImageWish['pulled']>
 }
 
 /** Returns the id of the runtime. Fails with `StartError`, and with anything once the pod is to end. */
 export async function startContainer(host: PodHost, place: Place, record: ContainerRecord): Promise<string> {
-  const { pod, sandboxId, sandboxConfig, signal } = place
+  const { pod, sandboxId, sandboxConfig, signal, pulled } = place
   const say = (note: Note): void => host.note(pod, note, fieldPathOf(record))
   const { spec } = record
   const image = await host.puller.ensure({
@@ -39,6 +42,7 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
     container: spec,
     say,
     signal,
+    pulled,
     credentials: () => credentials(host, pod, spec),
   })
   const furnished = { ...place, images: await volumeImages(host, place, record, say) }
@@ -68,7 +72,11 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
   })
   const { containerId } = await reasoned('CreateContainerError', () =>
     host.runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig }, { signal }),
-  )
+  ).catch((error: unknown) => {
+    host.meters.family('kubelet_image_volume_mounted_errors_total').labels().inc(furnished.images.size)
+    throw error
+  })
+  host.meters.family('kubelet_image_volume_mounted_succeed_total').labels().inc(furnished.images.size)
   say(CREATED)
   await reasoned('RunContainerError', () => host.runtime.startContainer({ containerId }, { signal }))
   say(STARTED)
@@ -99,7 +107,7 @@ interface Furnished extends Place {
 /** Of the volumes that the container mounts. */
 async function volumeImages(
   host: PodHost,
-  { pod, volumes, signal }: Place,
+  { pod, volumes, signal, pulled }: Place,
   { spec: { volumeMounts = [], ...spec } }: ContainerRecord,
   say: (note: Note) => void,
 ): Promise<Map<string, string>> {
@@ -108,7 +116,8 @@ async function volumeImages(
     const { image } = volumes.get(name) ?? {}
     if (image === undefined || images.has(name)) continue
     const container = { ...spec, image: image.reference, imagePullPolicy: image.pullPolicy }
-    const wish = { pod, container, say, signal, credentials: () => credentials(host, pod, container) }
+    host.meters.family('kubelet_image_volume_requested_total').labels().inc()
+    const wish = { pod, container, say, signal, pulled, credentials: () => credentials(host, pod, container) }
     images.set(name, (await host.puller.ensure(wish)).ref)
   }
   return images
@@ -148,10 +157,9 @@ async function credentials(
     const message = `Unable to retrieve some image pull secrets (${missing.join(', ')}); attempting to pull the image may not succeed.`
     host.note(pod, { type: 'Warning', reason: 'FailedToRetrieveImagePullSecret', message })
   }
-  return credentialsFor(
-    image,
-    found.filter((secret) => secret !== undefined),
-  )
+  const known = found.filter((secret) => secret !== undefined)
+  const told = await Promise.all((host.providers ?? []).map((provider) => provider.credentialsFor(pod, image)))
+  return [...credentialsFor(image, known), ...told.flat()]
 }
 
 function variablesOf(

@@ -22,7 +22,12 @@ export async function runHook(
   target: ProbeTarget,
   { timeoutSeconds = 0, signal = host.signal }: HookPatience,
 ): Promise<void> {
-  if (pause !== undefined) return sleep(host.clock, pause.seconds * 1000, signal)
+  if (pause !== undefined) {
+    return sleep(host.clock, pause.seconds * 1000, signal).catch((error: unknown) => {
+      host.meters.family('kubelet_sleep_action_terminated_early_total').labels().inc()
+      throw error
+    })
+  }
   if (exec !== undefined) {
     const { containerId } = target
     const request = { containerId, cmd: exec.command ?? [], timeout: timeoutSeconds }

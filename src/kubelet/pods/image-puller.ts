@@ -12,6 +12,7 @@ import { callText, pullText } from '../cri/call-text.ts'
 import type { AuthConfig, Image } from '../cri/runtime-messages.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import { type Note, present, pullBackOff, pulled, pullFailed, pulling } from '../kubelet-notes.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { ImageUser } from './container-config.ts'
 import { StartError } from './start-error.ts'
 
@@ -35,6 +36,8 @@ export interface ImageWish {
   readonly signal: AbortSignal
   /** Who to be, best first; asked only when there is something to pull. */
   readonly credentials: () => Promise<readonly Input<AuthConfig>[]>
+  /** Told how long it took, waiting for others too. */
+  readonly pulled?: (span: { readonly startMs: number; readonly endMs: number }) => void
 }
 
 export interface PullLimits {
@@ -45,12 +48,21 @@ export interface PullLimits {
   readonly parallel: number
 }
 
+export interface ImagePullerOptions {
+  readonly runtime: Runtime
+  readonly clock: Clock
+  readonly meters: KubeletMeters
+  /** Default: as upstream's. */
+  readonly limits?: PullLimits | undefined
+}
+
 /** What kubelets allow themselves by default. */
 const PULLS: PullLimits = { qps: 5, burst: 10, parallel: 1 }
 
 export class ImagePuller {
   readonly #runtime: Runtime
   readonly #clock: Clock
+  readonly #meters: KubeletMeters
   readonly #bucket: TokenBucket<string> | undefined
   /** By uid and image. */
   readonly #failures = new Map<string, Failure>()
@@ -59,11 +71,12 @@ export class ImagePuller {
   /** Those whose turn comes when another is done, first come first. */
   readonly #waiting: (() => void)[] = []
 
-  constructor(runtime: Runtime, clock: Clock, { parallel, ...limits }: PullLimits = PULLS) {
+  constructor({ runtime, clock, meters, limits = PULLS }: ImagePullerOptions) {
     this.#runtime = runtime
     this.#clock = clock
+    this.#meters = meters
     this.#bucket = limits.qps === 0 ? undefined : createTokenBucket(clock, limits)
-    this.#parallel = parallel
+    this.#parallel = limits.parallel
   }
 
   /** Fails with `StartError`. */
@@ -77,6 +90,9 @@ export class ImagePuller {
       throw new StartError('InvalidImageName', text, 'InvalidImageName')
     }
     const found = await this.#find(image, say)
+    const isWanted = imagePullPolicy === 'Always' || (imagePullPolicy === 'IfNotPresent' && found === undefined)
+    const requests = this.#meters.family('kubelet_image_manager_ensure_image_requests_total')
+    requests.labels(String(found !== undefined), imagePullPolicy.toLowerCase(), String(isWanted)).inc()
     if (found !== undefined && imagePullPolicy !== 'Always') {
       say(present(image))
       return found
@@ -133,7 +149,7 @@ export class ImagePuller {
     }
   }
 
-  async #pull({ say, credentials, signal }: ImageWish, image: string): Promise<PulledImage> {
+  async #pull({ say, credentials, signal, pulled: told }: ImageWish, image: string): Promise<PulledImage> {
     if (this.#bucket?.tryTake() === false) throw new Error('pull QPS exceeded')
     say(pulling(image))
     const askedMs = this.#clock.elapsed()
@@ -150,7 +166,11 @@ export class ImagePuller {
     const doneMs = this.#clock.elapsed()
     const { image: found } = await this.#runtime.imageStatus({ image: { image } })
     if (found === undefined) throw new Error(`image ${goQuote(image)} was pulled and is not there`)
-    say(pulled(image, { tookMs: doneMs - startedMs, withWaitingMs: doneMs - askedMs, sizeBytes: Number(found.size) }))
+    const sizeBytes = Number(found.size)
+    say(pulled(image, { tookMs: doneMs - startedMs, withWaitingMs: doneMs - askedMs, sizeBytes }))
+    told?.({ startMs: askedMs, endMs: doneMs })
+    const durations = this.#meters.family('kubelet_image_pull_duration_seconds')
+    durations.labels(sizeClass(sizeBytes)).observe((doneMs - startedMs) / 1000)
     return imageOf(found)
   }
 
@@ -179,6 +199,28 @@ export class ImagePuller {
     }
     throw failure
   }
+}
+
+const MB = 1024 ** 2
+const GB = 1024 ** 3
+const SIZES: readonly (readonly [above: number, name: string])[] = [
+  [100 * GB, 'GT100GB'],
+  [60 * GB, '60GB-100GB'],
+  [40 * GB, '40GB-60GB'],
+  [30 * GB, '30GB-40GB'],
+  [20 * GB, '20GB-30GB'],
+  [10 * GB, '10GB-20GB'],
+  [5 * GB, '5GB-10GB'],
+  [GB, '1GB-5GB'],
+  [500 * MB, '500MB-1GB'],
+  [100 * MB, '100MB-500MB'],
+  [10 * MB, '10MB-100MB'],
+  [0, '0-10MB'],
+]
+
+/** How large an image is, roughly: for a label. */
+export function sizeClass(bytes: number): string {
+  return SIZES.find(([above]) => bytes > above)?.[1] ?? 'N/A'
 }
 
 const keyOf = ({ metadata: { uid = '' } }: Pod, image: string): string => `${uid}_${image}`

@@ -8,7 +8,8 @@ import type { ResourceList } from '#model/resource-lists.ts'
 import type { LinuxContainerResources } from '../cri/sandbox-messages.ts'
 import type { PodFacts } from './pod-of-node.ts'
 
-const PERIOD_US = 100_000
+/** In which a limit of processors is used up. */
+export const PERIOD_US = 100_000
 const MIN_QUOTA_US = 1000
 const MIN_SHARES = 2
 const MAX_SHARES = 262_144
@@ -21,18 +22,23 @@ export function cpuShares(milliCpu: number): number {
 }
 
 /** 0 for no limit. */
-export function cpuQuota(milliCpu: number): number {
-  return milliCpu === 0 ? 0 : Math.max(Math.trunc((milliCpu * PERIOD_US) / 1000), MIN_QUOTA_US)
+export function cpuQuota(milliCpu: number, periodUs: number = PERIOD_US): number {
+  return milliCpu === 0 ? 0 : Math.max(Math.trunc((milliCpu * periodUs) / 1000), MIN_QUOTA_US)
 }
 
+type Enforcement = Pick<PodFacts, 'cfsPeriodUs'>
+
 /** Who has a limit and no request of CPU requests as much. */
-function resourcesOf(requests: Amounts, limits: Amounts): Input<LinuxContainerResources> {
+function resourcesOf(
+  requests: Amounts,
+  limits: Amounts,
+  { cfsPeriodUs: periodUs = PERIOD_US }: Enforcement,
+): Input<LinuxContainerResources> {
   const limit = milli(limits.get('cpu'))
   const asked = requests.has('cpu') ? milli(requests.get('cpu')) : limit
   const memory = limits.get('memory')
   return {
-    cpuPeriod: PERIOD_US,
-    cpuQuota: cpuQuota(limit),
+    ...(periodUs > 0 && { cpuPeriod: periodUs, cpuQuota: cpuQuota(limit, periodUs) }),
     cpuShares: cpuShares(asked),
     memoryLimitInBytes: memory === undefined ? 0 : quantityValue(memory),
   }
@@ -41,24 +47,30 @@ function resourcesOf(requests: Amounts, limits: Amounts): Input<LinuxContainerRe
 const milli = (quantity: Quantity | undefined): number => (quantity === undefined ? 0 : quantityMilliValue(quantity))
 
 /** Sums of the pod: a sandbox is told so that it can make room. */
-export function sandboxResources(pod: Pick<Pod, 'spec' | 'status'>): Input<LinuxContainerResources> {
+export function sandboxResources(
+  pod: Pick<Pod, 'spec' | 'status'>,
+  enforcement: Enforcement,
+): Input<LinuxContainerResources> {
   const options = { excludeOverhead: true }
-  return resourcesOf(podRequests(pod, options), podLimits(pod, options))
+  return resourcesOf(podRequests(pod, options), podLimits(pod, options), enforcement)
 }
 
-export function overheadResources({ spec: { overhead } }: Pick<Pod, 'spec'>): Input<LinuxContainerResources> {
+export function overheadResources(
+  { spec: { overhead } }: Pick<Pod, 'spec'>,
+  enforcement: Enforcement,
+): Input<LinuxContainerResources> {
   if (overhead === undefined) return {}
   const amounts = amountsOf(overhead)
-  return resourcesOf(amounts, amounts)
+  return resourcesOf(amounts, amounts, enforcement)
 }
 
 export function containerResources(
   pod: Pick<Pod, 'spec' | 'status'>,
   container: Container | EphemeralContainer,
-  facts: Pick<PodFacts, 'memoryBytes'>,
+  facts: Pick<PodFacts, 'memoryBytes' | 'cfsPeriodUs'>,
 ): Input<LinuxContainerResources> {
   const { requests, limits } = container.resources ?? {}
-  const own = resourcesOf(amountsOf(requests), amountsOf(withPodLevel(limits, pod)))
+  const own = resourcesOf(amountsOf(requests), amountsOf(withPodLevel(limits, pod)), facts)
   const hugePages = Object.entries(limits ?? {}).flatMap(([name, amount]) =>
     name.startsWith(HUGE_PAGES)
       ? { pageSize: pageSizeText(name.slice(HUGE_PAGES.length)), limit: quantityValue(parseQuantity(amount)) }

@@ -8,11 +8,14 @@ import type { Random } from '#lib/random.ts'
 
 import type { NodeTraits, Rejection } from '../admission-rules.ts'
 import type { PodCgroups } from '../cgroups/pod-cgroups.ts'
+import type { CredentialProvider } from '../credentials/credential-provider.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
 import type { GarbagePolicy } from '../gc/runtime-garbage.ts'
 import type { PodGrants } from '../grants/container-grant.ts'
 import type { Note } from '../kubelet-notes.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
+import type { ProbeCounts } from '../metrics/probe-counts.ts'
 import type { PodObjects } from '../object-cache.ts'
 import type { AskProbe } from '../probes/probe-action.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
@@ -68,6 +71,11 @@ export interface PodWorkersOptions {
   readonly writerFor?: (pod: Pod) => StatusDoor | undefined
   /** Nothing is left of a pod. */
   readonly onGone?: (uid: string) => void
+  /** Default: nobody counts. */
+  readonly meters?: KubeletMeters
+  readonly probes?: ProbeCounts
+  /** Who is asked whom to be before registries, beside the secrets of pods. Default: nobody. */
+  readonly providers?: readonly CredentialProvider[]
 }
 
 type Defaulted =
@@ -82,6 +90,8 @@ type Defaulted =
   | 'garbage'
   | 'traits'
   | 'noteNode'
+  | 'meters'
+  | 'probes'
 
 export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'> {
   readonly cgroups: PodCgroups
@@ -93,6 +103,8 @@ export interface PodHost extends Omit<PodWorkersOptions, Defaulted | 'recorder'>
   readonly askProbe: AskProbe
   readonly logs: LogFiles
   readonly puller: ImagePuller
+  readonly meters: KubeletMeters
+  readonly probes: ProbeCounts
   readonly held: RuntimePods
   /** `containerd`: stands before the ids of containers. */
   readonly runtimeName: () => string

@@ -52,6 +52,8 @@ export interface PodFacts {
   readonly seccompDefault?: boolean
   /** Processes of a pod, all together. Default: no limit. */
   readonly pidsLimit?: number
+  /** In which a limit of processors is used up; 0: such limits are not enforced. Default: a tenth of a second. */
+  readonly cfsPeriodUs?: number
   /** How long a container that crashes again and again waits at most. Default: five minutes. */
   readonly maxRestartMs?: number
 }

@@ -49,8 +49,11 @@ export class PodProbes {
   }
 
   end(): void {
+    const { host, pod } = this.#options
     for (const probes of this.#probes.values()) probes.end()
     this.#probes.clear()
+    const { initContainers = [], containers, ephemeralContainers = [] } = pod().spec
+    for (const { name } of [...initContainers, ...containers, ...ephemeralContainers]) host.probes.forget(pod(), name)
   }
 
   #probe(record: ContainerRecord, id: string, startedMs: number): ContainerProbes {
@@ -62,6 +65,7 @@ export class PodProbes {
       ask: (probe) => host.askProbe(probe, target(record, id)),
       isStarted: () => record.isStarted,
       say: (note) => host.note(pod(), note, fieldPathOf(record)),
+      count: (kind, outcome) => host.probes.count(pod(), record.spec.name, kind, outcome),
       judge: (kind, isFine) => this.#judge(record, kind, isFine),
     })
   }

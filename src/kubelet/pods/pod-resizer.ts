@@ -111,16 +111,22 @@ export class PodResizer {
       return false
     })
     if (changes.length === 0) return false
-    this.#inProgress ??= { observedGeneration: pod.metadata.generation ?? 0, sinceMs: this.#host.clock.now() }
+    const { clock, meters } = this.#host
+    this.#inProgress ??= { observedGeneration: pod.metadata.generation ?? 0, sinceMs: clock.now() }
+    const startMs = clock.elapsed()
+    let isDone = false
     try {
       await this.#refuseTooLittle(changes)
       await this.#tellSandbox(pod, sandboxId)
       await this.#host.cgroups.grow(pod)
       for (const name of ['memory', 'cpu'] as const) await this.#update(pod, changes, name)
       await this.#host.cgroups.ensure(pod)
+      isDone = true
     } catch (error) {
       this.#fail(pod, messageText(error))
     }
+    const durations = meters.family('kubelet_pod_resize_duration_milliseconds').labels(String(isDone))
+    durations.observe(clock.elapsed() - startMs)
     return true
   }
 
@@ -170,7 +176,7 @@ export class PodResizer {
   /** For runtimes that want to know; nothing depends on it. */
   async #tellSandbox(pod: Pod, podSandboxId: string | undefined): Promise<void> {
     if (podSandboxId === undefined) return
-    const resources = sandboxResources(pod)
+    const resources = sandboxResources(pod, this.#host.facts)
     await this.#host.runtime.updatePodSandboxResources({ podSandboxId, resources }).catch((error: unknown) => {
       this.#host.log.v(4)?.info('The runtime does not take resources of a sandbox', { err: messageText(error) })
     })

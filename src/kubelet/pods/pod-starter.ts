@@ -2,9 +2,10 @@
 import type { Pod } from '#apis/core/v1.ts'
 
 import { nextBackOff } from '../back-off.ts'
-import { type ContainerRecord, fieldPathOf, lastEndOf } from '../container-runs.ts'
+import { type ContainerRecord, fieldPathOf, lastEndOf, TYPES } from '../container-runs.ts'
 import { messageText } from '../cri/call-text.ts'
 import { crashBackOff, type Note, podText } from '../kubelet-notes.ts'
+import type { PodStartup } from '../metrics/pod-startup.ts'
 import { type Place, sayStartError, startContainer } from './container-starter.ts'
 import { runHook } from './hooks.ts'
 import type { PodEnder } from './pod-ender.ts'
@@ -21,6 +22,7 @@ export interface PodStarterOptions {
   readonly keeper: RecordKeeper
   readonly sandboxes: SandboxKeeper
   readonly ender: PodEnder
+  readonly startup: PodStartup
   /** The pod is to end: nothing is waited for any more. */
   readonly signal: AbortSignal
   /** Brings what is known to what the runtime holds. */
@@ -94,7 +96,7 @@ export class PodStarter {
 
   /** Whether it runs now. */
   async #start(record: ContainerRecord): Promise<boolean> {
-    const { host, pod, keeper, sandboxes, signal, look, started } = this.#options
+    const { host, pod, keeper, sandboxes, signal, look, started, startup } = this.#options
     const ended = lastEndOf(record)
     const sandbox = sandboxes.current
     if (sandbox === undefined || (ended !== undefined && !this.#mayRestart(record))) return false
@@ -106,8 +108,11 @@ export class PodStarter {
       podIps: sandbox.ips,
       volumes: this.#volumes,
       signal,
+      pulled: (span) => startup.pulled(span),
     }
     const { resources } = record.spec
+    const type = TYPES[record.role]
+    host.meters.family('kubelet_started_containers_total').labels(type).inc()
     try {
       const id = await startContainer(host, place, record)
       if (resources !== undefined) record.actual = resources
@@ -120,6 +125,7 @@ export class PodStarter {
       return true
     } catch (error) {
       if (!(error instanceof StartError)) throw error
+      host.meters.family('kubelet_started_containers_errors_total').labels(type, error.reason).inc()
       sayStartError(host, pod(), record, error)
       await host.held.relist()
       await look()

@@ -12,7 +12,8 @@ import { isCritical, type Rejection } from '../admission-rules.ts'
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
-import { refusalOf } from '../pod-admission.ts'
+import { PodStartup } from '../metrics/pod-startup.ts'
+import { rejectionLabel, refusalOf } from '../pod-admission.ts'
 import type { PendingResize } from '../pod-allocation.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { KILLING, removalOrder, restartsAll, startAnew } from '../restart-all.ts'
@@ -39,6 +40,10 @@ export class PodWorker {
   #pod: Pod
   readonly writer: StatusDoor
   readonly #startedMs: number
+  readonly #startup: PodStartup
+  readonly #seenMs: number
+  /** What the next turn is for, as it is counted. */
+  #turnFor: 'create' | 'update' | 'sync' = 'create'
   #isAdmitted: boolean
   #isRejected = false
   #isDeleted = false
@@ -70,8 +75,10 @@ export class PodWorker {
     this.#desired = pod
     this.#resizer = new PodResizer(host, pod, (record, doom) => this.#ender.doom(record, doom))
     this.#pod = this.#resizer.granted(pod)
-    this.#keeper = new RecordKeeper(this.#pod, host)
+    this.#startup = new PodStartup(host.meters, pod)
+    this.#keeper = new RecordKeeper(this.#pod, host, (tookMs) => this.#startup.initialised(tookMs))
     const nowMs = host.clock.now()
+    this.#seenMs = nowMs
     const { startTime } = pod.status
     this.#startedMs = startTime === undefined ? nowMs : epochMsOf(startTime)
     this.#isAdmitted = startTime !== undefined
@@ -103,15 +110,13 @@ export class PodWorker {
       keeper: this.#keeper,
       sandboxes: this.#sandboxes,
       ender: this.#ender,
+      startup: this.#startup,
       signal: this.#bringing.signal,
       look: () => this.#look(),
       opened: () => this.#publish(),
       started: () => this.#show(),
     })
-    const { client, random, signal } = host
-    const onError = (error: unknown): void =>
-      host.log.error(error, 'A status could not be written', { pod: podText(pod) })
-    this.writer = host.writerFor?.(pod) ?? new StatusWriter({ client, random, pod, signal, onError })
+    this.writer = host.writerFor?.(pod) ?? writerOf(host, pod)
     this.#heedDeadline()
   }
 
@@ -140,6 +145,8 @@ export class PodWorker {
   learn(pod: Pod): void {
     const before = this.#pod.metadata.deletionGracePeriodSeconds ?? Infinity
     this.#desired = pod
+    this.#startup.heard(pod, this.#host.clock.now())
+    if (this.#turnFor === 'sync') this.#turnFor = 'update'
     this.#grant()
     this.writer.hear(pod.status.conditions)
     const grace = pod.metadata.deletionGracePeriodSeconds ?? Infinity
@@ -194,7 +201,7 @@ export class PodWorker {
       this.#timer?.cancel()
       let dueMs: number
       try {
-        dueMs = await this.#turn()
+        dueMs = await this.#counted(() => this.#turn())
       } catch (error) {
         if (this.#host.signal.aborted) break
         dueMs = this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
@@ -213,6 +220,24 @@ export class PodWorker {
     const idleMs = jitteredMs(random, RESYNC_MS, 0.5)
     const delayMs = Math.min(Math.max(dueMs - clock.now(), 0), idleMs)
     this.#timer = clock.after(delayMs, () => this.wake(), { background: true })
+  }
+
+  async #counted<T>(turn: () => Promise<T>): Promise<T> {
+    const { clock, meters } = this.#host
+    const durations = meters.family('kubelet_pod_worker_duration_seconds').labels(this.#turnFor)
+    if (this.#turnFor === 'create') {
+      meters
+        .family('kubelet_pod_worker_start_duration_seconds')
+        .labels()
+        .observe((clock.now() - this.#seenMs) / 1000)
+    }
+    this.#turnFor = 'sync'
+    const startMs = clock.elapsed()
+    try {
+      return await turn()
+    } finally {
+      durations.observe((clock.elapsed() - startMs) / 1000)
+    }
   }
 
   /** Returns when there is something to do again. */
@@ -252,6 +277,7 @@ export class PodWorker {
     rejection ??= await this.#grantAside()
     if (rejection === undefined) return this.#resizer.admitted(this.#pod)
     const { verdict, note } = refusalOf(rejection)
+    this.#host.meters.family('kubelet_admission_rejections_total').labels(rejectionLabel(rejection)).inc()
     this.#isRejected = true
     this.#verdict = verdict
     this.#host.note(this.#pod, note)
@@ -317,7 +343,10 @@ export class PodWorker {
   }
 
   #publish(hasSandbox?: boolean): void {
-    if (!this.#isDeleted) this.writer.put(this.status(hasSandbox))
+    if (this.#isDeleted) return
+    const status = this.status(hasSandbox)
+    if (status.phase === 'Running') this.#startup.runs(this.#seenMs, this.#host.clock.now())
+    this.writer.put(status)
   }
 
   /** Brings what is known to what the runtime holds. */
@@ -423,4 +452,10 @@ export class PodWorker {
       ),
     )
   }
+}
+
+function writerOf({ client, random, signal, log, meters }: PodHost, pod: Pod): StatusWriter {
+  const onError = (error: unknown): void => log.error(error, 'A status could not be written', { pod: podText(pod) })
+  const synced = meters.family('kubelet_pod_status_sync_duration_seconds').labels()
+  return new StatusWriter({ client, random, pod, signal, onError, synced })
 }

@@ -7,6 +7,7 @@ import type { Timer } from '#lib/clock.ts'
 import { timeOf } from '#meta/time.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
+import type { Rejection } from '../admission-rules.ts'
 import { NO_CGROUPS } from '../cgroups/pod-cgroups.ts'
 import { type ContainerRecord } from '../container-runs.ts'
 import { withDeadlines } from '../cri/deadlines.ts'
@@ -15,6 +16,8 @@ import { GarbageCollector } from '../gc/garbage-collector.ts'
 import { NO_GRANTS } from '../grants/container-grant.ts'
 import type { Note } from '../kubelet-notes.ts'
 import { readImageDisk } from '../machine/disks.ts'
+import { createKubeletMeters, type KubeletMeters } from '../metrics/kubelet-families.ts'
+import { ProbeCounts } from '../metrics/probe-counts.ts'
 import { readObjects } from '../object-cache.ts'
 import { Charges } from '../pod-admission.ts'
 import { compareResizes } from '../pod-allocation.ts'
@@ -40,6 +43,7 @@ export class PodWorkers {
   readonly #host: PodHost
   readonly #ending = new AbortController()
   readonly #charges = new Charges()
+  readonly #meters: KubeletMeters
   readonly #collector: GarbageCollector
   #runtimeName = 'containerd'
   #retry: Timer | undefined
@@ -52,7 +56,8 @@ export class PodWorkers {
     this.#options = options
     const { clock, random, log, facts } = options
     const runtime = withDeadlines(options.runtime, clock, options.callLimitMs)
-    this.#held = new RuntimePods({ runtime, clock, log, onChange: (uids) => this.#changed(uids) })
+    const meters = (this.#meters = options.meters ?? createKubeletMeters())
+    this.#held = new RuntimePods({ runtime, clock, log, meters, onChange: (uids) => this.#changed(uids) })
     this.#host = {
       ...options,
       runtime,
@@ -61,7 +66,9 @@ export class PodWorkers {
       files: options.files ?? createPodFiles(facts.rootDir, clock, random),
       logs: options.logs ?? createLogFiles(facts.podLogsDir, facts.containerLogsDir, clock),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
-      puller: new ImagePuller(runtime, clock, options.pulls),
+      puller: new ImagePuller({ runtime, clock, meters, limits: options.pulls }),
+      meters,
+      probes: options.probes ?? new ProbeCounts(),
       held: this.#held,
       runtimeName: () => this.#runtimeName,
       signal: this.#ending.signal,
@@ -70,11 +77,7 @@ export class PodWorkers {
       allocations: options.allocations ?? createMemoryAllocations(),
       admit: (pod, isThere) => this.#charges.admit(pod, options.node(), isThere, options.traits?.()),
       preempt: (pod) => this.#preempt(pod),
-      resize: (pod) => {
-        const rejection = this.#charges.resize(pod, options.node())
-        if (rejection === undefined) this.#retryResizes()
-        return rejection
-      },
+      resize: (pod) => this.#resize(pod),
       release: (pod) => this.#release(pod),
       note: (...said) => this.#note(...said),
       gone: (uid) => this.#gone(uid),
@@ -91,6 +94,7 @@ export class PodWorkers {
       isOver: (uid) => this.#workers.get(uid)?.isFinished ?? true,
       sweep: () => this.#sweepDirectories(),
       note: noteNode,
+      meters,
       policy: garbage.containers,
       images: garbage.images,
     })
@@ -102,16 +106,26 @@ export class PodWorkers {
     if (node === undefined) return false
     const others = [...this.#workers.values()].filter((one) => !one.isFinished && mayPreempt(pod, one.pod))
     const candidates = others.map((one) => ({ pod: one.pod, takes: this.#charges.takenBy(one.pod) }))
-    const chosen = choosePreempted(this.#charges.missing(pod, node), candidates)
-    await Promise.all((chosen ?? []).map(({ pod: victim }) => this.#putToFlight(victim)))
+    const missing = this.#charges.missing(pod, node)
+    const chosen = choosePreempted(missing, candidates)
+    const [signal = ''] = missing.keys()
+    await Promise.all((chosen ?? []).map(({ pod: victim }) => this.#putToFlight(victim, signal)))
     return chosen !== undefined && chosen.length > 0
   }
 
-  async #putToFlight(pod: Pod): Promise<void> {
+  /** `signal`: what there is too little of. */
+  async #putToFlight(pod: Pod, signal: string): Promise<void> {
+    this.#meters.family('kubelet_preemptions').labels(signal).inc()
     this.#note(pod, { type: 'Warning', reason: 'Preempting', message: PREEMPTED })
     const condition = disruptionOf(pod, PREEMPTION, this.#options.clock.now())
     await this.#workers.get(pod.metadata.uid ?? '')?.end({ reason: 'Preempting', message: PREEMPTED }, 0, condition)
     this.#charges.release(pod)
+  }
+
+  #resize(pod: Pod): Rejection | undefined {
+    const rejection = this.#charges.resize(pod, this.#options.node())
+    if (rejection === undefined) this.#retryResizes()
+    return rejection
   }
 
   #release(pod: Pod): void {
@@ -132,9 +146,12 @@ export class PodWorkers {
   async #sweepDirectories(): Promise<void> {
     const { files, volumes, grants } = this.#host
     const uids = new Set([...(await files.uids()), ...(await volumes.uids()), ...grants.uids()])
+    const cleaned = this.#meters.family('kubelet_orphan_pod_cleaned_volumes').labels()
+    cleaned.set(0)
     for (const uid of uids) {
       if (!this.#isGone(uid) || this.#held.of(uid).containers.length > 0) continue
       await volumes.leave(uid)
+      cleaned.inc()
       await grants.release(uid)
       await files.remove(uid)
     }
@@ -159,6 +176,7 @@ export class PodWorkers {
     const worker = this.#workers.get(uid)
     if (type === 'DELETED') return worker?.forget()
     if (worker !== undefined) return worker.learn(object)
+    this.#meters.family('kubelet_containers_per_pod_count').labels().observe(object.spec.containers.length)
     const fresh = new PodWorker(object, this.#host)
     this.#workers.set(uid, fresh)
     // Before the first listing nobody knows what runs already.
@@ -253,7 +271,9 @@ export class PodWorkers {
 
   #removeOrphans(): void {
     for (const uid of this.#held.uids) {
-      if (!this.#workers.has(uid)) void this.#removeOrphan(uid)
+      if (this.#workers.has(uid)) continue
+      this.#meters.family('kubelet_orphaned_runtime_pods_total').labels().inc()
+      void this.#removeOrphan(uid)
     }
     if (!this.#isDiskTidy) void this.#tidyDisk()
   }

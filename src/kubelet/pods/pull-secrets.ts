@@ -2,6 +2,7 @@
 import type { Secret } from '#apis/core/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
+import { matchesImage } from '../credentials/image-match.ts'
 import type { AuthConfig } from '../cri/runtime-messages.ts'
 
 interface Entry {
@@ -18,7 +19,7 @@ export function credentialsFor(image: string, secrets: readonly Secret[]): Input
   const fitting = secrets
     .flatMap((secret) => Object.entries(entriesOf(secret)))
     .map(([registry, entry]) => ({ registry: bare(registry), entry }))
-    .filter(({ registry }) => fits(registry, name))
+    .filter(({ registry }) => matchesImage(registry, name))
     .sort((a, b) => b.registry.length - a.registry.length)
   return fitting.map(({ registry, entry }) => authOf(registry, entry))
 }
@@ -34,22 +35,6 @@ const bare = (registry: string): string =>
     .replace(/^https?:\/\//, '')
     .replace(/\/(v[12]\/?)?$/, '')
     .replace(/^index\.docker\.io/, 'docker.io')
-
-/** `*` stands for one part of a host's name. */
-function fits(registry: string, image: string): boolean {
-  const [host = '', ...path] = registry.split('/')
-  const [imageHost = '', ...imagePath] = image.split('/')
-  const wanted = host.split('.')
-  const given = imageHost.split('.')
-  const sameHost =
-    wanted.length === given.length && wanted.every((part, at) => part === given[at] || matches(part, given[at] ?? ''))
-  return sameHost && imagePath.join('/').startsWith(path.join('/'))
-}
-
-function matches(pattern: string, part: string): boolean {
-  const [head = '', tail] = pattern.split('*')
-  return tail !== undefined && part.startsWith(head) && part.endsWith(tail) && part.length >= pattern.length - 1
-}
 
 function entriesOf({ data = {} }: Secret): Record<string, Entry> {
   try {

@@ -3,7 +3,7 @@ import type { Pod, PodSpec } from '#apis/core/v1.ts'
 import { hasStatus } from '#lib/grpc/status.ts'
 
 import { adopt } from '../adoption.ts'
-import { type ContainerRecord, isRunning, recordsOf } from '../container-runs.ts'
+import { type ContainerRecord, isRunning, recordsOf, type RunEnd, TYPES } from '../container-runs.ts'
 import { CONTAINER_STATE } from '../cri/codes.ts'
 import { retire } from '../sandbox-change.ts'
 import { lastWordsOf } from './last-words.ts'
@@ -21,9 +21,12 @@ export class RecordKeeper {
   /** At which listing a container was started: a listing from before does not have it. */
   readonly #since = new Map<string, number>()
 
-  /** Goes on where the status says that the pod was. */
-  constructor(pod: Pod, host: PodHost) {
+  readonly #initialised: (tookMs: number) => void
+
+  /** Goes on where the status says that the pod was. `initialised`: told how long init containers took. */
+  constructor(pod: Pod, host: PodHost, initialised: (tookMs: number) => void = () => undefined) {
     this.#host = host
+    this.#initialised = initialised
     this.records = recordsOf(pod.spec)
     if (pod.status.startTime !== undefined) adopt(this.records, pod.status)
   }
@@ -66,7 +69,16 @@ export class RecordKeeper {
     if (status === undefined) return
     this.#states.set(id, status.state)
     const words = status.state === CONTAINER_STATE.exited ? await lastWordsOf(files, status, this.records.length) : ''
+    const wasRunning = isRunning(record)
     observe(record, status, `${runtimeName()}://${id}`, words)
+    const { end } = record.run ?? {}
+    if (wasRunning && end !== undefined) this.#ended(record, end)
+  }
+
+  #ended({ role, run }: ContainerRecord, { exitCode, reason, finishedMs }: RunEnd): void {
+    const ends = this.#host.meters.family('kubelet_terminated_containers_total')
+    ends.labels(TYPES[role], String(exitCode), reason).inc()
+    if (role === 'init' && run !== undefined) this.#initialised(finishedMs - run.startedMs)
   }
 
   /** It was started just now. */

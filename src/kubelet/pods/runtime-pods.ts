@@ -8,6 +8,7 @@ import type { Logger } from '#lib/log.ts'
 import type { Container } from '../cri/container-messages.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { PodSandbox } from '../cri/sandbox-messages.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { LABELS } from './sandbox-config.ts'
 
 export interface PodHeld {
@@ -25,6 +26,7 @@ export class RuntimePods {
   readonly #runtime: Runtime
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #meters: KubeletMeters
   /** Told of pods in which something is different. */
   readonly #onChange: (uids: readonly string[]) => void
   readonly #ending = new AbortController()
@@ -33,6 +35,8 @@ export class RuntimePods {
   #timer: Timer | undefined
   #running: Promise<void> | undefined
   #isStale = false
+  /** When the last listing began. */
+  #beganMs: number | undefined
   /** How many listings were begun that have ended well. */
   rounds = 0
   /** When the last one did. */
@@ -42,11 +46,13 @@ export class RuntimePods {
     readonly runtime: Runtime
     readonly clock: Clock
     readonly log: Logger
+    readonly meters: KubeletMeters
     readonly onChange: (uids: readonly string[]) => void
   }) {
     this.#runtime = options.runtime
     this.#clock = options.clock
     this.#log = options.log
+    this.#meters = options.meters
     this.#onChange = options.onChange
   }
 
@@ -100,6 +106,12 @@ export class RuntimePods {
   }
 
   async #list(): Promise<void> {
+    const startMs = this.#clock.elapsed()
+    const seconds = (sinceMs: number): number => (this.#clock.elapsed() - sinceMs) / 1000
+    if (this.#beganMs !== undefined) {
+      this.#meters.family('kubelet_pleg_relist_interval_seconds').labels().observe(seconds(this.#beganMs))
+    }
+    this.#beganMs = startMs
     try {
       const [{ items }, { containers }] = await Promise.all([
         this.#runtime.listPodSandbox({}),
@@ -109,6 +121,11 @@ export class RuntimePods {
       this.#held = group(items, containers)
       this.rounds++
       this.listedMs = this.#clock.now()
+      this.#meters.family('kubelet_pleg_relist_duration_seconds').labels().observe(seconds(startMs))
+      this.#meters
+        .family('kubelet_pleg_last_seen_seconds')
+        .labels()
+        .set(Math.trunc(this.listedMs / 1000))
       const uids = new Set([...before.keys(), ...this.#held.keys()])
       const changed = [...uids].filter((uid) => faceOf(before.get(uid)) !== faceOf(this.#held.get(uid)))
       if (changed.length > 0 || this.rounds === 1) this.#onChange(changed)
@@ -117,16 +134,25 @@ export class RuntimePods {
     }
   }
 
+  #heard(atMs: number): void {
+    const seconds = (this.#clock.now() - atMs) / 1000
+    this.#meters.family('kubelet_evented_pleg_connection_latency_seconds').labels().observe(seconds)
+    if (!this.#isListening) this.#meters.family('kubelet_evented_pleg_connection_success_count').labels().inc()
+    this.#isListening = true
+  }
+
   async #listen(): Promise<void> {
     const { signal } = this.#ending
     while (!signal.aborted) {
       try {
-        for await (const _ of this.#runtime.getContainerEvents({}, { signal })) {
-          this.#isListening = true
+        for await (const { createdAt } of this.#runtime.getContainerEvents({}, { signal })) {
+          this.#heard(Number(createdAt) / 1e6)
           void this.relist()
         }
       } catch (error) {
-        if (!signal.aborted) this.#log.v(4)?.info('The runtime tells no events', { err: String(error) })
+        if (signal.aborted) break
+        this.#meters.family('kubelet_evented_pleg_connection_error_count').labels().inc()
+        this.#log.v(4)?.info('The runtime tells no events', { err: String(error) })
       }
       this.#isListening = false
       await sleep(this.#clock, RELISTEN_MS, signal, { background: true }).catch(() => undefined)

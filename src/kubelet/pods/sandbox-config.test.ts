@@ -4,7 +4,14 @@ import { test } from 'node:test'
 import type { Pod, PodSpec } from '#apis/core/v1.ts'
 
 import { dnsOf, parseResolvConf } from './dns.ts'
-import { cgroupParent, containerResources, cpuQuota, cpuShares, oomScoreAdj } from './linux-resources.ts'
+import {
+  cgroupParent,
+  containerResources,
+  cpuQuota,
+  cpuShares,
+  oomScoreAdj,
+  sandboxResources,
+} from './linux-resources.ts'
 import { sandboxConfig } from './sandbox-config.ts'
 
 const UID = '0f3a1b2c-0000-4000-8000-000000000001'
@@ -121,7 +128,21 @@ test('cgroups of pods, by class and driver', () => {
 
 test('shares and quotas of CPU', () => {
   assert.deepEqual([0, 50, 100, 150, 1000, 1_000_000].map(cpuShares), [2, 51, 102, 153, 1024, 262_144])
-  assert.deepEqual([0, 5, 50, 200, 300].map(cpuQuota), [0, 1000, 5000, 20_000, 30_000])
+  assert.deepEqual(
+    [0, 5, 50, 200, 300].map((milli) => cpuQuota(milli)),
+    [0, 1000, 5000, 20_000, 30_000],
+  )
+  assert.equal(cpuQuota(500, 10_000), 5000)
+})
+
+test('limits of processors hold in the period that is configured, or not at all', () => {
+  const container = { name: 'c', resources: { limits: { cpu: '500m' } } }
+  const pod = podOf({ containers: [container] })
+  const inPeriod = containerResources(pod, container, { memoryBytes: GI, cfsPeriodUs: 20_000 })
+  assert.deepEqual([inPeriod.cpuPeriod, inPeriod.cpuQuota], [20_000, 10_000])
+  const free = containerResources(pod, container, { memoryBytes: GI, cfsPeriodUs: 0 })
+  assert.deepEqual([free.cpuPeriod, free.cpuQuota, free.cpuShares], [undefined, undefined, 512])
+  assert.equal(sandboxResources(pod, { cfsPeriodUs: 0 }).cpuQuota, undefined)
 })
 
 test('what a container asks for, in the terms of the kernel', () => {

@@ -17,7 +17,7 @@ export const LABELS = {
 
 export interface SandboxQuestion {
   readonly pod: Pod
-  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'podLogsDir' | 'clusterDomain'>
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'podLogsDir' | 'clusterDomain' | 'cfsPeriodUs'>
   readonly dns: DNSConfig
   /** How many sandboxes it had before. */
   readonly attempt: number
@@ -43,8 +43,8 @@ export function sandboxConfig({ pod, facts, dns, attempt, seen }: SandboxQuestio
       cgroupParent: cgroupParent(pod, facts),
       securityContext: sandboxSecurity(spec),
       sysctls: new Map((spec.securityContext?.sysctls ?? []).map((sysctl) => [sysctl.name, sysctl.value])),
-      overhead: overheadResources(pod),
-      resources: sandboxResources(pod),
+      overhead: overheadResources(pod, facts),
+      resources: sandboxResources(pod, facts),
     },
   }
 }

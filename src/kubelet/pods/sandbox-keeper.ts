@@ -55,17 +55,37 @@ export class SandboxKeeper {
   async make(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const [newest] = this.#host.held.of(pod.metadata.uid ?? '').sandboxes
     const attempt = newest === undefined ? 0 : (newest.metadata?.attempt ?? 0) + 1
+    const { meters } = this.#host
+    const hasUsers = pod.spec.hostUsers === false
+    meters.family('kubelet_started_pods_total').labels().inc()
+    if (hasUsers) meters.family('kubelet_started_user_namespaced_pods_total').labels().inc()
     try {
       const config = await this.#config(pod, attempt)
-      const runtimeHandler = await this.#handler(pod)
-      const { podSandboxId } = await this.#host.runtime.runPodSandbox({ config, runtimeHandler }, { signal })
-      this.current = await this.#describe(podSandboxId, config)
+      this.current = await this.#describe(await this.#run(pod, config, signal), config)
     } catch (error) {
       if (signal.aborted) throw error
+      meters.family('kubelet_started_pods_errors_total').labels().inc()
+      if (hasUsers) meters.family('kubelet_started_user_namespaced_pods_errors_total').labels().inc()
       const message = `Failed to create pod sandbox: ${callText(error)}`
       this.#host.note(pod, { type: 'Warning', reason: 'FailedCreatePodSandBox', message })
     }
     return this.current !== undefined
+  }
+
+  /** Returns its id. */
+  async #run(pod: Pod, config: Input<PodSandboxConfig>, signal: AbortSignal): Promise<string> {
+    const { runtime, meters, clock } = this.#host
+    const runtimeHandler = await this.#handler(pod)
+    const startMs = clock.elapsed()
+    try {
+      return (await runtime.runPodSandbox({ config, runtimeHandler }, { signal })).podSandboxId
+    } catch (error) {
+      meters.family('kubelet_run_podsandbox_errors_total').labels(runtimeHandler).inc()
+      throw error
+    } finally {
+      const durations = meters.family('kubelet_run_podsandbox_duration_seconds')
+      durations.labels(runtimeHandler).observe((clock.elapsed() - startMs) / 1000)
+    }
   }
 
   async #describe(id: string, config: Input<PodSandboxConfig>): Promise<Sandbox | undefined> {

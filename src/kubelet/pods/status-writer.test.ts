@@ -6,6 +6,7 @@ import type { ApiClient } from '#client/api-client.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
+import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { StatusWriter } from './status-writer.ts'
 
 interface Written {
@@ -32,6 +33,7 @@ function writerOf(client: ApiClient, status: PodStatus = {}): StatusWriter {
     pod,
     signal,
     onError: (error) => assert.fail(String(error)),
+    synced: createKubeletMeters().family('kubelet_pod_status_sync_duration_seconds').labels(),
   })
 }
 

@@ -6,6 +6,7 @@ import { type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
+import type { Histogram } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
@@ -32,7 +33,10 @@ export class StatusWriter implements StatusDoor {
   readonly #pod: Pod
   readonly #signal: AbortSignal
   readonly #onError: (error: unknown) => void
+  readonly #synced: Histogram
   #wanted: PodStatus | undefined
+  /** Since when there is something to be written. */
+  #sinceMs: number | undefined
   #writing: Promise<void> | undefined
   /** What the server has, as far as is known. */
   #written: PodStatus
@@ -46,12 +50,15 @@ export class StatusWriter implements StatusDoor {
     readonly pod: Pod
     readonly signal: AbortSignal
     readonly onError: (error: unknown) => void
+    /** How long it took until the server knew, in seconds. */
+    readonly synced: Histogram
   }) {
     this.#client = options.client
     this.#backoff = createBackoff(options.random, RETRY)
     this.#pod = options.pod
     this.#signal = options.signal
     this.#onError = options.onError
+    this.#synced = options.synced
     this.#written = options.pod.status
     this.said = options.pod.status
   }
@@ -101,12 +108,18 @@ export class StatusWriter implements StatusDoor {
       this.#wanted = undefined
       const value = statusPatch(uid, this.#written, status)
       if (value === undefined) continue
+      const { clock } = this.#client
+      this.#sinceMs ??= clock.elapsed()
       const isDone = await this.#try(() =>
         this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }),
       )
-      if (isDone)
-        this.#written = { ...status, conditions: conditionsKnown(this.#written.conditions, status.conditions) }
-      else this.#wanted ??= status
+      if (!isDone) {
+        this.#wanted ??= status
+        continue
+      }
+      this.#written = { ...status, conditions: conditionsKnown(this.#written.conditions, status.conditions) }
+      this.#synced.observe((clock.elapsed() - this.#sinceMs) / 1000)
+      this.#sinceMs = undefined
     }
   }
 

@@ -3,6 +3,7 @@ import type { Container, Probe } from '#apis/core/v1.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 
 import { type ProbeKind, unhealthy, type Note } from '../kubelet-notes.ts'
+import type { ProbeOutcome } from '../metrics/probe-counts.ts'
 import { afterProbe, firstProbe, periodMsOf, type ProbeState } from '../probe.ts'
 import type { Answer } from './probe-action.ts'
 
@@ -16,6 +17,7 @@ export interface ProbedRun {
   readonly say: (note: Note) => void
   /** Its answers have come to something, for the first time or anew. */
   readonly judge: (kind: ProbeKind, isFine: boolean) => void
+  readonly count: (kind: ProbeKind, outcome: ProbeOutcome) => void
 }
 
 export class ContainerProbes {
@@ -57,8 +59,11 @@ export class ContainerProbes {
     const isEarly = kind !== 'Startup' && !isStarted()
     const later = { ...state, nextMs: clock.now() + periodMsOf(probe) }
     if (isEarly) return this.#wait(kind, probe, later)
+    const startMs = clock.elapsed()
     const answer = await this.#ask(kind, probe)
     if (this.#isOver) return
+    const result = answer === undefined ? 'unknown' : answer ? 'successful' : 'failed'
+    this.#run.count(kind, { result, seconds: (clock.elapsed() - startMs) / 1000 })
     if (answer === undefined) return this.#wait(kind, probe, later)
     const next = { ...afterProbe(probe, { ...state, nextMs: clock.now() }, answer) }
     if (next.verdict !== undefined && next.verdict !== state.verdict) judge(kind, next.verdict)

@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import type { Pod } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { createVirtualClock } from '#lib/clock.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
 import { createLoopbackClient } from '#lib/http/loopback.ts'
 
@@ -14,6 +15,7 @@ import type { ContainerRecord } from '../container-runs.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
 import { Access } from './access.ts'
+import { checkpoint } from './checkpoint.ts'
 import { createKubeletApi } from './kubelet-api.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'hyperkube-kubelet-api-'))
@@ -96,7 +98,9 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
     summary: () => Promise.resolve({ node: {} }),
     resourceMetrics: () => Promise.resolve('resource_scrape_error 0\n'),
     cadvisorMetrics: () => Promise.resolve('machine_cpu_cores 2\n'),
-    metrics: () => 'kubelet_running_pods 1\n',
+    metrics: () => Promise.resolve('kubelet_running_pods 1\n'),
+    probeMetrics: () => 'prober_probe_total 1\n',
+    checkpointsDir: '/var/lib/kubelet/checkpoints',
   })
   const http = createLoopbackClient({ serve, clock, identity: undefined })
   return {
@@ -243,4 +247,36 @@ test('streams need an upgrade, a stream, a pod and a container; commands can be 
   ])
   assert.deepEqual(await ask('/portForward/default/web', { method }), [500, 'Upgrade request required'])
   assert.deepEqual(await ask('/run/default/web/c?cmd=ls -l', { method }), [200, 'k1 ls|-l'])
+})
+
+const running = { current: { containerId: 'c1', logPath: '' }, record: { ...record, run: { id: 'x', startedMs: 0 } } }
+
+test('checkpoints are made by the runtime, below the folder of the kubelet', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const calls: object[] = []
+  const checkpointContainer = async (request: object): Promise<object> => (calls.push(request), {})
+  const answer = await checkpoint(['default', 'web', 'c'], {
+    clock,
+    runtime: { checkpointContainer } as unknown as Runtime,
+    query: new URLSearchParams('timeout=5&timeout=300'),
+    checkpointsDir: folder,
+    find: () => ({ pod, sandboxId: 's1', containers: new Map([['c', { previous: undefined, ...running }]]) }),
+  })
+  const [location = ''] = (JSON.parse(String(answer.body)) as { items: string[] }).items
+  assert.match(location, /\/checkpoint-web_default-c-\d{4}-.*\.tar$/)
+  assert.deepEqual(calls, [{ containerId: 'c1', location, timeout: 300 }])
+})
+
+test('checkpoints fail in the words of upstream', async () => {
+  const checkpointContainer = (): Promise<never> =>
+    Promise.reject(new GrpcError('unimplemented', 'method CheckpointContainer not implemented'))
+  const { ask } = kubelet(running, { checkpointContainer })
+  const post = { method: 'POST' }
+  assert.deepEqual(await ask('/checkpoint/default/other/c', post), [404, 'pod does not exist'])
+  assert.deepEqual(await ask('/checkpoint/default/web/d', post), [404, 'container d does not exist'])
+  const wrong = 'cannot parse value of timeout parameter'
+  assert.deepEqual(await ask('/checkpoint/default/web/c?timeout=x', post), [404, wrong])
+  const [status] = await ask('/checkpoint/default/web/c')
+  assert.equal(status, 404, 'it is no page to look at')
 })

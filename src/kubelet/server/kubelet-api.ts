@@ -8,6 +8,7 @@ import type { Runtime } from '../cri/runtime.ts'
 import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
 import type { Access } from './access.ts'
 import { type Answer, jsonAnswer, textAnswer } from './answer.ts'
+import { checkpoint } from './checkpoint.ts'
 import { answerLog } from './container-logs.ts'
 import { joinRuntime, NO_UPGRADE, openAttach, openExec, openPorts, streamFault } from './streams.ts'
 
@@ -29,7 +30,12 @@ export interface KubeletApiOptions {
   readonly summary: () => Promise<object>
   readonly resourceMetrics: () => Promise<string>
   readonly cadvisorMetrics: () => Promise<string>
-  readonly metrics: () => string
+  readonly metrics: () => Promise<string>
+  readonly probeMetrics: () => string
+  /** Where checkpoints of containers are put. */
+  readonly checkpointsDir: string
+  /** How long the runtime has for an answer. Default: two minutes. */
+  readonly callLimitMs?: number
 }
 
 interface Request extends KubeletApiOptions {
@@ -57,10 +63,11 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods()).flatMap(runningOf) }),
   configz: ({ configuration }) => jsonAnswer({ kubeletconfig: configuration }),
   stats: async ({ parts, summary }) => (parts[1] === 'summary' ? jsonAnswer(await summary()) : NOT_FOUND),
-  metrics: async ({ parts: [, page = ''], metrics, resourceMetrics, cadvisorMetrics }) => {
+  metrics: async ({ parts: [, page = ''], metrics, resourceMetrics, cadvisorMetrics, probeMetrics }) => {
     const pages = new Map([
-      ['', async () => metrics()],
+      ['', metrics],
       ['cadvisor', cadvisorMetrics],
+      ['probes', async () => probeMetrics()],
       ['resource', resourceMetrics],
     ])
     const read = pages.get(page)
@@ -72,6 +79,8 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   attach: (request) => stream(request, openAttach),
   portForward: forward,
   run,
+  checkpoint: ({ exchange, parts, ...request }) =>
+    exchange.method === 'POST' ? checkpoint(parts.slice(1), request) : NOT_FOUND,
 }
 
 export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchange) => Promise<void> {

@@ -32,6 +32,8 @@ export interface PortsOptions {
   readonly serving: Serving
   readonly api: (authorities: () => readonly Certificate[]) => KubeletApiOptions
   readonly onError: (error: unknown, path: string) => void
+  /** Counts what is asked. */
+  readonly count: (isReadOnly: boolean) => (serve: HttpServerOptions['serve']) => HttpServerOptions['serve']
 }
 
 /** How long requests that are running may take once it is to stop. */
@@ -53,12 +55,15 @@ export async function openPorts(options: PortsOptions, closing: AsyncDisposableS
     return [server, 'port' in bound ? bound.port : 0]
   }
   const tls = { ...serving, clientAuthorities: listed(clientAuthority) }
-  const [server, port] = await listen({ serve: createKubeletApi(api), tls, upgrades: UPGRADES }, serving.port)
+  const serve = options.count(false)(createKubeletApi(api))
+  const [server, port] = await listen({ serve, tls, upgrades: UPGRADES }, serving.port)
   serving.follow?.((next) => {
     authorities = authoritiesIn(next.clientAuthority)
     server.reloadTls({ ...tls, ...next, clientAuthorities: listed(next.clientAuthority) })
   })
-  if (readOnlyPort !== undefined) await listen({ serve: createKubeletApi({ ...api, access: undefined }) }, readOnlyPort)
+  if (readOnlyPort !== undefined) {
+    await listen({ serve: options.count(true)(createKubeletApi({ ...api, access: undefined })) }, readOnlyPort)
+  }
   return port
 }
 

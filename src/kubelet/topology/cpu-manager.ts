@@ -7,6 +7,7 @@ import type { Clock } from '#lib/clock.ts'
 import { parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { qosClassOf } from '#model/pod-resources.ts'
 
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { pickCpus } from './cpu-picking.ts'
 import { readCpuState, writeCpuState } from './cpu-state.ts'
 import { type Cpu, cpuIds, cpuSetText } from './cpu-topology.ts'
@@ -24,6 +25,7 @@ export interface CpuManagerOptions {
   /** Not even shared. */
   readonly isStrict: boolean
   readonly clock: Clock
+  readonly meters: KubeletMeters
 }
 
 /** Why a pod is refused, when it is not for a lack of processors. */
@@ -76,6 +78,19 @@ export class CpuManager {
       this.#held.set(uid, new Map(sets))
     }
     await this.#write()
+    if (this.isStatic) this.#tell()
+  }
+
+  /** What is counted of it at any time. */
+  #tell(): void {
+    const { meters, cpus } = this.#options
+    meters.collect('kubelet_cpu_manager_shared_pool_size_millicores', (emit) => emit(this.shared.size * 1000))
+    meters.collect('kubelet_cpu_manager_exclusive_cpu_allocation_count', (emit) => emit(this.#taken.size))
+    meters.collect('kubelet_cpu_manager_allocation_per_numa', (emit) => {
+      const taken = this.#taken
+      const nodes = Map.groupBy(cpus, ({ node }) => node)
+      for (const [node, own] of nodes) emit(own.filter(({ id }) => taken.has(id)).length, String(node))
+    })
   }
 
   get isStatic(): boolean {
@@ -137,6 +152,20 @@ export class CpuManager {
     const { uid = '' } = pod.metadata
     const count = this.isStatic ? exclusiveCpus(pod, container) : 0
     if (count === 0 || this.heldBy(uid, container.name) !== undefined) return
+    const { meters } = this.#options
+    meters.family('kubelet_cpu_manager_pinning_requests_total').labels().inc()
+    await this.#pin(pod, container, { count, nodes }).catch((error: unknown) => {
+      meters.family('kubelet_cpu_manager_pinning_errors_total').labels().inc()
+      throw error
+    })
+  }
+
+  async #pin(
+    pod: Pod,
+    container: SomeContainer,
+    { count, nodes }: { readonly count: number; readonly nodes: readonly number[] | undefined },
+  ): Promise<void> {
+    const { uid = '' } = pod.metadata
     this.#checkCores(count)
     const { cpus } = this.#options
     const available = new Set([...this.#available, ...this.#reusable(pod, container.name)])

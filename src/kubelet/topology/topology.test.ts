@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import type { Pod } from '#apis/core/v1.ts'
 import { realClock } from '#lib/clock.ts'
 
+import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { CpuManager, type CpuManagerOptions } from './cpu-manager.ts'
 import { pickCpus } from './cpu-picking.ts'
 import { cpuChecksum } from './cpu-state.ts'
@@ -131,8 +132,16 @@ test('guaranteed containers that ask for whole processors have them alone, also 
   const open = async (more: Partial<CpuManagerOptions> = {}): Promise<CpuManager> => {
     const path = join(dir, 'cpu_manager_state')
     const reserved = new Set([0])
-    const rules = { isFullCoresOnly: false, isStrict: false }
-    const manager = new CpuManager({ path, policy: 'static', cpus, reserved, ...rules, clock: realClock, ...more })
+    const rules = { isFullCoresOnly: false, isStrict: false, meters: createKubeletMeters() }
+    const manager = new CpuManager({
+      path,
+      policy: 'static',
+      cpus,
+      reserved,
+      ...rules,
+      clock: realClock,
+      ...more,
+    })
     await manager.start()
     return manager
   }

@@ -9,6 +9,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
+import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { DiskVolumes } from './disk-volumes.ts'
 import { createMemoryMounter, type MemoryMounter } from './memory-mounter.ts'
 import type { VolumeSources } from './volume-plugin.ts'
@@ -48,7 +49,8 @@ async function bedIn(t: TestContext): Promise<Bed> {
   }
   const onLeave = (uid: string): void => void left.push(uid)
   const random = createSeededRandom(1)
-  const restart = (): DiskVolumes => new DiskVolumes({ rootDir: root, clock, random, log, mounter, sources, onLeave })
+  const tools = { clock, random, log, mounter, meters: createKubeletMeters() }
+  const restart = (): DiskVolumes => new DiskVolumes({ rootDir: root, ...tools, sources, onLeave })
   return { root, mounter, maps, secrets, claims, persistent, left, restart }
 }
 

@@ -11,10 +11,13 @@ import { goQuote } from '#lib/go-text.ts'
 import type { Logger } from '#lib/log.ts'
 import { fitsNodeTerm } from '#model/node-fit.ts'
 
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
+import type { VolumeFsUse } from '../node-stats.ts'
 import { setUpBind } from './bind-directory.ts'
 import { ClaimFault, type Claimed, claimedBy, claimsText } from './claims.ts'
 import type { CsiAsk } from './csi/csi-ask.ts'
 import { Unattached } from './csi/csi-attachments.ts'
+import { CSI_PLUGIN } from './csi/csi-names.ts'
 import { deviceLink } from './csi/csi-records.ts'
 import type { CsiVolumes } from './csi/csi-volumes.ts'
 import { checkHostPath } from './host-path-check.ts'
@@ -24,7 +27,8 @@ import { setUpDirectory, type Tools } from './pod-directory.ts'
 import { bindSubPath, readInVolume } from './sub-path.ts'
 import { tearDown, uidsOnDisk } from './tear-down.ts'
 import { Turns } from './turns.ts'
-import type { Brought, BroughtVolume, SubPathAsk, VolumeKeeper } from './volume-keeper.ts'
+import type { Brought, BroughtVolume, SubPathAsk, VolumeCount, VolumeKeeper } from './volume-keeper.ts'
+import { measureDirectory } from './volume-measures.ts'
 import { podPaths, podsDir } from './volume-paths.ts'
 import { type VolumeAsk, VolumeFault, type VolumePlan, type VolumePlugin, type VolumeSources } from './volume-plugin.ts'
 
@@ -34,6 +38,7 @@ export interface DiskVolumesOptions extends Tools {
   readonly log: Logger
   /** Without it, no driver brings anything. */
   readonly csi?: CsiVolumes
+  readonly meters: KubeletMeters
   /** Nothing of the pod is needed any more. */
   readonly onLeave: (uid: string) => void
 }
@@ -42,6 +47,11 @@ export interface DiskVolumesOptions extends Tools {
 interface Held extends BroughtVolume {
   /** Follows what the API says. */
   readonly isContent: boolean
+  /** What brought it: `kubernetes.io/empty-dir`. */
+  readonly plugin: string
+  readonly claim?: VolumeFsUse['claim']
+  /** Who brought it, when that was a driver. */
+  readonly ask?: CsiAsk
 }
 
 /** What is brought without a driver. */
@@ -54,6 +64,8 @@ export class DiskVolumes implements VolumeKeeper {
   readonly #options: DiskVolumesOptions
   /** By pod, then by volume. */
   readonly #held = new Map<string, Map<string, Held>>()
+  /** By pod and volume: those that could not be brought yet. */
+  readonly #missing = new Set<string>()
   /** By directory of the node: pods that have the same one come one after the other, so that there is a first. */
   readonly #binding = new Turns()
 
@@ -75,8 +87,10 @@ export class DiskVolumes implements VolumeKeeper {
         if (before !== undefined && !before.isContent) return
         try {
           held.set(name, await this.#bringOne({ pod, volume }, signal))
+          this.#missing.delete(`${uid}/${name}`)
         } catch (error) {
           errors.set(name, error as Error)
+          if (before === undefined) this.#missing.add(`${uid}/${name}`)
         }
       }),
     )
@@ -94,14 +108,34 @@ export class DiskVolumes implements VolumeKeeper {
       const plugin = claimed === undefined ? pluginOf(volume) : persistentPluginOf(claimed.object.spec)
       if (claimed !== undefined) this.#checkPlace(claimed)
       const ask = { pod, volume, ...(claimed !== undefined && { persistent: claimed }) }
-      const plan = await unlessAborted(signal, plugin.plan(ask, sources))
-      if (plan.at === 'driver') return await this.#bringByDriver({ pod, name, source: plan.source }, signal)
-      return await clock.during(this.#setUp(pod, name, plugin, plan))
+      const held = await this.#timed(plugin.name, 'volume_mount', async () => {
+        const plan = await unlessAborted(signal, plugin.plan(ask, sources))
+        if (plan.at === 'driver') return this.#bringByDriver({ pod, name, source: plan.source }, signal)
+        return { ...(await clock.during(this.#setUp(pod, name, plugin, plan))), plugin: plugin.name }
+      })
+      const { name: claim = '', namespace = '' } = claimed?.claim.metadata ?? {}
+      return claimed === undefined ? held : { ...held, claim: { name: claim, namespace } }
     } catch (error) {
       if (error instanceof Unattached) throw error
       const phase = error instanceof VolumeFault ? error.phase : 'MountVolume.SetUp failed'
       const text = `${phase} for volume ${goQuote(name)} : ${(error as Error).message}`
       throw new Error(text, { cause: error })
+    }
+  }
+
+  async #timed<T>(plugin: string, operation: string, work: () => Promise<T>): Promise<T> {
+    const { clock, meters } = this.#options
+    const startMs = clock.elapsed()
+    let status = 'fail-unknown'
+    try {
+      const done = await work()
+      status = 'success'
+      const totals = meters.family('volume_operation_total_seconds').labels(plugin, operation)
+      totals.observe((clock.elapsed() - startMs) / 1000)
+      return done
+    } finally {
+      const durations = meters.family('storage_operation_duration_seconds')
+      durations.labels(plugin, operation, status, 'false').observe((clock.elapsed() - startMs) / 1000)
     }
   }
 
@@ -111,7 +145,8 @@ export class DiskVolumes implements VolumeKeeper {
     if (csi === undefined) throw new Error('there are no drivers of volumes on this node')
     const { hostPath, isDevice, isRepeated } = await csi.bring(ask, signal)
     const isContent = isRepeated || ask.source.persistent !== undefined
-    return { hostPath, isDevice, readOnly: ask.source.readOnly, isContent }
+    const plugin = `${CSI_PLUGIN}:${ask.source.driver}`
+    return { hostPath, isDevice, readOnly: ask.source.readOnly, isContent, plugin, ask }
   }
 
   #checkPlace({ object: { spec } }: Claimed): void {
@@ -121,7 +156,7 @@ export class DiskVolumes implements VolumeKeeper {
     throw new VolumeFault('MountVolume.NodeAffinity check failed', 'no matching NodeSelectorTerms')
   }
 
-  async #setUp(pod: Pod, name: string, plugin: VolumePlugin, plan: PlanOfOurs): Promise<Held> {
+  async #setUp(pod: Pod, name: string, plugin: VolumePlugin, plan: PlanOfOurs): Promise<Omit<Held, 'plugin'>> {
     const { isContent } = plugin
     if (plan.at === 'node') {
       await checkHostPath(plan.path, plan.type)
@@ -175,7 +210,38 @@ export class DiskVolumes implements VolumeKeeper {
     if (csi !== undefined) await clock.during(csi.leave(uid))
     await clock.during(this.#root().then((root) => tearDown(podPaths(root, uid), mounter)))
     this.#held.delete(uid)
+    for (const key of this.#missing) if (key.startsWith(`${uid}/`)) this.#missing.delete(key)
     onLeave(uid)
+  }
+
+  /** What cannot be measured is left out. */
+  async measure(uid: string): Promise<readonly VolumeFsUse[]> {
+    const { csi, clock, log, meters } = this.#options
+    const measured: VolumeFsUse[] = []
+    for (const [name, { plugin, hostPath, claim, ask }] of this.#held.get(uid) ?? []) {
+      const startMs = clock.elapsed()
+      try {
+        const use =
+          ask === undefined ? await measureDirectory(plugin, hostPath, clock) : await csi?.measure(ask, hostPath)
+        if (use === undefined) continue
+        measured.push({ ...use, name, ...(claim !== undefined && { claim }) })
+        const durations = meters.family('kubelet_volume_metric_collection_duration_seconds').labels(plugin)
+        durations.observe((clock.elapsed() - startMs) / 1000)
+      } catch (error) {
+        log.v(4)?.info('A volume could not be measured', { volume: name, podUID: uid, err: String(error) })
+      }
+    }
+    return measured
+  }
+
+  *counts(): Iterable<VolumeCount> {
+    const all = [...this.#held.values()].flatMap((held) => [...held.values()])
+    const missing = this.#missing.size
+    for (const [plugin, those] of Map.groupBy(all, (one) => one.plugin)) {
+      yield { plugin, desired: those.length, actual: those.length }
+    }
+    // Of those nobody knows yet by what they will come.
+    if (missing > 0) yield { plugin: 'N/A', desired: missing, actual: 0 }
   }
 
   uids(): Promise<readonly string[]> {

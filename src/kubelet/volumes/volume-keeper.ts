@@ -1,6 +1,8 @@
 /** What pod workers ask of whoever keeps the volumes of pods on this node. */
 import type { Pod } from '#apis/core/v1.ts'
 
+import type { VolumeFsUse } from '../node-stats.ts'
+
 /** Where a volume of a pod is on this node. */
 export interface BroughtVolume {
   /** '' for what the runtime mounts by itself. */
@@ -33,6 +35,13 @@ export interface SubPathAsk {
   readonly subPath: string
 }
 
+export interface VolumeCount {
+  /** `kubernetes.io/empty-dir`. */
+  readonly plugin: string
+  readonly desired: number
+  readonly actual: number
+}
+
 export interface VolumeKeeper {
   /**
    * Brings every volume of the pod, or what has changed of them since: asked again in each sync of the pod, and for pods whose
@@ -50,4 +59,8 @@ export interface VolumeKeeper {
   leave(uid: string): Promise<void>
   /** Whose volumes are on the disk, from before a restart too. */
   uids(): Promise<readonly string[]>
+  /** How much the volumes of a pod hold, those of which that is told. Default: of none. */
+  measure?(uid: string): Promise<readonly VolumeFsUse[]>
+  /** By kind of volume, how many are to be there and how many are. Default: nobody counts. */
+  counts?(): Iterable<VolumeCount>
 }

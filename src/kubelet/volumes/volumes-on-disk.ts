@@ -5,6 +5,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
+import { createKubeletMeters, type KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { PodObjects } from '../object-cache.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 import type { CsiVolumes } from './csi/csi-volumes.ts'
@@ -26,6 +27,8 @@ export interface VolumesOnDiskOptions {
   readonly csi?: CsiVolumes
   /** Default: that of the machine. */
   readonly mounter?: Mounter
+  /** Default: nobody counts. */
+  readonly meters?: KubeletMeters
 }
 
 export function volumesOnDisk(options: VolumesOnDiskOptions): VolumeKeeper {
@@ -38,5 +41,6 @@ export function volumesOnDisk(options: VolumesOnDiskOptions): VolumeKeeper {
     objects.forget(uid)
   }
   const withCsi = csi === undefined ? {} : { csi }
-  return new DiskVolumes({ rootDir: facts.rootDir, clock, random, log, mounter, sources, onLeave, ...withCsi })
+  const tools = { clock, random, log, mounter, meters: options.meters ?? createKubeletMeters() }
+  return new DiskVolumes({ rootDir: facts.rootDir, ...tools, sources, onLeave, ...withCsi })
 }

@@ -14,7 +14,9 @@ import { controllerSettings } from '#controllers/settings.ts'
 import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
 import { digestedName } from '#kubelet/certificates/certificate-request.ts'
 import { CertificateStore, type StoredPair } from '#kubelet/certificates/certificate-store.ts'
+import { countClientCertificate } from '#kubelet/metrics/certificate-metrics.ts'
 import { createVirtualClock, realClock, type VirtualClock } from '#lib/clock.ts'
+import { createRegistry } from '#lib/metrics.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { createKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'
@@ -86,6 +88,7 @@ async function startBed(lifeMs: number): Promise<Bed> {
         client: own,
         signal: stop.signal,
         changed: (pair) => seen.push(pair),
+        counts: countClientCertificate(createRegistry(), clock),
       })
       await keeper.start()
       return keeper

@@ -20,6 +20,7 @@ import { CSIDrivers, CSINodes, VolumeAttachments } from '#apis/storage/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { describeDrivers } from '#kubelet/csi-node.ts'
 import type { Note } from '#kubelet/kubelet-notes.ts'
+import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
 import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
 import { createPodObjects } from '#kubelet/object-cache.ts'
 import { attachmentName, uniqueName } from '#kubelet/volumes/csi/csi-names.ts'
@@ -93,7 +94,7 @@ async function startBed(): Promise<Bed> {
       }
       const onChange = (): void => void setImmediate(() => void report())
       const note = (_: Pod, said: Note): void => void notes.push(said)
-      plugins = await openPlugins({ ...tools, note, onChange, signal })
+      plugins = await openPlugins({ ...tools, note, onChange, signal, meters: createKubeletMeters() })
       await report()
       await plugins.start(() => [])
       const objects = createPodObjects({ client, random: secureRandom, signal })

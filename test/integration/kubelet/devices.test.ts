@@ -17,6 +17,7 @@ import {
   register,
 } from '#kubelet/devices/device-plugin-service.ts'
 import { getAllocatableResources, getPodResources, listPodResources } from '#kubelet/grants/pod-resources-service.ts'
+import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
 import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
 import { getInfo, notifyRegistrationStatus } from '#kubelet/plugins/registration.ts'
 import { type ClaimRef, DRA_SERVICES } from '#kubelet/resource-claims/dra-service.ts'
@@ -75,6 +76,7 @@ async function startBed(t: TestContext): Promise<Bed> {
         note: () => undefined,
         onChange: () => undefined,
         signal: stop.signal,
+        meters: createKubeletMeters(),
       })
       await plugins.start(() => pods.map((pod) => ({ pod, sandboxId: undefined, containers: new Map() })))
       return plugins

@@ -3,13 +3,15 @@ import type { CSIDriver } from '#apis/storage/v1.ts'
 import { type Clock, every } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
+import type { KubeletMeters } from '../../metrics/kubelet-families.ts'
 import type { PluginHandler } from '../../plugins/plugin-watcher.ts'
 import type { PluginInfo } from '../../plugins/registration.ts'
 import { CSI_PLUGIN } from './csi-names.ts'
-import { type NodeService, nodeServiceBehind } from './csi-node-service.ts'
+import { type CountCall, type NodeService, nodeServiceBehind } from './csi-node-service.ts'
 import type { DriverOfNode, NodeDrivers } from './node-drivers.ts'
 
 export interface CsiDriversOptions {
@@ -20,6 +22,7 @@ export interface CsiDriversOptions {
   /** As the API server has it. */
   readonly object: (name: string) => CSIDriver | undefined
   readonly signal: AbortSignal
+  readonly meters: KubeletMeters
 }
 
 interface Registered {
@@ -91,7 +94,7 @@ export class CsiDrivers implements PluginHandler {
     const version = this.#versionOf('RegisterPlugin', plugin)
     this.#drivers.get(name)?.client.close()
     const client = createGrpcClient({ targets: [{ path: endpoint }], clock, random })
-    const service = nodeServiceBehind(client)
+    const service = nodeServiceBehind(client, countCalls(name, this.#options))
     this.#drivers.set(name, { endpoint, version, client, service, askedMs: clock.now() })
     try {
       await nodeDrivers.install(await driverOfNode(name, service))
@@ -122,6 +125,24 @@ export class CsiDrivers implements PluginHandler {
       } catch (error) {
         log.error(error, 'Failed to update CSIDriver', { driver: name })
       }
+    }
+  }
+}
+
+/** How long a driver takes for what it is asked, by how that ended. */
+function countCalls(driver: string, { clock, meters }: CsiDriversOptions): CountCall {
+  const durations = meters.family('csi_operations_seconds')
+  return async (path, call) => {
+    const startMs = clock.elapsed()
+    let code = 'OK'
+    try {
+      return await call()
+    } catch (error) {
+      const name = error instanceof GrpcError ? error.code : 'unknown'
+      code = name[0]?.toUpperCase() + name.slice(1)
+      throw error
+    } finally {
+      durations.labels(driver, path, code, 'false').observe((clock.elapsed() - startMs) / 1000)
     }
   }
 }

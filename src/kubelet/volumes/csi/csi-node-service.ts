@@ -182,11 +182,14 @@ export type NodeService = {
 /** As upstream's. */
 const TIMEOUT_MS = 120_000
 
-export function nodeServiceBehind(client: GrpcClient): NodeService {
+/** Makes a call, and counts it. */
+export type CountCall = <T>(path: string, call: () => Promise<T>) => Promise<T>
+
+export function nodeServiceBehind(client: GrpcClient, count: CountCall = (_, call) => call()): NodeService {
   const options: CallOptions = { timeoutMs: TIMEOUT_MS, waitForReady: true }
   const calls = Object.entries(NODE_METHODS).map(([name, each]) => [
     name,
-    (request: object) => client.unary(each as NodeMethod<object, object>, request, options),
+    (request: object) => count(each.path, () => client.unary(each as NodeMethod<object, object>, request, options)),
   ])
   return Object.fromEntries(calls) as NodeService
 }

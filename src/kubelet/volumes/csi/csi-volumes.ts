@@ -13,8 +13,10 @@ import type { Logger } from '#lib/log.ts'
 
 import { callText } from '../../cri/call-text.ts'
 import type { Note } from '../../kubelet-notes.ts'
+import type { FsUse } from '../../node-stats.ts'
 import { setOwnership } from '../ownership.ts'
 import { Turns } from '../turns.ts'
+import { driverUse } from '../volume-measures.ts'
 import { podPaths } from '../volume-paths.ts'
 import { VolumeFault } from '../volume-plugin.ts'
 import type { Asked, CsiAsk } from './csi-ask.ts'
@@ -53,6 +55,10 @@ export interface CsiBrought {
   readonly isDevice: boolean
   /** Wants to be published again now and then. */
   readonly isRepeated: boolean
+}
+
+export interface CsiMeasure extends FsUse {
+  readonly isAbnormal?: boolean
 }
 
 const MOUNT = 'mount'
@@ -234,6 +240,28 @@ export class CsiVolumes {
     const volumePath = this.#paths.blockPublish(name, pod.metadata.uid ?? '')
     await this.#grow(ask, asked, { volumePath, stagingTargetPath: staging })
     return link
+  }
+
+  /** What its driver says of a volume that was brought; undefined where it says nothing. */
+  async measure({ pod, name, source }: CsiAsk, hostPath: string): Promise<CsiMeasure | undefined> {
+    const service = this.#options.drivers.service(source.driver)
+    const { capabilities } = await service.getCapabilities({})
+    const known = new Set(capabilities.map(({ rpc }) => rpc?.type ?? 0))
+    if (!known.has(CAPABILITY.stats)) return undefined
+    const isStaged = source.lifecycle === 'Persistent' && known.has(CAPABILITY.stage)
+    const volumePath = source.isBlock ? this.#paths.blockPublish(name, pod.metadata.uid ?? '') : hostPath
+    const stagingTargetPath = !isStaged
+      ? ''
+      : source.isBlock
+        ? this.#paths.blockStaging(name)
+        : join(this.#paths.device(source.driver, source.handle), GLOBAL_MOUNT)
+    const { usage, volumeCondition } = await service.getStats({
+      volumeId: source.handle,
+      volumePath,
+      stagingTargetPath,
+    })
+    const isAbnormal = known.has(CAPABILITY.condition) ? volumeCondition?.abnormal : undefined
+    return { ...driverUse(usage), ...(isAbnormal !== undefined && { isAbnormal }) }
   }
 
   /** Does the node's part when what stands behind the claim has grown. A pod that runs goes on without. */

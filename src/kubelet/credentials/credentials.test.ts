@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+import type { Pod } from '#apis/core/v1.ts'
+import { createVirtualClock, realClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log.ts'
+
+import { createKubeletMeters } from '../metrics/kubelet-families.ts'
+import {
+  CredentialProvider,
+  type CredentialProviderOptions,
+  type CredentialRequest,
+  type CredentialResponse,
+} from './credential-provider.ts'
+import { matchesImage } from './image-match.ts'
+import { type ProviderConfig, readProviders } from './provider-config.ts'
+import { providerProgram, readResponse } from './provider-program.ts'
+
+const V1 = 'credentialprovider.kubelet.k8s.io/v1'
+
+const POD = {
+  metadata: { name: 'p', namespace: 'ns', uid: 'u1' },
+  spec: { serviceAccountName: 'sa', containers: [] },
+  status: {},
+} as unknown as Pod
+
+test('images lie in registries by host, port and path', () => {
+  const table: readonly (readonly [pattern: string, image: string, fits: boolean])[] = [
+    ['registry.io', 'registry.io/a/b:1', true],
+    ['*.registry.io', 'eu.registry.io/a', true],
+    ['*.registry.io', 'registry.io/a', false],
+    ['*.*.registry.io', 'a.b.registry.io/x', true],
+    ['registry.io/team', 'registry.io/team/app', true],
+    ['registry.io/team', 'registry.io/other', false],
+    ['registry.io:5000', 'registry.io:5000/a', true],
+    ['registry.io', 'registry.io:5000/a', false],
+    ['r?gistry.io', 'registry.io/a', true],
+    ['regis*.io', 'registry.io/a', true],
+  ]
+  for (const [pattern, image, fits] of table) assert.equal(matchesImage(pattern, image), fits, `${pattern} ${image}`)
+})
+
+const fileOf = (providers: unknown): { path: string; source: string } => ({
+  path: 'f.yaml',
+  source: JSON.stringify({ apiVersion: 'kubelet.config.k8s.io/v1', kind: 'CredentialProviderConfig', providers }),
+})
+const CONFIG = { name: 'asker', matchImages: ['*.io'], defaultCacheDuration: '10m', apiVersion: V1 }
+
+test('a configuration says which programs are asked; what is wrong with it is told in the words of upstream', () => {
+  const [read] = readProviders([fileOf([CONFIG])], true)
+  assert.equal(read?.name, 'asker')
+  const complaints: readonly (readonly [unknown, RegExp])[] = [
+    [[], /providers: Required value: at least 1 item in plugins is required/],
+    [[{ ...CONFIG, name: 'a/b' }], /providers\.name: Invalid value: "a\/b": provider name cannot contain '\/'/],
+    [[{ ...CONFIG, apiVersion: 'x/v1' }], /providers\.apiVersion: Unsupported value: "x\/v1"/],
+    [[{ ...CONFIG, matchImages: [] }], /providers\.matchImages: Required value: at least 1 item in matchImages/],
+    [[{ ...CONFIG, defaultCacheDuration: undefined }], /providers\.defaultCacheDuration: Required value/],
+    [[CONFIG, CONFIG], /duplicate provider name "asker" found in configuration file\(s\)/],
+    [[{ ...CONFIG, extra: 1 }], /unknown field "providers\[0\]\.extra"/],
+    [
+      [{ ...CONFIG, tokenAttributes: { serviceAccountTokenAudience: 'a', requireServiceAccount: true } }],
+      /providers\.tokenAttributes\.cacheType: Required value: cacheType is required to be set/,
+    ],
+  ]
+  for (const [providers, complaint] of complaints) {
+    assert.throws(() => readProviders([fileOf(providers)], true), complaint)
+  }
+  const tokenAttributes = { serviceAccountTokenAudience: 'a', requireServiceAccount: true, cacheType: 'Token' }
+  assert.equal(readProviders([fileOf([{ ...CONFIG, tokenAttributes }])], true).length, 1)
+  assert.throws(() => readProviders([fileOf([{ ...CONFIG, tokenAttributes }])], false), /feature gate is disabled/)
+})
+
+interface Asking {
+  readonly provider: CredentialProvider
+  readonly asked: CredentialRequest[]
+  readonly errors: () => boolean
+  readonly clock: ReturnType<typeof createVirtualClock>
+}
+
+function asking(
+  response: Partial<CredentialResponse> | Error,
+  config: Partial<ProviderConfig> = {},
+  more: Partial<CredentialProviderOptions> = {},
+): Asking {
+  const clock = createVirtualClock()
+  const asked: CredentialRequest[] = []
+  const meters = createKubeletMeters()
+  const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
+  const provider = new CredentialProvider({
+    config: { ...CONFIG, ...config },
+    clock,
+    log,
+    meters,
+    run: async (request) => {
+      asked.push(request)
+      if (response instanceof Error) throw response
+      return { cacheKeyType: 'Image', auth: { 'a.io': { username: 'u', password: 'p' } }, ...response }
+    },
+    serviceAccount: async () => ({ metadata: { uid: 'sa1', annotations: { role: 'r', other: 'x' } } }),
+    token: async (_, audience) => `token for ${audience}`,
+    ...more,
+  })
+  const errors = (): boolean => meters.registry.render().includes('kubelet_credential_provider_plugin_errors_total{')
+  return { provider, asked, clock, errors }
+}
+
+test('what a program says holds for the image, the registry or all, and for as long as it says', async () => {
+  const table: readonly (readonly [cacheKeyType: string, calls: number])[] = [
+    ['Image', 3],
+    ['Registry', 2],
+    ['Global', 1],
+  ]
+  for (const [cacheKeyType, calls] of table) {
+    const { provider, asked, clock } = asking({ cacheKeyType, cacheDuration: '1m' })
+    for (const image of ['a.io/x', 'a.io/x', 'a.io/y', 'b.io/x']) await provider.credentialsFor(POD, image)
+    assert.equal(asked.length, calls, cacheKeyType)
+    await clock.advance(61_000)
+    await provider.credentialsFor(POD, 'a.io/x')
+    assert.equal(asked.length, calls + 1, 'it is asked again when that is over')
+  }
+  const { provider, asked } = asking({ cacheDuration: '0s' })
+  assert.deepEqual(await provider.credentialsFor(POD, 'a.io/x'), [
+    { username: 'u', password: 'p', serverAddress: 'a.io' },
+  ])
+  await provider.credentialsFor(POD, 'a.io/x')
+  assert.equal(asked.length, 2)
+  assert.deepEqual(await provider.credentialsFor(POD, 'a.com/x'), [], 'it is not asked for other registries')
+  assert.equal(asked.length, 2)
+})
+
+test('a program that fails, or answers nonsense, gives nobody anything', async () => {
+  const failing = asking(new Error('no'))
+  assert.deepEqual(await failing.provider.credentialsFor(POD, 'a.io/x'), [])
+  assert.ok(failing.errors())
+  assert.deepEqual(await asking({ cacheKeyType: 'Moon' }).provider.credentialsFor(POD, 'a.io/x'), [])
+})
+
+test('many who want the same are told by one call', async () => {
+  const { provider, asked } = asking({ cacheDuration: '0s' })
+  await Promise.all([1, 2, 3].map(() => provider.credentialsFor(POD, 'a.io/x')))
+  assert.equal(asked.length, 1)
+})
+
+test('a program that wants it is shown a token of the service account, and what annotations it names', async () => {
+  const tokenAttributes = {
+    serviceAccountTokenAudience: 'aud',
+    cacheType: 'ServiceAccount',
+    requireServiceAccount: true,
+    requiredServiceAccountAnnotationKeys: ['role'],
+    optionalServiceAccountAnnotationKeys: ['missing'],
+  }
+  const { provider, asked } = asking({}, { tokenAttributes })
+  await provider.credentialsFor(POD, 'a.io/x')
+  assert.deepEqual(asked, [
+    { image: 'a.io/x', serviceAccountToken: 'token for aud', serviceAccountAnnotations: { role: 'r' } },
+  ])
+  await provider.credentialsFor({ ...POD, spec: { containers: [] } }, 'a.io/y')
+  assert.equal(asked.length, 1, 'a pod without an account is not for it')
+  const lacking = asking(
+    {},
+    { tokenAttributes: { ...tokenAttributes, requiredServiceAccountAnnotationKeys: ['missing'] } },
+  )
+  assert.deepEqual(await lacking.provider.credentialsFor(POD, 'a.io/x'), [])
+  assert.equal(lacking.asked.length, 0)
+  const auth = { 'a.io': { username: 'u', password: 'token for aud' } }
+  assert.deepEqual(await asking({ auth }, { tokenAttributes }).provider.credentialsFor(POD, 'a.io/x'), [])
+  const byToken = asking({ auth }, { tokenAttributes: { ...tokenAttributes, cacheType: 'Token' } })
+  assert.equal((await byToken.provider.credentialsFor(POD, 'a.io/x')).length, 1)
+})
+
+test('a program is run with its arguments and variables, gets its request on its input, and is believed its own protocol', async (t) => {
+  const binDir = await mkdtemp(join(tmpdir(), 'credentials-'))
+  t.after(() => rm(binDir, { recursive: true }))
+  const answer = `{"kind":"CredentialProviderResponse","apiVersion":"${V1}","cacheKeyType":"Image","auth":{"a.io":{"username":"'$1'","password":"'$WORD'"}}}`
+  await writeFile(join(binDir, 'asker'), `#!/bin/sh\ncat > ${binDir}/seen\necho '${answer}'\n`)
+  await writeFile(join(binDir, 'failing'), '#!/bin/sh\necho broken >&2\nexit 3\n')
+  for (const name of ['asker', 'failing']) await chmod(join(binDir, name), 0o755)
+  const config = { ...CONFIG, args: ['one'], env: [{ name: 'WORD', value: 'secret' }] }
+  const tools = { binDir, clock: realClock, env: { PATH: process.env['PATH'] } }
+  const { auth } = await providerProgram({ config, ...tools })({ image: 'a.io/x' })
+  assert.deepEqual(auth, { 'a.io': { username: 'one', password: 'secret' } })
+  await assert.rejects(
+    providerProgram({ config: { ...config, name: 'failing' }, ...tools })({ image: 'a.io/x' }),
+    /error execing credential provider plugin failing for image a\.io\/x: exit status 3: broken/,
+  )
+  await assert.rejects(
+    providerProgram({ config: { ...config, name: 'absent' }, ...tools })({ image: 'a.io/x' }),
+    /error execing credential provider plugin absent/,
+  )
+  assert.throws(() => readResponse('{"apiVersion":"x/v1","kind":"CredentialProviderResponse"}', V1), /did not match/)
+  assert.throws(() => readResponse('secret', V1), /error reading GVK from response/)
+})

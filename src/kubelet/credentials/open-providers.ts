@@ -1,0 +1,36 @@
+/** The programs that a kubelet asks for credentials, put together. */
+import { type Pod, ServiceAccounts } from '#apis/core/v1.ts'
+import type { ApiClient } from '#client/api-client.ts'
+
+import type { KubeletOptions } from '../kubelet-options.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
+import { PodTokens } from '../volumes/pod-tokens.ts'
+import { CredentialProvider } from './credential-provider.ts'
+import { providerProgram } from './provider-program.ts'
+
+export interface ProvidersOptions extends Pick<KubeletOptions, 'clock' | 'random' | 'log' | 'credentials'> {
+  readonly client: ApiClient
+  readonly meters: KubeletMeters
+}
+
+export function openProviders(options: ProvidersOptions): readonly CredentialProvider[] {
+  const { clock, random, log, client, meters, credentials } = options
+  if (credentials === undefined) return []
+  const { providers, binDir, env, hash } = credentials
+  meters.family('kubelet_credential_provider_config_info').labels(hash).set(1)
+  const onError = (error: unknown): void => log.error(error, "Couldn't update token")
+  return providers.map((config) => {
+    // Asked for anew each time: what is remembered of it is the provider's to decide.
+    const token = (pod: Pod, audience: string): Promise<string> =>
+      new PodTokens({ client, random, onError }).get({ pod, audience, expirationSeconds: undefined })
+    return new CredentialProvider({
+      config,
+      clock,
+      log,
+      meters,
+      run: providerProgram({ config, binDir, clock, env }),
+      serviceAccount: (namespace, name) => client.get(ServiceAccounts, { namespace, name }),
+      token,
+    })
+  })
+}

@@ -1,0 +1,167 @@
+/** What a kubelet counts of its pods, under the names, labels and buckets of upstream's. */
+/** Of pods and their containers. */
+export const POD_FAMILIES = {
+  kubelet_active_pods: [
+    'gauge',
+    'ALPHA',
+    'static',
+    'The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.',
+  ],
+  kubelet_admission_rejections_total: [
+    'counter',
+    'ALPHA',
+    'reason',
+    'Cumulative number pod admission rejections by the Kubelet.',
+  ],
+  kubelet_containers_per_pod_count: [
+    'histogram',
+    'ALPHA',
+    '',
+    'The number of containers per pod.',
+    { buckets: 'containers' },
+  ],
+  kubelet_desired_pods: [
+    'gauge',
+    'ALPHA',
+    'static',
+    'The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.',
+  ],
+  kubelet_first_network_pod_start_sli_duration_seconds: [
+    'gauge',
+    'INTERNAL',
+    '',
+    'Duration in seconds to start the first network pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch',
+  ],
+  kubelet_managed_ephemeral_containers: [
+    'gauge',
+    'ALPHA',
+    '',
+    'Current number of ephemeral containers in pods managed by this kubelet.',
+  ],
+  kubelet_mirror_pods: [
+    'gauge',
+    'ALPHA',
+    '',
+    'The number of mirror pods the kubelet will try to create (one per admitted static pod)',
+  ],
+  kubelet_orphan_pod_cleaned_volumes: [
+    'gauge',
+    'ALPHA',
+    '',
+    'The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.',
+  ],
+  kubelet_orphan_pod_cleaned_volumes_errors: [
+    'gauge',
+    'ALPHA',
+    '',
+    'The number of orphaned Pods whose volumes failed to be cleaned in the last periodic sweep.',
+  ],
+  kubelet_orphaned_runtime_pods_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual.',
+  ],
+  kubelet_pod_start_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run',
+    { buckets: 'podStart' },
+  ],
+  kubelet_pod_start_sli_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds to start a pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch',
+    { buckets: 'podStart' },
+  ],
+  kubelet_pod_start_total_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds to start a pod since creation, including time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch',
+    { buckets: 'podStart' },
+  ],
+  kubelet_pod_status_sync_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.',
+    { buckets: 'statusSync' },
+  ],
+  kubelet_pod_worker_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    'operation_type',
+    'Duration in seconds to sync a single pod. Broken down by operation type: create, update, or sync',
+    { buckets: 'usual' },
+  ],
+  kubelet_pod_worker_start_duration_seconds: [
+    'histogram',
+    'ALPHA',
+    '',
+    'Duration in seconds from kubelet seeing a pod to starting a worker.',
+    { buckets: 'usual' },
+  ],
+  kubelet_preemptions: [
+    'counter',
+    'ALPHA',
+    'preemption_signal',
+    'Cumulative number of pod preemptions by preemption resource',
+  ],
+  kubelet_running_containers: ['gauge', 'ALPHA', 'container_state', 'Number of containers currently running'],
+  kubelet_running_pods: ['gauge', 'ALPHA', '', 'Number of pods that have a running pod sandbox'],
+  kubelet_sleep_action_terminated_early_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'The number of times lifecycle sleep handler got terminated before it finishes',
+  ],
+  kubelet_started_containers_errors_total: [
+    'counter',
+    'ALPHA',
+    'container_type code',
+    'Cumulative number of errors when starting containers',
+  ],
+  kubelet_started_containers_total: ['counter', 'ALPHA', 'container_type', 'Cumulative number of containers started'],
+  kubelet_started_pods_errors_total: ['counter', 'ALPHA', '', 'Cumulative number of errors when starting pods'],
+  kubelet_started_pods_total: ['counter', 'ALPHA', '', 'Cumulative number of pods started'],
+  kubelet_started_user_namespaced_pods_errors_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux.',
+  ],
+  kubelet_started_user_namespaced_pods_total: [
+    'counter',
+    'ALPHA',
+    '',
+    'Cumulative number of pods with user namespaces started. This metric will only be collected on Linux.',
+  ],
+  kubelet_terminated_containers_total: [
+    'counter',
+    'ALPHA',
+    'container_type exit_code reason',
+    'Cumulative number of container terminations.',
+  ],
+  kubelet_working_pods: [
+    'gauge',
+    'ALPHA',
+    'lifecycle config static',
+    'Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.',
+  ],
+} as const
+
+/** Of pods that are resized. */
+export const RESIZE_FAMILIES = {
+  kubelet_pod_in_progress_resizes: ['gauge', 'ALPHA', '', 'Number of in-progress resizes for pods.'],
+  kubelet_pod_pending_resizes: ['gauge', 'ALPHA', 'reason', 'Number of pending resizes for pods.'],
+  kubelet_pod_resize_duration_milliseconds: [
+    'histogram',
+    'ALPHA',
+    'success',
+    'Duration in milliseconds to actuate a pod resize',
+    { buckets: 'resizeMs' },
+  ],
+} as const
