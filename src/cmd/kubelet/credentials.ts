@@ -4,17 +4,17 @@ import { access, constants, readdir, stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 
 import { type ConfigFile, readProviders } from '#kubelet/credentials/provider-config.ts'
-import type { CredentialPrograms } from '#kubelet/kubelet-options.ts'
+import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { ProgramError } from '#lib/program.ts'
 
 import type { KubeletProgram } from './program.ts'
 
-/** Undefined when nobody is to be asked. Throws ProgramError. */
-export async function credentialsOf(program: KubeletProgram): Promise<CredentialPrograms | undefined> {
+/** Throws ProgramError. */
+export async function credentialsOf(program: KubeletProgram): Promise<Pick<KubeletOptions, 'credentials'>> {
   const { settings, cwd, env } = program
   const [path, dir] = [settings['image-credential-provider-config'], settings['image-credential-provider-bin-dir']]
-  if (path === '' && dir === '') return undefined
+  if (path === '' && dir === '') return {}
   const binDir = resolve(cwd, dir)
   try {
     await stat(binDir).catch((cause: Error) => {
@@ -23,7 +23,7 @@ export async function credentialsOf(program: KubeletProgram): Promise<Credential
     const files = await filesOf(program, path)
     const providers = readProviders(files, program.isEnabled('KubeletServiceAccountTokenForCredentialProviders'))
     for (const { name } of providers) await checkProgram(join(binDir, name))
-    return { providers, binDir, env, hash: hashOf(files) }
+    return { credentials: { providers, binDir, env, hash: hashOf(files) } }
   } catch (cause) {
     throw new ProgramError(`Failed to register CRI auth plugins: ${(cause as Error).message}`, { cause })
   }

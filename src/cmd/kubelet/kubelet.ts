@@ -27,7 +27,7 @@ import { durationMs } from '#meta/duration.ts'
 import { USUAL_METRICS } from '#model/metrics/rules.ts'
 import { kubernetesVersion, versionInfo } from '#model/version.ts'
 
-import { type LoadedKubelet, loadKubelet } from './configuration.ts'
+import { loadKubelet } from './configuration.ts'
 import { credentialsOf } from './credentials.ts'
 import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
 import { openIdentity } from './identity.ts'
@@ -58,15 +58,14 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   }
   await using closing = new AsyncDisposableStack()
   const node = nodeNameOf(settings)
-  const registry = openRegistry(invocation, loaded, closing)
-  const program: KubeletProgram = { ...invocation, ...loaded, settings, node, closing, registry }
+  const own = { ...invocation, ...loaded, settings, node, closing }
+  const program: KubeletProgram = { ...own, registry: openRegistry(own) }
   const { log, clock, random, configuration } = program
   log.info('Kubelet version', { kubeletVersion: invocation.version ?? kubernetesVersion().number })
   // A pod leaves little behind. Room for young objects, once taken for a burst of them, would stay.
   setFlagsFromString('--semi-space-growth-factor=1')
   closing.use(tidyWhenQuiet(clock))
   await checkSwap(configuration)
-  const credentials = await credentialsOf(program)
   const machine = await machineOf(program)
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
@@ -89,8 +88,8 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       ...(await limitsOf(program)),
       cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
-      registry,
-      ...(credentials !== undefined && { credentials }),
+      registry: program.registry,
+      ...(await credentialsOf(program)),
       configuration: shownConfiguration({ ...configuration, cgroupDriver }),
     },
     closing,
@@ -101,11 +100,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   return 0
 }
 
-function openRegistry(
-  { clock, version }: Invocation<FlagGroups>,
-  { isEnabled }: LoadedKubelet,
-  closing: AsyncDisposableStack,
-): Registry {
+function openRegistry({ clock, version, isEnabled, closing }: Omit<KubeletProgram, 'registry'>): Registry {
   const about = { clock, version: versionInfo(version), isEnabled }
   return closing.use(createServerMetrics({ ...about, settings: USUAL_METRICS })).meters.registry
 }
