@@ -21,6 +21,7 @@ kubectl cluster-info`,
     },
   ],
   async run({ session, stdout }) {
+    await session.config()
     const asked = await session.namespace()
     const namespace = asked.isExplicit ? asked.namespace : NAMESPACE
     const server = await session.server()
