@@ -15,7 +15,7 @@ import { startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { stopAll } from '#kubelet/stop-all.ts'
 import type { Authority } from '#lib/x509/authority.ts'
-import type { Flannel } from '#network/flannel/flannel.ts'
+import type { Flannel } from '#network/flannel/daemon.ts'
 import type { FlannelBackend } from '#network/flannel/net-conf.ts'
 
 import { CONFIGURED, followAddresses, kubeletOptions } from './container-node.ts'

@@ -129,7 +129,7 @@ export const OWN_PROGRAMS: readonly Command[] = [
   {
     name: 'node',
     short: 'Supervises kubelet, kube-proxy and flanneld on this machine',
-    load: async () => (await import('./node.ts')).node,
+    load: async () => (await import('./node/node.ts')).node,
   },
   planned('server', 'Serves the management console for many clusters'),
   {

@@ -3,9 +3,18 @@ import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { type NetConf, NetConfError, parseNetConf } from '#network/flannel/net-conf.ts'
 
 /** Throws ProgramError. */
-export async function readNetConf({ readFile }: Pick<ProgramContext, 'readFile'>, path: string): Promise<NetConf> {
+export function readNetConf(context: Pick<ProgramContext, 'readFile'>, path: string): Promise<NetConf> {
+  return readNetConfAs(context, path, parseNetConf)
+}
+
+/** Throws ProgramError. */
+export async function readNetConfAs<T>(
+  { readFile }: Pick<ProgramContext, 'readFile'>,
+  path: string,
+  parse: (text: string) => T,
+): Promise<T> {
   try {
-    return parseNetConf(await readFile(path))
+    return parse(await readFile(path))
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT') throw new ProgramError(`failed to read net conf: there is no file ${path}`, { cause })

@@ -34,7 +34,7 @@ class Node {
     while (over.length === 0 && (await this.clock.next()));
     const [outcome] = over
     assert.ok(outcome)
-    const done = this.machine.journal.slice(before).filter((line) => !/^\S+ (write|say) /.test(line))
+    const done = this.machine.journal.slice(before).filter((line) => !/^\S+ (write|say|variable|remove) /.test(line))
     return { outcome, tookMs: this.clock.elapsed() - startedMs, done }
   }
 
@@ -252,7 +252,7 @@ describe('the network of pods', () => {
     const node = new Node()
     await node.look()
     const read = (path: string): unknown => JSON.parse(node.machine.files.get(path) ?? '')
-    const network = { Network: '10.42.0.0/16', Backend: { name: 'vxlan0', type: 'vxlan' } }
+    const network = { Network: '10.42.0.0/16', Backend: { Name: 'vxlan0', Type: 'vxlan' } }
     assert.deepEqual(read('C:\\etc\\kube-flannel\\net-conf.json'), network)
     assert.deepEqual(read('C:\\etc\\cni\\conf\\cni.conf'), {
       cniVersion: '0.2.0',

@@ -25,11 +25,16 @@ export interface HostFiles {
   read(path: string): Promise<string | undefined>
   /** Whole or not at all. Folders on the way are made; nobody else may read it. */
   write(path: string, text: string): Promise<void>
-  /** Removes all that is in a folder, which stays. Nothing happens where there is no folder. */
+  /**
+   * Removes all that is in a folder, which stays. Nothing happens where there is no folder. Rejects, without touching
+   * anything, when something else is mounted in it: what is there belongs to others.
+   */
   empty(folder: string): Promise<void>
   makeFolder(path: string): Promise<void>
-  /** There may be none. */
+  /** A file, or a folder that is empty. There may be none. */
   remove(path: string): Promise<void>
+  /** Takes the place of another file. */
+  move(from: string, to: string): Promise<void>
   /** The whole body into a file. */
   download(url: string, path: string, timeoutMs: number): Promise<void>
 }
@@ -53,13 +58,24 @@ export interface HostProcesses {
   /** Ends all of that name by force and waits until they have gone. There may be none. */
   kill(name: ProcessName): Promise<void>
   /** What another program prints. Rejects when it fails. */
-  output(program: string, args: readonly string[]): Promise<string>
+  output(program: string, args: readonly string[], options?: OutputOptions): Promise<string>
+}
+
+export interface OutputOptions {
+  /** Beside that of this process. */
+  readonly env?: Readonly<Record<string, string>>
+  /** What it reads. */
+  readonly input?: string
 }
 
 /** Variables that outlive the process: read from the process first, then from the machine; written to both. */
 export interface HostEnvironment {
   get(name: string): Promise<string | undefined>
+  /** Without what this process was given. */
+  ofMachine(name: string): Promise<string | undefined>
   set(name: string, value: string): Promise<void>
+  /** There may be none. */
+  remove(name: string): Promise<void>
 }
 
 export interface Adapter {

@@ -12,6 +12,16 @@ export interface Layout {
   readonly cloudConfig: string
   readonly registryConfig: string
   readonly nodeKubeconfig: string
+  /** Of certificates and their keys, and the authority of the server that tells this node what to be. */
+  readonly certificates: string
+  readonly serverCa: string
+  /** There once the server knows this node; and the plan it gave last, which holds while it is away. */
+  readonly connectedMark: string
+  readonly lastPlan: string
+  /** Where a file goes that a plan names. */
+  readonly place: (path: string) => string
+  /** Emptied when this is no node any more. */
+  readonly remains: readonly string[]
   /** The program of each process. */
   readonly program: (name: 'kubelet' | 'flanneld' | 'kube-proxy') => string
   /** In which a last attempt leaves what it said; by day, so that old ones can go. */
@@ -32,6 +42,17 @@ export const windowsLayout: Layout = {
   cloudConfig: 'C:\\etc\\kubernetes\\cloud-config',
   registryConfig: 'C:\\var\\lib\\kubelet\\config.json',
   nodeKubeconfig: 'C:\\etc\\kubernetes\\ssl\\kubecfg-kube-node.yaml',
+  certificates: 'C:\\etc\\kubernetes\\ssl',
+  serverCa: 'C:\\etc\\kubernetes\\ssl\\certs\\serverca',
+  connectedMark: 'C:\\etc\\rancher\\connected',
+  lastPlan: 'C:\\etc\\rancher\\plan.json',
+  place: (path) => path,
+  remains: [
+    ...['cni', 'kubernetes', 'rancher', 'kube-flannel'].map((name) => `C:\\etc\\${name}`),
+    'C:\\run\\flannel',
+    'C:\\var\\log',
+    ...['rancher', 'kubelet', 'cni', 'etcd'].map((name) => `C:\\var\\lib\\${name}`),
+  ],
   program: (name) =>
     name === 'flanneld' ? 'C:\\etc\\cni\\bin\\flanneld.exe' : `C:\\etc\\kubernetes\\bin\\${name}.exe`,
   lastWords: (name, day) => `C:\\var\\log\\rancher\\${day}\\${name}.log`,
@@ -51,6 +72,19 @@ export function linuxLayout(root: string): Layout {
     cloudConfig: at('/etc/kubernetes/cloud-config'),
     registryConfig: at('/var/lib/kubelet/config.json'),
     nodeKubeconfig: at('/etc/kubernetes/ssl/kubecfg-kube-node.yaml'),
+    certificates: at('/etc/kubernetes/ssl'),
+    serverCa: at('/etc/kubernetes/ssl/certs/serverca'),
+    connectedMark: at('/var/lib/hyperkube/node/connected'),
+    lastPlan: at('/var/lib/hyperkube/node/plan.json'),
+    place: at,
+    remains: [
+      '/etc/kubernetes',
+      '/etc/kube-flannel',
+      '/run/flannel',
+      '/var/lib/kubelet',
+      '/var/lib/hyperkube/node',
+      '/var/log/hyperkube',
+    ].map(at),
     program: (name) => at(`/usr/local/lib/hyperkube/bin/${name}`),
     lastWords: (name, day) => at(`/var/log/hyperkube/${day}/${name}.log`),
     azureCli: '/usr/bin/az',

@@ -11,7 +11,7 @@ const NETWORK_VARIABLE = 'KUBE_NETWORK'
 export function netConf({ clusterCidr, vni, port }: NodeSettings, { name, backend }: PodNetworkKind): object {
   const options =
     backend === 'vxlan' ? { ...(vni !== undefined && { VNI: vni }), ...(port !== undefined && { Port: port }) } : {}
-  return { Network: clusterCidr, Backend: { name, type: backend, ...options } }
+  return { Network: clusterCidr, Backend: { Name: name, Type: backend, ...options } }
 }
 
 export type Subnet = Pick<Adapter, 'address' | 'prefixLength'>
@@ -51,7 +51,7 @@ export function subnetOf({ address, prefixLength }: Subnet): string {
 }
 
 /** Networks of these types are ours to remove. */
-const TYPES_OF_PODS: ReadonlySet<string> = new Set(['l2bridge', 'overlay', 'vxlan', 'host-gw'])
+export const TYPES_OF_PODS: ReadonlySet<string> = new Set(['l2bridge', 'overlay', 'vxlan', 'host-gw'])
 
 /** Removes networks that are in the way, and writes both files. */
 export async function configurePodNetwork(worker: Worker): Promise<void> {

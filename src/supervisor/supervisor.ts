@@ -109,10 +109,9 @@ export class Supervisor {
   async look(signal: AbortSignal): Promise<Outcome> {
     const { host, report } = this.#options
     const { layout } = host
-    for (const name of this.#restart) await host.processes.kill(name)
-    this.#restart.clear()
-    await this.#endSick()
-    const outcome = await attempt({ host, layout, settings: this.#settings, timings: timingsOf(host), signal })
+    const outcome =
+      (await this.#endOld()) ??
+      (await attempt({ host, layout, settings: this.#settings, timings: timingsOf(host), signal }))
     this.#status.looks++
     this.#status.last = outcome
     const message = describeOutcome(outcome)
@@ -122,6 +121,20 @@ export class Supervisor {
     for (const name of NAMES) if (outcome.started.includes(name)) this.#status.starts[name]++
     report({ reason: 'Started', message })
     return outcome
+  }
+
+  /** Those that are to be started anew, and those that are not well. A process that does not end is tried again later. */
+  async #endOld(): Promise<Outcome | undefined> {
+    try {
+      for (const name of this.#restart) {
+        await this.#options.host.processes.kill(name)
+        this.#restart.delete(name)
+      }
+      await this.#endSick()
+      return undefined
+    } catch (error) {
+      return { kind: 'retry', message: (error as Error).message }
+    }
   }
 
   async #endSick(): Promise<void> {

@@ -23,7 +23,7 @@ import { servePages } from '../pages.ts'
 import { FLANNELD_FLAGS, type FlanneldSettings } from './flags.ts'
 
 /** Every setting is in the table of flags, with its type. */
-type FlanneldInvocation = Omit<Invocation<FlagGroups>, 'flags'> & { readonly flags: FlanneldSettings }
+export type FlanneldInvocation = Omit<Invocation<FlagGroups>, 'flags'> & { readonly flags: FlanneldSettings }
 
 export const flanneld: Program = defineProgram({
   name: 'flanneld',
@@ -50,6 +50,10 @@ async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): 
     fault: (message) => `fail to create kubernetes config: ${message}`,
   })
   const node = await nodeName(invocation, client, signal)
+  if (process.platform === 'win32') {
+    const { runWindowsFlanneld } = await import('./windows.ts')
+    return runWindowsFlanneld(invocation, { client, node }, closing, signal)
+  }
   const conf = await readNetConf(invocation, flags['net-config-path'])
   const ip = createIpRoute()
   const { external, publicIps } = await externalInterface(invocation, conf)

@@ -37,9 +37,15 @@ export class NetConfError extends Error {}
 
 const MAX_VNI = 2 ** 24 - 1
 
-/** Throws NetConfError. */
-export function parseNetConf(text: string): NetConf {
-  const conf = objectOf(text)
+/** What nobody says: the kernel's port, which is older than the number of the standard. */
+const LINUX_DEFAULTS = { vni: 1, port: 8472 }
+
+/** As flannel reads it, which does not look at the case of names. Throws NetConfError. */
+export function parseNetConf(
+  text: string,
+  defaults: { readonly vni: number; readonly port: number } = LINUX_DEFAULTS,
+): NetConf {
+  const conf = caseless(objectOf(text), ['Network', 'IPv6Network', 'EnableIPv4', 'EnableIPv6', 'Backend'])
   const hasV4 = conf['EnableIPv4'] ?? true
   const hasV6 = conf['EnableIPv6'] ?? false
   if (hasV4 !== true && hasV6 !== true)
@@ -49,7 +55,7 @@ export function parseNetConf(text: string): NetConf {
   return {
     ...(network !== undefined && { network }),
     ...(ipv6Network !== undefined && { ipv6Network }),
-    backend: backendOf((conf['Backend'] ?? {}) as Readonly<Record<string, unknown>>),
+    backend: backendOf((conf['Backend'] ?? {}) as Readonly<Record<string, unknown>>, defaults),
   }
 }
 
@@ -69,7 +75,24 @@ function rangeOf(value: unknown, family: 4 | 6, name: string): string {
   return formatCidr(found)
 }
 
-function backendOf(found: Readonly<Record<string, unknown>>): FlannelBackend {
+/** By the names as they are written down, whatever the case of those that were given. */
+export function caseless(
+  given: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const byName = new Map(names.map((name) => [name.toLowerCase(), name]))
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [byName.get(name.toLowerCase()) ?? name, value]),
+  )
+}
+
+const BACKEND_NAMES = ['Type', 'MTU', 'VNI', 'Port', 'DirectRouting', 'Learning', 'GBP', 'Name', 'MacPrefix']
+
+function backendOf(
+  given: Readonly<Record<string, unknown>>,
+  defaults: { readonly vni: number; readonly port: number },
+): FlannelBackend {
+  const found = caseless(given, BACKEND_NAMES)
   // What nobody says is what flannel took first.
   const type = found['Type'] ?? 'udp'
   const mtu = numberOf(found, 'MTU', 0, 65_535)
@@ -79,17 +102,14 @@ function backendOf(found: Readonly<Record<string, unknown>>): FlannelBackend {
     throw new NetConfError(`unknown backend type: ${JSON.stringify(type)}; there are vxlan, host-gw and alloc`)
   return {
     type,
-    vni: numberOf(found, 'VNI', 1, MAX_VNI),
-    port: numberOf(found, 'Port', 0, 65_535) || DEFAULT_PORT,
+    vni: numberOf(found, 'VNI', defaults.vni, MAX_VNI),
+    port: numberOf(found, 'Port', 0, 65_535) || defaults.port,
     directRouting: found['DirectRouting'] === true,
     learning: found['Learning'] === true,
     gbp: found['GBP'] === true,
     ...size,
   }
 }
-
-/** The kernel's, which is older than the number of the standard. */
-const DEFAULT_PORT = 8472
 
 function numberOf(from: Readonly<Record<string, unknown>>, name: string, fallback: number, most: number): number {
   const value = from[name] ?? fallback

@@ -1,5 +1,5 @@
 /** A Linux machine as the supervisor sees it. */
-import { access, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { access, lstat, mkdir, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
@@ -18,12 +18,14 @@ export interface LinuxHostOptions {
   readonly root: string
   readonly say: (text: string) => void
   readonly ended: (name: ProcessName) => void
+  /** Where what the three say goes: to files of their own, or to the journal under their names. */
+  readonly logs?: 'files' | 'journal'
 }
 
 /** Of anything that is asked for on the web: metadata, health, installers. */
 const MAX_BODY = 256 * 1024 * 1024
 
-export function linuxHost({ clock, http, root, say, ended }: LinuxHostOptions): Host {
+export function linuxHost({ clock, http, root, say, ended, logs = 'files' }: LinuxHostOptions): Host {
   const at = (path: string): string => join(root, path)
   const layout = linuxLayout(root)
   const stateFolder = at('/run/hyperkube/node')
@@ -39,7 +41,7 @@ export function linuxHost({ clock, http, root, say, ended }: LinuxHostOptions): 
     clock,
     say,
     files: linuxFiles(get),
-    processes: linuxProcesses({ clock, layout, stateFolder, logFolder: at('/var/log/hyperkube'), ended }),
+    processes: linuxProcesses({ clock, layout, stateFolder, logFolder: at('/var/log/hyperkube'), ended, logs }),
     environment: linuxEnvironment(at('/etc/kubernetes/node-environment.json')),
     network: linuxNetwork(ip, layout.subnetFile),
     web: { get },
@@ -61,26 +63,48 @@ function linuxFiles(get: Host['web']['get']): HostFiles {
     write,
     async empty(folder) {
       const names = await readdir(folder).catch(() => [])
+      const [mount] = mountsIn(folder, await readFile('/proc/self/mountinfo', 'utf8'))
+      if (mount !== undefined) throw new Error(`${mount} is mounted in it`)
       for (const name of names) await rm(join(folder, name), { recursive: true, force: true })
     },
     makeFolder: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
-    remove: (path) => rm(path, { force: true }),
+    async remove(path) {
+      const found = await lstat(path).catch(() => undefined)
+      if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path, { force: true }))
+    },
+    move: rename,
     download: async (url, path, timeoutMs) => write(path, await get(url, {}, timeoutMs)),
   }
+}
+
+/** Where something is mounted below a folder. */
+export function mountsIn(folder: string, mountinfo: string): string[] {
+  const unescape = (text: string): string =>
+    text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
+  return mountinfo
+    .split('\n')
+    .map((line) => unescape(line.split(' ')[4] ?? ''))
+    .filter((path) => path.startsWith(`${folder}/`))
 }
 
 /** What other systems keep for the whole machine is a file here. */
 function linuxEnvironment(file: string): HostEnvironment {
   const read = async (): Promise<Record<string, string>> =>
     JSON.parse(await readFile(file, 'utf8').catch(() => '{}')) as Record<string, string>
+  const write = async (known: Readonly<Record<string, string>>): Promise<void> => {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await writeFileAtomically(file, `${JSON.stringify(known, undefined, 2)}\n`, { mode: 0o600 })
+  }
   return {
     get: async (name) => process.env[name] ?? (await read())[name],
+    ofMachine: async (name) => (await read())[name],
     async set(name, value) {
       const known = await read()
-      if (known[name] === value) return
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-      const text = `${JSON.stringify({ ...known, [name]: value }, undefined, 2)}\n`
-      await writeFileAtomically(file, text, { mode: 0o600 })
+      if (known[name] !== value) await write({ ...known, [name]: value })
+    },
+    async remove(name) {
+      const { [name]: value, ...rest } = await read()
+      if (value !== undefined) await write(rest)
     },
   }
 }

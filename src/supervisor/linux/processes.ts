@@ -11,7 +11,7 @@ import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import { beganAt } from '#lib/process-began.ts'
 
-import type { HostProcesses, ProcessName } from '../host.ts'
+import type { HostProcesses, OutputOptions, ProcessName } from '../host.ts'
 import type { Layout } from '../layout.ts'
 
 export interface LinuxProcessesOptions {
@@ -22,6 +22,7 @@ export interface LinuxProcessesOptions {
   readonly logFolder: string
   /** Told when one has ended. */
   readonly ended: (name: ProcessName) => void
+  readonly logs: 'files' | 'journal'
 }
 
 interface Remembered {
@@ -30,12 +31,12 @@ interface Remembered {
   readonly began: string
 }
 
-/** For SIGTERM; then by force. */
+/** After each signal. */
 const GRACE_MS = 10_000
 const LOOK_MS = 50
 
 export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
-  const { clock, layout, stateFolder, logFolder, ended } = options
+  const { clock, layout, stateFolder, logFolder, ended, logs } = options
   const fileOf = (name: ProcessName): string => join(stateFolder, `${name}.json`)
   const remembered = async (name: ProcessName): Promise<Remembered | undefined> => {
     const text = await readFile(fileOf(name), 'utf8').catch(() => undefined)
@@ -54,8 +55,10 @@ export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
       const log = await open(path, 'a', 0o600)
       try {
         const stdio: ['ignore', number, number] = ['ignore', log.fd, log.fd]
+        const isInJournal = logs === 'journal' && errorsTo === undefined
+        const [program, ...rest] = commandOf(name, [layout.program(name), ...args], isInJournal)
         // It outlives this process: who is started again takes it over.
-        const child = spawn(layout.program(name), args, { detached: true, stdio, env: { ...process.env, ...env } })
+        const child = spawn(program, rest, { detached: true, stdio, env: { ...process.env, ...env } })
         child.on('error', () => ended(name))
         child.on('exit', () => ended(name))
         child.unref()
@@ -70,20 +73,33 @@ export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
     isAlive: async (pid) => (await beganAt(pid)) !== undefined,
     async kill(name) {
       const known = await remembered(name)
-      if (known === undefined) return
-      const hasGone = async (): Promise<boolean> => (await beganAt(known.pid)) !== known.began
-      for (const [signal, waitMs] of [
-        ['SIGTERM', GRACE_MS],
-        ['SIGKILL', GRACE_MS],
-      ] as const) {
-        if (await hasGone()) return
-        signalTo(known.pid, signal)
-        for (let waited = 0; waited < waitMs && !(await hasGone()); waited += LOOK_MS) await sleep(clock, LOOK_MS)
-      }
-      if (!(await hasGone())) throw new Error(`${name}, process ${known.pid}, does not end`)
+      if (known !== undefined) await endProcess(clock, name, known)
     },
-    output: async (program, args) => (await promisify(execFile)(program, [...args])).stdout,
+    output: outputOf,
   }
+}
+
+/** Asks first, then by force; returns when it has gone. */
+async function endProcess(clock: Clock, name: ProcessName, { pid, began }: Remembered): Promise<void> {
+  const hasGone = async (): Promise<boolean> => (await beganAt(pid)) !== began
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    if (await hasGone()) return
+    signalTo(pid, signal)
+    for (let waited = 0; waited < GRACE_MS && !(await hasGone()); waited += LOOK_MS) await sleep(clock, LOOK_MS)
+  }
+  if (!(await hasGone())) throw new Error(`${name}, process ${pid}, does not end`)
+}
+
+/** systemd-cat becomes the program once it has told the journal who that is. */
+function commandOf(name: ProcessName, command: readonly [string, ...string[]], isInJournal: boolean): typeof command {
+  return isInJournal ? ['systemd-cat', `--identifier=${name}`, ...command] : command
+}
+
+async function outputOf(program: string, args: readonly string[], options: OutputOptions = {}): Promise<string> {
+  const running = promisify(execFile)(program, [...args], { env: { ...process.env, ...options.env } })
+  // It may end without having read.
+  running.child.stdin?.on('error', () => undefined).end(options.input ?? '')
+  return (await running).stdout
 }
 
 function signalTo(pid: number, signal: NodeJS.Signals): void {

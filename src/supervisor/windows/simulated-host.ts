@@ -4,10 +4,11 @@
  * drops the routes to the cloud's metadata; programs that run cannot be replaced.
  */
 import type { Clock } from '#lib/clock.ts'
+import type { HnsCall, HnsNetwork } from '#lib/hns/hns.ts'
 
 import type { Adapter, Host, Launch, ProcessName, Route } from '../host.ts'
 import { windowsLayout } from '../layout.ts'
-import { type HnsCall, type HnsNetwork, hnsPodNetworks } from './hns.ts'
+import { hnsPodNetworks } from './hns.ts'
 
 export interface SimulatedWindowsOptions {
   readonly clock: Clock
@@ -83,19 +84,27 @@ export class SimulatedWindows {
       system: 'windows',
       layout: windowsLayout,
       clock: this.clock,
-      say: (text) => this.#note(`say ${text}`),
+      say: (text) => this.note(`say ${text}`),
       files: this.#hostFiles(),
       processes: this.#hostProcesses(),
       environment: {
         get: async (name) => this.machineEnvironment.get(name),
-        set: async (name, value) => void this.machineEnvironment.set(name, value),
+        ofMachine: async (name) => this.machineEnvironment.get(name),
+        set: async (name, value) => {
+          this.note(`variable ${name}`)
+          this.machineEnvironment.set(name, value)
+        },
+        remove: async (name) => {
+          this.note(`variable ${name} gone`)
+          this.machineEnvironment.delete(name)
+        },
       },
       network: {
         adapters: async () => this.adapters,
         addRoute: async (route) => this.#addRoute(route),
         pods: hnsPodNetworks(this.hns),
         restartProxy: async () => {
-          this.#note('restart proxy')
+          this.note('restart proxy')
           this.isProxyGood = true
         },
       },
@@ -116,7 +125,7 @@ export class SimulatedWindows {
     const [, collection, id] = path.split('/')
     if (method === 'GET') return { Success: true, Output: this.#collection(collection) }
     if (method === 'POST') return { Success: true, Output: this.#create(body as Omit<HnsNetwork, 'ID'>) }
-    this.#note(`hns delete ${path}`)
+    this.note(`hns delete ${path}`)
     if (collection === 'policylists') this.policyLists.delete(id ?? '')
     const at = this.networks.findIndex(({ ID }) => ID === id)
     if (collection !== 'networks' || at >= 0)
@@ -134,9 +143,9 @@ export class SimulatedWindows {
     const made = { ...network, ID: `net-${this.#nextId++}` }
     const laysSwitch = ['Overlay', 'L2Bridge'].includes(network.Type) && !this.networks.some(isOnSwitch)
     this.networks.push(made)
-    this.#note(`hns network ${made.Name} ${made.Type}`)
+    this.note(`hns network ${made.Name} ${made.Type}`)
     if (!laysSwitch) return made
-    this.#note('virtual switch: connections are cut, routes are gone')
+    this.note('virtual switch: connections are cut, routes are gone')
     this.isProxyGood = false
     this.routes.length = 0
     this.adapters = this.adapters.map((adapter) =>
@@ -153,21 +162,32 @@ export class SimulatedWindows {
       exists: async (path) => this.files.has(path),
       read: async (path) => this.files.get(path),
       write: async (path, text) => {
-        this.#note(`write ${path}`)
+        this.note(`write ${path}`)
         this.files.set(path, text)
       },
       empty: async (folder) => {
-        for (const path of within(folder)) {
+        const paths = within(folder)
+        if (paths.length === 0) return
+        for (const path of paths) {
           const user = this.running().find(({ name }) => name === PROGRAMS[path])
           if (user !== undefined) throw new Error(`${path} is in use`)
           this.files.delete(path)
         }
-        this.#note(`empty ${folder}`)
+        this.note(`empty ${folder}`)
       },
       makeFolder: async () => undefined,
-      remove: async (path) => void this.files.delete(path),
+      remove: async (path) => {
+        if (!this.files.has(path)) return
+        this.note(`remove ${path}`)
+        this.files.delete(path)
+      },
+      move: async (from, to) => {
+        this.note(`move ${to}`)
+        this.files.set(to, this.files.get(from) ?? '')
+        this.files.delete(from)
+      },
       download: async (url, path) => {
-        this.#note(`download ${url}`)
+        this.note(`download ${url}`)
         this.files.set(path, url)
       },
     }
@@ -183,13 +203,13 @@ export class SimulatedWindows {
       launch: async (launch) => this.#launch(launch),
       isAlive: async (pid) => (this.#living.get(pid)?.dies ?? 0) > this.clock.elapsed(),
       kill: async (name) => {
-        this.#note(`kill ${name}`)
+        this.note(`kill ${name}`)
         this.kill(name)
       },
       output: async (program, args) => {
         const text = this.#options.outputs?.(program, args)
         if (text === undefined) throw new Error(`${program} ${args.join(' ')} failed`)
-        this.#note(`run ${args.slice(0, 3).join(' ')}`)
+        this.note(`run ${[program.split('\\').at(-1), ...args].slice(0, 4).join(' ')}`)
         return text
       },
     }
@@ -204,28 +224,30 @@ export class SimulatedWindows {
     const lifeMs = lives[Math.min(count, lives.length - 1)] ?? Infinity
     const pid = this.#nextPid++
     this.#living.set(pid, { name, launch, dies: this.clock.elapsed() + lifeMs })
-    this.#note(`launch ${name}${launch.errorsTo === undefined ? '' : ` 2> ${launch.errorsTo}`}`)
+    this.note(`launch ${name}${launch.errorsTo === undefined ? '' : ` 2> ${launch.errorsTo}`}`)
     const { networkAfterMs = 3000 } = this.#options
     if (name === 'flanneld' && networkAfterMs < lifeMs)
-      this.clock.after(networkAfterMs, () => this.#makeFlannelNetwork(pid))
+      this.clock.after(networkAfterMs, () => {
+        if (this.#living.has(pid)) this.makeFlannelNetwork()
+      })
     return pid
   }
 
   /** As flanneld does by what it finds written. */
-  #makeFlannelNetwork(pid: number): void {
+  protected makeFlannelNetwork(): void {
     const text = this.files.get('C:\\etc\\kube-flannel\\net-conf.json')
-    if (!this.#living.has(pid) || text === undefined) return
-    const { Network, Backend } = JSON.parse(text) as { Network: string; Backend: { name: string; type: string } }
-    if (this.networks.some(({ Name }) => Name === Backend.name)) return
-    const Type = this.#options.networkType ?? (Backend.type === 'vxlan' ? 'Overlay' : 'L2Bridge')
-    this.#create({ Name: Backend.name, Type, Subnets: [{ AddressPrefix: Network }] })
+    if (text === undefined) return
+    const { Network, Backend } = JSON.parse(text) as { Network: string; Backend: { Name: string; Type: string } }
+    if (this.networks.some(({ Name }) => Name === Backend.Name)) return
+    const Type = this.#options.networkType ?? (Backend.Type === 'vxlan' ? 'Overlay' : 'L2Bridge')
+    this.#create({ Name: Backend.Name, Type, Subnets: [{ AddressPrefix: Network }] })
   }
 
   #addRoute(route: Route): void {
     if (this.routes.some(({ prefix }) => prefix === route.prefix))
       throw new Error(`Instance already exists: ${route.prefix}`)
     if (!this.adapters.some(({ index }) => index === route.interfaceIndex)) throw new Error('No such interface')
-    this.#note(`route ${route.prefix}`)
+    this.note(`route ${route.prefix}`)
     this.routes.push(route)
   }
 
@@ -242,7 +264,7 @@ export class SimulatedWindows {
     return body
   }
 
-  #note(text: string): void {
+  note(text: string): void {
     this.journal.push(`${(this.clock.elapsed() - this.#startedMs) / 1000} ${text}`)
   }
 }

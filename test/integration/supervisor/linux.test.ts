@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -11,20 +11,9 @@ import { createSeededRandom } from '#lib/random.ts'
 import { eventually } from '#testing/eventually.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
+import { endAllIn, livingIn, NAMES, SETTINGS, wholeIn, writeStandIns } from './stand-ins.ts'
 
-const NAMES = ['kubelet', 'flanneld', 'kube-proxy'] as const
 const ROUNDS = Number(process.env['NODE_ROUNDS'] ?? 4)
-
-const SETTINGS = {
-  clusterCidr: '10.42.0.0/16',
-  clusterDomain: 'cluster.local',
-  serviceCidr: '10.43.0.0/16',
-  dnsServiceIp: '10.43.0.10',
-  cniComponent: 'flannel',
-  cniMode: 'host-gw',
-  nodeIp: '127.0.0.1',
-  nodeName: 'n1',
-}
 
 class Machine implements AsyncDisposable {
   readonly root: string
@@ -36,14 +25,7 @@ class Machine implements AsyncDisposable {
 
   static async create(): Promise<Machine> {
     const root = await mkdtemp(join(tmpdir(), 'hyperkube-node-'))
-    const bin = join(root, 'usr/local/lib/hyperkube/bin')
-    await mkdir(bin, { recursive: true })
-    // Each notes that it began; flanneld leaves what says that there is a network.
-    for (const name of NAMES) {
-      const makes = name === 'flanneld' ? `mkdir -p ${root}/run/flannel; : > ${root}/run/flannel/subnet.env` : ':'
-      await writeFile(join(bin, name), `#!/bin/sh\necho ${name} $$ >> ${root}/began\n${makes}\nexec sleep 1000\n`)
-      await chmod(join(bin, name), 0o755)
-    }
+    await writeStandIns(root)
     await writeFile(join(root, 'node.yaml'), JSON.stringify(SETTINGS))
     return new Machine(root)
   }
@@ -61,42 +43,17 @@ class Machine implements AsyncDisposable {
     await ended
   }
 
-  /** All that ever began, and of each kind those that live. */
-  async living(): Promise<Record<string, number[]>> {
-    const lines = (await readFile(join(this.root, 'began'), 'utf8').catch(() => '')).trim().split('\n')
-    const alive = await Promise.all(lines.map(async (line) => [...line.split(' '), await isAlive(line.split(' ')[1])]))
-    return Object.fromEntries(
-      NAMES.map((name) => [
-        name,
-        alive.filter(([of, , lives]) => of === name && lives === true).map(([, pid]) => Number(pid)),
-      ]),
-    )
-  }
-
-  /** Waits until there is one of each. */
-  whole(): Promise<Record<string, number[]>> {
-    return eventually(
-      () => this.living(),
-      (living) => NAMES.every((name) => living[name]?.length === 1),
-    )
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('SIGTERM')
-    for (const pids of Object.values(await this.living())) for (const pid of pids) process.kill(pid, 'SIGKILL')
+    await endAllIn(this.root)
     await rm(this.root, { recursive: true, force: true })
   }
-}
-
-async function isAlive(pid = ''): Promise<boolean> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  return /\) [^ZX] /.test(stat)
 }
 
 test('a worker on Linux is kept alive', async (t) => {
   await using machine = await Machine.create()
   machine.start()
-  let living = await machine.whole()
+  let living = await wholeIn(machine.root)
 
   await t.test('whatever dies comes back, one of each kind', async () => {
     const random = createSeededRandom(3)
@@ -106,11 +63,11 @@ test('a worker on Linux is kept alive', async (t) => {
       for (const name of victims) for (const pid of before[name] ?? []) process.kill(pid, 'SIGKILL')
       for (const name of victims) {
         await eventually(
-          () => machine.living(),
+          () => livingIn(machine.root),
           (now) => now[name]?.length === 1 && now[name][0] !== before[name]?.[0],
         )
       }
-      living = await machine.whole()
+      living = await wholeIn(machine.root)
       // flanneld goes along with kubelet; the others are left alone.
       const touched = new Set<string>([...victims, ...(victims.includes('kubelet') ? ['flanneld'] : [])])
       for (const name of NAMES) if (!touched.has(name)) assert.deepEqual(living[name], before[name], name)
@@ -119,13 +76,13 @@ test('a worker on Linux is kept alive', async (t) => {
 
   await t.test('a new supervisor takes over what the one before has started', async () => {
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-      const before = await machine.whole()
+      const before = await wholeIn(machine.root)
       await machine.stop(signal)
       machine.start()
       const [victim] = before['kube-proxy'] ?? []
       process.kill(victim ?? 0, 'SIGKILL')
       const after = await eventually(
-        () => machine.living(),
+        () => livingIn(machine.root),
         (now) => now['kube-proxy']?.length === 1 && now['kube-proxy'][0] !== victim,
       )
       assert.deepEqual([after['kubelet'], after['flanneld']], [before['kubelet'], before['flanneld']])

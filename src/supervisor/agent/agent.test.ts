@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+
+import { WINDOWS_SETTINGS } from '../settings.fixture.ts'
+import { Supervisor } from '../supervisor.ts'
+import { SimulatedWindows } from '../windows/simulated-host.ts'
+import { Agent } from './agent.ts'
+import type { AgentServer, PlanAnswer, TunnelEnd } from './server.ts'
+
+const MINUTE = 60_000
+const MARK = 'C:\\etc\\rancher\\connected'
+const ALL = ['flanneld', 'kube-proxy', 'kubelet']
+
+const planOf = (changes: object = {}): PlanAnswer => ({
+  kind: 'plan',
+  document: { certs: { 'kube-ca.pem': 'CA 1' }, files: [], node: WINDOWS_SETTINGS, ...changes },
+})
+
+/** A server that answers as it is told to, and notes when it was asked for what. */
+class Server implements AgentServer {
+  readonly asked: string[] = []
+  answer: PlanAnswer = planOf()
+  /** Undefined: tunnels are opened and stay. */
+  refusal: TunnelEnd | undefined
+  readonly #clock: VirtualClock
+  #cut: (end: TunnelEnd) => void = () => undefined
+
+  constructor(clock: VirtualClock) {
+    this.#clock = clock
+  }
+
+  async tunnel(way: string, opened: () => void, signal: AbortSignal): Promise<TunnelEnd> {
+    this.#note(way)
+    if (this.refusal !== undefined) return this.refusal
+    opened()
+    return new Promise((resolve) => {
+      this.#cut = resolve
+      signal.addEventListener('abort', () => resolve({ kind: 'ended' }))
+    })
+  }
+
+  async plan(): Promise<PlanAnswer> {
+    this.#note('plan')
+    return this.answer
+  }
+
+  cut(end: TunnelEnd = { kind: 'broken', message: 'An existing connection was forcibly closed' }): void {
+    this.#cut(end)
+  }
+
+  times(what: string): number[] {
+    return this.asked.flatMap((line) => (line.endsWith(` ${what}`) ? [Number(line.split(' ')[0])] : []))
+  }
+
+  #note(what: string): void {
+    this.asked.push(`${this.#clock.elapsed() / 1000} ${what}`)
+  }
+}
+
+interface Bed {
+  readonly clock: VirtualClock
+  readonly machine: SimulatedWindows
+  readonly server: Server
+  readonly agent: Agent
+  /** What `run` resolved to. */
+  readonly ended: string[]
+  readonly supervisors: Supervisor[]
+  readonly names: () => string[]
+  readonly said: () => string[]
+}
+
+async function withAgent(
+  options: { readonly files?: Readonly<Record<string, string>>; readonly before?: (server: Server) => void },
+  use: (bed: Bed) => Promise<void>,
+): Promise<void> {
+  const clock = createVirtualClock()
+  const machine = new SimulatedWindows({ clock, ...(options.files && { files: options.files }) })
+  const server = new Server(clock)
+  options.before?.(server)
+  const supervisors: Supervisor[] = []
+  const { host } = machine
+  const agent = new Agent({
+    host,
+    server,
+    createSupervisor(settings) {
+      const random = createSeededRandom(1)
+      const supervisor = new Supervisor({ host, random, settings, health: {}, report: () => undefined })
+      supervisors.push(supervisor)
+      return supervisor
+    },
+  })
+  const stop = new AbortController()
+  const ended: string[] = []
+  const running = agent.run(stop.signal).then((how) => ended.push(how))
+  const names = (): string[] =>
+    machine
+      .running()
+      .map(({ name }) => name)
+      .sort()
+  const said = (): string[] => machine.journal.filter((line) => / say /.test(line))
+  await use({ clock, machine, server, agent, ended, supervisors, names, said })
+  stop.abort()
+  await clock.advance(5 * MINUTE)
+  await running
+}
+
+describe('an agent', () => {
+  it('registers, asks for the plan at once and every two minutes, and has the node run', () =>
+    withAgent({}, async ({ clock, machine, server, names }) => {
+      await clock.advance(5 * MINUTE)
+      assert.deepEqual(server.asked, ['0 register', '0 plan', '120 plan', '240 plan'])
+      assert.deepEqual(names(), ALL)
+      assert.equal(machine.files.get('C:\\etc\\kubernetes\\ssl\\kube-ca.pem'), 'CA 1')
+      assert.ok(machine.files.has(MARK))
+    }))
+
+  it('connects where it is known, and asks again as soon as it is connected again', () =>
+    withAgent({ files: { [MARK]: '' } }, async ({ clock, server }) => {
+      await clock.advance(30_000)
+      server.cut()
+      await clock.advance(10_000)
+      assert.deepEqual(server.asked, ['0 connect', '0 plan', '35 connect', '35 plan'])
+    }))
+
+  it('is asked to come back in two seconds while there is no plan yet, and in ten after an error', () =>
+    withAgent({ before: (server) => (server.answer = { kind: 'not-ready' }) }, async ({ clock, server, names }) => {
+      await clock.advance(5000)
+      assert.deepEqual(server.times('plan'), [0, 2, 4])
+      server.answer = { kind: 'failed', message: 'the server answered 500' }
+      await clock.advance(20_000)
+      assert.deepEqual(server.times('plan'), [0, 2, 4, 6, 16])
+      assert.deepEqual(names(), [])
+      server.answer = planOf()
+      await clock.advance(3 * MINUTE)
+      assert.deepEqual(names(), ALL)
+    }))
+
+  it('runs nothing without a plan, and asks again', () =>
+    withAgent({ before: (server) => (server.answer = { kind: 'none' }) }, async ({ clock, server, names }) => {
+      await clock.advance(3 * MINUTE)
+      assert.deepEqual(server.times('plan'), [0, 120])
+      assert.deepEqual(names(), [])
+    }))
+
+  it('writes only what differs, and restarts kubelet and kube-proxy for it', () =>
+    withAgent({}, async ({ clock, machine, server, supervisors }) => {
+      await clock.advance(5 * MINUTE)
+      const writes = (): string[] => machine.journal.filter((line) => line.includes('write C:\\etc\\kubernetes\\ssl'))
+      assert.equal(writes().length, 1)
+      const contents = Buffer.from('clusters: []').toString('base64')
+      server.answer = planOf({
+        certs: { 'kube-ca.pem': 'CA 2' },
+        files: [{ name: 'C:\\etc\\kubernetes\\ssl\\kubecfg-kube-node.yaml', contents }],
+      })
+      await clock.advance(6 * MINUTE)
+      assert.equal(writes().length, 3)
+      assert.equal(machine.files.get('C:\\etc\\kubernetes\\ssl\\kubecfg-kube-node.yaml'), 'clusters: []')
+      assert.equal(supervisors.length, 1)
+      assert.deepEqual(supervisors[0]?.status.starts, { kubelet: 2, flanneld: 1, 'kube-proxy': 2 })
+      assert.equal(machine.doubles, 0)
+    }))
+
+  it('hands a changed plan to the supervisor, and keeps the last good one', () =>
+    withAgent({}, async ({ clock, machine, server, agent, said }) => {
+      await clock.advance(5 * MINUTE)
+      server.answer = planOf({ node: { ...WINDOWS_SETTINGS, kubeProxyOptions: ['--v=6'] } })
+      await clock.advance(5 * MINUTE)
+      const args = (): readonly string[] | undefined =>
+        machine.running().find(({ name }) => name === 'kube-proxy')?.launch.args
+      assert.deepEqual(args(), ['--cluster-cidr=10.42.0.0/16', '--v=6'])
+      server.answer = planOf({ node: { nodeName: 'x' } })
+      await clock.advance(3 * MINUTE)
+      assert.equal(agent.status.lastAnswer, 'unusable')
+      assert.match(said().join('\n'), /the plan cannot be used: "clusterCidr" is missing/)
+      assert.deepEqual(args(), ['--cluster-cidr=10.42.0.0/16', '--v=6'])
+    }))
+
+  it('stops at the files where the plan says so', () =>
+    withAgent({ before: (server) => (server.answer = planOf({ writeCertsOnly: true })) }, async (bed) => {
+      await bed.clock.advance(3 * MINUTE)
+      assert.ok(bed.machine.files.has('C:\\etc\\kubernetes\\ssl\\kube-ca.pem'))
+      assert.deepEqual(bed.names(), [])
+    }))
+
+  it('takes files only where files can be', async () => {
+    for (const changes of [
+      { certs: { '..\\x': '' } },
+      { files: [{ name: 'relative', contents: '' }] },
+      { files: [{ name: 'C:\\etc\\..\\windows\\x', contents: '' }] },
+    ])
+      await withAgent({ before: (server) => (server.answer = planOf(changes)) }, async ({ clock, agent, names }) => {
+        await clock.advance(MINUTE)
+        assert.equal(agent.status.lastAnswer, 'unusable')
+        assert.deepEqual(names(), [])
+      })
+  })
+})
+
+describe('a server that is away', () => {
+  const AWAY: TunnelEnd = { kind: 'broken', message: 'connect ECONNREFUSED' }
+
+  it('for an hour costs the node nothing, and few words', () =>
+    withAgent({}, async ({ clock, machine, server, names, said }) => {
+      await clock.advance(5 * MINUTE)
+      const before = said().length
+      server.refusal = AWAY
+      server.answer = { kind: 'failed', message: 'connect ECONNREFUSED' }
+      server.cut()
+      machine.kill('kubelet')
+      await clock.advance(60 * MINUTE)
+      assert.deepEqual(names(), ALL)
+      assert.equal(
+        said()
+          .slice(before)
+          .filter((line) => line.includes('not connected')).length,
+        1,
+      )
+      const [first = 0, second = 0] = server.times('connect')
+      assert.equal(second - first, 5, 'silently at first')
+      server.refusal = undefined
+      server.answer = planOf()
+      await clock.advance(20_000)
+      assert.match(said().at(-1) ?? '', /connected to the server/)
+    }))
+
+  it('when the machine starts leaves it with the plan of the last time', async () => {
+    const files: Record<string, string> = { [MARK]: '' }
+    await withAgent({}, async ({ clock, machine }) => {
+      await clock.advance(MINUTE)
+      files['C:\\etc\\rancher\\plan.json'] = machine.files.get('C:\\etc\\rancher\\plan.json') ?? ''
+    })
+    const before = (server: Server): void => {
+      server.refusal = AWAY
+      server.answer = { kind: 'failed', message: 'away' }
+    }
+    await withAgent({ files, before }, async ({ clock, names }) => {
+      await clock.advance(3 * MINUTE)
+      assert.deepEqual(names(), ALL)
+    })
+  })
+
+  it('breaks off ten times without a word', () =>
+    withAgent({ files: { [MARK]: '' } }, async ({ clock, server, said }) => {
+      await clock.advance(1000)
+      server.refusal = AWAY
+      server.cut()
+      await clock.advance(48_000)
+      assert.equal(server.times('connect').length, 10)
+      assert.deepEqual(
+        said().filter((line) => line.includes('not connected')),
+        [],
+      )
+      await clock.advance(12_000)
+      assert.equal(said().filter((line) => line.includes('not connected')).length, 1)
+    }))
+})
+
+describe('a server that does not want this node', () => {
+  it('is introduced to it again after three refusals', () => {
+    const before = (server: Server): void => void (server.refusal = { kind: 'refused', message: 'answered 400' })
+    return withAgent({ files: { [MARK]: '' }, before }, async ({ clock, server }) => {
+      await clock.advance(35_000)
+      assert.deepEqual(
+        server.asked.filter((line) => !line.endsWith('plan')),
+        ['0 connect', '10 connect', '20 connect', '30 register'],
+      )
+    })
+  })
+
+  it('may be wrong three times in a row; then the machine is cleaned', () =>
+    withAgent({}, async ({ clock, machine, server, ended, names }) => {
+      machine.files.set('C:\\var\\lib\\kubelet\\config.yaml', 'kind: KubeletConfiguration')
+      machine.files.set('C:\\Users\\me\\notes.txt', 'mine')
+      await clock.advance(3 * MINUTE)
+      server.answer = { kind: 'not-found', message: 'node not found' }
+      await clock.advance(MINUTE + 25_000)
+      server.answer = planOf()
+      await clock.advance(5 * MINUTE)
+      assert.deepEqual(ended, [], 'three times is tolerated')
+      assert.deepEqual(names(), ALL)
+      server.answer = { kind: 'not-found', message: 'cluster not found' }
+      await clock.advance(5 * MINUTE)
+      assert.deepEqual(ended, ['removed'])
+      assert.deepEqual(names(), [])
+      assert.deepEqual(machine.networks, [])
+      assert.deepEqual([...machine.files.keys()], ['C:\\Users\\me\\notes.txt'])
+      const asked = server.asked.length
+      await clock.advance(60 * MINUTE)
+      assert.equal(server.asked.length, asked)
+    }))
+})

@@ -1,0 +1,119 @@
+/** The way to the server: HTTPS with the one authority that the checksum vouches for, and a WebSocket for the tunnel. */
+import { createHash } from 'node:crypto'
+
+import { onAbort } from '#lib/abort.ts'
+import type { Clock } from '#lib/clock.ts'
+import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
+import type { ClientTls } from '#lib/http/dial.ts'
+import { ProgramError } from '#lib/program.ts'
+import { connectWebSocket, WebSocketError } from '#lib/websocket.ts'
+
+import type { AgentSettings } from './parameters.ts'
+import { type AgentServer, planAnswer, type TunnelEnd } from './server.ts'
+import { Tunnel, type TunnelOptions } from './tunnel.ts'
+
+const ASK_MS = 30_000
+const MAX_PLAN_BYTES = 16 << 20
+const MAX_CA_BYTES = 1 << 20
+/** A peer that is silent for longer has gone without a word, as they do when a switch is laid under them. */
+const PING_MS = 10_000
+
+export interface LinkOptions extends TunnelOptions {
+  readonly clock: Clock
+  readonly settings: AgentSettings
+  /** PEM; undefined: the public ones. */
+  readonly ca: string | undefined
+  /** Asked anew for each connection: addresses change. */
+  readonly parameters: () => Promise<object>
+}
+
+/**
+ * The authority of the server, as it tells itself; whoever answers, the checksum decides. Undefined without a checksum.
+ * Throws ProgramError.
+ */
+export async function fetchServerCa(
+  clock: Clock,
+  { server, caChecksum }: Pick<AgentSettings, 'server' | 'caChecksum'>,
+): Promise<string | undefined> {
+  if (caChecksum === '') return undefined
+  const http = createHttpClient({ clock, tls: { insecure: true } })
+  try {
+    const url = `${server}/v3/settings/cacerts`
+    const answer = await http.request({ url, timeoutMs: ASK_MS })
+    const body = await answer.text(MAX_CA_BYTES)
+    const value = answer.status === 200 ? (JSON.parse(body) as { readonly value?: unknown }).value : undefined
+    if (typeof value !== 'string' || value === '') throw new ProgramError(`${url} tells no authority`)
+    if (!isCaOf(value, caChecksum)) throw new ProgramError(`The authority that ${url} tells has another checksum`)
+    return value
+  } catch (error) {
+    if (error instanceof ProgramError) throw error
+    throw new ProgramError(`Cannot ask ${server} for its authority: ${(error as Error).message}`, { cause: error })
+  } finally {
+    http.close()
+  }
+}
+
+/** As people make the checksum: of the text with the line end that tools add. */
+export function isCaOf(pem: string, checksum: string): boolean {
+  const found = createHash('sha256').update(`${pem}\n`).digest('hex')
+  return found === checksum.toLowerCase()
+}
+
+/** `close` it. */
+export function createServerLink(options: LinkOptions): AgentServer & { close(): void } {
+  const { clock, settings, ca } = options
+  const tls: ClientTls = ca === undefined ? {} : { ca }
+  const http = createHttpClient({ clock, tls })
+  return {
+    tunnel: (way, opened, signal) => openTunnel({ ...options, tls }, { way, opened, signal }),
+    plan: (signal) => askForPlan(http, settings, options.parameters, signal),
+    close: () => http.close(),
+  }
+}
+
+async function headersOf({ token }: AgentSettings, parameters: () => Promise<object>): Promise<Record<string, string>> {
+  const params = Buffer.from(JSON.stringify(await parameters())).toString('base64')
+  return { 'x-api-tunnel-token': token, 'x-api-tunnel-params': params }
+}
+
+async function askForPlan(
+  http: HttpClient,
+  settings: AgentSettings,
+  parameters: () => Promise<object>,
+  signal: AbortSignal,
+): ReturnType<AgentServer['plan']> {
+  try {
+    const headers = await headersOf(settings, parameters)
+    const url = `${settings.server}/v3/connect/config`
+    const answer = await http.request({ url, headers, timeoutMs: ASK_MS, signal })
+    return planAnswer(answer.status, await answer.text(MAX_PLAN_BYTES))
+  } catch (error) {
+    return { kind: 'failed', message: (error as Error).message }
+  }
+}
+
+interface Opening {
+  readonly way: 'connect' | 'register'
+  readonly opened: () => void
+  readonly signal: AbortSignal
+}
+
+async function openTunnel(
+  { clock, settings, parameters, tls, ...options }: LinkOptions & { readonly tls: ClientTls },
+  { way, opened, signal }: Opening,
+): Promise<TunnelEnd> {
+  const base = settings.server.replace(/^http/, 'ws')
+  const url = `${base}/v3/connect${way === 'register' ? '/register' : ''}`
+  try {
+    const headers = await headersOf(settings, parameters)
+    const connection = await connectWebSocket({ clock, url, headers, tls, signal, pingIntervalMs: PING_MS })
+    opened()
+    const release = onAbort(signal, () => void connection.close())
+    await new Tunnel(connection, options).serve().finally(release)
+    return { kind: 'ended' }
+  } catch (error) {
+    const { message } = error as Error
+    const isAnswer = error instanceof WebSocketError && error.status > 0
+    return { kind: isAnswer ? 'refused' : 'broken', message }
+  }
+}

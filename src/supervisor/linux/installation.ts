@@ -1,0 +1,130 @@
+/** The supervisor as a service of this machine: what is put where, in order, and how it goes again. */
+import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+import type { Host, ProcessName } from '../host.ts'
+import type { Step } from '../steps.ts'
+import { environmentText, UNIT, type UnitPlan, unitText } from './unit.ts'
+
+const NAMES: readonly ProcessName[] = ['kubelet', 'flanneld', 'kube-proxy']
+
+export interface Installation {
+  readonly host: Host
+  /** `/` but for machines that share one. */
+  readonly root: string
+  /** The program that is all programs. */
+  readonly executable: string
+  readonly command: readonly string[]
+  /** What an agent is told, out of sight of who lists processes. */
+  readonly variables: Readonly<Record<string, string>>
+  readonly startsNow: boolean
+}
+
+export function environmentFile(root: string): string {
+  return join(root, '/etc/kubernetes/node-service.env')
+}
+
+export function unitFile(root: string): string {
+  return join(root, '/etc/systemd/system', UNIT)
+}
+
+/** What systemctl prints. Rejects when it says no. */
+function systemctl({ host }: Pick<Installation, 'host'>, ...args: readonly string[]): Promise<string> {
+  return host.processes.output('systemctl', args)
+}
+
+/** Whether systemctl says yes; it says no by failing. */
+function systemctlSays(installation: Installation, ...args: readonly string[]): Promise<boolean> {
+  return systemctl(installation, ...args).then(
+    () => true,
+    () => false,
+  )
+}
+
+function unitPlan({ root, command }: Installation): UnitPlan {
+  return { command, environmentFile: environmentFile(root) }
+}
+
+export const INSTALLATION: readonly Step<Installation>[] = [
+  {
+    name: 'programs',
+    isDone: async ({ host, executable }) => {
+      const targets = await Promise.all(NAMES.map((name) => linkTarget(host.layout.program(name))))
+      return targets.every((target) => target === executable || target === 'file')
+    },
+    async take({ host, executable }) {
+      for (const name of NAMES) await link(host.layout.program(name), executable)
+    },
+    async undo({ host, executable }) {
+      for (const name of NAMES) {
+        const path = host.layout.program(name)
+        if ((await linkTarget(path)) === executable) await rm(path)
+      }
+    },
+  },
+  {
+    name: 'what the agent is told',
+    isDone: async ({ host, root, variables }) =>
+      ((await host.files.read(environmentFile(root))) ?? '') === environmentText(variables),
+    take: ({ host, root, variables }) => host.files.write(environmentFile(root), environmentText(variables)),
+    undo: ({ host, root }) => host.files.remove(environmentFile(root)),
+  },
+  {
+    name: 'the unit',
+    isDone: async (installation) =>
+      (await installation.host.files.read(unitFile(installation.root))) === unitText(unitPlan(installation)),
+    async take(installation) {
+      await installation.host.files.write(unitFile(installation.root), unitText(unitPlan(installation)))
+      await systemctl(installation, 'daemon-reload')
+      // One that runs does so by the unit before.
+      await systemctl(installation, 'try-restart', UNIT)
+    },
+    async undo(installation) {
+      await installation.host.files.remove(unitFile(installation.root))
+      await systemctl(installation, 'daemon-reload')
+    },
+  },
+  {
+    name: 'a start with the machine',
+    isDone: (installation) => systemctlSays(installation, 'is-enabled', '--quiet', UNIT),
+    take: async (installation) => void (await systemctl(installation, 'enable', UNIT)),
+    async undo(installation) {
+      if (await systemctlSays(installation, 'is-enabled', '--quiet', UNIT))
+        await systemctl(installation, 'disable', UNIT)
+    },
+  },
+  {
+    name: 'a start now',
+    isDone: async (installation) =>
+      !installation.startsNow || (await systemctlSays(installation, 'is-active', '--quiet', UNIT)),
+    take: async (installation) => void (await systemctl(installation, 'start', UNIT)),
+    undo: stopAll,
+  },
+]
+
+/** The supervisor first: it would start them again. */
+export async function stopAll(installation: Pick<Installation, 'host' | 'root'>): Promise<void> {
+  const { host, root } = installation
+  if (await host.files.exists(unitFile(root))) await systemctl(installation, 'stop', UNIT)
+  for (const name of ['kube-proxy', 'kubelet', 'flanneld'] as const) await host.processes.kill(name)
+}
+
+export async function startAll(installation: Pick<Installation, 'host'>): Promise<void> {
+  await systemctl(installation, 'start', UNIT)
+}
+
+/** Where a link leads; `file` for what is none; undefined: nothing is there. */
+async function linkTarget(path: string): Promise<string | undefined> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found === undefined) return undefined
+  return found.isSymbolicLink() ? readlink(path) : 'file'
+}
+
+/** A program that somebody put there stays. */
+async function link(path: string, executable: string): Promise<void> {
+  const target = await linkTarget(path)
+  if (target === executable || target === 'file') return
+  await rm(path, { force: true })
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 })
+  await symlink(executable, path)
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { mountsIn } from './host.ts'
+import { environmentText, unitText, unitWord } from './unit.ts'
+
+describe('the unit of the supervisor', () => {
+  it('is this text', () => {
+    const command = ['/opt/my programs/hyperkube', 'node', 'run', '--config=/etc/kubernetes/node.yaml']
+    assert.equal(
+      unitText({ command, environmentFile: '/etc/kubernetes/node-service.env' }),
+      `[Unit]
+Description=Keeps kubelet, flanneld and kube-proxy of this machine alive
+Wants=network-online.target
+After=network-online.target containerd.service
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart="/opt/my programs/hyperkube" node run --config=/etc/kubernetes/node.yaml
+EnvironmentFile=-/etc/kubernetes/node-service.env
+SyslogIdentifier=hyperkube-node
+Restart=on-failure
+RestartSec=5s
+KillMode=process
+Delegate=yes
+TasksMax=infinity
+LimitNOFILE=1048576
+OOMScoreAdjust=-999
+
+[Install]
+WantedBy=multi-user.target
+`,
+    )
+  })
+
+  it('holds words as they are meant', () => {
+    const cases: [string, string][] = [
+      ['plain', 'plain'],
+      ['two words', '"two words"'],
+      ['50%', '50%%'],
+      ['$HOME', '"$$HOME"'],
+      ['a"b\\c', '"a\\"b\\\\c"'],
+      ['', '""'],
+    ]
+    for (const [text, word] of cases) assert.equal(unitWord(text), word)
+    assert.throws(() => unitWord('a\nb'))
+  })
+
+  it('keeps secrets in a file of variables', () => {
+    assert.equal(environmentText({ A: 'x y', B: 'q"$`\\' }), 'A="x y"\nB="q\\"\\$\\`\\\\"\n')
+    assert.throws(() => environmentText({ A: 'x\nB=1' }), /does not fit into one line/)
+  })
+})
+
+describe('what is mounted in a folder', () => {
+  it('is found, whatever its name', () => {
+    const mountinfo = [
+      '22 1 0:21 / / rw - ext4 /dev/sda1 rw',
+      '40 22 0:44 / /var/lib/kubelet/pods/a\\040b/volumes rw - tmpfs tmpfs rw',
+      '41 22 0:45 / /var/lib/kubelet-other rw - tmpfs tmpfs rw',
+      '',
+    ].join('\n')
+    assert.deepEqual(mountsIn('/var/lib/kubelet', mountinfo), ['/var/lib/kubelet/pods/a b/volumes'])
+    assert.deepEqual(mountsIn('/etc/kubernetes', mountinfo), [])
+  })
+})

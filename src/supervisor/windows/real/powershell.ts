@@ -1,0 +1,35 @@
+/** Runs scripts of the table in PowerShell: the text by -EncodedCommand, what it is to work on by standard input. */
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+
+import { type ScriptName, scriptText } from './scripts.ts'
+
+export type PowerShell = (name: ScriptName, input: object) => Promise<string>
+
+/** What PowerShell is started with. */
+export function powershellArgs(name: ScriptName): string[] {
+  const encoded = Buffer.from(scriptText(name), 'utf16le').toString('base64')
+  return ['-NoLogo', '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-EncodedCommand', encoded]
+}
+
+/** Rejects with what PowerShell says is wrong. */
+export const runPowerShell: PowerShell = async (name, input) => {
+  const child = spawn('powershell.exe', powershellArgs(name), { stdio: 'pipe', windowsHide: true })
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(JSON.stringify(input))
+  const ended = new Promise<number>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve(code ?? 1))
+  })
+  const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  if (code !== 0) throw new Error(`${name} failed: ${errors.trim() || `exit code ${code}`}`)
+  return output.trim()
+}
+
+/** Of a command line as Windows programs take it apart: one argument. */
+export function quoteArgument(argument: string): string {
+  if (argument !== '' && !/[\s"]/.test(argument)) return argument
+  // Backslashes mean themselves unless a quote follows.
+  const escaped = argument.replaceAll(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')
+  return `"${escaped}"`
+}

@@ -1,0 +1,120 @@
+/** What is written on a Windows worker, and the flags of its programs. Pure. */
+import { subnetOf, type Subnet } from '../../pod-network.ts'
+import { minorOf, networkKind, type SetupPlaces, type SetupSettings, usesDocker } from './settings.ts'
+
+export function netConfDocument(settings: SetupSettings): object {
+  const { name, backend } = networkKind(settings)
+  const options = backend === 'vxlan' ? { VNI: settings.vni, Port: settings.port } : {}
+  return { Network: settings.clusterCidr, Backend: { Name: name, Type: backend, ...options } }
+}
+
+/** Of the machine: where others reach it. */
+export interface Management extends Subnet {
+  /** Of the adapter as it is called now. */
+  readonly adapter: string
+}
+
+export function cniDocument(settings: SetupSettings, management: Management): object {
+  const { clusterCidr, serviceCidr, networkMode } = settings
+  const isBridge = networkMode === 'l2bridge'
+  const exceptions = [clusterCidr, serviceCidr, ...(isBridge ? [subnetOf(management)] : [])]
+  const policy = (Value: object): object => ({ Name: 'EndpointPolicy', Value })
+  const route = (DestinationPrefix: string): object => policy({ Type: 'ROUTE', DestinationPrefix, NeedEncap: true })
+  return {
+    cniVersion: '0.3.0',
+    name: networkKind(settings).name,
+    type: 'flannel',
+    capabilities: { dns: true },
+    delegate: {
+      type: isBridge ? 'win-bridge' : 'win-overlay',
+      policies: [
+        policy({ Type: 'OutBoundNAT', ExceptionList: exceptions }),
+        route(serviceCidr),
+        ...(isBridge ? [route(`${management.address}/32`)] : []),
+      ],
+    },
+  }
+}
+
+/** With which host-local is asked for an address of the node that no pod gets. */
+export function reservationDocument(settings: SetupSettings, subnet: string): object {
+  return {
+    cniVersion: '0.3.0',
+    name: networkKind(settings).name,
+    ipam: { type: 'host-local', ranges: [[{ subnet }]], dataDir: '/var/lib/cni/networks' },
+  }
+}
+
+/** The network that has a virtual switch laid under the adapter before anything depends on its connections. */
+export function externalNetwork({ networkMode }: SetupSettings, adapter: string): object {
+  const isOverlay = networkMode === 'overlay'
+  return {
+    Type: isOverlay ? 'Overlay' : 'L2Bridge',
+    Name: 'External',
+    NetworkAdapterName: adapter,
+    Subnets: [
+      {
+        AddressPrefix: '192.168.255.0/30',
+        GatewayAddress: '192.168.255.1',
+        ...(isOverlay && { Policies: [{ Type: 'VSID', VSID: 9999 }] }),
+      },
+    ],
+  }
+}
+
+interface Node {
+  readonly settings: SetupSettings
+  readonly places: SetupPlaces
+  readonly name: string
+  readonly address: string
+}
+
+export function flanneldFlags({ places, address }: Node): string[] {
+  return [`--kubeconfig-file=${places.kubeconfig}`, `--iface=${address}`, '--ip-masq=1', '--kube-subnet-mgr=1']
+}
+
+export function kubeletFlags({ settings, places, name, address }: Node, clusterDns: string): string[] {
+  const conf = places.cniConf.slice(0, places.cniConf.lastIndexOf('\\'))
+  const always = [
+    `--hostname-override=${name}`,
+    '--v=6',
+    `--cluster-dns=${clusterDns}`,
+    `--kubeconfig=${places.kubeconfig}`,
+    '--cgroups-per-qos=false',
+    '--enforce-node-allocatable=',
+    `--node-ip=${address}`,
+  ]
+  const docker = [
+    '--pod-infra-container-image=kubeletwin/pause',
+    '--image-pull-progress-deadline=20m',
+    '--network-plugin=cni',
+    `--cni-bin-dir=${places.cni}`,
+    `--cni-conf-dir=${conf}`,
+  ]
+  const containerd = ['--container-runtime-endpoint=npipe:////./pipe/containerd-containerd']
+  // Gone since 1.26; what is said goes to the log of the service anyway.
+  const logs = [`--log-dir=${places.logs}\\kubelet`, '--logtostderr=false']
+  return [...always, ...(usesDocker(settings) ? docker : containerd), ...(minorOf(settings.release) < 26 ? logs : [])]
+}
+
+/** `sourceVip` is undefined where packets need none. */
+export function kubeProxyFlags({ settings, places, name }: Node, sourceVip: string | undefined): string[] {
+  // The gate of two families is gone since 1.25.
+  const gates = ['WinOverlay=true', ...(minorOf(settings.release) < 25 ? ['IPv6DualStack=false'] : [])]
+  return [
+    '--v=4',
+    '--proxy-mode=kernelspace',
+    `--hostname-override=${name}`,
+    `--kubeconfig=${places.kubeconfig}`,
+    `--network-name=${networkKind(settings).name}`,
+    `--cluster-cidr=${settings.clusterCidr}`,
+    ...(sourceVip === undefined ? [] : [`--source-vip=${sourceVip}`, `--feature-gates=${gates.join(',')}`]),
+  ]
+}
+
+/** One that does nothing, for as long as a pod lives. */
+export const PAUSE_DOCKERFILE: string = [
+  'FROM mcr.microsoft.com/windows/nanoserver:latest',
+  'CMD cmd /c ping -t localhost > nul',
+  '',
+].join('\n')

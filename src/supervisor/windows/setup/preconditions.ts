@@ -1,0 +1,32 @@
+/** What must be so before a machine is touched: every fault at once, each with what to do. */
+import { CrashError } from '../../outcome.ts'
+import { management, type SetupContext } from './context.ts'
+import { faultsOf, usesDocker } from './settings.ts'
+
+/** Throws CrashError. */
+export async function checkPreconditions(context: SetupContext): Promise<void> {
+  const faults = [...faultsOf(context.settings), ...(await machineFaults(context))]
+  if (faults.length > 0) throw new CrashError(faults.join('; '))
+}
+
+async function machineFaults(context: SetupContext): Promise<string[]> {
+  const { host, settings, places } = context
+  if (!(await host.isElevated())) return ['This needs an administrator: start it from an elevated prompt']
+  const service = usesDocker(settings) ? 'docker' : 'containerd'
+  const state = await host.services.state(service)
+  const hasBase = await host.files.exists(settings.baseDir)
+  return [
+    ...(hasBase ? [] : [`${settings.baseDir} does not exist: make it, and put the kubeconfig of the cluster into it`]),
+    ...(!hasBase || (await host.files.exists(places.kubeconfig))
+      ? []
+      : [`${places.kubeconfig} does not exist: put the kubeconfig of the cluster there`]),
+    ...(state === undefined
+      ? [`There is no service ${service}: install it; Kubernetes ${settings.release} needs it`]
+      : []),
+    ...(state === 'stopped' ? [`The service ${service} is not running: Start-Service ${service}`] : []),
+    ...(await management(context).then(
+      () => [],
+      (error: Error) => [error.message],
+    )),
+  ]
+}

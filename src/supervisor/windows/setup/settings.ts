@@ -1,0 +1,115 @@
+/** What a Windows worker is set up with, and what follows from it. Pure. */
+import { parseCidr } from '#lib/cidr.ts'
+
+import type { PodNetworkKind } from '../../settings.ts'
+
+export interface SetupSettings {
+  readonly baseDir: string
+  readonly clusterCidr: string
+  readonly serviceCidr: string
+  readonly interfaceName: string
+  /** Of Kubernetes, without `v`. */
+  readonly release: string
+  readonly nanoServerImageTag: string
+  readonly serverCoreImageTag: string
+  readonly networkMode: 'overlay' | 'l2bridge'
+  readonly vni: number
+  readonly port: number
+  /** Run instead of flannel's own. */
+  readonly ownFlanneld?: { readonly program: string; readonly args: readonly string[] } | undefined
+}
+
+export const SETUP_DEFAULTS: SetupSettings = {
+  baseDir: 'c:\\k',
+  clusterCidr: '10.244.0.0/16',
+  serviceCidr: '10.10.0.0/16',
+  interfaceName: 'Ethernet0',
+  release: '1.21.5',
+  nanoServerImageTag: '10.0.17763.802',
+  serverCoreImageTag: 'ltsc2019',
+  networkMode: 'overlay',
+  vni: 4096,
+  port: 4789,
+}
+
+/** The smallest number of a network that Windows takes, and the only port. */
+const LEAST_VNI = 4096
+const ONLY_PORT = 4789
+
+/** All that is wrong without looking at the machine. */
+export function faultsOf(settings: SetupSettings): string[] {
+  const { baseDir, clusterCidr, serviceCidr, release, vni, port } = settings
+  return [
+    ...(/^[A-Za-z]:\\[^\\"<>|?*]/.test(baseDir) ? [] : [`"${baseDir}" is no folder; write one like c:\\k`]),
+    ...(parseCidr(clusterCidr)?.family === 4 ? [] : [`"${clusterCidr}" is no range of IPv4 (cluster CIDR)`]),
+    ...(parseCidr(serviceCidr)?.family === 4 ? [] : [`"${serviceCidr}" is no range of IPv4 (service CIDR)`]),
+    ...(/^\d+\.\d+\.\d+$/.test(release) ? [] : [`"${release}" is no release of Kubernetes; write one like 1.21.5`]),
+    ...(vni >= LEAST_VNI ? [] : [`VNI ${vni} is too small: Windows has networks from ${LEAST_VNI} on`]),
+    ...(port === ONLY_PORT ? [] : [`Port ${port} cannot be: Windows has VXLAN on port ${ONLY_PORT} only`]),
+  ]
+}
+
+export function networkKind({ networkMode }: Pick<SetupSettings, 'networkMode'>): PodNetworkKind {
+  return networkMode === 'overlay'
+    ? { name: 'vxlan0', backend: 'vxlan', type: 'overlay' }
+    : { name: 'cbr0', backend: 'host-gw', type: 'l2bridge' }
+}
+
+/** Kubelets up to 1.23 speak to Docker; all since need containerd. */
+export function usesDocker({ release }: Pick<SetupSettings, 'release'>): boolean {
+  return minorOf(release) < 24
+}
+
+export function minorOf(release: string): number {
+  return Number(release.split('.')[1] ?? 0)
+}
+
+export interface SetupPlaces {
+  readonly kubeconfig: string
+  readonly archive: string
+  readonly kubernetes: string
+  readonly bin: string
+  /** Which release is in it; written last. */
+  readonly releaseMark: string
+  readonly cni: string
+  readonly cniArchive: string
+  readonly cniMark: string
+  readonly cniConf: string
+  readonly flanneld: string
+  readonly netConf: string
+  readonly flannelFolder: string
+  readonly pause: string
+  readonly logs: string
+  readonly sourceVip: string
+  /** In which addresses are kept by those who have them. */
+  readonly reservations: string
+  readonly resolvConf: string
+  /** Of a service: what it was made with. */
+  readonly serviceFile: (name: string) => string
+  readonly wrapper: (name: string) => string
+}
+
+export function placesIn({ baseDir, networkMode }: Pick<SetupSettings, 'baseDir' | 'networkMode'>): SetupPlaces {
+  const at = (path: string): string => `${baseDir.replace(/\\+$/, '')}\\${path}`
+  return {
+    kubeconfig: at('kubeconfig'),
+    archive: at('kubernetes-node-windows-amd64.tar.gz'),
+    kubernetes: at('kubernetes'),
+    bin: at('kubernetes\\node\\bin'),
+    releaseMark: at('kubernetes\\release'),
+    cni: at('cni'),
+    cniArchive: at('cni-plugins.tgz'),
+    cniMark: at('cni\\release'),
+    cniConf: at('cni\\config\\cni.conf'),
+    flanneld: at('flanneld.exe'),
+    netConf: 'C:\\etc\\kube-flannel\\net-conf.json',
+    flannelFolder: 'C:\\etc\\kube-flannel',
+    pause: at('pause'),
+    logs: at('logs'),
+    sourceVip: at('sourceVip.json'),
+    reservations: `C:\\var\\lib\\cni\\networks\\${networkKind({ networkMode }).name}`,
+    resolvConf: 'C:\\etc\\resolv.conf',
+    serviceFile: (name) => at(`${name}Svc.json`),
+    wrapper: (name) => at(`${name}Svc.exe`),
+  }
+}

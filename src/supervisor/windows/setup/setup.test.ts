@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+
+import { setupContext } from './context.ts'
+import { SETUP_DEFAULTS, type SetupSettings } from './settings.ts'
+import { reset, setUp } from './setup.ts'
+import { SimulatedWorker, type SimulatedWorkerOptions } from './simulated-worker.ts'
+
+const FILES = { 'c:\\k': '', 'c:\\k\\kubeconfig': 'kind: Config' }
+const ADAPTERS = [{ name: 'Ethernet0', index: 4, address: '10.1.2.3', prefixLength: 24, gateway: '10.1.2.1' }]
+const PATH = 'C:\\Windows;C:\\Windows\\System32'
+
+class Bed {
+  readonly clock: VirtualClock = createVirtualClock()
+  readonly machine: SimulatedWorker
+  readonly settings: SetupSettings
+
+  constructor(settings: Partial<SetupSettings> = {}, options: Omit<Partial<SimulatedWorkerOptions>, 'clock'> = {}) {
+    this.machine = new SimulatedWorker({
+      clock: this.clock,
+      files: FILES,
+      adapters: ADAPTERS,
+      environment: { Path: PATH },
+      ...options,
+    })
+    for (const path of this.machine.files.keys()) if (path.startsWith('C:\\etc')) this.machine.files.delete(path)
+    this.settings = { ...SETUP_DEFAULTS, ...settings }
+  }
+
+  setUp(): Promise<readonly string[]> {
+    return this.#do((context) => setUp(context))
+  }
+
+  async reset(): Promise<void> {
+    await this.#do((context) => reset(context))
+  }
+
+  /** What was done since the last time it was asked for. */
+  done(): string[] {
+    return this.machine.journal.splice(0).filter((line) => !/^\S+ say /.test(line))
+  }
+
+  /** All that there is to see of the machine. */
+  state(): object {
+    const { files, machineEnvironment, networks, services, rules, nodes, containers } = this.machine
+    return {
+      files: Object.fromEntries(files),
+      environment: Object.fromEntries(machineEnvironment),
+      networks: networks.map(({ Name, Type }) => `${Name} ${Type}`),
+      services: Object.fromEntries(services),
+      rules: [...rules].sort(),
+      nodes: [...nodes],
+      containers,
+    }
+  }
+
+  async #do<T>(work: (context: ReturnType<typeof setupContext>) => Promise<T>): Promise<T> {
+    const { worker: host, cluster } = this.machine
+    const { signal } = new AbortController()
+    const over: (() => T)[] = []
+    void work(setupContext({ host, cluster, settings: this.settings, signal })).then(
+      (value) => over.push(() => value),
+      (error: unknown) =>
+        over.push(() => {
+          throw error
+        }),
+    )
+    while (over.length === 0 && (await this.clock.next()));
+    const [outcome] = over
+    assert.ok(outcome)
+    return outcome()
+  }
+}
+
+describe('the set-up of a Windows worker', () => {
+  it('does everything in order and in time', async () => {
+    const bed = new Bed()
+    const steps = await bed.setUp()
+    assert.deepEqual(steps, [
+      'image nanoserver',
+      'image servercore',
+      'image kubeletwin/pause',
+      'programs of Kubernetes',
+      'PATH and KUBECONFIG of the machine',
+      'flanneld',
+      'plugins of CNI',
+      'net-conf.json',
+      'cni.conf',
+      'service FlannelD',
+      'service Kubelet',
+      'TCP 10250 through the firewall',
+      'Kubelet runs',
+      'registration of the node',
+      'UDP 4789 through the firewall',
+      'network External',
+      'FlannelD runs',
+      'network of pods',
+      'source VIP',
+      'service Kubeproxy',
+      'Kubeproxy runs',
+      'resolv.conf',
+    ])
+    const done = bed.done()
+    assert.deepEqual(done.slice(done.indexOf('0 service install FlannelD')), [
+      '0 service install FlannelD',
+      '0 write c:\\k\\FlannelDSvc.json',
+      '0 service install Kubelet',
+      '0 write c:\\k\\KubeletSvc.json',
+      '0 firewall allow Kubelet allow 10250',
+      '0 service start Kubelet',
+      '3 firewall allow Overlay allow 4789',
+      '3 hns network External Overlay',
+      '3 virtual switch: connections are cut, routes are gone',
+      '23 service start FlannelD',
+      '26 hns network vxlan0 Overlay',
+      '28 run host-local.exe',
+      '28 run host-local.exe',
+      '28 write c:\\k\\sourceVip.json',
+      '28 service install Kubeproxy',
+      '28 write c:\\k\\KubeproxySvc.json',
+      '28 service start Kubeproxy',
+      '28 write C:\\etc\\resolv.conf',
+    ])
+    assert.deepEqual(done.slice(0, 8), [
+      '0 run docker pull mcr.microsoft.com/windows/nanoserver:10.0.17763.802',
+      '0 run docker run --rm mcr.microsoft.com/windows/nanoserver:10.0.17763.802',
+      '0 run docker tag mcr.microsoft.com/windows/nanoserver:10.0.17763.802 mcr.microsoft.com/windows/nanoserver:latest',
+      '0 run docker pull mcr.microsoft.com/windows/servercore:ltsc2019',
+      '0 run docker run --rm mcr.microsoft.com/windows/servercore:ltsc2019',
+      '0 run docker tag mcr.microsoft.com/windows/servercore:ltsc2019 mcr.microsoft.com/windows/servercore:latest',
+      '0 write c:\\k\\pause\\Dockerfile',
+      '0 run docker build -t kubeletwin/pause',
+    ])
+    assert.ok(done.includes('0 download https://dl.k8s.io/v1.21.5/kubernetes-node-windows-amd64.tar.gz'))
+    assert.equal(bed.machine.machineEnvironment.get('Path'), `${PATH};c:\\k\\kubernetes\\node\\bin`)
+    assert.equal(bed.machine.machineEnvironment.get('KUBECONFIG'), 'c:\\k\\kubeconfig')
+  })
+
+  it('gives each program its flags', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    const plan = (name: string): unknown => bed.machine.services.get(name)?.plan
+    assert.deepEqual(plan('FlannelD'), {
+      name: 'FlannelD',
+      description: 'flanneld of Kubernetes, set up by hyperkube',
+      wrapper: 'c:\\k\\FlannelDSvc.exe',
+      logFile: 'c:\\k\\logs\\flanneld\\flanneldsvc.log',
+      program: 'c:\\k\\flanneld.exe',
+      args: ['--kubeconfig-file=c:\\k\\kubeconfig', '--iface=10.1.2.3', '--ip-masq=1', '--kube-subnet-mgr=1'],
+      env: { NODE_NAME: 'win-1' },
+    })
+    assert.deepEqual((plan('Kubelet') as { args: string[] }).args, [
+      '--hostname-override=win-1',
+      '--v=6',
+      '--cluster-dns=10.10.0.10',
+      '--kubeconfig=c:\\k\\kubeconfig',
+      '--cgroups-per-qos=false',
+      '--enforce-node-allocatable=',
+      '--node-ip=10.1.2.3',
+      '--pod-infra-container-image=kubeletwin/pause',
+      '--image-pull-progress-deadline=20m',
+      '--network-plugin=cni',
+      '--cni-bin-dir=c:\\k\\cni',
+      '--cni-conf-dir=c:\\k\\cni\\config',
+      '--log-dir=c:\\k\\logs\\kubelet',
+      '--logtostderr=false',
+    ])
+    assert.deepEqual((plan('Kubeproxy') as { args: string[] }).args, [
+      '--v=4',
+      '--proxy-mode=kernelspace',
+      '--hostname-override=win-1',
+      '--kubeconfig=c:\\k\\kubeconfig',
+      '--network-name=vxlan0',
+      '--cluster-cidr=10.244.0.0/16',
+      '--source-vip=10.244.0.2',
+      '--feature-gates=WinOverlay=true,IPv6DualStack=false',
+    ])
+  })
+
+  it('writes what flannel and the runtime read', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    const read = (path: string): unknown => JSON.parse(bed.machine.files.get(path) ?? '')
+    assert.deepEqual(read('C:\\etc\\kube-flannel\\net-conf.json'), {
+      Network: '10.244.0.0/16',
+      Backend: { Name: 'vxlan0', Type: 'vxlan', VNI: 4096, Port: 4789 },
+    })
+    assert.deepEqual(read('c:\\k\\cni\\config\\cni.conf'), {
+      cniVersion: '0.3.0',
+      name: 'vxlan0',
+      type: 'flannel',
+      capabilities: { dns: true },
+      delegate: {
+        type: 'win-overlay',
+        policies: [
+          {
+            Name: 'EndpointPolicy',
+            Value: { Type: 'OutBoundNAT', ExceptionList: ['10.244.0.0/16', '10.10.0.0/16'] },
+          },
+          { Name: 'EndpointPolicy', Value: { Type: 'ROUTE', DestinationPrefix: '10.10.0.0/16', NeedEncap: true } },
+        ],
+      },
+    })
+  })
+
+  it('makes a bridge where one is wanted: no tunnel, no source VIP', async () => {
+    const bed = new Bed({ networkMode: 'l2bridge' })
+    const steps = await bed.setUp()
+    assert.ok(!steps.includes('source VIP') && !steps.includes('UDP 4789 through the firewall'))
+    assert.deepEqual(
+      bed.machine.networks.map(({ Name, Type }) => `${Name} ${Type}`),
+      ['External L2Bridge', 'cbr0 L2Bridge'],
+    )
+    const args = bed.machine.services.get('Kubeproxy')?.plan?.args ?? []
+    assert.ok(args.includes('--network-name=cbr0') && !args.some((arg) => arg.startsWith('--source-vip')))
+    const { delegate } = JSON.parse(bed.machine.files.get('c:\\k\\cni\\config\\cni.conf') ?? '') as {
+      delegate: { type: string; policies: { Value: { ExceptionList?: string[]; DestinationPrefix?: string } }[] }
+    }
+    assert.equal(delegate.type, 'win-bridge')
+    assert.deepEqual(
+      delegate.policies.map(({ Value }) => Value.ExceptionList ?? Value.DestinationPrefix),
+      [['10.244.0.0/16', '10.10.0.0/16', '10.1.2.0/24'], '10.10.0.0/16', '10.1.2.3/32'],
+    )
+  })
+
+  it('takes containerd and the flags of today with a release of today', async () => {
+    const bed = new Bed({ release: '1.36.4' }, { services: { containerd: 'running' } })
+    const steps = await bed.setUp()
+    assert.ok(!steps.some((name) => name.startsWith('image')))
+    const args = bed.machine.services.get('Kubelet')?.plan?.args ?? []
+    assert.ok(args.includes('--container-runtime-endpoint=npipe:////./pipe/containerd-containerd'))
+    assert.ok(!args.some((arg) => /network-plugin|cni|pod-infra|log-dir/.test(arg)))
+    assert.ok(bed.machine.services.get('Kubeproxy')?.plan?.args.includes('--feature-gates=WinOverlay=true'))
+  })
+
+  it('does nothing the second time, though the switch has taken the name of the adapter', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    bed.done()
+    const before = bed.state()
+    assert.deepEqual(await bed.setUp(), [])
+    assert.deepEqual(bed.done(), [])
+    assert.deepEqual(bed.state(), before)
+  })
+
+  it('does only what another wish asks for', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    bed.done()
+    const other = Object.assign(bed, { settings: { ...bed.settings, release: '1.22.0' } })
+    assert.deepEqual(await other.setUp(), ['programs of Kubernetes', 'Kubelet runs', 'Kubeproxy runs'])
+  })
+
+  it('may be cut off anywhere: the next run ends where one alone would have', async () => {
+    const whole = new Bed()
+    await whole.setUp()
+    const changes = whole.machine.changesMade
+    const expected = whole.state()
+    for (let cut = 0; cut < changes; cut++) {
+      const bed = new Bed()
+      bed.machine.changesLeft = cut
+      await assert.rejects(bed.setUp(), /The machine was cut off/, `cut after ${cut} changes`)
+      bed.machine.changesLeft = Infinity
+      await bed.clock.advance(60_000)
+      await bed.setUp()
+      assert.deepEqual(bed.state(), expected, `cut after ${cut} changes`)
+    }
+  })
+
+  it('tells a service again to start, and gives up in time', async () => {
+    const slow = new Bed({}, { startsAfter: { Kubelet: 4 } })
+    await slow.setUp()
+    assert.deepEqual(
+      slow.done().filter((line) => line.includes('start Kubelet')),
+      ['0 service start Kubelet', '1 service start Kubelet', '2 service start Kubelet', '3 service start Kubelet'],
+    )
+    const never = new Bed({}, { startsAfter: { Kubelet: 100 } })
+    await assert.rejects(never.setUp(), { message: 'The service Kubelet did not start within 5 s' })
+    assert.equal(never.clock.elapsed(), 5000)
+    const unregistered = new Bed({}, { registersAfterMs: Infinity })
+    await assert.rejects(unregistered.setUp(), { message: 'kubelet did not register the node within 10 s' })
+    assert.equal(unregistered.clock.elapsed(), 10_000)
+    const unconnected = new Bed({}, { networkAfterMs: Infinity })
+    await assert.rejects(unconnected.setUp(), { message: 'flanneld made no network vxlan0 within 60 s' })
+    assert.equal(unconnected.clock.elapsed(), 3000 + 20_000 + 60_000)
+  })
+
+  it('removes a network of pods of another type, for the next run to make it', async () => {
+    const bed = new Bed({}, { networkType: 'L2Bridge' })
+    await assert.rejects(bed.setUp(), /was of type l2bridge, not overlay, and was removed: try again/)
+    assert.deepEqual(
+      bed.machine.networks.map(({ Name }) => Name),
+      ['External'],
+    )
+  })
+})
+
+describe('before a set-up', () => {
+  const fails = async (bed: Bed, message: string | RegExp): Promise<void> => {
+    await assert.rejects(bed.setUp(), { name: 'CrashError', message })
+    assert.deepEqual(bed.done(), [], 'nothing is touched')
+  }
+
+  it('every fault is named at once', async () => {
+    const bed = new Bed(
+      { clusterCidr: '10.244.0.0', vni: 1, port: 8472, release: 'v1.21', interfaceName: 'Wi-Fi' },
+      { files: { 'c:\\k': '' }, services: { docker: 'stopped' } },
+    )
+    await fails(
+      bed,
+      '"10.244.0.0" is no range of IPv4 (cluster CIDR); "v1.21" is no release of Kubernetes; write one like 1.21.5; ' +
+        'VNI 1 is too small: Windows has networks from 4096 on; Port 8472 cannot be: Windows has VXLAN on port 4789 only; ' +
+        'c:\\k\\kubeconfig does not exist: put the kubeconfig of the cluster there; ' +
+        'The service docker is not running: Start-Service docker; ' +
+        'No adapter is called "Wi-Fi"; there are "Ethernet0": name one by --interface-name',
+    )
+  })
+
+  it('an administrator, a folder and a runtime are needed', async () => {
+    await fails(new Bed({}, { isElevated: false }), /^This needs an administrator/)
+    await fails(new Bed({}, { files: {} }), /^c:\\k does not exist: make it/)
+    await fails(new Bed({}, { services: {} }), /^There is no service docker: install it/)
+    await fails(new Bed({ release: '1.30.0' }), /^There is no service containerd/)
+  })
+})
+
+describe('a reset', () => {
+  const bare = (): object => new Bed().state()
+
+  it('leaves nothing but what was there before', async () => {
+    for (const networkMode of ['overlay', 'l2bridge'] as const) {
+      const bed = new Bed({ networkMode })
+      await bed.setUp()
+      bed.machine.containers = ['a', 'b']
+      bed.machine.policyLists.add('old')
+      await bed.reset()
+      assert.deepEqual(bed.state(), bare())
+      assert.equal(bed.machine.policyLists.size, 0)
+    }
+  })
+
+  it('stops what would make anew what is removed, and then goes back step by step', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    bed.done()
+    await bed.reset()
+    const lines = bed.done().map((line) => line.slice(line.indexOf(' ') + 1))
+    assert.deepEqual(
+      lines.filter((line) => /^(service|hns|node|firewall)/.test(line)),
+      [
+        'service stop Kubeproxy',
+        'service stop Kubelet',
+        'service stop FlannelD',
+        'service remove Kubeproxy',
+        'hns delete /networks/net-2',
+        'hns delete /networks/net-1',
+        'firewall remove Overlay allow 4789',
+        'node delete win-1',
+        'firewall remove Kubelet allow 10250',
+        'service remove Kubelet',
+        'service remove FlannelD',
+      ],
+    )
+  })
+
+  it('works after a set-up that was cut off anywhere, and twice', async () => {
+    const whole = new Bed()
+    await whole.setUp()
+    const changes = whole.machine.changesMade
+    for (let cut = 0; cut < changes; cut++) {
+      const bed = new Bed()
+      bed.machine.changesLeft = cut
+      await assert.rejects(bed.setUp(), /cut off/)
+      bed.machine.changesLeft = Infinity
+      await bed.reset()
+      await bed.clock.advance(60_000)
+      await bed.reset()
+      assert.deepEqual(bed.state(), bare(), `cut after ${cut} changes`)
+    }
+  })
+
+  it('says what stays, and does the rest', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    const { cluster } = bed.machine
+    Object.defineProperty(bed.machine, 'cluster', {
+      get: () => ({ ...cluster, deleteNode: () => Promise.reject(new Error('no answer')) }),
+    })
+    await assert.rejects(bed.reset(), /Not all could be undone/)
+    assert.match(bed.machine.journal.join('\n'), /registration of the node stays: no answer/)
+    assert.equal(bed.machine.networks.length, 0)
+  })
+})
