@@ -39,7 +39,7 @@ export const flanneld: Program = defineProgram({
 
 async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
   const invocation = withEnvironment(given)
-  const { flags, clock, random, log } = invocation
+  const { flags } = invocation
   if (!flags['kube-subnet-mgr']) {
     throw new ProgramError('Leases are kept by Kubernetes only: say --kube-subnet-mgr')
   }
@@ -50,10 +50,20 @@ async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): 
     fault: (message) => `fail to create kubernetes config: ${message}`,
   })
   const node = await nodeName(invocation, client, signal)
-  if (process.platform === 'win32') {
-    const { runWindowsFlanneld } = await import('./windows.ts')
-    return runWindowsFlanneld(invocation, { client, node }, closing, signal)
-  }
+  const who = { client, node }
+  if (process.platform !== 'win32') return await runLinuxFlanneld(invocation, who, closing, signal)
+  const { runWindowsFlanneld } = await import('./windows.ts')
+  return await runWindowsFlanneld(invocation, who, closing, signal)
+}
+
+/** Until the signal is aborted. */
+async function runLinuxFlanneld(
+  invocation: FlanneldInvocation,
+  { client, node }: { readonly client: ApiClient; readonly node: string },
+  closing: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<number> {
+  const { flags, random, log, clock } = invocation
   const conf = await readNetConf(invocation, flags['net-config-path'])
   const ip = createIpRoute()
   const { external, publicIps } = await externalInterface(invocation, conf)
