@@ -7,7 +7,7 @@ import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted, objectKey, semanticEqual } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { disruptionTarget } from '#model/disruption-target.ts'
-import { tolerates } from '#model/node-fit.ts'
+import { tolerates, tolerationRule } from '#model/node-fit.ts'
 
 import type { Cache } from './cache.ts'
 import {
@@ -45,7 +45,10 @@ export const taintEvictionController: Controller = defineController({
     const waiting = waitingOf(context)
     const pod = cache.get(Pods, key)
     const node = cache.get(Nodes, pod?.spec.nodeName ?? '')
-    const leaveMs = pod === undefined || node === undefined ? Infinity : toleratedMs(pod, evicting(node))
+    const leaveMs =
+      pod === undefined || node === undefined
+        ? Infinity
+        : toleratedMs(pod, evicting(node), tolerationRule(context.isEnabled))
     if (leaveMs === Infinity || pod === undefined || isBeingDeleted(pod)) {
       if (waiting.delete(key)) tell(key, `Cancelling deletion of Pod ${key}`, context)
       return undefined
@@ -76,8 +79,12 @@ function evicting({ spec }: Node): Taint[] {
 }
 
 /** For how long the pod may stay: the shortest of what it tolerates counts; undefined when there is a taint it does not. */
-export function toleratedMs({ spec: { tolerations = [] } }: Pod, taints: readonly Taint[]): number | undefined {
-  const used = taints.map((taint) => tolerations.find((toleration) => tolerates(toleration, taint)))
+export function toleratedMs(
+  { spec: { tolerations = [] } }: Pod,
+  taints: readonly Taint[],
+  isTolerated: typeof tolerates = tolerates,
+): number | undefined {
+  const used = taints.map((taint) => tolerations.find((toleration) => isTolerated(toleration, taint)))
   if (used.includes(undefined)) return undefined
   const seconds = used.map((toleration) => Math.max(0, toleration?.tolerationSeconds ?? Infinity))
   return Math.min(Infinity, ...seconds) * 1000

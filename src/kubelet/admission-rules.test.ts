@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Node, Pod, PodSpec } from '#apis/core/v1.ts'
+import { toleratesNumbers } from '#model/node-fit.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
 import { Charges } from './pod-admission.ts'
@@ -131,4 +132,13 @@ test('settings that concern the node are not changed by who shares them with it'
     sysctlFault('kernel.shm_rmid_forced', { hostIPC: true }),
     '"kernel.shm_rmid_forced" not allowed with host ipc enabled',
   )
+})
+
+test('a node takes pods that tolerate its taint by a number, where numbers are compared', () => {
+  const taints = [{ key: 'load', value: '5', effect: 'NoExecute' }]
+  const node = { ...NODE, spec: { taints } } as Node
+  const pod = podOf({ tolerations: [{ key: 'load', operator: 'Lt', value: '10', effect: 'NoExecute' }] })
+  const reason = (traits: NodeTraits): string | undefined => new Charges().admit(pod, node, false, traits)?.reason
+  assert.equal(reason({}), 'TaintToleration')
+  assert.equal(reason({ isTolerated: toleratesNumbers }), undefined)
 })

@@ -18,6 +18,8 @@ export interface NodeTraits {
   /** Default: it is there. */
   readonly hasAppArmor?: boolean
   readonly isShuttingDown?: boolean
+  /** Default: without the operators that compare numbers. */
+  readonly isTolerated?: typeof tolerates | undefined
 }
 
 type Rule = (pod: Pod, node: Node, traits: NodeTraits) => Rejection | undefined
@@ -85,8 +87,8 @@ const nodeName: Rule = ({ spec }, { metadata }) => {
   return predicate(isOther, 'NodeName', "node(s) didn't match the requested node name")
 }
 
-const taints: Rule = (pod, { spec }) => {
-  const isAway = !isStatic(pod) && isRepelled(spec.taints, pod.spec.tolerations, ['NoExecute'])
+const taints: Rule = (pod, { spec }, { isTolerated }) => {
+  const isAway = !isStatic(pod) && isRepelled(spec.taints, pod.spec.tolerations, ['NoExecute'], isTolerated)
   return predicate(isAway, 'TaintToleration', "node(s) had taints that the pod didn't tolerate")
 }
 

@@ -50,7 +50,7 @@ export interface KubeletOptions {
   /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
   readonly cgroups?: PodCgroups
   /** What pods are refused for, beside what the Node tells. */
-  readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor'>
+  readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor' | 'isTolerated'>
   /** Who tells when the machine shuts down, and how long pods get then. Default: nobody is waited for. */
   readonly shutdown?: { readonly source: ShutdownSource; readonly periods: readonly ShutdownPeriod[] }
   /** Pods that come from no API server. Default: none. */

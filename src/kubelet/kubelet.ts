@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Pod } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
+import { timedTransport } from '#client/timed-transport.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
@@ -86,7 +87,7 @@ export async function startKubelet(given: KubeletOptions, closing: AsyncDisposab
   )
   closing.defer(end)
   const registration = new NodeRegistration({
-    client,
+    client: openHeartbeat(options),
     name,
     facts: () => {
       const ills = [...keeper.ills, ...pressureIlls(parts.known.pressures())]
@@ -149,6 +150,19 @@ function openShutdown(
   known.isShuttingDown = () => manager.isShuttingDown
   return manager
 }
+
+/**
+ * Of the node nobody hears while a request hangs: a heartbeat is given up when the next is due, or when the lease would be over. It
+ * waits for no other requests.
+ */
+function openHeartbeat({ connect, clock, node = {} }: Counted): ApiClient {
+  const { lookMs = BEAT_MS, leaseSeconds = LEASE_SECONDS } = node
+  const transport = timedTransport(connect.transport, Math.min(lookMs, leaseSeconds * 1000))
+  return new ApiClient({ ...connect, transport, clock, userAgent: userAgent('kubelet') })
+}
+
+const BEAT_MS = 10_000
+const LEASE_SECONDS = 40
 
 /** Events have a connection of their own: however many there are, nothing else waits for them. */
 function openClients(options: KubeletOptions, signal: AbortSignal): Pick<Parts, 'client' | 'recorder'> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { tolerates, toleratesNumbers } from './node-fit.ts'
+import { tolerates, toleratesNumbers, tolerationRule } from './node-fit.ts'
 
 describe('tolerations that compare numbers', () => {
   const cases: readonly [operator: string, bound: string, value: string, isTolerated: boolean][] = [
@@ -29,5 +29,18 @@ describe('tolerations that compare numbers', () => {
     const taint = { key: 'k', value: '1', effect: 'NoSchedule' }
     assert.equal(toleratesNumbers({ key: 'k', operator: 'Equal', value: '1' }, taint), true)
     assert.equal(toleratesNumbers({ operator: 'Exists' }, taint), true)
+  })
+})
+
+describe('the rule of whoever asks', () => {
+  it('compares numbers only behind its gate', () => {
+    assert.equal(
+      tolerationRule((gate) => gate === 'TaintTolerationComparisonOperators'),
+      toleratesNumbers,
+    )
+    assert.equal(
+      tolerationRule(() => false),
+      tolerates,
+    )
   })
 })

@@ -56,6 +56,11 @@ export function tolerates({ key = '', operator = '', value = '', effect = '' }: 
   return (operator === '' || operator === 'Equal') && value === (taint.value ?? '')
 }
 
+/** Which of the two holds, by the gates of whoever asks. */
+export function tolerationRule(isEnabled: (gate: string) => boolean): typeof tolerates {
+  return isEnabled('TaintTolerationComparisonOperators') ? toleratesNumbers : tolerates
+}
+
 /** With `Lt` and `Gt`, which compare the taint's value with the toleration's (gate TaintTolerationComparisonOperators). */
 export function toleratesNumbers(toleration: Toleration, taint: Taint): boolean {
   const { operator, value: bound = '' } = toleration

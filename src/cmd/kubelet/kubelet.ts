@@ -25,6 +25,7 @@ import { defineProgram, type Invocation, type Program, ProgramError } from '#lib
 import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { durationMs } from '#meta/duration.ts'
 import { USUAL_METRICS } from '#model/metrics/rules.ts'
+import { tolerationRule } from '#model/node-fit.ts'
 import { kubernetesVersion, versionInfo } from '#model/version.ts'
 
 import { loadKubelet } from './configuration.ts'
@@ -106,7 +107,7 @@ function openRegistry({ clock, version, isEnabled, closing }: Omit<KubeletProgra
 }
 
 /** What pods are refused and ended for, and what is not kept. Throws ProgramError. */
-async function limitsOf({ configuration, settings }: KubeletProgram): Promise<Limits> {
+async function limitsOf({ configuration, settings, isEnabled }: KubeletProgram): Promise<Limits> {
   const { imageGCHighThresholdPercent, imageGCLowThresholdPercent, imageMinimumGCAge, imageMaximumGCAge } =
     configuration
   try {
@@ -130,7 +131,11 @@ async function limitsOf({ configuration, settings }: KubeletProgram): Promise<Li
         maxAgeMs: durationMs(imageMaximumGCAge),
       },
     },
-    traits: { allowedSysctls: configuration.allowedUnsafeSysctls ?? [], hasAppArmor: enabled.startsWith('Y') },
+    traits: {
+      allowedSysctls: configuration.allowedUnsafeSysctls ?? [],
+      hasAppArmor: enabled.startsWith('Y'),
+      isTolerated: tolerationRule(isEnabled),
+    },
   }
 }
 

@@ -5,6 +5,7 @@ import type { Requeue } from '#lib/work-queue.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 import { controllerOf, isBeingDeleted, objectKey, semanticEqual } from '#meta/object.ts'
+import { toleratesNumbers, tolerationRule } from '#model/node-fit.ts'
 import { isActive, isTerminal } from '#model/pods.ts'
 import { templateHash } from '#model/template-hash.ts'
 
@@ -76,7 +77,7 @@ function setsThatMightAdopt(pod: Pod, cache: Cache): string[] {
 }
 
 function setsOfNode(node: Node, cache: Cache): string[] {
-  return [...cache.list(DaemonSets)].filter((set) => fitOf(set, node).mayStay).map(objectKey)
+  return [...cache.list(DaemonSets)].filter((set) => fitOf(set, node, toleratesNumbers).mayStay).map(objectKey)
 }
 
 /** Nodes report themselves all the time; what decides where pods belong seldom changes. */
@@ -99,7 +100,7 @@ async function sync(key: string, set: DaemonSet, context: ControllerContext): Pr
   const nodes = [...cache.list(Nodes)]
   const look = async (): Promise<Scene> => {
     const pods = byNode(await podsOf(set, context))
-    return { set, nodes, pods, hash: live, nowMs: clock.now() }
+    return { set, nodes, pods, hash: live, nowMs: clock.now(), isTolerated: tolerationRule(context.isEnabled) }
   }
   const isSatisfied = expectations.satisfied(key)
   let waitMs: number | undefined

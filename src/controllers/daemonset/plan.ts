@@ -7,6 +7,7 @@ import type { Node, Pod } from '#apis/core/v1.ts'
 import type { EventNote } from '#client/event-recorder.ts'
 import { scaledValue } from '#meta/int-or-string.ts'
 import { isBeingDeleted } from '#meta/object.ts'
+import type { tolerates } from '#model/node-fit.ts'
 import { isAvailable, isReady } from '#model/pods.ts'
 
 import { byAge, fitOf, HASH, isUpdated } from './pods.ts'
@@ -19,6 +20,8 @@ export interface Scene {
   readonly pods: ReadonlyMap<string, readonly Pod[]>
   readonly hash: string
   readonly nowMs: number
+  /** Default: without the operators that compare numbers. */
+  readonly isTolerated?: typeof tolerates
 }
 
 export interface Plan {
@@ -59,7 +62,7 @@ function merged(parts: readonly Part[]): Plan {
 
 function planNode(scene: Scene, node: Node, failureWait: FailureWait): Part {
   const { name = '' } = node.metadata
-  const { shouldRun, mayStay } = fitOf(scene.set, node)
+  const { shouldRun, mayStay } = fitOf(scene.set, node, scene.isTolerated)
   const pods = scene.pods.get(name)
   if (shouldRun && pods === undefined) return { missing: [name] }
   const live = (pods ?? []).filter((pod) => !isBeingDeleted(pod))
@@ -97,8 +100,9 @@ function outdone({ hash, set, nowMs }: Scene, running: readonly Pod[]): Pod[] {
 
 /** The step of a rolling update that may be taken now. */
 export function planUpdate(scene: Scene): Pick<Plan, 'missing' | 'surplus'> {
-  const { set, nodes } = scene
-  const wanted = new Set(nodes.filter((node) => fitOf(set, node).shouldRun).map(({ metadata }) => metadata.name ?? ''))
+  const { set, nodes, isTolerated } = scene
+  const fitting = nodes.filter((node) => fitOf(set, node, isTolerated).shouldRun)
+  const wanted = new Set(fitting.map(({ metadata }) => metadata.name ?? ''))
   const surge = surgeOf(set, wanted.size)
   const spots = [...new Set([...scene.pods.keys(), ...wanted])].map((node) => spotOf(scene, node, wanted.has(node)))
   if (surge > 0) return planSurge(spots, surge, wanted.size)
@@ -175,8 +179,9 @@ function planSurge(spots: readonly Spot[], surge: number, wanted: number): Pick<
 }
 
 /** `isWhole`: what was planned is done, so that the status speaks of this generation. */
-export function statusOf({ set, nodes, pods, hash, nowMs }: Scene, isWhole: boolean): DaemonSetStatus {
-  const wanted = nodes.filter((node) => fitOf(set, node).shouldRun)
+export function statusOf(scene: Scene, isWhole: boolean): DaemonSetStatus {
+  const { set, nodes, pods, hash, nowMs, isTolerated } = scene
+  const wanted = nodes.filter((node) => fitOf(set, node, isTolerated).shouldRun)
   const firstOn = ({ metadata }: Node): Pod | undefined => byAge(pods.get(metadata.name ?? '') ?? [])[0]
   const scheduled = wanted.map(firstOn).filter((pod) => pod !== undefined)
   const available = scheduled.filter((pod) => isAvailable(pod, set.spec.minReadySeconds ?? 0, nowMs)).length

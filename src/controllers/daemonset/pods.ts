@@ -1,7 +1,7 @@
 /** Which nodes a DaemonSet is for, and what its pods are there. Pure. */
 import type { DaemonSet } from '#apis/apps/v1.ts'
 import type { Affinity, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from '#apis/core/v1.ts'
-import { fitsAffinity, isRepelled } from '#model/node-fit.ts'
+import { fitsAffinity, isRepelled, tolerates } from '#model/node-fit.ts'
 
 export const HASH = 'controller-revision-hash'
 const GENERATION = 'pod-template-generation'
@@ -32,14 +32,15 @@ export interface Fit {
   readonly mayStay: boolean
 }
 
-export function fitOf({ spec }: DaemonSet, node: Node): Fit {
+export function fitOf({ spec }: DaemonSet, node: Node, isTolerated: typeof tolerates = tolerates): Fit {
   const pod = spec.template.spec
   const isElsewhere = (pod.nodeName ?? '') !== '' && pod.nodeName !== node.metadata.name
   if (isElsewhere || !fitsAffinity(pod, node)) return { shouldRun: false, mayStay: false }
   const tolerations = tolerationsOf(pod)
   const { taints } = node.spec
-  if (!isRepelled(taints, tolerations, ['NoExecute', 'NoSchedule'])) return { shouldRun: true, mayStay: true }
-  return { shouldRun: false, mayStay: !isRepelled(taints, tolerations, ['NoExecute']) }
+  const repels = (...effects: readonly string[]): boolean => isRepelled(taints, tolerations, effects, isTolerated)
+  if (!repels('NoExecute', 'NoSchedule')) return { shouldRun: true, mayStay: true }
+  return { shouldRun: false, mayStay: !repels('NoExecute') }
 }
 
 /** The node that a pod is on, or will be. */

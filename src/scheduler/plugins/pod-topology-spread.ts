@@ -13,7 +13,7 @@ import {
   selectorText,
 } from '#meta/labels.ts'
 import { controllerOf, keyOf } from '#meta/object.ts'
-import { fitsAffinity, isRepelled, tolerates, toleratesNumbers } from '#model/node-fit.ts'
+import { fitsAffinity, isRepelled, type tolerates, tolerationRule } from '#model/node-fit.ts'
 
 import type { Cluster } from '../cluster.ts'
 import {
@@ -64,7 +64,7 @@ export const podTopologySpread: PluginFactory = definePlugin({
     const isSystem = defaultingType === 'System'
     const defaults = isSystem ? SYSTEM_DEFAULTS : defaultConstraints
     const { cluster, isEnabled } = handle
-    const isTolerated = isEnabled('TaintTolerationComparisonOperators') ? toleratesNumbers : tolerates
+    const isTolerated = tolerationRule(isEnabled)
     const minds = isEnabled('MatchLabelKeysInPodTopologySpread')
     const selectorFor = (one: TopologySpreadConstraint, { labels }: PodInfo): Selector =>
       minds ? selectorOf(one, labels) : asSelector(one.labelSelector)

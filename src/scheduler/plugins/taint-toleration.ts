@@ -1,6 +1,6 @@
 /** TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes without soft ones. */
 import { type Node, Nodes, type Pod } from '#apis/core/v1.ts'
-import { isRepelled, tolerates, toleratesNumbers } from '#model/node-fit.ts'
+import { isRepelled, tolerationRule } from '#model/node-fit.ts'
 
 import { definePlugin, type PluginFactory, spreadScores, unresolvable } from '../framework.ts'
 
@@ -11,7 +11,7 @@ const SOFT = 'PreferNoSchedule'
 export const taintToleration: PluginFactory = definePlugin({
   name: 'TaintToleration',
   create({ isEnabled }) {
-    const isTolerated = isEnabled('TaintTolerationComparisonOperators') ? toleratesNumbers : tolerates
+    const isTolerated = tolerationRule(isEnabled)
     const repels = ({ spec }: Pod, node: Node | undefined): boolean =>
       isRepelled(node?.spec.taints, spec.tolerations, HARD, isTolerated)
     return {
