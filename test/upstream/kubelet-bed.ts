@@ -18,10 +18,11 @@ import { loadAuthority } from '#lib/x509/authority.ts'
 import { installed } from '../bench/server-under-test.ts'
 import { type Bed as ContainerdBed, createBed } from '../integration/kubelet/containerd-bed.ts'
 import { end, freePort, launch } from './kube-apiserver.ts'
-import { ask, type Server, startOurs } from './ours.ts'
+import { ask, HYPERKUBE, type Server, startOurs } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
-export type Make = 'ours' | 'upstream'
+/** `sources`: ours as it stands in the tree, for who measures nothing. */
+export type Make = 'ours' | 'sources' | 'upstream'
 
 /** What stands between a kubelet and its server. */
 export class Link {
@@ -160,6 +161,7 @@ async function launchKubelet(bed: KubeletBed, make: Make, settings: object): Pro
 }
 
 async function programOf(make: Make): Promise<string[]> {
+  if (make === 'sources') return [HYPERKUBE, 'kubelet']
   if (make === 'ours') return [await installed(), 'kubelet']
   return [(await upstreamPrograms(['kubelet'], (line) => process.stderr.write(`${line}\n`))).kubelet]
 }
