@@ -119,7 +119,12 @@ export const OWN_PROGRAMS: readonly Command[] = [
     short: 'Holds network policies on this node',
     load: async () => (await import('./network-policies.ts')).networkPolicies,
   },
-  planned('build', 'Plans and builds a cluster on machines over SSH from a cluster.yml'),
+  {
+    name: 'build',
+    aliases: ['rke'],
+    short: 'Plans and builds a cluster on machines over SSH from a cluster.yml',
+    load: async () => (await import('./build/build.ts')).build,
+  },
   {
     name: 'machine',
     short: 'What "build" runs on machines',

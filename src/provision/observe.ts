@@ -82,4 +82,4 @@ async function membersOf(machine: Machine | undefined, health: Health): Promise<
   }
 }
 
-const WELL_MS = 5000
+const WELL_MS = 15_000

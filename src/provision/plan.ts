@@ -278,13 +278,17 @@ function workerWaves(planning: Planning): Wave[] {
   const todo = plan.filter(({ services }) => services.length > 0)
   const outside = todo.filter(({ node }) => node?.isReady !== true)
   const inside = todo.filter(({ node }) => node?.isReady === true)
+  // Also those whose services are as they should be: what was interrupted may have ended before they were ready.
+  const unready = plan.filter(({ node }) => node?.isReady !== true)
   const ready = (name: string, uncordons: boolean): Step => ({
     host: name,
     describe: 'wait until the node is ready',
     action: { type: 'ready', node: name, uncordons },
   })
   // Who was left cordoned by an upgrade that was interrupted is found by its mark when the node is looked at.
-  const left = plan.filter(({ services, node }) => services.length === 0 && node?.annotations[CORDONED] !== undefined)
+  const left = plan.filter(
+    ({ services, node }) => services.length === 0 && node?.isReady === true && node.annotations[CORDONED] !== undefined,
+  )
   return [
     wave(
       'worker plane',
@@ -294,7 +298,7 @@ function workerWaves(planning: Planning): Wave[] {
     wave(
       'nodes ready',
       MACHINES_AT_ONCE,
-      outside.map(({ host, node }) => [ready(host.name, node?.annotations[CORDONED] !== undefined)]),
+      unready.map(({ host, node }) => [ready(host.name, node?.annotations[CORDONED] !== undefined)]),
     ),
     wave(
       'upgrade of nodes',

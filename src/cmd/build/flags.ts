@@ -1,0 +1,26 @@
+/** Flags that all commands of `hyperkube build` have, by RKE's names. */
+import { type Flag, flag } from '#lib/flags/flags.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
+
+export interface BuildFlags {
+  readonly config: string
+  readonly 'ssh-agent-auth': boolean
+  readonly 'ignore-docker-version': boolean
+  readonly 'etcd-binary': string
+}
+
+export const BUILD_FLAGS: {
+  readonly config: Flag<string>
+  readonly 'ssh-agent-auth': Flag<boolean>
+  readonly 'ignore-docker-version': Flag<boolean>
+  readonly 'etcd-binary': Flag<string>
+} = {
+  config: flag(string, '', 'cluster `file` (default: that of RKE_CONFIG, else cluster.yml)'),
+  'ssh-agent-auth': flag(bool, false, 'use the SSH agent that SSH_AUTH_SOCK names'),
+  'ignore-docker-version': flag(bool, false, 'has no effect: no machine needs Docker'),
+  'etcd-binary': flag(
+    string,
+    '',
+    'etcd `program` that is sent to machines of the etcd plane (default: the one in PATH here, else that of the machine)',
+  ),
+}

@@ -1,0 +1,40 @@
+/** What a run says while it runs: a line for each step that is done, with the machine it was done to. */
+import type { Progress } from '#provision/apply.ts'
+import type { Plan, Step, Wave } from '#provision/step.ts'
+
+export function progressLine(progress: Progress): string | undefined {
+  switch (progress.event) {
+    case 'wave':
+      return `[${progress.wave.name}] ${amountOf(progress.wave)}`
+    case 'begin':
+      return undefined
+    case 'done':
+      return `[${progress.wave.name}] ${stepText(progress.step)}`
+    case 'failed':
+      return `[${progress.wave.name}] FAILED ${stepText(progress.step)}: ${progress.error.message}`
+  }
+}
+
+function stepText({ host, describe }: Step): string {
+  return host === '' ? describe : `${host}: ${describe}`
+}
+
+function amountOf({ tracks, width }: Wave): string {
+  const steps = tracks.flat().length
+  const many = tracks.length > 1 ? `, ${Math.min(width, tracks.length)} of ${tracks.length} machines at a time` : ''
+  return `${steps} step${steps === 1 ? '' : 's'}${many}`
+}
+
+/** As `build plan` prints it. */
+export function planText({ waves, faults, notes }: Plan): string {
+  const lines = [
+    ...notes.map((text) => `note: ${text}`),
+    ...faults.map((text) => `fault: ${text}`),
+    ...waves.flatMap((wave) => [
+      `${wave.name} (${amountOf(wave)})`,
+      ...wave.tracks.flat().map((step) => `  ${stepText(step)}`),
+    ]),
+  ]
+  if (waves.length === 0 && faults.length === 0) lines.push('Nothing to do: everything is as it should be.')
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,377 @@
+/** cluster.yml, certificates and flags put together: what each machine is to be. Pure. */
+import { stringifyYaml } from '#lib/yaml.ts'
+
+import { type ClusterFile, type ClusterNode, hasRole, nodesOf } from './cluster.ts'
+import { configFiles } from './component-files.ts'
+import {
+  argumentsOf,
+  componentFlags,
+  type ComponentName,
+  componentsOf,
+  etcdMemberName,
+  type FlagFacts,
+  roleLabels,
+  roleTaints,
+  SERVICE_OF,
+  urlOf,
+} from './component-flags.ts'
+import type { Addon, DesiredCluster, DesiredFile, DesiredHost, DesiredService, Health, Plane } from './desired.ts'
+import { certificatePaths, FOLDERS, hostPath } from './host-paths.ts'
+import type { Bundle } from './pki/bundle.ts'
+import { certificateFiles } from './pki/files.ts'
+import * as pki from './pki/plan.ts'
+import { sha256 } from './service-digest.ts'
+
+/** A containerd that is the node's own, by the folder that it has. */
+export interface NodeRuntime {
+  readonly dataDir: string
+  readonly endpoint: string
+  readonly cgroupParent: string
+  /** All that does not outlive a reboot. */
+  readonly stateFolder: string
+}
+
+export interface Given {
+  readonly bundle: Bundle
+  readonly encryption: string
+  /** What the secret is to hold. */
+  readonly state: string
+  /** Where our program is on a machine. */
+  readonly program: (node: ClusterNode) => string
+  readonly runtime: (node: ClusterNode, dataDir: string) => NodeRuntime
+  /** etcd as it travels: a file of the operator's, or nothing where machines have their own. */
+  readonly etcd?: { readonly source: string; readonly sha256: string }
+  /** Manifests that `addons_include` names, by name. */
+  readonly includes: ReadonlyMap<string, string>
+}
+
+/** Where the builder keeps its things on machines. */
+export function builderHome(cluster: Pick<ClusterFile, 'prefix_path'>): string {
+  return hostPath(cluster, '/opt/hyperkube')
+}
+
+export function toDesired(cluster: ClusterFile, given: Given): DesiredCluster {
+  return {
+    hosts: cluster.nodes.map((node) => toHost(cluster, node, given)),
+    home: builderHome(cluster),
+    etcd: {
+      health: ({ name }) => etcdHealth(cluster, nodeNamed(cluster, name)),
+      joiningFile: hostPath(cluster, JOINING_FILE),
+      memberName: ({ name }) => etcdMemberName(nodeNamed(cluster, name)),
+      peerUrl: ({ address }) => urlOf(address, 2380),
+    },
+    upgrade: {
+      workers: amount(cluster.upgrade_strategy.max_unavailable_worker, nodesOf(cluster, 'worker').length),
+      controlPlanes: amount(
+        cluster.upgrade_strategy.max_unavailable_controlplane,
+        nodesOf(cluster, 'controlplane').length,
+      ),
+      drains: cluster.upgrade_strategy.drain,
+    },
+    access: [{ name: 'hyperkube-access', manifest: accessManifest() }],
+    addons: userAddons(cluster, given.includes),
+    state: given.state,
+    needs: {
+      programs: ['containerd', 'runc', 'ip', 'nft', 'mount', 'umount'],
+      freeBytes: 2 * 2 ** 30,
+      memoryBytes: 2 ** 30,
+      skewMs: 60_000,
+      allowsSwap: !cluster.services.kubelet.fail_swap_on,
+    },
+  }
+}
+
+/** Told which members there are when etcd starts for the first time; ever after etcd remembers. */
+const JOINING_FILE = '/etc/kubernetes/etcd-members.env'
+const ETCD_PROGRAM = '/opt/hyperkube/etcd/etcd'
+const NET_CONF = '/etc/kube-flannel/net-conf.json'
+const SUBNET_FILE = '/run/flannel/subnet.env'
+
+function nodeNamed(cluster: ClusterFile, name: string): ClusterNode {
+  const found = cluster.nodes.find((node) => node.hostname_override === name)
+  if (found === undefined) throw new RangeError(`There is no node "${name}"`)
+  return found
+}
+
+/** A share is rounded down, and one may always be away; never more than are asked at a time. */
+function amount(text: number | string, of: number): number {
+  const [, digits, percent] = /^(\d+)(%?)$/.exec(String(text)) ?? []
+  const count = percent === '%' ? Math.floor((Number(digits) * of) / 100) : Number(digits ?? 1)
+  return Math.min(50, Math.max(1, count))
+}
+
+function toHost(cluster: ClusterFile, node: ClusterNode, given: Given): DesiredHost {
+  const dataDir = hostPath(cluster, `/var/lib/hyperkube/${node.hostname_override}`)
+  const runtime = given.runtime(node, dataDir)
+  const isEtcd = componentsOf(cluster, node).includes('etcd')
+  const files = [
+    ...certificateFiles(cluster, node, given.bundle),
+    ...configFiles(cluster, node, given.encryption),
+    ...(usesFlannel(cluster) ? [{ path: hostPath(cluster, NET_CONF), mode: 0o644, content: netConf(cluster) }] : []),
+  ].map((file): DesiredFile => ({ ...file, content: Buffer.from(file.content) }))
+  const around = { cluster, node, given, runtime, files }
+  return {
+    name: node.hostname_override,
+    address: node.internal_address,
+    roles: node.role,
+    files: [
+      ...files,
+      ...(isEtcd
+        ? [
+            {
+              path: hostPath(cluster, JOINING_FILE),
+              mode: 0o600,
+              content: Buffer.from(firstMembers(cluster)),
+              once: true,
+            },
+          ]
+        : []),
+    ],
+    uploads:
+      isEtcd && given.etcd !== undefined ? [{ ...given.etcd, path: hostPath(cluster, ETCD_PROGRAM), mode: 0o755 }] : [],
+    claims: [
+      dataDir,
+      runtime.stateFolder,
+      ...CLAIMS.map((path) => hostPath(cluster, path)),
+      ...SYSTEM_CLAIMS,
+      ...(isEtcd ? [hostPath(cluster, FOLDERS.etcdData)] : []),
+    ],
+    services: [...planeServices(around), ...nodeServices(around)],
+    node: desiredNode(node),
+  }
+}
+
+/** What services make below the prefix, and what they make where the machine has it. */
+const CLAIMS = [FOLDERS.kubelet, '/var/log/kube-audit']
+const SYSTEM_CLAIMS = [
+  '/run/flannel',
+  '/run/hyperkube',
+  '/var/log/pods',
+  '/var/log/containers',
+  '/var/lib/cni',
+  '/run/containerd',
+]
+
+interface Around {
+  readonly cluster: ClusterFile
+  readonly node: ClusterNode
+  readonly given: Given
+  readonly runtime: NodeRuntime
+  readonly files: readonly DesiredFile[]
+}
+
+/** Those that are started again are told by the digest of what they read. Certificates that programs read again by themselves count too: RKE's users expect a new one to be used at once. */
+function reads({ files }: Around, args: readonly string[]): string {
+  const read = files.filter(({ path }) => args.some((arg) => arg.includes(path)))
+  return sha256(read.map(({ path, content }) => `${path} ${sha256(content)}`).join('\n'))
+}
+
+const PLANES: Readonly<Record<ComponentName, Plane>> = {
+  etcd: 'etcd',
+  'kube-apiserver': 'controlplane',
+  'kube-controller-manager': 'controlplane',
+  'kube-scheduler': 'controlplane',
+  kubelet: 'worker',
+  'kube-proxy': 'worker',
+}
+
+function planeServices(around: Around): DesiredService[] {
+  const { cluster, node } = around
+  const planes = componentsOf(cluster, node).filter((name) => PLANES[name] !== 'worker')
+  return planes.map((name) => component(around, name, {}))
+}
+
+/** In the order in which each needs the one before. */
+function nodeServices(around: Around): DesiredService[] {
+  const { cluster, node, runtime } = around
+  const ownApi = hasRole(node, 'controlplane')
+  return [
+    ...(ownApi ? [] : [balancer(around)]),
+    own(around, 'containerd', [
+      'machine',
+      'containerd',
+      `--data-dir=${runtime.dataDir}`,
+      `--subnet-file=${SUBNET_FILE}`,
+    ]),
+    component(around, 'kubelet', {
+      'container-runtime-endpoint': runtime.endpoint,
+      'cgroup-root': runtime.cgroupParent,
+      'fail-cgroupv1': 'false',
+    }),
+    ...(usesFlannel(cluster) ? [flanneld(around)] : []),
+    component(around, 'kube-proxy', {}),
+  ]
+}
+
+function component(around: Around, name: ComponentName, added: Readonly<Record<string, string>>): DesiredService {
+  const { cluster, node, given } = around
+  const flags = { ...added, ...componentFlags(name, cluster, node, FACTS) }
+  const args = argumentsOf(flags)
+  const command =
+    name === 'etcd' ? [etcdProgram(cluster, given), ...args] : [`${given.program(node)}/bin/hyperkube`, name, ...args]
+  const env = environmentOf(cluster, name)
+  const health = healthOf(cluster, node, name)
+  return {
+    plane: PLANES[name],
+    spec: {
+      name,
+      description: `Kubernetes: ${name}`,
+      command,
+      ...(Object.keys(env).length > 0 && { env }),
+      ...(name === 'etcd' && { envFile: hostPath(cluster, JOINING_FILE) }),
+      ...(name === 'kubelet' && { after: ['containerd'] }),
+      reads: reads(around, args),
+    },
+    ...(health !== undefined && { health }),
+  }
+}
+
+function etcdProgram(cluster: ClusterFile, { etcd }: Given): string {
+  return etcd === undefined ? '/usr/bin/etcd' : hostPath(cluster, ETCD_PROGRAM)
+}
+
+function environmentOf(cluster: ClusterFile, name: ComponentName): Record<string, string> {
+  const lines = cluster.services[SERVICE_OF[name]].extra_env
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+}
+
+/** Pods are in cgroups of their own, whoever is the init. */
+const FACTS: FlagFacts = { cgroupDriver: 'cgroupfs' }
+
+function own(around: Around, name: string, args: readonly string[]): DesiredService {
+  return {
+    plane: 'worker',
+    spec: {
+      name,
+      description: `Kubernetes: ${name}`,
+      command: [`${around.given.program(around.node)}/bin/hyperkube`, ...args],
+      // Containers outlive it, as they outlive containerd.
+      ...(name === 'containerd' && { leavesChildren: true }),
+      reads: reads(around, args),
+    },
+  }
+}
+
+function balancer(around: Around): DesiredService {
+  const servers = nodesOf(around.cluster, 'controlplane').map(({ internal_address }) =>
+    urlOf(internal_address, 6443).slice('https://'.length),
+  )
+  return own(around, 'api-proxy', ['machine', 'proxy', '--listen=127.0.0.1:6443', `--servers=${servers.join(',')}`])
+}
+
+function flanneld(around: Around): DesiredService {
+  const { cluster, node } = around
+  const service = own(around, 'flanneld', [
+    'flanneld',
+    '--kube-subnet-mgr',
+    '--ip-masq',
+    `--kubeconfig-file=${certificatePaths(cluster, pki.NODE).kubeconfig}`,
+    `--net-config-path=${hostPath(cluster, NET_CONF)}`,
+    `--subnet-file=${SUBNET_FILE}`,
+    `--iface=${node.internal_address}`,
+  ])
+  return { ...service, spec: { ...service.spec, env: { NODE_NAME: node.hostname_override } } }
+}
+
+function usesFlannel({ network }: ClusterFile): boolean {
+  return network.plugin !== 'none'
+}
+
+/** RKE's defaults: VXLAN 1 on port 8472. */
+function netConf({ network, services }: ClusterFile): string {
+  const option = (name: string): string | undefined =>
+    network.options[`flannel_backend_${name}`] ?? network.options[`canal_flannel_backend_${name}`]
+  const backend = {
+    Type: option('type') ?? 'vxlan',
+    VNI: Number(option('vni') ?? 1),
+    Port: Number(option('port') ?? 8472),
+  }
+  const [first = ''] = services['kube-controller'].cluster_cidr.split(',')
+  return `${JSON.stringify({ Network: first, Backend: backend }, undefined, 2)}\n`
+}
+
+function firstMembers(cluster: ClusterFile): string {
+  const members = nodesOf(cluster, 'etcd').map(
+    (node) => `${etcdMemberName(node)}=${urlOf(node.internal_address, 2380)}`,
+  )
+  return `ETCD_INITIAL_CLUSTER=${members.join(',')}\nETCD_INITIAL_CLUSTER_STATE=new\n`
+}
+
+function etcdHealth(cluster: ClusterFile, node: ClusterNode): Health {
+  const { certificate, key } = certificatePaths(cluster, pki.hostStem('kube-etcd', node))
+  return {
+    url: 'https://127.0.0.1:2379/health',
+    authority: certificatePaths(cluster, pki.ETCD_CA).certificate,
+    certificate,
+    key,
+  }
+}
+
+function healthOf(cluster: ClusterFile, node: ClusterNode, name: ComponentName): Health | undefined {
+  const { certificate, key } = certificatePaths(cluster, pki.API_SERVER)
+  const table: Partial<Record<ComponentName, Health>> = {
+    etcd: etcdHealth(cluster, node),
+    // Nobody is anonymous to it: it is shown its own certificate.
+    'kube-apiserver': {
+      url: 'https://127.0.0.1:6443/readyz',
+      authority: certificatePaths(cluster, pki.KUBE_CA).certificate,
+      certificate,
+      key,
+    },
+    'kube-controller-manager': { url: 'https://127.0.0.1:10257/healthz', insecure: true },
+    'kube-scheduler': { url: 'https://127.0.0.1:10259/healthz', insecure: true },
+    kubelet: { url: 'http://127.0.0.1:10248/healthz' },
+    'kube-proxy': { url: 'http://127.0.0.1:10256/healthz' },
+  }
+  return table[name]
+}
+
+function desiredNode(node: ClusterNode): DesiredHost['node'] {
+  return {
+    labels: { ...roleLabels(node), ...node.labels },
+    annotations: {
+      'rke.cattle.io/external-ip': node.address,
+      'rke.cattle.io/internal-ip': node.internal_address,
+    },
+    taints: [...roleTaints(node), ...node.taints].map(({ key, value, effect }) => ({ key, value, effect })),
+    roleTaints: ['node-role.kubernetes.io/etcd', 'node-role.kubernetes.io/controlplane'],
+  }
+}
+
+/** API servers speak to kubelets as themselves, and every node's flannel looks at all nodes. */
+function accessManifest(): string {
+  const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' }
+  const group = { apiGroup: 'rbac.authorization.k8s.io' }
+  const documents = [
+    {
+      ...rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'hyperkube:kube-apiserver' },
+      roleRef: { ...group, kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
+      subjects: [{ ...group, kind: 'User', name: 'kube-apiserver' }],
+    },
+    {
+      ...rbac,
+      kind: 'ClusterRole',
+      metadata: { name: 'hyperkube:flannel' },
+      rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }],
+    },
+    {
+      ...rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'hyperkube:flannel' },
+      roleRef: { ...group, kind: 'ClusterRole', name: 'hyperkube:flannel' },
+      subjects: [{ ...group, kind: 'Group', name: 'system:nodes' }],
+    },
+  ]
+  return documents.map((each) => stringifyYaml(each)).join('---\n')
+}
+
+/** The user's own, by RKE's names. */
+function userAddons(cluster: ClusterFile, includes: ReadonlyMap<string, string>): Addon[] {
+  const included = [...includes.values()].join('\n---\n')
+  return [
+    ...(cluster.addons.trim() === '' ? [] : [{ name: 'rke-user-addon', manifest: cluster.addons, isOptional: true }]),
+    ...(included === '' ? [] : [{ name: 'rke-user-includes-addons', manifest: included, isOptional: true }]),
+  ]
+}
