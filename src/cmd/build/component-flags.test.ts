@@ -40,6 +40,7 @@ const FILES = {
 authentication: {strategy: x509|webhook}
 cloud_provider: {name: external}
 dns: {nodelocal: {ip_address: 169.254.20.10}}
+private_registries: [{url: 1.dkr.ecr.eu.amazonaws.com, ecr_credential_plugin: {aws_access_key_id: a}}]
 prefix_path: /opt/rke
 `,
   'dual stack': `${NODES}services:
