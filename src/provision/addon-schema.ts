@@ -119,8 +119,11 @@ const GONE_PLUGINS: ReadonlyMap<string, string> = new Map([
   ['aci', 'The manifests of ACI are Cisco\'s; use "plugin: none" and give them in addons_include'],
 ])
 
-const OWN_NETWORK =
-  'hyperkube\'s own network with network policies runs instead of Calico, whose own kinds are not served; for Calico itself use "plugin: none" and addons_include'
+/** RKE ran others' programs for these. */
+function ownNetwork(plugin: string): string | undefined {
+  if (plugin !== 'calico' && plugin !== 'canal') return undefined
+  return `hyperkube's own flannel runs instead of ${plugin}, and network policies are not enforced yet; for another network use "plugin: none" and addons_include`
+}
 
 const plugin: Field<NetworkPlugin> = {
   ...(text('network of pods: canal, flannel, calico or none', { default: 'canal' }) as Field<NetworkPlugin>),
@@ -131,7 +134,7 @@ const plugin: Field<NetworkPlugin> = {
     if (gone !== undefined) return gone
     return `"${value}" must be one of canal, flannel, calico, none${near === undefined ? '' : `; did you mean "${near}"?`}`
   },
-  notice: (value) => (value === 'calico' ? OWN_NETWORK : undefined),
+  notice: ownNetwork,
 }
 
 function provider(member: 'iface' | 'cloud_provider' | 'password', details: Details<object>): Field<never> {

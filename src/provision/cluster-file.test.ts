@@ -164,13 +164,14 @@ private_registries:
 
   it('is said to be taken another way where it is', () => {
     assert.deepEqual(noticesOf(files.MINIMAL), [])
-    assert.deepEqual(noticesOf(files.GENERATED), [])
+    assert.deepEqual(noticesOf(files.GENERATED), ['68 network.plugin'])
     assert.deepEqual(noticesOf(files.FULL), [
       '38 enable_cri_dockerd',
       '52 kubernetes_version',
       '53 system_images',
       '131 services.kubelet.infra_container_image',
       '152 cloud_provider.name',
+      '155 network.plugin',
     ])
     assert.deepEqual(noticesOf(files.WINDOWS), [
       '14 services.kubelet.win_extra_args',
