@@ -14,6 +14,11 @@ const COMMANDS: readonly Command[] = [
     load: async () => (await import('./up.ts')).plan,
   },
   {
+    name: 'config',
+    short: 'Asks for what a cluster.yml needs, and writes one',
+    load: async () => (await import('./config.ts')).config,
+  },
+  {
     name: 'status',
     short: 'Shows how machines and nodes are',
     load: async () => (await import('./status.ts')).status,
