@@ -68,6 +68,7 @@ kubectl cluster-info dump --namespaces default,kube-system --output-directory=/p
     // What the server sent is in the order of Go's types already.
     const printer = isName(flags.output) ? NO_NAMES : await printerOf(invocation, { operation: '', keepOrder: true })
     const problem = timeoutProblem(flags['pod-running-timeout'])
+    await session.config()
     const { namespace } = await session.namespace()
     if (problem !== undefined) throw new KubectlError(problem)
     const dumping = { printer, rest: await session.rest(), outlets: new Outlets(invocation) }

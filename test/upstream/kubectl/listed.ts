@@ -22,6 +22,10 @@ export const LISTED: readonly Listed[] = [
   },
   { lines: /^-v=1 /, reason: 'upstream logs the feature gates of its client library' },
   {
+    lines: /^completion bash --(?:request-timeout|context)=/,
+    reason: 'the script for the shell is our own; what it completes is what upstream completes',
+  },
+  {
     lines: /^set selector .*--context=nosuch$/,
     reason: 'upstream says twice, in different words, that the context is not there; ours says it once',
   },
