@@ -23,7 +23,8 @@ export async function startKubelet(worker: Worker): Promise<void> {
 
 /** Nobody's options beat these: without them the node is none. */
 function kubeletFlags({ host, layout }: Worker): string[] {
-  if (host.system === 'linux') return ['--register-schedulable=true']
+  // Kubelets of today know none of those below, and register schedulable anyway.
+  if (host.system === 'linux') return []
   const conf = layout.cniConf.slice(0, layout.cniConf.lastIndexOf('\\'))
   return [
     '--register-schedulable=true',
