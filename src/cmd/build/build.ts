@@ -29,11 +29,6 @@ const COMMANDS: readonly Command[] = [
     load: async () => (await import('./remove.ts')).remove,
   },
   {
-    name: 'config',
-    short: 'Asks for the machines and writes a cluster.yml',
-    load: async () => (await import('./config.ts')).config,
-  },
-  {
     name: 'util',
     short: 'Writes the state or the kubeconfig again',
     load: async () => (await import('./util.ts')).util,
