@@ -95,6 +95,15 @@ describe('a fault of the API', () => {
     )
   })
 
+  it('makes simulated nodes say again what somebody was faster with', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', nodes: 1 })
+    cluster.inject({ type: 'api-conflict', resource: 'pods/status', times: 3 })
+    const spec = { containers: [{ name: 'main', image: 'web:1', resources: {} }] }
+    await cluster.client.create(Pods, { metadata: { namespace, name: 'web' }, spec })
+    await cluster.settle({ quiet: '30s' })
+    assert.equal((await cluster.client.get(Pods, { namespace, name: 'web' })).status.phase, 'Running')
+  })
+
   it('does not keep controllers from getting there: a Deployment comes about through all of them', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
     const manager = 'system:serviceaccount:kube-system:'

@@ -196,7 +196,10 @@ export class NodeLife implements Host {
     this.#recorder.record(fieldPath === undefined ? about : { ...about, fieldPath }, said)
   }
 
-  /** Writes what has changed of the pod, and lets it go when it is over and deleted. Returns whether it is gone. */
+  /**
+   * Writes what has changed of the pod, and lets it go when it is over and deleted. Returns whether it is gone. Rejects when it has
+   * to be tried again: a write that came between, or another pod under its name, of which the watch tells.
+   */
   async reportPod(life: PodLife): Promise<boolean> {
     const { client } = this.#options
     const { namespace, name = '', uid = '', deletionTimestamp } = life.pod.metadata
@@ -212,8 +215,7 @@ export class NodeLife implements Host {
       if (deletionTimestamp === undefined || !life.isOver) return false
       await client.delete(Pods, where, { gracePeriodSeconds: 0, preconditions: { uid } })
     } catch (error) {
-      // It has gone, or another has come under its name.
-      if (isNotFound(error) || isConflict(error)) return true
+      if (isNotFound(error)) return true
       throw error
     }
     return true
