@@ -1,6 +1,6 @@
 /**
  * A program with a cluster in it: what becomes of so many replicas on three nodes when one of them dies.
- * `node examples/embedded.ts 4`
+ * `node examples/embedded.ts 6`
  */
 import { Deployments } from 'hyperkube/apis/apps/v1'
 import { Pods } from 'hyperkube/apis/core/v1'

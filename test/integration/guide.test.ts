@@ -56,7 +56,7 @@ describe('the guide to a cluster inside a program', () => {
     const [, shown] = /```ts\n(.*?)```/s.exec(guide) ?? []
     const [, said] = /```\n\n```\n(.*?)```/s.exec(guide) ?? []
     assert.equal(shown, read('examples/embedded.ts'))
-    const args = ['--conditions=hyperkube-source', join(ROOT, 'examples/embedded.ts'), '4']
+    const args = ['--conditions=hyperkube-source', join(ROOT, 'examples/embedded.ts'), '6']
     assert.equal(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout, said)
   })
 })
