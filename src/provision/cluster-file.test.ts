@@ -167,11 +167,19 @@ private_registries:
     assert.deepEqual(noticesOf(files.GENERATED), ['68 network.plugin'])
     assert.deepEqual(noticesOf(files.FULL), [
       '38 enable_cri_dockerd',
+      '45 private_registries[0].is_default',
       '52 kubernetes_version',
       '53 system_images',
+      '67 services.etcd.uid',
+      '68 services.etcd.gid',
       '131 services.kubelet.infra_container_image',
       '152 cloud_provider.name',
+      '153 addon_job_timeout',
       '155 network.plugin',
+      '156 network.mtu',
+      '158 network.options.canal_iface',
+      '160 network.options.canal_autoscaler_priority_class_name',
+      '161 network.options.canal_priority_class_name',
     ])
     assert.deepEqual(noticesOf(files.WINDOWS), [
       '14 services.kubelet.win_extra_args',

@@ -78,7 +78,7 @@ const bastion: Field<BastionHost> = object<BastionHost>(
   {
     address: text('where ssh reaches it', { required: true, check: isHost }),
     ...SSH,
-    ignore_proxy_env_vars: flag('whether proxies of the environment are passed over', false),
+    ignore_proxy_env_vars: flag('whether proxies of the environment are passed over', false, { pending: true }),
   },
   { optional: true },
 )
@@ -107,7 +107,7 @@ const registry: Field<PrivateRegistry> = object<PrivateRegistry>('a registry and
   url: text("its host; Docker Hub's unless told", { default: 'docker.io' }),
   user: words('user'),
   password: words('password', { secret: true }),
-  is_default: flag('whether images without a host come from here', false),
+  is_default: flag('whether images without a host come from here', false, { pending: true }),
   ecr_credential_plugin: object<NonNullable<PrivateRegistry['ecr_credential_plugin']>>(
     'passwords by ecr-credential-provider, which must be on the machines',
     {
@@ -136,7 +136,7 @@ const cloud: Field<CloudProvider> = object<CloudProvider>('the cloud the machine
         ? `Cloud providers left the programs of Kubernetes in 1.31: addons must bring the cloud-controller-manager of ${name}`
         : undefined,
   }),
-  useInstanceMetadataHostname: flag('whether a node is named as the cloud names it', false),
+  useInstanceMetadataHostname: flag('whether a node is named as the cloud names it', false, { pending: true }),
   awsCloudProvider: cloudBlock,
   azureCloudProvider: cloudBlock,
   openstackCloudProvider: cloudBlock,
@@ -180,7 +180,7 @@ function isVersion(value: string): string | undefined {
 const UNUSED_IMAGES =
   /^(etcd|alpine|nginx_proxy|cert_downloader|kubernetes_services_sidecar|kubedns|dnsmasq|kubedns_\w+|kubernetes|(flannel|calico|canal|weave|aci)(_\w+)?|windows_pod_infra_container|opflex\w*|openvswitch\w*|gbp_\w+)$/
 
-/** Those that are pulled when they are named. */
+/** Those of pods. */
 export const USED_IMAGES = [
   'pod_infra_container',
   'coredns',
@@ -198,8 +198,14 @@ const systemImages: Field<Readonly<Record<string, string>>> = map('images of the
     return unknown === undefined ? undefined : `Unknown image "${unknown}"; known are ${USED_IMAGES.join(', ')}`
   },
   notice: (images) => {
-    const unused = Object.keys(images).filter((key) => UNUSED_IMAGES.test(key))
-    return unused.length === 0 ? undefined : `hyperkube itself runs instead of ${unused.join(', ')}`
+    const given = Object.keys(images).filter((key) => images[key] !== '')
+    const ours = given.filter((key) => UNUSED_IMAGES.test(key))
+    const pending = given.filter((key) => !UNUSED_IMAGES.test(key))
+    const notes = [
+      ...(ours.length === 0 ? [] : [`hyperkube itself runs instead of ${ours.join(', ')}`]),
+      ...(pending.length === 0 ? [] : [`${pending.join(', ')}: has no effect yet`]),
+    ]
+    return notes.length === 0 ? undefined : notes.join('; ')
   },
 })
 
@@ -239,11 +245,16 @@ export const CLUSTER: Members<ClusterFile> = {
   cloud_provider: cloud,
   prefix_path: text('folder that all folders on the machines are under', { default: '/' }),
   win_prefix_path: words('prefix_path on Windows', { past: true }),
-  addon_job_timeout: whole('seconds an addon may take to be applied', { default: 45, min: 1, zeroIsUnset: true }),
+  addon_job_timeout: whole('seconds an addon may take to be applied', {
+    default: 45,
+    min: 1,
+    zeroIsUnset: true,
+    pending: true,
+  }),
   bastion_host: bastion,
   monitoring,
   restore: object<ClusterFile['restore']>('a snapshot to begin with', {
-    restore: flag('whether etcd begins with a snapshot', false),
+    restore: flag('whether etcd begins with a snapshot', false, { pending: true }),
     snapshot_name: words('name of the snapshot'),
   }),
   rotate_certificates: object<NonNullable<ClusterFile['rotate_certificates']>>(
@@ -252,9 +263,9 @@ export const CLUSTER: Members<ClusterFile> = {
       ca_certificates: flag('the authorities too', false, { aliases: ['caCertificates'] }),
       services: list('only of these services', text('service')),
     },
-    { optional: true },
+    { optional: true, pending: true },
   ),
-  rotate_encryption_key: flag('whether Secrets get a new key', false),
+  rotate_encryption_key: flag('whether Secrets get a new key', false, { pending: true }),
   dns,
   upgrade_strategy: upgrade,
   cri_dockerd_stream_server_address: words('address of cri-dockerd', { past: true, check: noStreams }),

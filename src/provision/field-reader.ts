@@ -1,4 +1,6 @@
 /** Reads a YAML value by its table: takes what is right, fills what is missing and says all that is wrong, with lines. */
+import { isDeepStrictEqual } from 'node:util'
+
 import { closest } from '#lib/nearest.ts'
 import type { YamlPlaces, YamlSpot } from '#lib/yaml-places.ts'
 
@@ -13,6 +15,8 @@ export interface Fault {
   readonly path: string
   readonly text: string
 }
+
+const PENDING = 'Has no effect yet'
 
 /** One reading of one file. Faults may still be added when it is done, by path. */
 export class Reading {
@@ -88,7 +92,7 @@ export class Reading {
       this.fault(path, complaint)
       return this.#absentQuietly(field, path)
     }
-    const note = field.notice?.(value)
+    const note = field.pending && !isDeepStrictEqual(value, field.default) ? PENDING : field.notice?.(value)
     if (note !== undefined) this.notice(path, note)
     return field.normalize?.(value) ?? value
   }

@@ -120,6 +120,7 @@ function missing({ cluster, before }: Session): string[] {
   const names = new Set(nodes.map(({ hostname_override: name }) => name))
   const gone = before?.rkeConfig.nodes.filter(({ hostname_override: name }) => !names.has(name)) ?? []
   return [
+    ...(cluster.services.etcd.backup_config.enabled ? ['etcd: no snapshots are taken by this version'] : []),
     ...Object.entries(providers)
       .filter(([, provider]) => provider !== 'none')
       .map(([key, provider]) => `${key}: ${provider} is not installed by this version`),
