@@ -2,7 +2,8 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { createMounter, type Mounter, mountsBelow } from '#kubelet/volumes/mounter.ts'
+import { createMounter, type Mounter } from '#kubelet/volumes/mounter.ts'
+import { mountsBelow } from '#lib/mount-table.ts'
 
 /** `/var/lib/kubelet` elsewhere. */
 export const kubeletFolder = (dataDir: string): string => join(dataDir, 'kubelet')

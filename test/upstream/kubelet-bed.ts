@@ -2,16 +2,15 @@
  * A kubelet of either make as a process, on a private containerd and an API server of its own: what is compared, measured or
  * killed has been started the same way. The connection to the server can be cut.
  */
-import { type ChildProcess, execFile } from 'node:child_process'
+import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { createServer, type Server as NetServer, type Socket, connect } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 
-import { mountsBelow } from '#kubelet/containerd/leftovers.ts'
 import { type Containerd } from '#kubelet/containerd/start.ts'
 import { realClock, sleep } from '#lib/clock.ts'
+import { unmountBelow } from '#lib/mount-table.ts'
 import { secureRandom } from '#lib/random.ts'
 import { loadAuthority } from '#lib/x509/authority.ts'
 
@@ -102,7 +101,8 @@ export interface KubeletBed {
 export async function startKubeletBed(node: string, closing: AsyncDisposableStack): Promise<KubeletBed> {
   const machine = closing.use(createBed())
   const { dataDir: folder } = machine.options
-  closing.defer(() => unmountBelow(folder))
+  // What pods had, when they were not taken away; upstream's mounts its folder on itself.
+  closing.defer(() => unmountBelow([folder]))
   const server = await startOurs(folder)
   closing.defer(() => server.stop())
   const containerd = await machine.start(closing)
@@ -186,12 +186,6 @@ function configuration(
     authorization: { mode: 'AlwaysAllow' },
     clusterDomain: 'cluster.local',
   }
-}
-
-/** What pods had, when they were not taken away; upstream's mounts its folder on itself. */
-async function unmountBelow(folder: string): Promise<void> {
-  const paths = mountsBelow(await readFile('/proc/self/mountinfo', 'utf8'), [folder])
-  for (const path of paths) await promisify(execFile)('umount', ['--lazy', path]).catch(() => undefined)
 }
 
 const CGROUPS = '/sys/fs/cgroup'

@@ -3,23 +3,7 @@ import { goQuote } from '#lib/go-text.ts'
 
 import { KubectlError } from '../errors.ts'
 import { sortedKeys } from '../templates/go-value.ts'
-
-interface GroupVersionKind {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-}
-
-interface Schema {
-  readonly $ref?: string
-  readonly type?: string
-  readonly description?: string
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly items?: Schema
-  readonly additionalProperties?: Schema | boolean
-  readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[]
-}
+import type { GroupVersionKind, Schema } from './schema.ts'
 
 export interface OpenApiV2 {
   readonly definitions?: Readonly<Record<string, Schema>>

@@ -3,27 +3,8 @@ import { goQuote } from '#lib/go-text.ts'
 
 import { KubectlError } from '../errors.ts'
 import { goShow, sortedKeys } from '../templates/go-value.ts'
+import type { GroupVersionKind, Schema } from './schema.ts'
 import { indent, wrapWords } from './word-wrap.ts'
-
-interface GroupVersionKind {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-}
-
-interface Schema {
-  readonly $ref?: string
-  readonly type?: string
-  readonly description?: string
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly items?: Schema
-  readonly additionalProperties?: Schema | boolean
-  readonly allOf?: readonly Schema[]
-  readonly enum?: readonly unknown[]
-  readonly externalDocs?: { readonly description?: string; readonly url?: string }
-  readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[]
-}
 
 export interface OpenApiDocument {
   readonly paths?: Readonly<

@@ -2,17 +2,16 @@
 import { readdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Mount points of cgroups, of the text of /proc/self/mountinfo. */
-export function cgroupMounts(mountinfo: string): string[] {
-  return mountinfo.split('\n').flatMap((line) => {
-    const point = line.split(' ')[4]
-    return point !== undefined && / - cgroup2? /.test(line) ? [point] : []
-  })
+import { type MountPoint, readMountTable } from '#lib/mount-table.ts'
+
+/** Where hierarchies of either version are mounted. */
+export function cgroupMounts(mounts: readonly MountPoint[]): string[] {
+  return mounts.filter(({ type }) => type === 'cgroup' || type === 'cgroup2').map(({ path }) => path)
 }
 
 /** Every cgroup at or below `parent`, the deepest first. */
 async function foldersOf(parent: string): Promise<string[]> {
-  const mounts = cgroupMounts(await readFile('/proc/self/mountinfo', 'utf8'))
+  const mounts = cgroupMounts(await readMountTable())
   const all = mounts.map(async (mount) => {
     const top = join(mount, parent)
     const below = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => undefined)

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { mountsBelow, parseMountTable } from '#lib/mount-table.ts'
+
 import { cgroupMounts } from './cgroups.ts'
-import { mountsBelow, natRemovals } from './leftovers.ts'
+import { natRemovals } from './leftovers.ts'
 import { placesOf } from './places.ts'
 import { containerdIn, idleShimsIn, shimsIn } from './process-table.ts'
 
@@ -40,11 +42,15 @@ COMMIT
 
 describe('leftovers of containers', () => {
   it('are mounts below their folders only, the last one first', () => {
-    assert.deepEqual(mountsBelow(MOUNTINFO, ['/run/hyperkube/a']), ['/run/hyperkube/a/x y', '/run/hyperkube/a'])
+    const mounts = mountsBelow(parseMountTable(MOUNTINFO), '/run/hyperkube/a')
+    assert.deepEqual(
+      mounts.map(({ path }) => path),
+      ['/run/hyperkube/a/x y', '/run/hyperkube/a'],
+    )
   })
 
   it('are cgroups of either version', () => {
-    assert.deepEqual(cgroupMounts(MOUNTINFO), ['/sys/fs/cgroup/memory', '/sys/fs/cgroup/unified'])
+    assert.deepEqual(cgroupMounts(parseMountTable(MOUNTINFO)), ['/sys/fs/cgroup/memory', '/sys/fs/cgroup/unified'])
   })
 
   it('are rules of NAT of their network, the chains they lead to, and shared chains that nobody uses any more', () => {

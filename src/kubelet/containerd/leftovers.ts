@@ -1,13 +1,4 @@
-/** What containers leave on a machine, told apart by the names of their cluster: mounts and rules of NAT. Pure. */
-import { parseMountInfo } from '../volumes/mounter.ts'
-
-/** Mount points at or below the folders, the deepest first, of the text of /proc/self/mountinfo. */
-export function mountsBelow(mountinfo: string, folders: readonly string[]): string[] {
-  const isBelow = (point: string): boolean => folders.some((one) => point === one || point.startsWith(`${one}/`))
-  const points = parseMountInfo(mountinfo).map(({ path }) => path)
-  // What was mounted last lies on top.
-  return points.filter(isBelow).reverse()
-}
+/** What containers leave on a machine, told apart by the names of their cluster: rules of NAT. Pure. */
 
 /** What CNI's portmap plugin makes once for all who use it. */
 const SHARED = ['CNI-HOSTPORT-DNAT', 'CNI-HOSTPORT-SETMARK', 'CNI-HOSTPORT-MASQ'] as const

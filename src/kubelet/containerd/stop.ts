@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
+import { unmountBelow } from '#lib/mount-table.ts'
 import { deleteNftTable, listNftTables, type NftFamily } from '#lib/nft.ts'
 import type { Random } from '#lib/random.ts'
 
@@ -17,7 +18,7 @@ import { runtimeBehind } from '../cri/client.ts'
 import { SANDBOX_STATE } from '../cri/codes.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import { processesIn, removeCgroups } from './cgroups.ts'
-import { mountsBelow, natRemovals } from './leftovers.ts'
+import { natRemovals } from './leftovers.ts'
 import { type Places, placesOf } from './places.ts'
 import { containerdIn, endProcesses, processes, shimsIn } from './process-table.ts'
 import { keepContainerd } from './process.ts'
@@ -54,7 +55,7 @@ export async function stopContainerd(options: StopOptions): Promise<boolean> {
   await endProcesses(shimsIn(await processes(), places), clock, 0)
   await endProcesses(await processesIn(places.cgroupParent), clock, 0)
   for (const socket of sockets) await rm(socket, { force: true })
-  await unmount([places.stateFolder, places.root])
+  await unmountBelow([places.stateFolder, places.root])
   // Rules in a namespace go with it.
   if (options.within === undefined) await removeRules(places)
   return isRunning
@@ -129,12 +130,6 @@ async function shimSockets({ stateFolder }: Places): Promise<string[]> {
     }),
   )
   return (await Promise.all(found)).flat()
-}
-
-/** Lazily: what somebody still looks into goes when they stop. */
-async function unmount(folders: readonly string[]): Promise<void> {
-  for (const point of mountsBelow(await readFile('/proc/self/mountinfo', 'utf8'), folders))
-    await run('umount', ['--lazy', point]).catch(() => undefined)
 }
 
 async function removeRules(places: Places): Promise<void> {

@@ -2,8 +2,9 @@
 import { mkdir, rmdir, stat } from 'node:fs/promises'
 
 import { goQuote } from '#lib/go-text.ts'
+import { type MountPoint, mountsBelow } from '#lib/mount-table.ts'
 
-import { type Mounter, type MountPoint, mountsBelow } from './mounter.ts'
+import type { Mounter } from './mounter.ts'
 import { setOwnership } from './ownership.ts'
 import { VolumeFault } from './volume-plugin.ts'
 

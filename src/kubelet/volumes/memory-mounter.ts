@@ -1,5 +1,7 @@
 /** Mounts that are only noted, so that tests need not be root. What is mounted is the directory itself. */
-import type { MountAsk, Mounter, MountPoint } from './mounter.ts'
+import type { MountPoint } from '#lib/mount-table.ts'
+
+import type { MountAsk, Mounter } from './mounter.ts'
 
 export interface MemoryMounter extends Mounter {
   readonly asked: readonly MountAsk[]

@@ -1,7 +1,8 @@
 /** Mounting, as the node does it. The only place that starts `mount` and `umount`, and none of them through a shell. */
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { release } from 'node:os'
+
+import { type MountPoint, readMountTable } from '#lib/mount-table.ts'
 
 export interface MountAsk {
   readonly source: string
@@ -9,14 +10,6 @@ export interface MountAsk {
   /** `tmpfs`; none for a bind mount. */
   readonly type?: string
   readonly options: readonly string[]
-}
-
-export interface MountPoint {
-  readonly path: string
-  readonly type: string
-  /** Which file system it is, `0:45`, and which directory of it: two mounts that have both show the same thing. */
-  readonly device: string
-  readonly root: string
 }
 
 export interface Mounter {
@@ -40,7 +33,7 @@ export function createMounter(): Mounter {
         target,
       ]),
     unmount: (target) => run('umount', ['--no-canonicalize', target]),
-    list: async () => parseMountInfo(await readFile('/proc/self/mountinfo', 'utf8')),
+    list: readMountTable,
     hasNoSwap: isAtLeast(release(), NO_SWAP_KERNEL),
   }
 }
@@ -63,22 +56,4 @@ function run(command: string, args: readonly string[]): Promise<void> {
       reject(new Error(`${command} failed: ${output === '' ? error.message : output}`, { cause: error }))
     })
   })
-}
-
-/** `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`. */
-export function parseMountInfo(text: string): MountPoint[] {
-  return text.split('\n').flatMap((line) => {
-    const [, , device = '', root = '', path = '', ...rest] = line.split(' ')
-    const type = rest[rest.indexOf('-') + 1] ?? ''
-    return path === '' ? [] : [{ path: unescape(path), type, device, root: unescape(root) }]
-  })
-}
-
-/** Blanks, tabs, line ends and backslashes are written in octal. */
-const unescape = (text: string): string =>
-  text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
-
-/** Those at or below a path, the newest first: the order in which they can be unmounted. */
-export function mountsBelow(mounts: readonly MountPoint[], path: string): MountPoint[] {
-  return mounts.filter((mount) => mount.path === path || mount.path.startsWith(`${path}/`)).toReversed()
 }

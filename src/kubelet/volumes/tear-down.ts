@@ -1,8 +1,10 @@
 /** Giving back what pods had on the disk: mounts first, then directories, and never anything that is still mounted. */
 import { readdir, rmdir } from 'node:fs/promises'
 
+import { mountsBelow } from '#lib/mount-table.ts'
+
 import { removeTree } from './beneath.ts'
-import { type Mounter, mountsBelow } from './mounter.ts'
+import type { Mounter } from './mounter.ts'
 import { type PodPaths, podsDir } from './volume-paths.ts'
 
 /** Harmless when repeated. Fails while something is in use, and leaves that and all around it. */

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 import { openJournal } from './journal.ts'
-import { mountPoints } from './mounts.ts'
 
 async function withFolder(task: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-journal-'))
@@ -55,14 +54,4 @@ describe('openJournal()', () => {
       await writeFile(join(home, 'made'), `${await readFile(join(home, 'made'), 'utf8')}{"path":"/et`)
       await openJournal(home).undo()
     }))
-})
-
-describe('mountPoints()', () => {
-  it('has what is at or below folders, the last first, with their real names', () => {
-    const line = (point: string): string => `22 1 0:21 / ${point} rw - proc proc rw`
-    const text = [line('/var/lib/kubelet/a'), line('/var/lib/kubelet-other'), line('/var/lib/kubelet/a\\040b')].join(
-      '\n',
-    )
-    assert.deepEqual(mountPoints(text, ['/var/lib/kubelet']), ['/var/lib/kubelet/a b', '/var/lib/kubelet/a'])
-  })
 })

@@ -5,8 +5,9 @@
 import { copyFile, lstat, mkdir, open, readFile, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
+import { unmountBelow } from '#lib/mount-table.ts'
+
 import { sha256 } from '../service-digest.ts'
-import { unmountBelow } from './mounts.ts'
 
 interface Entry {
   readonly path: string

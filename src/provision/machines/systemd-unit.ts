@@ -1,4 +1,6 @@
 /** A service as a unit file of systemd says it. Pure. */
+import { unitValue, unitWord } from '#lib/systemd-text.ts'
+
 import type { ServiceSpec } from '../machine.ts'
 import { serviceDigest } from '../service-digest.ts'
 import { unitName } from './services.ts'
@@ -12,16 +14,16 @@ export function systemdUnit(service: ServiceSpec): string {
   return [
     '# Written by hyperkube build; changes are lost.',
     '[Unit]',
-    `Description=${quoted(description, false)}`,
+    `Description=${unitValue(flat(description))}`,
     `After=${['network-online.target', ...earlier].join(' ')}`,
     'Wants=network-online.target',
     'StartLimitIntervalSec=0',
     `X-Digest=${serviceDigest(service)}`,
     '',
     '[Service]',
-    `ExecStart=${command.map((part) => quoted(part)).join(' ')}`,
-    ...Object.entries(env).map(([key, value]) => `Environment=${quoted(`${key}=${value}`)}`),
-    ...(envFile === undefined ? [] : [`EnvironmentFile=-${quoted(envFile, false)}`]),
+    `ExecStart=${command.map((part) => unitWord(flat(part))).join(' ')}`,
+    ...Object.entries(env).map(([key, value]) => `Environment=${unitWord(flat(`${key}=${value}`))}`),
+    ...(envFile === undefined ? [] : [`EnvironmentFile=-${unitValue(flat(envFile))}`]),
     'Restart=always',
     'RestartSec=2',
     `TimeoutStopSec=${stopSeconds}`,
@@ -37,10 +39,5 @@ export function systemdUnit(service: ServiceSpec): string {
   ].join('\n')
 }
 
-/** Percent signs, dollars, backslashes and quotes mean something to systemd: as arguments they must not. */
-function quoted(text: string, isArgument = true): string {
-  const plain = text.replaceAll('%', '%%').replaceAll(/[\r\n]+/g, ' ')
-  if (!isArgument) return plain
-  const safe = plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('$', '$$$$')
-  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `"${safe}"`
-}
+/** A line is one line: what breaks it becomes a blank. */
+const flat = (text: string): string => text.replaceAll(/[\r\n]+/g, ' ')

@@ -1,12 +1,14 @@
 /** A Linux machine as the supervisor sees it. */
-import { access, lstat, mkdir, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import { createIpRoute, type IpRoute, type LinkState } from '#lib/iproute.ts'
+import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
 
+import { hostFiles } from '../host-files.ts'
 import type { Adapter, Host, HostEnvironment, HostFiles, HostNetwork, PodNetwork, ProcessName } from '../host.ts'
 import { linuxLayout } from '../layout.ts'
 import { linuxProcesses } from './processes.ts'
@@ -49,42 +51,17 @@ export function linuxHost({ clock, http, root, say, ended, logs = 'files' }: Lin
 }
 
 function linuxFiles(get: Host['web']['get']): HostFiles {
-  const write = async (path: string, text: string): Promise<void> => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await writeFileAtomically(path, text, { mode: 0o600 })
-  }
+  const files = hostFiles(dirname, 0o700)
   return {
-    exists: (path) =>
-      access(path).then(
-        () => true,
-        () => false,
-      ),
-    read: (path) => readFile(path, 'utf8').catch(() => undefined),
-    write,
+    ...files,
     async empty(folder) {
       const names = await readdir(folder).catch(() => [])
-      const [mount] = mountsIn(folder, await readFile('/proc/self/mountinfo', 'utf8'))
-      if (mount !== undefined) throw new Error(`${mount} is mounted in it`)
+      const mount = mountsBelow(await readMountTable(), folder).findLast(({ path }) => path !== folder)
+      if (mount !== undefined) throw new Error(`${mount.path} is mounted in it`)
       for (const name of names) await rm(join(folder, name), { recursive: true, force: true })
     },
-    makeFolder: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
-    async remove(path) {
-      const found = await lstat(path).catch(() => undefined)
-      if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path, { force: true }))
-    },
-    move: rename,
-    download: async (url, path, timeoutMs) => write(path, await get(url, {}, timeoutMs)),
+    download: async (url, path, timeoutMs) => files.write(path, await get(url, {}, timeoutMs)),
   }
-}
-
-/** Where something is mounted below a folder. */
-export function mountsIn(folder: string, mountinfo: string): string[] {
-  const unescape = (text: string): string =>
-    text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
-  return mountinfo
-    .split('\n')
-    .map((line) => unescape(line.split(' ')[4] ?? ''))
-    .filter((path) => path.startsWith(`${folder}/`))
 }
 
 /** What other systems keep for the whole machine is a file here. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { mountsIn } from './host.ts'
-import { environmentText, unitText, unitWord } from './unit.ts'
+import { unitWord } from '#lib/systemd-text.ts'
+
+import { environmentText, unitText } from './unit.ts'
 
 describe('the unit of the supervisor', () => {
   it('is this text', () => {
@@ -50,18 +51,5 @@ WantedBy=multi-user.target
   it('keeps secrets in a file of variables', () => {
     assert.equal(environmentText({ A: 'x y', B: 'q"$`\\' }), 'A="x y"\nB="q\\"\\$\\`\\\\"\n')
     assert.throws(() => environmentText({ A: 'x\nB=1' }), /does not fit into one line/)
-  })
-})
-
-describe('what is mounted in a folder', () => {
-  it('is found, whatever its name', () => {
-    const mountinfo = [
-      '22 1 0:21 / / rw - ext4 /dev/sda1 rw',
-      '40 22 0:44 / /var/lib/kubelet/pods/a\\040b/volumes rw - tmpfs tmpfs rw',
-      '41 22 0:45 / /var/lib/kubelet-other rw - tmpfs tmpfs rw',
-      '',
-    ].join('\n')
-    assert.deepEqual(mountsIn('/var/lib/kubelet', mountinfo), ['/var/lib/kubelet/pods/a b/volumes'])
-    assert.deepEqual(mountsIn('/etc/kubernetes', mountinfo), [])
   })
 })

@@ -1,4 +1,5 @@
 /** The unit of systemd that runs the supervisor, as text. Pure. */
+import { unitValue, unitWord } from '#lib/systemd-text.ts'
 
 export const UNIT = 'hyperkube-node.service'
 
@@ -24,7 +25,7 @@ export function unitText({ command, environmentFile }: UnitPlan): string {
     '[Service]',
     'Type=exec',
     `ExecStart=${command.map(unitWord).join(' ')}`,
-    `EnvironmentFile=-${environmentFile.replaceAll('%', '%%')}`,
+    `EnvironmentFile=-${unitValue(environmentFile)}`,
     'SyslogIdentifier=hyperkube-node',
     'Restart=on-failure',
     'RestartSec=5s',
@@ -38,13 +39,6 @@ export function unitText({ command, environmentFile }: UnitPlan): string {
     'WantedBy=multi-user.target',
     '',
   ].join('\n')
-}
-
-/** One word of a command line: neither quotes nor `%` nor `$` mean anything in it. Throws for what no line can hold. */
-export function unitWord(text: string): string {
-  if (/[\n\r\0]/.test(text)) throw new Error(`${JSON.stringify(text)} does not fit into a unit`)
-  const escaped = text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%').replaceAll('$', '$$$$')
-  return /^[\w./:=@,+%-]+$/.test(escaped) ? escaped : `"${escaped}"`
 }
 
 /** Variables for a unit: one line each. Throws for what no line can hold. */

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { containerFault, readAbility } from '#cluster/runtime-choice.ts'
 import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
 import { withImageWriter } from '#kubelet/containerd/image-writer.ts'
-import { mountsBelow } from '#kubelet/containerd/leftovers.ts'
 import { MEDIA_TYPE, nameImage } from '#kubelet/containerd/manifest.ts'
 import { type Places, placesOf } from '#kubelet/containerd/places.ts'
 import { containerdIn, processes, shimsIn } from '#kubelet/containerd/process-table.ts'
@@ -16,6 +15,7 @@ import { type Containerd, type ContainerdOptions, startContainerd } from '#kubel
 import { removeContainerd } from '#kubelet/containerd/stop.ts'
 import { realClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
+import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
 import { secureRandom } from '#lib/random.ts'
 import { tarArchive } from '#lib/tar-write.ts'
 
@@ -107,7 +107,7 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
 
 /** By kind: what of a containerd is on the machine. */
 export async function tracesOf({ places, options, sandboxes, sockets }: Bed): Promise<Record<string, string[]>> {
-  const all = await processes()
+  const [all, table] = await Promise.all([processes(), readMountTable()])
   for (const id of names(join(places.root, 'io.containerd.grpc.v1.cri/sandboxes'))) sandboxes.add(id)
   const tasks = join(places.stateFolder, 'state/io.containerd.runtime.v2.task/k8s.io')
   for (const id of names(tasks)) {
@@ -119,7 +119,7 @@ export async function tracesOf({ places, options, sandboxes, sockets }: Bed): Pr
   const nat = spawnSync('iptables-save', ['-t', 'nat'], { encoding: 'utf8' }).stdout.split('\n')
   return {
     processes: [...containerdIn(all, places), ...shimsIn(all, places)].map(String),
-    mounts: mountsBelow(readFileSync('/proc/self/mountinfo', 'utf8'), [places.stateFolder, options.dataDir]),
+    mounts: mountsBelow(table, places.stateFolder, options.dataDir).map(({ path }) => path),
     cgroups: readdirSync('/sys/fs/cgroup')
       .flatMap((name) => [
         join('/sys/fs/cgroup', name, places.cgroupParent),

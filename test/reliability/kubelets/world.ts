@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
-import { mountsBelow } from '#kubelet/containerd/leftovers.ts'
 import { realClock, sleep } from '#lib/clock.ts'
+import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
 
 import { tracesOf } from '../../integration/kubelet/containerd-bed.ts'
 import type { KubeletBed } from '../../upstream/kubelet-bed.ts'
@@ -74,7 +74,7 @@ export class World {
       const said = existsSync(`/proc/${pid}/cmdline`) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : ''
       return said === '' || said.includes('--config') ? [] : [`process ${pid} ${said.replaceAll('\0', ' ')}`]
     })
-    const mounts = mountsBelow(readFileSync('/proc/self/mountinfo', 'utf8'), [places.stateFolder, ...rootDirs])
+    const mounts = mountsBelow(await readMountTable(), places.stateFolder, ...rootDirs).map(({ path }) => path)
     const logs = rootDirs.map((folder) => `${folder}-logs`)
     return [
       ...items.map(({ id }) => `sandbox ${id}`),

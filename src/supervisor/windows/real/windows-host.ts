@@ -1,15 +1,15 @@
 /** A real Windows machine. Files and processes are Node's; the rest is asked of PowerShell. */
 import { execFile, spawn } from 'node:child_process'
-import { access, lstat, mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { win32 } from 'node:path'
 import { promisify } from 'node:util'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HnsAnswer, HnsCall } from '#lib/hns/hns.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 
+import { hostFiles } from '../../host-files.ts'
 import type { Adapter, HostFiles, HostNetwork, HostProcesses, OutputOptions, ProcessName } from '../../host.ts'
 import { windowsLayout } from '../../layout.ts'
 import { hnsPodNetworks } from '../hns.ts'
@@ -66,31 +66,16 @@ export function windowsHost({ clock, http, say, ended, shell = runPowerShell }: 
 }
 
 function windowsFiles(): HostFiles {
-  const write = async (path: string, text: string): Promise<void> => {
-    await mkdir(win32.dirname(path), { recursive: true })
-    await writeFileAtomically(path, text, { mode: 0o600 })
-  }
+  const files = hostFiles(win32.dirname)
   return {
-    exists: (path) =>
-      access(path).then(
-        () => true,
-        () => false,
-      ),
-    read: (path) => readFile(path, 'utf8').catch(() => undefined),
-    write,
+    ...files,
     async empty(folder) {
       const names = await readdir(folder).catch(() => [])
       for (const name of names) await rm(win32.join(folder, name), { recursive: true, force: true })
     },
-    makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
-    async remove(path) {
-      const found = await lstat(path).catch(() => undefined)
-      if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path, { force: true }))
-    },
-    move: rename,
     // Follows redirects, goes through the machine's proxy and trusts whom it trusts.
     async download(url, path, timeoutMs) {
-      await mkdir(win32.dirname(path), { recursive: true })
+      await files.makeFolder(win32.dirname(path))
       const limits = ['--max-time', String(Math.ceil(timeoutMs / 1000)), '--retry', '3']
       await outputOf('curl.exe', ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', path, url])
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { mountsBelow, parseMountInfo } from './mounter.ts'
+import { mountsBelow, parseMountTable } from './mount-table.ts'
 
 const TEXT = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 40 22 0:45 / /pods/u1/volumes/kubernetes.io~secret/s rw master:1 - tmpfs tmpfs rw,size=64k
@@ -10,7 +10,7 @@ const TEXT = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 `
 
 test('mounts are read with their blanks, and given back newest first', () => {
-  const mounts = parseMountInfo(TEXT)
+  const mounts = parseMountTable(TEXT)
   assert.deepEqual(mounts[2], {
     path: '/pods/u1/volume-subpaths/a\\b/c/0',
     type: 'ext4',

@@ -1,0 +1,34 @@
+/** What is done with files in the same way on every system. */
+import { access, lstat, mkdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+
+import type { HostFiles } from './host.ts'
+
+/** `parentOf`: by the system's own rules of paths. `folderMode`: of folders that are made on the way. */
+export function hostFiles(
+  parentOf: (path: string) => string,
+  folderMode?: number,
+): Omit<HostFiles, 'empty' | 'download'> {
+  const makeFolder = async (path: string): Promise<void> => {
+    await mkdir(path, { recursive: true, ...(folderMode !== undefined && { mode: folderMode }) })
+  }
+  return {
+    exists: (path) =>
+      access(path).then(
+        () => true,
+        () => false,
+      ),
+    read: (path) => readFile(path, 'utf8').catch(() => undefined),
+    async write(path, text) {
+      await makeFolder(parentOf(path))
+      await writeFileAtomically(path, text, { mode: 0o600 })
+    },
+    makeFolder,
+    async remove(path) {
+      const found = await lstat(path).catch(() => undefined)
+      if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path, { force: true }))
+    },
+    move: rename,
+  }
+}
