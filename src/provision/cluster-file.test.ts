@@ -185,6 +185,9 @@ private_registries:
       '14 services.kubelet.win_extra_args',
       '16 services.kubelet.win_extra_binds',
     ])
-    assert.deepEqual(noticesOf(files.CALICO_DUAL_STACK), ['6 network.plugin'])
+    assert.deepEqual(noticesOf(files.CALICO_DUAL_STACK), [
+      '6 network.plugin',
+      '8 network.options.calico_cloud_provider',
+    ])
   })
 })

@@ -27,7 +27,7 @@ const USAGE = `npm run conformance -- [options]
   --skip REGEXP      not the tests whose name matches
   --pending          not the tests that passed last time
   --kubeconfig FILE  a cluster that is there already, instead of a fresh one; the page stays as it is
-  --procs N          how many tests run at a time (default: the machine's cores)
+  --procs N          how many tests run at a time (default: twice the machine's cores, for tests wait more than they work)
   --reference        only tests that need controllers, with ours against upstream's kube-apiserver
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
   --kubectl FILE     with this kubectl instead of upstream's; the page stays as it is
@@ -73,7 +73,7 @@ async function main(): Promise<number> {
     await rm(folder, { recursive: true })
     return chosen.length > 0 ? 0 : 1
   }
-  const procs = Number(options.procs ?? availableParallelism())
+  const procs = Number(options.procs ?? 2 * availableParallelism())
   const runs: TestRun[] = []
   for (const part of inParts(chosen)) {
     const own = join(folder, part.name)
