@@ -15,5 +15,5 @@ echo hyperkube needs Node.js 24 or newer and found none. 1>&2
 echo Run "npm install" in %root% without --omit=optional (it brings Node 26), or install it from https://nodejs.org. 1>&2
 exit /b 1
 :run
-"%node%" --disable-warning=ExperimentalWarning --expose-gc "%root%\bin\entry.mjs" %*
+"%node%" --disable-warning=ExperimentalWarning --expose-gc "%root%\bin\entry.cjs" %*
 exit /b %errorlevel%

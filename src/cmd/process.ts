@@ -21,9 +21,21 @@ export async function runProcess(main: Main): Promise<never> {
   delete process.env['HYPERKUBE_ARGV0']
   delete process.env['HYPERKUBE_PARENT_FD']
   if (parentFd !== undefined) await dieWithParent(Number(parentFd))
-  const code = await main(invokedAs, processContext(), stopSignal()).catch(reportDefect)
+  const stop = stopSignal()
+  const code = await main(invokedAs, processContext(), stop).catch(reportDefect)
   await Promise.all([process.stdout, process.stderr].map(flush))
+  if (stop.reason instanceof StopSignal && stop.reason.exitCode === code) dieOf(stop.reason.signal)
   return process.exit(code)
+}
+
+/**
+ * Whoever started us then knows that it was the signal: a shell ends its loop, systemd calls it a success. Returns where that
+ * cannot be: the first process of a container does not die of its own signals.
+ */
+function dieOf(signal: NodeJS.Signals): void {
+  if (process.platform === 'win32') return
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
 }
 
 function processContext(): Omit<ProgramContext, 'path'> {

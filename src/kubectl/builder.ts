@@ -311,11 +311,13 @@ export class Selection {
 
   /** Throws the first failure, or with `continueOnError` all of them when everything was visited. */
   async visit(visit: Visit): Promise<void> {
-    const { continueOnError = false } = this.#options
+    const { continueOnError = false, session } = this.#options
     const errors: Error[] = []
     const sourceErrors: Error[] = []
+    // Who is interrupted does not go on with the next one.
+    const isLast = (): boolean => !continueOnError || session.signal.aborted
     const collect = (error: Error): void => {
-      if (!continueOnError) throw error
+      if (isLast()) throw error
       errors.push(error)
     }
     const handle = async (info: Info): Promise<void> => {
@@ -331,12 +333,12 @@ export class Selection {
         await source(
           (info) => this.#flatten(info, handle, collect),
           (error) => {
-            if (!continueOnError) throw error
+            if (isLast()) throw error
             sourceErrors.push(error)
           },
         )
       } catch (error) {
-        if (!continueOnError) throw error
+        if (isLast()) throw error
         sourceErrors.push(asError(error))
       }
     }

@@ -1,10 +1,9 @@
 /** Waiting until objects are gone: their own deletion, not that of others who took their names since. */
-import { until, UntilTimeout } from '#client/until.ts'
 import { isForbidden, isNotFound, statusOf } from '#meta/status.ts'
 
-import { KubectlError } from './errors.ts'
 import type { Info } from './selecting.ts'
 import type { Session } from './session.ts'
+import { awaited, lateFor } from './wait/awaited.ts'
 
 /** For those who wait for ever. */
 const WEEK_MS = 7 * 24 * 3600_000
@@ -20,20 +19,17 @@ export async function waitUntilGone(session: Session, deleted: readonly Deleted[
   const { clock } = await session.client()
   const end = clock.elapsed() + (timeoutMs === 0 ? WEEK_MS : timeoutMs)
   for (const one of deleted) {
-    const { kind, name } = one.info
     try {
       await goneBy(session, one, end - clock.elapsed())
     } catch (error) {
       if (isForbidden(error) || statusOf(error)?.code === 405) return
-      if (!(error instanceof UntilTimeout)) throw error
-      throw new KubectlError(`timed out waiting for the condition on ${kind.plural}/${name}`, { cause: error })
+      throw error
     }
   }
 }
 
 async function goneBy(session: Session, { info, uid }: Deleted, leftMs: number): Promise<void> {
   const { kind, namespace, name } = info
-  const client = await session.client()
   const rest = await session.rest()
   const isGone = (now: { readonly metadata: { readonly uid?: string } } | undefined): boolean =>
     now === undefined || (uid !== '' && now.metadata.uid !== uid)
@@ -43,6 +39,5 @@ async function goneBy(session: Session, { info, uid }: Deleted, leftMs: number):
     return undefined
   })
   if (isGone(now)) return
-  const where = { name, ...(namespace !== '' && { namespace }) }
-  await until({ client, kind, ...where, timeoutMs: Math.max(0, leftMs), signal: session.signal }, isGone)
+  await awaited(session, info, { timeoutMs: leftMs, late: lateFor(info) }, isGone)
 }

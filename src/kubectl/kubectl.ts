@@ -10,6 +10,7 @@ import type { Command, Invocation } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { KubectlError, reportOf } from './errors.ts'
 import { unbuiltFlag } from './global-flags.ts'
+import { endedBy, isStop } from './interruption.ts'
 import type { PreferredLine } from './kuberc/applying.ts'
 import { explained, loadPreference } from './kuberc/loading.ts'
 import { hasKuberc } from './kuberc/place.ts'
@@ -25,17 +26,11 @@ export async function runKubectl(context: KubectlContext, signal: AbortSignal): 
   try {
     return await runLine(context, signal)
   } catch (error) {
-    if (signal.aborted && isStop(error, signal)) return signal.reason instanceof StopSignal ? signal.reason.exitCode : 1
+    if (isStop(error, signal)) return signal.reason instanceof StopSignal ? signal.reason.exitCode : 1
     const { text, exitCode } = reportOf(error)
     context.stderr.write(text)
     return exitCode
   }
-}
-
-/** Whether the error is but the abort coming back. */
-function isStop(error: unknown, signal: AbortSignal): boolean {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) if (at === signal.reason) return true
-  return false
 }
 
 const ROOT: Command = {
@@ -171,7 +166,8 @@ async function runCommand(command: Command, prepared: Prepared): Promise<number>
     help,
   } as unknown as Invocation
   try {
-    const code = (await command.run?.(invocation)) ?? 0
+    const running = Promise.resolve(command.run?.(invocation))
+    const code = (await endedBy(signal, context.clock, running)) ?? 0
     return values['warnings-as-errors'] ? judgeWarnings(session.warningCount, code) : code
   } finally {
     await session.close()

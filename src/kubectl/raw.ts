@@ -1,7 +1,6 @@
 /** `--raw`: any path of the server, as it is. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
 import { goQuote } from '#lib/go-text.ts'
@@ -41,14 +40,16 @@ export async function sendRaw(
 ): Promise<void> {
   const bytes =
     file === undefined ? undefined : file === '-' ? await readAll(stdin()) : await readFile(resolve(cwd, file))
-  const rest = await session.rest()
+  const [rest, { writerTo }] = await Promise.all([session.rest(), import('./streams/pod-logs.ts')])
   const body = bytes === undefined || bytes.length === 0 ? {} : { body: parseJson(bytes) }
-  stdout.write(await rest.raw({ method, path, accept: '*/*', ...body }))
+  const write = writerTo(stdout)
+  for await (const piece of rest.pieces({ method, path, accept: '*/*', ...body })) await write(piece)
 }
 
 /** The first line that is typed; empty at the end of input. */
 export async function readLine(stream: Readable): Promise<string> {
-  const lines = createInterface({ input: stream })
+  // Loaded here: most of those who load this file ask nobody.
+  const lines = process.getBuiltinModule('node:readline').createInterface({ input: stream })
   for await (const line of lines) {
     lines.close()
     return line

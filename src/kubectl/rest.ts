@@ -91,6 +91,16 @@ export class Rest {
     })
   }
 
+  /** The same, piece by piece: it may never end. */
+  async *pieces(ask: Omit<Ask, 'signal'>): AsyncGenerator<Buffer, void, undefined> {
+    const response = await this.#client.ask({ ...ask, signal: this.#signal })
+    try {
+      yield* response.body
+    } catch (error) {
+      throw error instanceof HttpError ? bodyError(error) : error
+    }
+  }
+
   /** Any path whose answer is JSON. */
   async json<T = JsonObject>(path: string, accept?: string): Promise<T> {
     return readJson(await this.raw({ method: 'GET', path, accept })) as T

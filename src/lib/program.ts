@@ -75,10 +75,12 @@ export class ProgramError extends Error {
 /** What a program is aborted with when the process is asked to stop; exit code 128 + number, as shells report it. */
 export class StopSignal extends Error {
   override readonly name = 'StopSignal'
+  readonly signal: NodeJS.Signals
   readonly exitCode: number
 
-  constructor(signal: string, number: number) {
+  constructor(signal: NodeJS.Signals, number: number) {
     super(`Received ${signal}`)
+    this.signal = signal
     this.exitCode = 128 + number
   }
 }

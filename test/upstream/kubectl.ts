@@ -19,7 +19,7 @@
  * A line is what stands behind `kubectl`, with quotes as in a shell. Its namespace is that of the kubeconfig; `-n` is not needed.
  * - `# text` is a comment. `!line` prepares: upstream's kubectl runs it on both sides and nothing is compared.
  * - `NAME=value line` sets the environment; `line < FILE` and `line <<< 'text'` give it standard input.
- * - `@1500ms line` is interrupted (SIGINT) after that time, for what does not end by itself.
+ * - `@1500ms line` is interrupted (SIGINT) after that time, for what does not end by itself; with `@1500ms/TERM` by SIGTERM.
  * - `:cat FILE` compares a file that lines before wrote.
  * - `$NS` is the namespace, `$NODE` a simulated node of its own, `$M` the folder `kubectl/manifests`, `$K` one with an object of every kind, `$DIR` the scene's own empty folder,
  *   which is the working directory, HOME and place of the kubeconfig (`$DIR/kubeconfig`).

@@ -8,7 +8,7 @@ import { stringifyJson } from '#lib/json.ts'
 import { stringifyYaml } from '#lib/yaml-write.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { readObject, select } from '../builder.ts'
+import { readObject } from '../builder.ts'
 import { type Command, defineCommand, usageError } from '../command.ts'
 import { asError, KubectlError, withSource } from '../errors.ts'
 import {
@@ -42,19 +42,14 @@ export const applyViewLastApplied: Command = defineCommand({
   },
   async run(invocation) {
     const { args, flags, session, stdout } = invocation
-    const { namespace, isExplicit } = await session.namespace()
-    const selection = await select({
-      session,
-      io: invocation,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
+    const { isExplicit } = await session.namespace()
+    const selection = await selectFor(invocation, {
+      continueOnError: false,
       args,
       allowEmptySelector: isExplicit,
       all: flags.all,
       labelSelector: flags.selector,
       latest: true,
-      flatten: true,
     })
     const found: string[] = []
     await selection.visit(async ({ name, source, object }) => {
@@ -105,17 +100,10 @@ export const applySetLastApplied: Command = defineCommand({
   async run(invocation) {
     const { flags, session, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    const { namespace, isExplicit } = await session.namespace()
+    // A context that is not there is told before all else.
+    await session.namespace()
     const printer = await printerOf(invocation, { operation: withDryRun('configured', dryRun) })
-    const files = { filename: flags.filename }
-    const selection = await select({
-      session,
-      io: invocation,
-      namespace,
-      requireNamespace: isExplicit,
-      files,
-      flatten: true,
-    })
+    const selection = await selectFor(invocation, { continueOnError: false })
     const rest = await session.rest()
     const changes: { info: Info; live: AnyObject; text: string }[] = []
     await selection.visit(async (info) => {

@@ -7,7 +7,6 @@ import type { JsonObject } from '#lib/json-value.ts'
 import type { ApplySet } from '../apply/applyset.ts'
 import { applyHere } from '../apply/client-side.ts'
 import { applyOnServer } from '../apply/server-side.ts'
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import {
@@ -25,6 +24,7 @@ import {
 } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 const FLAGS = {
@@ -100,20 +100,14 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
       throw new KubectlError('must specify one of -f and -k')
     }
     const fieldValidation = fieldValidationOf(flags.validate)
-    const { namespace, isExplicit } = await session.namespace()
+    // A context that is not there is told before all else.
+    await session.namespace()
     const set = await openSet(invocation, { dryRun, fieldValidation, policy })
     checkFlags(flags, dryRun)
     if (set !== undefined) await checkSet(flags, set)
     checkPrune(flags, set !== undefined)
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
+    const selection = await selectFor(invocation, {
       labelSelector: flags.selector,
-      flatten: true,
       validate: fieldValidation === 'Strict',
     })
     const { infos, error } = members(await selection.infos(), set)

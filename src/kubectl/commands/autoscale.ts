@@ -7,7 +7,6 @@ import type { JsonObject } from '#lib/json-value.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { canonicalQuantity } from '#meta/quantity.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import {
@@ -22,6 +21,7 @@ import {
 import { withMadeConfig } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 const FLAGS = {
@@ -67,16 +67,7 @@ kubectl autoscale rc foo --max=5 --cpu=80%`,
     await session.config()
     const { namespace, isExplicit } = await session.namespace()
     const metrics = metricsOf(flags)
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
-      args,
-      flatten: true,
-    })
+    const selection = await selectFor(invocation, { args })
     let count = 0
     await selection.visit(async (info) => {
       requireScale(info)

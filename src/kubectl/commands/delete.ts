@@ -2,7 +2,7 @@
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 
-import { select, type Selection } from '../builder.ts'
+import type { Selection } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type Deleted, waitUntilGone } from '../deletion.ts'
 import { asError, KubectlError, withoutMissing, withSource } from '../errors.ts'
@@ -19,7 +19,8 @@ import {
   withDryRun,
 } from '../flag-sets.ts'
 import { rawPathProblem, readLine, sendRaw } from '../raw.ts'
-import type { Info, Selecting } from '../selecting.ts'
+import { selectFor } from '../selected.ts'
+import type { Info } from '../selecting.ts'
 
 const FLAGS = {
   ...fileFlags('containing the resource to delete.'),
@@ -63,11 +64,12 @@ kubectl delete pod foo --force`,
     const policy = cascadeOf(flags.cascade, invocation)
     const graceSeconds = graceOf(flags)
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    const selecting = await selectingOf(invocation)
-    const selection = flags.raw === '' ? await select(selecting) : undefined
+    // A context that is not there is told before all else.
+    await session.namespace()
+    const selection = flags.raw === '' ? await selected(invocation) : undefined
     checkFlags(invocation, graceSeconds)
     if (selection === undefined) return sendRaw(invocation, 'DELETE', flags.raw, flags.filename[0])
-    const agreed = flags.interactive ? await confirm(invocation, selecting) : undefined
+    const agreed = flags.interactive ? await confirm(invocation) : undefined
     if (flags.interactive && agreed === undefined) return undefined
     const plan: Plan = { graceSeconds, policy, dryRun, ...(agreed !== undefined && { agreed }) }
     const { found, deleted } = await deleteAll(invocation, selection, plan)
@@ -124,24 +126,16 @@ async function deleteAll(
   return { found, deleted }
 }
 
-async function selectingOf(invocation: DeleteInvocation): Promise<Selecting> {
-  const { flags, args, session } = invocation
-  const { namespace, isExplicit } = await session.namespace()
-  return {
-    session,
-    io: invocation,
-    continueOnError: true,
-    namespace,
-    requireNamespace: isExplicit,
-    files: flags,
+function selected(invocation: DeleteInvocation): Promise<Selection> {
+  const { flags, args } = invocation
+  return selectFor(invocation, {
     labelSelector: flags.selector,
     fieldSelector: flags['field-selector'],
     all: flags.all,
     allNamespaces: flags['all-namespaces'],
     args,
     requireObject: false,
-    flatten: true,
-  }
+  })
 }
 
 function graceOf(flags: DeleteInvocation['flags']): number {
@@ -211,9 +205,9 @@ export function resultText(info: Info, { output, isForced, dryRun }: Result): st
 }
 
 /** What was agreed to; undefined when nothing was. */
-async function confirm(invocation: DeleteInvocation, selecting: Selecting): Promise<ReadonlySet<string> | undefined> {
+async function confirm(invocation: DeleteInvocation): Promise<ReadonlySet<string> | undefined> {
   const { stdin, stdout } = invocation
-  const { infos, error } = await (await select(selecting)).infos()
+  const { infos, error } = await (await selected(invocation)).infos()
   const failed = error !== undefined && ignoresMissing(invocation) ? withoutMissing(error) : error
   if (failed !== undefined) throw failed
   if (infos.length === 0) {

@@ -13,7 +13,7 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 
 import { patchBetween } from '../apply/client-side.ts'
 import { type Prunable, prunable } from '../apply/prune.ts'
-import { readObject, select } from '../builder.ts'
+import { readObject } from '../builder.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { maskedSecrets } from '../diff-masks.ts'
 import { asError, ExitError, KubectlError, reportOf, withSource } from '../errors.ts'
@@ -21,6 +21,7 @@ import { fieldManagerFlag, fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
 import { logWarning } from '../klog.ts'
 import { configurationOf } from '../last-applied.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 const FLAGS = {
@@ -55,7 +56,9 @@ cat service.yaml | kubectl diff -f -`,
   wrongFlag: (path, message) => new ExitError(2, `error: ${message}\nSee '${path} -h' for help and examples`),
   async run(invocation) {
     try {
-      return await runDiff(invocation)
+      const code = await runDiff(invocation)
+      invocation.signal.throwIfAborted()
+      return code
     } catch (error) {
       if (invocation.signal.aborted) throw error
       const { text, exitCode } = reportOf(error)
@@ -72,19 +75,12 @@ async function runDiff(invocation: DiffInvocation): Promise<number> {
     throw new KubectlError('--force-conflicts only works with --server-side')
   }
   await session.config()
-  const { namespace, isExplicit } = await session.namespace()
+  // A context that is not there is told before all else.
+  await session.namespace()
   const place = env['TMPDIR'] || tmpdir()
   const [live, merged] = [await mkdtemp(join(place, 'LIVE-')), await mkdtemp(join(place, 'MERGED-'))]
   try {
-    const selection = await select({
-      session,
-      io: invocation,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
-      labelSelector: flags.selector,
-      flatten: true,
-    })
+    const selection = await selectFor(invocation, { continueOnError: false, labelSelector: flags.selector })
     const seen: Info[] = []
     const failed = await selection
       .visit(async (info) => {
@@ -201,6 +197,9 @@ function warnOfDeletion({ stderr }: DiffInvocation, live: AnyObject | undefined)
   stderr.write(`Warning: Detected changes to resource ${live.metadata.name ?? ''} which is currently being deleted.\n`)
 }
 
+/** What upstream ends with when a signal ends the program. */
+const KILLED = 255
+
 /** The code of the program: 0 or 1. Throws KubectlError for any other. */
 async function compare({ env, stdout, stderr }: DiffInvocation, from: string, to: string): Promise<number> {
   const [program = '', ...options] = (env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ')
@@ -216,7 +215,8 @@ async function compare({ env, stdout, stderr }: DiffInvocation, from: string, to
     child.once('error', () => fail('executable file not found in $PATH'))
     child.once('close', (code) => {
       if (code === 0 || code === 1) resolve(code)
-      else if (code !== null && code >= 0) fail(`exit status ${code}`)
+      else if (code === null) resolve(KILLED)
+      else fail(`exit status ${code}`)
     })
   })
 }

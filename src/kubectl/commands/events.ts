@@ -12,6 +12,7 @@ import { epochMsOf } from '#meta/time.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, CHUNK_FLAG } from '../flag-sets.ts'
+import { interruptible } from '../interruption.ts'
 import type { Output } from '../print/printer.ts'
 import { TabWriter } from '../print/tabs.ts'
 import { printerOf, printFlags } from '../printing.ts'
@@ -44,7 +45,7 @@ kubectl events --for pod/web-pod-13je7 --watch
 kubectl events --types=Warning`,
   flags: FLAGS,
   async run(invocation) {
-    const { flags, session, stdout, stderr, clock } = invocation
+    const { flags, session, stdout, stderr, clock, signal } = invocation
     const { namespace } = await session.namespace()
     const fieldSelector = await selectorOf(invocation)
     const isTable = flags.output === ''
@@ -54,7 +55,7 @@ kubectl events --types=Warning`,
     }
     const where = flags['all-namespaces'] ? '' : namespace
     const table = new EventTable(invocation)
-    if (flags.watch) return watchEvents(invocation, { where, fieldSelector, table })
+    if (flags.watch) return interruptible(signal, () => watchEvents(invocation, { where, fieldSelector, table }))
     const rest = await session.rest()
     const all = await listAll<Event>(rest, resourcePath('v1/events', where), 500, { fields: fieldSelector })
     const found = all.filter((event) => isAmong(flags.types, event))

@@ -4,6 +4,7 @@ import { StatusError } from '#meta/status.ts'
 
 import { isList, select } from '../builder.ts'
 import { KubectlError } from '../errors.ts'
+import { interruptible } from '../interruption.ts'
 import { type Printer, WatchEvent } from '../print/printer.ts'
 import { isTable as isTableObject, tablePrinter } from '../print/table.ts'
 import type { AnyObject, Target } from '../rest.ts'
@@ -35,7 +36,7 @@ export async function watchObjects(invocation: GetInvocation, { selecting, isTab
   const begun = infos.map(({ object }) => object as AnyObject)
   for (const object of begun) printBegun(printer, object, invocation)
   const resourceVersion = isCollection ? (begun.at(-1)?.metadata.resourceVersion ?? '') : '0'
-  await followChanges(invocation, {
+  const following = {
     printer,
     target: targetOf(info),
     query: {
@@ -47,7 +48,8 @@ export async function watchObjects(invocation: GetInvocation, { selecting, isTab
     accept: selecting.asking?.accept,
     // Of one object the first event is what was printed already.
     skipsFirst: !isCollection,
-  })
+  }
+  await interruptible(invocation.signal, () => followChanges(invocation, following))
 }
 
 function targetOf({ kind, namespace }: Info): Target {

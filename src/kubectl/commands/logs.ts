@@ -11,6 +11,7 @@ import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { SELECTOR_FLAG } from '../flag-sets.ts'
+import { interruptible } from '../interruption.ts'
 import {
   copyLog,
   type LogOptions,
@@ -76,31 +77,36 @@ kubectl logs -p -c ruby web-1
 kubectl logs --tail=20 nginx`,
   flags: FLAGS,
   async run(invocation) {
-    const { flags, session, clock, stderr } = invocation
+    const { flags, signal } = invocation
     checkArgs(invocation)
     const problem = timeoutProblem(flags['pod-running-timeout'])
     if (problem !== undefined) throw new KubectlError(problem)
     const options = optionsOf(invocation)
     const named = await namedObjects(invocation)
     checkFlags(invocation, options)
-    const rest = await session.rest()
-    const finding = { rest, clock, timeoutMs: flags['pod-running-timeout'], order: loggingFirst }
-    const pods: Pod[] = []
-    for (const one of named) {
-      const found = await podsOf(one, { ...finding, failure: 'cannot get the logs from' })
-      const [first] = found as [Pod]
-      if (found.length > 1 && !flags['all-pods']) {
-        stderr.write(`Found ${found.length} pods, using pod/${first.metadata.name ?? ''}\n`)
-      }
-      pods.push(...(flags['all-pods'] ? found : [first]))
-    }
-    const wanted = { options, allContainers: flags['all-containers'], isQuiet: flags['all-pods'] }
-    await copyAll(
-      invocation,
-      pods.flatMap((pod) => logSources(pod, wanted, (line) => stderr.write(line))),
-    )
+    await interruptible(signal, async () => copyAll(invocation, await sourcesOf(invocation, named, options)))
   },
 })
+
+async function sourcesOf(
+  { flags, session, clock, stderr }: LogsInvocation,
+  named: readonly Named[],
+  options: LogOptions,
+): Promise<LogSource[]> {
+  const rest = await session.rest()
+  const finding = { rest, clock, timeoutMs: flags['pod-running-timeout'], order: loggingFirst }
+  const pods: Pod[] = []
+  for (const one of named) {
+    const found = await podsOf(one, { ...finding, failure: 'cannot get the logs from' })
+    const [first] = found as [Pod]
+    if (found.length > 1 && !flags['all-pods']) {
+      stderr.write(`Found ${found.length} pods, using pod/${first.metadata.name ?? ''}\n`)
+    }
+    pods.push(...(flags['all-pods'] ? found : [first]))
+  }
+  const wanted = { options, allContainers: flags['all-containers'], isQuiet: flags['all-pods'] }
+  return pods.flatMap((pod) => logSources(pod, wanted, (line) => stderr.write(line)))
+}
 
 function checkArgs(invocation: LogsInvocation): void {
   const { args, flags } = invocation

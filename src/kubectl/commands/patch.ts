@@ -10,13 +10,13 @@ import type { JsonObject, JsonValue } from '#lib/json-value.ts'
 import { parseYaml } from '#lib/yaml.ts'
 import { statusOf } from '#meta/status.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, dryRunQuery, fieldManagerFlag, fileFlags } from '../flag-sets.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { goFileError, printerOf, printFlags } from '../printing.ts'
 import type { PatchType } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 const TYPES = ['json', 'merge', 'strategic'] as const
@@ -48,22 +48,12 @@ kubectl patch pod valid-pod --type='json' -p='[{"op": "replace", "path": "/spec/
   async run(invocation) {
     const { args, flags, session } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    const { namespace, isExplicit } = await session.namespace()
+    // A context that is not there is told before all else.
+    await session.namespace()
     checkFlags(flags, args, dryRun)
     const isSent = !flags.local && dryRun !== 'client'
     const document = await readPatch(invocation, isSent)
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
-      subresource: flags.subresource,
-      args,
-      flatten: true,
-      local: flags.local,
-    })
+    const selection = await selectFor(invocation, { subresource: flags.subresource, args, local: flags.local })
     let count = 0
     await selection.visit(async (info) => {
       count++

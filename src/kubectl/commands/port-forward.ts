@@ -88,11 +88,10 @@ kubectl port-forward pod/mypod :5000`,
     }
     if (!signal.aborted) throw new KubectlError('lost connection to pod')
     // Ctrl-C is how it ends.
-    return signal.reason instanceof StopSignal && signal.reason.exitCode === INTERRUPTED ? 0 : 143
+    if (signal.reason instanceof StopSignal && signal.reason.signal === 'SIGINT') return
+    throw signal.reason
   },
 })
-
-const INTERRUPTED = 130
 
 async function wanted(invocation: ForwardInvocation): Promise<{ readonly pod: Pod; readonly ports: string[] }> {
   const { args, flags, session, clock } = invocation

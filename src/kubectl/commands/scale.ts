@@ -4,13 +4,13 @@ import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { isConflict } from '#meta/status.ts'
 
-import { select } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, dryRunQuery, fileFlags, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { pollUntil } from '../polling.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 const FLAGS = {
@@ -41,19 +41,13 @@ kubectl scale --current-replicas=2 --replicas=3 deployment/mysql`,
     const { args, flags, session, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('scaled', dryRun) })
-    const { namespace, isExplicit } = await session.namespace()
+    // A context that is not there is told before all else.
+    await session.namespace()
     checkFlags(flags)
-    const selection = await select({
-      session,
-      io: invocation,
-      continueOnError: true,
-      namespace,
-      requireNamespace: isExplicit,
-      files: flags,
+    const selection = await selectFor(invocation, {
       args,
       allowEmptySelector: flags.all,
       labelSelector: flags.selector,
-      flatten: true,
     })
     const { infos, error } = await selection.infos()
     if (flags['resource-version'] !== '' && infos.length > 1) {

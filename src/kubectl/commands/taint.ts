@@ -48,6 +48,8 @@ kubectl taint nodes foo dedicated-`,
   flags: FLAGS,
   async run(invocation) {
     const { flags, args, session } = invocation
+    const { namespace } = await session.namespace()
+    await session.config()
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const fieldValidation = fieldValidationOf(flags.validate)
     const { resources, specs } = splitTaints(args)
@@ -65,7 +67,7 @@ kubectl taint nodes foo dedicated-`,
       session,
       io: invocation,
       continueOnError: true,
-      namespace: (await session.namespace()).namespace,
+      namespace,
       labelSelector: flags.selector,
       flatten: true,
       latest: true,

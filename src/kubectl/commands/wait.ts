@@ -1,5 +1,4 @@
 /** kubectl wait: until objects are there, are gone, or are in a state. */
-import { until, UntilTimeout } from '#client/until.ts'
 import { sleep } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration } from '#lib/flags/kinds.ts'
@@ -8,13 +7,15 @@ import type { JsonObject } from '#lib/json-value.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { select, type Selection } from '../builder.ts'
+import type { Selection } from '../builder.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError, withoutMissing } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, FIELD_SELECTOR_FLAG, SELECTOR_FLAG } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import type { AnyObject } from '../rest.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
+import { awaited, LATE, lateFor } from '../wait/awaited.ts'
 import { type WaitCondition, waitConditions } from '../wait/conditions.ts'
 
 const WEEK_MS = 7 * 24 * 3600_000
@@ -84,23 +85,15 @@ kubectl wait --for=delete pod/busybox1 --timeout=60s`,
 })
 
 async function selected(invocation: WaitInvocation): Promise<Selection> {
-  const { args, flags, session } = invocation
-  const { namespace, isExplicit } = await session.namespace()
+  const { args, flags } = invocation
   if (flags.local && args.length > 0) throw new KubectlError(LOCAL_ONLY)
-  return select({
-    session,
-    io: invocation,
-    continueOnError: true,
-    namespace,
-    requireNamespace: isExplicit,
+  return selectFor(invocation, {
     allNamespaces: flags['all-namespaces'],
-    files: flags,
     args,
     allowEmptySelector: flags.all,
     labelSelector: flags.selector,
     fieldSelector: flags['field-selector'],
     latest: true,
-    flatten: true,
     local: flags.local,
   })
 }
@@ -114,7 +107,7 @@ async function untilCreated(invocation: WaitInvocation, end: number): Promise<vo
     const { infos, error } = await (await selected(invocation)).infos()
     if (error !== undefined && !isNotFound(error)) throw error
     if (error === undefined && infos.length > 0) return
-    if (clock.elapsed() >= end) throw new KubectlError('timed out waiting for the condition')
+    if (clock.elapsed() >= end) throw new KubectlError(LATE)
     await sleep(clock, Math.min(CREATE_POLL_MS, end - clock.elapsed()), signal)
   }
 }
@@ -174,18 +167,10 @@ async function untilState(
 
 async function watched(
   { session, clock }: WaitInvocation,
-  { kind, namespace, name }: Info,
+  info: Info,
   end: number,
   isMet: (object: AnyObject | undefined) => boolean,
 ): Promise<AnyObject> {
-  const client = await session.client()
-  const where = { name, ...(namespace !== '' && { namespace }) }
-  const timeoutMs = Math.max(0, end - clock.elapsed())
-  const met = await until({ client, kind, ...where, timeoutMs, signal: session.signal }, (object) =>
-    isMet(object as AnyObject | undefined),
-  ).catch((error: unknown) => {
-    if (!(error instanceof UntilTimeout)) throw error
-    throw new KubectlError(`timed out waiting for the condition on ${kind.plural}/${name}`, { cause: error })
-  })
-  return met as AnyObject
+  const patience = { timeoutMs: end - clock.elapsed(), late: lateFor(info) }
+  return (await awaited(session, info, patience, isMet)) as AnyObject
 }

@@ -2,6 +2,7 @@
  * Objects in an editor, until what they became is sent, nothing was changed, or the user gives up: what the server refuses
  * is written into the file, and the file is opened again.
  */
+import { unlessAborted } from '#lib/abort.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { stringifyJson } from '#lib/json.ts'
 import { createMergePatch } from '#lib/merge-patch.ts'
@@ -12,6 +13,7 @@ import { isInvalid, isNotFound, statusOf } from '#meta/status.ts'
 import { isList } from '../builder.ts'
 import type { Invocation } from '../command.ts'
 import { asError, ExitError, KubectlError } from '../errors.ts'
+import { interruptible } from '../interruption.ts'
 import { LAST_APPLIED, withLastApplied } from '../last-applied.ts'
 import { decodeObject, readDocuments } from '../manifests.ts'
 import { printerOf, type Printing } from '../printing.ts'
@@ -21,7 +23,7 @@ import { goSyntax } from '../templates/go-value.ts'
 import { hasContent, headerText, meaningOf, problemOf, type Reason, withoutComments } from './edit-file.ts'
 import { type Edited, editText, removeFile } from './editor.ts'
 
-export interface EditContext extends Pick<Invocation, 'session' | 'stdout' | 'stderr' | 'env' | 'cwd'> {
+export interface EditContext extends Pick<Invocation, 'session' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'signal'> {
   readonly flags: Printing['flags'] & {
     readonly 'field-manager': string
     readonly 'output-patch'?: boolean
@@ -78,12 +80,13 @@ async function openEditor(
   { original, round }: { readonly original: string; readonly round: Round },
   { mode }: EditWish,
 ): Promise<Edited> {
-  const { flags, env } = context
+  const { flags, env, signal } = context
   const isJson = flags.output === 'json'
   const header = isJson ? '' : headerText(mode === 'last-applied', round.reasons)
   const shown = header + (round.isWrong ? withoutComments(round.edited) : original)
   const text = flags['windows-line-endings'] ? shown.replaceAll(/\r?\n/g, '\r\n') : shown
-  const answer = await keeping(context, round.file, editText(text, isJson ? '.json' : '.yaml', env))
+  const edit = (): Promise<Edited> => unlessAborted(signal, editText(text, isJson ? '.json' : '.yaml', env))
+  const answer = await keeping(context, round.file, interruptible(signal, edit))
   if (round.isWrong && meaningOf(round.edited) === meaningOf(answer.text)) {
     const cancelled = new KubectlError('Edit cancelled, no valid changes were saved.')
     await keeping(context, answer.file, Promise.reject(cancelled))

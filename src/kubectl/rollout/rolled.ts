@@ -1,10 +1,11 @@
 /** What the commands of `rollout` share: their flags, which objects they mean, and which kinds can be rolled out. */
 import { goQuote } from '#lib/go-text.ts'
 
-import { select, type Selection } from '../builder.ts'
+import type { Selection } from '../builder.ts'
 import type { Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
+import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
 export const ROLLOUT_FLAGS: ReturnType<typeof rolloutFlags> = rolloutFlags()
@@ -31,22 +32,9 @@ export function checkMeaning({ args, flags }: Meaning, revision = 0): void {
 }
 
 /** Which objects are meant. Throws KubectlError. */
-export async function meant(invocation: Meaning): Promise<Selection> {
-  const { args, flags, session } = invocation
-  const { namespace, isExplicit } = await session.namespace()
-  return select({
-    session,
-    io: invocation,
-    namespace,
-    requireNamespace: isExplicit,
-    files: flags,
-    labelSelector: flags.selector,
-    args,
-    allowEmptySelector: true,
-    continueOnError: true,
-    latest: true,
-    flatten: true,
-  })
+export function meant(invocation: Meaning): Promise<Selection> {
+  const { args, flags } = invocation
+  return selectFor(invocation, { labelSelector: flags.selector, args, allowEmptySelector: true, latest: true })
 }
 
 /** `ReplicaSet.apps`. */

@@ -1,6 +1,5 @@
 /** kubectl rollout status: how far a rollout is, watched until it is done. */
 import type { DaemonSet, Deployment, StatefulSet } from '#apis/apps/v1.ts'
-import { until, UntilTimeout } from '#client/until.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int } from '#lib/flags/kinds.ts'
 
@@ -8,6 +7,7 @@ import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import type { AnyObject } from '../rest.ts'
 import type { Info } from '../selecting.ts'
+import { awaited, LATE } from '../wait/awaited.ts'
 import { checkMeaning, groupKind, meant, ROLLED, ROLLOUT_FLAGS, sayNoneFound } from './rolled.ts'
 import { daemonSetStatus, deploymentStatus, type RolloutStatus, statefulSetStatus } from './status.ts'
 
@@ -45,7 +45,6 @@ function statusOf(kind: string, object: AnyObject, revision: number): RolloutSta
 
 /** Every state that is seen is told, the last one too. */
 async function follow({ session, stdout, flags }: Invocation<typeof FLAGS>, info: Info): Promise<void> {
-  const { kind, namespace, name } = info
   const rolled = groupKind(info)
   if (!ROLLED.has(rolled)) throw new KubectlError(`no status viewer has been implemented for ${rolled}`)
   let isSeen = false
@@ -59,10 +58,5 @@ async function follow({ session, stdout, flags }: Invocation<typeof FLAGS>, info
     stdout.write(now.text)
     return now.isDone || !flags.watch
   }
-  const client = await session.client()
-  const limit = flags.timeout > 0 ? { timeoutMs: flags.timeout } : {}
-  const options = { client, kind, namespace, name, ...limit, signal: session.signal }
-  await until(options, (object) => isDone(object as AnyObject | undefined)).catch((error: unknown) => {
-    throw error instanceof UntilTimeout ? new KubectlError(error.message, { cause: error }) : error
-  })
+  await awaited(session, info, { timeoutMs: flags.timeout > 0 ? flags.timeout : undefined, late: LATE }, isDone)
 }

@@ -8,6 +8,7 @@ import { userAgent } from '#model/version.ts'
 
 import type { Invocation } from '../command.ts'
 import { ExitError } from '../errors.ts'
+import { interruptible } from '../interruption.ts'
 import { resourcePath } from '../surroundings.ts'
 import { writerTo } from './pod-logs.ts'
 import { inRawMode, isTerminal, sizeOf, terminalSizes } from './terminal.ts'
@@ -74,12 +75,18 @@ export async function streamTo(
   const both = detached === undefined ? signal : AbortSignal.any([signal, detached])
   const run = (): Promise<void> => runRemote(context, target, { streams, signal: both, isRaw: plan.isRaw })
   try {
-    await (plan.isRaw ? inRawMode(context.stdin(), run) : run())
+    await withTerminal(context, plan, run)
   } catch (error) {
     if (detached?.aborted !== true) throw error
   } finally {
     over.abort()
   }
+}
+
+/** Whoever has the terminal gives it back when he is interrupted. */
+function withTerminal({ stdin, signal }: StreamContext, plan: StreamPlan, run: () => Promise<void>): Promise<void> {
+  if (!plan.stdin || !isTerminal(stdin())) return run()
+  return interruptible(signal, () => (plan.isRaw ? inRawMode(stdin(), run) : run()))
 }
 
 async function* typed(stdin: Readable): AsyncGenerator<Buffer> {

@@ -1,9 +1,9 @@
 /** A pod that was just made: waiting for it, its logs when it was faster than we are, attaching to it. */
 import type { Pod } from '#apis/core/v1.ts'
-import { until, UntilTimeout } from '#client/until.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
-import { asError, KubectlError } from '../errors.ts'
+import { asError } from '../errors.ts'
+import { awaited, LATE } from '../wait/awaited.ts'
 import { type Attaching, attachTo } from './attaching.ts'
 import { chosenContainer } from './containers.ts'
 import { copyLog, logSources, writerTo } from './pod-logs.ts'
@@ -20,21 +20,15 @@ export interface Waiting {
 
 /** Throws StatusError when it is deleted, and KubectlError when it takes too long. */
 export async function podThat(
-  { session, signal }: Pick<StreamContext, 'session' | 'signal'>,
+  { session }: Pick<StreamContext, 'session'>,
   { namespace, name, timeoutMs }: Waiting,
   isSo: (pod: Pod) => boolean,
 ): Promise<Pod> {
-  const client = await session.client()
-  const options = { client, kind: PODS, namespace, name, signal, ...(timeoutMs !== undefined && { timeoutMs }) }
-  try {
-    const found = await until(options, (object) => {
-      if (object === undefined) throw notFoundError({ group: '', resource: 'pods' }, '')
-      return isSo(object as unknown as Pod)
-    })
-    return found as unknown as Pod
-  } catch (error) {
-    throw error instanceof UntilTimeout ? new KubectlError('timed out waiting for the condition') : error
-  }
+  const found = await awaited(session, { kind: PODS, namespace, name }, { timeoutMs, late: LATE }, (object) => {
+    if (object === undefined) throw notFoundError({ group: '', resource: 'pods' }, '')
+    return isSo(object as unknown as Pod)
+  })
+  return found as unknown as Pod
 }
 
 export function isOver({ status }: Pod): boolean {
@@ -65,7 +59,7 @@ export async function attachOrRead(context: StreamContext, pod: Pod, attaching: 
   try {
     await attachTo(context, pod, attaching)
   } catch (error) {
-    context.signal.throwIfAborted()
+    if (context.signal.aborted) throw error
     const name = pod.metadata.name ?? ''
     const text = `warning: couldn't attach to pod/${name}, falling back to streaming logs: ${asError(error).message}\n`
     context.stderr.write(text)

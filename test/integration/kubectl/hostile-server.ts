@@ -84,7 +84,7 @@ interface HostileServer {
 }
 
 /** Discovery is sound, so that the client comes as far as asking for pods: those are `answer`. */
-async function startHostileServer(answer: Answer, upgrade?: Upgrade): Promise<HostileServer> {
+export async function startHostileServer(answer: Answer, upgrade?: Upgrade): Promise<HostileServer> {
   const server = createServer((request, response) => {
     const { url = '' } = request
     if (url.includes('/pods')) return answer(request, response)

@@ -62,6 +62,27 @@ export const SCENES: readonly Scene[] = [
     ],
   },
   {
+    name: 'exec -it top: drawn for the size that the terminal has now, until Ctrl-C',
+    steps: [
+      { press: ['kubectl exec -it terminal -- top -d 1', 'Enter'], sees: /^Mem: [\s\S]*PID +PPID/m },
+      { resize: [60, 12], sees: /^Mem: .*\n.*\n.*\n *PID +PPID/ },
+      { resize: [100, 30], sees: /^Mem: .*\n.*\n.*\n *PID +PPID/ },
+      { press: ['C-c'], sees: outside(0) },
+    ],
+  },
+  {
+    name: 'exec -it: a shell hears of each size while something runs in it, and of Ctrl-C',
+    steps: [
+      shell,
+      types("trap 'stty size' WINCH; echo begun; while sleep 0.1; do :; done", /^begun$/m),
+      { resize: [120, 40], sees: /^40 120$/m },
+      { resize: [80, 20], sees: /^20 80$/m },
+      { press: ['C-c'], sees: /\^C\n\/ #$/m },
+      types('echo code=$?', /^code=130$/m),
+      types('exit 5', outside(5)),
+    ],
+  },
+  {
     name: 'exec -it: Ctrl-C is for the program at the other end',
     steps: [
       shell,
@@ -141,25 +162,25 @@ export const SCENES: readonly Scene[] = [
       types('kubectl annotate configmap edited seen=yes', /^configmap\/edited annotated$/m),
       { sees: /(^edited +1 +\S+\s+[\s\S]*){2}/m },
       types('fg', /^kubectl get configmaps edited -w$/m),
-      { press: ['C-c'], sees: outside(130) },
+      { press: ['C-c'], sees: outside(1) },
     ],
   },
   {
     name: 'logs -f, until Ctrl-C',
-    steps: [types('kubectl logs -f terminal', /^line 3$/m), { press: ['C-c'], sees: outside(130) }],
+    steps: [types('kubectl logs -f terminal', /^line 3$/m), { press: ['C-c'], sees: outside(1) }],
   },
   {
     name: 'port-forward, until Ctrl-C',
     steps: [
       types('kubectl port-forward pod/terminal :8080', /^Forwarding from 127\.0\.0\.1:\d+ -> 8080$/m),
-      { press: ['C-c'], sees: outside(130) },
+      { press: ['C-c'], sees: outside(0) },
     ],
   },
   {
     name: 'wait, until Ctrl-C',
     steps: [
       types('kubectl wait pod/terminal --for=condition=Nothing --timeout=60s & sleep 2; fg', /^kubectl wait pod/m),
-      { press: ['C-c'], sees: outside(130) },
+      { press: ['C-c'], sees: outside(1) },
     ],
   },
 ]

@@ -27,8 +27,13 @@ export interface Line {
   readonly env: Readonly<Record<string, string>>
   readonly args: readonly string[]
   readonly stdin?: { readonly file: string } | { readonly text: string }
-  /** Interrupted after so long. */
-  readonly stopAfterMs?: number
+  readonly stop?: Stop
+}
+
+/** Sent after so long. */
+export interface Stop {
+  readonly afterMs: number
+  readonly signal: 'SIGINT' | 'SIGTERM'
 }
 
 const FOLDER = join(import.meta.dirname, 'lines')
@@ -64,7 +69,7 @@ export function wordsOf(text: string): string[] {
 export function lineOf(written: string): Line {
   const prepares = written.startsWith('!')
   const text = prepares ? written.slice(1) : written
-  const stop = /^@(\d+)ms /.exec(text)
+  const stop = /^@(\d+)ms(\/TERM)? /.exec(text)
   const words = wordsOf(stop === null ? text : text.slice(stop[0].length))
   const env: Record<string, string> = {}
   while (/^[A-Z_]+=/.test(words[0] ?? '')) {
@@ -80,6 +85,6 @@ export function lineOf(written: string): Line {
     args: words,
     ...(sign === '<' && { stdin: { file: given } }),
     ...(sign === '<<<' && { stdin: { text: given } }),
-    ...(stop !== null && { stopAfterMs: Number(stop[1]) }),
+    ...(stop !== null && { stop: { afterMs: Number(stop[1]), signal: stop[2] === undefined ? 'SIGINT' : 'SIGTERM' } }),
   }
 }

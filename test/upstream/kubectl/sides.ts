@@ -9,7 +9,7 @@ import { realClock } from '#lib/clock.ts'
 import { StopSignal } from '#lib/program.ts'
 import { secureRandom } from '#lib/random.ts'
 
-import type { Line } from './scene.ts'
+import type { Line, Stop } from './scene.ts'
 
 const LONGEST_MS = 120_000
 const MANIFESTS = join(import.meta.dirname, 'manifests')
@@ -38,7 +38,7 @@ interface Call {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
   readonly stdin: string
-  readonly stopAfterMs?: number
+  readonly stop?: Stop
 }
 
 export type Kubectl = (call: Call) => Promise<Outcome>
@@ -69,7 +69,7 @@ export async function run(kubectl: Kubectl, line: Line, place: Place): Promise<O
       EDITOR: 'true',
       ...Object.fromEntries(given),
     },
-    ...(line.stopAfterMs !== undefined && { stopAfterMs: line.stopAfterMs }),
+    ...(line.stop !== undefined && { stop: line.stop }),
   })
 }
 
@@ -93,15 +93,15 @@ async function stdinOf(
 
 /** A program of its own; `words` come before the arguments. */
 export function program(file: string, words: readonly string[] = []): Kubectl {
-  return ({ args, env, cwd, stdin, stopAfterMs }) =>
+  return ({ args, env, cwd, stdin, stop }) =>
     new Promise((resolve) => {
       const options = { env, cwd, timeout: LONGEST_MS, killSignal: 'SIGKILL', maxBuffer: 2 ** 27 } as const
       const child = execFile(file, [...words, ...args], options, (error, out, err) => {
-        stop?.cancel()
+        stopping?.cancel()
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : signalCode(child.signalCode)
         resolve({ code, out, err })
       })
-      const stop = stopAfterMs === undefined ? undefined : realClock.after(stopAfterMs, () => void child.kill('SIGINT'))
+      const stopping = stop && realClock.after(stop.afterMs, () => void child.kill(stop.signal))
       // It may end without reading.
       child.stdin?.on('error', () => undefined)
       child.stdin?.end(stdin)
@@ -110,14 +110,17 @@ export function program(file: string, words: readonly string[] = []): Kubectl {
 
 /** As a shell tells of them. */
 function signalCode(signal: NodeJS.Signals | null): number {
-  return signal === 'SIGINT' ? 130 : -1
+  return signal === 'SIGINT' || signal === 'SIGTERM' ? 128 + NUMBERS[signal] : -1
 }
 
+const NUMBERS: Readonly<Record<Stop['signal'], number>> = { SIGINT: 2, SIGTERM: 15 }
+
 /** Ours, in this process: a start costs nothing. */
-export const withinThisProcess: Kubectl = async ({ args, env, cwd, stdin, stopAfterMs }) => {
+export const withinThisProcess: Kubectl = async ({ args, env, cwd, stdin, stop }) => {
   const [out, err] = [new Collected(), new Collected()]
-  const stop = new AbortController()
-  const interrupt = realClock.after(stopAfterMs ?? LONGEST_MS, () => stop.abort(new StopSignal('SIGINT', 2)))
+  const stopped = new AbortController()
+  const { afterMs, signal } = stop ?? { afterMs: LONGEST_MS, signal: 'SIGINT' }
+  const interrupt = realClock.after(afterMs, () => stopped.abort(new StopSignal(signal, NUMBERS[signal])))
   const context = {
     path: ['kubectl'],
     args,
@@ -129,9 +132,9 @@ export const withinThisProcess: Kubectl = async ({ args, env, cwd, stdin, stopAf
     clock: realClock,
     random: secureRandom,
   }
-  const code = await runKubectl(context, stop.signal)
+  const code = await runKubectl(context, stopped.signal)
   interrupt.cancel()
-  return { code: stop.signal.aborted && stopAfterMs === undefined ? -1 : code, out: out.text(), err: err.text() }
+  return { code: stopped.signal.aborted && stop === undefined ? -1 : code, out: out.text(), err: err.text() }
 }
 
 class Collected extends Writable {

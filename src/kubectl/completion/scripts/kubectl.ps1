@@ -1,6 +1,6 @@
 # Completion of kubectl in PowerShell 5 and later. kubectl itself is asked what may follow: it prints a choice on each
 # line, perhaps with a tab and what it means, and at the end a colon with a number that says how to complete.
-[scriptblock]$__kubectlCompleter = {
+[scriptblock]$__kubectlCompleterBlock = {
     param($WordToComplete, $CommandAst, $CursorPosition)
 
     # The words up to the cursor, with their quotes taken away.
@@ -45,4 +45,5 @@
     }
 }
 
-Register-ArgumentCompleter -CommandName 'kubectl' -ScriptBlock $__kubectlCompleter
+# Aliases are registered with the same block, by its name.
+Register-ArgumentCompleter -CommandName 'kubectl' -ScriptBlock $__kubectlCompleterBlock
