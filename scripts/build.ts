@@ -72,10 +72,16 @@ async function bundleKubectl(): Promise<void> {
     entryPoints: [join(SRC, 'cmd', 'kubectl.ts')],
     outfile: join(DIST, 'kubectl.cjs'),
     format: 'cjs',
+    // `import()` of what is outside would load all that modules need.
+    supported: { 'dynamic-import': false },
     define: { 'import.meta.url': 'hereAsUrl' },
-    banner: { js: "const hereAsUrl=require('node:url').pathToFileURL(__filename).href;" },
+    banner: {
+      js: "const hereAsUrl=require('node:url').pathToFileURL(__filename).href,later=(name)=>new Proxy({},{get:(_,key)=>require(name)[key]});",
+    },
     plugins: [assetUrls],
   })
+  const file = join(DIST, 'kubectl.cjs')
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/(?<!__toESM\()require\(("node:[\w/]+")\)/g, 'later($1)'))
 }
 
 function shared(): BuildOptions {

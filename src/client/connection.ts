@@ -21,6 +21,8 @@ export interface Connection {
   upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult>
   /** Who we are, for connections that somebody else makes. */
   identity(): Promise<Credentials>
+  /** Begins to connect, for those who will ask something in a moment. */
+  prepare(): void
   /** What files hold is read again with the next request, however new what is known of them is. */
   refresh(): void
   /** Ends everything that goes through it. */
@@ -74,6 +76,8 @@ export async function openConnection(config: ClientConfig, tools: ConnectionTool
     transport: { request: (request) => identity.send(request) },
     upgrade: (request) => identity.upgrade(request),
     identity: () => identity.credentials(),
+    // A plugin may have another certificate to show.
+    prepare: () => void (plugin === undefined && client.prepare(server)),
     refresh() {
       tls.expire()
       own?.expire()

@@ -2,12 +2,11 @@
  * From what people and objects call a kind to where the server serves it. What was discovered is kept in a file for six
  * hours; a name that is not in there may be newer than the file, so the server is asked again before anybody is refused.
  */
-import { mkdir, readFile, stat } from 'node:fs/promises'
+import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 import type { ApiClient } from '#client/api-client.ts'
 import { type Discovered, discover, type ServedKind } from '#client/discovery.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { parseApiVersion } from '#meta/kind.ts'
 
@@ -97,17 +96,16 @@ export class Mapper {
   }
 
   async #discovered(): Promise<Discovered> {
-    this.#found ??= this.#cached().then((cached) => cached ?? this.#ask())
+    this.#found ??= Promise.resolve(this.#cached() ?? this.#ask())
     return this.#found
   }
 
-  async #cached(): Promise<Discovered | undefined> {
+  #cached(): Discovered | undefined {
     const { cacheFile, client } = this.#options
     if (cacheFile === undefined) return undefined
     try {
-      const [{ mtimeMs }, text] = await Promise.all([stat(cacheFile), readFile(cacheFile, 'utf8')])
-      if (client.clock.now() - mtimeMs > TRUSTED_MS) return undefined
-      return JSON.parse(text) as Discovered
+      if (client.clock.now() - statSync(cacheFile).mtimeMs > TRUSTED_MS) return undefined
+      return JSON.parse(readFileSync(cacheFile, 'utf8')) as Discovered
     } catch {
       // None yet, or one that somebody broke: the server knows.
       return undefined
@@ -126,6 +124,10 @@ export class Mapper {
 /** A cache that cannot be written is no cache, and nobody's problem. */
 async function keep(file: string, found: Discovered): Promise<void> {
   try {
+    const [{ mkdir }, { writeFileAtomically }] = await Promise.all([
+      import('node:fs/promises'),
+      import('#lib/atomic-file.ts'),
+    ])
     await mkdir(dirname(file), { recursive: true, mode: 0o750 })
     await writeFileAtomically(file, JSON.stringify(found), { mode: 0o660 })
   } catch {

@@ -1,9 +1,9 @@
 /**
  * The way to the server, made when somebody needs it: which server, who we are, the namespace to work in, what is served.
- * Every request passes `#send`, which prints the server's warnings, keeps to the time given and logs as `-v` says. What makes
- * connections is loaded when one is made: it takes as long as all the rest, and half of what people type needs none.
+ * Every request passes `#send`, which prints the server's warnings, keeps to the time given and logs as `-v` says. What reads
+ * kubeconfigs and makes connections is loaded when that is done: it takes as long as all the rest, and half of what people type needs none.
  */
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 import type { ApiClient } from '#client/api-client.ts'
@@ -15,7 +15,7 @@ import type { ProgramContext } from '#lib/program.ts'
 import type { ClientConfig, Kubeconfig } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
-import { clientConfig, confirmContext, type GlobalValues, rawConfig, requestTimeoutMs } from './client-config.ts'
+import type { GlobalValues } from './client-config.ts'
 import { ConnectionError } from './errors.ts'
 import type { PluginPolicy } from './kuberc/preference.ts'
 import type { Mapper } from './mapper.ts'
@@ -57,20 +57,19 @@ export class Session {
 
   /** Throws ConfigError, KubectlError. */
   config(): Promise<ClientConfig> {
-    requestTimeoutMs(this.#options.flags['request-timeout'])
-    this.#config ??= clientConfig(this.#options.flags, this.#sources())
+    this.#config ??= this.#readConfig()
     return this.#config
   }
 
   /** All that the kubeconfig files say. */
-  rawConfig(): Promise<Kubeconfig> {
-    return rawConfig(this.#options.flags, this.#sources())
+  async rawConfig(): Promise<Kubeconfig> {
+    return (await import('./client-config.ts')).rawConfig(this.#options.flags, this.#sources())
   }
 
   async namespace(): Promise<Namespace> {
-    const { namespace } = this.#options.flags
-    if (namespace !== '') return { namespace, isExplicit: true }
-    await confirmContext(this.#options.flags, this.#sources())
+    const { flags } = this.#options
+    if (flags.namespace !== '') return { namespace: flags.namespace, isExplicit: true }
+    await (await import('./client-config.ts')).confirmContext(flags, this.#sources())
     return { namespace: (await this.config()).namespace || 'default', isExplicit: false }
   }
 
@@ -111,9 +110,17 @@ export class Session {
     this.#options.stderr.write(`Warning: ${text}\n`)
   }
 
+  async #readConfig(): Promise<ClientConfig> {
+    const { flags } = this.#options
+    const { clientConfig, requestTimeoutMs } = await import('./client-config.ts')
+    requestTimeoutMs(flags['request-timeout'])
+    return clientConfig(flags, this.#sources())
+  }
+
   #sources(): { env: SessionOptions['env']; cwd: string; readFile: (path: string) => Promise<string> } {
     const { env, cwd } = this.#options
-    return { env, cwd, readFile: (path) => readFile(resolve(cwd, path), 'utf8') }
+    // Nothing else goes on meanwhile, and promises of files take longer to load than the file to read.
+    return { env, cwd, readFile: async (path) => readFileSync(resolve(cwd, path), 'utf8') }
   }
 
   async #connect(): Promise<Connection> {
@@ -127,8 +134,12 @@ export class Session {
 
   async #openClient(): Promise<ApiClient> {
     const { clock, flags, signal } = this.#options
-    const timeoutMs = requestTimeoutMs(flags['request-timeout'])
-    const [{ server }, { ApiClient }] = await Promise.all([this.connection(), import('#client/api-client.ts')])
+    const timeoutMs = (await import('./client-config.ts')).requestTimeoutMs(flags['request-timeout'])
+    const connection = await this.connection()
+    // The handshake goes on while the rest is loaded.
+    connection.prepare()
+    const { server } = connection
+    const { ApiClient } = await import('#client/api-client.ts')
     const client = new ApiClient({
       server,
       clock,

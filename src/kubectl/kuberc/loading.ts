@@ -1,5 +1,5 @@
 /** Reads the file with preferences before anything else happens. Most people have none, so all that is big is loaded later. */
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 import type { ProgramContext } from '#lib/program.ts'
@@ -34,9 +34,18 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
 async function loadFile(context: LoadingContext, explicit: string): Promise<Preference | undefined> {
   const place = kubercPlace(explicit, context.env)
   if (place === undefined) return undefined
-  const text = await readFile(resolve(context.cwd, place.file), 'utf8').catch((error: NodeJS.ErrnoException) => error)
+  const text = textAt(resolve(context.cwd, place.file))
   if (text instanceof Error && text.code === 'ENOENT' && !place.isExplicit) return undefined
   return decode(context, place, text)
+}
+
+/** Not by promises: those take two milliseconds to load, which every start would pay. */
+function textAt(file: string): string | NodeJS.ErrnoException {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    return error as NodeJS.ErrnoException
+  }
 }
 
 async function decode(

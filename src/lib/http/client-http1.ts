@@ -15,6 +15,8 @@ export class DialingAgent extends http.Agent {
   readonly #dial: () => Promise<Socket>
   /** Connected sockets that wait for their first request. */
   readonly #spare: Socket[] = []
+  /** A connection being made for the first request. */
+  #prepared: Promise<Socket> | undefined
 
   constructor(dial: () => Promise<Socket>) {
     super({ keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, timeout: IDLE_TIMEOUT_MS, scheduling: 'lifo' })
@@ -26,13 +28,21 @@ export class DialingAgent extends http.Agent {
     this.#spare.push(socket)
   }
 
+  /** Begins what the next request would begin otherwise. That request hears of what goes wrong. */
+  prepare(): void {
+    this.#prepared ??= this.#dial()
+    this.#prepared.catch(() => undefined)
+  }
+
   override createConnection(_options: unknown, onSocket?: (error: Error | null, socket: Duplex) => void): undefined {
     const spare = this.#spare.pop()
     if (spare !== undefined && !spare.destroyed) {
       onSocket?.(null, spare)
       return undefined
     }
-    this.#dial().then(
+    const dialing = this.#prepared ?? this.#dial()
+    this.#prepared = undefined
+    dialing.then(
       (socket) => onSocket?.(null, socket),
       // Its type wants a socket although there is none when there is an error.
       (error: unknown) => onSocket?.(error as Error, undefined as unknown as Duplex),
@@ -44,12 +54,21 @@ export class DialingAgent extends http.Agent {
   retire(): void {
     this.maxFreeSockets = 0
     for (const sockets of Object.values(this.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
-    for (const socket of this.#spare.splice(0)) socket.destroy()
+    this.#dropUnused()
   }
 
   override destroy(): void {
-    for (const socket of this.#spare.splice(0)) socket.destroy()
+    this.#dropUnused()
     super.destroy()
+  }
+
+  #dropUnused(): void {
+    for (const socket of this.#spare.splice(0)) socket.destroy()
+    this.#prepared?.then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    )
+    this.#prepared = undefined
   }
 }
 

@@ -75,6 +75,8 @@ export interface HttpClient {
   request(request: HttpRequest): Promise<HttpResponse>
   /** Asks to go on with another protocol, named in the `upgrade` header of the request, on a new connection. */
   upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult>
+  /** Begins the connection that the next request to this server takes, where each request has one of its own (HTTP/1.1). */
+  prepare(url: string): void
   /** New connections use these credentials; kept ones are no longer used. */
   reloadTls(tls: ClientTls): void
   /** Takes no more requests and keeps no connections; what is going on goes on. */
@@ -117,6 +119,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const url = new URL(request.url)
       const headers = { ...request.headers, ...activeSpan()?.headers() }
       return sendUpgrade(poolOf(url), url, { ...request, headers })
+    },
+    prepare(url) {
+      poolOf(new URL(url)).prepare()
     },
     reloadTls(next) {
       tls = next
@@ -170,6 +175,10 @@ class OriginPool {
 
   get clock(): Clock {
     return this.#options.clock
+  }
+
+  prepare(): void {
+    if (this.#protocol === 'http1') this.agent.prepare()
   }
 
   async dial(alpn: readonly string[], signal?: AbortSignal): Promise<Socket> {
