@@ -1,6 +1,7 @@
 /**
  * One address for servers that are alike: each connection goes to the one with the fewest, among those that accepted when they
- * were last asked. One that does not accept is left out until it does, and a connection to it goes to the next.
+ * were last asked. One that does not accept is left out until it does, and a connection to it goes to the next. One that does not
+ * even refuse is on a machine that is off or cut off: connections to it are ended, as it never will, and who had them asks again.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
@@ -30,15 +31,22 @@ export interface Balancer {
 interface Target extends TcpServer {
   isUp: boolean
   connections: number
+  readonly sockets: Set<Socket>
 }
 
+/** Long enough for a packet that got lost to be sent again. */
 const CONNECT_MS = 2000
-const LOOK_MS = 2000
+const LOOK_MS = 1000
 
 /** Resolves when it listens. Ends with `closing`, and all connections with it. */
 export async function startBalancer(options: BalancerOptions, closing: AsyncDisposableStack): Promise<Balancer> {
   const { listen, clock, lookMs = LOOK_MS } = options
-  const targets: Target[] = options.servers.map((server) => ({ ...server, isUp: true, connections: 0 }))
+  const targets: Target[] = options.servers.map((server) => ({
+    ...server,
+    isUp: true,
+    connections: 0,
+    sockets: new Set(),
+  }))
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true }, (client) => {
     sockets.add(client)
@@ -49,8 +57,7 @@ export async function startBalancer(options: BalancerOptions, closing: AsyncDisp
   let timer: Timer | undefined
   let isClosed = false
   const look = (): void => {
-    const looked = targets.map(async (target) => (target.isUp = await accepts(target, options)))
-    void Promise.all(looked).then(again)
+    void Promise.all(targets.map((target) => lookAt(target, options))).then(again)
   }
   const again = (): void => {
     if (!isClosed) timer = clock.after(lookMs, look, { background: true })
@@ -69,11 +76,15 @@ export async function startBalancer(options: BalancerOptions, closing: AsyncDisp
 async function serve(client: Socket, targets: readonly Target[], options: BalancerOptions): Promise<void> {
   for (const target of inOrder(targets)) {
     const upstream = await open(target, options)
-    target.isUp = upstream !== undefined
-    if (upstream === undefined) continue
+    target.isUp = typeof upstream !== 'string'
+    if (typeof upstream === 'string') continue
     if (client.destroyed) return void upstream.destroy()
     target.connections++
-    upstream.once('close', () => target.connections--)
+    target.sockets.add(upstream)
+    upstream.once('close', () => {
+      target.connections--
+      target.sockets.delete(upstream)
+    })
     pipeline(client, upstream, client, () => undefined)
     client.resume()
     return
@@ -86,20 +97,28 @@ export function inOrder<T extends Pick<Target, 'isUp' | 'connections'>>(targets:
   return targets.toSorted((a, b) => Number(b.isUp) - Number(a.isUp) || a.connections - b.connections)
 }
 
-async function accepts(target: TcpServer, options: BalancerOptions): Promise<boolean> {
-  const socket = await open(target, options)
-  socket?.destroy()
-  return socket !== undefined
+async function lookAt(target: Target, options: BalancerOptions): Promise<void> {
+  const found = await open(target, options)
+  target.isUp = typeof found !== 'string'
+  if (typeof found !== 'string') found.destroy()
+  // One that refuses is being replaced, and ends what it has by itself.
+  if (found === 'silent') for (const socket of target.sockets) socket.destroy()
 }
+
+const NOBODY_THERE = new Set(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ETIMEDOUT'])
 
 function open(
   { host, port }: TcpServer,
   { clock, connectMs = CONNECT_MS }: BalancerOptions,
-): Promise<Socket | undefined> {
+): Promise<Socket | 'refused' | 'silent'> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, noDelay: true, keepAlive: true })
-    const late = clock.after(connectMs, () => socket.destroy())
-    socket.on('error', () => undefined)
+    const late = clock.after(connectMs, () => {
+      resolve('silent')
+      socket.destroy()
+    })
+    let code = ''
+    socket.on('error', (error: NodeJS.ErrnoException) => (code = error.code ?? ''))
     socket.once('connect', () => {
       late.cancel()
       socket.off('close', failed)
@@ -107,7 +126,7 @@ function open(
     })
     const failed = (): void => {
       late.cancel()
-      resolve(undefined)
+      resolve(NOBODY_THERE.has(code) ? 'silent' : 'refused')
     }
     socket.once('close', failed)
   })
