@@ -5,9 +5,9 @@ import { droppedDocuments } from './addons.ts'
 import type { ClusterApi } from './cluster-api.ts'
 import type { Health } from './desired.ts'
 import { addMember, removeMember } from './etcd-members.ts'
-import { type Machine, MachineError } from './machine.ts'
+import { type Machine, MachineError, type RunAsk } from './machine.ts'
 import type { Action, PortCheck } from './step.ts'
-import { sendFile } from './upload.ts'
+import { copyFile, sendFile } from './upload.ts'
 
 export interface Site {
   /** By name; rejects with MachineLost when it cannot be reached. */
@@ -27,6 +27,9 @@ const DOERS: Doers = {
   ports: ({ checks }, { site }) => checkPorts(checks, site),
   claim: async ({ paths }, { site, host }) => (await site.machine(host)).claim({ paths }),
   upload: async ({ upload }, { site, host, signal }) => sendFile(await site.machine(host), upload, signal),
+  copy: async ({ from, file }, { site, host, signal }) =>
+    copyFile(await site.machine(from), await site.machine(host), file, signal),
+  run: async ({ ask }, { site, host, signal }) => runProgram(await site.machine(host), ask, signal),
   async write({ files }, { site, host }) {
     const machine = await site.machine(host)
     for (const file of files) await machine.write(file)
@@ -48,10 +51,7 @@ const DOERS: Doers = {
   async restore({ home, services, before }, { site, host, signal }) {
     const machine = await site.machine(host)
     for (const name of services) await machine.retire({ name })
-    for (const command of before) {
-      const { code, stderr } = await machine.run({ command, timeoutMs: RESTORE_MS }, signal)
-      if (code !== 0) throw new MachineError(`${command.join(' ')}: ${stderr.trim() || `exit code ${code}`}`)
-    }
+    for (const command of before) await runProgram(machine, { command, timeoutMs: RESTORE_MS }, signal)
     await machine.restore({})
     await machine.remove({ paths: [home] })
   },
@@ -65,11 +65,13 @@ const DOERS: Doers = {
   },
   'leave-etcd': async ({ through, health, peerUrl }, { site }) =>
     removeMember(await site.machine(through), health, peerUrl),
-  drain: ({ node, evicts }, { site, signal }) => site.api.drain(node, evicts, signal),
+  drain: ({ node, mode }, { site, signal }) => site.api.drain(node, mode, signal),
   ready: ({ node, uncordons }, { site, signal }) => site.api.ready(node, uncordons, signal),
   node: ({ node, desired, dropped }, { site, signal }) => site.api.setNode(node, desired, dropped, signal),
   'delete-node': ({ node }, { site, signal }) => site.api.deleteNode(node, signal),
   'save-state': ({ state }, { site, signal }) => site.api.saveState(state, signal),
+  'rewrite-secrets': (_, { site, signal }) => site.api.rewriteSecrets(signal),
+  'restart-pods': (_, { site, signal }) => site.api.restartPods(signal),
   async addon({ name, manifest, before }, { site, signal }) {
     const gone = droppedDocuments(before, manifest)
     if (manifest !== '') await site.api.apply(manifest, signal)
@@ -85,6 +87,12 @@ export async function perform(action: Action, host: string, site: Site, signal: 
   // The table has a doer for each type, which takes an action of that type.
   const doer = DOERS[action.type] as (action: Action, context: object) => Promise<unknown>
   await doer(action, { site, host, signal })
+}
+
+/** Rejects with what it said when it fails. */
+async function runProgram(machine: Machine, ask: RunAsk, signal: AbortSignal): Promise<void> {
+  const { code, stderr } = await machine.run(ask, signal)
+  if (code !== 0) throw new MachineError(`${ask.command.join(' ')}: ${stderr.trim() || `exit code ${code}`}`)
 }
 
 interface Waiting {

@@ -5,7 +5,7 @@ import { applyPlan } from './apply.ts'
 import type { DesiredCluster } from './desired.ts'
 import { observeCluster } from './observe.ts'
 import { planCluster } from './plan.ts'
-import { desiredCluster, SimulatedSite } from './simulated-site.fixture.ts'
+import { desiredCluster, type HostDraft, SimulatedSite } from './simulated-site.fixture.ts'
 import { stepsOf } from './step.ts'
 
 const SIX = [
@@ -23,16 +23,32 @@ async function up(site: SimulatedSite, desired: DesiredCluster): Promise<string[
   return stepsOf(plan).map(({ host, describe: text }) => `${host} ${text}`)
 }
 
+/** From a cluster of `before` to one of `after`, ended at every call; the steps of a run that nobody ends. */
+async function change(before: readonly HostDraft[], after: readonly HostDraft[]): Promise<string[]> {
+  const end = desiredCluster(after, '1', before)
+  const site = new SimulatedSite([...SIX, SEVENTH])
+  await up(site, desiredCluster(before))
+  const steps = await up(site, end)
+  await endEverywhere((one) => up(one, desiredCluster(before)), end, [...SIX, SEVENTH])
+  return steps
+}
+
+const SEVENTH = { name: '7', roles: ['worker'] } as const
+
 /** From `begin` to `end`, ended at every call, done or not done. */
-async function endEverywhere(begin: (site: SimulatedSite) => Promise<unknown>, end: DesiredCluster): Promise<number> {
-  const whole = new SimulatedSite(SIX)
+async function endEverywhere(
+  begin: (site: SimulatedSite) => Promise<unknown>,
+  end: DesiredCluster,
+  machines: readonly HostDraft[] = SIX,
+): Promise<number> {
+  const whole = new SimulatedSite(machines)
   await begin(whole)
   whole.killAt(Number.POSITIVE_INFINITY, 'before')
   await up(whole, end)
   const calls = whole.calls.length
   for (let call = 1; call <= calls; call++)
     for (const moment of ['before', 'after'] as const) {
-      const site = new SimulatedSite(SIX)
+      const site = new SimulatedSite(machines)
       await begin(site)
       site.killAt(call, moment)
       await up(site, end).catch(() => undefined)
@@ -65,6 +81,63 @@ describe('applyPlan()', () => {
   it('comes to the same whenever it was ended, for a member more', async () => {
     const before = desiredCluster(SIX.map((host, at) => (at === 2 ? { name: host.name, roles: ['worker'] } : host)))
     await endEverywhere((site) => up(site, before), desiredCluster(SIX))
+  })
+
+  it('comes to the same whenever it was ended, for a worker that leaves', async () => {
+    const steps = await change(SIX, SIX.slice(0, 5))
+    assert.deepEqual(steps, ['6 drain the node', '6 remove all that was made', '6 delete the node'])
+  })
+
+  it('comes to the same whenever it was ended, for a worker more', async () => {
+    const steps = await change(SIX, [...SIX, SEVENTH])
+    assert.ok(steps.includes('7 start kubelet'))
+    assert.ok(steps.every((text) => text.startsWith('7 ') || text.includes('ports')))
+  })
+
+  it('comes to the same whenever it was ended, for a control plane with its member that leaves', async () => {
+    const steps = await change(
+      SIX,
+      SIX.filter(({ name }) => name !== '2'),
+    )
+    assert.deepEqual(steps, ['2 leave etcd', '2 drain the node', '2 remove all that was made', '2 delete the node'])
+  })
+
+  it('comes to the same whenever it was ended, for roles that move', async () => {
+    const moved = SIX.map((host): HostDraft => {
+      if (host.name === '3') return { name: '3', roles: ['worker'] }
+      return host.name === '4' ? { name: '4', roles: ['etcd', 'controlplane'] } : host
+    })
+    const steps = await change(SIX, moved)
+    const at = (text: string): number => steps.indexOf(text)
+    assert.ok(at('3 leave etcd') < at('4 join etcd') && at('3 leave etcd') >= 0)
+    assert.ok(at('4 stop api-proxy for good') < at('4 start kube-apiserver') && at('4 stop api-proxy for good') >= 0)
+    assert.ok(at('3 stop kube-apiserver for good') < at('3 start api-proxy'))
+    assert.ok(at('3 stop etcd for good') < at('3 clear the data of etcd'))
+    assert.ok(at('3 leave etcd') < at('3 stop etcd for good'))
+  })
+
+  it('takes a machine that nobody reaches out of the cluster', async () => {
+    const site = new SimulatedSite(SIX)
+    await up(site, desiredCluster(SIX))
+    site.lose('2')
+    const left = SIX.filter(({ name }) => name !== '2')
+    assert.deepEqual(await up(site, desiredCluster(left, '1', SIX)), [
+      '2 leave etcd',
+      '2 cordon the node',
+      '2 delete the node',
+    ])
+    assert.equal(site.members.size, 2)
+    assert.deepEqual(await up(site, desiredCluster(left, '1', SIX)), [])
+  })
+
+  it('takes the dead out of etcd before the living', async () => {
+    const site = new SimulatedSite(SIX)
+    await up(site, desiredCluster(SIX))
+    site.lose('3')
+    const left = SIX.filter(({ name }) => name !== '2' && name !== '3')
+    const steps = await up(site, desiredCluster(left, '1', SIX))
+    assert.deepEqual(steps.slice(0, 2), ['3 leave etcd', '2 leave etcd'])
+    assert.equal(site.members.size, 1)
   })
 
   it('changes nothing more once it is aborted', async () => {

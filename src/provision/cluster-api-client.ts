@@ -1,20 +1,21 @@
 /** The cluster's API server, asked for nodes and for the one secret of the builder. */
-import { ConfigMaps, type Node, Nodes, Secrets } from '#apis/core/v1.ts'
+import { ConfigMaps, type Node, Nodes, Pods, type Secret, Secrets } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { until } from '#client/until.ts'
-import { isNotFound } from '#meta/status.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
 
 import type { ClusterApi } from './cluster-api.ts'
 import type { DesiredNode, DesiredTaint } from './desired.ts'
-import { isSameTaint } from './node-difference.ts'
+import { type DroppedMarks, isSameTaint } from './node-difference.ts'
+import { CORDONED } from './node-waves.ts'
 import type { ObservedNode } from './observed.ts'
-import { CORDONED } from './plan.ts'
+import type { DrainMode } from './step.ts'
 
 export interface ClusterApiOptions {
   /** Opened when it is first asked for: there may be no server yet. */
   readonly client: () => Promise<ApiClient>
-  /** Takes pods off a node, as the file says how. */
-  readonly evict: (node: string, signal: AbortSignal) => Promise<void>
+  /** Takes pods off a node: as the file says how, or all of them. */
+  readonly evict: (node: string, mode: Exclude<DrainMode, 'cordon'>, signal: AbortSignal) => Promise<void>
   /** As kubectl does, whatever kinds there are in it. */
   readonly change: (verb: 'apply' | 'delete', manifest: string, signal: AbortSignal) => Promise<void>
 }
@@ -42,10 +43,10 @@ export function clusterApi({ client: open, evict, change: kubectl }: ClusterApiO
       return new Map(items.map((node) => [node.metadata.name ?? '', observedNode(node)]))
     },
     setNode: (name, desired, dropped, signal) => change(name, (node) => nodePatch(node, desired, dropped), signal),
-    async drain(name, evicts, signal) {
+    async drain(name, mode, signal) {
       const marked = { metadata: { annotations: { [CORDONED]: 'true' } }, spec: { unschedulable: true } }
       await change(name, () => marked, signal)
-      if (evicts) await evict(name, signal)
+      if (mode !== 'cordon') await evict(name, mode, signal)
     },
     async ready(name, uncordons, signal) {
       const client = await open()
@@ -60,6 +61,59 @@ export function clusterApi({ client: open, evict, change: kubectl }: ClusterApiO
     apply: (manifest, signal) => kubectl('apply', manifest, signal),
     delete: (manifest, signal) => kubectl('delete', manifest, signal),
     ...records(open),
+    ...renewals(open),
+  }
+}
+
+/** As RKE does it: so many at a time, of so many that are listed at once. */
+const REWRITERS = 5
+const PAGE = 250
+const TRIES = 5
+
+/** Namespaces whose pods are the cluster's own. */
+const OWN_NAMESPACES = ['kube-system', 'ingress-nginx']
+
+function renewals(open: ClusterApiOptions['client']): Pick<ClusterApi, 'rewriteSecrets' | 'restartPods'> {
+  return {
+    async rewriteSecrets(signal) {
+      const client = await open()
+      let page: string | undefined
+      do {
+        const { items, metadata } = await client.list(Secrets, { limit: PAGE, signal, ...(page && { continue: page }) })
+        const queue = [...items]
+        const work = async (): Promise<void> => {
+          for (let secret = queue.shift(); secret !== undefined; secret = queue.shift())
+            await rewrite(client, secret, signal)
+        }
+        await Promise.all(Array.from({ length: REWRITERS }, work))
+        page = metadata.continue
+      } while (page)
+    },
+    async restartPods(signal) {
+      const client = await open()
+      for (const namespace of OWN_NAMESPACES) {
+        const { items } = await client.list(Pods, { namespace, signal })
+        const remade = items.filter(({ metadata }) => metadata.ownerReferences?.some(({ controller }) => controller))
+        for (const { metadata } of remade)
+          await client.delete(Pods, { namespace, name: metadata.name ?? '' }, { signal }).catch(unlessMissing)
+      }
+    },
+  }
+}
+
+/** Whoever changes it meanwhile writes it, too; then it is done again, as they may have used the old key. */
+async function rewrite(client: ApiClient, secret: Secret, signal: AbortSignal): Promise<void> {
+  const { namespace = '', name = '' } = secret.metadata
+  let current: Secret | undefined = secret
+  for (let tries = 1; current !== undefined; tries++) {
+    try {
+      await client.update(Secrets, current, { signal })
+      return
+    } catch (error) {
+      if (isNotFound(error)) return
+      if (!isConflict(error) || tries === TRIES) throw error
+      current = await client.get(Secrets, { namespace, name }, { signal }).catch(unlessMissing)
+    }
   }
 }
 
@@ -113,16 +167,20 @@ function taintsOf(taints: NonNullable<Node['spec']>['taints'] = []): DesiredTain
 }
 
 /** Taints of others, such as those of the node's condition, stay as they are. */
-function nodePatch(node: Node, desired: DesiredNode, dropped: readonly DesiredTaint[]): object {
+function nodePatch(node: Node, desired: DesiredNode, dropped: DroppedMarks): object {
   const { labels, annotations, taints } = desired
   const others = (node.spec?.taints ?? []).filter((taint) => {
     const own = { key: taint.key, value: taint.value ?? '', effect: taint.effect }
     const isReplaced = taints.some(({ key, effect }) => key === own.key && effect === own.effect)
-    return !isReplaced && !dropped.some((each) => isSameTaint(each, own))
+    return !isReplaced && !dropped.taints.some((each) => isSameTaint(each, own))
   })
   const wanted = taints.map(({ key, value, effect }) => ({ key, effect, ...(value !== '' && { value }) }))
   return {
-    metadata: { labels, annotations, resourceVersion: node.metadata.resourceVersion },
+    metadata: {
+      labels: { ...labels, ...Object.fromEntries(dropped.labels.map((key) => [key, null])) },
+      annotations,
+      resourceVersion: node.metadata.resourceVersion,
+    },
     spec: { taints: [...others, ...wanted] },
   }
 }

@@ -34,6 +34,7 @@ test('toDesired() gives each machine the services, files and taints of its roles
   const names = (host: typeof one): string[] => host.services.map(({ spec }) => spec.name)
   assert.deepEqual(names(one), [
     'etcd',
+    'etcd-snapshots',
     'kube-apiserver',
     'kube-controller-manager',
     'kube-scheduler',

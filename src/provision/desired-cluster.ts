@@ -1,7 +1,7 @@
 /** cluster.yml, certificates and flags put together: what each machine is to be. Pure. */
 import { stringifyYaml } from '#lib/yaml.ts'
 
-import { type ClusterFile, type ClusterNode, hasRole, nodesOf } from './cluster.ts'
+import { type ClusterFile, type ClusterNode, hasRole, nodesOf, ROLES } from './cluster.ts'
 import { configFiles } from './component-files.ts'
 import {
   argumentsOf,
@@ -15,7 +15,17 @@ import {
   SERVICE_OF,
   urlOf,
 } from './component-flags.ts'
-import type { Addon, DesiredCluster, DesiredFile, DesiredHost, DesiredService, Health, Plane } from './desired.ts'
+import type {
+  Addon,
+  DesiredCluster,
+  DesiredFile,
+  DesiredHost,
+  DesiredService,
+  Ending,
+  Health,
+  Plane,
+} from './desired.ts'
+import { etcdHealth, etcdProgram, etcdUploads, firstMembers, joiningFile, snapshotArguments } from './etcd-plane.ts'
 import { certificatePaths, FOLDERS, hostPath } from './host-paths.ts'
 import type { Bundle } from './pki/bundle.ts'
 import { certificateFiles } from './pki/files.ts'
@@ -43,6 +53,10 @@ export interface Given {
   readonly etcd?: { readonly source: string; readonly sha256: string }
   /** Manifests that `addons_include` names, by name. */
   readonly includes: ReadonlyMap<string, string>
+  /** What the cluster was when it was last whole. */
+  readonly built?: Pick<ClusterFile, 'nodes'>
+  /** Machines that it may have something on, and that the file does not name. */
+  readonly leaving?: readonly ClusterNode[]
 }
 
 /** Where the builder keeps its things on machines. */
@@ -53,10 +67,19 @@ export function builderHome(cluster: Pick<ClusterFile, 'prefix_path'>): string {
 export function toDesired(cluster: ClusterFile, given: Given): DesiredCluster {
   return {
     hosts: cluster.nodes.map((node) => toHost(cluster, node, given)),
+    leaving: (given.leaving ?? []).map((node) => ({
+      name: node.hostname_override,
+      address: node.internal_address,
+      roles: node.role,
+      ending: endingOf(cluster, node, given),
+    })),
+    built: given.built && new Map(given.built.nodes.map(({ hostname_override: name, role }) => [name, role])),
     home: builderHome(cluster),
     etcd: {
+      service: 'etcd',
+      dataDir: hostPath(cluster, FOLDERS.etcdData),
       health: ({ name }) => etcdHealth(cluster, nodeNamed(cluster, name)),
-      joiningFile: hostPath(cluster, JOINING_FILE),
+      joiningFile: joiningFile(cluster),
       memberName: ({ name }) => etcdMemberName(nodeNamed(cluster, name)),
       peerUrl: ({ address }) => urlOf(address, 2380),
     },
@@ -81,9 +104,6 @@ export function toDesired(cluster: ClusterFile, given: Given): DesiredCluster {
   }
 }
 
-/** Told which members there are when etcd starts for the first time; ever after etcd remembers. */
-const JOINING_FILE = '/etc/kubernetes/etcd-members.env'
-const ETCD_PROGRAM = '/opt/hyperkube/etcd/etcd'
 const NET_CONF = '/etc/kube-flannel/net-conf.json'
 const SUBNET_FILE = '/run/flannel/subnet.env'
 
@@ -100,8 +120,25 @@ function amount(text: number | string, of: number): number {
   return Math.min(50, Math.max(1, count))
 }
 
+function dataDirOf(cluster: ClusterFile, node: ClusterNode): string {
+  return hostPath(cluster, `/var/lib/hyperkube/${node.hostname_override}`)
+}
+
+function containerdArguments(dataDir: string): string[] {
+  return ['machine', 'containerd', `--data-dir=${dataDir}`, `--subnet-file=${SUBNET_FILE}`]
+}
+
+/** With the machine's own copy of the program. */
+function endingOf(cluster: ClusterFile, node: ClusterNode, { program }: Given): Ending {
+  const hyperkube = `${program(node)}/bin/hyperkube`
+  return [
+    [hyperkube, ...containerdArguments(dataDirOf(cluster, node)), '--remove'],
+    [hyperkube, 'kube-proxy', '--cleanup'],
+  ]
+}
+
 function toHost(cluster: ClusterFile, node: ClusterNode, given: Given): DesiredHost {
-  const dataDir = hostPath(cluster, `/var/lib/hyperkube/${node.hostname_override}`)
+  const dataDir = dataDirOf(cluster, node)
   const runtime = given.runtime(node, dataDir)
   const isEtcd = componentsOf(cluster, node).includes('etcd')
   const files = [
@@ -114,21 +151,8 @@ function toHost(cluster: ClusterFile, node: ClusterNode, given: Given): DesiredH
     name: node.hostname_override,
     address: node.internal_address,
     roles: node.role,
-    files: [
-      ...files,
-      ...(isEtcd
-        ? [
-            {
-              path: hostPath(cluster, JOINING_FILE),
-              mode: 0o600,
-              content: Buffer.from(firstMembers(cluster)),
-              once: true,
-            },
-          ]
-        : []),
-    ],
-    uploads:
-      isEtcd && given.etcd !== undefined ? [{ ...given.etcd, path: hostPath(cluster, ETCD_PROGRAM), mode: 0o755 }] : [],
+    files: [...files, ...(isEtcd ? [firstMembers(cluster)] : [])],
+    uploads: isEtcd ? etcdUploads(cluster, given.etcd) : [],
     claims: [
       dataDir,
       runtime.stateFolder,
@@ -137,6 +161,7 @@ function toHost(cluster: ClusterFile, node: ClusterNode, given: Given): DesiredH
       ...(isEtcd ? [hostPath(cluster, FOLDERS.etcdData)] : []),
     ],
     services: [...planeServices(around), ...nodeServices(around)],
+    ending: endingOf(cluster, node, given),
     node: desiredNode(node),
   }
 }
@@ -146,8 +171,8 @@ const CLAIMS = [FOLDERS.kubelet, '/var/log/kube-audit']
 const SYSTEM_CLAIMS = [
   '/run/flannel',
   '/run/hyperkube',
-  '/var/log/pods',
-  '/var/log/containers',
+  '/var/log/pods/*',
+  '/var/log/containers/*',
   '/var/lib/cni',
   '/run/containerd',
 ]
@@ -160,9 +185,14 @@ interface Around {
   readonly files: readonly DesiredFile[]
 }
 
-/** Those that are started again are told by the digest of what they read. Certificates that programs read again by themselves count too: RKE's users expect a new one to be used at once. */
+/**
+ * Those that are started again are told by the digest of what they read: files that their flags name, and certificates that
+ * kubeconfigs among them name. Those that programs read again by themselves count too: RKE's users expect a new one to be used at once.
+ */
 function reads({ files }: Around, args: readonly string[]): string {
-  const read = files.filter(({ path }) => args.some((arg) => arg.includes(path)))
+  const named = files.filter(({ path }) => args.some((arg) => arg.includes(path)))
+  const texts = named.filter(({ path }) => path.includes('/kubecfg-')).map(({ content }) => content.toString())
+  const read = files.filter((file) => named.includes(file) || texts.some((text) => text.includes(file.path)))
   return sha256(read.map(({ path, content }) => `${path} ${sha256(content)}`).join('\n'))
 }
 
@@ -178,7 +208,18 @@ const PLANES: Readonly<Record<ComponentName, Plane>> = {
 function planeServices(around: Around): DesiredService[] {
   const { cluster, node } = around
   const planes = componentsOf(cluster, node).filter((name) => PLANES[name] !== 'worker')
-  return planes.map((name) => component(around, name, {}))
+  return planes.flatMap((name) => [
+    component(around, name, {}),
+    ...(name === 'etcd' && cluster.services.etcd.backup_config.enabled ? [snapshots(around)] : []),
+  ])
+}
+
+/** Every so often, each of its own member: whichever machine is lost, the others have them. */
+function snapshots(around: Around): DesiredService {
+  const { interval_hours, retention } = around.cluster.services.etcd.backup_config
+  const interval = `--interval=${Math.round(interval_hours * 3600)}s`
+  const args = [...snapshotArguments(around.cluster, around.node), interval, `--retention=${retention}`]
+  return { ...own(around, 'etcd-snapshots', args), plane: 'etcd' }
 }
 
 /** In the order in which each needs the one before. */
@@ -187,12 +228,7 @@ function nodeServices(around: Around): DesiredService[] {
   const ownApi = hasRole(node, 'controlplane')
   return [
     ...(ownApi ? [] : [balancer(around)]),
-    own(around, 'containerd', [
-      'machine',
-      'containerd',
-      `--data-dir=${runtime.dataDir}`,
-      `--subnet-file=${SUBNET_FILE}`,
-    ]),
+    own(around, 'containerd', containerdArguments(runtime.dataDir)),
     component(around, 'kubelet', {
       'container-runtime-endpoint': runtime.endpoint,
       'cgroup-root': runtime.cgroupParent,
@@ -208,7 +244,9 @@ function component(around: Around, name: ComponentName, added: Readonly<Record<s
   const flags = { ...added, ...componentFlags(name, cluster, node, FACTS) }
   const args = argumentsOf(flags)
   const command =
-    name === 'etcd' ? [etcdProgram(cluster, given), ...args] : [`${given.program(node)}/bin/hyperkube`, name, ...args]
+    name === 'etcd'
+      ? [etcdProgram(cluster, given.etcd), ...args]
+      : [`${given.program(node)}/bin/hyperkube`, name, ...args]
   const env = environmentOf(cluster, name)
   const health = healthOf(cluster, node, name)
   return {
@@ -218,16 +256,12 @@ function component(around: Around, name: ComponentName, added: Readonly<Record<s
       description: `Kubernetes: ${name}`,
       command,
       ...(Object.keys(env).length > 0 && { env }),
-      ...(name === 'etcd' && { envFile: hostPath(cluster, JOINING_FILE) }),
+      ...(name === 'etcd' && { envFile: joiningFile(cluster) }),
       ...(name === 'kubelet' && { after: ['containerd'] }),
       reads: reads(around, args),
     },
     ...(health !== undefined && { health }),
   }
-}
-
-function etcdProgram(cluster: ClusterFile, { etcd }: Given): string {
-  return etcd === undefined ? '/usr/bin/etcd' : hostPath(cluster, ETCD_PROGRAM)
 }
 
 function environmentOf(cluster: ClusterFile, name: ComponentName): Record<string, string> {
@@ -256,7 +290,8 @@ function balancer(around: Around): DesiredService {
   const servers = nodesOf(around.cluster, 'controlplane').map(({ internal_address }) =>
     urlOf(internal_address, 6443).slice('https://'.length),
   )
-  return own(around, 'api-proxy', ['machine', 'proxy', '--listen=127.0.0.1:6443', `--servers=${servers.join(',')}`])
+  const args = ['machine', 'proxy', '--listen=127.0.0.1:6443', `--servers=${servers.join(',')}`]
+  return { ...own(around, 'api-proxy', args), isQuiet: true }
 }
 
 function flanneld(around: Around): DesiredService {
@@ -290,23 +325,6 @@ function netConf({ network, services }: ClusterFile): string {
   return `${JSON.stringify({ Network: first, Backend: backend }, undefined, 2)}\n`
 }
 
-function firstMembers(cluster: ClusterFile): string {
-  const members = nodesOf(cluster, 'etcd').map(
-    (node) => `${etcdMemberName(node)}=${urlOf(node.internal_address, 2380)}`,
-  )
-  return `ETCD_INITIAL_CLUSTER=${members.join(',')}\nETCD_INITIAL_CLUSTER_STATE=new\n`
-}
-
-function etcdHealth(cluster: ClusterFile, node: ClusterNode): Health {
-  const { certificate, key } = certificatePaths(cluster, pki.hostStem('kube-etcd', node))
-  return {
-    url: 'https://127.0.0.1:2379/health',
-    authority: certificatePaths(cluster, pki.ETCD_CA).certificate,
-    certificate,
-    key,
-  }
-}
-
 function healthOf(cluster: ClusterFile, node: ClusterNode, name: ComponentName): Health | undefined {
   const { certificate, key } = certificatePaths(cluster, pki.API_SERVER)
   const table: Partial<Record<ComponentName, Health>> = {
@@ -335,6 +353,7 @@ function desiredNode(node: ClusterNode): DesiredHost['node'] {
     },
     taints: [...roleTaints(node), ...node.taints].map(({ key, value, effect }) => ({ key, value, effect })),
     roleTaints: ['node-role.kubernetes.io/etcd', 'node-role.kubernetes.io/controlplane'],
+    roleLabels: Object.keys(roleLabels({ role: ROLES })),
   }
 }
 

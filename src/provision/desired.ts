@@ -35,6 +35,8 @@ export interface DesiredService {
   readonly plane: Plane
   readonly spec: ServiceSpec
   readonly health?: Health
+  /** No pod feels that it starts again: a node is not drained for it. */
+  readonly isQuiet?: boolean
 }
 
 export interface DesiredTaint {
@@ -48,8 +50,9 @@ export interface DesiredNode {
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly DesiredTaint[]
-  /** Keys of taints that roles bring, which go when the role has gone. */
+  /** Keys of taints and labels that roles bring, which go when the role has gone. */
   readonly roleTaints: readonly string[]
+  readonly roleLabels: readonly string[]
 }
 
 export interface DesiredHost {
@@ -64,18 +67,31 @@ export interface DesiredHost {
   readonly claims: readonly string[]
   /** In the order in which they start. */
   readonly services: readonly DesiredService[]
+  readonly ending: Ending
   readonly node: DesiredNode
 }
 
+/** Commands that end what kernel and containerd hold, which has no file, once services have gone. */
+export type Ending = readonly (readonly string[])[]
+
+/** A machine that the last file named and this one does not. */
+export type LeavingHost = Pick<DesiredHost, 'name' | 'address' | 'roles' | 'ending'>
+
 export interface DesiredCluster {
   readonly hosts: readonly DesiredHost[]
+  readonly leaving: readonly LeavingHost[]
+  /** The roles of machines when the cluster was last whole, by name; undefined: it never was. */
+  readonly built: ReadonlyMap<string, readonly Plane[]> | undefined
   readonly etcd: {
+    /** Its name as a service. */
+    readonly service: string
+    readonly dataDir: string
     /** By which its member is asked, on a machine that has the role. */
     readonly health: (host: DesiredHost) => Health
     /** Where a machine says which cluster it joins. */
     readonly joiningFile: string
     readonly memberName: (host: DesiredHost) => string
-    readonly peerUrl: (host: DesiredHost) => string
+    readonly peerUrl: (host: Pick<DesiredHost, 'address'>) => string
   }
   /** Where the builder keeps its things on machines. */
   readonly home: string

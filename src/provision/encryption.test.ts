@@ -7,7 +7,7 @@ import { parseYaml } from '#lib/yaml.ts'
 import { MINIMAL } from './cluster-file.fixture.ts'
 import { readClusterFile } from './cluster-file.ts'
 import type { ClusterFile } from './cluster.ts'
-import { encryptionConfig, keysOf, planDecryption, planKeyRotation } from './encryption.ts'
+import { encryptionConfig, keysOf, planEncryption, planKeyRotation } from './encryption.ts'
 
 const random = createSeededRandom(1)
 
@@ -36,24 +36,48 @@ describe('encryption of Secrets', () => {
     })
   })
 
-  it('gets another key without a moment in which something cannot be read', () => {
+  it('gets another key without a moment in which an API server meets a key that it does not know', () => {
     const before = encryptionConfig(on, '', random)
     const [old] = keysOf(before)
-    const { both, only, back } = planKeyRotation(before, random)
-    const [fresh] = keysOf(only)
+    const stages = planKeyRotation(before, random)
+    const [fresh] = keysOf(stages.at(-1)?.config ?? '')
     assert.notDeepEqual(fresh, old)
-    assert.deepEqual(keysOf(both), [fresh, old])
-    assert.deepEqual(keysOf(only), [fresh])
-    assert.deepEqual(keysOf(back), [old, fresh])
+    assert.deepEqual(
+      stages.map(({ config, rewrites }) => [keysOf(config), rewrites]),
+      [
+        [[old, fresh], false],
+        [[fresh, old], true],
+        [[fresh], false],
+      ],
+    )
     assert.throws(() => planKeyRotation('', random), /not encrypted/)
   })
 
-  it('ends with new Secrets in clear and old ones still readable', () => {
+  it('goes on with a rotation that was begun before it makes another key', () => {
     const before = encryptionConfig(on, '', random)
-    const { resources } = parseYaml(planDecryption(before)) as { resources: { providers: object[] }[] }
+    const [, both] = planKeyRotation(before, random)
+    const stages = planKeyRotation(both?.config ?? '', random)
     assert.deepEqual(
-      resources[0]?.providers.map((provider) => Object.keys(provider)[0]),
-      ['identity', 'aescbc'],
+      stages.map(({ config }) => keysOf(config).length),
+      [2, 1],
     )
+    assert.deepEqual(keysOf(stages[1]?.config ?? '')[0], keysOf(both?.config ?? '')[0])
+  })
+
+  it('is switched on and off under a cluster that is at work', () => {
+    const key = encryptionConfig(on, '', random)
+    const providers = (config: string): string[] => {
+      const value = parseYaml(config) as { resources: { providers: object[] }[] } | null
+      return value?.resources[0]?.providers.map((provider) => Object.keys(provider)[0] ?? '') ?? []
+    }
+    const shown = (from: string, to: string): unknown[] =>
+      planEncryption(from, to).map(({ config, rewrites }) => [...providers(config), rewrites])
+    assert.deepEqual(shown('', key), [
+      ['identity', 'aescbc', false],
+      ['aescbc', 'identity', true],
+    ])
+    assert.deepEqual(shown(key, ''), [['identity', 'aescbc', true], [false]])
+    assert.deepEqual(shown(key, key), [['aescbc', 'identity', false]])
+    assert.deepEqual(shown('', ''), [[false]])
   })
 })

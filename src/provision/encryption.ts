@@ -47,25 +47,50 @@ export function keysOf(config: string): readonly Key[] {
   return (value?.resources ?? []).flatMap(({ providers = [] }) => providers.flatMap((one) => one.aescbc?.keys ?? []))
 }
 
-/** The steps of a rotation, each a configuration that all API servers must have before the next. */
-export interface KeyRotation {
-  /** Written with the new key, read with both. Then every Secret is written again. */
-  readonly both: string
-  /** The old key is forgotten. */
-  readonly only: string
-  /** What to go back to when writing has failed: it still reads what the new key wrote. */
-  readonly back: string
+/**
+ * Configurations that all API servers must have one after the other, with several of them at work all the time: none may write with
+ * a key that another does not know yet. `rewrites`: once all have it, every Secret is written again.
+ */
+export interface KeyStage {
+  readonly config: string
+  readonly rewrites: boolean
 }
 
-export function planKeyRotation(config: string, random: Random): KeyRotation {
-  const [old] = keysOf(config)
-  if (!old) throw new Error('Secrets are not encrypted with a key of hyperkube; change your own configuration instead')
+/** A new key. A rotation that was begun before is gone on with: some Secrets may be written with each of its keys. */
+export function planKeyRotation(config: string, random: Random): KeyStage[] {
+  const [first, second] = keysOf(config)
+  if (!first)
+    throw new Error('Secrets are not encrypted with a key of hyperkube; change your own configuration instead')
+  if (second)
+    return [
+      { config, rewrites: true },
+      { config: withKeys([first]), rewrites: false },
+    ]
   const fresh = createKey(random)
-  return { both: withKeys([fresh, old]), only: withKeys([fresh]), back: withKeys([old, fresh]) }
+  return [
+    { config: withKeys([first, fresh]), rewrites: false },
+    { config: withKeys([fresh, first]), rewrites: true },
+    { config: withKeys([fresh]), rewrites: false },
+  ]
 }
 
-/** While encryption is being switched off: new Secrets are in clear, old ones are read. Then all are written again. */
-export function planDecryption(config: string): string {
+/** From what a cluster at work has to what the file wants of it. */
+export function planEncryption(before: string, wanted: string): KeyStage[] {
+  if (before === '' && keysOf(wanted).length > 0)
+    return [
+      { config: clearFirst(wanted), rewrites: false },
+      { config: wanted, rewrites: true },
+    ]
+  if (wanted === '' && keysOf(before).length > 0)
+    return [
+      { config: clearFirst(before), rewrites: true },
+      { config: '', rewrites: false },
+    ]
+  return [{ config: wanted, rewrites: false }]
+}
+
+/** New Secrets are in clear, those with a key are read. */
+function clearFirst(config: string): string {
   return configuration([
     { identity: {} },
     { aescbc: { keys: keysOf(config).map(({ name, secret }) => ({ name, secret })) } },

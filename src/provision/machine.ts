@@ -77,12 +77,24 @@ export interface HttpAnswer {
   readonly text: string
 }
 
+export interface RunAsk {
+  readonly command: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** For its standard input. */
+  readonly content?: Buffer
+  readonly timeoutMs: number
+}
+
 /** Paths are whole, and of the machine. A call rejects with MachineError for what the machine cannot do. */
 export interface Machine {
   facts(ask: object, signal?: AbortSignal): Promise<MachineFacts>
   look(ask: { readonly files: readonly string[]; readonly services: readonly string[] }): Promise<Seen>
-  /** The last `last` bytes of a file, or all of it. No content: there is no such file. */
-  read(ask: { readonly path: string; readonly last?: number }): Promise<{ readonly content?: Buffer }>
+  /** The last `last` bytes of a file, or `length` from `at` on, or all of it. No content: there is no such file. */
+  read(ask: {
+    readonly path: string
+    readonly last?: number
+    readonly part?: { readonly at: number; readonly length: number }
+  }): Promise<{ readonly content?: Buffer }>
   /** Whole or not at all. Folders that are missing are made. */
   write(ask: {
     readonly path: string
@@ -93,7 +105,7 @@ export interface Machine {
   }): Promise<object>
   /** With all that is below them, mounts excepted: those are taken away first. */
   remove(ask: { readonly paths: readonly string[] }): Promise<object>
-  /** Says that what is not there yet, and will be, is the cluster's: `restore` takes it away again. */
+  /** Says that what is not there yet, and will be, is the cluster's: `restore` takes it away again. `/a/*`: all that comes into `/a`. */
   claim(ask: { readonly paths: readonly string[] }): Promise<object>
   /** Takes away all that `write`, `claim` and the rest have made, and the memory of it. */
   restore(ask: object): Promise<object>
@@ -103,15 +115,7 @@ export interface Machine {
   /** Checks the digest and gives the file its name. */
   uploadEnd(ask: Upload & { readonly mode: number }): Promise<object>
   /** Waits for a program to end. */
-  run(
-    ask: {
-      readonly command: readonly string[]
-      readonly env?: Readonly<Record<string, string>>
-      readonly content?: Buffer
-      readonly timeoutMs: number
-    },
-    signal?: AbortSignal,
-  ): Promise<Outcome>
+  run(ask: RunAsk, signal?: AbortSignal): Promise<Outcome>
   /** Makes the service what `service` says, and starts it again. */
   serve(ask: { readonly service: ServiceSpec }): Promise<object>
   /** Stops it, and forgets it. */

@@ -5,23 +5,32 @@ import type { ObservedNode } from './observed.ts'
 export interface NodeDifference {
   /** `2 labels, 1 taint`. */
   readonly describe: string
-  /** Taints of roles that it no longer has. */
-  readonly dropped: readonly DesiredTaint[]
+  /** Of roles that it no longer has. */
+  readonly dropped: DroppedMarks
+}
+
+export interface DroppedMarks {
+  readonly taints: readonly DesiredTaint[]
+  /** Their keys. */
+  readonly labels: readonly string[]
 }
 
 /** Undefined: none. A node that is not there yet lacks everything. */
 export function differentNode(desired: DesiredNode, found: ObservedNode | undefined): NodeDifference | undefined {
   const lacking = (want: Readonly<Record<string, string>>, have: Readonly<Record<string, string>> = {}): number =>
     Object.entries(want).filter(([key, value]) => have[key] !== value).length
-  const { taints = [] } = found ?? {}
-  const dropped = taints.filter(
-    (taint) => desired.roleTaints.includes(taint.key) && !desired.taints.some((want) => isSameTaint(want, taint)),
-  )
+  const { taints = [], labels = {} } = found ?? {}
+  const dropped = {
+    taints: taints.filter(
+      (taint) => desired.roleTaints.includes(taint.key) && !desired.taints.some((want) => isSameTaint(want, taint)),
+    ),
+    labels: desired.roleLabels.filter((key) => key in labels && !(key in desired.labels)),
+  }
   const counts = [
-    [lacking(desired.labels, found?.labels), 'label'],
+    [lacking(desired.labels, labels) + dropped.labels.length, 'label'],
     [lacking(desired.annotations, found?.annotations), 'annotation'],
     [
-      desired.taints.filter((want) => !taints.some((taint) => isSameTaint(want, taint))).length + dropped.length,
+      desired.taints.filter((want) => !taints.some((taint) => isSameTaint(want, taint))).length + dropped.taints.length,
       'taint',
     ],
   ] as const

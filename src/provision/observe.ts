@@ -6,7 +6,7 @@ import { type DesiredCluster, type DesiredHost, type Health, manifestFile } from
 import { listMembers } from './etcd-members.ts'
 import type { Machine } from './machine.ts'
 import { type EtcdMember, type Manifest, NO_MANIFEST, type Observed, type ObservedHost } from './observed.ts'
-import { MACHINES_AT_ONCE } from './plan.ts'
+import { MACHINES_AT_ONCE } from './step.ts'
 
 export interface Sight {
   /** Undefined: it has nothing of ours yet. Rejects when it cannot be reached. */
@@ -17,7 +17,9 @@ export interface Sight {
 
 export async function observeCluster(desired: DesiredCluster, sight: Sight): Promise<Observed> {
   const hosts = new Map<string, ObservedHost>()
-  const queue = [...desired.hosts]
+  const names = new Set(desired.hosts.map(({ name }) => name))
+  const leaving = desired.leaving.filter(({ name }) => !names.has(name))
+  const queue: LookedAt[] = [...desired.hosts, ...leaving.map(({ name }) => ({ name, ...NOTHING }))]
   const work = async (): Promise<void> => {
     for (let host = queue.shift(); host !== undefined; host = queue.shift())
       hosts.set(host.name, await observeHost(host, desired, sight))
@@ -30,7 +32,11 @@ export async function observeCluster(desired: DesiredCluster, sight: Sight): Pro
   return { hosts, members, nodes, savedState, addons }
 }
 
-async function observeHost(host: DesiredHost, { home }: DesiredCluster, sight: Sight): Promise<ObservedHost> {
+type LookedAt = Pick<DesiredHost, 'name' | 'files' | 'uploads' | 'services'>
+/** Of a machine that leaves: only what it remembers matters. */
+const NOTHING = { files: [], uploads: [], services: [] }
+
+async function observeHost(host: LookedAt, { home }: DesiredCluster, sight: Sight): Promise<ObservedHost> {
   try {
     const machine = await sight.reach(host.name)
     if (machine === undefined) return { state: 'bare' }

@@ -57,13 +57,14 @@ describe('planCluster()', () => {
       'control plane': 1,
       access: 1,
       state: 1,
+      'upgrade of control plane nodes': 1,
       'upgrade of nodes': 1,
       addons: 1,
     })
     const [track = []] = waves.find(({ name }) => name === 'upgrade of nodes')?.tracks ?? []
     assert.deepEqual(
       track.map(({ describe: text }) => text),
-      ['drain the node', 'start kubelet', 'start kube-proxy', 'wait until the node is ready'],
+      ['drain the node', 'start api-proxy', 'start kubelet', 'start kube-proxy', 'wait until the node is ready'],
     )
   })
 

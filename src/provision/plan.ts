@@ -2,38 +2,30 @@
  * From what is wanted and what is there to the steps between: pure, so that a plan can be shown, tested and made again after any
  * interruption. What is as it should be has no step. The order is that of RKE: see docs/build.md.
  */
+import { type Addon, type DesiredCluster, type DesiredFile, type DesiredHost, manifestFile } from './desired.ts'
+import { etcdWaves, membershipFaults } from './etcd-waves.ts'
+import { leavingNotes, leavingWave } from './leaving.ts'
+import { nodeWave, workerWaves } from './node-waves.ts'
+import type { Manifest, Observed } from './observed.ts'
 import {
-  type Addon,
-  type DesiredCluster,
-  type DesiredFile,
-  type DesiredHost,
-  type DesiredService,
-  manifestFile,
-  type Plane,
-} from './desired.ts'
-import { differentNode } from './node-difference.ts'
-import { type Manifest, NO_MANIFEST, type Observed, type ObservedHost } from './observed.ts'
+  changed,
+  clearingSteps,
+  clearsWith,
+  hostsOf,
+  isServed,
+  manifestOf,
+  type Planning,
+  type PlanOptions,
+  retireStep,
+  seenOf,
+  serveSteps,
+  unwantedServices,
+  wave,
+} from './planning.ts'
 import { portChecks } from './ports.ts'
 import { preflight } from './preflight.ts'
-import { serviceDigest, sha256 } from './service-digest.ts'
-import type { Plan, Step, Track, Wave } from './step.ts'
-
-export interface PlanOptions {
-  readonly checksPorts: boolean
-  /** Leaves etcd and the control plane alone (`--update-only`). */
-  readonly workersOnly: boolean
-}
-
-/** So many machines at a time. */
-export const MACHINES_AT_ONCE = 50
-
-interface Planning {
-  readonly desired: DesiredCluster
-  readonly observed: Observed
-  readonly options: PlanOptions
-  /** Whether there is a cluster already: then changes are rolled out. */
-  readonly isRunning: boolean
-}
+import { sha256 } from './service-digest.ts'
+import { MACHINES_AT_ONCE, type Plan, type Step, type Track, type Wave } from './step.ts'
 
 export function planCluster(desired: DesiredCluster, observed: Observed, options: PlanOptions): Plan {
   const planning = { desired, observed, options, isRunning: observed.nodes !== undefined }
@@ -57,17 +49,15 @@ export function planCluster(desired: DesiredCluster, observed: Observed, options
       MACHINES_AT_ONCE,
       desired.hosts.map((host) => tidySteps(planning, host)),
     ),
+    leavingWave(planning),
   ]
   return { waves: waves.filter(({ tracks }) => tracks.length > 0), faults, notes }
 }
 
-function wave(name: string, width: number, tracks: readonly Track[], tolerates = 0): Wave {
-  return { name, width, tolerates, tracks: tracks.filter((track) => track.length > 0) }
-}
-
-function findings({ desired, observed }: Planning): { faults: string[]; notes: string[] } {
-  const faults: string[] = []
-  const notes: string[] = []
+function findings(planning: Planning): { faults: string[]; notes: string[] } {
+  const { desired, observed } = planning
+  const faults = membershipFaults(planning)
+  const notes = leavingNotes(planning)
   for (const host of desired.hosts) {
     const found = observed.hosts.get(host.name)
     if (found?.state === 'unreachable') faults.push(`${host.name}: ${found.reason}`)
@@ -82,16 +72,6 @@ function findings({ desired, observed }: Planning): { faults: string[]; notes: s
 /** Nothing of ours runs there yet. */
 function isNew({ observed }: Planning, name: string): boolean {
   return !Object.values(seenOf(observed, name).services).some((service) => service !== undefined)
-}
-
-function seenOf(observed: Observed, name: string): Extract<ObservedHost, { state: 'seen' }>['seen'] {
-  const found = observed.hosts.get(name)
-  return found?.state === 'seen' ? found.seen : { files: {}, services: {} }
-}
-
-function manifestOf(observed: Observed, name: string): Manifest {
-  const found = observed.hosts.get(name)
-  return found?.state === 'seen' ? found.manifest : NO_MANIFEST
 }
 
 function portWave(planning: Planning): Wave[] {
@@ -139,11 +119,6 @@ function isWritten(
   return found !== undefined && found.mode === mode && found.digest === sha256(content)
 }
 
-function isServed({ spec }: DesiredService, { services }: { services: Record<string, unknown> | object }): boolean {
-  const found = (services as Record<string, { digest: string; isRunning: boolean } | undefined>)[spec.name]
-  return found !== undefined && found.isRunning && found.digest === serviceDigest(spec)
-}
-
 function wantedManifest(host: DesiredHost): Manifest {
   const files = [...host.files.map(({ path }) => path), ...host.uploads.map(({ path }) => path)]
   return { files: files.toSorted(), services: host.services.map(({ spec }) => spec.name).toSorted() }
@@ -158,180 +133,33 @@ function isSame(one: Manifest, other: Manifest): boolean {
 }
 
 /** What has no place there any more goes, and then the memory of it. */
-function tidySteps({ desired, observed }: Planning, host: DesiredHost): Step[] {
+function tidySteps(planning: Planning, host: DesiredHost): Step[] {
+  const { desired, observed } = planning
   const before = manifestOf(observed, host.name)
   const wanted = wantedManifest(host)
   const gone = before.files.filter((path) => !wanted.files.includes(path))
-  const retired = before.services.filter((name) => !wanted.services.includes(name))
-  if (isSame(before, wanted) || gone.length + retired.length === 0) return []
+  const unwanted = unwantedServices(planning, host)
+  if (isSame(before, wanted) || gone.length + unwanted.length === 0) return []
   const step = (describe: string, action: Step['action']): Step => ({ host: host.name, describe, action })
+  const { service: etcd, dataDir } = desired.etcd
+  const left = clearsWith(planning, host) === undefined ? unwanted : unwanted.filter((name) => name === etcd)
   return [
-    ...retired.map((name) => step(`stop ${name} for good`, { type: 'retire', name })),
+    ...left.map((name) => retireStep(host.name, name)),
+    // By now its member has left: nobody can ever start with this data again.
+    ...(unwanted.includes(etcd) ? [step('clear the data of etcd', { type: 'remove', paths: [dataDir] })] : []),
     ...(gone.length === 0 ? [] : [step(`remove ${gone.length} files`, { type: 'remove', paths: gone })]),
     step('remember what it has', { type: 'manifest', path: manifestFile(desired.home), manifest: wanted }),
   ]
 }
 
-function changed({ observed }: Planning, host: DesiredHost, plane: Plane): DesiredService[] {
-  const seen = seenOf(observed, host.name)
-  return host.services.filter((service) => service.plane === plane && !isServed(service, seen))
-}
-
-function serveSteps(host: DesiredHost, services: readonly DesiredService[], waits = true): Step[] {
-  return services.map(({ spec, health }) => ({
-    host: host.name,
-    describe: `start ${spec.name}`,
-    action: { type: 'serve', service: spec, ...(waits && health !== undefined && { health }) },
-  }))
-}
-
-function hostsOf({ hosts }: DesiredCluster, role: Plane): DesiredHost[] {
-  return hosts.filter(({ roles }) => roles.includes(role))
-}
-
-/**
- * The members of a new cluster find each other, so none is well before most are there: they are started first and asked
- * afterwards. A cluster that is at work gets one member at a time, and each is well before the next.
- */
-function etcdWaves(planning: Planning): Wave[] {
-  const { desired, observed } = planning
-  const hosts = hostsOf(desired, 'etcd').filter((host) => changed(planning, host, 'etcd').length > 0)
-  const { members } = observed
-  const serve = (host: DesiredHost, waits: boolean): Step[] => serveSteps(host, changed(planning, host, 'etcd'), waits)
-  if (members === undefined) {
-    const asked = hosts.flatMap((host) =>
-      host.services.flatMap(({ plane, spec, health }): Track[] =>
-        plane !== 'etcd' || health === undefined
-          ? []
-          : [
-              [
-                {
-                  host: host.name,
-                  describe: `wait until ${spec.name} is well`,
-                  action: { type: 'healthy', service: spec.name, health },
-                },
-              ],
-            ],
-      ),
-    )
-    return [
-      wave(
-        'etcd',
-        1,
-        hosts.map((host) => serve(host, false)),
-      ),
-      wave('health of etcd', MACHINES_AT_ONCE, asked),
-    ]
-  }
-  return [
-    wave(
-      'etcd',
-      1,
-      hosts.map((host) => [...joinSteps(planning, host), ...serve(host, true)]),
-    ),
-  ]
-}
-
-/** One that was added and never started has no name yet, and still has to be told what it joins. */
-function joinSteps({ desired, observed }: Planning, host: DesiredHost): Step[] {
-  const { health, memberName, peerUrl, joiningFile } = desired.etcd
-  const url = peerUrl(host)
-  const known = observed.members?.find(({ peerUrls }) => peerUrls.includes(url))
-  if (known !== undefined && known.name !== '') return []
-  const through = hostsOf(desired, 'etcd').find((other) =>
-    observed.members?.some(({ name, peerUrls }) => name !== '' && peerUrls.includes(peerUrl(other))),
-  )
-  if (through === undefined) return []
-  return [
-    {
-      host: host.name,
-      describe: 'join etcd',
-      action: {
-        type: 'join-etcd',
-        through: through.name,
-        health: health(through),
-        name: memberName(host),
-        peerUrl: url,
-        file: joiningFile,
-      },
-    },
-  ]
-}
-
 function controlPlaneWave(planning: Planning): Wave {
   const { desired, isRunning } = planning
-  const tracks = hostsOf(desired, 'controlplane').map((host) =>
-    serveSteps(host, changed(planning, host, 'controlplane')),
-  )
+  const tracks = hostsOf(desired, 'controlplane').map((host): Track => {
+    const services = changed(planning, host, 'controlplane')
+    const clearing = clearsWith(planning, host) === 'controlplane' ? clearingSteps(planning, host) : []
+    return services.length === 0 ? [] : [...clearing, ...serveSteps(host, services)]
+  })
   return wave('control plane', isRunning ? desired.upgrade.controlPlanes : MACHINES_AT_ONCE, tracks)
-}
-
-/** New nodes all at once. Those that have pods as many as may be away; the ones that are not well have none to lose and come first. */
-function workerWaves(planning: Planning): Wave[] {
-  const { desired, observed } = planning
-  const { workers, drains } = desired.upgrade
-  const plan = desired.hosts.map((host) => ({
-    host,
-    services: changed(planning, host, 'worker'),
-    node: observed.nodes?.get(host.name),
-  }))
-  const todo = plan.filter(({ services }) => services.length > 0)
-  const outside = todo.filter(({ node }) => node?.isReady !== true)
-  const inside = todo.filter(({ node }) => node?.isReady === true)
-  // Also those whose services are as they should be: what was interrupted may have ended before they were ready.
-  const unready = plan.filter(({ node }) => node?.isReady !== true)
-  const ready = (name: string, uncordons: boolean): Step => ({
-    host: name,
-    describe: 'wait until the node is ready',
-    action: { type: 'ready', node: name, uncordons },
-  })
-  // Who was left cordoned by an upgrade that was interrupted is found by its mark when the node is looked at.
-  const left = plan.filter(
-    ({ services, node }) => services.length === 0 && node?.isReady === true && node.annotations[CORDONED] !== undefined,
-  )
-  return [
-    wave(
-      'worker plane',
-      MACHINES_AT_ONCE,
-      outside.map(({ host, services }) => serveSteps(host, services)),
-    ),
-    wave(
-      'nodes ready',
-      MACHINES_AT_ONCE,
-      unready.map(({ host, node }) => [ready(host.name, node?.annotations[CORDONED] !== undefined)]),
-    ),
-    wave(
-      'upgrade of nodes',
-      workers,
-      [
-        ...inside.map(({ host, services }) => [
-          drain(host.name, drains),
-          ...serveSteps(host, services),
-          ready(host.name, true),
-        ]),
-        ...left.map(({ host }) => [ready(host.name, true)]),
-      ],
-      Math.max(0, workers - 1),
-    ),
-  ]
-}
-
-/** Says that it was us who cordoned the node. */
-export const CORDONED = 'build.hyperkube.io/cordoned'
-
-function drain(name: string, evicts: boolean): Step {
-  const describe = evicts ? 'drain the node' : 'cordon the node'
-  return { host: name, describe, action: { type: 'drain', node: name, evicts } }
-}
-
-function nodeWave({ desired, observed }: Planning): Wave {
-  const tracks = desired.hosts.flatMap((host): Track[] => {
-    const difference = differentNode(host.node, observed.nodes?.get(host.name))
-    if (difference === undefined) return []
-    const action = { type: 'node', node: host.name, desired: host.node, dropped: difference.dropped } as const
-    return [[{ host: host.name, describe: `set ${difference.describe}`, action }]]
-  })
-  return wave('labels and taints', MACHINES_AT_ONCE, tracks)
 }
 
 function stateWave({ desired, observed }: Planning): Wave {

@@ -1,18 +1,15 @@
 /** How machines become what they were. Pure. */
-import type { DesiredCluster, DesiredHost } from './desired.ts'
-import type { ObservedHost } from './observed.ts'
-import { MACHINES_AT_ONCE } from './plan.ts'
-import type { Plan, Step } from './step.ts'
-
-/** Ends what no service can end, before services go: with the machine's own copy of the program. */
-export type Ending = (host: DesiredHost) => readonly (readonly string[])[]
+import type { DesiredCluster, LeavingHost } from './desired.ts'
+import { NO_MANIFEST, type ObservedHost } from './observed.ts'
+import { MACHINES_AT_ONCE, type Plan, type Step } from './step.ts'
 
 /** Workers first, so that pods have somebody to say goodbye to; then the control plane with etcd. */
 export function planRemoval(
-  { hosts, home }: Pick<DesiredCluster, 'hosts' | 'home'>,
+  { hosts: wanted, leaving, home }: Pick<DesiredCluster, 'hosts' | 'leaving' | 'home'>,
   observed: ReadonlyMap<string, ObservedHost>,
-  ending: Ending,
 ): Plan {
+  const names = new Set(wanted.map(({ name }) => name))
+  const hosts = [...wanted, ...leaving.filter(({ name }) => !names.has(name))]
   const planes = [
     { name: 'workers', hosts: hosts.filter(({ roles }) => !roles.includes('controlplane') && !roles.includes('etcd')) },
     { name: 'control plane', hosts: hosts.filter(({ roles }) => roles.includes('controlplane')) },
@@ -25,7 +22,9 @@ export function planRemoval(
     tolerates: own.length,
     tracks: own
       .filter((host) => observed.get(host.name)?.state === 'seen')
-      .map((host): Step[] => [removalStep(host, home, ending)]),
+      .map((host): Step[] => [
+        removalStep({ name: host.name, ending: host.ending, services: servicesOf(observed.get(host.name)) }, home),
+      ]),
   }))
   const faults = hosts.flatMap(({ name }) => {
     const found = observed.get(name)
@@ -34,15 +33,18 @@ export function planRemoval(
   return { waves: waves.filter(({ tracks }) => tracks.length > 0), faults: [], notes: faults }
 }
 
-export function removalStep(host: DesiredHost, home: string, ending: Ending): Step {
+/** As the machine itself remembers them, the last first. */
+function servicesOf(found: ObservedHost | undefined): string[] {
+  return (found?.state === 'seen' ? found.manifest : NO_MANIFEST).services.toReversed()
+}
+
+export function removalStep(
+  { name, ending, services }: Pick<LeavingHost, 'name' | 'ending'> & { readonly services: readonly string[] },
+  home: string,
+): Step {
   return {
-    host: host.name,
+    host: name,
     describe: 'remove all that was made',
-    action: {
-      type: 'restore',
-      home,
-      services: host.services.map(({ spec }) => spec.name).toReversed(),
-      before: ending(host),
-    },
+    action: { type: 'restore', home, services, before: ending },
   }
 }

@@ -62,7 +62,7 @@ const s3: Field<S3BackupConfig> = object<S3BackupConfig>(
     custom_ca: words('authority of the endpoint, PEM', { check: isPem('certificate') }),
     folder: words('folder in the bucket'),
   },
-  { optional: true, aliases: ['s3_backup_config'] },
+  { optional: true, aliases: ['s3_backup_config'], pending: true },
 )
 
 const backup: Field<BackupConfig> = object<BackupConfig>(

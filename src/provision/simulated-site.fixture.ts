@@ -3,12 +3,13 @@ import { type Clock, realClock } from '#lib/clock.ts'
 
 import type { Site } from './actions.ts'
 import type { ClusterApi } from './cluster-api.ts'
-import type { DesiredCluster, DesiredHost, DesiredNode, DesiredService, DesiredTaint, Plane } from './desired.ts'
-import type { HttpAnswer, Machine } from './machine.ts'
+import type { DesiredCluster, DesiredHost, DesiredNode, DesiredService, Plane } from './desired.ts'
+import { type HttpAnswer, type Machine, MachineError, MachineLost } from './machine.ts'
 import { emptyState, simulatedMachine, type SimulatedState } from './machines/simulated.ts'
+import type { DroppedMarks } from './node-difference.ts'
+import { CORDONED } from './node-waves.ts'
 import type { Sight } from './observe.ts'
 import type { ObservedNode } from './observed.ts'
-import { CORDONED } from './plan.ts'
 
 export class Killed extends Error {
   override readonly name = 'Killed'
@@ -21,48 +22,30 @@ export interface HostDraft {
   readonly roles: readonly Plane[]
 }
 
-/** A cluster whose services say `version`, and whose machines are called as told. */
-export function desiredCluster(drafts: readonly HostDraft[], version = '1'): DesiredCluster {
-  const hosts = drafts.map(({ name, roles }): DesiredHost => {
-    const service = (plane: Plane, own: string): DesiredService => ({
-      plane,
-      spec: { name: own, description: own, command: [`/opt/hyperkube/${own}`, `--version=${version}`] },
-      health: plane === 'etcd' ? HEALTH : { url: `https://127.0.0.1/${own}` },
-    })
-    return {
-      name,
-      address: `10.0.0.${name}`,
-      roles,
-      files: [
-        { path: '/etc/kubernetes/ssl/kube-ca.pem', mode: 0o600, content: Buffer.from(`authority ${version}`) },
-        { path: `/etc/kubernetes/ssl/${name}.pem`, mode: 0o600, content: Buffer.from(name) },
-        ...(roles.includes('etcd') ? [firstMembers(drafts)] : []),
-      ],
-      uploads: [],
-      claims: ['/var/lib/kubelet'],
-      services: [
-        ...(roles.includes('etcd') ? [service('etcd', 'etcd')] : []),
-        ...(roles.includes('controlplane') ? [service('controlplane', 'kube-apiserver')] : []),
-        service('worker', 'kubelet'),
-        service('worker', 'kube-proxy'),
-      ],
-      node: {
-        labels: Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, 'true'])),
-        annotations: {},
-        taints: roles.includes('worker') ? [] : [{ key: 'no-work', value: 'true', effect: 'NoSchedule' }],
-        roleTaints: ['no-work'],
-      },
-    }
-  })
+const HOME = '/opt/hyperkube'
+
+/** A cluster whose services say `version`, and whose machines are called as told; `before` is what it was built of last. */
+export function desiredCluster(
+  drafts: readonly HostDraft[],
+  version = '1',
+  before?: readonly HostDraft[],
+): DesiredCluster {
+  const names = new Set(drafts.map(({ name }) => name))
   return {
-    hosts,
+    hosts: drafts.map((draft) => desiredHost(draft, drafts, version)),
+    leaving: (before ?? [])
+      .filter(({ name }) => !names.has(name))
+      .map(({ name, roles }) => ({ name, roles, address: `10.0.0.${name}`, ending: [] })),
+    built: before && new Map(before.map(({ name, roles }) => [name, roles])),
     etcd: {
+      service: 'etcd',
+      dataDir: '/var/lib/etcd',
       health: () => HEALTH,
       joiningFile: JOINING_FILE,
       memberName: ({ name }) => `etcd-${name}`,
       peerUrl: ({ address }) => `https://${address}:2380`,
     },
-    home: '/opt/hyperkube',
+    home: HOME,
     upgrade: { workers: 1, controlPlanes: 1, drains: true },
     access: [{ name: 'access', manifest: document('access', version) }],
     addons: [{ name: 'dns', manifest: document(`dns-${version}`, version) }],
@@ -71,6 +54,44 @@ export function desiredCluster(drafts: readonly HostDraft[], version = '1'): Des
   }
 }
 
+function desiredHost({ name, roles }: HostDraft, drafts: readonly HostDraft[], version: string): DesiredHost {
+  const service = (plane: Plane, own: string): DesiredService => ({
+    plane,
+    spec: { name: own, description: own, command: [`/opt/hyperkube/${own}`, `--version=${version}`] },
+    health: plane === 'etcd' ? HEALTH : { url: `https://127.0.0.1/${own}` },
+  })
+  return {
+    name,
+    address: `10.0.0.${name}`,
+    roles,
+    files: [
+      { path: '/etc/kubernetes/ssl/kube-ca.pem', mode: 0o600, content: Buffer.from(`authority ${version}`) },
+      { path: `/etc/kubernetes/ssl/${name}.pem`, mode: 0o600, content: Buffer.from(name) },
+      ...(roles.includes('etcd') ? [firstMembers(drafts)] : []),
+    ],
+    uploads: [],
+    claims: ['/var/lib/kubelet'],
+    services: [
+      ...(roles.includes('etcd') ? [service('etcd', 'etcd')] : []),
+      ...(roles.includes('controlplane') ? [service('controlplane', 'kube-apiserver')] : []),
+      // As on machines: of those two only one can be at the port.
+      ...(roles.includes('controlplane') ? [] : [{ ...service('worker', 'api-proxy'), isQuiet: true }]),
+      service('worker', 'kubelet'),
+      service('worker', 'kube-proxy'),
+    ],
+    ending: [],
+    node: {
+      labels: Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, 'true'])),
+      annotations: {},
+      taints: roles.includes('worker') ? [] : [{ key: 'no-work', value: 'true', effect: 'NoSchedule' }],
+      roleTaints: ['no-work'],
+      roleLabels: ['etcd', 'controlplane', 'worker'].map((role) => `node-role.kubernetes.io/${role}`),
+    },
+  }
+}
+
+const AT_ONE_PORT = ['api-proxy', 'kube-apiserver']
+const DATA_FILE = '/var/lib/etcd/member'
 const JOINING_FILE = '/etc/kubernetes/etcd.env'
 
 function firstMembers(drafts: readonly HostDraft[]): DesiredHost['files'][number] {
@@ -96,6 +117,12 @@ export class SimulatedSite {
   /** Objects of addons, by name. */
   readonly objects: Map<string, string> = new Map()
   readonly calls: string[] = []
+  /** Machines that nobody reaches. */
+  readonly lost: Set<string> = new Set()
+  /** Machines that nothing of ours is on any more. */
+  readonly #bare = new Set<string>()
+  /** How often a member was added, by its address. */
+  readonly #lives = new Map<string, number>()
   state: string | undefined
   #left = Number.POSITIVE_INFINITY
   #moment: 'before' | 'after' = 'before'
@@ -119,19 +146,41 @@ export class SimulatedSite {
 
   site(): Site & Sight {
     const machines = new Map<string, Machine>()
-    for (const [name, state] of this.machines)
-      machines.set(
+    for (const [name, state] of this.machines) {
+      const machine = simulatedMachine({
         name,
-        simulatedMachine({
-          name,
-          state,
-          now: () => this.clock.now(),
-          turn: this.#turn,
-          http: (url, body) => this.#answer(name, url, body),
-        }),
-      )
-    const machine = (name: string): Promise<Machine> => Promise.resolve(machines.get(name) as Machine)
-    return { machine, reach: machine, api: this.#api(), clock: this.clock }
+        state,
+        now: () => this.clock.now(),
+        turn: this.#turn,
+        http: (url, body) => this.#answer(name, url, body),
+        removed: (path) => {
+          if (path === HOME) this.#bare.add(name)
+        },
+      })
+      const serve: Machine['serve'] = async (ask) => {
+        const isTaken = AT_ONE_PORT.some((other) => other !== ask.service.name && this.#runs(name, other))
+        if (AT_ONE_PORT.includes(ask.service.name) && isTaken) throw new MachineError('address already in use')
+        return machine.serve(ask)
+      }
+      machines.set(name, { ...machine, serve })
+    }
+    const reach = async (name: string): Promise<Machine | undefined> => {
+      if (this.lost.has(name)) throw new MachineLost(`${name}: no route to host`)
+      return this.#bare.has(name) ? undefined : machines.get(name)
+    }
+    const machine = async (name: string): Promise<Machine> => {
+      this.#bare.delete(name)
+      return (await reach(name)) as Machine
+    }
+    return { machine, reach, api: this.#api(), clock: this.clock }
+  }
+
+  /** As somebody would who pulls the plug: services end, and nobody reaches it. */
+  lose(name: string): void {
+    this.lost.add(name)
+    for (const service of this.machines.get(name)?.services.values() ?? []) service.isRunning = false
+    const node = this.nodes.get(name)
+    if (node !== undefined) this.nodes.set(name, { ...node, isReady: false })
   }
 
   #runs(name: string, service: string): boolean {
@@ -143,8 +192,12 @@ export class SimulatedSite {
     if (port !== '2379') return { status: this.#runs(name, pathname.slice(1)) ? 200 : 0, text: '' }
     if (!this.#runs(name, 'etcd')) return { status: 0, text: 'refused' }
     if (!this.#hasQuorum()) return { status: 503, text: '{"health":"false"}' }
-    const { peerURLs: [added] = [] } = JSON.parse(body || '{}') as { peerURLs?: string[] }
-    if (pathname.endsWith('/add') && added !== undefined) this.members.set(added, '')
+    const { peerURLs: [added] = [], ID } = JSON.parse(body || '{}') as { peerURLs?: string[]; ID?: string }
+    if (pathname.endsWith('/add') && added !== undefined && !this.members.has(added)) {
+      this.members.set(added, '')
+      this.#lives.set(added, (this.#lives.get(added) ?? 0) + 1)
+    }
+    if (pathname.endsWith('/remove') && ID !== undefined) this.members.delete(ID)
     const members = [...this.members].map(([url_, own]) => ({ ID: url_, name: own, peerURLs: [url_] }))
     return { status: 200, text: JSON.stringify({ members }) }
   }
@@ -158,9 +211,18 @@ export class SimulatedSite {
       for (const [, own = '', url = ''] of told.matchAll(/(etcd-\w+)=(https:[^,\n]+)/g)) this.members.set(url, own)
     }
     const started = running.map((each) => [`https://10.0.0.${each}:2380`, `etcd-${each}`] as const)
-    const present = started.filter(([url]) => this.members.has(url))
+    const present = started.filter(([url, own]) => this.members.has(url) && this.#hasData(url, own))
     for (const [url, own] of present) this.members.set(url, own)
     return present.length > this.members.size / 2
+  }
+
+  /** Who starts without data has some ever after; who has those of a member that has left never starts. */
+  #hasData(url: string, own: string): boolean {
+    const files = this.machines.get(own.slice('etcd-'.length))?.files
+    const life = String(this.#lives.get(url) ?? 0)
+    const found = files?.get(DATA_FILE)?.content
+    if (found === undefined) files?.set(DATA_FILE, { content: life, mode: 0o600 })
+    return found === undefined || found === life
   }
 
   #api(): ClusterApi {
@@ -202,6 +264,8 @@ export class SimulatedSite {
         }),
       apply: (manifest) => counted('apply', () => void this.objects.set(nameIn(manifest), manifest)),
       delete: (manifest) => counted('delete', () => void this.objects.delete(nameIn(manifest))),
+      rewriteSecrets: () => counted('rewriteSecrets', () => undefined),
+      restartPods: () => counted('restartPods', () => undefined),
       savedState: async () => this.state,
       saveState: (state) => counted('saveState', () => void (this.state = state)),
     }
@@ -213,7 +277,9 @@ export class SimulatedSite {
       machines: [...this.machines].map(([name, { files, services, claims }]) => ({
         name,
         files: [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)),
-        services: [...services].map(([own, { spec, isRunning }]) => ({ own, spec, isRunning })),
+        services: [...services]
+          .map(([own, { spec, isRunning }]) => ({ own, spec, isRunning }))
+          .toSorted((a, b) => (a.own < b.own ? -1 : 1)),
         claims: [...claims],
       })),
       members: [...this.members].toSorted(([a], [b]) => (a < b ? -1 : 1)),
@@ -225,11 +291,12 @@ export class SimulatedSite {
   }
 }
 
-function settled(before: ObservedNode, desired: DesiredNode, dropped: readonly DesiredTaint[]): Partial<ObservedNode> {
+function settled(before: ObservedNode, desired: DesiredNode, dropped: DroppedMarks): Partial<ObservedNode> {
   const { labels, annotations, taints } = desired
-  const kept = before.taints.filter((taint) => ![...dropped, ...taints].some((each) => each.key === taint.key))
+  const kept = before.taints.filter((taint) => ![...dropped.taints, ...taints].some((each) => each.key === taint.key))
+  const others = Object.entries(before.labels).filter(([key]) => !dropped.labels.includes(key))
   return {
-    labels: { ...before.labels, ...labels },
+    labels: { ...Object.fromEntries(others), ...labels },
     annotations: { ...before.annotations, ...annotations },
     taints: [...kept, ...taints],
   }

@@ -17,7 +17,17 @@ const wanted = { rkeConfig, certificatesBundle: bundle, encryptionConfig: 'kind:
 
 describe('the state of a cluster', () => {
   it('is the same after it was written and read', () => {
-    const states: FullState[] = [{}, { desiredState: wanted }, { desiredState: wanted, currentState: wanted }]
+    const states: FullState[] = [
+      {},
+      { desiredState: wanted },
+      { desiredState: wanted, currentState: wanted },
+      {
+        desiredState: wanted,
+        leaving: rkeConfig.nodes,
+        stages: [{ certificatesBundle: bundle, encryptionConfig: '', after: 'rewrite-secrets' }],
+        restoring: 'a-snapshot',
+      },
+    ]
     for (const state of states) assert.deepEqual(decodeState(encodeState(state)), state)
   })
 

@@ -8,10 +8,11 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 
 import type { Random } from '#lib/random.ts'
 
-import type { ClusterFile } from './cluster.ts'
+import type { ClusterFile, ClusterNode } from './cluster.ts'
 import { certificatePaths } from './host-paths.ts'
 import type { Bundle, BundleEntry } from './pki/bundle.ts'
 import { planCertificates } from './pki/plan.ts'
+import type { Stage } from './stages.ts'
 
 export interface ClusterState {
   readonly rkeConfig: ClusterFile
@@ -26,6 +27,12 @@ export interface FullState {
   readonly currentState?: ClusterState
   /** Certificates of a cluster that RKE built, whose configuration is written another way: what to begin with. */
   readonly adopted?: Bundle
+  /** Machines that may have something of the cluster on them and are in neither state. */
+  readonly leaving?: readonly ClusterNode[]
+  /** What machines are to become one after the other, beginning with what is wanted now; absent: only that. */
+  readonly stages?: readonly Stage[]
+  /** Name of a snapshot whose restoring was begun: etcd may hold anything until it is done. */
+  readonly restoring?: string
 }
 
 /** `sealed`: a passphrase is needed. `passphrase`: the one given is not it. `unreadable`: the file is not a state. */
@@ -58,6 +65,9 @@ export function encodeState(
     hyperkube: FORMAT,
     desiredState: outward(state.desiredState),
     currentState: outward(state.currentState),
+    ...((state.leaving ?? []).length > 0 && { leaving: state.leaving }),
+    ...((state.stages ?? []).length > 0 && { stages: state.stages }),
+    ...(state.restoring !== undefined && { restoring: state.restoring }),
   }
   const text = `${JSON.stringify(plain, undefined, 2)}\n`
   return seal ? sealText(text, seal) : text
@@ -72,7 +82,14 @@ export function decodeState(text: string, passphrase?: string): FullState {
   }
   if (!('hyperkube' in value)) return adopt(value)
   const [desiredState, currentState] = ['desiredState', 'currentState'].map((key) => inward(value, key))
-  return { ...(desiredState ? { desiredState } : {}), ...(currentState ? { currentState } : {}) }
+  const { leaving, stages, restoring } = value as Pick<FullState, 'leaving' | 'stages' | 'restoring'>
+  return {
+    ...(desiredState ? { desiredState } : {}),
+    ...(currentState ? { currentState } : {}),
+    ...(leaving && { leaving }),
+    ...(stages && { stages }),
+    ...(restoring !== undefined && { restoring }),
+  }
 }
 
 function parse(text: string): Record<string, unknown> {

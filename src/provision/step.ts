@@ -1,6 +1,7 @@
 /** A plan as data. Steps say what is done to whom; how is in `actions.ts`. */
-import type { DesiredFile, DesiredNode, DesiredTaint, DesiredUpload, Health } from './desired.ts'
-import type { ServiceSpec } from './machine.ts'
+import type { DesiredFile, DesiredNode, DesiredUpload, Health } from './desired.ts'
+import type { RunAsk, ServiceSpec } from './machine.ts'
+import type { DroppedMarks } from './node-difference.ts'
 import type { Manifest } from './observed.ts'
 
 export interface PortCheck {
@@ -10,10 +11,15 @@ export interface PortCheck {
   readonly port: number
 }
 
+/** No more pods; those that are there go as the file says; all go, as the machine does. */
+export type DrainMode = 'cordon' | 'evict' | 'clear'
+
 export type Action =
   | { readonly type: 'ports'; readonly checks: readonly PortCheck[] }
   | { readonly type: 'claim'; readonly paths: readonly string[] }
   | { readonly type: 'upload'; readonly upload: DesiredUpload }
+  | { readonly type: 'copy'; readonly from: string; readonly file: Omit<DesiredUpload, 'source'> }
+  | { readonly type: 'run'; readonly ask: RunAsk }
   | { readonly type: 'write'; readonly files: readonly DesiredFile[] }
   | { readonly type: 'manifest'; readonly path: string; readonly manifest: Manifest }
   | { readonly type: 'serve'; readonly service: ServiceSpec; readonly health?: Health }
@@ -38,17 +44,22 @@ export type Action =
       readonly file: string
     }
   | { readonly type: 'leave-etcd'; readonly through: string; readonly health: Health; readonly peerUrl: string }
-  | { readonly type: 'drain'; readonly node: string; readonly evicts: boolean }
+  | { readonly type: 'drain'; readonly node: string; readonly mode: DrainMode }
   | { readonly type: 'ready'; readonly node: string; readonly uncordons: boolean }
   | {
       readonly type: 'node'
       readonly node: string
       readonly desired: DesiredNode
-      readonly dropped: readonly DesiredTaint[]
+      readonly dropped: DroppedMarks
     }
   | { readonly type: 'delete-node'; readonly node: string }
   | { readonly type: 'save-state'; readonly state: string }
+  | { readonly type: 'rewrite-secrets' }
+  | { readonly type: 'restart-pods' }
   | { readonly type: 'addon'; readonly name: string; readonly manifest: string; readonly before: string }
+
+/** So many machines at a time. */
+export const MACHINES_AT_ONCE = 50
 
 export interface Step {
   /** Of the machine, or of the node; empty: of the cluster. */

@@ -1,13 +1,35 @@
-/** Sends a file to a machine in parts: what has arrived is not sent again. */
+/** Sends a file to a machine in parts, from here or from another machine: what has arrived is not sent again. */
 import { open } from 'node:fs/promises'
 
 import type { DesiredUpload } from './desired.ts'
-import type { Machine } from './machine.ts'
+import { type Machine, MachineError } from './machine.ts'
 
 const PART_BYTES = 4 << 20
 
+type Receiver = Pick<Machine, 'uploadAt' | 'uploadPart' | 'uploadEnd'>
+
+/** A file of one machine to the same place on another. */
+export async function copyFile(
+  from: Pick<Machine, 'read'>,
+  to: Receiver,
+  { path, sha256, mode }: Omit<DesiredUpload, 'source'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const upload = { path, sha256 }
+  const { at: begun, isDone } = await to.uploadAt(upload)
+  if (isDone) return
+  for (let at = begun; ; at += PART_BYTES) {
+    signal.throwIfAborted()
+    const { content } = await from.read({ path, part: { at, length: PART_BYTES } })
+    if (content === undefined) throw new MachineError(`${path} is not there any more`)
+    if (content.length > 0 || at === 0) await to.uploadPart({ ...upload, at, content })
+    if (content.length < PART_BYTES) break
+  }
+  await to.uploadEnd({ ...upload, mode })
+}
+
 export async function sendFile(
-  machine: Pick<Machine, 'uploadAt' | 'uploadPart' | 'uploadEnd'>,
+  machine: Receiver,
   { source, path, sha256, mode }: DesiredUpload,
   signal: AbortSignal,
 ): Promise<void> {

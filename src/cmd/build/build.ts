@@ -29,6 +29,21 @@ const COMMANDS: readonly Command[] = [
     load: async () => (await import('./remove.ts')).remove,
   },
   {
+    name: 'cert',
+    short: 'Makes new certificates, or requests for them',
+    load: async () => (await import('./cert.ts')).cert,
+  },
+  {
+    name: 'encrypt',
+    short: 'Gives Secrets a new key',
+    load: async () => (await import('./encrypt.ts')).encrypt,
+  },
+  {
+    name: 'etcd',
+    short: 'Saves, lists and restores snapshots of etcd',
+    load: async () => (await import('./etcd.ts')).etcd,
+  },
+  {
     name: 'util',
     short: 'Writes the state or the kubeconfig again',
     load: async () => (await import('./util.ts')).util,

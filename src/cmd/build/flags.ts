@@ -24,3 +24,17 @@ export const BUILD_FLAGS: {
     'etcd `program` that is sent to machines of the etcd plane (default: the one in PATH here, else that of the machine)',
   ),
 }
+
+export interface CertificateFlags {
+  readonly 'custom-certs': boolean
+  readonly 'cert-dir': string
+}
+
+/** Of commands that take certificates which somebody else has signed. */
+export const CERTIFICATE_FLAGS: {
+  readonly 'custom-certs': Flag<boolean>
+  readonly 'cert-dir': Flag<string>
+} = {
+  'custom-certs': flag(bool, false, 'use certificates of a folder'),
+  'cert-dir': flag(string, '', '`folder` of certificates (default: cluster_certs beside cluster.yml)'),
+}

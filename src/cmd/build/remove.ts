@@ -6,7 +6,6 @@ import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
 import { applyPlan } from '#provision/apply.ts'
-import type { DesiredHost } from '#provision/desired.ts'
 import { observeCluster } from '#provision/observe.ts'
 import { planRemoval } from '#provision/removal.ts'
 
@@ -25,11 +24,11 @@ export const remove: Program = defineProgram({
     const say = (text: string): void => void stdout.write(`${text}\n`)
     const session = await openSession({ ...context, flags, stdin, stdout, stderr, clock, say }, closing, signal)
     if (!flags.force && !(await isSure(stdin(), stdout, session.files.config))) return 1
-    const desired = await session.desired()
-    const { connections, api } = session
+    const { connections, api, stage } = session
+    const desired = await session.desired(stage)
     const reach = (name: string): ReturnType<typeof connections.reach> => connections.reach(name)
     const { hosts } = await observeCluster(desired, { reach, api, clock })
-    const plan = planRemoval(desired, hosts, endings)
+    const plan = planRemoval(desired, hosts)
     const site = { machine: (name: string) => connections.machine(name), api, clock }
     const told = (progress: Parameters<typeof progressLine>[0]): void => {
       const line = progressLine(progress)
@@ -43,18 +42,6 @@ export const remove: Program = defineProgram({
     return 0
   },
 })
-
-/** What kernel and containerd hold has no file, and goes by those who made it. */
-function endings({ services }: DesiredHost): string[][] {
-  const commandOf = (name: string): readonly string[] | undefined =>
-    services.find(({ spec }) => spec.name === name)?.spec.command
-  const containerd = commandOf('containerd')
-  const proxy = commandOf('kube-proxy')
-  return [
-    ...(containerd === undefined ? [] : [[...containerd, '--remove']]),
-    ...(proxy === undefined ? [] : [[proxy[0] ?? '', 'kube-proxy', '--cleanup']]),
-  ]
-}
 
 async function isSure(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, file: string): Promise<boolean> {
   using asking = createInterface({ input, output })

@@ -15,34 +15,53 @@ import { type ClusterFile, type ClusterNode, nodesOf } from '#provision/cluster.
 import type { Connections } from '#provision/connections.ts'
 import { builderHome, type NodeRuntime, toDesired } from '#provision/desired-cluster.ts'
 import type { DesiredCluster } from '#provision/desired.ts'
-import { encryptionConfig } from '#provision/encryption.ts'
+import { nodesThatLeave } from '#provision/leaving-nodes.ts'
+import { dialProblem } from '#provision/machines/sockets.ts'
 import { digestOf } from '#provision/machines/uploads.ts'
 import { makePayload } from '#provision/payload.ts'
-import { completeBundle } from '#provision/pki/bundle.ts'
+import type { Bundle, PkiTools } from '#provision/pki/bundle.ts'
+import { readCustomBundle } from '#provision/pki/custom.ts'
 import { adminKubeconfig } from '#provision/pki/files.ts'
+import { type Held, type Stage, stagesAfter } from '#provision/stages.ts'
 import { type ClusterState, decodeState, encodeState, type FullState, stateFileOf } from '#provision/state.ts'
 
-import type { BuildFlags } from './flags.ts'
+import { readCertificateFolder } from './certificate-folder.ts'
+import type { BuildFlags, CertificateFlags } from './flags.ts'
 import { runKubectl } from './kubectl-runner.ts'
 import { openConnections } from './ssh.ts'
 
 export interface SessionOptions extends Omit<ProgramContext, 'path' | 'args'> {
-  readonly flags: BuildFlags
+  readonly flags: BuildFlags & Partial<CertificateFlags>
   readonly say: (text: string) => void
+  /** What certificates and keys are to become; what the file wants unless given. */
+  readonly change?: Change
 }
+
+export type Change = (cluster: ClusterFile, held: Held, tools: PkiTools) => Stage[]
 
 export interface Session {
   readonly cluster: ClusterFile
   readonly files: SessionFiles
   /** What was built last. */
   readonly before: ClusterState | undefined
+  /** Machines that leave: those of files before that this one does not name. */
+  readonly leaving: readonly ClusterNode[]
+  /** Name of a snapshot whose restoring was begun and not ended. */
+  readonly restoring: string | undefined
   readonly connections: Connections
   readonly api: ClusterApi
+  /** What the cluster is to become, one after the other; at least one. */
+  readonly stages: readonly Stage[]
+  /** The first of them. */
+  readonly stage: Stage
   /** What machines are to be, as far as is known of them. */
-  desired(): Promise<DesiredCluster>
-  /** Writes down that this is wanted; or, once it has become so, that this is what there is. */
-  saveState(isBuilt: boolean): Promise<void>
-  saveKubeconfig(): Promise<void>
+  desired(stage: Stage): Promise<DesiredCluster>
+  /** Writes down what is wanted from this stage on, before anything is changed. */
+  begin(stage: Stage, restoring?: string): Promise<void>
+  /** Writes down that the last stage is what there is, but for machines that still have to leave. */
+  finish(leaving?: readonly ClusterNode[]): Promise<void>
+  /** For whichever control plane answers; the API is asked through it from then on. */
+  saveKubeconfig(stage: Stage): Promise<void>
 }
 
 export interface SessionFiles {
@@ -50,15 +69,19 @@ export interface SessionFiles {
   readonly state: string
   readonly kubeconfig: string
   readonly knownHosts: string
+  /** A folder: what others have signed, and requests for it. */
+  readonly certificates: string
 }
 
 /** By RKE's names, beside the file itself. */
 function sessionFiles(config: string): SessionFiles {
+  const stem = basename(config).replace(/\.[^.]*$/, '')
   return {
     config,
     state: stateFileOf(config),
     kubeconfig: join(dirname(config), `kube_config_${basename(config)}`),
-    knownHosts: join(dirname(config), `${basename(config).replace(/\.[^.]*$/, '')}.known_hosts`),
+    knownHosts: join(dirname(config), `${stem}.known_hosts`),
+    certificates: join(dirname(config), `${stem}_certs`),
   }
 }
 
@@ -84,25 +107,44 @@ function configPath({ flags, env, cwd }: Pick<SessionOptions, 'flags' | 'env' | 
 /** What the file and the state say, before anybody is asked. */
 interface Wanted {
   readonly cluster: ClusterFile
-  readonly state: ClusterState
+  readonly stages: readonly Stage[]
   readonly before: ClusterState | undefined
+  readonly leaving: readonly ClusterNode[]
+  readonly restoring: string | undefined
   readonly encode: (state: FullState) => string
 }
 
 async function readWanted(files: SessionFiles, options: SessionOptions): Promise<Wanted> {
-  const { env, clock, random } = options
+  const { env, clock, random, change } = options
   const cluster = await readCluster(files.config, options)
   const passphrase = env['HYPERKUBE_STATE_PASSPHRASE']
-  const stored = await readFile(files.state, 'utf8').catch(() => undefined)
-  const { desiredState, currentState: before }: FullState = stored === undefined ? {} : decodeState(stored, passphrase)
-  const { bundle } = completeBundle(cluster, desiredState?.certificatesBundle ?? {}, { clock, random })
-  const encryption = encryptionConfig(cluster, desiredState?.encryptionConfig ?? '', random)
+  const text = await readFile(files.state, 'utf8').catch(() => undefined)
+  const stored: FullState = text === undefined ? {} : decodeState(text, passphrase)
+  const { desiredState, currentState: before, adopted = {}, stages: left = [], restoring } = stored
+  const custom = await customBundle(cluster, files, options)
+  const bundle = { ...(desiredState?.certificatesBundle ?? adopted), ...custom }
+  const held = { bundle, encryption: desiredState?.encryptionConfig ?? '', built: before?.encryptionConfig }
   return {
     cluster,
-    state: { rkeConfig: cluster, certificatesBundle: bundle, encryptionConfig: encryption },
+    stages: stagesAfter({ cluster, held, left, tools: { clock, random } }, change),
     before,
-    encode: (state) => sameOr(stored, state, passphrase, random),
+    leaving: nodesThatLeave(cluster, stored),
+    restoring,
+    encode: (state) => sameOr(text, state, passphrase, random),
   }
+}
+
+/** What the operator has signed by others, with `--custom-certs`. */
+async function customBundle(
+  cluster: ClusterFile,
+  files: SessionFiles,
+  { flags, cwd }: SessionOptions,
+): Promise<Bundle | undefined> {
+  if (flags['custom-certs'] !== true) return undefined
+  const folder = flags['cert-dir'] ? resolve(cwd, flags['cert-dir']) : files.certificates
+  const { bundle, faults } = readCustomBundle(cluster, await readCertificateFolder(folder))
+  if (faults.length > 0) throw new ProgramError(`"${folder}" has not all it needs:\n  ${faults.join('\n  ')}`)
+  return bundle
 }
 
 export async function openSession(
@@ -111,47 +153,124 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<Session> {
   const files = sessionFiles(configPath(options))
-  const { cluster, state, before, encode } = await readWanted(files, options)
-  const { certificatesBundle: bundle, encryptionConfig: encryption } = state
-  const stateText = encode({ desiredState: state, currentState: state })
-  const connections = await openMachines(cluster, { ...options, knownHosts: files.knownHosts }, closing, signal)
+  const wanted = await readWanted(files, options)
+  const { cluster, stages, before, leaving } = wanted
+  const nodes = [...cluster.nodes, ...leaving.filter((node) => !isNamed(cluster, node))]
+  const places = { nodes, knownHosts: files.knownHosts }
+  const connections = await openMachines(cluster, { ...options, ...places }, closing, signal)
   const etcd = await findEtcd(options.flags['etcd-binary'], options.env)
   const includes = await readIncludes(cluster, options)
+  const opened = openApi(options, cluster, files.kubeconfig, closing)
+  const records = stateRecords(wanted, files.state)
   return {
     cluster,
     files,
     before,
+    leaving,
+    restoring: wanted.restoring,
     connections,
-    api: openApi(options, cluster, files.kubeconfig, closing),
-    async desired() {
-      const known = await lookAround(cluster, connections)
-      return toDesired(cluster, {
-        bundle,
-        encryption,
-        state: stateText,
+    api: opened.api,
+    stages,
+    stage: stages[0] as Stage,
+    async desired(stage) {
+      const known = await lookAround(nodes, connections)
+      return toDesired(encrypting(cluster, stage), {
+        bundle: stage.certificatesBundle,
+        encryption: stage.encryptionConfig,
+        state: records.textOf(stage),
         program: (node) => known.get(node.hostname_override)?.program ?? `${builderHome(cluster)}/programs/unknown`,
         runtime: nodeRuntime,
         ...(etcd !== undefined && { etcd }),
         includes,
+        leaving,
+        ...(before && { built: before.rkeConfig }),
       })
     },
-    saveState: (isBuilt) =>
-      writeFileAtomically(
-        files.state,
-        isBuilt ? stateText : encode({ desiredState: state, ...(before && { currentState: before }) }),
-        { mode: 0o600 },
-      ),
-    saveKubeconfig() {
-      const [first] = nodesOf(cluster, 'controlplane')
-      const text = adminKubeconfig(cluster, bundle, first?.address ?? '')
-      return writeFileAtomically(files.kubeconfig, text, { mode: 0o600 })
+    begin: (stage, name) => records.begin(stage, name),
+    finish: (left) => records.finish(left),
+    async saveKubeconfig({ certificatesBundle }) {
+      const address = await answering(nodesOf(cluster, 'controlplane'), options)
+      const text = adminKubeconfig(cluster, certificatesBundle, address)
+      await writeFileAtomically(files.kubeconfig, text, { mode: 0o600 })
+      opened.reopen()
     },
   }
 }
 
+interface StateRecords extends Pick<Session, 'begin' | 'finish'> {
+  /** What a cluster remembers that this stage has been brought to. */
+  textOf(stage: Stage): string
+}
+
+function stateRecords({ cluster, stages, before, leaving, encode }: Wanted, file: string): StateRecords {
+  const stateOf = ({ certificatesBundle, encryptionConfig }: Stage): ClusterState => ({
+    rkeConfig: cluster,
+    certificatesBundle,
+    encryptionConfig,
+  })
+  const texts = new Map(
+    stages.map((stage) => [stage, encode({ desiredState: stateOf(stage), currentState: stateOf(stage) })]),
+  )
+  const write = (text: string): Promise<void> => writeFileAtomically(file, text, { mode: 0o600 })
+  const textOf = (stage: Stage): string => texts.get(stage) ?? ''
+  return {
+    textOf,
+    begin(stage, restoring) {
+      const left = stages.slice(stages.indexOf(stage))
+      const isAlone = left.length === 1 && stage.after === undefined
+      return write(
+        encode({
+          desiredState: stateOf(stage),
+          ...(before && { currentState: before }),
+          leaving,
+          ...(!isAlone && { stages: left }),
+          ...(restoring !== undefined && { restoring }),
+        }),
+      )
+    },
+    finish(left = []) {
+      const last = stages.at(-1) as Stage
+      const state = stateOf(last)
+      return write(
+        left.length === 0 ? textOf(last) : encode({ desiredState: state, currentState: state, leaving: left }),
+      )
+    },
+  }
+}
+
+function isNamed({ nodes }: ClusterFile, { hostname_override: name }: ClusterNode): boolean {
+  return nodes.some((node) => node.hostname_override === name)
+}
+
+/** Whether API servers read a configuration follows from whether there is one: it may have to outlive the wish for it. */
+function encrypting(cluster: ClusterFile, { encryptionConfig }: Stage): ClusterFile {
+  const api = cluster.services['kube-api']
+  const secrets_encryption_config = { ...api.secrets_encryption_config, enabled: encryptionConfig !== '' }
+  return { ...cluster, services: { ...cluster.services, 'kube-api': { ...api, secrets_encryption_config } } }
+}
+
+const DIAL_MS = 2000
+
+/** The first that accepts connections, or the first. */
+async function answering(planes: readonly ClusterNode[], { clock }: SessionOptions): Promise<string> {
+  const asked = planes.map(async ({ address }) => ({
+    address,
+    problem: await dialProblem({ host: address, port: 6443, timeoutMs: DIAL_MS }, clock),
+  }))
+  const found = await Promise.all(asked)
+  return (found.find(({ problem }) => problem === '') ?? found[0])?.address ?? ''
+}
+
 function openMachines(
   cluster: ClusterFile,
-  { flags, env, cwd, say, knownHosts }: SessionOptions & Pick<SessionFiles, 'knownHosts'>,
+  {
+    flags,
+    env,
+    cwd,
+    say,
+    knownHosts,
+    nodes,
+  }: SessionOptions & { readonly knownHosts: string; readonly nodes: readonly ClusterNode[] },
   closing: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<Connections> {
@@ -161,7 +280,7 @@ function openMachines(
   const payloads = new Map<string, ReturnType<typeof makePayload>>()
   const ssh = {
     cluster,
-    nodes: cluster.nodes,
+    nodes,
     home: builderHome(cluster),
     knownHostsFile: knownHosts,
     usesAgent: flags['ssh-agent-auth'],
@@ -199,14 +318,14 @@ function nodeRuntime(_node: ClusterNode, dataDir: string): NodeRuntime {
 
 /** Where our program is on machines; those that cannot be reached are left out, and told of when they are looked at. */
 async function lookAround(
-  cluster: ClusterFile,
+  nodes: readonly ClusterNode[],
   connections: Connections,
 ): Promise<Map<string, { readonly program: string }>> {
   const found = new Map<string, { readonly program: string }>()
   const look = async ({ hostname_override: name }: ClusterNode): Promise<void> => {
     found.set(name, { program: await connections.program(name) })
   }
-  await Promise.allSettled(cluster.nodes.map(look))
+  await Promise.allSettled(nodes.map(look))
   return found
 }
 
@@ -245,36 +364,39 @@ function openApi(
   cluster: ClusterFile,
   kubeconfig: string,
   closing: AsyncDisposableStack,
-): ClusterApi {
+): { readonly api: ClusterApi; reopen(): void } {
   const { clock, env, cwd } = options
-  const { node_drain_input: drain } = cluster.upgrade_strategy
   let client: ReturnType<typeof connect> | undefined
   const kubectl = (args: readonly string[], signal: AbortSignal, input = ''): Promise<void> =>
     runKubectl(options, { kubeconfig, args, input }, signal)
-  return clusterApi({
+  const api = clusterApi({
     async client() {
-      client ??= connect({ kubeconfig, userAgent: userAgent('hyperkube-build'), clock, env, cwd })
-      const connected = await client.catch((error: unknown) => {
-        client = undefined
-        throw error
-      })
-      closing.defer(() => connected.close())
-      return connected.client
+      if (client === undefined) {
+        const opening = connect({ kubeconfig, userAgent: userAgent('hyperkube-build'), clock, env, cwd })
+        client = opening
+        opening.then(
+          (connected) => closing.defer(() => connected.close()),
+          () => (client = undefined),
+        )
+      }
+      return (await client).client
     },
-    evict: (node, signal) =>
-      kubectl(
-        [
-          'drain',
-          node,
-          `--force=${drain.force}`,
-          `--ignore-daemonsets=${drain.ignore_daemonsets}`,
-          `--delete-emptydir-data=${drain.delete_local_data}`,
-          `--grace-period=${drain.grace_period}`,
-          `--timeout=${drain.timeout}s`,
-        ],
-        signal,
-      ),
+    evict: (node, mode, signal) => kubectl(['drain', node, ...drainFlags(cluster, mode)], signal),
     change: (verb, manifest, signal) =>
       kubectl(verb === 'apply' ? ['apply', '-f', '-'] : ['delete', '--ignore-not-found', '-f', '-'], signal, manifest),
   })
+  return { api, reopen: () => (client = undefined) }
+}
+
+/** Of a node that leaves for good everything goes, whoever made it: it would be lost with the machine. */
+function drainFlags({ upgrade_strategy }: ClusterFile, mode: 'evict' | 'clear'): string[] {
+  const { node_drain_input: drain } = upgrade_strategy
+  const isGone = mode === 'clear'
+  return [
+    `--force=${isGone || drain.force}`,
+    `--ignore-daemonsets=${isGone || drain.ignore_daemonsets}`,
+    `--delete-emptydir-data=${isGone || drain.delete_local_data}`,
+    `--grace-period=${drain.grace_period}`,
+    `--timeout=${drain.timeout}s`,
+  ]
 }

@@ -15,8 +15,8 @@ export const status: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const say = (text: string): void => void stderr.write(`${text}\n`)
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
-    const { connections, api } = session
-    const wanted = await session.desired()
+    const { connections, api, stage } = session
+    const wanted = await session.desired(stage)
     const reach = (name: string): ReturnType<typeof connections.reach> => connections.reach(name)
     const observed = await observeCluster(wanted, { reach, api, clock })
     const rows = [['MACHINE', 'ROLES', 'STATE', 'NODE', 'SERVICES'], ...wanted.hosts.map((host) => row(host, observed))]

@@ -14,7 +14,7 @@ const getKubeconfig: Program = defineProgram({
     const say = (text: string): void => void stderr.write(`${text}\n`)
     const session = await openSession({ ...context, flags, stdout, stderr, say }, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
-    await session.saveKubeconfig()
+    await session.saveKubeconfig(session.stage)
     stdout.write(`${session.files.kubeconfig}\n`)
     return 0
   },

@@ -20,6 +20,11 @@ const COMMANDS: readonly Command[] = [
     load: async () => (await import('./proxy.ts')).proxy,
   },
   {
+    name: 'etcd-snapshots',
+    short: 'Takes snapshots of etcd',
+    load: async () => (await import('./etcd-snapshots.ts')).etcdSnapshots,
+  },
+  {
     name: 'containerd',
     short: 'Runs the containerd of the node, and gives pods the addresses that flannel has for them',
     load: async () => (await import('./containerd.ts')).containerd,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -45,6 +45,19 @@ describe('openJournal()', () => {
       await journal.undo()
       await stat(join(folder, 'kubelet'))
       await stat(join(folder, 'etc/theirs'))
+    }))
+
+  it('takes off a shelf what was put onto it since', () =>
+    withFolder(async (folder) => {
+      const journal = openJournal(join(folder, 'home'))
+      const [old, fresh] = [join(folder, 'pods'), join(folder, 'containers')]
+      await mkdir(join(old, 'theirs'), { recursive: true })
+      for (const path of [old, fresh, old]) await journal.shelf(path)
+      await mkdir(join(old, 'ours/logs'), { recursive: true })
+      await mkdir(fresh)
+      await journal.undo()
+      assert.deepEqual(await readdir(old), ['theirs'])
+      await assert.rejects(stat(fresh), /ENOENT/)
     }))
 
   it('does without the line that was being written when all ended', () =>

@@ -2,7 +2,7 @@
  * What was made on a machine, written down before it is made: whatever is interrupted, `restore` finds all of it. Files that
  * were there before are kept beside the journal, and put back.
  */
-import { copyFile, lstat, mkdir, open, readFile, rm, rmdir } from 'node:fs/promises'
+import { copyFile, lstat, mkdir, open, readdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import { unmountBelow } from '#lib/mount-table.ts'
@@ -11,8 +11,10 @@ import { sha256 } from '../service-digest.ts'
 
 interface Entry {
   readonly path: string
-  /** A folder goes only if nothing is left in it; a tree goes with everything. */
-  readonly kind: 'file' | 'folder' | 'tree'
+  /** A folder goes only if nothing is left in it; a tree goes with everything; of a shelf goes what was put onto it since. */
+  readonly kind: 'file' | 'folder' | 'tree' | 'shelf'
+  /** What was on a shelf before. */
+  readonly had?: readonly string[]
   /** Where what was there before is kept. */
   readonly kept?: string
 }
@@ -22,6 +24,8 @@ export interface Journal {
   file(path: string): Promise<void>
   /** To be called for what others will make. Makes the folders above it. */
   tree(path: string): Promise<void>
+  /** The same for all that others will put into a folder that may be there already. */
+  shelf(path: string): Promise<void>
   /** Takes all of it away, newest first, and then what the journal itself keeps. */
   undo(): Promise<void>
 }
@@ -34,11 +38,7 @@ export function openJournal(home: string): Journal {
   const entries = async (): Promise<Map<string, Entry>> => (known ??= await readEntries(file))
   const note = async (entry: Entry): Promise<void> => {
     const all = await entries()
-    await mkdir(home, { recursive: true, mode: 0o755 })
-    await using handle = await open(file, 'a', 0o600)
-    // The line before may be a part of one.
-    await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
-    await handle.sync()
+    await appendEntry(home, file, entry)
     all.set(entry.path, entry)
   }
   const folder = async (path: string): Promise<void> => {
@@ -53,6 +53,11 @@ export function openJournal(home: string): Journal {
     last = turn.catch(() => undefined)
     return turn
   }
+  const tree = async (path: string): Promise<void> => {
+    if ((await exists(path)) || isWithin(path, await entries())) return
+    await folder(dirname(path))
+    await note({ path, kind: 'tree' })
+  }
   return {
     file: (path) =>
       inTurn(async () => {
@@ -61,11 +66,11 @@ export function openJournal(home: string): Journal {
         await folder(dirname(path))
         await note({ path, kind: 'file', ...(kept !== undefined && { kept }) })
       }),
-    tree: (path) =>
+    tree: (path) => inTurn(() => tree(path)),
+    shelf: (path) =>
       inTurn(async () => {
-        if ((await exists(path)) || isWithin(path, await entries())) return
-        await folder(dirname(path))
-        await note({ path, kind: 'tree' })
+        if (!(await exists(path))) return tree(path)
+        if (!isWithin(path, await entries())) await note({ path, kind: 'shelf', had: await readdir(path) })
       }),
     undo: () =>
       inTurn(async () => {
@@ -77,6 +82,14 @@ export function openJournal(home: string): Journal {
   }
 }
 
+async function appendEntry(home: string, file: string, entry: Entry): Promise<void> {
+  await mkdir(home, { recursive: true, mode: 0o755 })
+  await using handle = await open(file, 'a', 0o600)
+  // The line before may be a part of one.
+  await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
+  await handle.sync()
+}
+
 async function keep(path: string, home: string): Promise<string> {
   const kept = join(home, 'kept', sha256(path))
   await mkdir(dirname(kept), { recursive: true, mode: 0o700 })
@@ -84,7 +97,12 @@ async function keep(path: string, home: string): Promise<string> {
   return kept
 }
 
-async function takeAway({ path, kind, kept }: Entry): Promise<void> {
+async function takeAway({ path, kind, kept, had = [] }: Entry): Promise<void> {
+  if (kind === 'shelf') {
+    const added = (await readdir(path).catch(() => [])).filter((name) => !had.includes(name))
+    for (const name of added) await rm(join(path, name), { recursive: true, force: true })
+    return
+  }
   if (kind === 'folder') {
     await rmdir(path).catch(() => undefined)
     return

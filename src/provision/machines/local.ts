@@ -57,7 +57,7 @@ export async function localMachine(options: LocalMachineOptions, closing: AsyncD
       return {}
     },
     async claim({ paths }) {
-      for (const path of paths) await journal.tree(path)
+      for (const path of paths) await (path.endsWith('/*') ? journal.shelf(path.slice(0, -2)) : journal.tree(path))
       return {}
     },
     async restore() {
@@ -102,8 +102,8 @@ async function fileState(path: string): Promise<FileState | undefined> {
   return { digest, mode: found.mode & 0o7777, uid: found.uid, gid: found.gid }
 }
 
-const read: Machine['read'] = async ({ path, last }) => {
-  if (last === undefined) {
+const read: Machine['read'] = async ({ path, last, part }) => {
+  if (last === undefined && part === undefined) {
     const content = await readFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
       throw error
@@ -113,8 +113,9 @@ const read: Machine['read'] = async ({ path, last }) => {
   try {
     await using handle = await open(path, 'r')
     const { size } = await handle.stat()
-    const length = Math.min(size, last)
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, size - length)
+    const length = Math.min(part === undefined ? size : size - part.at, part?.length ?? last ?? size)
+    if (length <= 0) return { content: Buffer.alloc(0) }
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, part?.at ?? size - length)
     return { content: buffer.subarray(0, bytesRead) }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}

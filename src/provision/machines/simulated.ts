@@ -26,6 +26,9 @@ export interface SimulatedOptions {
   readonly http: (url: string, body: string) => HttpAnswer
   /** Asked before and after each call; throws when whoever calls has been killed. */
   readonly turn: (moment: 'before' | 'after', call: string) => void
+  readonly removed?: (path: string) => void
+  /** What a program does; nothing unless told. */
+  readonly run?: (command: readonly string[]) => void
 }
 
 const FACTS: Omit<MachineFacts, 'hostname' | 'now'> = {
@@ -62,21 +65,22 @@ export function simulatedMachine(options: SimulatedOptions): Machine {
 
 type FileCalls = Pick<Machine, 'read' | 'write' | 'remove' | 'uploadAt' | 'uploadPart' | 'uploadEnd'>
 
-function fileCalls(files: SimulatedState['files']): FileCalls {
+function fileCalls(files: SimulatedState['files'], removed: (path: string) => void): FileCalls {
   const write = (path: string, mode: number, content: Buffer): object => {
     files.set(path, { content: content.toString('latin1'), mode })
     return {}
   }
   const part = (path: string, digest: string): string => `${path}.${digest.slice(0, 12)}.part`
   return {
-    async read({ path }) {
+    async read({ path, part: { at, length } = { at: 0, length: Infinity } }) {
       const found = files.get(path)
-      return found === undefined ? {} : { content: Buffer.from(found.content, 'latin1') }
+      return found === undefined ? {} : { content: Buffer.from(found.content.slice(at, at + length), 'latin1') }
     },
     write: async ({ path, mode, content }) => write(path, mode, content),
     async remove({ paths }) {
       for (const path of files.keys())
         if (paths.some((each) => path === each || path.startsWith(`${each}/`))) files.delete(path)
+      for (const path of paths) removed(path)
       return {}
     },
     uploadAt: async ({ path, sha256: digest }) => ({
@@ -96,7 +100,7 @@ function fileCalls(files: SimulatedState['files']): FileCalls {
   }
 }
 
-function simulatedCalls({ name, state, facts, now, http }: SimulatedOptions): Machine {
+function simulatedCalls({ name, state, facts, now, http, removed = () => undefined, run }: SimulatedOptions): Machine {
   const { files, services, claims } = state
   return {
     facts: async () => ({ ...FACTS, hostname: name, now: now(), ...facts }),
@@ -109,7 +113,7 @@ function simulatedCalls({ name, state, facts, now, http }: SimulatedOptions): Ma
         }),
       ),
     }),
-    ...fileCalls(files),
+    ...fileCalls(files, removed),
     async claim({ paths }) {
       for (const path of paths) claims.add(path)
       return {}
@@ -120,7 +124,10 @@ function simulatedCalls({ name, state, facts, now, http }: SimulatedOptions): Ma
       claims.clear()
       return {}
     },
-    run: async () => ({ code: 0, stdout: '', stderr: '' }),
+    async run({ command }) {
+      run?.(command)
+      return { code: 0, stdout: '', stderr: '' }
+    },
     async serve({ service }) {
       services.set(service.name, {
         spec: service,

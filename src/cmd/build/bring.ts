@@ -1,0 +1,90 @@
+/** A cluster is made what it is to be: stage after stage, each planned from what is there, done, and written down. */
+import type { Clock } from '#lib/clock.ts'
+import { ProgramError } from '#lib/program.ts'
+import { applyPlan, type Progress, StepError } from '#provision/apply.ts'
+import type { DesiredCluster } from '#provision/desired.ts'
+import { observeCluster } from '#provision/observe.ts'
+import { planCluster } from '#provision/plan.ts'
+import type { PlanOptions } from '#provision/planning.ts'
+import { planAfterwards } from '#provision/renewal.ts'
+import type { Plan } from '#provision/step.ts'
+
+import { progressLine } from './progress.ts'
+import type { Session } from './session.ts'
+
+export interface Bringing {
+  readonly say: (text: string) => void
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** The number of steps that were done. Throws ProgramError with what stopped it. */
+export async function bringUp(session: Session, options: PlanOptions, bringing: Bringing): Promise<number> {
+  if (session.restoring !== undefined)
+    throw new ProgramError(
+      `Restoring snapshot "${session.restoring}" was begun and not ended: run "etcd snapshot-restore --name ${session.restoring}" again`,
+    )
+  await bringProgram(session, bringing.say)
+  let done = 0
+  for (const stage of session.stages) {
+    await session.begin(stage)
+    await session.saveKubeconfig(stage)
+    const plan = await planFor(session, await session.desired(stage), options, bringing.clock)
+    for (const note of plan.notes) bringing.say(`note: ${note}`)
+    done += await carryOut(session, plan, bringing)
+    if (stage.after !== undefined) done += await carryOut(session, planAfterwards(stage.after), bringing)
+    // The first of the file may answer now.
+    if (done > 0) await session.saveKubeconfig(stage)
+  }
+  await session.finish()
+  return done
+}
+
+export async function planFor(
+  { connections, api }: Session,
+  desired: DesiredCluster,
+  options: PlanOptions,
+  clock: Clock,
+): Promise<Plan> {
+  const sight = { reach: (name: string) => connections.reach(name), api, clock }
+  return planCluster(desired, await observeCluster(desired, sight), options)
+}
+
+/** Throws ProgramError when it must not be done, or not all of it could be. */
+export async function carryOut(
+  { connections, api }: Session,
+  plan: Plan,
+  { say, clock, signal }: Bringing,
+): Promise<number> {
+  if (plan.faults.length > 0)
+    throw new ProgramError(`Nothing was changed:\n${plan.faults.map((text) => `  ${text}`).join('\n')}`)
+  const site = { machine: (name: string) => connections.machine(name), api, clock }
+  const tell = (progress: Progress): void => {
+    const line = progressLine(progress)
+    if (line !== undefined) say(line)
+  }
+  const { done, failures } = await applyPlan(plan, site, tell, signal).catch((error: unknown) => {
+    if (error instanceof StepError)
+      throw new ProgramError(`${error.message}\nRun it again to finish the work.`, { cause: error })
+    throw error
+  })
+  if (failures.length > 0) {
+    const list = failures.map(({ message }) => `  ${message}`).join('\n')
+    throw new ProgramError(`Provisioning incomplete:\n${list}\nRun it again to finish the work.`)
+  }
+  return done
+}
+
+/** To machines that have not this version of it. One that cannot be reached is told of by the plan. */
+export async function bringProgram(
+  { cluster, leaving, connections }: Session,
+  say: (text: string) => void,
+): Promise<void> {
+  const bring = async (name: string): Promise<void> => {
+    if ((await connections.reach(name)) !== undefined) return
+    await connections.machine(name)
+    say(`[program] ${name}: sent`)
+  }
+  const names = new Set([...cluster.nodes, ...leaving].map(({ hostname_override: name }) => name))
+  await Promise.allSettled([...names].map(bring))
+}

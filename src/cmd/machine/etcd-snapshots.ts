@@ -1,0 +1,106 @@
+/**
+ * `hyperkube machine etcd-snapshots`: takes snapshots of the machine's own member of etcd, one now or one every so often. They
+ * outlive the cluster: nothing that the builder removes is in their folder.
+ */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+
+import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { sleep } from '#lib/clock.ts'
+import { flag } from '#lib/flags/flags.ts'
+import { bool, duration, int, string } from '#lib/flags/kinds.ts'
+import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
+import { dueInMs, outdated, recurringName } from '#provision/snapshot-schedule.ts'
+import { listSnapshots, saveSnapshot } from '#storage/snapshot/snapshot.ts'
+
+/** After one that could not be taken. */
+const AGAIN_MS = 60_000
+const ENDINGS = ['.snapshot', '.snapshot.json', '.rkestate']
+
+interface SnapshotFlags {
+  readonly folder: string
+  readonly endpoint: string
+  readonly cacert: string
+  readonly cert: string
+  readonly key: string
+  readonly timeout: number
+}
+
+export const etcdSnapshots: Program = defineProgram({
+  name: 'etcd-snapshots',
+  long: 'etcd-snapshots takes snapshots of a member of etcd: one with --name, or one after every --interval.',
+  flags: {
+    snapshots: {
+      folder: flag(string, '/opt/rke/etcd-snapshots', '`folder` they lie in'),
+      endpoint: flag(string, 'https://127.0.0.1:2379', 'address of the member'),
+      cacert: flag(string, '', 'its authority, as PEM `file`'),
+      cert: flag(string, '', 'our certificate, as PEM `file`'),
+      key: flag(string, '', 'the key of that, as PEM `file`'),
+      timeout: flag(duration, 300_000, 'how long one may take'),
+      name: flag(string, '', 'take one of this name, now'),
+      'with-state': flag(bool, false, 'put what comes on the standard input beside it: the state of the cluster'),
+      list: flag(bool, false, 'say which there are, as JSON'),
+      interval: flag(duration, 43_200_000, 'time between two'),
+      retention: flag(int, 6, 'how many are kept'),
+    },
+    logs: LOG_FLAGS,
+  },
+  async run({ flags, stdin, stdout, log, ...context }, signal) {
+    if (flags.list) {
+      stdout.write(`${JSON.stringify(await listSnapshots(flags.folder))}\n`)
+      return 0
+    }
+    if (flags.name !== '') {
+      const state = flags['with-state'] ? await buffer(stdin()) : undefined
+      const { file } = await take(flags, flags.name, context, signal)
+      if (state !== undefined)
+        await writeFileAtomically(join(flags.folder, `${flags.name}.rkestate`), state, { mode: 0o600 })
+      stdout.write(`${file}\n`)
+      return 0
+    }
+    const { clock } = context
+    while (!signal.aborted) {
+      const names = (await listSnapshots(flags.folder)).map(({ name }) => name)
+      await sleep(clock, dueInMs(names, flags.interval, clock.now()), signal)
+      try {
+        const name = recurringName(clock.now())
+        const { revision, sizeBytes } = await take(flags, name, context, signal)
+        log.info('Snapshot taken', { name, revision, sizeBytes })
+        await clearUp(flags.folder, outdated([...names, name], flags.retention))
+      } catch (error) {
+        if (signal.aborted) break
+        log.error(error as Error, 'No snapshot could be taken')
+        await sleep(clock, AGAIN_MS, signal)
+      }
+    }
+    return 0
+  },
+})
+
+async function clearUp(folder: string, names: readonly string[]): Promise<void> {
+  for (const file of names.flatMap((name) => ENDINGS.map((ending) => `${name}${ending}`)))
+    await rm(join(folder, file), { force: true })
+}
+
+async function take(
+  { folder, endpoint, cacert, cert, key, timeout }: SnapshotFlags,
+  name: string,
+  { clock, random, readFile }: Pick<ProgramContext, 'clock' | 'random' | 'readFile'>,
+  signal: AbortSignal,
+): ReturnType<typeof saveSnapshot> {
+  const textOf = async (path: string): Promise<string | undefined> => (path === '' ? undefined : readFile(path))
+  const [ca, certificate, ownKey] = await Promise.all([textOf(cacert), textOf(cert), textOf(key)])
+  const tls = { ...(ca && { ca }), ...(certificate && { certificate }), ...(ownKey && { key: ownKey }) }
+  const late = new AbortController()
+  const timer = clock.after(timeout, () =>
+    late.abort(new ProgramError(`The snapshot takes longer than ${timeout / 1000} s`)),
+  )
+  try {
+    const limits = { signal: AbortSignal.any([signal, late.signal]) }
+    return await saveSnapshot(endpoint, folder, { clock, random, name, etcd: { tls }, ...limits })
+  } finally {
+    timer.cancel()
+  }
+}

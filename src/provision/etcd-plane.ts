@@ -1,0 +1,58 @@
+/** What etcd is on a machine: its program, its first members, its health, its snapshots. Pure. */
+import { type ClusterFile, type ClusterNode, nodesOf } from './cluster.ts'
+import { etcdMemberName, urlOf } from './component-flags.ts'
+import type { DesiredFile, DesiredUpload, Health } from './desired.ts'
+import { certificatePaths, FOLDERS, hostPath } from './host-paths.ts'
+import * as pki from './pki/plan.ts'
+
+/** A file of the operator's that travels; undefined where machines have their own. */
+export type EtcdProgram = Pick<DesiredUpload, 'source' | 'sha256'> | undefined
+
+/** Told which members there are when etcd starts for the first time; ever after etcd remembers. */
+const JOINING_FILE = '/etc/kubernetes/etcd-members.env'
+const PROGRAM = '/opt/hyperkube/etcd/etcd'
+
+export function joiningFile(cluster: ClusterFile): string {
+  return hostPath(cluster, JOINING_FILE)
+}
+
+export function firstMembers(cluster: ClusterFile): DesiredFile {
+  const members = nodesOf(cluster, 'etcd').map(
+    (node) => `${etcdMemberName(node)}=${urlOf(node.internal_address, 2380)}`,
+  )
+  const text = `ETCD_INITIAL_CLUSTER=${members.join(',')}\nETCD_INITIAL_CLUSTER_STATE=new\n`
+  return { path: joiningFile(cluster), mode: 0o600, content: Buffer.from(text), once: true }
+}
+
+export function etcdUploads(cluster: ClusterFile, program: EtcdProgram): DesiredUpload[] {
+  return program === undefined ? [] : [{ ...program, path: hostPath(cluster, PROGRAM), mode: 0o755 }]
+}
+
+export function etcdProgram(cluster: ClusterFile, program: EtcdProgram): string {
+  return program === undefined ? '/usr/bin/etcd' : hostPath(cluster, PROGRAM)
+}
+
+export function etcdHealth(cluster: ClusterFile, node: ClusterNode): Health {
+  const { certificate, key } = certificatePaths(cluster, pki.hostStem('kube-etcd', node))
+  return {
+    url: 'https://127.0.0.1:2379/health',
+    authority: certificatePaths(cluster, pki.ETCD_CA).certificate,
+    certificate,
+    key,
+  }
+}
+
+/** By which a machine takes snapshots of its member. */
+export function snapshotArguments(cluster: ClusterFile, node: ClusterNode): string[] {
+  const { certificate, key } = certificatePaths(cluster, pki.hostStem('kube-etcd', node))
+  return [
+    'machine',
+    'etcd-snapshots',
+    `--folder=${hostPath(cluster, FOLDERS.snapshots)}`,
+    '--endpoint=https://127.0.0.1:2379',
+    `--cacert=${certificatePaths(cluster, pki.ETCD_CA).certificate}`,
+    `--cert=${certificate}`,
+    `--key=${key}`,
+    `--timeout=${cluster.services.etcd.backup_config.timeout}s`,
+  ]
+}

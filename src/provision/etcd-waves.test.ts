@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { applyPlan } from './apply.ts'
+import { observeCluster } from './observe.ts'
+import { planCluster } from './plan.ts'
+import { desiredCluster, type HostDraft, SimulatedSite } from './simulated-site.fixture.ts'
+
+const OPTIONS = { checksPorts: false, workersOnly: false }
+
+function planes(names: string): HostDraft[] {
+  return names.split('').map((name) => ({ name, roles: ['etcd', 'controlplane'] }))
+}
+
+const WORKER: HostDraft = { name: '9', roles: ['worker'] }
+
+async function faultsOf(
+  before: readonly HostDraft[],
+  after: readonly HostDraft[],
+  meddle: (site: SimulatedSite) => void = () => undefined,
+  options = OPTIONS,
+): Promise<readonly string[]> {
+  const site = new SimulatedSite(new Map([...before, ...after].map((host) => [host.name, host])).values().toArray())
+  const first = desiredCluster(before)
+  const tools = site.site()
+  const signal = new AbortController().signal
+  await applyPlan(planCluster(first, await observeCluster(first, tools), OPTIONS), tools, () => undefined, signal)
+  meddle(site)
+  const desired = desiredCluster(after, '1', before)
+  return planCluster(desired, await observeCluster(desired, site.site()), options).faults
+}
+
+describe('what would lose the cluster', () => {
+  it('is to replace all of etcd or all of the control plane at once', async () => {
+    const faults = await faultsOf(planes('1'), planes('2'))
+    assert.equal(faults.length, 3)
+    assert.match(faults.join('\n'), /No machine stays in etcd/)
+    assert.match(faults.join('\n'), /No machine stays in the control plane/)
+    assert.deepEqual(await faultsOf(planes('12'), planes('23')), [])
+  })
+
+  it('is to take members out until those that run are no majority', async () => {
+    const lose = (site: SimulatedSite): void => {
+      site.lose('4')
+      site.lose('5')
+    }
+    const faults = await faultsOf(planes('12345'), planes('145'), lose)
+    assert.ok(faults.includes('etcd would lose its majority: of 3 members that stay 1 run'), faults.join('\n'))
+    assert.deepEqual(await faultsOf(planes('12345'), planes('123'), lose), [])
+  })
+
+  it('is to change members of an etcd that does not answer', async () => {
+    const lose = (site: SimulatedSite): void => {
+      site.lose('1')
+      site.lose('2')
+    }
+    const faults = await faultsOf(planes('123'), planes('3'), lose)
+    assert.match(faults.join('\n'), /etcd does not answer: nobody can join or leave it/)
+  })
+
+  it('is to leave the control plane with a run that leaves it alone', async () => {
+    const options = { ...OPTIONS, workersOnly: true }
+    const before = [...planes('123'), WORKER]
+    assert.deepEqual(await faultsOf(before, [...planes('12'), WORKER], undefined, options), [
+      '3: the machine leaves etcd or the control plane, which --update-only leaves alone',
+    ])
+    assert.deepEqual(await faultsOf(before, planes('123'), undefined, options), [])
+  })
+})

@@ -1,0 +1,88 @@
+/** What all parts of a plan look at, and the small questions that they share. Pure. */
+import type { DesiredCluster, DesiredHost, DesiredService, Plane } from './desired.ts'
+import { type Manifest, NO_MANIFEST, type Observed, type ObservedHost } from './observed.ts'
+import { serviceDigest } from './service-digest.ts'
+import type { Step, Track, Wave } from './step.ts'
+
+export interface PlanOptions {
+  readonly checksPorts: boolean
+  /** Leaves etcd and the control plane alone (`--update-only`). */
+  readonly workersOnly: boolean
+  /** Services start again and pods stay where they are, whatever `upgrade_strategy` says: for new certificates. */
+  readonly keepsPods?: boolean
+}
+
+export interface Planning {
+  readonly desired: DesiredCluster
+  readonly observed: Observed
+  readonly options: PlanOptions
+  /** Whether there is a cluster already: then changes are rolled out. */
+  readonly isRunning: boolean
+}
+
+export function wave(name: string, width: number, tracks: readonly Track[], tolerates = 0): Wave {
+  return { name, width, tolerates, tracks: tracks.filter((track) => track.length > 0) }
+}
+
+export function seenOf(observed: Observed, name: string): Extract<ObservedHost, { state: 'seen' }>['seen'] {
+  const found = observed.hosts.get(name)
+  return found?.state === 'seen' ? found.seen : { files: {}, services: {} }
+}
+
+export function manifestOf(observed: Observed, name: string): Manifest {
+  const found = observed.hosts.get(name)
+  return found?.state === 'seen' ? found.manifest : NO_MANIFEST
+}
+
+export function hostsOf({ hosts }: Pick<DesiredCluster, 'hosts'>, role: Plane): DesiredHost[] {
+  return hosts.filter(({ roles }) => roles.includes(role))
+}
+
+export function isServed(
+  { spec }: DesiredService,
+  { services }: { services: Record<string, unknown> | object },
+): boolean {
+  const found = (services as Record<string, { digest: string; isRunning: boolean } | undefined>)[spec.name]
+  return found !== undefined && found.isRunning && found.digest === serviceDigest(spec)
+}
+
+export function changed({ observed }: Planning, host: DesiredHost, plane: Plane): DesiredService[] {
+  const seen = seenOf(observed, host.name)
+  return host.services.filter((service) => service.plane === plane && !isServed(service, seen))
+}
+
+export function serveSteps(host: DesiredHost, services: readonly DesiredService[], waits = true): Step[] {
+  return services.map(({ spec, health }) => ({
+    host: host.name,
+    describe: `start ${spec.name}`,
+    action: { type: 'serve', service: spec, ...(waits && health !== undefined && { health }) },
+  }))
+}
+
+/** Services that it was told to have and is to have no more. */
+export function unwantedServices({ observed }: Planning, host: DesiredHost): string[] {
+  const wanted = new Set(host.services.map(({ spec }) => spec.name))
+  return manifestOf(observed, host.name).services.filter((name) => !wanted.has(name))
+}
+
+export function retireStep(host: string, name: string): Step {
+  return { host, describe: `stop ${name} for good`, action: { type: 'retire', name } }
+}
+
+/**
+ * What a role that has gone leaves running may hold the ports that the new role's services want: it goes just before they start.
+ * But for etcd, which goes last of all, when its member has left.
+ */
+export function clearingSteps(planning: Planning, host: DesiredHost): Step[] {
+  const { services } = seenOf(planning.observed, host.name)
+  return unwantedServices(planning, host)
+    .filter((name) => name !== planning.desired.etcd.service && services[name] !== undefined)
+    .map((name) => retireStep(host.name, name))
+}
+
+/** Of the waves that start services, the first that touches the host: what is in the way goes there. */
+export function clearsWith(planning: Planning, host: DesiredHost): Plane | undefined {
+  const startsControlPlane = !planning.options.workersOnly && changed(planning, host, 'controlplane').length > 0
+  if (startsControlPlane) return 'controlplane'
+  return changed(planning, host, 'worker').length > 0 ? 'worker' : undefined
+}

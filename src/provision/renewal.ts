@@ -1,0 +1,13 @@
+/** What follows once every machine has new certificates or keys. Pure. */
+import type { Afterwards } from './stages.ts'
+import type { Plan } from './step.ts'
+
+const DESCRIBE: Readonly<Record<Afterwards, string>> = {
+  'rewrite-secrets': 'write every Secret again',
+  'restart-pods': "start the cluster's own pods again",
+}
+
+export function planAfterwards(after: Afterwards): Plan {
+  const step = { host: '', describe: DESCRIBE[after], action: { type: after } } as const
+  return { waves: [{ name: 'afterwards', width: 1, tolerates: 0, tracks: [[step]] }], faults: [], notes: [] }
+}
