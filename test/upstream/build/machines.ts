@@ -1,0 +1,145 @@
+/** Machines that are namespaces of this one, each with its own network, host name, files and sshd. Needs root. */
+import { execFile, spawn } from 'node:child_process'
+import { chmod, copyFile, mkdir, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const NETWORK = '10.199.0'
+const BRIDGE = 'hkb0'
+
+/** A constant; the folder and the name come as arguments. What the machine changes is in `upper`; containerd needs a real folder. */
+const MACHINE = `
+set -eu
+folder=$1
+hostname "$2"
+mount --make-rprivate /
+mkdir -p "$folder/upper" "$folder/work" "$folder/tree" "$folder/lib" "$folder/run"
+mount -t tmpfs none "$folder/run"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/tree"
+for each in proc sys dev; do mount --rbind "/$each" "$folder/tree/$each"; done
+mkdir -p "$folder/run/sshd"
+mount --rbind "$folder/run" "$folder/tree/run"
+mount --bind "$folder/lib" "$folder/tree/var/lib"
+mkdir -p "$folder/tree$folder/etc"
+mount --bind "$folder/etc" "$folder/tree$folder/etc"
+exec chroot "$folder/tree" /usr/sbin/sshd -D -e -f "$folder/etc/sshd_config"
+`
+
+export interface Place {
+  readonly name: string
+  readonly address: string
+  readonly folder: string
+  readonly namespace: string
+}
+
+/** So many, on one bridge. All of it goes with `closing`. */
+export async function makeMachines(
+  folder: string,
+  count: number,
+  closing: AsyncDisposableStack,
+): Promise<{ readonly places: readonly Place[]; readonly key: string }> {
+  const key = join(folder, 'id')
+  await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
+  await run('ip', ['link', 'add', BRIDGE, 'type', 'bridge'])
+  closing.defer(async () => void (await run('ip', ['link', 'del', BRIDGE])))
+  await run('ip', ['addr', 'add', `${NETWORK}.1/24`, 'dev', BRIDGE])
+  await run('ip', ['link', 'set', BRIDGE, 'up'])
+  const places = Array.from({ length: count }, (_, at): Place => {
+    const name = `m${at + 1}`
+    return { name, address: `${NETWORK}.${11 + at}`, folder: join(folder, name), namespace: `hkb-${at + 1}` }
+  })
+  for (const [at, place] of places.entries()) await makeMachine(place, at + 1, key, closing)
+  return { places, key }
+}
+
+async function makeMachine(place: Place, index: number, key: string, closing: AsyncDisposableStack): Promise<void> {
+  const { name, address, folder, namespace } = place
+  const link = `hkbv${index}`
+  await run('ip', ['netns', 'add', namespace])
+  closing.defer(async () => void (await run('ip', ['netns', 'del', namespace]).catch(() => undefined)))
+  await run('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace])
+  closing.defer(async () => void (await run('ip', ['link', 'del', link]).catch(() => undefined)))
+  await run('ip', ['link', 'set', link, 'master', BRIDGE, 'up'])
+  await run('ip', ['-n', namespace, 'addr', 'add', `${address}/24`, 'dev', 'eth0'])
+  await run('ip', ['-n', namespace, 'link', 'set', 'lo', 'up'])
+  await plugIn(place)
+  const etc = join(folder, 'etc')
+  await mkdir(etc, { recursive: true })
+  await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(etc, 'host')])
+  await copyFile(`${key}.pub`, join(etc, 'authorized'))
+  await chmod(join(etc, 'authorized'), 0o600)
+  const config = [
+    `ListenAddress ${address}`,
+    `HostKey ${join(etc, 'host')}`,
+    `AuthorizedKeysFile ${join(etc, 'authorized')}`,
+    'PermitRootLogin prohibit-password',
+    'PasswordAuthentication no',
+    'PidFile none',
+    'StrictModes no',
+    'UsePAM no',
+    '',
+  ]
+  await writeFile(join(etc, 'sshd_config'), config.join('\n'))
+  const within = ['--net=/run/netns/' + namespace, 'unshare', '--mount', '--uts']
+  const child = spawn('nsenter', [...within, 'sh', '-c', MACHINE, 'sh', folder, name], { stdio: 'ignore' })
+  closing.defer(() => void child.kill('SIGTERM'))
+  closing.defer(() => killAll(place))
+}
+
+/** Nobody reaches it any more, and nobody is told. */
+export async function unplug({ namespace }: Place): Promise<void> {
+  await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'down'])
+}
+
+export async function plugIn({ namespace }: Place): Promise<void> {
+  await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up'])
+  await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', `${NETWORK}.1`])
+}
+
+/** As a crash would: everything but sshd, at once. */
+export async function killAll(place: Place): Promise<void> {
+  for (const pid of await processesOf(place)) process.kill(pid, 'SIGKILL')
+}
+
+/** Of one program, by how its command ends. */
+export async function killProgram(place: Place, program: string): Promise<void> {
+  for (const pid of await processesOf(place)) {
+    const path = await readlink(`/proc/${pid}/exe`).catch(() => '')
+    if (path.endsWith(`/${program}`)) process.kill(pid, 'SIGKILL')
+  }
+}
+
+/** All that are in its network, but for sshd: pods have networks of their own, and go with their containerd. */
+async function processesOf({ namespace }: Place): Promise<number[]> {
+  const { ino } = await stat(`/run/netns/${namespace}`)
+  const found: number[] = []
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const [network, program] = await Promise.all(
+      ['ns/net', 'exe'].map((link) => readlink(`/proc/${pid}/${link}`).catch(() => '')),
+    )
+    if (network === `net:[${ino}]` && program?.includes('sshd') === false) found.push(Number(pid))
+  }
+  return found
+}
+
+/** As if somebody had deleted the folder below /var/lib. */
+export async function destroyData({ folder }: Place, name: string): Promise<void> {
+  await rm(join(folder, 'lib', name), { recursive: true, force: true })
+}
+
+/** What the machine has that was not there when it was made, by path. */
+export async function filesOf({ folder }: Place): Promise<string[]> {
+  const found: string[] = []
+  for (const layer of ['upper', 'lib']) {
+    const { stdout } = await run('find', [join(folder, layer), '-type', 'f'], { maxBuffer: 1 << 26 })
+    const prefix = layer === 'lib' ? '/var/lib' : ''
+    found.push(
+      ...stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((path) => prefix + path.slice(join(folder, layer).length)),
+    )
+  }
+  return found.toSorted()
+}
