@@ -14,6 +14,8 @@ import { parseArgs } from 'node:util'
 
 import { build, type BuildOptions, type Plugin } from 'esbuild'
 
+import { bundleKubectl } from './kubectl-bundle.ts'
+
 const ROOT = join(import.meta.dirname, '..')
 const SRC = join(ROOT, 'src')
 const { values: options } = parseArgs({ options: { into: { type: 'string' } } })
@@ -37,7 +39,9 @@ async function main(): Promise<void> {
   const entries = Object.entries(ENTRIES).filter(([, source]) => existsSync(join(SRC, source)))
   const workers = globSync('**/*.worker.ts', { cwd: SRC })
   const kinds = globSync('apis/*/v*.ts', { cwd: SRC }).map((source) => source.replaceAll('\\', '/'))
-  await bundleKubectl()
+  mkdirSync(DIST, { recursive: true })
+  const kubectl = join(SRC, 'cmd', 'kubectl.ts')
+  await bundleKubectl(kubectl, join(DIST, 'kubectl.cjs'), { ...shared(), plugins: [assetUrls] })
   await bundle(
     Object.fromEntries([
       ...entries,
@@ -63,25 +67,6 @@ async function bundle(sources: Readonly<Record<string, string>>): Promise<void> 
     format: 'esm',
     plugins: [assetUrls, kubectlApart],
   })
-}
-
-/** All of it in one file, in the form that Node loads fastest; commands are still evaluated only when they are asked for. */
-async function bundleKubectl(): Promise<void> {
-  await build({
-    ...shared(),
-    entryPoints: [join(SRC, 'cmd', 'kubectl.ts')],
-    outfile: join(DIST, 'kubectl.cjs'),
-    format: 'cjs',
-    // `import()` of what is outside would load all that modules need.
-    supported: { 'dynamic-import': false },
-    define: { 'import.meta.url': 'hereAsUrl' },
-    banner: {
-      js: "const hereAsUrl=require('node:url').pathToFileURL(__filename).href,later=(name)=>new Proxy({},{get:(_,key)=>require(name)[key]});",
-    },
-    plugins: [assetUrls],
-  })
-  const file = join(DIST, 'kubectl.cjs')
-  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/(?<!__toESM\()require\(("node:[\w/]+")\)/g, 'later($1)'))
 }
 
 function shared(): BuildOptions {

@@ -11,7 +11,6 @@ import type { ClientConfig, ReadText } from '#model/kubeconfig/reading.ts'
 
 import type { Transport } from './api-client.ts'
 import { createExecPlugin, type ExecCredentials, type ExecPlugin, type RunPlugin } from './exec-plugin.ts'
-import { withAuthProvider } from './kubeconfig.ts'
 import { createOidcSource } from './oidc.ts'
 
 export interface Connection {
@@ -96,7 +95,10 @@ function keeper(
 ): ((config: Readonly<Record<string, string>>) => Promise<void>) | undefined {
   if (origin === undefined || writeFile === undefined) return undefined
   const { file, user } = origin
-  return async (config) => writeFile(file, withAuthProvider(await readFile(file), user, config))
+  return async (config) => {
+    const { withAuthProvider } = await import('./kubeconfig.ts')
+    await writeFile(file, withAuthProvider(await readFile(file), user, config))
+  }
 }
 
 function checkSupport({ cluster }: ClientConfig): void {

@@ -34,7 +34,7 @@ export async function createReviewClient(
 /** Reads the current context of a kubeconfig. Throws ProgramError for what is missing or not supported. */
 export async function readWebhookConfig(file: string, readFile: ReadText): Promise<WebhookTarget> {
   try {
-    const config = await chooseContext(parseKubeconfig(await readFile(file), file), {}, problemIn(readFile))
+    const config = await chooseContext(await parseKubeconfig(await readFile(file), file), {}, problemIn(readFile))
     const { cluster, user } = config
     return { url: cluster.server ?? '', tls: await tlsOf(config, readFile), headers: await headersOf(user, readFile) }
   } catch (cause) {

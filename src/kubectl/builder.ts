@@ -10,14 +10,7 @@ import { isBadRequest, isNotFound, isResourceExpired, StatusError } from '#meta/
 
 import { readArguments } from './builder-arguments.ts'
 import { asError, Failures, failuresOf, KubectlError } from './errors.ts'
-import {
-  decodeObject,
-  filesAt,
-  type ManifestSource,
-  readDocuments,
-  standardInput,
-  validationProblem,
-} from './manifests.ts'
+import type { ManifestSource } from './manifests.ts'
 import { NoKindError } from './mapper.ts'
 import type { AnyObject, Asking, Rest } from './rest.ts'
 import type { Info, Selecting, Tuple } from './selecting.ts'
@@ -166,6 +159,8 @@ async function fileSources({ files, io }: Selecting): Promise<ManifestSource[]> 
 }
 
 async function sourcesAt(name: string, recursive: boolean, io: Selecting['io']): Promise<ManifestSource[]> {
+  // Read when there are files: those who only name objects need no YAML.
+  const { filesAt, standardInput } = await import('./manifests.ts')
   if (name === '-') return [standardInput(io)]
   if (!/^https?:\/\//.test(name)) return filesAt(name, recursive, io)
   return [{ name, read: async () => (await import('./remote-manifest.ts')).readRemote(name) }]
@@ -182,6 +177,7 @@ function manifestReader(options: Selecting, source: ManifestSource): Source {
       if (cause.code === undefined) throw cause
       throw new KubectlError(`open ${source.name}: ${GO_ERRORS.get(cause.code) ?? cause.message}`, { cause })
     })
+    const { decodeObject, readDocuments, validationProblem } = await import('./manifests.ts')
     for (const document of readDocuments(source.name, text)) {
       const problem = options.validate === true ? validationProblem(source.name, document) : undefined
       if (problem !== undefined) throw problem

@@ -8,7 +8,6 @@ import { parseJson } from '#lib/json.ts'
 
 import type { Invocation } from './command.ts'
 import { KubectlError } from './errors.ts'
-import { readAll } from './manifests.ts'
 
 interface RawFlags {
   readonly raw: string
@@ -38,6 +37,7 @@ export async function sendRaw(
   path: string,
   file?: string,
 ): Promise<void> {
+  const { readAll } = await import('./manifests.ts')
   const bytes =
     file === undefined ? undefined : file === '-' ? await readAll(stdin()) : await readFile(resolve(cwd, file))
   const [rest, { writerTo }] = await Promise.all([session.rest(), import('./streams/pod-logs.ts')])

@@ -5,7 +5,8 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 
 import { goQuote } from '#lib/go-text.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import type { JsonValue } from '#lib/json-value.ts'
+import { parseSimpleYaml } from '#lib/yaml-simple.ts'
 
 import { ConfigError } from './config-error.ts'
 import type { ClusterEntry, UserEntry } from './entries.ts'
@@ -53,7 +54,7 @@ export async function readKubeconfigs(files: readonly string[], read: ReadText, 
   const problems: string[] = []
   for (const file of files.filter((name) => name !== '')) {
     try {
-      found.push(parseKubeconfig(await read(file), resolve(cwd, file)))
+      found.push(await parseKubeconfig(await read(file), resolve(cwd, file)))
     } catch (error) {
       if (wasMissing(error)) continue
       problems.push(`error loading config file "${file}": ${(error as Error).message}`)
@@ -72,8 +73,8 @@ export async function readKubeconfigs(files: readonly string[], read: ReadText, 
 }
 
 /** Throws when it is no kubeconfig. */
-export function parseKubeconfig(source: string, file: string): Kubeconfig {
-  const parsed = source.trim() === '' ? {} : (parseYaml(source) ?? {})
+export async function parseKubeconfig(source: string, file: string): Promise<Kubeconfig> {
+  const parsed = parseSimpleYaml(source) ?? (await parsedText(source))
   if (typeof parsed !== 'object' || Array.isArray(parsed)) throw new Error('it is not a kubeconfig')
   const config = parsed as Readonly<Record<string, unknown>>
   const current = config['current-context']
@@ -96,6 +97,11 @@ export function parseKubeconfig(source: string, file: string): Kubeconfig {
     origins: new Map(users.map(([name]) => [name, file])),
     currentContext: typeof current === 'string' ? current : '',
   }
+}
+
+async function parsedText(source: string): Promise<JsonValue> {
+  if (source.trim() === '') return {}
+  return (await import('#lib/yaml.ts')).parseYaml(source) ?? {}
 }
 
 function named<T extends object>(config: Readonly<Record<string, unknown>>, list: string, part: string): [string, T][] {

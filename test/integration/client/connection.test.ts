@@ -68,7 +68,7 @@ describe('a connection', () => {
   })
 
   it('shows a certificate, and says who else to count as', async () => {
-    const { users } = parseKubeconfig(plane.kubeconfig, '/k')
+    const { users } = await parseKubeconfig(plane.kubeconfig, '/k')
     const [admin = {}] = users.values()
     assert.equal((await (await ask(configOf(admin)))()).username, 'admin')
     const other = { as: 'somebody', 'as-groups': ['g1', 'g2'], 'as-user-extra': { 'a.b/C': ['v'] } }
