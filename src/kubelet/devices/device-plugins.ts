@@ -1,0 +1,242 @@
+/**
+ * Device plugins as a node knows them: they register on a socket of the kubelet's, tell their devices as long as they are there, and are
+ * asked which of them go well together and what a container needs to use them.
+ */
+import { join } from 'node:path'
+
+import type { Clock } from '#lib/clock.ts'
+import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
+import { createGrpcServer, handleUnary } from '#lib/grpc/server.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
+import type { Logger } from '#lib/log.ts'
+import type { Random } from '#lib/random.ts'
+
+import { callText } from '../cri/call-text.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
+import type { PluginHandler } from '../plugins/plugin-watcher.ts'
+import type { PluginInfo } from '../plugins/registration.ts'
+import {
+  allocate,
+  allocatedContainer,
+  getOptions,
+  getPreferredAllocation,
+  listAndWatch,
+  type PluginDevice,
+  type PluginOptions,
+  preStartContainer,
+  register,
+  type RegisterRequest,
+} from './device-plugin-service.ts'
+
+export interface DevicePluginsOptions {
+  /** `device-plugins`. */
+  readonly dir: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly meters: KubeletMeters
+  /** What the node has of them has changed. */
+  readonly onChange: () => void
+  /** A plugin has told its devices: what is known of them is to be written down. */
+  readonly onDevices: () => Promise<void>
+}
+
+interface Endpoint {
+  readonly client: GrpcClient
+  readonly options: PluginOptions
+  /** Since when it does not answer. */
+  stoppedMs: number | undefined
+}
+
+export interface Amounts {
+  readonly capacity: Readonly<Record<string, string>>
+  readonly allocatable: Readonly<Record<string, string>>
+}
+
+export interface Preference {
+  readonly available: string[]
+  readonly mustInclude: readonly string[]
+  readonly size: number
+}
+
+const SOCKET = 'kubelet.sock'
+const VERSION = 'v1beta1'
+const CALL_MS = 10_000
+const PRE_START_MS = 30_000
+/** A plugin that has gone may come back as long. */
+const GRACE_MS = 300_000
+
+export class DevicePlugins implements PluginHandler {
+  readonly #options: DevicePluginsOptions
+  readonly #endpoints = new Map<string, Endpoint>()
+  /** By resource, then by id. */
+  readonly #devices = new Map<string, Map<string, PluginDevice>>()
+  /** Told once more, as 0: nobody else takes them from the node. */
+  readonly #gone = new Set<string>()
+
+  constructor(options: DevicePluginsOptions) {
+    this.#options = options
+  }
+
+  /** Takes registrations from then on. `before`: resources of the last run. */
+  async start(before: readonly string[]): Promise<void> {
+    const { dir, clock, log, signal } = this.#options
+    for (const resource of before) this.#gone.add(resource)
+    const handlers = [handleUnary(register, (request) => this.#registered(request))]
+    const onError = (error: unknown): void => log.error(error, 'Bad registration request from device plugin')
+    const server = createGrpcServer({ handlers, clock, onError })
+    await server.listen({ path: join(dir, SOCKET) })
+    signal.addEventListener('abort', () => {
+      void server.stop(0)
+      for (const { client } of this.#endpoints.values()) client.close()
+    })
+  }
+
+  async #registered({ version, endpoint, resourceName }: RegisterRequest): Promise<object> {
+    if (version !== VERSION) {
+      const text = `requested API version ${JSON.stringify(version)} is not supported by kubelet. Supported version is [${JSON.stringify(VERSION)}]`
+      throw new GrpcError('unknown', text)
+    }
+    if (!isExtendedName(resourceName)) {
+      throw new GrpcError('unknown', `the ResourceName ${JSON.stringify(resourceName)} is invalid`)
+    }
+    await this.#connect(resourceName, join(this.#options.dir, endpoint))
+    return {}
+  }
+
+  validate({ name, supportedVersions }: PluginInfo): void {
+    if (!supportedVersions.includes(VERSION)) {
+      const list = `[${supportedVersions.join(' ')}]`
+      throw new Error(`manager version, ${VERSION}, is not among plugin supported versions ${list}`)
+    }
+    if (isExtendedName(name)) return
+    throw new Error(`invalid name of device plugin socket: the ResourceName ${JSON.stringify(name)} is invalid`)
+  }
+
+  register({ name, endpoint }: PluginInfo): Promise<void> {
+    return this.#connect(name, endpoint)
+  }
+
+  async deregister({ name }: PluginInfo): Promise<void> {
+    this.#endpoints.get(name)?.client.close()
+  }
+
+  async #connect(resource: string, path: string): Promise<void> {
+    const { clock, random, meters } = this.#options
+    meters.family('kubelet_device_plugin_registration_total').labels(resource).inc()
+    const client = createGrpcClient({ targets: [{ path }], clock, random, connectTimeoutMs: CALL_MS })
+    const options = await client
+      .unary(getOptions, {}, { timeoutMs: CALL_MS, waitForReady: true })
+      .catch((error: Error) => {
+        client.close()
+        throw new GrpcError('unknown', `failed to get device plugin options: ${callText(error)}`)
+      })
+    this.#endpoints.get(resource)?.client.close()
+    const endpoint: Endpoint = { client, options, stoppedMs: undefined }
+    this.#endpoints.set(resource, endpoint)
+    this.#gone.delete(resource)
+    void this.#watch(resource, endpoint)
+  }
+
+  /** Until the plugin ends; its devices are unhealthy then. */
+  async #watch(resource: string, endpoint: Endpoint): Promise<void> {
+    const { clock, log, signal, onChange, onDevices } = this.#options
+    try {
+      for await (const { devices } of endpoint.client.serverStream(listAndWatch, {}, { signal })) {
+        this.#devices.set(resource, new Map(devices.map((device) => [device.id, device])))
+        onChange()
+        await onDevices()
+      }
+    } catch (error) {
+      if (!signal.aborted) log.error(error, 'ListAndWatch ended unexpectedly for device plugin', { resource })
+    }
+    endpoint.client.close()
+    if (signal.aborted || this.#endpoints.get(resource) !== endpoint) return
+    endpoint.stoppedMs = clock.now()
+    clock.after(GRACE_MS, () => this.#forget(resource, endpoint), { background: true })
+    onChange()
+  }
+
+  #forget(resource: string, endpoint: Endpoint): void {
+    if (this.#endpoints.get(resource) !== endpoint) return
+    this.#endpoints.delete(resource)
+    this.#devices.delete(resource)
+    this.#gone.add(resource)
+    this.#options.onChange()
+  }
+
+  /** Undefined when nobody has registered it. */
+  healthy(resource: string): ReadonlySet<string> | undefined {
+    const endpoint = this.#endpoints.get(resource)
+    const devices = this.#devices.get(resource)
+    if (endpoint === undefined || devices === undefined) return undefined
+    if (endpoint.stoppedMs !== undefined) return new Set()
+    return new Set([...devices.values()].filter(({ health }) => health === 'Healthy').map(({ id }) => id))
+  }
+
+  /** Of the node. */
+  get amounts(): Amounts {
+    const capacity = Object.fromEntries([...this.#gone].map((resource) => [resource, '0']))
+    const allocatable = { ...capacity }
+    for (const [resource, devices] of this.#devices) {
+      capacity[resource] = String(devices.size)
+      allocatable[resource] = String(this.healthy(resource)?.size ?? 0)
+    }
+    return { capacity, allocatable }
+  }
+
+  /** By resource: all there are, and at which nodes of memory. */
+  get all(): ReadonlyMap<string, ReadonlyMap<string, PluginDevice>> {
+    return this.#devices
+  }
+
+  /** Those that go well together, as the plugin says; none where it says nothing. */
+  async prefer(resource: string, request: Preference): Promise<readonly string[]> {
+    const endpoint = this.#endpoints.get(resource)
+    if (endpoint?.options.getPreferredAllocationAvailable !== true) return []
+    const { containerResponses } = await endpoint.client
+      .unary(getPreferredAllocation, { containerRequests: [request] }, { timeoutMs: CALL_MS })
+      .catch((error: unknown) => {
+        throw new Error(`device plugin GetPreferredAllocation rpc failed with err: ${callText(error)}`, {
+          cause: error,
+        })
+      })
+    return containerResponses[0]?.deviceIds ?? []
+  }
+
+  /** What a container needs to use those: the plugin's answer. */
+  async allocate(resource: string, deviceIds: readonly string[]): Promise<Buffer> {
+    const endpoint = this.#endpoints.get(resource)
+    if (endpoint === undefined) throw new Error(`unknown Device Plugin ${resource}`)
+    const { clock, meters } = this.#options
+    const startMs = clock.elapsed()
+    const { containerResponses } = await endpoint.client
+      .unary(allocate, { containerRequests: [{ deviceIds: [...deviceIds] }] }, { timeoutMs: CALL_MS })
+      .catch((error: unknown) => {
+        throw new Error(callText(error), { cause: error })
+      })
+    const durations = meters.family('kubelet_device_plugin_alloc_duration_seconds')
+    durations.labels(resource).observe((clock.elapsed() - startMs) / 1000)
+    const [response] = containerResponses
+    if (response === undefined) throw new Error(`no containers return in allocation response ${resource}`)
+    return allocatedContainer.encode(response)
+  }
+
+  /** Before a container starts that has them. */
+  async preStart(resource: string, deviceIds: readonly string[]): Promise<void> {
+    const endpoint = this.#endpoints.get(resource)
+    if (endpoint === undefined) throw new Error(`endpoint not found in cache for a registered resource: ${resource}`)
+    if (!endpoint.options.preStartRequired) return
+    const options = { timeoutMs: PRE_START_MS }
+    await endpoint.client.unary(preStartContainer, { deviceIds: [...deviceIds] }, options).catch((error: unknown) => {
+      throw new Error(`device plugin PreStartContainer rpc failed with err: ${callText(error)}`, { cause: error })
+    })
+  }
+}
+
+/** `example.com/gpu`: of a domain that is not Kubernetes' own. */
+function isExtendedName(name: string): boolean {
+  const [domain = '', rest = ''] = name.split('/')
+  return rest !== '' && domain.includes('.') && domain !== 'kubernetes.io' && !domain.endsWith('.kubernetes.io')
+}
