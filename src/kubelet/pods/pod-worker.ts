@@ -4,33 +4,31 @@
  */
 import type { Pod, PodCondition, PodStatus } from '#apis/core/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'
-import type { Timer } from '#lib/clock.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import { isCritical, type Rejection } from '../admission-rules.ts'
 import { planContainers } from '../container-plan.ts'
 import { type ContainerRecord, isRunning } from '../container-runs.ts'
 import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping } from '../kubelet-notes.ts'
 import { PodStartup } from '../metrics/pod-startup.ts'
-import { rejectionLabel, refusalOf } from '../pod-admission.ts'
+import { refusalOf } from '../pod-admission.ts'
 import type { PendingResize } from '../pod-allocation.ts'
 import { podStatusOf, type PodView } from '../pod-status.ts'
 import { KILLING, removalOrder, restartsAll, startAnew } from '../restart-all.ts'
 import { comesBack, leaveSandbox } from '../sandbox-change.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
+import { PodDeadline } from './pod-deadline.ts'
 import { PodEnder } from './pod-ender.ts'
+import { enterNode } from './pod-entry.ts'
 import type { PodHost } from './pod-host.ts'
 import { PodProbes, targetOf } from './pod-probes.ts'
 import { PodResizer } from './pod-resizer.ts'
 import { PodStarter } from './pod-starter.ts'
+import { PodTurns } from './pod-turns.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { RETRY_MS, waitMsOf } from './restart-wait.ts'
 import { SandboxKeeper } from './sandbox-keeper.ts'
 import { type StatusDoor, StatusWriter } from './status-writer.ts'
-
-/** Between turns when nothing happens. */
-const RESYNC_MS = 60_000
 
 export class PodWorker {
   readonly #host: PodHost
@@ -42,8 +40,8 @@ export class PodWorker {
   readonly #startedMs: number
   readonly #startup: PodStartup
   readonly #seenMs: number
-  /** What the next turn is for, as it is counted. */
-  #turnFor: 'create' | 'update' | 'sync' = 'create'
+  readonly #turns: PodTurns
+  readonly #deadline: PodDeadline
   #isAdmitted: boolean
   #isRejected = false
   #isDeleted = false
@@ -65,10 +63,6 @@ export class PodWorker {
   readonly #resizer: PodResizer
   /** Aborted when nothing is to be brought up any more. */
   readonly #bringing = new AbortController()
-  #deadline: Timer | undefined
-  #isBusy = false
-  #isWoken = false
-  #timer: Timer | undefined
 
   constructor(pod: Pod, host: PodHost) {
     this.#host = host
@@ -117,7 +111,28 @@ export class PodWorker {
       started: () => this.#show(),
     })
     this.writer = host.writerFor?.(pod) ?? writerOf(host, pod)
-    this.#heedDeadline()
+    this.#turns = this.#openTurns()
+    this.#deadline = this.#openDeadline()
+    this.#deadline.heed(this.#pod)
+  }
+
+  #openTurns(): PodTurns {
+    const host = this.#host
+    return new PodTurns({
+      host,
+      turn: () => this.#turn(),
+      isOver: () => this.#isOver,
+      isGivenUp: () => this.#bringing.signal.aborted,
+      failed: (error) => host.log.error(error, 'Error syncing pod, skipping', { pod: podText(this.#pod) }),
+    })
+  }
+
+  #openDeadline(): PodDeadline {
+    const passed = (): void => {
+      this.#judge()
+      this.wake()
+    }
+    return new PodDeadline({ clock: this.#host.clock, startedMs: this.#startedMs, passed })
   }
 
   get pod(): Pod {
@@ -146,12 +161,12 @@ export class PodWorker {
     const before = this.#pod.metadata.deletionGracePeriodSeconds ?? Infinity
     this.#desired = pod
     this.#startup.heard(pod, this.#host.clock.now())
-    if (this.#turnFor === 'sync') this.#turnFor = 'update'
+    this.#turns.noteUpdate()
     this.#grant()
     this.writer.hear(pod.status.conditions)
     const grace = pod.metadata.deletionGracePeriodSeconds ?? Infinity
     if (grace < before) this.#ender.hurry(grace)
-    this.#heedDeadline()
+    this.#deadline.heed(this.#pod)
     this.wake()
   }
 
@@ -182,62 +197,15 @@ export class PodWorker {
   }
 
   wake(): void {
-    this.#isWoken = true
     if (this.#isEnding) this.#bringing.abort()
-    if (!this.#isBusy && !this.#isOver && !this.#host.signal.aborted) void this.#work()
+    this.#turns.wake()
   }
 
   stop(): void {
-    this.#timer?.cancel()
-    this.#deadline?.cancel()
+    this.#turns.stop()
+    this.#deadline.cancel()
     this.#bringing.abort()
     this.#probes.end()
-  }
-
-  async #work(): Promise<void> {
-    this.#isBusy = true
-    while (this.#isWoken && !this.#isOver && !this.#host.signal.aborted) {
-      this.#isWoken = false
-      this.#timer?.cancel()
-      let dueMs: number
-      try {
-        dueMs = await this.#counted(() => this.#turn())
-      } catch (error) {
-        if (this.#host.signal.aborted) break
-        dueMs = this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
-        // What was given up to end the pod is no fault.
-        if (this.#isWoken && this.#bringing.signal.aborted) continue
-        this.#host.log.error(error, 'Error syncing pod, skipping', { pod: podText(this.#pod) })
-      }
-      this.#schedule(dueMs)
-    }
-    this.#isBusy = false
-  }
-
-  #schedule(dueMs: number): void {
-    if (this.#isOver || this.#host.signal.aborted) return
-    const { clock, random } = this.#host
-    const idleMs = jitteredMs(random, RESYNC_MS, 0.5)
-    const delayMs = Math.min(Math.max(dueMs - clock.now(), 0), idleMs)
-    this.#timer = clock.after(delayMs, () => this.wake(), { background: true })
-  }
-
-  async #counted<T>(turn: () => Promise<T>): Promise<T> {
-    const { clock, meters } = this.#host
-    const durations = meters.family('kubelet_pod_worker_duration_seconds').labels(this.#turnFor)
-    if (this.#turnFor === 'create') {
-      meters
-        .family('kubelet_pod_worker_start_duration_seconds')
-        .labels()
-        .observe((clock.now() - this.#seenMs) / 1000)
-    }
-    this.#turnFor = 'sync'
-    const startMs = clock.elapsed()
-    try {
-      return await turn()
-    } finally {
-      durations.observe((clock.elapsed() - startMs) / 1000)
-    }
   }
 
   /** Returns when there is something to do again. */
@@ -271,36 +239,12 @@ export class PodWorker {
 
   async #admit(): Promise<void> {
     this.#isAdmitted = true
-    let rejection = this.#host.admit(this.#pod, false)
-    const isShort = rejection?.reason.startsWith('OutOf') === true && isCritical(this.#pod)
-    if (isShort && (await this.#host.preempt(this.#pod))) rejection = this.#host.admit(this.#pod, false)
-    rejection ??= await this.#grantAside()
+    const rejection = await enterNode(this.#host, this.#pod)
     if (rejection === undefined) return this.#resizer.admitted(this.#pod)
     const { verdict, note } = refusalOf(rejection)
-    this.#host.meters.family('kubelet_admission_rejections_total').labels(rejectionLabel(rejection)).inc()
     this.#isRejected = true
     this.#verdict = verdict
     this.#host.note(this.#pod, note)
-  }
-
-  async #grantAside(): Promise<Rejection | undefined> {
-    const rejection = await this.#host.grants.admit(this.#pod)
-    if (rejection !== undefined) this.#host.release(this.#pod)
-    return rejection
-  }
-
-  /** It may pass while something is waited for. */
-  #heedDeadline(): void {
-    this.#deadline?.cancel()
-    const { activeDeadlineSeconds } = this.#pod.spec
-    if (activeDeadlineSeconds === undefined) return
-    const { clock } = this.#host
-    const leftMs = this.#startedMs + activeDeadlineSeconds * 1000 - clock.now()
-    const passed = (): void => {
-      this.#judge()
-      this.wake()
-    }
-    if (leftMs > 0) this.#deadline = clock.after(leftMs, passed, { background: true })
   }
 
   /** It fails as a whole, within so many seconds. Resolves when its containers have ended. */
@@ -315,9 +259,7 @@ export class PodWorker {
   }
 
   #judge(): void {
-    const { activeDeadlineSeconds } = this.#pod.spec
-    if (activeDeadlineSeconds === undefined || this.#verdict !== undefined || this.#isLeaving) return
-    if (this.#host.clock.now() < this.#startedMs + activeDeadlineSeconds * 1000) return
+    if (!this.#deadline.hasPassed || this.#verdict !== undefined || this.#isLeaving) return
     this.#verdict = { reason: 'DeadlineExceeded', message: DEADLINE_MESSAGE }
     this.#host.note(this.#pod, DEADLINE_EXCEEDED)
   }
@@ -377,7 +319,7 @@ export class PodWorker {
       const count = await this.#starter.start(plan.start)
       if (count === undefined) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
       this.#probes.watch(this.records)
-      if (count > 0) this.#isWoken ||= this.#plan().start.some(({ run }) => run === undefined)
+      if (count > 0 && this.#plan().start.some(({ run }) => run === undefined)) this.#turns.goOn()
     } else {
       // What is mounted follows the API while containers run.
       await this.#starter.bringVolumes()
@@ -436,17 +378,15 @@ export class PodWorker {
     this.#host.puller.forget(this.#pod)
     this.#host.allocations.remove(uid)
     this.#isOver = true
-    this.#deadline?.cancel()
+    this.#deadline.cancel()
     this.#host.gone(uid)
     return Infinity
   }
 
   #dueMs(): number {
-    const { activeDeadlineSeconds = Infinity } = this.#pod.spec
-    const deadlineMs = this.#startedMs + activeDeadlineSeconds * 1000
     const nowMs = this.#host.clock.now()
     return Math.min(
-      deadlineMs,
+      this.#deadline.endMs,
       ...this.#plan().start.map((record) =>
         waitMsOf(record, this.#host.puller.retryAtMs(this.#pod, record.spec.image ?? ''), nowMs),
       ),
