@@ -6,10 +6,10 @@ import { createHttpClient } from '#lib/http/client.ts'
 import { startRounds } from '#lib/rounds.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 
+import { Cadvisor } from './cadvisor/cadvisor.ts'
 import type { KubeletOptions } from './kubelet-options.ts'
 import { Measuring, WINDOW_MS } from './machine/measuring.ts'
 import { type LogUse, NodeDetail } from './machine/node-detail.ts'
-import { cadvisorMetrics } from './metrics/cadvisor.ts'
 import type { KubeletMeters } from './metrics/kubelet-families.ts'
 import { registerKubeletMetrics } from './metrics/kubelet-metrics.ts'
 import type { ProbeCounts } from './metrics/probe-counts.ts'
@@ -31,20 +31,6 @@ export interface NodePortOptions extends KubeletOptions {
   readonly client: ApiClient
   readonly workers: PodWorkers
   readonly keeper: VolumeKeeper
-}
-
-/** A runtime that does not count sandboxes says nothing of their network. */
-async function cadvisorPage(
-  { runtime, clock, machine, pods: facts }: KubeletOptions,
-  pods: () => Iterable<PodOfNode>,
-): Promise<string> {
-  const [{ stats: containers }, { stats: sandboxes }] = await Promise.all([
-    runtime.listContainerStats({}),
-    runtime.listPodSandboxStats({}).catch(() => ({ stats: [] })),
-  ])
-  const { memoryBytes, capacity } = machine
-  const about = { facts: { ...facts, memoryBytes }, cpus: Number(capacity['cpu'] ?? 0), nowMs: clock.now() }
-  return cadvisorMetrics({ pods: Array.from(pods()), containers, sandboxes, ...about })
 }
 
 /** Pages for which more is looked at than every ten seconds. */
@@ -95,6 +81,7 @@ export function openNodePort(options: NodePortOptions, closing: AsyncDisposableS
   // Whoever asks before the first round has something to compare with.
   void measuring.measure().catch(unmeasured)
   const { metrics, summary } = detailedPages(options, measuring, pods)
+  const cadvisor = new Cadvisor({ runtime, clock, machine, facts: options.pods, pods })
   const http = createHttpClient({ clock, http1Only: true })
   closing.defer(() => http.close())
   const startedMs = clock.now()
@@ -112,7 +99,7 @@ export function openNodePort(options: NodePortOptions, closing: AsyncDisposableS
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
     ...(options.node?.callLimitMs !== undefined && { callLimitMs: options.node.callLimitMs }),
     checkpointsDir: join(options.pods.rootDir, 'checkpoints'),
-    cadvisorMetrics: () => cadvisorPage(options, pods),
+    cadvisorMetrics: () => cadvisor.page(),
     metrics,
     probeMetrics: () => options.probes.registry.render(),
   })

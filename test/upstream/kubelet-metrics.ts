@@ -2,13 +2,12 @@
  * The families of both kubelets on all their pages, each with the same pods on the same containerd and server:
  * `node test/upstream/kubelet-metrics.ts` as root. Ends with 1 when one differs, or is missing without a reason.
  */
-import { request } from 'node:https'
-
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { IMAGE, whyNoContainerd } from '../integration/kubelet/containerd-bed.ts'
+import { compareRows } from './cadvisor-rows.ts'
 import { compareFamilies, familiesOf, type FamilyShape, type Missing } from './families.ts'
-import { type KubeletBed, type Make, startKubeletBed } from './kubelet-bed.ts'
+import { type KubeletBed, type Make, pageOf, startKubeletBed } from './kubelet-bed.ts'
 
 const PAGES = ['/metrics', '/metrics/cadvisor', '/metrics/resource', '/metrics/probes'] as const
 
@@ -27,6 +26,10 @@ const MISSING: Missing = [
   [/^kubelet_pod_watch_events_dropped/, 'there is no such watch'],
   [/^kubelet_restarted_pods/, 'a pod of the same uid is the same pod'],
   [/^kubelet_runtime_operations_errors/, 'shown once something has failed'],
+  [/^cadvisor_version_info$/, 'there is no cadvisor'],
+  [/^container_cpu_load_(?:d_)?average_10s$|^container_tasks_state$/, "nobody measures it: upstream's says 0 of all"],
+  [/^container_health_state$/, 'containers of pods have no health checks of Docker'],
+  [/^machine_(?:cpu_books|cpu_drawers|nvm_\w+|dimm_\w+)$/, 'of machines that have such'],
   [/^(?:container|pod)_swap_/, 'shown where the runtime counts it'],
 ]
 
@@ -39,7 +42,7 @@ async function main(): Promise<number> {
   const reference = await pagesOf(bed, 'upstream')
   let count = 0
   for (const page of PAGES) {
-    const [ours, theirs] = [mine.get(page), reference.get(page)]
+    const [ours, theirs] = [mine.pages.get(page), reference.pages.get(page)]
     if (ours === undefined || theirs === undefined) continue
     const differences = compareFamilies(ours, theirs, MISSING)
     process.stdout.write(
@@ -48,27 +51,38 @@ async function main(): Promise<number> {
     for (const difference of differences) process.stdout.write(`${difference}\n`)
     count += differences.length
   }
-  return count === 0 ? 0 : 1
+  const rows = compareRows(mine.cadvisor, reference.cadvisor)
+  process.stdout.write(`rows of /metrics/cadvisor: ${rows.length} differences\n`)
+  for (const row of rows) process.stdout.write(`${row}\n`)
+  return count + rows.length === 0 ? 0 : 1
 }
 
-async function pagesOf(bed: KubeletBed, make: Make): Promise<Map<string, Map<string, FamilyShape>>> {
+interface Seen {
+  readonly pages: ReadonlyMap<string, Map<string, FamilyShape>>
+  /** As it was written. */
+  readonly cadvisor: string
+}
+
+async function pagesOf(bed: KubeletBed, make: Make): Promise<Seen> {
   const kubelet = await bed.start(make)
   await exercise(bed)
   // Some count in rounds of ten seconds.
   await sleep(realClock, 15_000)
   const pages = new Map<string, Map<string, FamilyShape>>()
+  let cadvisor = ''
   for (const page of PAGES) {
-    const text = await pageOf(bed, kubelet.port, page)
+    const text = await pageOf(bed, kubelet, page)
     if (process.env['KEEP'] !== undefined) process.stderr.write(`=== ${make} ${page}\n${text}\n`)
+    if (page === '/metrics/cadvisor') cadvisor = text
     pages.set(page, familiesOf(text.replaceAll(/ \d{13}$/gm, '')))
   }
   if (process.env['KEEP'] !== undefined) {
-    process.stderr.write(`=== ${make} summary\n${await pageOf(bed, kubelet.port, '/stats/summary')}\n`)
+    process.stderr.write(`=== ${make} summary\n${await pageOf(bed, kubelet, '/stats/summary')}\n`)
   }
   for (const name of ['one', 'two']) await bed.ask('DELETE', `${PODS}/${name}?gracePeriodSeconds=0`)
   await kubelet.stop('SIGTERM')
   await bed.ask('DELETE', `/api/v1/nodes/${bed.node}`)
-  return pages
+  return { pages, cadvisor }
 }
 
 const PODS = '/api/v1/namespaces/default/pods'
@@ -109,23 +123,6 @@ async function exercise(bed: KubeletBed): Promise<void> {
     if (waitedMs > 60_000) throw new Error('The pods do not run')
     await sleep(realClock, 200)
   }
-}
-
-/** With the certificate of the administrator. */
-async function pageOf({ server }: KubeletBed, port: number, path: string): Promise<string> {
-  const { tls } = server
-  return new Promise((resolve, reject) => {
-    const asking = request(
-      { host: '127.0.0.1', port, path, ...tls, ca: undefined, rejectUnauthorized: false },
-      (answer) => {
-        const pieces: Buffer[] = []
-        answer.on('data', (piece: Buffer) => pieces.push(piece))
-        answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
-      },
-    )
-    asking.on('error', reject)
-    asking.end()
-  })
 }
 
 process.exitCode = await main()

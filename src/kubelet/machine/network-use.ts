@@ -16,10 +16,34 @@ export async function readNetwork(): Promise<NetworkUse | undefined> {
 
 /** In `/proc/net/dev`, without the loopback and the ends of what leads into pods. Pure. */
 export function interfacesIn(devices: string): InterfaceUse[] {
-  return devices.split('\n').flatMap((line): InterfaceUse[] => {
+  return deviceCountsIn(devices).map(({ name, rxBytes, rxErrors, txBytes, txErrors }) => ({
+    name,
+    rxBytes,
+    rxErrors,
+    txBytes,
+    txErrors,
+  }))
+}
+
+/** All that the kernel counts of an interface which users ask for. */
+export interface DeviceCounts extends InterfaceUse {
+  readonly rxPackets: number
+  readonly rxDropped: number
+  readonly txPackets: number
+  readonly txDropped: number
+}
+
+/** Likewise. Pure. */
+export function deviceCountsIn(devices: string): DeviceCounts[] {
+  return devices.split('\n').flatMap((line): DeviceCounts[] => {
     const [, name = '', figures = ''] = /^\s*([^\s:]+):(.*)$/.exec(line) ?? []
     if (name === '' || name === 'lo' || name.startsWith('veth')) return []
-    const [rxBytes = 0, , rxErrors = 0, , , , , , txBytes = 0, , txErrors = 0] = figures.trim().split(/\s+/).map(Number)
-    return [{ name, rxBytes, rxErrors, txBytes, txErrors }]
+    const counts = figures.trim().split(/\s+/).map(Number)
+    const [rxBytes = 0, rxPackets = 0, rxErrors = 0, rxDropped = 0] = counts
+    const [txBytes = 0, txPackets = 0, txErrors = 0, txDropped = 0] = counts.slice(TRANSMITTED)
+    return [{ name, rxBytes, rxPackets, rxErrors, rxDropped, txBytes, txPackets, txErrors, txDropped }]
   })
 }
+
+/** After the eight counts of what was received. */
+const TRANSMITTED = 8

@@ -6,9 +6,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
 
 import type { Runtime } from '../cri/runtime.ts'
-import type { ContainerStats, PodSandboxStats } from '../cri/stats-messages.ts'
 import type { PodOfNode } from '../pods/pod-of-node.ts'
-import { cadvisorMetrics } from './cadvisor.ts'
 import { createKubeletMeters } from './kubelet-families.ts'
 import { registerKubeletMetrics } from './kubelet-metrics.ts'
 import { countOperations } from './runtime-operations.ts'
@@ -33,45 +31,6 @@ const VIEW: PodOfNode = {
     ],
   ]) as unknown as PodOfNode['containers'],
 }
-
-test('what containers use stands under the names and labels of cadvisor', () => {
-  const labels = new Map([
-    ['io.kubernetes.pod.uid', 'u1'],
-    ['io.kubernetes.container.name', 'c'],
-  ])
-  const container = {
-    attributes: { id: 'c1', labels },
-    cpu: { usageCoreNanoSeconds: { value: 2_500_000_000 } },
-    memory: { workingSetBytes: { value: 1024 } },
-  } as unknown as ContainerStats
-  const sandbox = {
-    attributes: { id: 's1' },
-    linux: { network: { defaultInterface: { name: 'eth0', rxBytes: { value: 7 } }, interfaces: [] } },
-  } as unknown as PodSandboxStats
-  const page = cadvisorMetrics({
-    pods: [VIEW],
-    containers: [container],
-    sandboxes: [sandbox],
-    facts: { cgroupDriver: 'cgroupfs', memoryBytes: 4096 },
-    cpus: 2,
-    nowMs: 9000,
-  })
-  const id = '/kubepods/burstable/podu1'
-  const own = `id="${id}/c1",image="busybox",name="c1",namespace="ns",pod="p"`
-  for (const line of [
-    `container_cpu_usage_seconds_total{container="c",cpu="total",${own}} 2.5`,
-    `container_memory_working_set_bytes{container="c",${own}} 1024`,
-    `container_spec_cpu_quota{container="c",${own}} 50000`,
-    `container_spec_memory_limit_bytes{container="c",${own}} 6.7108864e+07`,
-    `container_start_time_seconds{container="c",${own}} 5`,
-    `container_network_receive_bytes_total{container="",id="${id}",image="",interface="eth0",name="s1",namespace="ns",pod="p"} 7`,
-    'machine_cpu_cores 2',
-    'machine_memory_bytes 4096',
-  ]) {
-    assert.ok(page.split('\n').includes(line), `${line}\n${page}`)
-  }
-  assert.ok(!page.includes('container_memory_rss'), 'what the runtime does not count is not there')
-})
 
 test('operations of the runtime are counted by their names, failures too', async () => {
   const clock = createVirtualClock()

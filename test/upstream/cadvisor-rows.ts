@@ -1,0 +1,57 @@
+/** Rows of `/metrics/cadvisor` of both makes: of whom each family tells, and figures that do not change from one moment to the next. */
+
+/** What stands still: limits, not uses. */
+const STILL = /^container_(?:spec_|threads_max|ulimits_soft)/
+
+/** Why something is told of fewer here. */
+const FEWER: readonly (readonly [rows: RegExp, why: string])[] = []
+
+interface Row {
+  readonly name: string
+  /** `container one/c`, `pod one`, `machine`. */
+  readonly of: string
+  readonly value: string
+}
+
+/** What upstream's tells that ours does not, and what both tell otherwise. */
+export function compareRows(mine: string, reference: string): string[] {
+  const [ours, theirs] = [rowsOf(mine), rowsOf(reference)]
+  const keyOf = ({ name, of }: Row): string => `${name} of ${of}`
+  const own = new Map(ours.map((row) => [keyOf(row), row.value]))
+  const families = new Set(ours.map(({ name }) => name))
+  const differences = theirs.flatMap((row) => {
+    const key = keyOf(row)
+    const value = own.get(key)
+    // Families that are missing altogether are told elsewhere.
+    if (!families.has(row.name)) return []
+    if (value === undefined) return FEWER.some(([rows]) => rows.test(key)) ? [] : [`missing: ${key}`]
+    return STILL.test(row.name) && value !== row.value ? [`${key}: ${value}, upstream ${row.value}`] : []
+  })
+  return [...new Set(differences)].sort()
+}
+
+function rowsOf(page: string): Row[] {
+  return [...page.matchAll(/^(container_\w+)\{(.*)\} (\S+)(?: \d+)?$/gm)].flatMap(
+    ([, name = '', list = '', value = '']) => {
+      const labels = new Map(
+        [...list.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key = '', text = '']) => [key, text]),
+      )
+      const of = subjectOf(labels)
+      return of === undefined ? [] : [{ name, of, value }]
+    },
+  )
+}
+
+function subjectOf(labels: ReadonlyMap<string, string>): string | undefined {
+  const [id = '', pod = '', name = '', container = ''] = ['id', 'pod', 'name', 'container'].map((key) =>
+    labels.get(key),
+  )
+  if (pod === '') {
+    if (id === '/') return 'machine'
+    const last = id.split('/').at(-1)
+    if (last === 'kubepods') return 'all pods'
+    return last === 'burstable' || last === 'besteffort' ? `pods that are ${last}` : undefined
+  }
+  if (name === '') return `pod ${pod}`
+  return container === '' ? `sandbox ${pod}` : `container ${pod}/${container}`
+}
