@@ -5,13 +5,22 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 
 export interface ImageRegistry extends AsyncDisposable {
   /** Without a path. */
   readonly url: string
+  /** Who was let in, request by request; '' for whoever did not say. */
+  readonly users: readonly string[]
+}
+
+/** Who may pull, and how it is asked who somebody is. */
+export interface Guard {
+  readonly scheme: 'Basic' | 'Bearer'
+  readonly username: string
+  readonly password: string
 }
 
 /** Part of an archive, or a document made here. */
@@ -30,12 +39,15 @@ const CONFIG = 'application/vnd.oci.image.config.v1+json'
 const LAYER = 'application/vnd.oci.image.layer.v1.tar'
 
 /** The archives must stay where they are meanwhile. */
-export async function startRegistry(archives: readonly string[]): Promise<ImageRegistry> {
+export async function startRegistry(archives: readonly string[], guard?: Guard): Promise<ImageRegistry> {
   const blobs = new Map<string, Blob>()
   const tags = new Map<string, string>()
   for (const archive of archives) await addArchive(archive, blobs, tags)
+  const users: string[] = []
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://registry')
+    if (guard !== undefined && !admits(guard, request, response)) return
+    users.push(guard?.username ?? '')
     const [, repository, what, name] = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(pathname) ?? []
     const digest = what === 'manifests' ? (tags.get(`${repository}:${name}`) ?? name) : name
     const blob = blobs.get(digest ?? '')
@@ -47,12 +59,35 @@ export async function startRegistry(archives: readonly string[]): Promise<ImageR
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    users,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => void server.close(resolve))
     },
   }
 }
+
+/** Given to whoever showed a password, where passwords are not shown to the registry itself. */
+const TOKEN = 'a-token-of-the-registry'
+
+/** Whether the request goes on; otherwise it has been answered, as registries do. */
+function admits(guard: Guard, { url = '', headers }: IncomingMessage, response: ServerResponse): boolean {
+  const { scheme, username, password } = guard
+  const secret = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const isKnown = headers.authorization === secret
+  if (url.startsWith('/token')) {
+    if (isKnown) response.end(JSON.stringify({ token: TOKEN }))
+    else response.writeHead(401).end(refusal('UNAUTHORIZED', 'authentication required'))
+    return false
+  }
+  if (scheme === 'Basic' ? isKnown : headers.authorization === `Bearer ${TOKEN}`) return true
+  const realm = scheme === 'Basic' ? 'realm="private"' : `realm="http://${headers.host}/token",service="private"`
+  response.setHeader('www-authenticate', `${scheme} ${realm}`)
+  response.writeHead(401).end(refusal('UNAUTHORIZED', 'authentication required'))
+  return false
+}
+
+const refusal = (code: string, message: string): string => JSON.stringify({ errors: [{ code, message }] })
 
 async function send(response: ServerResponse, digest: string, blob: Blob, isHead: boolean): Promise<void> {
   const size = 'bytes' in blob ? blob.bytes.length : blob.size

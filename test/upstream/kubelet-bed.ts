@@ -5,6 +5,7 @@
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
 import { createServer, type Server as NetServer, type Socket, connect } from 'node:net'
 import { join } from 'node:path'
 
@@ -91,8 +92,8 @@ export interface KubeletBed {
   /** Every kubelet of the bed talks to its server by it. */
   readonly link: Link
   readonly node: string
-  /** Resolves when the node is ready. `settings`: of the KubeletConfiguration, besides the usual. */
-  start(make: Make, settings?: object): Promise<RunningKubelet>
+  /** Resolves when the node is ready. `settings`: of the KubeletConfiguration, `flags`: both besides the usual. */
+  start(make: Make, settings?: object, flags?: readonly string[]): Promise<RunningKubelet>
   /** As the administrator. Throws for whatever is no success. */
   ask<T>(method: string, path: string, body?: unknown): Promise<T>
 }
@@ -121,8 +122,8 @@ export async function startKubeletBed(node: string, closing: AsyncDisposableStac
     machine,
     link,
     node,
-    async start(make, settings = {}) {
-      const kubelet = await launchKubelet(bed, make, settings)
+    async start(make, settings = {}, flags = []) {
+      const kubelet = await launchKubelet(bed, make, { settings, flags })
       lives.add(kubelet)
       await untilNodeReady(server, node, kubelet)
       return kubelet
@@ -140,7 +141,12 @@ export async function startKubeletBed(node: string, closing: AsyncDisposableStac
 /** A restart finds the files, the ports and the pods of the life before. */
 const ports = new Map<string, number>()
 
-async function launchKubelet(bed: KubeletBed, make: Make, settings: object): Promise<RunningKubelet> {
+interface Told {
+  readonly settings: object
+  readonly flags: readonly string[]
+}
+
+async function launchKubelet(bed: KubeletBed, make: Make, { settings, flags: more }: Told): Promise<RunningKubelet> {
   const { folder, node, machine } = bed
   const own = join(folder, make)
   const port = ports.get(own) ?? (await freePort())
@@ -155,6 +161,7 @@ async function launchKubelet(bed: KubeletBed, make: Make, settings: object): Pro
     `--kubeconfig=${folder}/node.json`,
     `--hostname-override=${node}`,
     '--node-ip=127.0.0.1',
+    ...more,
   ]
   const child = await launch(command, [...first, ...flags, `--root-dir=${own}`, `--cert-dir=${own}-pki`], `${own}.log`)
   return { make, child, port, rootDir: own, log: `${own}.log`, stop: (signal) => end(child, signal) }
@@ -216,6 +223,20 @@ async function removeFolders(folder: string): Promise<void> {
   const below = await readdir(folder, { withFileTypes: true }).catch(() => [])
   for (const entry of below) if (entry.isDirectory()) await removeFolders(join(folder, entry.name))
   await rmdir(folder).catch(() => undefined)
+}
+
+/** What a kubelet answers to the administrator. */
+export function pageOf({ server: { tls } }: KubeletBed, { port }: RunningKubelet, path: string): Promise<string> {
+  const { cert, key } = tls
+  return new Promise((resolve, reject) => {
+    const asking = request({ host: '127.0.0.1', port, path, cert, key, rejectUnauthorized: false }, (answer) => {
+      const pieces: Buffer[] = []
+      answer.on('data', (piece: Buffer) => pieces.push(piece))
+      answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
+    })
+    asking.on('error', reject)
+    asking.end()
+  })
 }
 
 const PATIENCE_MS = 90_000

@@ -74,7 +74,7 @@ export class CredentialProvider {
       return Object.entries(auth)
         .filter(([pattern]) => matchesImage(pattern, image))
         .sort(([a], [b]) => b.length - a.length)
-        .map(([serverAddress, { username = '', password = '' }]) => ({ username, password, serverAddress }))
+        .map(([, { username = '', password = '' }]) => ({ username, password }))
     } catch (error) {
       log.error(error, 'Failed to provide credentials for image', { provider: config.name, image })
       return []

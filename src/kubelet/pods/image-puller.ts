@@ -14,6 +14,7 @@ import type { Runtime } from '../cri/runtime.ts'
 import { type Note, present, pullBackOff, pulled, pullFailed, pulling } from '../kubelet-notes.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { ImageUser } from './container-config.ts'
+import { type PullFault, pullFault, pullTexts } from './pull-faults.ts'
 import { StartError } from './start-error.ts'
 
 export interface PulledImage {
@@ -22,10 +23,9 @@ export interface PulledImage {
   readonly user: ImageUser
 }
 
-interface Failure {
+interface Failure extends PullFault {
   readonly backOff: BackOff
   readonly atMs: number
-  readonly error: string
 }
 
 export interface ImageWish {
@@ -132,7 +132,7 @@ export class ImagePuller {
     const before = this.#failures.get(key)
     if (before !== undefined && this.#clock.now() < retryMs(before.backOff, before.atMs)) {
       say(pullBackOff(image))
-      const text = `Back-off pulling image ${goQuote(image)}: ErrImagePull: ${before.error}`
+      const text = `Back-off pulling image ${goQuote(image)}: ${before.reason}: ${before.message}`
       throw new StartError('ImagePullBackOff', text, 'ImagePullBackOff')
     }
     try {
@@ -141,11 +141,12 @@ export class ImagePuller {
       return pulledImage
     } catch (cause) {
       if (wish.signal.aborted) throw cause
-      const error = pullText(cause)
+      const error = cause instanceof PullErrors ? cause.message : pullText(cause)
+      const fault = pullFault(image, error)
       const atMs = this.#clock.now()
-      this.#failures.set(key, { backOff: nextBackOff(before?.backOff, atMs, atMs), atMs, error })
+      this.#failures.set(key, { backOff: nextBackOff(before?.backOff, atMs, atMs), atMs, ...fault })
       say(pullFailed(image, error))
-      throw new StartError('ErrImagePull', error, 'ErrImagePull')
+      throw new StartError(fault.reason, fault.message, fault.reason)
     }
   }
 
@@ -188,16 +189,25 @@ export class ImagePuller {
 
   async #pullAs(image: string, auths: readonly Input<AuthConfig>[], signal: AbortSignal): Promise<void> {
     const tries = auths.length === 0 ? [undefined] : auths
-    let failure: unknown
+    const failures: unknown[] = []
     for (const auth of tries) {
       try {
         await this.#runtime.pullImage({ image: { image, userSpecifiedImage: image }, auth }, { signal })
         return
       } catch (error) {
-        failure = error
+        failures.push(error)
       }
     }
-    throw failure
+    throw new PullErrors(failures)
+  }
+}
+
+/** What came of each of those one tried to be. */
+class PullErrors extends Error {
+  override readonly name = 'PullErrors'
+
+  constructor(failures: readonly unknown[]) {
+    super(pullTexts(failures), { cause: failures.at(-1) })
   }
 }
 

@@ -21,7 +21,7 @@ export function credentialsFor(image: string, secrets: readonly Secret[]): Input
     .map(([registry, entry]) => ({ registry: bare(registry), entry }))
     .filter(({ registry }) => matchesImage(registry, name))
     .sort((a, b) => b.registry.length - a.registry.length)
-  return fitting.map(({ registry, entry }) => authOf(registry, entry))
+  return fitting.map(({ entry }) => authOf(entry))
 }
 
 function withHost(image: string): string {
@@ -49,13 +49,13 @@ function entriesOf({ data = {} }: Secret): Record<string, Entry> {
 
 const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString()
 
-function authOf(serverAddress: string, entry: Entry): Input<AuthConfig> {
+/** Without the registry, as upstream's: runtimes take a host with a port for no address. */
+function authOf(entry: Entry): Input<AuthConfig> {
   const { username, password, auth = '', identitytoken = '', registrytoken = '' } = entry
   const [, user = '', secret = ''] = /^([^:]*):([\s\S]*)$/.exec(decoded(auth)) ?? []
   return {
     username: username ?? user,
     password: password ?? secret,
-    serverAddress,
     identityToken: identitytoken,
     registryToken: registrytoken,
   }

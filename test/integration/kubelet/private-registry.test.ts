@@ -1,0 +1,66 @@
+/** A kubelet before a registry that asks who one is, with real containers. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { startKubeletBed } from '../../upstream/kubelet-bed.ts'
+import { whyNoContainerd } from './containerd-bed.ts'
+import {
+  credentialFlags,
+  GUARD,
+  hostOf,
+  makePuller,
+  makeSecret,
+  removePuller,
+  startPrivateRegistry,
+  stateOf,
+  untilSaid,
+} from './private-registry.ts'
+
+const fault = await whyNoContainerd()
+if (fault !== undefined) process.stderr.write(`private registry: skipping, ${fault}\n`)
+
+describe('images that only some may pull', { skip: fault ?? false }, () => {
+  it('are pulled with secrets of the pod or what a program knows; who has neither is told what the registry said', async () => {
+    await using closing = new AsyncDisposableStack()
+    const bed = await startKubeletBed('pulling', closing)
+    const registry = closing.use(await startPrivateRegistry(bed.folder, GUARD))
+    const tokens = closing.use(await startPrivateRegistry(bed.folder, { ...GUARD, scheme: 'Bearer' }))
+    const [host, tokenHost] = [hostOf(registry), hostOf(tokens)]
+    const image = `${host}/plain/busybox:1`
+    await bed.start('sources', {}, await credentialFlags(bed.folder, host, GUARD))
+    await makeSecret(bed, 'right', host, GUARD.password)
+    await makeSecret(bed, 'wrong', host, 'guessed')
+    await makeSecret(bed, 'right-there', tokenHost, GUARD.password)
+
+    await makePuller(bed, 'nobody', image)
+    const refused = await stateOf(bed, 'nobody', ['ErrImagePull', 'ImagePullBackOff'])
+    assert.ok(refused !== 'running')
+    assert.match(refused.message ?? '', new RegExp(`failed to pull and unpack image "${RegExp.escape(image)}"`))
+    assert.match(refused.message ?? '', /401 Unauthorized|authorization failed|no basic auth credentials/)
+    const waiting = await stateOf(bed, 'nobody', ['ImagePullBackOff'])
+    assert.ok(waiting !== 'running')
+    assert.ok(waiting.message?.startsWith(`Back-off pulling image "${image}": ErrImagePull: `))
+    for (const start of [
+      `Pulling: Pulling image "${image}"`,
+      `Failed: Failed to pull image "${image}": `,
+      'Failed: Error: ErrImagePull',
+      `BackOff: Back-off pulling image "${image}"`,
+      'Failed: Error: ImagePullBackOff',
+    ]) {
+      await untilSaid(bed, 'nobody', start)
+    }
+    assert.equal(registry.users.length, 0, 'nobody was let in')
+
+    await makePuller(bed, 'guessing', image, ['wrong'])
+    const guessed = await stateOf(bed, 'guessing', ['ErrImagePull'])
+    assert.ok(guessed !== 'running')
+    await makePuller(bed, 'reader', image, ['wrong', 'right'])
+    assert.equal(await stateOf(bed, 'reader', []), 'running')
+    assert.ok(registry.users.includes(GUARD.username))
+    await makePuller(bed, 'asker', `${host}/asked/busybox:1`)
+    assert.equal(await stateOf(bed, 'asker', []), 'running')
+    await makePuller(bed, 'bearer', `${tokenHost}/plain/busybox:1`, ['right-there'])
+    assert.equal(await stateOf(bed, 'bearer', []), 'running')
+    for (const name of ['nobody', 'guessing', 'reader', 'asker', 'bearer']) await removePuller(bed, name)
+  })
+})
