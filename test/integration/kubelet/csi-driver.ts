@@ -1,6 +1,6 @@
 /** A driver of volumes for tests: speaks CSI on a socket among plugins, and shows folders of its own by mounting them. */
 import { execFile } from 'node:child_process'
-import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -13,7 +13,7 @@ import {
 } from '#kubelet/volumes/csi/csi-node-service.ts'
 import { realClock } from '#lib/clock.ts'
 import { createGrpcServer, type Handler, handleUnary } from '#lib/grpc/server.ts'
-import type { GrpcError } from '#lib/grpc/status.ts'
+import { GrpcError } from '#lib/grpc/status.ts'
 
 const run = promisify(execFile)
 
@@ -39,6 +39,8 @@ export interface CsiDriver extends AsyncDisposable {
   /** What calls fail with while it is set, by call. */
   readonly faults: Map<string, GrpcError>
   maxVolumes: number
+  /** What it says of its volumes. */
+  isIll: boolean
 }
 
 export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
@@ -52,6 +54,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
     told: [],
     faults: new Map(),
     maxVolumes,
+    isIll: false,
     async [Symbol.asyncDispose]() {
       await server.stop(0)
       await rm(path, { force: true })
@@ -121,10 +124,22 @@ function volumes({ dir }: CsiDriverOptions, driver: CsiDriver): Handler[] {
       driver.expanded.push(request)
       return { capacityBytes: request.capacityRange?.requiredBytes ?? 0 }
     }),
-    handleUnary(NODE_METHODS.getStats, ({ volumeId }) => {
+    handleUnary(NODE_METHODS.getStats, async ({ volumeId, volumePath }) => {
       called('stats', volumeId)
-      return { usage: [{ available: 60, total: 100, used: 40, unit: 1 }] }
+      if (!(await isMounted(volumePath))) throw new GrpcError('notFound', `nothing is published at ${volumePath}`)
+      return { usage: await usageAt(volumePath), volumeCondition: { abnormal: driver.isIll, message: '' } }
     }),
+  ]
+}
+
+/** Bytes, and files. */
+async function usageAt(
+  path: string,
+): Promise<{ readonly available: number; readonly total: number; readonly used: number; readonly unit: number }[]> {
+  const { blocks, bavail, bfree, bsize, files, ffree } = await statfs(path)
+  return [
+    { available: bavail * bsize, total: blocks * bsize, used: (blocks - bfree) * bsize, unit: 1 },
+    { available: ffree, total: files, used: files - ffree, unit: 2 },
   ]
 }
 

@@ -1,6 +1,6 @@
 /** Drivers of volumes, from their registration to the last unmount, against a real API server that lets a node do only its own. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm, stat, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -21,7 +21,9 @@ import { ApiClient } from '#client/api-client.ts'
 import { describeDrivers } from '#kubelet/csi-node.ts'
 import type { Note } from '#kubelet/kubelet-notes.ts'
 import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
+import { registerVolumeMetrics } from '#kubelet/metrics/volume-metrics.ts'
 import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
+import { statsSummary, type VolumeFsUse } from '#kubelet/node-stats.ts'
 import { createPodObjects } from '#kubelet/object-cache.ts'
 import { attachmentName, uniqueName } from '#kubelet/volumes/csi/csi-names.ts'
 import { CAPABILITY } from '#kubelet/volumes/csi/csi-node-service.ts'
@@ -31,6 +33,7 @@ import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
 import { realClock } from '#lib/clock.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
 import { createLog } from '#lib/log.ts'
+import { formatFloat } from '#lib/metrics-text.ts'
 import { mountsBelow } from '#lib/mount-table.ts'
 import { secureRandom } from '#lib/random.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
@@ -189,6 +192,21 @@ async function attach(admin: ApiClient, name: string): Promise<void> {
 const makeKeys = (admin: ApiClient): Promise<unknown> =>
   admin.create(Secrets, { metadata: { namespace: 'default', name: 'keys' }, data: { k: 'aHVzaA==' } })
 
+/** `/metrics`, line by line. */
+function pageOf(keeper: VolumeKeeper, measured: readonly VolumeFsUse[]): string[] {
+  const meters = createKubeletMeters()
+  registerVolumeMetrics(meters, keeper, () => measured)
+  return meters.registry.render().split('\n')
+}
+
+/** Of the first volume of a pod, in `/stats/summary`. */
+function summaryOf(pod: Pod, volumes: readonly VolumeFsUse[]): unknown {
+  const all = { startedMs: 0, cpuNanoCores: 0, cpuNanoSeconds: 0, memoryBytes: 0 }
+  const node = { name: 'node1', capacityBytes: 0, pods: [{ pod, containers: [], all, volumes }], all }
+  const summary = statsSummary(node, 0) as { readonly pods: { readonly volume: unknown[] }[] }
+  return summary.pods[0]?.volume[0]
+}
+
 describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only root may mount' }, () => {
   it('are told of on the node as long as their driver is there', async () => {
     await using bed = await startBed()
@@ -261,6 +279,39 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
       async () => (await admin.get(Nodes, { name: 'node1' })).status.volumesInUse ?? [],
       (inUse) => inUse.length === 0,
     )
+  })
+
+  it('tell how full they are and how they do, as their driver says', async () => {
+    await using bed = await startBed()
+    const { admin } = bed
+    await makeKeys(admin)
+    await makeClaim(admin, 'full')
+    await attach(admin, 'full')
+    const pod = await bed.makePod({ volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'full' } }] })
+    const { uid = '' } = pod.metadata
+    const keeper = await bed.restart()
+    const driver = await bed.startDriver({ capabilities: [CAPABILITY.stage, CAPABILITY.stats, CAPABILITY.condition] })
+    await registered(driver)
+    const brought = await eventually(
+      () => keeper.bring(pod, signal),
+      (found) => 'mounts' in found,
+    )
+    const { blocks, bsize, files } = await statfs(pathsIn(brought).get('v') ?? '')
+    const measure = async (): Promise<readonly VolumeFsUse[]> => (await keeper.measure?.(uid)) ?? []
+    const measured = await measure()
+    const claim = { namespace: 'default', name: 'full' }
+    const sizes = { capacityBytes: blocks * bsize, inodes: files }
+    assert.partialDeepStrictEqual(measured, [{ name: 'v', claim, isAbnormal: false, ...sizes }])
+    assert.ok(measured.every(({ usedBytes, availableBytes }) => usedBytes > 0 && availableBytes > 0))
+    driver.isIll = true
+    const lines = pageOf(keeper, await measure())
+    const labels = '{namespace="default",persistentvolumeclaim="full"}'
+    assert.ok(lines.includes(`kubelet_volume_stats_capacity_bytes${labels} ${formatFloat(blocks * bsize)}`))
+    assert.ok(lines.includes(`kubelet_volume_stats_health_status_abnormal${labels} 1`))
+    assert.partialDeepStrictEqual(summaryOf(pod, measured), { name: 'v', pvcRef: claim, ...sizes })
+    driver.faults.set('stats', new GrpcError('internal', 'no idea'))
+    assert.deepEqual(await measure(), [], 'of whom nobody knows nothing is told')
+    await keeper.leave(uid)
   })
 
   it('of one pod alone know the pod, and are published again when the driver wants it', async () => {
