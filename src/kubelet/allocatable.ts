@@ -59,7 +59,8 @@ function atLeastNone(quantity: Quantity): Quantity {
   return quantitySign(quantity) < 0 ? { ...quantityOf(0), format: quantity.format } : quantity
 }
 
-function reservationOf(
+/** What is kept from pods of one resource. `all`: that there is of it. */
+export function reservationOf(
   name: string,
   all: Quantity,
   { systemReserved, kubeReserved, evictionHard }: Reserved,

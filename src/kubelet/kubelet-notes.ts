@@ -83,9 +83,12 @@ export function claimFailed(volume: string, claim: string, error: string): Note 
 /** What a node did not take. */
 export const rejected = (reason: string, text: string): Note => warning(reason, text)
 
+type Resizing = 'Started' | 'Completed' | 'Error' | 'Deferred' | 'Infeasible'
+
 /** `resizes` is what containers are to have, as JSON. `reason`: why it is put off. */
-export function resized(how: 'Started' | 'Completed' | 'Error' | 'Deferred', resizes: string, reason = ''): Note {
-  const message = `Pod resize ${how === 'Deferred' ? reason : how.toLowerCase()}: ${resizes}`
+export function resized(how: Resizing, resizes: string, reason = ''): Note {
+  const isPending = how === 'Deferred' || how === 'Infeasible'
+  const message = `Pod resize ${isPending ? reason : how.toLowerCase()}: ${resizes}`
   return how === 'Started' || how === 'Completed' ? normal(`Resize${how}`, message) : warning(`Resize${how}`, message)
 }
 

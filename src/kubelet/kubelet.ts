@@ -191,7 +191,7 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
   const { name, clock, random, log, runtime, machine, meters, probes } = options
   const { client, recorder } = openClients(options, signal)
   const known = nothingKnown()
-  const { addresses, memoryBytes } = machine
+  const { addresses, memoryBytes, capacity } = machine
   const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
   const objects = createPodObjects({ client, random, signal })
@@ -204,7 +204,8 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
   const onChange = (): void => known.hurry()
   const { node } = cluster
   const { topology, node: { reserved = {} } = {} } = options
-  const about = { node, note, onChange, signal, runtime, reserved, meters, ...(topology !== undefined && { topology }) }
+  const placed = { reserved, capacity, ...(topology !== undefined && { topology }) }
+  const about = { node, note, onChange, signal, runtime, meters, ...placed }
   const plugins = options.volumes === undefined ? await openPlugins({ ...tools, ...about }) : undefined
   const csi = plugins === undefined ? {} : { csi: plugins.csi }
   const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, meters, ...csi })

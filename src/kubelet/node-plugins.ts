@@ -1,4 +1,4 @@
-/** What other programs bring to a node over sockets: volumes and devices. Put together here, each in its own folder. */
+/** What a node gives to pods beside containers: volumes and devices of plugins, processors and memory. Put together here, each in its own folder. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -6,26 +6,23 @@ import { type Node, PersistentVolumeClaims, type Pod, Secrets } from '#apis/core
 import { type CSIDriver, CSIDrivers, VolumeAttachments } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
-import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import type { Reserved } from './allocatable.ts'
 import type { Runtime } from './cri/runtime.ts'
-import { type Amounts, DeviceManager } from './devices/device-manager.ts'
+import { DeviceManager } from './devices/device-manager.ts'
+import type { Amounts } from './devices/device-plugins.ts'
 import type { PodGrants } from './grants/container-grant.ts'
 import { NodeGrants } from './grants/node-grants.ts'
 import { servePodResources } from './grants/pod-resources.ts'
 import type { Note } from './kubelet-notes.ts'
-import type { KubeletMeters } from './metrics/kubelet-families.ts'
 import { PluginWatcher } from './plugins/plugin-watcher.ts'
 import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
 import { ClaimManager } from './resource-claims/claim-manager.ts'
-import { CpuManager } from './topology/cpu-manager.ts'
 import { startCpuReconciler } from './topology/cpu-reconciler.ts'
-import { readCpus } from './topology/cpu-topology.ts'
-import { NO_TOPOLOGY, reservedCpus, type TopologySettings } from './topology/topology-settings.ts'
+import { openTopology, type TopologyOptions } from './topology/open-topology.ts'
+import { NO_TOPOLOGY } from './topology/topology-settings.ts'
 import { CsiDrivers } from './volumes/csi/csi-drivers.ts'
 import { grownClaim } from './volumes/csi/csi-growth.ts'
 import type { CsiSources } from './volumes/csi/csi-sources.ts'
@@ -33,10 +30,9 @@ import { CsiVolumes } from './volumes/csi/csi-volumes.ts'
 import { NodeDrivers } from './volumes/csi/node-drivers.ts'
 import { PodTokens } from './volumes/pod-tokens.ts'
 
-export interface NodePluginsOptions {
+export interface NodePluginsOptions extends TopologyOptions {
   /** As `system:node:<name>`. */
   readonly client: ApiClient
-  readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly facts: Pick<PodFacts, 'rootDir' | 'nodeName'>
@@ -44,13 +40,9 @@ export interface NodePluginsOptions {
   readonly node: () => Node | undefined
   readonly note: (pod: Pod, said: Note) => void
   readonly runtime: Pick<Runtime, 'updateContainerResources'>
-  /** Default: processors are shared by all. */
-  readonly topology?: TopologySettings
-  readonly reserved?: Reserved
   /** Something the node reports has changed. */
   readonly onChange: () => void
   readonly signal: AbortSignal
-  readonly meters: KubeletMeters
 }
 
 export interface NodePlugins {
@@ -75,27 +67,17 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
   const tools = { clock, random, log, signal, meters }
   const devices = new DeviceManager({ ...tools, dir: join(rootDir, 'device-plugins'), onChange })
   const claims = new ClaimManager({ ...tools, path: join(rootDir, 'dra_manager_state'), nodeName, client })
-  const { topology = NO_TOPOLOGY, reserved = {}, runtime } = options
-  const machine = await clock.during(readCpus())
-  const cpus = new CpuManager({
-    path: join(rootDir, 'cpu_manager_state'),
-    policy: topology.cpuPolicy,
-    cpus: machine,
-    reserved: reservedCpus(topology, machine, reserved),
-    isFullCoresOnly: topology.isFullCoresOnly,
-    isStrict: topology.isStrict,
-    clock,
-    meters,
-  })
+  const { topology = NO_TOPOLOGY, runtime } = options
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
-  await clock.during(Promise.all([claims.start(), devices.start(), cpus.start()]))
-  const nodes = [...new Set(machine.map(({ node }) => node))].sort((a, b) => a - b)
-  const { topologyPolicy: policy, scope } = topology
-  const handlers = { CSIPlugin: drivers, DevicePlugin: devices, DRAPlugin: claims }
+  const { cpus, memory, nodes } = await openTopology(options)
+  await clock.during(Promise.all([claims.start(), devices.start()]))
+  const { topologyPolicy: policy, scope, keepsQuota } = topology
+  const placed = { policy, scope, nodes, keepsQuota }
+  const handlers = { CSIPlugin: drivers, DevicePlugin: devices.handler, DRAPlugin: claims }
   const watcher = new PluginWatcher({ dir: join(rootDir, 'plugins_registry'), handlers, clock, random, log, signal })
   return {
     csi,
-    grants: new NodeGrants({ devices, claims, cpus, policy, scope, nodes, clock, meters }),
+    grants: new NodeGrants({ devices, claims, cpus, memory, ...placed, clock, meters }),
     get amounts() {
       return devices.amounts
     },
@@ -103,7 +85,7 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
       await mkdir(join(rootDir, 'plugins'), { recursive: true, mode: 0o750 })
       await watcher.start()
       const path = join(rootDir, 'pod-resources', 'kubelet.sock')
-      await servePodResources({ path, clock, devices, claims, cpus, pods: () => activePods(pods()), signal })
+      await servePodResources({ path, clock, devices, claims, cpus, memory, pods: () => activePods(pods()), signal })
       startCpuReconciler({ cpus, runtime, pods, clock, log, periodMs: topology.reconcileMs, signal })
     },
   }

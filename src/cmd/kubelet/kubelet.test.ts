@@ -39,7 +39,10 @@ describe('the flags of kubelet', () => {
   const refusals: readonly [args: readonly string[], message: string][] = [
     [[], 'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig'],
     [['--cloud-provider=external'], '--cloud-provider=external is not supported: nodes are not told of by clouds'],
-    [['--memory-manager-policy=Static'], 'memoryManagerPolicy "Static" is not supported: containers share all memory'],
+    [
+      ['--topology-manager-policy-options=prefer-closest-numa-nodes=true'],
+      'topologyManagerPolicyOptions {"prefer-closest-numa-nodes":"true"} is not supported: distances between nodes of memory do not count',
+    ],
     [
       ['--max-pods=-1', '--port=0'],
       'failed to validate kubelet configuration, error: [invalid configuration: maxPods (--max-pods) -1 must not be a negative number, invalid configuration: port (--port) 0 must be between 1 and 65535, inclusive]',

@@ -16,10 +16,9 @@ type Told = Pick<KubeletOptions, 'node' | 'topology' | 'logs' | 'shutdown' | 'st
 
 /** Throws ProgramError. */
 export function settingsOf(program: KubeletProgram): Told {
-  const { configuration } = program
   return {
     node: nodeSettings(program),
-    topology: topologySettings(configuration, durationMs(configuration.cpuManagerReconcilePeriod)),
+    topology: topologySettings(program.configuration, program.isEnabled),
     logs: logPolicy(program),
     shutdown: shutdownOf(program),
     staticPods: staticPodsOf(program),

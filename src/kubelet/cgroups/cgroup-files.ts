@@ -3,7 +3,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import { quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { podLimits, podRequests, qosClassOf } from '#model/pod-resources.ts'
 
-import { cpuQuota, cpuShares, PERIOD_US } from '../pods/linux-resources.ts'
+import { cpuQuota, cpuShares, type Enforcement, PERIOD_US } from '../pods/linux-resources.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 
 export interface CgroupFile {
@@ -16,30 +16,34 @@ export interface CgroupFile {
 /** From shares to weights, as runtimes do it: 2 to 262144 becomes 1 to 10000. */
 export const cpuWeight = (shares: number): number => 1 + Math.trunc(((shares - 2) * 9999) / 262_142)
 
-/** A pod is limited only if all its containers are, or it is as a whole. */
-export function filesOf(
-  pod: Pick<Pod, 'spec' | 'status'>,
-  version: 1 | 2,
-  { pidsLimit, cfsPeriodUs = PERIOD_US }: Pick<PodFacts, 'pidsLimit' | 'cfsPeriodUs'> = {},
-): CgroupFile[] {
-  const of = { spec: pod.spec, status: {} }
-  const [requests, limits] = [podRequests(of), podLimits(of)]
-  const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
-  const isBound = (name: string): boolean =>
-    pod.spec.resources?.limits?.[name] !== undefined ||
-    all.every(({ resources }) => resources.limits?.[name] !== undefined)
-  const [cpu, memory] = [limits.get('cpu'), limits.get('memory')]
-  const asked = requests.get('cpu') ?? cpu
-  const isBestEffort = qosClassOf(of) === 'BestEffort'
-  const shares = isBestEffort || asked === undefined ? 2 : cpuShares(quantityMilliValue(asked))
-  const isEnforced = cpu !== undefined && isBound('cpu') && cfsPeriodUs > 0
-  const quota = isEnforced ? cpuQuota(quantityMilliValue(cpu), cfsPeriodUs) : undefined
-  const bytes = memory !== undefined && isBound('memory') ? quantityValue(memory) : undefined
-  const granted = { shares, quota, periodUs: cfsPeriodUs || PERIOD_US, bytes }
+type CgroupFacts = Pick<PodFacts, 'pidsLimit'> & Enforcement
+
+export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2, facts: CgroupFacts = {}): CgroupFile[] {
+  const { pidsLimit } = facts
+  const granted = grantedTo(pod, facts)
   const files = version === 1 ? filesOfOne(granted) : filesOfTwo(granted)
   return pidsLimit === undefined
     ? files
     : [...files, { controller: 'pids', name: 'pids.max', value: String(pidsLimit) }]
+}
+
+/** A pod is limited only if all its containers are, or it is as a whole. */
+function grantedTo({ spec }: Pick<Pod, 'spec'>, { cfsPeriodUs = PERIOD_US, hasOwnCpus = false }: Enforcement): Granted {
+  const of = { spec, status: {} }
+  const [requests, limits] = [podRequests(of), podLimits(of)]
+  const all = [...(spec.initContainers ?? []), ...spec.containers]
+  const isBound = (name: string): boolean =>
+    spec.resources?.limits?.[name] !== undefined || all.every(({ resources }) => resources.limits?.[name] !== undefined)
+  const [cpu, memory] = [limits.get('cpu'), limits.get('memory')]
+  const asked = requests.get('cpu') ?? cpu
+  const isBestEffort = qosClassOf(of) === 'BestEffort'
+  const isEnforced = cpu !== undefined && isBound('cpu') && cfsPeriodUs > 0 && !hasOwnCpus
+  return {
+    shares: isBestEffort || asked === undefined ? 2 : cpuShares(quantityMilliValue(asked)),
+    quota: isEnforced ? cpuQuota(quantityMilliValue(cpu), cfsPeriodUs) : undefined,
+    periodUs: cfsPeriodUs || PERIOD_US,
+    bytes: memory !== undefined && isBound('memory') ? quantityValue(memory) : undefined,
+  }
 }
 
 interface Granted {

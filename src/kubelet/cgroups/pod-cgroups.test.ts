@@ -69,13 +69,15 @@ test('of version 1, a cgroup grows before containers do, and is made in each hie
       await readFile(join(root, 'cpu', path, 'cpu.cfs_quota_us'), 'utf8'),
       await readFile(join(root, 'memory', path, 'memory.limit_in_bytes'), 'utf8'),
     ]
-    await cgroups.ensure(of('100m', '1Mi'))
+    await cgroups.ensure(of('100m', '1Mi'), false)
     assert.deepEqual(await read(), ['10000', '1048576'])
     const next = of('200m', '1Ki')
-    await cgroups.grow(next)
+    await cgroups.grow(next, false)
     assert.deepEqual(await read(), ['20000', '1048576'])
-    await cgroups.ensure(next)
+    await cgroups.ensure(next, false)
     assert.deepEqual(await read(), ['20000', '1024'])
+    await cgroups.ensure(next, true)
+    assert.deepEqual(await read(), ['-1', '1024'], 'who has processors of its own may use them up')
   })
 })
 

@@ -14,10 +14,10 @@ import type { PodFacts } from '../pods/pod-of-node.ts'
 import { allowance, type CgroupFile, filesOf } from './cgroup-files.ts'
 
 export interface PodCgroups {
-  /** It is there, with what the pod is granted. Rejects when that cannot be. */
-  ensure(pod: Pod): Promise<void>
+  /** It is there, with what the pod is granted. `hasOwnCpus`: no limit of processors binds it. Rejects when that cannot be. */
+  ensure(pod: Pod, hasOwnCpus: boolean): Promise<void>
   /** Whatever is to grow does, before containers grow into it; `ensure` does the rest. */
-  grow(pod: Pod): Promise<void>
+  grow(pod: Pod, hasOwnCpus: boolean): Promise<void>
   /** With all below it. What is still in use stays, for the next sweep. */
   remove(pod: Pod): Promise<void>
   /** Takes away those of pods that have gone. */
@@ -39,8 +39,8 @@ export function countCgroups(cgroups: PodCgroups, meters: KubeletMeters, clock: 
     await work.finally(() => durations.labels(operation).observe((clock.elapsed() - startMs) / 1000))
   }
   return {
-    ensure: (pod) => counted('create', cgroups.ensure(pod)),
-    grow: (pod) => counted('update', cgroups.grow(pod)),
+    ensure: (pod, hasOwnCpus) => counted('create', cgroups.ensure(pod, hasOwnCpus)),
+    grow: (pod, hasOwnCpus) => counted('update', cgroups.grow(pod, hasOwnCpus)),
     remove: (pod) => counted('destroy', cgroups.remove(pod)),
     sweep: (isGone) => cgroups.sweep(isGone),
   }
@@ -74,18 +74,18 @@ export function createPodCgroups({ root, version, facts, clock }: PodCgroupsOpti
     if (now === value || (isOnlyMore && allowance(now) >= allowance(value))) return
     await writeFile(file, value)
   }
-  const set = async (pod: Pod, isOnlyMore: boolean): Promise<void> => {
+  const set = async (pod: Pod, hasOwnCpus: boolean, isOnlyMore: boolean): Promise<void> => {
     const path = cgroupParent(pod, facts)
     await make(path)
-    for (const file of filesOf(pod, version, facts)) await write(path, file, isOnlyMore)
+    for (const file of filesOf(pod, version, { ...facts, hasOwnCpus })) await write(path, file, isOnlyMore)
   }
   const removeAt = async (path: string): Promise<void> => {
     for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, path))
   }
   const above = `/${[...(facts.cgroupRoot ?? '').split('/').filter(Boolean), 'kubepods'].join('/')}`
   return {
-    ensure: (pod) => during(() => set(pod, false)),
-    grow: (pod) => during(() => set(pod, true)),
+    ensure: (pod, hasOwnCpus) => during(() => set(pod, hasOwnCpus, false)),
+    grow: (pod, hasOwnCpus) => during(() => set(pod, hasOwnCpus, true)),
     remove: (pod) => during(() => removeAt(cgroupParent(pod, facts))),
     sweep: (isGone) =>
       during(async () => {

@@ -138,7 +138,8 @@ export interface KubeletConfiguration {
     readonly shutdownGracePeriodSeconds: number
   }[]
   readonly crashLoopBackOff: { readonly maxContainerRestartPeriod?: string }
-  readonly reservedMemory?: readonly { readonly numaNode: number; readonly limits: Words }[]
+  /** `numaNode` is left out for the first. */
+  readonly reservedMemory?: readonly { readonly numaNode?: number; readonly limits: Words }[]
   readonly enableProfilingHandler: boolean
   readonly enableDebugFlagsHandler: boolean
   readonly seccompDefault: boolean

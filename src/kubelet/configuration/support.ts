@@ -6,7 +6,7 @@ import { CPU_OPTIONS } from '../topology/topology-settings.ts'
 import type { KubeletConfiguration } from './configuration.ts'
 import { withDefaults } from './defaults.ts'
 
-const NO_MANAGERS = 'containers share all memory'
+const NO_SHARES = 'memory is not kept for classes of pods'
 const NO_OPTION = 'processors are packed, by cores'
 const NO_CGROUPS = 'no cgroups are made for programs that are no pods'
 const NOT_EVICTED = 'memory is looked at every ten seconds'
@@ -20,13 +20,11 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   imagePullCredentialsVerificationPolicy: 'there are no records of who pulled an image',
   kubeReservedCgroup: NO_CGROUPS,
   kubeletCgroups: NO_CGROUPS,
-  memoryManagerPolicy: NO_MANAGERS,
-  memoryReservationPolicy: NO_MANAGERS,
+  memoryReservationPolicy: NO_SHARES,
   memorySwap: 'containers do not swap',
   preloadedImagesVerificationAllowlist: 'there are no records of who pulled an image',
   protectKernelDefaults: 'settings of the kernel are left as they are',
-  qosReserved: NO_MANAGERS,
-  reservedMemory: NO_MANAGERS,
+  qosReserved: NO_SHARES,
   singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
   systemCgroups: NO_CGROUPS,
   systemReservedCgroup: NO_CGROUPS,

@@ -181,7 +181,7 @@ function reservedCpus(kc: KubeletConfiguration): (string | false)[] {
 
 function reservedMemory({ reservedMemory: all = [] }: KubeletConfiguration): (string | false)[] {
   const seen = new Set<string>()
-  return all.flatMap(({ numaNode, limits }) =>
+  return all.flatMap(({ numaNode = 0, limits }) =>
     Object.entries(limits).flatMap(([name, quantity]) => {
       const key = `${numaNode} ${name}`
       const isTwice = seen.has(key)

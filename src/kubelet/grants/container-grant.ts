@@ -15,7 +15,9 @@ export interface ContainerGrant {
   readonly cdiDevices: readonly string[]
   /** `0-3,8`; '' for all that are shared. */
   readonly cpus: string
-  /** Nodes of memory, likewise. */
+  /** Those are its own: no limit binds it there. */
+  readonly hasOwnCpus: boolean
+  /** Nodes of memory, `0-1`; '' for all. */
   readonly memoryNodes: string
 }
 
@@ -26,7 +28,14 @@ export const NO_GRANT: ContainerGrant = {
   annotations: new Map(),
   cdiDevices: [],
   cpus: '',
+  hasOwnCpus: false,
   memoryNodes: '',
+}
+
+export interface InfeasibleResize {
+  readonly text: string
+  /** As it is counted. */
+  readonly label: string
 }
 
 export interface PodGrants {
@@ -36,6 +45,10 @@ export interface PodGrants {
   prepare(pod: Pod): Promise<void>
   /** For a container that is about to be created. Rejects with what it cannot be created for. */
   grantOf(pod: Pod, container: Container | EphemeralContainer): Promise<ContainerGrant>
+  /** Why what it holds of its own cannot be made another amount of; undefined: it holds nothing of the kind. */
+  refuseResize(desired: Pod, granted: Pod): InfeasibleResize | undefined
+  /** Limits of processors do not bind it, for it has some of its own; without a container: one of the pod's has. */
+  hasOwnCpus(uid: string, container?: string): boolean
   /** All its containers have ended. Harmless when repeated; rejects when it must be tried again. */
   release(uid: string): Promise<void>
   /** Who has something, from before a restart too. */
@@ -46,6 +59,8 @@ export const NO_GRANTS: PodGrants = {
   admit: async () => undefined,
   prepare: async () => undefined,
   grantOf: async () => NO_GRANT,
+  refuseResize: () => undefined,
+  hasOwnCpus: () => false,
   release: async () => undefined,
   uids: () => [],
 }
@@ -62,6 +77,7 @@ export function mergeGrants(grants: readonly ContainerGrant[]): ContainerGrant {
     annotations: new Map(grants.flatMap(({ annotations }) => [...annotations])),
     cdiDevices: [...new Set(grants.flatMap(({ cdiDevices }) => cdiDevices))],
     cpus: grants.findLast(({ cpus }) => cpus !== '')?.cpus ?? '',
+    hasOwnCpus: grants.some(({ hasOwnCpus }) => hasOwnCpus),
     memoryNodes: grants.findLast(({ memoryNodes }) => memoryNodes !== '')?.memoryNodes ?? '',
   }
 }

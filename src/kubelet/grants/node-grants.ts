@@ -1,6 +1,8 @@
 /** What a node sets aside for its pods, from all who have something to give. */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
+import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
+import { qosClassOf } from '#model/pod-resources.ts'
 
 import type { Rejection } from '../admission-rules.ts'
 import { messageText } from '../cri/call-text.ts'
@@ -8,14 +10,18 @@ import type { DeviceManager } from '../devices/device-manager.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { ClaimManager } from '../resource-claims/claim-manager.ts'
 import { type CpuManager, CpuRefusal, exclusiveCpus } from '../topology/cpu-manager.ts'
-import { type Decision, decide, type TopologyPolicy } from '../topology/hints.ts'
+import { ANYWHERE, type Decision, decide, type TopologyPolicy } from '../topology/hints.ts'
+import { memoryAsk, type MemoryManager } from '../topology/memory-manager.ts'
 import { Turns } from '../volumes/turns.ts'
-import { type ContainerGrant, mergeGrants, NO_GRANT, type PodGrants } from './container-grant.ts'
+import { type ContainerGrant, type InfeasibleResize, mergeGrants, NO_GRANT, type PodGrants } from './container-grant.ts'
 
 export interface NodeGrantsOptions {
   readonly devices: DeviceManager
   readonly claims: ClaimManager
   readonly cpus: CpuManager
+  readonly memory: MemoryManager
+  /** Limits of processors bind also those who have some of their own. */
+  readonly keepsQuota: boolean
   readonly policy: TopologyPolicy
   /** Of what all that is near to each other is to be. */
   readonly scope: 'container' | 'pod'
@@ -61,21 +67,23 @@ export class NodeGrants implements PodGrants {
   }
 
   async #admit(pod: Pod): Promise<Rejection | undefined> {
-    const { devices, cpus, scope } = this.#options
+    const { devices, cpus, memory, scope } = this.#options
     const whole = scope === 'pod' ? this.#decide(pod, podAsOne(pod)) : undefined
     for (const container of containersOf(pod)) {
-      const { nodes, isAdmitted } = whole ?? this.#decide(pod, container)
-      if (!isAdmitted) return TOPOLOGY
-      await cpus.allocate(pod, container, nodes)
-      await devices.allocate(pod, container, nodes)
+      const decision = whole ?? this.#decide(pod, container)
+      if (!decision.isAdmitted) return TOPOLOGY
+      await cpus.allocate(pod, container, decision.nodes)
+      await devices.allocate(pod, container, decision.nodes)
+      await memory.allocate(pod, container, decision)
     }
     return undefined
   }
 
   #decide(pod: Pod, container: Container): Decision {
-    const { devices, cpus, policy, nodes } = this.#options
-    if (policy === 'none') return { nodes: undefined, isAdmitted: true }
-    return decide(policy, nodes, [cpus.hints(pod, container), ...devices.hints(pod, container, nodes)])
+    const { devices, cpus, memory, policy, nodes } = this.#options
+    if (policy === 'none') return ANYWHERE
+    const hints = [...devices.hints(pod, container, nodes), cpus.hints(pod, container), ...memory.hints(pod, container)]
+    return decide(policy, nodes, hints)
   }
 
   prepare(pod: Pod): Promise<void> {
@@ -96,13 +104,36 @@ export class NodeGrants implements PodGrants {
   }
 
   async grantOf(pod: Pod, container: Container | EphemeralContainer): Promise<ContainerGrant> {
-    const { devices, claims, cpus } = this.#options
+    const { devices, claims, cpus, memory } = this.#options
+    const { uid = '' } = pod.metadata
+    await memory.leaveTo(pod, container)
     const own = {
       ...NO_GRANT,
       cdiDevices: claims.cdiDevicesOf(pod, container),
-      cpus: cpus.cpusOf(pod.metadata.uid ?? '', container.name),
+      cpus: cpus.cpusOf(uid, container.name),
+      hasOwnCpus: this.hasOwnCpus(uid, container.name),
+      memoryNodes: memory.nodesOf(uid, container.name),
     }
     return mergeGrants([await devices.grantOf(pod, container), own])
+  }
+
+  refuseResize(desired: Pod, granted: Pod): InfeasibleResize | undefined {
+    const { cpus, memory } = this.#options
+    if (qosClassOf(desired) !== 'Guaranteed') return undefined
+    const policies = [
+      { resource: 'cpu', isHeld: cpus.isStatic, manager: 'CPU Manager', policy: 'static' },
+      { resource: 'memory', isHeld: memory.isStatic, manager: 'Memory Manager', policy: 'Static' },
+    ]
+    const refusing = policies.find(({ resource, isHeld }) => isHeld && asksAnother(desired, granted, resource))
+    if (refusing === undefined) return undefined
+    const { resource, manager, policy } = refusing
+    const text = `Resize is infeasible for Guaranteed Pods alongside ${manager} policy "${policy}"`
+    return { text, label: `guaranteed_pod_${resource}_manager_static_policy` }
+  }
+
+  hasOwnCpus(uid: string, container?: string): boolean {
+    const { cpus, keepsQuota } = this.#options
+    return !keepsQuota && cpus.hasOwn(uid, container)
   }
 
   async release(uid: string): Promise<void> {
@@ -111,14 +142,15 @@ export class NodeGrants implements PodGrants {
   }
 
   async #setFree(uid: string): Promise<void> {
-    const { devices, cpus } = this.#options
+    const { devices, cpus, memory } = this.#options
     await cpus.release(uid)
+    await memory.release(uid)
     await devices.release(uid)
   }
 
   uids(): readonly string[] {
-    const { devices, claims, cpus } = this.#options
-    return [...new Set([...devices.uids(), ...claims.uids(), ...cpus.uids()])]
+    const { devices, claims, cpus, memory } = this.#options
+    return [...new Set([devices, claims, cpus, memory].flatMap((each) => [...each.uids()]))]
   }
 }
 
@@ -126,6 +158,17 @@ function rejectionOf(error: unknown): Rejection {
   if (error instanceof CpuRefusal) return { reason: error.reason, text: error.message }
   const text = `Allocate failed due to ${messageText(error)}, which is unexpected`
   return { reason: 'UnexpectedAdmissionError', text }
+}
+
+/** Whether a container is to have another amount of it. */
+function asksAnother(desired: Pod, granted: Pod, resource: string): boolean {
+  const amounts = (pod: Pod): string =>
+    JSON.stringify(
+      containersOf(pod).map(({ resources }) =>
+        quantityMilliValue(parseQuantity(resources?.requests?.[resource] ?? '0')),
+      ),
+    )
+  return amounts(desired) !== amounts(granted)
 }
 
 /** Those that are given something, in the order in which they start. */
@@ -142,7 +185,7 @@ export function podAsOne(pod: Pod): Container {
     const counted = limits.flatMap(([name, text]): [string, number][] =>
       /^\d+$/.test(text) ? [[name, Number(text)]] : [],
     )
-    return new Map([...counted, ['cpu', exclusiveCpus(pod, container)]])
+    return new Map([...counted, ['cpu', exclusiveCpus(pod, container)], ...memoryAsk(pod, container)])
   }
   const add = (to: Map<string, number>, more: ReadonlyMap<string, number>): Map<string, number> => {
     const sums = new Map(to)

@@ -1,4 +1,4 @@
-/** The pod resources API on its socket: who has which devices, for those who measure or heal them. */
+/** The pod resources API on its socket: who has which devices, processors and memory, for those who measure or heal them. */
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -14,8 +14,11 @@ import type { ClaimManager } from '../resource-claims/claim-manager.ts'
 import type { ClaimState } from '../resource-claims/claim-state.ts'
 import { claimNamesOf } from '../resource-claims/pod-claims.ts'
 import type { CpuManager } from '../topology/cpu-manager.ts'
+import type { MemoryManager } from '../topology/memory-manager.ts'
+import type { Block } from '../topology/memory-table.ts'
 import {
   type ContainerDevices,
+  type ContainerMemory,
   type ContainerResources,
   type DynamicResource,
   getAllocatableResources,
@@ -31,18 +34,20 @@ export interface PodResourcesOptions {
   readonly devices: DeviceManager
   readonly claims: ClaimManager
   readonly cpus: CpuManager
+  readonly memory: MemoryManager
   /** Those that have not ended. */
   readonly pods: () => Iterable<Pod>
   readonly signal: AbortSignal
 }
 
 export async function servePodResources(options: PodResourcesOptions): Promise<void> {
-  const { path, clock, devices, cpus, pods, signal } = options
+  const { path, clock, devices, cpus, memory, pods, signal } = options
   const handlers = [
     handleUnary(listPodResources, () => ({ podResources: Array.from(pods(), (pod) => resourcesOf(pod, options)) })),
     handleUnary(getAllocatableResources, () => ({
       devices: [...devices.all].flatMap(([resource, all]) => [...all.values()].map((one) => deviceOf(resource, one))),
       cpuIds: [...cpus.allocatable],
+      memory: memory.allocatable.map(memoryOf),
     })),
     handleUnary(getPodResources, ({ podName, podNamespace }) => {
       const found = Array.from(pods()).find(
@@ -59,7 +64,7 @@ export async function servePodResources(options: PodResourcesOptions): Promise<v
   signal.addEventListener('abort', () => void server.stop(0))
 }
 
-type Means = Pick<PodResourcesOptions, 'devices' | 'claims' | 'cpus'>
+type Means = Pick<PodResourcesOptions, 'devices' | 'claims' | 'cpus' | 'memory'>
 
 /** Of init containers only those that go on running. */
 function resourcesOf(pod: Pod, means: Means): Input<PodResources> {
@@ -69,19 +74,27 @@ function resourcesOf(pod: Pod, means: Means): Input<PodResources> {
   return { name, namespace, containers: [...sidecars, ...containers].map((each) => ofContainer(pod, each, means)) }
 }
 
-function ofContainer(pod: Pod, container: Container, { devices, claims, cpus }: Means): Input<ContainerResources> {
+function ofContainer(pod: Pod, container: Container, means: Means): Input<ContainerResources> {
+  const { devices, claims, cpus, memory } = means
   const { uid = '' } = pod.metadata
   const held = [...devices.heldBy(uid, container.name)]
   const dynamicResources = dynamicResourcesOf(pod, container, claims.claimsOf(uid))
   return {
     name: container.name,
     cpuIds: [...(cpus.heldBy(uid, container.name) ?? [])],
+    memory: memory.blocksOf(uid, container.name).map(memoryOf),
     devices: held.flatMap(([resource, { ids }]) =>
       ids.map((id) => deviceOf(resource, devices.all.get(resource)?.get(id) ?? { id })),
     ),
     dynamicResources,
   }
 }
+
+const memoryOf = ({ type: memoryType, size, numaAffinity }: Block): Input<ContainerMemory> => ({
+  memoryType,
+  size,
+  topology: { nodes: numaAffinity.map((id) => ({ id })) },
+})
 
 const deviceOf = (
   resourceName: string,

@@ -156,6 +156,7 @@ export const POD_FAMILIES = {
 /** Of pods that are resized. */
 export const RESIZE_FAMILIES = {
   kubelet_pod_in_progress_resizes: ['gauge', 'ALPHA', '', 'Number of in-progress resizes for pods.'],
+  kubelet_pod_infeasible_resizes_total: ['counter', 'ALPHA', 'reason_detail', 'Number of infeasible resizes for pods.'],
   kubelet_pod_pending_resizes: ['gauge', 'ALPHA', 'reason', 'Number of pending resizes for pods.'],
   kubelet_pod_resize_duration_milliseconds: [
     'histogram',

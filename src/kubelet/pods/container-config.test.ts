@@ -3,6 +3,7 @@ import { test } from 'node:test'
 
 import type { Container, Pod, PodSpec, Service } from '#apis/core/v1.ts'
 
+import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
 import { containerConfig, containerHash, type ContainerQuestion } from './container-config.ts'
 import { environmentOf, type EnvironmentQuestion, type EnvironmentSources, expand } from './environment.ts'
 import { hostsFile } from './hosts-file.ts'
@@ -51,6 +52,20 @@ test('a container is told who it is, what it runs and where its log goes', () =>
   assert.equal(annotations['io.kubernetes.container.ports'], '[{"containerPort":80}]')
   assert.equal(config.labels?.get('io.kubernetes.container.name'), 'c')
 })
+
+test('a container has processors and memory where they were set aside; its own processors it may use up', () => {
+  const limits = { cpu: '2', memory: '64Mi' }
+  const of = (grant: Partial<ContainerGrant>): LinuxResources => {
+    const { resources } = configOf({ resources: { limits } }, {}, { grant: { ...NO_GRANT, ...grant } }).linux ?? {}
+    return resources
+  }
+  const shared = of({ cpus: '0,3' })
+  assert.deepEqual([shared?.cpuQuota, shared?.cpusetCpus, shared?.cpusetMems], [200_000, '0,3', undefined])
+  const own = of({ cpus: '1-2', hasOwnCpus: true, memoryNodes: '0' })
+  assert.deepEqual([own?.cpuQuota, own?.cpuPeriod, own?.cpusetCpus, own?.cpusetMems], [-1, 100_000, '1-2', '0'])
+})
+
+type LinuxResources = NonNullable<ReturnType<typeof containerConfig>['linux']>['resources']
 
 test('without a word a container is unconfined by seccomp, masked, and runs as its image says', () => {
   const said = configOf({}).linux?.securityContext

@@ -8,7 +8,7 @@ import { PROFILE } from '../cri/codes.ts'
 import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
 import type { LinuxContainerResources, SecurityProfile } from '../cri/sandbox-messages.ts'
 import { signalNumber } from '../cri/signals.ts'
-import type { ContainerGrant } from '../grants/container-grant.ts'
+import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
 import { podText } from '../kubelet-notes.ts'
 import { expand } from './environment.ts'
 import { containerResources } from './linux-resources.ts'
@@ -78,8 +78,12 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
 }
 
 function resourcesOf({ pod, container, facts, grant }: ContainerQuestion): Input<LinuxContainerResources> {
-  const own = containerResources(pod, container, facts)
-  return grant === undefined || grant.cpus === '' ? own : { ...own, cpusetCpus: grant.cpus }
+  const { cpus: cpusetCpus, memoryNodes: cpusetMems, hasOwnCpus } = grant ?? NO_GRANT
+  return {
+    ...containerResources(pod, container, { ...facts, hasOwnCpus }),
+    ...(cpusetCpus !== '' && { cpusetCpus }),
+    ...(cpusetMems !== '' && { cpusetMems }),
+  }
 }
 
 /** Of name and image alone, as upstream's: a kubelet finds by it whether what runs is still what is wanted. */

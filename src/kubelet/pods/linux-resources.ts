@@ -26,19 +26,25 @@ export function cpuQuota(milliCpu: number, periodUs: number = PERIOD_US): number
   return milliCpu === 0 ? 0 : Math.max(Math.trunc((milliCpu * periodUs) / 1000), MIN_QUOTA_US)
 }
 
-type Enforcement = Pick<PodFacts, 'cfsPeriodUs'>
+export interface Enforcement extends Pick<PodFacts, 'cfsPeriodUs'> {
+  /** It has processors of its own, and may use them up: limits do not bind it. */
+  readonly hasOwnCpus?: boolean
+}
+
+/** As the kernel says that there is no limit. */
+const NO_QUOTA = -1
 
 /** Who has a limit and no request of CPU requests as much. */
 function resourcesOf(
   requests: Amounts,
   limits: Amounts,
-  { cfsPeriodUs: periodUs = PERIOD_US }: Enforcement,
+  { cfsPeriodUs: periodUs = PERIOD_US, hasOwnCpus = false }: Enforcement,
 ): Input<LinuxContainerResources> {
   const limit = milli(limits.get('cpu'))
   const asked = requests.has('cpu') ? milli(requests.get('cpu')) : limit
   const memory = limits.get('memory')
   return {
-    ...(periodUs > 0 && { cpuPeriod: periodUs, cpuQuota: cpuQuota(limit, periodUs) }),
+    ...(periodUs > 0 && { cpuPeriod: periodUs, cpuQuota: hasOwnCpus ? NO_QUOTA : cpuQuota(limit, periodUs) }),
     cpuShares: cpuShares(asked),
     memoryLimitInBytes: memory === undefined ? 0 : quantityValue(memory),
   }
@@ -67,7 +73,7 @@ export function overheadResources(
 export function containerResources(
   pod: Pick<Pod, 'spec' | 'status'>,
   container: Container | EphemeralContainer,
-  facts: Pick<PodFacts, 'memoryBytes' | 'cfsPeriodUs'>,
+  facts: Pick<PodFacts, 'memoryBytes'> & Enforcement,
 ): Input<LinuxContainerResources> {
   const { requests, limits } = container.resources ?? {}
   const own = resourcesOf(amountsOf(requests), amountsOf(withPodLevel(limits, pod)), facts)
@@ -127,4 +133,9 @@ export function cgroupParent(
   if (cgroupDriver === 'cgroupfs') return `/${parts.join('/')}`
   const escaped = parts.map((part) => part.replaceAll('-', '_'))
   return `/${escaped.map((_, at) => `${escaped.slice(0, at + 1).join('-')}.slice`).join('/')}`
+}
+
+/** The cgroup of a container or sandbox in that of its pod, as containerd makes it. */
+export function containerCgroup(parent: string, id: string, { cgroupDriver }: Pick<PodFacts, 'cgroupDriver'>): string {
+  return `${parent}/${cgroupDriver === 'systemd' ? `cri-containerd-${id}.scope` : id}`
 }

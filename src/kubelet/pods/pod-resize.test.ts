@@ -8,6 +8,8 @@ import type { Container, Pod } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 
+import { NO_GRANTS } from '../grants/container-grant.ts'
+import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { compareResizes, isGranted, type PendingResize } from '../pod-allocation.ts'
 import { createMemoryAllocations, openAllocations } from './allocations.ts'
 import type { PodWorkers } from './pod-workers.ts'
@@ -60,6 +62,25 @@ test('a resize is granted, told to be in progress, brought to the cgroup, and to
     `ResizeCompleted: Pod resize completed: ${text}`,
   ])
   assert.equal(statusOf(workers).containerStatuses?.[0]?.restartCount, 0)
+  await workers.stop()
+})
+
+test('a resize of what a pod holds for its own is infeasible, and told once', async () => {
+  const text = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+  const label = 'guaranteed_pod_cpu_manager_static_policy'
+  const meters = createKubeletMeters()
+  const bed = bedOf({}, { meters, grants: { ...NO_GRANTS, refuseResize: () => ({ text, label }) } })
+  const { clock, workers, events } = bed
+  workers.learn({ type: 'ADDED', object: sized(amounts('1')) })
+  await clock.advance(3000)
+  workers.learn({ type: 'MODIFIED', object: sized(amounts('2'), { generation: 2 }) })
+  await clock.advance(200_000)
+  const pending = statusOf(workers).conditions?.find(({ type }) => type === 'PodResizePending')
+  assert.deepEqual([pending?.reason, pending?.message], ['Infeasible', text])
+  const said = events.filter((event) => event.startsWith('ResizeInfeasible: Pod resize Infeasible: {"containers":'))
+  assert.equal(said.length, 1)
+  const counted = `kubelet_pod_infeasible_resizes_total{reason_detail="${label}"} 1`
+  assert.ok(meters.registry.render().split('\n').includes(counted))
   await workers.stop()
 })
 

@@ -24,7 +24,7 @@ import {
   withAllocation,
 } from '../pod-allocation.ts'
 import type { Doom } from './container-ender.ts'
-import { containerResources, sandboxResources } from './linux-resources.ts'
+import { containerResources, type Enforcement, sandboxResources } from './linux-resources.ts'
 import type { PodHost } from './pod-host.ts'
 import { idOf } from './pod-probes.ts'
 
@@ -80,7 +80,8 @@ export class PodResizer {
       this.#pending = undefined
       return false
     }
-    const rejection = this.#host.resize(desired)
+    const infeasible = this.#host.grants.refuseResize(desired, this.granted(desired))
+    const rejection = infeasible === undefined ? this.#host.resize(desired) : { reason: 'Infeasible', ...infeasible }
     const nowMs = this.#host.clock.now()
     const observedGeneration = metadata.generation ?? 0
     if (rejection === undefined) {
@@ -94,9 +95,13 @@ export class PodResizer {
     const before = this.#pending
     const { text: message } = rejection
     const isSame = before?.observedGeneration === observedGeneration
-    this.#pending = { reason: 'Deferred', message, observedGeneration, sinceMs: before?.sinceMs ?? nowMs }
+    const reason = infeasible === undefined ? 'Deferred' : 'Infeasible'
+    this.#pending = { reason, message, observedGeneration, sinceMs: before?.sinceMs ?? nowMs }
     if (isSame) return false
-    this.#host.note(desired, resized('Deferred', resizeText(desired, { error: message }), rejection.reason))
+    this.#host.note(desired, resized(reason, resizeText(desired, { error: message }), rejection.reason))
+    if (infeasible !== undefined) {
+      this.#host.meters.family('kubelet_pod_infeasible_resizes_total').labels(infeasible.label).inc()
+    }
     return false
   }
 
@@ -118,9 +123,10 @@ export class PodResizer {
     try {
       await this.#refuseTooLittle(changes)
       await this.#tellSandbox(pod, sandboxId)
-      await this.#host.cgroups.grow(pod)
+      const hasOwnCpus = this.#host.grants.hasOwnCpus(pod.metadata.uid ?? '')
+      await this.#host.cgroups.grow(pod, hasOwnCpus)
       for (const name of ['memory', 'cpu'] as const) await this.#update(pod, changes, name)
-      await this.#host.cgroups.ensure(pod)
+      await this.#host.cgroups.ensure(pod, hasOwnCpus)
       isDone = true
     } catch (error) {
       this.#fail(pod, messageText(error))
@@ -176,10 +182,15 @@ export class PodResizer {
   /** For runtimes that want to know; nothing depends on it. */
   async #tellSandbox(pod: Pod, podSandboxId: string | undefined): Promise<void> {
     if (podSandboxId === undefined) return
-    const resources = sandboxResources(pod, this.#host.facts)
+    const resources = sandboxResources(pod, this.#enforcement(pod))
     await this.#host.runtime.updatePodSandboxResources({ podSandboxId, resources }).catch((error: unknown) => {
       this.#host.log.v(4)?.info('The runtime does not take resources of a sandbox', { err: messageText(error) })
     })
+  }
+
+  #enforcement({ metadata: { uid = '' } }: Pod, container?: string): PodHost['facts'] & Enforcement {
+    const { facts, grants } = this.#host
+    return { ...facts, hasOwnCpus: grants.hasOwnCpus(uid, container) }
   }
 
   /** Of one resource, those that shrink first, so that all fit at every moment. */
@@ -187,7 +198,8 @@ export class PodResizer {
     const concerned = changes.filter(({ actual, wanted }) => resizesOf(actual, wanted).includes(name))
     for (const { record, id } of concerned.toSorted((a, b) => growthOf(a, name) - growthOf(b, name))) {
       const next = mixed(record, name)
-      const linux = containerResources(pod, { ...record.spec, resources: next }, this.#host.facts)
+      const enforcement = this.#enforcement(pod, record.spec.name)
+      const linux = containerResources(pod, { ...record.spec, resources: next }, enforcement)
       await this.#host.runtime.updateContainerResources({ containerId: id, linux })
       record.actual = next
     }

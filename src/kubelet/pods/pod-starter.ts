@@ -85,7 +85,7 @@ export class PodStarter {
   async #makeCgroup(): Promise<boolean> {
     const { host, pod } = this.#options
     try {
-      await host.cgroups.ensure(pod())
+      await host.cgroups.ensure(pod(), host.grants.hasOwnCpus(pod().metadata.uid ?? ''))
       return true
     } catch (error) {
       const message = `unable to ensure pod container exists: ${messageText(error)}`

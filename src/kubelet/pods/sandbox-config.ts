@@ -4,7 +4,7 @@ import type { Input } from '#lib/protobuf/message.ts'
 
 import { GROUPS_POLICY, NAMESPACE, PROFILE, PROTOCOL } from '../cri/codes.ts'
 import type { DNSConfig, NamespaceOption, PodSandboxConfig, PortMapping } from '../cri/sandbox-messages.ts'
-import { cgroupParent, overheadResources, sandboxResources } from './linux-resources.ts'
+import { cgroupParent, type Enforcement, overheadResources, sandboxResources } from './linux-resources.ts'
 import type { PodFacts } from './pod-of-node.ts'
 
 /** By these a kubelet finds again what it made. */
@@ -17,7 +17,7 @@ export const LABELS = {
 
 export interface SandboxQuestion {
   readonly pod: Pod
-  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'podLogsDir' | 'clusterDomain' | 'cfsPeriodUs'>
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'podLogsDir' | 'clusterDomain'> & Enforcement
   readonly dns: DNSConfig
   /** How many sandboxes it had before. */
   readonly attempt: number

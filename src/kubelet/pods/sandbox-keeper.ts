@@ -113,6 +113,7 @@ export class SandboxKeeper {
     const text = facts.resolvConf === '' ? '' : await files.read(facts.resolvConf)
     const { config: dns, notes } = dnsOf(pod, facts, parseResolvConf(text))
     for (const note of notes) this.#host.note(pod, note)
-    return sandboxConfig({ pod, facts, dns, attempt, seen: this.#seen })
+    const hasOwnCpus = this.#host.grants.hasOwnCpus(pod.metadata.uid ?? '')
+    return sandboxConfig({ pod, facts: { ...facts, hasOwnCpus }, dns, attempt, seen: this.#seen })
   }
 }

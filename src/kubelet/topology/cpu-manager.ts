@@ -9,9 +9,10 @@ import { qosClassOf } from '#model/pod-resources.ts'
 
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { pickCpus } from './cpu-picking.ts'
-import { readCpuState, writeCpuState } from './cpu-state.ts'
+import { CPU_STATE, type CpuState } from './cpu-state.ts'
 import { type Cpu, cpuIds, cpuSetText } from './cpu-topology.ts'
 import { type Hint, hintsFor } from './hints.ts'
+import { readState, restoreError, type StateFile, writeState } from './state-file.ts'
 
 export interface CpuManagerOptions {
   /** `cpu_manager_state`. */
@@ -53,27 +54,24 @@ export function exclusiveCpus(pod: Pod, { resources }: SomeContainer): number {
 
 export class CpuManager {
   readonly #options: CpuManagerOptions
+  readonly #file: StateFile<CpuState>
   /** By pod and container. */
   readonly #held = new Map<string, Map<string, ReadonlySet<number>>>()
 
   constructor(options: CpuManagerOptions) {
     this.#options = options
+    this.#file = { path: options.path, form: CPU_STATE }
   }
 
   /** Rejects when what is on the disk does not fit the machine or the policy. */
   async start(): Promise<void> {
-    const { path, policy, cpus } = this.#options
-    const state = await readCpuState(path)
-    const advice = `please drain this node and delete the CPU manager checkpoint file "${path}" before restarting Kubelet`
-    if (state !== undefined && state.policyName !== policy) {
-      const why = `configured policy "${policy}" differs from state checkpoint policy "${state.policyName}"`
-      throw new Error(`could not restore state from checkpoint: ${why}, ${advice}`)
-    }
+    const { policy, cpus } = this.#options
+    const state = await readState(this.#file, policy)
     const known = new Set(cpus.map(({ id }) => id))
     for (const [uid, containers] of Object.entries(state?.entries ?? {})) {
       const sets = Object.entries(containers).map(([name, text]) => [name, new Set(cpuIds(text))] as const)
       if (sets.some(([, set]) => ![...set].every((id) => known.has(id)))) {
-        throw new Error(`could not restore state from checkpoint: it names CPUs that are not there, ${advice}`)
+        throw restoreError(this.#file, 'it names CPUs that are not there')
       }
       this.#held.set(uid, new Map(sets))
     }
@@ -122,6 +120,12 @@ export class CpuManager {
 
   heldBy(uid: string, container: string): ReadonlySet<number> | undefined {
     return this.#held.get(uid)?.get(container)
+  }
+
+  /** It has some for its own; without a container: one of the pod's has. */
+  hasOwn(uid: string, container?: string): boolean {
+    const held = this.#held.get(uid)
+    return container === undefined ? held !== undefined : held?.has(container) === true
   }
 
   uids(): readonly string[] {
@@ -220,7 +224,7 @@ export class CpuManager {
   }
 
   async #write(): Promise<void> {
-    const { path, policy, clock } = this.#options
+    const { policy, clock } = this.#options
     const entries = Object.fromEntries(
       Array.from(this.#held, ([uid, containers]) => [
         uid,
@@ -228,6 +232,6 @@ export class CpuManager {
       ]),
     )
     const defaultCpuSet = this.isStatic ? cpuSetText(this.shared) : ''
-    await clock.during(writeCpuState(path, { policyName: policy, defaultCpuSet, entries }))
+    await clock.during(writeState(this.#file, { policyName: policy, defaultCpuSet, entries }))
   }
 }

@@ -1,9 +1,8 @@
-/** `cpu_manager_state`: who has which processors for its own, in upstream's form. */
-import { readFile } from 'node:fs/promises'
-
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+/** `cpu_manager_state`: who has which processors for its own, in upstream's form. Pure. */
 import { compareText } from '#lib/go-text.ts'
 import { fnv1a } from '#model/template-hash.ts'
+
+import type { StateForm } from './state-file.ts'
 
 export interface CpuState {
   readonly policyName: string
@@ -12,13 +11,14 @@ export interface CpuState {
   readonly entries?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-const mapText = (entries: readonly (readonly [string, string])[]): string =>
+/** As Go prints a map: by key. */
+export const mapText = (entries: readonly (readonly [string, string])[]): string =>
   `map[${entries
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([key, value]) => `${key}:${value}`)
     .join(' ')}]`
 
-/** Pure. As upstream prints what it hashes. */
+/** As upstream prints what it hashes. */
 export function cpuChecksum({ policyName, defaultCpuSet, entries = {} }: CpuState): number {
   const pods = Object.entries(entries).map(([uid, ofPod]) => [uid, mapText(Object.entries(ofPod))] as const)
   const fields = [
@@ -30,25 +30,4 @@ export function cpuChecksum({ policyName, defaultCpuSet, entries = {} }: CpuStat
   return fnv1a(Buffer.from(`(*state.CPUManagerCheckpoint){${fields.join(' ')}}`))
 }
 
-/** Undefined when there is none. Throws when it is not whole: nobody knows what pods have. */
-export async function readCpuState(path: string): Promise<CpuState | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => undefined)
-  if (text === undefined) return undefined
-  const { checksum, ...state } = JSON.parse(text) as CpuState & { checksum: number }
-  if (checksum === cpuChecksum(state)) return state
-  throw new Error(
-    `could not restore state from checkpoint: checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint file "${path}" before restarting Kubelet`,
-  )
-}
-
-export async function writeCpuState(path: string, state: CpuState): Promise<void> {
-  const { policyName, defaultCpuSet, entries = {} } = state
-  const hasEntries = Object.keys(entries).length > 0
-  const text = JSON.stringify({
-    policyName,
-    defaultCpuSet,
-    ...(hasEntries && { entries }),
-    checksum: cpuChecksum(state),
-  })
-  await writeFileAtomically(path, text, { mode: 0o600 })
-}
+export const CPU_STATE: StateForm<CpuState> = { manager: 'CPU manager', tag: '', checksum: cpuChecksum }

@@ -44,11 +44,12 @@ export function masksOf(nodes: readonly number[]): number[][] {
   return masks.filter((mask) => mask.length > 0).sort((a, b) => a.length - b.length)
 }
 
-export interface Decision {
-  /** Undefined: anywhere. */
-  readonly nodes: readonly number[] | undefined
+export interface Decision extends Hint {
   readonly isAdmitted: boolean
 }
+
+/** Nobody asks where anything is. */
+export const ANYWHERE: Decision = { nodes: undefined, isPreferred: false, isAdmitted: true }
 
 /** `hints`: of each resource; undefined: it does not care, an empty list: there is nothing that would do. */
 export function decide(
@@ -56,7 +57,7 @@ export function decide(
   nodes: readonly number[],
   hints: readonly (readonly Hint[] | undefined)[],
 ): Decision {
-  if (policy === 'none') return { nodes: undefined, isAdmitted: true }
+  if (policy === 'none') return ANYWHERE
   const wishes = hints.map((each): readonly Hint[] => {
     if (each === undefined) return [{ nodes: undefined, isPreferred: true }]
     return each.length === 0 ? [{ nodes: undefined, isPreferred: false }] : each
@@ -66,7 +67,7 @@ export function decide(
   const best = bestOf(fitting, nodes)
   const isAdmitted = policy === 'best-effort' || best.isPreferred
   const isAnywhere = isSingle && best.nodes?.length === nodes.length && nodes.length > 1
-  return { nodes: isAnywhere ? undefined : best.nodes, isAdmitted }
+  return { nodes: isAnywhere ? undefined : best.nodes, isPreferred: best.isPreferred, isAdmitted }
 }
 
 const isSingleNode = ({ nodes, isPreferred }: Hint): boolean =>
@@ -115,9 +116,10 @@ function isBetter(candidate: Hint, current: Hint, least: number): boolean {
   return size === wide ? isNarrower(candidate, current) : size > wide
 }
 
-/** Of two of the same size the one with the lower numbers. */
-function isNarrower({ nodes: a = [] }: Hint, { nodes: b = [] }: Hint): boolean {
+/** Of two of the same size the one without the highest number that they do not share. */
+export function isNarrower({ nodes: a = [] }: Hint, { nodes: b = [] }: Hint): boolean {
   if (a.length !== b.length) return a.length < b.length
-  const at = a.findIndex((node, index) => node !== b[index])
-  return at >= 0 && (a[at] ?? 0) < (b[at] ?? 0)
+  const own = a.filter((node) => !b.includes(node))
+  const others = b.filter((node) => !a.includes(node))
+  return own.length > 0 && Math.max(...own) < Math.max(...others)
 }

@@ -1,4 +1,5 @@
-/** How processors and devices are shared out on a node, as a KubeletConfiguration says it. Pure. */
+/** How processors, memory and devices are shared out on a node, as a KubeletConfiguration says it. Pure. */
+import { durationMs } from '#meta/duration.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 
 import type { Reserved } from '../allocatable.ts'
@@ -7,6 +8,7 @@ import { parseCpuSet } from '../configuration/cpu-set.ts'
 import { pickCpus } from './cpu-picking.ts'
 import type { Cpu } from './cpu-topology.ts'
 import type { TopologyPolicy } from './hints.ts'
+import type { MemoryReservations } from './memory-reservations.ts'
 
 export interface TopologySettings {
   readonly cpuPolicy: 'none' | 'static'
@@ -14,6 +16,11 @@ export interface TopologySettings {
   readonly isStrict: boolean
   /** Named ones; otherwise so many of them as are reserved. */
   readonly reservedCpus: ReadonlySet<number>
+  /** Limits of processors bind also containers that have processors of their own. */
+  readonly keepsQuota: boolean
+  /** `None` or `Static`; others are refused when the kubelet starts. */
+  readonly memoryPolicy: string
+  readonly reservedMemory: MemoryReservations
   readonly topologyPolicy: TopologyPolicy
   readonly scope: 'container' | 'pod'
   readonly reconcileMs: number
@@ -24,6 +31,9 @@ export const NO_TOPOLOGY: TopologySettings = {
   isFullCoresOnly: false,
   isStrict: false,
   reservedCpus: new Set(),
+  keepsQuota: false,
+  memoryPolicy: 'None',
+  reservedMemory: [],
   topologyPolicy: 'none',
   scope: 'container',
   reconcileMs: 10_000,
@@ -33,12 +43,15 @@ type Fields = Pick<
   KubeletConfiguration,
   | 'cpuManagerPolicy'
   | 'cpuManagerPolicyOptions'
+  | 'cpuManagerReconcilePeriod'
+  | 'memoryManagerPolicy'
+  | 'reservedMemory'
   | 'reservedSystemCPUs'
   | 'topologyManagerPolicy'
   | 'topologyManagerScope'
 >
 
-export function topologySettings(configuration: Fields, reconcileMs: number): TopologySettings {
+export function topologySettings(configuration: Fields, isEnabled: (gate: string) => boolean): TopologySettings {
   const { cpuManagerPolicyOptions: options = {}, reservedSystemCPUs = '' } = configuration
   const reserved = parseCpuSet(reservedSystemCPUs)
   return {
@@ -46,9 +59,12 @@ export function topologySettings(configuration: Fields, reconcileMs: number): To
     isFullCoresOnly: options['full-pcpus-only'] === 'true',
     isStrict: options['strict-cpu-reservation'] === 'true',
     reservedCpus: typeof reserved === 'string' ? new Set() : reserved,
+    keepsQuota: !isEnabled('DisableCPUQuotaWithExclusiveCPUs'),
+    memoryPolicy: configuration.memoryManagerPolicy,
+    reservedMemory: configuration.reservedMemory ?? [],
     topologyPolicy: configuration.topologyManagerPolicy as TopologyPolicy,
     scope: configuration.topologyManagerScope === 'pod' ? 'pod' : 'container',
-    reconcileMs,
+    reconcileMs: durationMs(configuration.cpuManagerReconcilePeriod),
   }
 }
 

@@ -14,7 +14,7 @@ import { CpuManager, type CpuManagerOptions } from './cpu-manager.ts'
 import { pickCpus } from './cpu-picking.ts'
 import { cpuChecksum } from './cpu-state.ts'
 import { type Cpu, cpuIds, cpuSetText } from './cpu-topology.ts'
-import { decide, type Hint, hintsFor, type TopologyPolicy } from './hints.ts'
+import { decide, type Hint, hintsFor, isNarrower, type TopologyPolicy } from './hints.ts'
 
 /** Siblings are as far apart as Linux numbers them. */
 function machine({ nodes = 1, cores = 4, threads = 2 } = {}): Cpu[] {
@@ -110,7 +110,15 @@ test('what several want is brought together as the policy says', () => {
   assert.deepEqual(outcomes([[both], undefined]), ['0,1 true', '0,1 false', 'any false'])
   assert.deepEqual(outcomes([[], [zero]]), ['0 true', '0 false', 'any false'])
   assert.deepEqual(outcomes([undefined]), ['0,1 true', '0,1 true', 'any true'])
-  assert.deepEqual(decide('none', [0, 1], [[]]), { nodes: undefined, isAdmitted: true })
+  assert.deepEqual(decide('none', [0, 1], [[]]), { nodes: undefined, isPreferred: false, isAdmitted: true })
+})
+
+test('of two sets of the same size the narrower is the one with the lower numbers', () => {
+  const hint = (...nodes: number[]): Hint => ({ nodes, isPreferred: true })
+  assert.ok(isNarrower(hint(3), hint(0, 1)))
+  assert.ok(isNarrower(hint(1, 2), hint(0, 3)), 'as numbers: 6 is less than 9')
+  assert.ok(!isNarrower(hint(0, 3), hint(1, 2)))
+  assert.ok(!isNarrower(hint(0, 1), hint(0, 1)))
 })
 
 test('the checksum of who has which processors is upstream’s', () => {

@@ -1,32 +1,19 @@
 /** What a kubelet is configured with, as a real container sees it; and what it tells of such a container. */
 import assert from 'node:assert/strict'
-import { request } from 'node:https'
+import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 import { realClock, sleep } from '#lib/clock.ts'
 
-import { type KubeletBed, type RunningKubelet, startKubeletBed } from '../../upstream/kubelet-bed.ts'
+import { pageOf, startKubeletBed } from '../../upstream/kubelet-bed.ts'
 import { IMAGE, whyNoContainerd } from './containerd-bed.ts'
 
 const fault = (await whyNoContainerd()) ?? (availableParallelism() < 2 ? 'there is one processor only' : undefined)
 
 const PODS = '/api/v1/namespaces/default/pods'
 const PATIENCE_MS = 120_000
-
-/** Of the kubelet, with the certificate of the administrator. */
-function page({ server: { tls } }: KubeletBed, { port }: RunningKubelet, path: string): Promise<string> {
-  const { cert, key } = tls
-  return new Promise((resolve, reject) => {
-    const asking = request({ host: '127.0.0.1', port, path, cert, key, rejectUnauthorized: false }, (answer) => {
-      const pieces: Buffer[] = []
-      answer.on('data', (piece: Buffer) => pieces.push(piece))
-      answer.on('end', () => resolve(Buffer.concat(pieces).toString()))
-    })
-    asking.on('error', reject)
-    asking.end()
-  })
-}
 
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += 100) {
@@ -39,7 +26,7 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
 
 const SCRIPT = [
   'cat /proc/self/status',
-  'cat /sys/fs/cgroup/cpu/cpu.cfs_period_us /sys/fs/cgroup/cpu.max 2>/dev/null',
+  'cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us /sys/fs/cgroup/cpu.max 2>/dev/null',
   'echo done',
   'sleep 3600',
 ].join('; ')
@@ -50,7 +37,9 @@ describe('a container of a kubelet that is configured', { skip: fault ?? false }
     const bed = await startKubeletBed('configured', closing)
     const kubelet = await bed.start('sources', {
       cpuManagerPolicy: 'static',
-      systemReserved: { cpu: '1' },
+      memoryManagerPolicy: 'Static',
+      systemReserved: { cpu: '1', memory: '924Mi' },
+      reservedMemory: [{ numaNode: 0, limits: { memory: '1Gi' } }],
       seccompDefault: true,
       podPidsLimit: 200,
       featureGates: { CustomCPUCFSQuotaPeriod: true },
@@ -63,17 +52,39 @@ describe('a container of a kubelet that is configured', { skip: fault ?? false }
     const spec = { nodeName: bed.node, automountServiceAccountToken: false, volumes, containers: [container] }
     await bed.ask('POST', PODS, { metadata: { name: 'pinned' }, spec: { ...spec, terminationGracePeriodSeconds: 0 } })
     const log = await until(async () => {
-      const text = await page(bed, kubelet, '/containerLogs/default/pinned/c')
+      const text = await pageOf(bed, kubelet, '/containerLogs/default/pinned/c')
       return text.includes('done\n') ? text : undefined
     })
     const allowed = /^Cpus_allowed_list:\s+(.*)$/m.exec(log)?.[1]
     assert.match(allowed ?? '', /^\d+$/, 'one processor, and one only')
     assert.match(log, /^Seccomp:\s+2$/m)
     assert.match(log, /^(?:20000|\S+ 20000)$/m, 'the period that was configured')
-    const metrics = await page(bed, kubelet, '/metrics')
+    assert.match(log, /^(?:-1|max 20000)$/m, 'who has a processor of its own may use it up')
+    assert.match(log, /^Mems_allowed_list:\s+0$/m)
+    const state = await readFile(join(kubelet.rootDir, 'memory_manager_state'), 'utf8')
+    assert.match(state, /"entries":\{"[^"]+":\{"c":\[\{"numaAffinity":\[0\],"type":"memory","size":67108864\}\]\}\}/)
+    const metrics = await pageOf(bed, kubelet, '/metrics')
     assert.match(metrics, /^kubelet_cpu_manager_exclusive_cpu_allocation_count 1$/m)
+    assert.match(metrics, /^kubelet_memory_manager_pinning_requests_total 1$/m)
     assert.match(metrics, /^kubelet_started_containers_total\{container_type="container"\} 1$/m)
-    const summary = JSON.parse(await page(bed, kubelet, '/stats/summary')) as Summary
+    const cadvisor = await pageOf(bed, kubelet, '/metrics/cadvisor')
+    const ofContainer = (name: string): RegExp =>
+      new RegExp(`^${name}\\{container="c",.*pod="pinned".*\\} (?!0$)\\d`, 'm')
+    for (const name of [
+      'container_cpu_usage_seconds_total',
+      'container_memory_working_set_bytes',
+      'container_memory_rss',
+      'container_spec_memory_limit_bytes',
+      'container_processes',
+      'container_threads',
+      'container_file_descriptors',
+      'container_start_time_seconds',
+    ]) {
+      assert.match(cadvisor, ofContainer(name))
+    }
+    assert.match(cadvisor, /^container_network_receive_packets_total\{.*interface="eth0".*pod="pinned".*\} [1-9]/m)
+    assert.match(cadvisor, /^container_fs_limit_bytes\{.*id="\/",.*\} [1-9]/m)
+    const summary = JSON.parse(await pageOf(bed, kubelet, '/stats/summary')) as Summary
     const [pod] = summary.pods
     assert.ok((summary.node.fs?.capacityBytes ?? 0) > 0)
     assert.ok((pod?.['ephemeral-storage']?.usedBytes ?? 0) > 0)
