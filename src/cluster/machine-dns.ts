@@ -11,10 +11,10 @@ import { follow } from '#client/follow.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Surroundings } from '#control-plane/site.ts'
 import { rule } from '#controllers/controller.ts'
-import type { Upstream } from '#dns/forwarder.ts'
 import { type DnsServer, startDns } from '#dns/start.ts'
+import { stubsIn } from '#dns/stub-domains.ts'
 import { createBackoff } from '#lib/backoff.ts'
-import { contains, formatIp, parseCidr, parseIp } from '#lib/cidr.ts'
+import { contains, formatIp, parseCidr } from '#lib/cidr.ts'
 import { sleep } from '#lib/clock.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
@@ -48,30 +48,6 @@ export function dnsAddress(serviceCidr: string): string | undefined {
   if (block === undefined) return undefined
   const ip = { family: block.family, value: block.base + NTH_ADDRESS }
   return contains(block, ip) ? formatIp(ip) : undefined
-}
-
-/** What is not of the form is left out: see `stubFault`. Pure. */
-export function stubsIn(list: readonly string[]): ReadonlyMap<string, readonly Upstream[]> {
-  const stubs = new Map<string, Upstream[]>()
-  for (const text of list) {
-    const stub = stubOf(text)
-    if (stub !== undefined) stubs.set(stub.domain, [...(stubs.get(stub.domain) ?? []), stub.server])
-  }
-  return stubs
-}
-
-/** Which of them is not of the form; undefined when all are. Pure. */
-export function stubFault(list: readonly string[]): string | undefined {
-  return list.find((text) => stubOf(text) === undefined)
-}
-
-function stubOf(text: string): { readonly domain: string; readonly server: Upstream } | undefined {
-  const [, domain = '', where = ''] = /^([^=\s]+)=(\S+)$/.exec(text) ?? []
-  const [, six, four = where, port] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(where) ?? []
-  const ip = parseIp(six ?? four)
-  if (domain === '' || ip === undefined) return undefined
-  const name = domain.toLowerCase().replace(/\.$/, '')
-  return { domain: name, server: { address: formatIp(ip), port: Number(port ?? PORT) } }
 }
 
 /** What kubelets tell pods to ask. It answers as soon as the machine has an address for its pods. Ends with `closing`. */

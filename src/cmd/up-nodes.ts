@@ -82,7 +82,7 @@ async function askedOf(
 async function stubDomainFault(list: readonly string[]): Promise<string | undefined> {
   if (list.length === 0) return undefined
   // Who does not ask for it does not load it.
-  const wrong = (await import('#cluster/machine-dns.ts')).stubFault(list)
+  const wrong = (await import('#dns/stub-domains.ts')).stubFault(list)
   return wrong === undefined ? undefined : `--stub-domains is no "domain=address[:port]": "${wrong}"`
 }
 

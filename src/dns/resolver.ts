@@ -30,6 +30,8 @@ export interface ResolverOptions {
   readonly upstreams: () => readonly Upstream[]
   /** Others for the names of some domains. */
   readonly stubDomains?: ReadonlyMap<string, readonly Upstream[]>
+  /** Whether it knows no names of its own, and remembers what others said. */
+  readonly asksOthersOnly?: boolean
 }
 
 /** As clusters have it in their Corefile. */
@@ -84,7 +86,7 @@ export class Resolver {
     const fail = (rcode: number): Buffer => say({ rcode, authoritative: false })
     if (query.edns !== undefined && query.edns.version !== 0) return fail(RCODE.badVersion)
     if (query.class !== CLASS_IN) return fail(RCODE.refused)
-    const outcome = lookUp(this.#names, query)
+    const outcome: Outcome = this.#options.asksOthersOnly === true ? { is: 'elsewhere' } : lookUp(this.#names, query)
     if (outcome.is === 'elsewhere') return this.#passedOn(query, via, limit, fail)
     if (outcome.is === 'refused') return fail(RCODE.refused)
     if (outcome.is === 'alias') return this.#followed(query, outcome, via).then(say)

@@ -1,7 +1,8 @@
 /** The name server of a cluster: what it knows, whom it asks, and the ports on which it is asked. */
 import type { ApiClient } from '#client/api-client.ts'
+import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { createRegistry, type Registry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 
 import { Directory } from './directory.ts'
@@ -20,7 +21,8 @@ export interface DnsOptions {
   readonly log: Logger
   readonly domain: string
   readonly ttl?: number
-  /** The file that names the servers for everything else. */
+  /** Servers for everything else; none: those that the file names. */
+  readonly upstreams?: readonly Upstream[]
   readonly resolvConf: string
   readonly readFile: (path: string) => Promise<string>
   /** Addresses at which this server is reached, by whatever way. */
@@ -44,7 +46,7 @@ export async function startDns(options: DnsOptions, closing: AsyncDisposableStac
   closing.defer(() => stop.abort())
   const directory = new Directory()
   const own = new Set(options.own)
-  const upstreams = await watchUpstreams({ clock, path: options.resolvConf, readFile: options.readFile, own })
+  const upstreams = await upstreamsOf(options, clock, own)
   const feed = startFeed({ client, random, log, directory, signal: stop.signal })
   const registry = createRegistry()
   const resolver = new Resolver({
@@ -59,9 +61,66 @@ export async function startDns(options: DnsOptions, closing: AsyncDisposableStac
     upstreams,
     ...(options.stubDomains && { stubDomains: options.stubDomains }),
   })
+  const parts = { resolver, registry, clock, log, own, isReady: feed.isSynced }
+  return { synced: feed.synced, ...doorsOf(parts, closing) }
+}
+
+export interface NameCacheOptions extends Pick<
+  DnsOptions,
+  'random' | 'log' | 'upstreams' | 'resolvConf' | 'readFile' | 'own'
+> {
+  readonly clock: Clock
+  /** Who answers for the cluster's own names among others. */
+  readonly stubDomains: ReadonlyMap<string, readonly Upstream[]>
+}
+
+/** A server that knows nothing itself and remembers what others said: one on every node spares the cluster's servers. */
+export async function startNameCache(
+  options: NameCacheOptions,
+  closing: AsyncDisposableStack,
+): Promise<Omit<DnsServer, 'synced'>> {
+  const { clock, random, log, stubDomains } = options
+  const own = new Set(options.own)
+  const registry = createRegistry()
+  const resolver = new Resolver({
+    clock,
+    random,
+    log,
+    stubDomains,
+    directory: new Directory(),
+    meters: createDnsMeters(registry),
+    domain: '',
+    isSynced: () => true,
+    upstreams: await upstreamsOf(options, clock, own),
+    asksOthersOnly: true,
+  })
   closing.defer(() => resolver.close())
+  return doorsOf({ resolver, registry, clock, log, own, isReady: () => true }, closing)
+}
+
+async function upstreamsOf(
+  { upstreams = [], resolvConf: path, readFile }: Pick<DnsOptions, 'upstreams' | 'resolvConf' | 'readFile'>,
+  clock: Clock,
+  own: ReadonlySet<string>,
+): Promise<() => readonly Upstream[]> {
+  return upstreams.length > 0 ? () => upstreams : watchUpstreams({ clock, path, readFile, own })
+}
+
+interface Parts {
+  readonly resolver: Resolver
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly log: Logger
+  /** Those at which it listens are its own, too. */
+  readonly own: Set<string>
+  readonly isReady: () => boolean
+}
+
+function doorsOf(
+  { resolver, registry, clock, log, own, isReady }: Parts,
+  closing: AsyncDisposableStack,
+): Omit<DnsServer, 'synced'> {
   return {
-    synced: feed.synced,
     async listen(address, port) {
       own.add(address)
       const listening = await listen({ address, port, resolver, clock, log })
@@ -69,7 +128,7 @@ export async function startDns(options: DnsOptions, closing: AsyncDisposableStac
       return listening
     },
     async serveMetrics(address, port) {
-      const served = await serveMetrics({ address, port, registry, isReady: feed.isSynced })
+      const served = await serveMetrics({ address, port, registry, isReady })
       closing.defer(() => served.close())
       return served
     },

@@ -294,3 +294,12 @@ test('a stream that is no DNS is closed', async (t) => {
     await once(socket, 'close')
   }
 })
+
+test('a cache knows no names itself, and remembers what the cluster’s server said', async (t) => {
+  const cluster = await other(t, (question) => addressed(question))
+  const { ask } = await serve(t, { asksOthersOnly: true, stubDomains: new Map([['cluster.local', [cluster]]]) })
+  const question = { name: 'db.shop.svc.cluster.local', type: TYPE.A }
+  assert.deepEqual(addressesOf(await ask(question)), ['192.0.2.1'])
+  assert.deepEqual(addressesOf(await ask(question)), ['192.0.2.1'])
+  assert.equal(cluster.asked, 1)
+})
