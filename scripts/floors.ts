@@ -18,6 +18,7 @@ const WHOLE = [
   'proxy',
   'network',
   'dns',
+  'ingress',
   'cloud',
 ] as const
 
@@ -42,6 +43,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   proxy: COMPONENT,
   network: COMPONENT,
   dns: COMPONENT,
+  ingress: COMPONENT,
   cloud: COMPONENT,
   kustomize: ['lib', 'meta', 'apis'],
   kubectl: [...COMPONENT, 'kustomize'],

@@ -1,0 +1,26 @@
+/** Where an Ingress is reached: the nodes on which the controller runs. Pure. */
+import type { Node, Pod } from '#apis/core/v1.ts'
+import type { Ingress, IngressLoadBalancerIngress } from '#apis/networking/v1.ts'
+
+/** External addresses where nodes have some, else internal ones; each once and in order. */
+export function reachedAt(
+  pods: readonly Pod[],
+  nodes: ReadonlyMap<string, Node>,
+): readonly IngressLoadBalancerIngress[] {
+  const running = pods.filter(
+    ({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.phase === 'Running',
+  )
+  const addresses = running.flatMap(({ spec }) => {
+    const found = nodes.get(spec?.nodeName ?? '')?.status?.addresses ?? []
+    const of = (type: string): string[] => found.filter((each) => each.type === type).map(({ address }) => address)
+    const outside = of('ExternalIP')
+    return outside.length > 0 ? outside : of('InternalIP')
+  })
+  return [...new Set(addresses)].toSorted().map((ip) => ({ ip }))
+}
+
+export function isSaid({ status }: Ingress, wanted: readonly IngressLoadBalancerIngress[]): boolean {
+  const text = (list: readonly IngressLoadBalancerIngress[] = []): string =>
+    list.map(({ ip = '', hostname = '' }) => `${ip} ${hostname}`).join('\n')
+  return text(status?.loadBalancer?.ingress) === text(wanted)
+}

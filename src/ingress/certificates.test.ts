@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { Secret } from '#apis/core/v1.ts'
+import type { Ingress } from '#apis/networking/v1.ts'
+import { realClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import { createAuthority } from '#lib/x509/authority.ts'
+
+import { namedPairs, pairOf, secureHosts } from './certificates.ts'
+
+const tools = { clock: realClock, random: createSeededRandom(1) }
+const issued = createAuthority({ commonName: 'test' }, tools).issue({
+  commonName: 'web',
+  names: { dns: ['web.example', '*.web.example'] },
+  purpose: 'server',
+})
+const other = createAuthority({ commonName: 'other' }, tools).issue({ commonName: 'x', purpose: 'server' })
+const secret = (certificate: string, key: string): Secret => ({
+  metadata: {},
+  data: { 'tls.crt': Buffer.from(certificate).toString('base64'), 'tls.key': Buffer.from(key).toString('base64') },
+})
+const pair = { certificate: issued.certificatePem, key: issued.keyPem }
+const ingress = (name: string, tls: object[]): Ingress =>
+  ({ metadata: { name, namespace: 'shop' }, spec: { tls } }) as unknown as Ingress
+
+test('a Secret has a pair when key and certificate belong together', () => {
+  assert.deepEqual(pairOf(secret(issued.certificatePem, issued.keyPem)), pair)
+  assert.equal(pairOf(secret(issued.certificatePem, other.keyPem)), undefined)
+  assert.equal(pairOf(secret('nothing', issued.keyPem)), undefined)
+  assert.equal(pairOf({ metadata: {} }), undefined)
+  assert.equal(pairOf(undefined), undefined)
+})
+
+test('the first Ingress that has a certificate for a name gives it', () => {
+  const told: string[] = []
+  const pairs = namedPairs(
+    [
+      ingress('one', [{ hosts: ['A.example'], secretName: 'good' }]),
+      ingress('two', [{ hosts: ['a.example', 'b.example'], secretName: 'good' }]),
+      ingress('three', [{ hosts: ['c.example'], secretName: 'bad' }, { hosts: ['d.example'] }]),
+      ingress('four', [{ secretName: 'good' }]),
+    ],
+    (_, name) => (name === 'good' ? pair : undefined),
+    (own, reason) => told.push(`${own.metadata.name}: ${reason}`),
+  )
+  assert.deepEqual(
+    pairs.map(({ names }) => names),
+    [['a.example'], ['b.example'], ['web.example', '*.web.example']],
+  )
+  assert.deepEqual(told, ['three: Secret "bad" has no certificate with its key'])
+})
+
+test('hosts of TLS are known whether they have a Secret or not', () => {
+  const hosts = secureHosts([ingress('one', [{ hosts: ['A.example'], secretName: 'x' }, { hosts: ['b.example'] }])])
+  assert.deepEqual([...hosts], ['a.example', 'b.example'])
+})

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { Ingress, IngressClass } from '#apis/networking/v1.ts'
+
+import { isOurs } from './classes.ts'
+
+const RULE = { controller: 'k8s.io/ingress-nginx', className: 'nginx', takesUnclassed: false }
+const CLASSES: Readonly<Record<string, string>> = { nginx: 'k8s.io/ingress-nginx', other: 'example.com/other' }
+const classOf = (name: string): IngressClass | undefined => {
+  const controller = CLASSES[name]
+  return controller === undefined ? undefined : { metadata: { name }, spec: { controller } }
+}
+const ingress = (ingressClassName?: string, annotation?: string): Ingress =>
+  ({
+    metadata: { annotations: annotation === undefined ? {} : { 'kubernetes.io/ingress.class': annotation } },
+    spec: { ingressClassName },
+  }) as unknown as Ingress
+
+for (const [what, object, takesUnclassed, ours] of [
+  ['its class is ours', ingress('nginx'), false, true],
+  ['its class is another’s', ingress('other'), true, false],
+  ['its class is not there', ingress('none'), true, false],
+  ['it has no class, and those are ours', ingress(), true, true],
+  ['it has no class, and those are not ours', ingress(), false, false],
+  ['its annotation is ours, whatever its class', ingress('other', 'nginx'), false, true],
+  ['its annotation is another’s', ingress('nginx', 'traefik'), true, false],
+] as const)
+  test(`an Ingress is ${ours ? '' : 'not '}ours: ${what}`, () =>
+    assert.equal(isOurs(object, classOf, { ...RULE, takesUnclassed }), ours))

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Ingress } from '#apis/networking/v1.ts'
+
+import { type Route, rewritten, routeFor, routeTable } from './routes.ts'
+
+interface Draft {
+  readonly name: string
+  readonly rules?: Readonly<Record<string, readonly (readonly [type: string, path: string, service: string])[]>>
+  readonly fallback?: string
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly age?: number
+}
+
+function anIngress({ name, rules = {}, fallback, annotations = {}, age = 0 }: Draft): Ingress {
+  const backend = (service: string): object => ({ service: { name: service, port: { number: 80 } } })
+  return {
+    metadata: { name, namespace: 'shop', annotations, creationTimestamp: new Date(1e12 - age * 1000).toISOString() },
+    spec: {
+      ...(fallback !== undefined && { defaultBackend: backend(fallback) }),
+      rules: Object.entries(rules).map(([host, paths]) => ({
+        ...(host !== '' && { host }),
+        http: { paths: paths.map(([pathType, path, service]) => ({ path, pathType, backend: backend(service) })) },
+      })),
+    },
+    status: { loadBalancer: {} },
+  }
+}
+
+const serviceFor = (ingresses: readonly Ingress[], host: string, path: string): string | undefined =>
+  routeFor(routeTable(ingresses, {}), host, path)?.backend?.service
+
+describe('paths', () => {
+  const table = [
+    anIngress({
+      name: 'shop',
+      rules: {
+        'shop.example': [
+          ['Prefix', '/', 'root'],
+          ['Prefix', '/api', 'api'],
+          ['Prefix', '/api/v2/', 'v2'],
+          ['Exact', '/api', 'exact'],
+          ['ImplementationSpecific', '/img', 'img'],
+        ],
+      },
+    }),
+  ]
+  const CASES = [
+    ['/', 'root'],
+    ['/other', 'root'],
+    ['/api', 'exact'],
+    ['/api/', 'api'],
+    ['/api/x', 'api'],
+    ['/apix', 'root'],
+    ['/api/v2', 'v2'],
+    ['/api/v2/x', 'v2'],
+    ['/api/v2x', 'api'],
+    ['/img', 'img'],
+    ['/images', 'root'],
+    ['/imgs', 'img'],
+  ] as const
+  for (const [path, service] of CASES)
+    it(`${path} is for ${service}`, () => assert.equal(serviceFor(table, 'shop.example', path), service))
+})
+
+describe('hosts', () => {
+  const table = [
+    anIngress({
+      name: 'hosts',
+      rules: {
+        'one.example': [['Prefix', '/a', 'one']],
+        '*.example': [['Prefix', '/', 'any']],
+        '': [['Prefix', '/', 'rest']],
+      },
+    }),
+  ]
+  const CASES = [
+    ['one.example', '/a', 'one'],
+    ['ONE.example', '/a', 'one'],
+    // A host that is named has its own rules and no others.
+    ['one.example', '/b', undefined],
+    ['two.example', '/b', 'any'],
+    // A wildcard is one label.
+    ['a.two.example', '/', 'rest'],
+    ['example', '/', 'rest'],
+    ['10.0.0.1', '/', 'rest'],
+  ] as const
+  for (const [host, path, service] of CASES)
+    it(`${host}${path} is for ${service ?? 'nobody'}`, () => assert.equal(serviceFor(table, host, path), service))
+})
+
+describe('several Ingresses', () => {
+  it('keep what the older one has', () => {
+    const young = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/', 'young']] } })
+    const old = anIngress({ name: 'b', age: 60, rules: { 'x.example': [['Prefix', '/', 'old']] } })
+    assert.equal(serviceFor([young, old], 'x.example', '/'), 'old')
+  })
+
+  it('share a host', () => {
+    const one = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/one', 'one']] } })
+    const two = anIngress({ name: 'b', rules: { 'x.example': [['Prefix', '/two', 'two']] } })
+    assert.equal(serviceFor([one, two], 'x.example', '/two/x'), 'two')
+  })
+})
+
+describe('default backends', () => {
+  it('are for what rules of the same Ingress leave', () => {
+    const own = anIngress({ name: 'a', fallback: 'rest', rules: { 'x.example': [['Exact', '/a', 'a']] } })
+    assert.equal(serviceFor([own], 'x.example', '/b'), 'rest')
+    assert.equal(serviceFor([own], 'y.example', '/b'), undefined)
+  })
+
+  it('are for all hosts where there are no rules', () => {
+    assert.equal(serviceFor([anIngress({ name: 'a', fallback: 'all' })], 'whoever', '/x'), 'all')
+  })
+})
+
+describe('regular expressions', () => {
+  const annotations = { 'nginx.ingress.kubernetes.io/rewrite-target': '/$2' }
+  const table = [
+    anIngress({
+      name: 'a',
+      annotations,
+      rules: { 'x.example': [['ImplementationSpecific', '/app(/|$)(.*)', 'app']] },
+    }),
+  ]
+  const found = (path: string): Route | undefined => routeFor(routeTable(table, {}), 'x.example', path)
+
+  it('rewrite what they found', () => {
+    for (const [asked, wanted] of [
+      ['/app/one/two', '/one/two'],
+      ['/APP/one', '/one'],
+      ['/app', '/'],
+    ] as const) {
+      const route = found(asked)
+      assert.ok(route)
+      assert.equal(rewritten(route, asked), wanted)
+    }
+    assert.equal(found('/apple'), undefined)
+  })
+
+  it('that are none are told of, and leave the others', () => {
+    const wrong = anIngress({
+      name: 'b',
+      annotations,
+      rules: {
+        'x.example': [
+          ['ImplementationSpecific', '/(', 'wrong'],
+          ['ImplementationSpecific', '/b', 'right'],
+        ],
+      },
+    })
+    const told: string[] = []
+    const routes = routeTable([wrong], {}, (_, reason) => told.push(reason))
+    assert.equal(routeFor(routes, 'x.example', '/b')?.backend?.service, 'right')
+    assert.match(told.join(), /^Path "\/\(" is no regular expression/)
+  })
+})

@@ -1,0 +1,167 @@
+/**
+ * Which backend a request is for: hosts, then paths, as the Ingress API says it (Exact before Prefix, the longest first) and as
+ * ingress-nginx does where the API leaves it open. Pure.
+ */
+import type { HTTPIngressPath, Ingress, IngressBackend } from '#apis/networking/v1.ts'
+import { compileRegexp, type Regexp } from '#lib/regexp.ts'
+
+import { type IngressOptions, readOptions } from './options.ts'
+
+/** A port of a Service, by number or by name. */
+export interface Backend {
+  readonly namespace: string
+  readonly service: string
+  readonly port: number | string
+}
+
+export interface Route {
+  readonly backend: Backend | undefined
+  readonly options: IngressOptions
+  /** Of the Ingress. */
+  readonly from: string
+  /** Of a path that is a regular expression: what `$1` of the rewriting is. */
+  readonly groups: readonly (string | undefined)[]
+}
+
+interface PathRule {
+  readonly kind: 'exact' | 'prefix' | 'text' | 'regex'
+  readonly path: string
+  readonly pattern: Regexp | undefined
+  readonly backend: Backend | undefined
+  readonly options: IngressOptions
+  readonly from: string
+}
+
+export interface RouteTable {
+  /** Rules of a host, the first that fits counts; empty name: of every host that is not named. */
+  readonly hosts: ReadonlyMap<string, readonly PathRule[]>
+}
+
+/** The oldest first: what one Ingress has, a later one does not take away. Paths that are no expressions are left out, and told of. */
+export function routeTable(
+  ingresses: readonly Ingress[],
+  settings: Readonly<Record<string, string>>,
+  refuse: (ingress: Ingress, reason: string) => void = () => undefined,
+): RouteTable {
+  const hosts = new Map<string, PathRule[]>()
+  for (const ingress of ingresses.toSorted(byAge)) {
+    for (const { host, rule } of rulesOf(ingress, settings, (reason) => refuse(ingress, reason))) {
+      const rules = hosts.get(host) ?? []
+      const isTaken = rules.some(({ kind, path }) => kind === rule.kind && path === rule.path)
+      if (!isTaken) hosts.set(host, [...rules, rule])
+    }
+  }
+  return { hosts: new Map([...hosts].map(([host, rules]) => [host, rules.toSorted(byWeight)])) }
+}
+
+interface HostRule {
+  readonly host: string
+  readonly rule: PathRule
+}
+
+function rulesOf(
+  { metadata, spec }: Ingress,
+  settings: Readonly<Record<string, string>>,
+  refuse: (reason: string) => void,
+): HostRule[] {
+  const { namespace = '', name = '', annotations = {} } = metadata
+  const around = { options: readOptions(annotations, settings), from: `${namespace}/${name}`, namespace }
+  const { rules = [], defaultBackend } = spec
+  // What its rules leave, or everything where it has none.
+  const rest = (host: string): HostRule[] =>
+    defaultBackend === undefined
+      ? []
+      : [
+          {
+            host,
+            rule: {
+              ...around,
+              kind: 'text',
+              path: '/',
+              pattern: undefined,
+              backend: backendOf(namespace, defaultBackend),
+            },
+          },
+        ]
+  const named = rules.flatMap(({ host = '', http }) => {
+    const own = (http?.paths ?? []).map((path) => pathRule(path, around))
+    for (const each of own) if (typeof each === 'string') refuse(each)
+    const usable = own.filter((each) => typeof each !== 'string').map((rule) => ({ host: host.toLowerCase(), rule }))
+    return [...usable, ...rest(host.toLowerCase())]
+  })
+  return rules.length === 0 ? rest('') : named
+}
+
+/** Undefined: nobody's. */
+export function routeFor({ hosts }: RouteTable, host: string, path: string): Route | undefined {
+  for (const rule of rulesFor(hosts, host.toLowerCase())) {
+    const groups = match(rule, path)
+    if (groups !== undefined) return { backend: rule.backend, options: rule.options, from: rule.from, groups }
+  }
+  return undefined
+}
+
+/** Hosts that are not named fall to a wildcard of one label, else to the rules without a host. */
+function rulesFor(hosts: RouteTable['hosts'], host: string): readonly PathRule[] {
+  const wildcard = `*${host.slice(host.indexOf('.'))}`
+  return hosts.get(host) ?? (host.includes('.') ? hosts.get(wildcard) : undefined) ?? hosts.get('') ?? []
+}
+
+function match({ kind, path, pattern }: PathRule, asked: string): readonly (string | undefined)[] | undefined {
+  if (kind === 'exact') return asked === path ? [] : undefined
+  if (kind === 'regex') return pattern?.find(asked)
+  if (kind === 'text') return asked.startsWith(path) ? [] : undefined
+  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  return asked === bare || asked.startsWith(`${bare}/`) ? [] : undefined
+}
+
+interface Around {
+  readonly options: IngressOptions
+  readonly from: string
+  readonly namespace: string
+}
+
+function pathRule({ path = '/', pathType, backend }: HTTPIngressPath, around: Around): PathRule | string {
+  const { options, from, namespace } = around
+  const base = { path, backend: backendOf(namespace, backend), options, from }
+  if (pathType === 'Exact' && !options.usesRegex) return { ...base, kind: 'exact', pattern: undefined }
+  if (options.usesRegex) {
+    try {
+      // As nginx has it: from the beginning, capital or small.
+      return { ...base, kind: 'regex', pattern: compileRegexp(`(?i)^${path}`) }
+    } catch (error) {
+      return `Path "${path}" is no regular expression: ${(error as Error).message}`
+    }
+  }
+  return { ...base, kind: pathType === 'Prefix' ? 'prefix' : 'text', pattern: undefined }
+}
+
+function backendOf(namespace: string, { service }: IngressBackend): Backend | undefined {
+  if (service === undefined) return undefined
+  const { name = '', number = 0 } = service.port
+  return { namespace, service: service.name, port: name === '' ? number : name }
+}
+
+const WEIGHTS: Readonly<Record<PathRule['kind'], number>> = { exact: 0, regex: 1, prefix: 2, text: 2 }
+
+/** Exact ones, expressions, then prefixes; the longer first. Of equal length a whole element says more than a text. */
+function byWeight(one: PathRule, other: PathRule): number {
+  const length = (path: string): number => (path.endsWith('/') ? path.length - 1 : path.length)
+  return (
+    WEIGHTS[one.kind] - WEIGHTS[other.kind] ||
+    length(other.path) - length(one.path) ||
+    Number(one.kind === 'text') - Number(other.kind === 'text')
+  )
+}
+
+function byAge(one: Ingress, other: Ingress): number {
+  const text = ({ metadata: { creationTimestamp, namespace, name } }: Ingress): string =>
+    `${creationTimestamp ?? ''} ${namespace}/${name}`
+  return text(one) < text(other) ? -1 : 1
+}
+
+/** The path that a backend is asked for. */
+export function rewritten({ options: { rewriteTarget }, groups }: Route, path: string): string {
+  if (rewriteTarget === undefined || rewriteTarget === '') return path
+  return rewriteTarget.replaceAll(/\$(\d)/g, (_, digit: string) => groups[Number(digit)] ?? '')
+}

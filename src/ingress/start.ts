@@ -1,0 +1,102 @@
+/** The way in for HTTP: two ports that lead to the pods which Ingresses name. */
+import { EventRecorder } from '#client/event-recorder.ts'
+import type { Clock } from '#lib/clock.ts'
+import { createHttpServer } from '#lib/http/server.ts'
+import type { CertificateAndKey, ServerTls } from '#lib/http/tls.ts'
+import { createRegistry, type Registry } from '#lib/metrics.ts'
+import { createAuthority } from '#lib/x509/authority.ts'
+
+import { createProxy, type ProxyOptions } from './proxy.ts'
+import { WatchedWorld, type WatchOptions } from './world.ts'
+
+export interface IngressControllerOptions extends Omit<WatchOptions, 'certificatesChanged' | 'refused' | 'signal'> {
+  readonly clock: Clock
+  readonly address: string
+  readonly httpPort: number
+  readonly httpsPort: number
+}
+
+export interface IngressController {
+  readonly watched: WatchedWorld
+  /** Those that were given, or those that were free for 0. */
+  readonly httpPort: number
+  readonly httpsPort: number
+  readonly metrics: Registry
+}
+
+/** A request that is under way when the controller ends has so long to be answered. */
+const GRACE_MS = 10_000
+
+/** Listens once everything was seen: who asks before is not told that nothing is there. Ends with `closing`. */
+export async function startIngressController(
+  options: IngressControllerOptions,
+  closing: AsyncDisposableStack,
+): Promise<IngressController> {
+  const { clock, random, httpPort, httpsPort } = options
+  const stop = new AbortController()
+  closing.defer(() => stop.abort())
+  const own = ownPair(options)
+  const metrics = createRegistry()
+  const requests = metrics.counter({
+    name: 'nginx_ingress_controller_requests',
+    help: 'The total number of client requests',
+    labels: ['status'],
+  })
+  let tls: ServerTls = own
+  let reload: (tls: ServerTls) => void = () => undefined
+  const watched = new WatchedWorld({
+    ...options,
+    signal: stop.signal,
+    certificatesChanged(sni, byDefault) {
+      tls = { ...(byDefault ?? own), sni }
+      reload(tls)
+    },
+    refused: refuser(options, stop.signal),
+  })
+  await watched.synced
+  const answered = (status: number): void => requests.labels(String(status)).inc()
+  const shared = { clock, random, world: () => watched.world, answered, httpsPort }
+  const plain = await openPort({ ...shared, port: httpPort }, options, undefined, closing)
+  const secure = await openPort({ ...shared, port: httpsPort }, options, tls, closing)
+  reload = secure.reload
+  // They may have changed while the port was opened.
+  reload(tls)
+  return { watched, httpPort: plain.port, httpsPort: secure.port, metrics }
+}
+
+function refuser({ client, log }: IngressControllerOptions, signal: AbortSignal): WatchOptions['refused'] {
+  const recorder = new EventRecorder({ client, source: { component: 'nginx-ingress-controller' }, signal })
+  return (ingress, reason) => {
+    const { namespace, name } = ingress.metadata
+    log.info('An Ingress cannot be served as it says', { ingress: `${namespace}/${name}`, reason })
+    const kind = { kind: 'Ingress', apiVersion: 'networking.k8s.io/v1' }
+    recorder.record({ ...kind, ...ingress }, { type: 'Warning', reason: 'Rejected', message: reason })
+  }
+}
+
+async function openPort(
+  options: ProxyOptions,
+  { address, log, clock }: IngressControllerOptions,
+  tls: ServerTls | undefined,
+  closing: AsyncDisposableStack,
+): Promise<{ readonly port: number; readonly reload: (tls: ServerTls) => void }> {
+  const proxy = createProxy(options)
+  const onError = (error: unknown): void => log.error(error, 'A request could not be passed on')
+  const { serve } = proxy
+  const http = createHttpServer({ serve, clock, upgrades: ['websocket'], onError, ...(tls !== undefined && { tls }) })
+  const bound = await http.listen({ host: address, port: options.port })
+  closing.defer(async () => {
+    await http.drain(GRACE_MS)
+    proxy.close()
+  })
+  return { port: 'port' in bound ? bound.port : options.port, reload: (changed) => http.reloadTls(changed) }
+}
+
+/** For names that nobody has a certificate for; by nginx's name, which people know from their browsers. */
+function ownPair(tools: Pick<IngressControllerOptions, 'clock' | 'random'>): CertificateAndKey {
+  const commonName = 'Kubernetes Ingress Controller Fake Certificate'
+  const authority = createAuthority({ commonName }, tools)
+  const names = { dns: ['ingress.local'] }
+  const { certificatePem, keyPem } = authority.issue({ commonName, names, purpose: 'server' })
+  return { certificate: certificatePem, key: keyPem }
+}
