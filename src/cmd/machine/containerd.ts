@@ -4,8 +4,11 @@
  */
 import { watch } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
+import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
+import { keepOwnImage } from '#kubelet/containerd/own-image.ts'
 import { startContainerd } from '#kubelet/containerd/start.ts'
 import { removeContainerd } from '#kubelet/containerd/stop.ts'
 import { aborted } from '#lib/abort.ts'
@@ -37,6 +40,15 @@ export const containerd: Program = defineProgram({
     }
     await using closing = new AsyncDisposableStack()
     const started = await startContainerd({ dataDir, clock, random, log, env }, closing)
+    const root = resolve(fileURLToPath(new URL('../../../', import.meta.url)))
+    const image = keepOwnImage(
+      { api: imageApiBehind(started.client), clock, random, signal },
+      { root, id: basename(root), node: process.execPath },
+    ).then(
+      (isNew) => isNew && log.info('The image of this program is there for pods'),
+      (error: unknown) => log.error(error, 'There is no image of this program: addons cannot run here'),
+    )
+    closing.defer(async () => void (await image))
     await followSubnets(flags['subnet-file'], closing, async (cidrs) => {
       log.info('Pods have addresses of', { cidrs })
       await started.setPodCidrs(cidrs)
