@@ -199,7 +199,8 @@ export async function serve(component: Component, { flags, checks, configz }: Co
 
 const MAX_REVIEW_BYTES = 1 << 20
 
-function reviewing(client: ApiClient, group: string, resource: string): SendReview {
+/** Asks the API server for a review. */
+export function reviewing(client: ApiClient, group: string, resource: string): SendReview {
   return async (body) => {
     const answer = await client.ask({ method: 'POST', path: `/apis/${group}.k8s.io/v1/${resource}`, body })
     return (JSON.parse(await answer.text(MAX_REVIEW_BYTES)) as { status: Readonly<Record<string, unknown>> }).status

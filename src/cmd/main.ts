@@ -120,6 +120,26 @@ export const OWN_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./network-policies.ts')).networkPolicies,
   },
   {
+    name: 'dns',
+    short: 'Answers for the names of a cluster',
+    load: async () => (await import('./dns.ts')).dns,
+  },
+  {
+    name: 'ingress-controller',
+    short: 'Passes HTTP on to the pods that Ingresses name',
+    load: async () => (await import('./ingress-controller.ts')).ingressController,
+  },
+  {
+    name: 'metrics-server',
+    short: 'Says what nodes and pods use, behind the API server',
+    load: async () => (await import('./metrics-server.ts')).metricsServer,
+  },
+  {
+    name: 'cluster-proportional-autoscaler',
+    short: 'Keeps the replicas of a Deployment in proportion to the cluster',
+    load: async () => (await import('./proportional-autoscaler.ts')).proportionalAutoscaler,
+  },
+  {
     name: 'build',
     aliases: ['rke'],
     short: 'Plans and builds a cluster on machines over SSH from a cluster.yml',

@@ -22,7 +22,7 @@ import type { Authenticate, Authorize } from '#apiserver/filters/access.ts'
 import { createInflight } from '#apiserver/filters/inflight.ts'
 import { ByteMemo } from '#apiserver/registry/byte-memo.ts'
 import { BUILT_IN } from '#apiserver/registry/shapes.ts'
-import { createApiServer, type Route } from '#apiserver/server.ts'
+import { type ApiServerOptions, createApiServer, type Route } from '#apiserver/server.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
 import { readProcess } from '#lib/metrics-process.ts'
@@ -46,8 +46,11 @@ export interface ComponentServerOptions extends Surroundings {
   /** How the API server is asked who somebody is and what they may; absent: nobody is known by token, nothing is allowed. */
   readonly tokenReviews?: SendReview
   readonly accessReviews?: SendReview
-  /** PEM of those who sign for clients, where no flag names a file. */
+  /** PEM of those who sign for clients, and for proxies that say who asks, where no flag names a file. */
   readonly clientAuthorities?: string
+  readonly proxyAuthorities?: string
+  /** Resources that are served besides; absent: none. */
+  readonly api?: Pick<ApiServerOptions, 'dispatch' | 'knowsGroup' | 'routes'>
   readonly metrics: ServerMeters
   readonly isEnabled: (gate: string) => boolean
   /** By name, as text. */
@@ -77,7 +80,8 @@ export async function startComponentServer(
     inflight: createInflight({ maxReading: 0, maxMutating: 0 }),
     dispatch: () => Promise.resolve(notFoundPage()),
     knowsGroup: () => false,
-    routes: createRoutes(options),
+    ...options.api,
+    routes: routesOf(options),
     encoder: new Representation({ kind: kind as Kind, stored: kind, shapes: BUILT_IN, memos: new ByteMemo(1 << 20) }),
     onError: (error, info) => log.error(error, 'Request failed', { path: info.path }),
   })
@@ -101,7 +105,7 @@ async function openAccess(options: ComponentServerOptions): Promise<ComponentAcc
   const read = async (path: string, otherwise: string): Promise<() => string> =>
     path === '' ? () => otherwise : files.open([path], ([pem = '']) => (parseBundle(pem), pem))
   const clients = await read(settings['client-ca-file'], options.clientAuthorities ?? '')
-  const proxies = await read(settings['requestheader-client-ca-file'], '')
+  const proxies = await read(settings['requestheader-client-ca-file'], options.proxyAuthorities ?? '')
   const pair = await openPair(options, files)
   const sni = await Promise.all(
     settings['tls-sni-cert-key'].map(async ({ certFile, keyFile, names }) => {
@@ -206,6 +210,12 @@ function authorizerOf(
 function matches(pattern: string, path: string): boolean {
   const normal = pattern.startsWith('/') ? pattern : `/${pattern}`
   return normal.endsWith('*') ? path.startsWith(normal.slice(0, -1)) : path === normal
+}
+
+function routesOf(options: ComponentServerOptions): Route {
+  const pages = createRoutes(options)
+  const { routes } = options.api ?? {}
+  return routes === undefined ? pages : (call) => pages(call) ?? routes(call)
 }
 
 function createRoutes(options: ComponentServerOptions): Route {
