@@ -94,6 +94,9 @@ async function keep(path: string, home: string): Promise<string> {
   const kept = join(home, 'kept', sha256(path))
   await mkdir(dirname(kept), { recursive: true, mode: 0o700 })
   await copyFile(path, kept)
+  // It is all there is of the original once that is written over.
+  await using handle = await open(kept, 'r')
+  await handle.sync()
   return kept
 }
 

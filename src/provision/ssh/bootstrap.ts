@@ -29,6 +29,8 @@ if [ ! -x "$to/bin/hyperkube" ]; then
   rm -rf "$to.new"
   mkdir "$to.new"
   tar -xzf "$part" -C "$to.new"
+  # Else a power cut may leave its name with empty files.
+  sync
   mv "$to.new" "$to"
   rm -f "$part"
 fi
