@@ -73,9 +73,8 @@ const DOERS: Doers = {
   'rewrite-secrets': (_, { site, signal }) => site.api.rewriteSecrets(signal),
   'restart-pods': (_, { site, signal }) => site.api.restartPods(signal),
   async addon({ name, manifest, before }, { site, signal }) {
-    const gone = droppedDocuments(before, manifest)
     if (manifest !== '') await site.api.apply(manifest, signal)
-    if (gone !== '') await site.api.delete(gone, signal)
+    for (const gone of droppedDocuments(before, manifest)) await site.api.delete(gone, signal)
     await site.api.saveAddon(name, manifest, signal)
   },
 }

@@ -174,9 +174,9 @@ export const ingress: Field<Ingress> = object<Ingress>('the way in for HTTP', {
   http_port: port('port for HTTP on the nodes', 80),
   https_port: port('port for HTTPS on the nodes', 443),
   network_mode: choice('how it has its ports', ['hostPort', 'hostNetwork', 'none'], { default: 'hostPort' }),
-  default_backend: flag('whether unknown hosts get an answer of a backend of their own', false),
+  default_backend: flag('whether unknown hosts get an answer of a backend of their own', false, { pending: true }),
   default_ingress_class: flag('whether Ingresses without a class are its own', true),
-  default_http_backend_priority_class_name: words('priority class of the default backend'),
+  default_http_backend_priority_class_name: words('priority class of the default backend', { pending: true }),
   nginx_ingress_controller_priority_class_name: words('priority class of the controller'),
 })
 

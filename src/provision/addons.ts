@@ -19,19 +19,20 @@ function keyOf({ apiVersion, kind, metadata }: Document): string {
   return [group, kind, metadata?.namespace ?? '', metadata?.name ?? ''].join(' ')
 }
 
-/** Each with its name and nothing else: enough to delete it. Empty: nothing is missing. */
-export function droppedDocuments(before: string, after: string): string {
+const WORKLOADS: readonly string[] = ['DaemonSet', 'Deployment', 'StatefulSet', 'Job', 'CronJob', 'ReplicaSet', 'Pod']
+
+/**
+ * Manifests to be deleted one after the other, each object with its name and nothing else. What runs goes first, while it may still do what it
+ * has to do at its end; then the rest, the last that was made first. None: nothing is missing.
+ */
+export function droppedDocuments(before: string, after: string): string[] {
   const wanted = documents(after)
-  const gone = [...documents(before)].filter(([key]) => !wanted.has(key))
-  const bare = gone.map(
-    ([
-      ,
-      {
-        apiVersion,
-        kind,
-        metadata: { name, namespace },
-      },
-    ]) => stringifyYaml({ apiVersion, kind, metadata: { name, ...(namespace !== undefined && { namespace }) } }),
-  )
-  return bare.join('---\n')
+  const gone = [...documents(before)].filter(([key]) => !wanted.has(key)).map(([, document]) => document)
+  const runs = ({ kind }: Document): boolean => WORKLOADS.includes(kind)
+  const parts = [gone.filter(runs), gone.filter((each) => !runs(each))]
+  return parts.filter((part) => part.length > 0).map((part) => part.toReversed().map(bare).join('---\n'))
+}
+
+function bare({ apiVersion, kind, metadata: { name, namespace } }: Document): string {
+  return stringifyYaml({ apiVersion, kind, metadata: { name, ...(namespace !== undefined && { namespace }) } })
 }

@@ -140,6 +140,40 @@ describe('applyPlan()', () => {
     assert.equal(site.members.size, 1)
   })
 
+  it('comes to the same whenever it was ended, for addons that are switched off', async () => {
+    const without = { ...desiredCluster(SIX), addons: [] }
+    await endEverywhere((site) => up(site, desiredCluster(SIX)), without)
+    const site = new SimulatedSite(SIX)
+    await up(site, desiredCluster(SIX))
+    assert.deepEqual([...site.addons.keys()], ['access', 'dns'])
+    assert.deepEqual(await up(site, without), [' remove addon dns'])
+    assert.deepEqual([...site.objects.keys()], ['access'])
+  })
+
+  it('goes on without an addon of the user’s, and not without one of its own', async () => {
+    const plan = async (isOptional: boolean): Promise<readonly string[]> => {
+      const addons = [{ name: 'broken', manifest: 'apiVersion: v1\nkind: X\nmetadata: {name: x}\n', isOptional }]
+      const site = new SimulatedSite(SIX)
+      const tools = site.site()
+      const desired = { ...desiredCluster(SIX), addons: [...desiredCluster(SIX).addons, ...addons] }
+      const failing = {
+        ...tools,
+        api: {
+          ...tools.api,
+          apply: (manifest: string, signal: AbortSignal): Promise<void> =>
+            manifest.includes('kind: X')
+              ? Promise.reject(new Error('no such kind'))
+              : tools.api.apply(manifest, signal),
+        },
+      }
+      const steps = planCluster(desired, await observeCluster(desired, tools), OPTIONS)
+      const { failures } = await applyPlan(steps, failing, () => undefined, new AbortController().signal)
+      return failures.map(({ message }) => message)
+    }
+    assert.deepEqual(await plan(true), ['cannot apply addon broken: no such kind'])
+    await assert.rejects(plan(false), /cannot apply addon broken/)
+  })
+
   it('changes nothing more once it is aborted', async () => {
     const site = new SimulatedSite(SIX)
     const tools = site.site()

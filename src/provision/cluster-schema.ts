@@ -178,19 +178,10 @@ function isVersion(value: string): string | undefined {
 
 /** RKE's images that are programs of ours instead, and so are never pulled. */
 const UNUSED_IMAGES =
-  /^(etcd|alpine|nginx_proxy|cert_downloader|kubernetes_services_sidecar|kubedns|dnsmasq|kubedns_\w+|kubernetes|(flannel|calico|canal|weave|aci)(_\w+)?|windows_pod_infra_container|opflex\w*|openvswitch\w*|gbp_\w+)$/
+  /^(etcd|alpine|nginx_proxy|cert_downloader|kubernetes_services_sidecar|kubedns|dnsmasq|kubedns_\w+|kubernetes|nodelocal|ingress(_\w+)?|(flannel|calico|canal|weave|aci)(_\w+)?|windows_pod_infra_container|opflex\w*|openvswitch\w*|gbp_\w+)$/
 
 /** Those of pods. */
-export const USED_IMAGES = [
-  'pod_infra_container',
-  'coredns',
-  'coredns_autoscaler',
-  'nodelocal',
-  'metrics_server',
-  'ingress',
-  'ingress_backend',
-  'ingress_webhook',
-] as const
+export const USED_IMAGES = ['pod_infra_container', 'coredns', 'coredns_autoscaler', 'metrics_server'] as const
 
 const systemImages: Field<Readonly<Record<string, string>>> = map('images of the addons', text('image'), {
   check: (images) => {
@@ -200,7 +191,7 @@ const systemImages: Field<Readonly<Record<string, string>>> = map('images of the
   notice: (images) => {
     const given = Object.keys(images).filter((key) => images[key] !== '')
     const ours = given.filter((key) => UNUSED_IMAGES.test(key))
-    const pending = given.filter((key) => !UNUSED_IMAGES.test(key))
+    const pending = given.filter((key) => key === 'pod_infra_container')
     const notes = [
       ...(ours.length === 0 ? [] : [`hyperkube itself runs instead of ${ours.join(', ')}`]),
       ...(pending.length === 0 ? [] : [`${pending.join(', ')}: has no effect yet`]),

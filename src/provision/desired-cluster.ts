@@ -1,6 +1,10 @@
 /** cluster.yml, certificates and flags put together: what each machine is to be. Pure. */
+import { posix } from 'node:path'
+
 import { stringifyYaml } from '#lib/yaml.ts'
 
+import type { AddonContext } from './addons/objects.ts'
+import { systemAddons } from './addons/system-addons.ts'
 import { type ClusterFile, type ClusterNode, hasRole, nodesOf, ROLES } from './cluster.ts'
 import { configFiles } from './component-files.ts'
 import {
@@ -92,7 +96,7 @@ export function toDesired(cluster: ClusterFile, given: Given): DesiredCluster {
       drains: cluster.upgrade_strategy.drain,
     },
     access: [{ name: 'hyperkube-access', manifest: accessManifest() }],
-    addons: userAddons(cluster, given.includes),
+    addons: [...systemAddons(cluster, contextOf(cluster, given)), ...userAddons(cluster, given.includes)],
     state: given.state,
     needs: {
       programs: ['containerd', 'runc', 'ip', 'nft', 'mount', 'umount'],
@@ -384,6 +388,12 @@ function accessManifest(): string {
     },
   ]
   return documents.map((each) => stringifyYaml(each)).join('---\n')
+}
+
+/** The copy of the first machine stands for all: they differ by the kind of machine only. */
+function contextOf(cluster: ClusterFile, { program }: Given): AddonContext {
+  const [first] = cluster.nodes
+  return { program: first === undefined ? '' : posix.basename(program(first)).slice(0, 20) }
 }
 
 /** The user's own, by RKE's names. */

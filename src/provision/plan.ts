@@ -43,7 +43,12 @@ export function planCluster(desired: DesiredCluster, observed: Observed, options
     stateWave(planning),
     ...workerWaves(planning),
     nodeWave(planning),
-    addonWave(planning, 'addons', [...goneAddons(planning), ...desired.addons]),
+    addonWave(planning, 'addons', [...goneAddons(planning), ...desired.addons.filter(isNeeded)]),
+    addonWave(
+      planning,
+      'user addons',
+      desired.addons.filter((addon) => !isNeeded(addon)),
+    ),
     wave(
       'tidying up',
       MACHINES_AT_ONCE,
@@ -177,6 +182,10 @@ function addonWave({ observed }: Planning, name: string, addons: readonly Addon[
     return [[{ host: '', describe, action: { type: 'addon', name: addon.name, manifest: addon.manifest, before } }]]
   })
   return wave(name, 1, tracks, addons.filter(({ isOptional }) => isOptional === true).length)
+}
+
+function isNeeded({ isOptional }: Addon): boolean {
+  return isOptional !== true
 }
 
 function goneAddons({ desired, observed }: Planning): Addon[] {

@@ -382,8 +382,7 @@ function openApi(
       return (await client).client
     },
     evict: (node, mode, signal) => kubectl(['drain', node, ...drainFlags(cluster, mode)], signal),
-    change: (verb, manifest, signal) =>
-      kubectl(verb === 'apply' ? ['apply', '-f', '-'] : ['delete', '--ignore-not-found', '-f', '-'], signal, manifest),
+    change: (verb, manifest, signal) => kubectl(verb === 'apply' ? ['apply', '-f', '-'] : DELETE, signal, manifest),
   })
   return { api, reopen: () => (client = undefined) }
 }
@@ -400,3 +399,6 @@ function drainFlags({ upgrade_strategy }: ClusterFile, mode: 'evict' | 'clear'):
     `--timeout=${drain.timeout}s`,
   ]
 }
+
+/** With all that was made for it: what was switched off has gone when this ends. */
+const DELETE = ['delete', '--ignore-not-found', '--cascade=foreground', '-f', '-']

@@ -7,7 +7,7 @@ import { stepsOf } from '#provision/step.ts'
 import { bringUp, planFor } from './bring.ts'
 import { BUILD_FLAGS, CERTIFICATE_FLAGS } from './flags.ts'
 import { planText } from './progress.ts'
-import { openSession, type Session } from './session.ts'
+import { openSession } from './session.ts'
 
 const RUN_FLAGS = {
   'update-only': flag(bool, false, 'leave etcd and the control plane alone'),
@@ -37,7 +37,6 @@ export const up: Program = defineProgram({
       await session.begin(session.stage, session.restoring)
       return 0
     }
-    for (const note of missing(session)) say(`note: ${note}`)
     const options = { checksPorts: !flags['disable-port-check'], workersOnly: flags['update-only'] }
     const done = await bringUp(session, options, { say, clock, signal })
     const seconds = ((clock.elapsed() - began) / 1000).toFixed(1)
@@ -78,12 +77,3 @@ export const plan: Program = defineProgram({
     return found.faults.length === 0 ? 0 : 1
   },
 })
-
-/** What the file asks for and nobody does yet. */
-function missing({ cluster }: Session): string[] {
-  const { dns, ingress, monitoring } = cluster
-  const providers = { dns: dns.provider, ingress: ingress.provider, monitoring: monitoring.provider }
-  return Object.entries(providers)
-    .filter(([, provider]) => provider !== 'none')
-    .map(([key, provider]) => `${key}: ${provider} is not installed by this version`)
-}
