@@ -35,6 +35,17 @@ export interface MachineOptions {
   readonly memoryMb?: number
   /** Ports of the machine that are to be reached. */
   readonly ports?: readonly number[]
+  /** A key pair that its root takes, by the path of the private half; default: one of its own. */
+  readonly key?: string
+  /** What it is called. Default: `vm`. */
+  readonly name?: string
+  /** Its one network, instead of one behind this machine: others of the same bridge reach it at the address, and so does this one. */
+  readonly network?: {
+    readonly bridge: string
+    /** With the length of the prefix. */
+    readonly address: string
+    readonly gateway: string
+  }
 }
 
 export interface VirtualMachine {
@@ -96,20 +107,33 @@ const SETTINGS: Readonly<Record<string, string>> = {
   'etc/ssh/sshd_config.d/root.conf': 'PermitRootLogin prohibit-password\nUseDNS no\n',
 }
 
+/** Settings of a machine with a name and a network of its own. */
+function settingsOf({ name = 'vm', network }: MachineOptions): Readonly<Record<string, string>> {
+  const named = { ...SETTINGS, 'etc/hostname': `${name}\n`, 'etc/hosts': `127.0.0.1 localhost ${name}\n` }
+  if (network === undefined) return named
+  const { address, gateway } = network
+  const wired = `[Match]\nName=en* eth*\n[Network]\nAddress=${address}\nGateway=${gateway}\n`
+  return { ...named, 'etc/systemd/network/20-wired.network': wired, 'etc/resolv.conf': `nameserver ${gateway}\n` }
+}
+
 /** The files of the cache, the settings and what was asked for, as one file system. */
-async function makeDisk({ folder, files = {} }: MachineOptions): Promise<void> {
+async function makeDisk(options: MachineOptions): Promise<void> {
+  const { folder, files = {} } = options
   const root = join(folder, 'root')
   await rm(root, { recursive: true, force: true })
   await run('cp', ['-a', '--reflink=auto', ROOT, root])
-  for (const [name, text] of Object.entries(SETTINGS)) {
+  for (const [name, text] of Object.entries(settingsOf(options))) {
     await mkdir(join(root, name, '..'), { recursive: true })
     await rm(join(root, name), { force: true })
     await writeFile(join(root, name), text)
   }
-  await rm(join(folder, 'key'), { force: true })
-  await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'key')])
+  const { key = join(folder, 'key') } = options
+  if (options.key === undefined) {
+    await rm(key, { force: true })
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
+  }
   await mkdir(join(root, 'root', '.ssh'), { recursive: true })
-  await cp(join(folder, 'key.pub'), join(root, 'root', '.ssh', 'authorized_keys'))
+  await cp(`${key}.pub`, join(root, 'root', '.ssh', 'authorized_keys'))
   await chmod(join(root, 'root', '.ssh'), 0o700)
   for (const [here, there] of Object.entries(files)) {
     await mkdir(join(root, there, '..'), { recursive: true })
@@ -144,7 +168,6 @@ class Machine implements VirtualMachine {
 
   async start(): Promise<void> {
     const { folder, memoryMb = 3072 } = this.#options
-    const forwards = [...this.#ports].map(([there, here]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
     const flags: Readonly<Record<string, string>> = {
       accel: 'tcg,thread=multi',
       cpu: 'max',
@@ -154,8 +177,7 @@ class Machine implements VirtualMachine {
       initrd: join(folder, 'initrd.img'),
       append: 'root=/dev/vda rw console=ttyS0 panic=1 quiet',
       drive: `file=${join(folder, 'disk.img')},format=raw,if=virtio,cache=writeback`,
-      netdev: ['user', 'id=n0', ...forwards].join(','),
-      device: 'virtio-net-pci,netdev=n0',
+      ...(await this.#network()),
       display: 'none',
       serial: `file:${join(folder, 'console.log')}`,
       monitor: 'none',
@@ -170,11 +192,34 @@ class Machine implements VirtualMachine {
     }
   }
 
+  async #network(): Promise<{ readonly netdev: string; readonly device: string }> {
+    const { network, name = 'vm' } = this.#options
+    if (network === undefined) {
+      const forwards = [...this.#ports].map(([there, here]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
+      return { netdev: ['user', 'id=n0', ...forwards].join(','), device: 'virtio-net-pci,netdev=n0' }
+    }
+    const link = `${network.bridge}-${name}`
+    // One that was cut off has left its own.
+    await run('ip', ['link', 'del', link]).catch(() => undefined)
+    await run('ip', ['tuntap', 'add', 'mode', 'tap', 'name', link])
+    await run('ip', ['link', 'set', link, 'master', network.bridge, 'up'])
+    const last = Number(network.address.replace(/\/.*$/, '').split('.')[3])
+    const mac = `52:54:00:00:00:${last.toString(16).padStart(2, '0')}`
+    return {
+      netdev: `tap,id=n0,ifname=${link},script=no,downscript=no`,
+      device: `virtio-net-pci,netdev=n0,mac=${mac}`,
+    }
+  }
+
   async shell(line: string, { input = '', timeoutMs = 600_000 } = {}): Promise<string> {
-    const { folder } = this.#options
+    const { folder, network, key = join(folder, 'key') } = this.#options
     const flags = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR', 'ConnectTimeout=30']
-    const args = ['-i', join(folder, 'key'), ...flags.flatMap((flag) => ['-o', flag]), '-p', String(this.port(22))]
-    const done = run('ssh', [...args, 'root@127.0.0.1', line], { timeout: timeoutMs, maxBuffer: 64 << 20 })
+    const args = ['-i', key, ...flags.flatMap((flag) => ['-o', flag])]
+    const where =
+      network === undefined
+        ? ['-p', String(this.port(22)), 'root@127.0.0.1']
+        : [`root@${network.address.replace(/\/.*$/, '')}`]
+    const done = run('ssh', [...args, ...where, line], { timeout: timeoutMs, maxBuffer: 64 << 20 })
     done.child.stdin?.end(input)
     return (await done).stdout
   }
@@ -188,6 +233,8 @@ class Machine implements VirtualMachine {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cut()
+    const { network, name = 'vm' } = this.#options
+    if (network !== undefined) await run('ip', ['link', 'del', `${network.bridge}-${name}`]).catch(() => undefined)
     await rm(this.#options.folder, { recursive: true, force: true })
   }
 

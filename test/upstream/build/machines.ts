@@ -5,8 +5,17 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const NETWORK = '10.199.0'
-const BRIDGE = 'hkb0'
+/** What tells one bed from another of the same time. */
+export interface Names {
+  /** What links and network namespaces begin with: at most four letters. */
+  readonly prefix: string
+  /** What machines are called, before their number. */
+  readonly machine: string
+  /** The first three numbers of addresses. */
+  readonly network: string
+}
+
+const USUAL: Names = { prefix: 'hkb', machine: 'm', network: '10.199.0' }
 
 /** A constant; the folder and the name come as arguments. What the machine changes is in `upper`; containerd needs a real folder. */
 const MACHINE = `
@@ -38,29 +47,38 @@ export async function makeMachines(
   folder: string,
   count: number,
   closing: AsyncDisposableStack,
+  { prefix, machine, network }: Names = USUAL,
 ): Promise<{ readonly places: readonly Place[]; readonly key: string }> {
   const key = join(folder, 'id')
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
-  await run('ip', ['link', 'add', BRIDGE, 'type', 'bridge'])
-  closing.defer(async () => void (await run('ip', ['link', 'del', BRIDGE])))
-  await run('ip', ['addr', 'add', `${NETWORK}.1/24`, 'dev', BRIDGE])
-  await run('ip', ['link', 'set', BRIDGE, 'up'])
+  const bridge = `${prefix}0`
+  await run('ip', ['link', 'add', bridge, 'type', 'bridge'])
+  closing.defer(async () => void (await run('ip', ['link', 'del', bridge])))
+  await run('ip', ['addr', 'add', `${network}.1/24`, 'dev', bridge])
+  await run('ip', ['link', 'set', bridge, 'up'])
   const places = Array.from({ length: count }, (_, at): Place => {
-    const name = `m${at + 1}`
-    return { name, address: `${NETWORK}.${11 + at}`, folder: join(folder, name), namespace: `hkb-${at + 1}` }
+    const name = `${machine}${at + 1}`
+    return { name, address: `${network}.${11 + at}`, folder: join(folder, name), namespace: `${prefix}-${at + 1}` }
   })
-  for (const [at, place] of places.entries()) await makeMachine(place, at + 1, key, closing)
+  for (const [at, place] of places.entries())
+    await makeMachine(place, { bridge, link: `${prefix}v${at + 1}`, key }, closing)
   return { places, key }
 }
 
-async function makeMachine(place: Place, index: number, key: string, closing: AsyncDisposableStack): Promise<void> {
+interface Wiring {
+  readonly bridge: string
+  readonly link: string
+  /** The key that it lets in. */
+  readonly key: string
+}
+
+async function makeMachine(place: Place, { bridge, link, key }: Wiring, closing: AsyncDisposableStack): Promise<void> {
   const { name, address, folder, namespace } = place
-  const link = `hkbv${index}`
   await run('ip', ['netns', 'add', namespace])
   closing.defer(async () => void (await run('ip', ['netns', 'del', namespace]).catch(() => undefined)))
   await run('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace])
   closing.defer(async () => void (await run('ip', ['link', 'del', link]).catch(() => undefined)))
-  await run('ip', ['link', 'set', link, 'master', BRIDGE, 'up'])
+  await run('ip', ['link', 'set', link, 'master', bridge, 'up'])
   await run('ip', ['-n', namespace, 'addr', 'add', `${address}/24`, 'dev', 'eth0'])
   await run('ip', ['-n', namespace, 'link', 'set', 'lo', 'up'])
   await plugIn(place)
@@ -92,9 +110,9 @@ export async function unplug({ namespace }: Place): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'down'])
 }
 
-export async function plugIn({ namespace }: Place): Promise<void> {
+export async function plugIn({ namespace, address }: Place): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up'])
-  await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', `${NETWORK}.1`])
+  await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', address.replace(/\d+$/, '1')])
 }
 
 /** As a crash would: everything but sshd, at once. */
