@@ -32,6 +32,7 @@ function workOf(planning: Planning, host: DesiredHost): NodeWork {
  * by one, then the rest. Nodes that are not well have no pods to lose, and what pods do not feel is done without asking them.
  */
 export function workerWaves(planning: Planning): Wave[] {
+  const { options } = planning
   const { upgrade } = planning.desired
   const all = planning.desired.hosts.map((host) => workOf(planning, host))
   const todo = all.filter(({ services }) => services.length > 0)
@@ -57,7 +58,7 @@ export function workerWaves(planning: Planning): Wave[] {
       width,
       (planes.get(plane) ?? []).map((work) => upgradeTrack(planning, work)),
       // As RKE has it: of workers as many may fail as may be away.
-      plane === 'worker' ? Math.max(0, width - 1) : 0,
+      plane === 'worker' ? Math.max(0, upgrade.workers - 1) : 0,
     )
   return [
     wave(
@@ -72,7 +73,8 @@ export function workerWaves(planning: Planning): Wave[] {
     ),
     upgradeWave('upgrade of control plane nodes', 'controlplane', upgrade.controlPlanes),
     upgradeWave('upgrade of etcd nodes', 'etcd', 1),
-    upgradeWave('upgrade of nodes', 'worker', upgrade.workers),
+    // Nobody is away when pods stay where they are.
+    upgradeWave('upgrade of nodes', 'worker', options.keepsPods === true ? MACHINES_AT_ONCE : upgrade.workers),
   ]
 }
 
