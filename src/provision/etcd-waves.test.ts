@@ -30,6 +30,20 @@ async function faultsOf(
   return planCluster(desired, await observeCluster(desired, site.site()), options).faults
 }
 
+describe('members of etcd', () => {
+  it('join before those that are there start again', async () => {
+    const site = new SimulatedSite(planes('123'))
+    const tools = site.site()
+    const first = desiredCluster(planes('12'))
+    const signal = new AbortController().signal
+    await applyPlan(planCluster(first, await observeCluster(first, tools), OPTIONS), tools, () => undefined, signal)
+    const desired = desiredCluster(planes('123'), '2', planes('12'))
+    const { waves } = planCluster(desired, await observeCluster(desired, tools), OPTIONS)
+    const hosts = waves.find(({ name }) => name === 'etcd')?.tracks.map(([step]) => step?.host)
+    assert.deepEqual(hosts, ['3', '1', '2'])
+  })
+})
+
 describe('what would lose the cluster', () => {
   it('is to replace all of etcd or all of the control plane at once', async () => {
     const faults = await faultsOf(planes('1'), planes('2'))

@@ -26,10 +26,14 @@ export function etcdWaves(planning: Planning): Wave[] {
       1,
       goneMembers(planning).map((host) => leaveSteps(planning, host)),
     ),
+    // Who joins comes first: with more members one can start again and the others are still a majority.
     wave(
       'etcd',
       1,
-      hosts.map((host) => [...joinSteps(planning, host), ...serve(host, true)]),
+      hosts
+        .map((host) => ({ host, joining: joinSteps(planning, host) }))
+        .toSorted((a, b) => Number(b.joining.length > 0) - Number(a.joining.length > 0))
+        .map(({ host, joining }) => [...joining, ...serve(host, true)]),
     ),
   ]
 }
