@@ -78,31 +78,31 @@ interface List {
 
 /** Not as a stream: an API server on an etcd before 3.5 never says when one has told all. */
 async function readList(target: Target, path: string, signal: AbortSignal): Promise<List> {
-  const lines: string[] = []
-  await readLines(target, path, signal, (line) => lines.push(line))
-  return JSON.parse(lines.join('\n')) as List
+  const parts: string[] = []
+  await read(target, path, signal, (part) => parts.push(part))
+  return JSON.parse(parts.join('')) as List
 }
 
-/** Resolves when the server ends the answer; rejects when it cannot be asked. */
-function readLines(
-  { port, tls }: Target,
+async function readLines(
+  target: Target,
   path: string,
   signal: AbortSignal,
   next: (line: string) => void,
 ): Promise<void> {
+  let rest = ''
+  await read(target, path, signal, (part) => {
+    const lines = (rest + part).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) next(line)
+  })
+}
+
+/** Resolves when the server ends the answer; rejects when it cannot be asked. */
+function read({ port, tls }: Target, path: string, signal: AbortSignal, next: (part: string) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const asked = request({ port, path, host: '127.0.0.1', signal, ...tls }, (answer) => {
       if (answer.statusCode !== 200) reject(new Error(`The server answered ${answer.statusCode} to ${path}`))
-      let rest = ''
-      answer.setEncoding('utf8').on('data', (part: string) => {
-        const lines = (rest + part).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) next(line)
-      })
-      answer.on('error', reject).on('close', () => {
-        if (rest !== '') next(rest)
-        resolve()
-      })
+      answer.setEncoding('utf8').on('data', next).on('error', reject).on('close', resolve)
     })
     asked.on('error', reject).end()
   })
