@@ -65,8 +65,8 @@ export function withBlocks(machine: MachineState, blocks: Iterable<Block>): Mach
 
 function copyOf(machine: MachineState): MachineState {
   return Object.fromEntries(
-    Object.entries(machine).map(([id, { memoryMap, ...node }]) => {
-      const tables = Object.entries(memoryMap).map(([type, table]) => [type, { ...table }] as const)
+    Object.entries(machine).map(([id, node]) => {
+      const tables = Object.entries(node.memoryMap).map(([type, table]) => [type, { ...table }] as const)
       return [id, { ...node, memoryMap: Object.fromEntries(tables) }]
     }),
   )

@@ -287,6 +287,10 @@ test('what init containers had is used by those after them, and the rest is free
     assert.deepEqual(sizes(), { init: 2, side: 2, app: 4 }, 'together as much as the most that is needed at once')
     const state = JSON.parse(await readFile(path, 'utf8')) as { machineState: MachineState }
     assert.equal(state.machineState[0]?.memoryMap['memory']?.reserved, 8 * GI)
+    assert.match(
+      await readFile(path, 'utf8'),
+      /"numberOfAssignments":3,"memoryMap":.*"cells":\[0\]\}.*"app":.*"init":.*"side":/,
+    )
     await manager.leaveTo(pod, sidecar)
     assert.deepEqual(sizes(), { init: 0, side: 2, app: 4 })
     assert.equal(manager.nodesOf('u1', 'init'), '')

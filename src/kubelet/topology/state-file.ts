@@ -5,12 +5,12 @@
 import { readFile } from 'node:fs/promises'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go-text.ts'
 
 interface PolicyState {
   readonly policyName: string
-  /** Of pods; left out of the file when there are none. */
-  readonly entries?: object
+  /** By pod and container; left out of the file when there are none. */
+  readonly entries?: Readonly<Record<string, object>>
 }
 
 /** What a manager's file looks like. */
@@ -57,7 +57,11 @@ export function restoreError<S extends PolicyState>({ path, form }: StateFile<S>
 
 export async function writeState<S extends PolicyState>({ path, form }: StateFile<S>, state: S): Promise<void> {
   const { entries = {}, ...rest } = state
-  const hasEntries = Object.keys(entries).length > 0
-  const text = JSON.stringify({ ...rest, ...(hasEntries && { entries }), checksum: form.checksum(state) })
+  const sorted = byName(Object.fromEntries(Object.entries(entries).map(([uid, ofPod]) => [uid, byName(ofPod)])))
+  const hasEntries = Object.keys(sorted).length > 0
+  const text = JSON.stringify({ ...rest, ...(hasEntries && { entries: sorted }), checksum: form.checksum(state) })
   await writeFileAtomically(path, text, { mode: 0o600 })
 }
+
+/** As Go writes maps. */
+const byName = (map: object): object => Object.fromEntries(Object.entries(map).sort(([a], [b]) => compareText(a, b)))
