@@ -3,7 +3,8 @@
 // on a start without compile cache, and this file runs before there is one. The cache lives in the user's own cache
 // folder, never in the shared temp folder that is Node's default: whoever can write there could plant code.
 //
-// What people type all day is one file without import statements: it is there in half the time that sixty modules take.
+// What people type all day is one file without import statements: it is there in half the time that sixty modules take. So is
+// what stays beside a node's processes, which then holds nothing of them.
 const { existsSync } = require('node:fs')
 const { enableCompileCache } = require('node:module')
 const { join } = require('node:path')
@@ -14,7 +15,10 @@ if (folder) enableCompileCache(`${folder}/hyperkube`)
 const source = join(__dirname, '..', 'src', 'cmd', 'entry.ts')
 const published = join(__dirname, '..', 'dist')
 const isSource = existsSync(source)
-if (HYPERKUBE_ARGV0 === 'kubectl' && !isSource && !HYPERKUBE_BUNDLE) require(join(published, 'kubectl.cjs')).start()
+const isPublished = !isSource && !HYPERKUBE_BUNDLE
+if (isPublished && HYPERKUBE_ARGV0 === 'kubectl') require(join(published, 'kubectl.cjs')).start()
+else if (isPublished && HYPERKUBE_ARGV0 === 'hyperkube' && process.argv[2] === 'node')
+  require(join(published, 'node.cjs')).start()
 else {
   const program = HYPERKUBE_BUNDLE || (isSource ? source : join(published, 'hyperkube.mjs'))
   void import(require('node:url').pathToFileURL(program).href)

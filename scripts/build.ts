@@ -1,6 +1,6 @@
 /**
  * `npm run build`: sources → dist/, what gets published; with `--into FOLDER`, what `npm start` runs: the same bundle
- * without declarations. One esbuild run with code splitting, and one more for kubectl: commands stay lazy (a
+ * without declarations. One esbuild run with code splitting, and one more for those that are apart: commands stay lazy (a
  * start reads only the chunks it needs), and every other entry shares its classes with the others, so an error thrown by
  * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in one folder, which gives
  * `import.meta.url` one meaning: see `assetUrls`. Only the kinds lie below it, under their group and version; they read nothing.
@@ -18,7 +18,10 @@ import { bundleKubectl } from './kubectl-bundle.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const SRC = join(ROOT, 'src')
-const { values: options } = parseArgs({ options: { into: { type: 'string' } } })
+/** `--target node22 --inject FILE`: for an older Node, with what it lacks. */
+const { values: options } = parseArgs({
+  options: { into: { type: 'string' }, target: { type: 'string', default: 'node24' }, inject: { type: 'string' } },
+})
 const DIST = options.into ?? join(ROOT, 'dist')
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 
@@ -31,6 +34,9 @@ const ENTRIES: Readonly<Record<string, string>> = {
   testing: 'testing/door.ts',
 }
 
+/** Programs of cmd that hold nothing of the others: one that is started all day, and one that stays and is to be small. */
+const APART = ['kubectl.ts', 'node/node.ts']
+
 /** Files that sources read at run time through `new URL('./x.json', import.meta.url)`; copied with their folders. */
 const ASSETS = ['apis/**/*.json', 'apiserver/openapi/**/*.json', 'kubectl/completion/scripts/*']
 
@@ -42,6 +48,7 @@ async function main(): Promise<void> {
   mkdirSync(DIST, { recursive: true })
   const kubectl = join(SRC, 'cmd', 'kubectl.ts')
   await bundleKubectl(kubectl, join(DIST, 'kubectl.cjs'), { ...shared(), plugins: [assetUrls] })
+  await bundleNode()
   await bundle(
     Object.fromEntries([
       ...entries,
@@ -65,7 +72,20 @@ async function bundle(sources: Readonly<Record<string, string>>): Promise<void> 
     chunkNames: '[name]-[hash]',
     splitting: true,
     format: 'esm',
-    plugins: [assetUrls, kubectlApart],
+    plugins: [assetUrls, apart],
+  })
+}
+
+/** All of it in one file: what stays beside a node's processes holds nothing of them. Commands are evaluated when they are asked for. */
+async function bundleNode(): Promise<void> {
+  await build({
+    ...shared(),
+    entryPoints: [join(SRC, 'cmd', 'node', 'node.ts')],
+    outfile: join(DIST, 'node.cjs'),
+    format: 'cjs',
+    define: { 'import.meta.url': 'hereAsUrl' },
+    banner: { js: "const hereAsUrl=require('node:url').pathToFileURL(__filename).href;" },
+    plugins: [assetUrls],
   })
 }
 
@@ -73,7 +93,8 @@ function shared(): BuildOptions {
   return {
     bundle: true,
     platform: 'node',
-    target: 'node24',
+    target: options.target,
+    ...(options.inject !== undefined && { inject: [options.inject] }),
     packages: 'external',
     // The imports map would be taken for packages, which are external: name our own rooms first.
     alias: Object.fromEntries(rooms().map((room) => [`#${room}`, join(SRC, room)])),
@@ -123,12 +144,14 @@ const assetUrls: Plugin = {
   },
 }
 
-/** For main, kubectl is another bundle. */
-const kubectlApart: Plugin = {
-  name: 'kubectl-apart',
+/** For main, they are other bundles. */
+const apart: Plugin = {
+  name: 'apart',
   setup(step) {
-    step.onResolve({ filter: /^\.\/kubectl\.ts$/ }, ({ importer }) =>
-      importer === join(SRC, 'cmd', 'main.ts') ? { path: './kubectl.cjs', external: true } : undefined,
+    step.onResolve({ filter: /^\.\// }, ({ importer, path }) =>
+      importer === join(SRC, 'cmd', 'main.ts') && APART.includes(path.slice(2))
+        ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
+        : undefined,
     )
   },
 }

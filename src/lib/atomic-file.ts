@@ -47,8 +47,9 @@ async function targetOf(file: string): Promise<string> {
   }
 }
 
-/** Without this, a power cut may take the new name back. */
+/** Without this, a power cut may take the new name back. Windows refuses to do it to a folder. */
 async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
   await using handle = await open(folder, 'r')
   await handle.sync()
 }

@@ -3,14 +3,12 @@
  * touched on a node that is whole.
  */
 import { cloudNodeName, installCloudTools } from './cloud.ts'
-import type { ProcessName } from './host.ts'
 import { CLEAN_MARK } from './layout.ts'
 import { CrashError, type Outcome, RetryError } from './outcome.ts'
-import { STARTS, startKubelet, startKubeProxy } from './processes.ts'
-import { podNetworkKind } from './settings.ts'
+import { PROCESS_NAMES, type ProcessName } from './process-names.ts'
+import { endNetworkPolicies, STARTS } from './processes.ts'
+import { podNetworkKind, wantedProcesses } from './settings.ts'
 import { isRunning, restartProxy, type Worker } from './worker.ts'
-
-const NAMES: readonly ProcessName[] = ['kubelet', 'flanneld', 'kube-proxy']
 
 /** Never rejects but for the signal: what goes wrong is the outcome. */
 export async function attempt(worker: Worker): Promise<Outcome> {
@@ -41,10 +39,13 @@ async function prepare(worker: Worker): Promise<void> {
 /** Programs that were running could not be replaced: they are stopped and removed, and the next look finds the new ones. */
 async function removeOldPrograms({ host, layout }: Worker): Promise<void> {
   const separator = host.system === 'windows' ? '\\' : '/'
-  const folders: readonly (readonly [folder: string, users: readonly ProcessName[]])[] = [
-    [layout.kubernetesBin, ['kube-proxy', 'kubelet']],
-    [layout.cniBin, ['flanneld']],
-  ]
+  const folders: readonly (readonly [folder: string, users: readonly ProcessName[]])[] =
+    host.system === 'linux'
+      ? [[layout.kubernetesBin, PROCESS_NAMES.toReversed()]]
+      : [
+          [layout.kubernetesBin, ['kube-proxy', 'kubelet']],
+          [layout.cniBin, ['flanneld']],
+        ]
   let isAnyRemoved = false
   for (const [folder, users] of folders) {
     if (!(await host.files.exists(`${folder}${separator}${CLEAN_MARK}`))) continue
@@ -55,18 +56,24 @@ async function removeOldPrograms({ host, layout }: Worker): Promise<void> {
   if (isAnyRemoved) throw new RetryError('Old programs were removed')
 }
 
+/** Each is looked at again when its turn comes, so that one which died meanwhile is not left for later. Who was started, in order. */
 async function startMissing(worker: Worker): Promise<readonly ProcessName[]> {
-  const missing: ProcessName[] = []
-  for (const name of NAMES) if (!(await isRunning(worker, name))) missing.push(name)
-  if (missing.length === NAMES.length) {
-    await startKubelet(worker)
-    await startKubeProxy(worker)
-    return missing
-  }
-  for (const name of missing) {
-    // Who starts kubelet has started flanneld.
-    if (name === 'flanneld' && missing.includes('kubelet')) continue
+  const { host, settings } = worker
+  if (settings.networkPolicyOptions === undefined) await endNetworkPolicies(host)
+  if (await isWhole(worker)) return []
+  await worker.settle?.()
+  const started: ProcessName[] = []
+  for (const name of wantedProcesses(settings)) {
+    if (started.includes(name) || (await isRunning(worker, name))) continue
+    worker.starting?.(name)
     await STARTS[name](worker)
+    // Who starts kubelet has started flanneld.
+    started.push(...(name === 'kubelet' ? (['kubelet', 'flanneld'] as const) : [name]))
   }
-  return missing
+  return started
+}
+
+async function isWhole(worker: Worker): Promise<boolean> {
+  for (const name of wantedProcesses(worker.settings)) if (!(await isRunning(worker, name))) return false
+  return true
 }

@@ -5,6 +5,7 @@
 import type { Clock } from '#lib/clock.ts'
 
 import type { Layout } from './layout.ts'
+import type { ProcessName } from './process-names.ts'
 
 export interface Host {
   readonly system: 'linux' | 'windows'
@@ -46,8 +47,6 @@ export interface Launch {
   /** Where what it says as an error goes; else nowhere. */
   readonly errorsTo?: string | undefined
 }
-
-export type ProcessName = 'kubelet' | 'flanneld' | 'kube-proxy'
 
 export interface HostProcesses {
   /** Of those that live, whoever started them. */

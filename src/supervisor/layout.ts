@@ -1,4 +1,6 @@
 /** Where things are on a worker. */
+import type { ProcessName } from './process-names.ts'
+
 export interface Layout {
   /** Made when they are not there. */
   readonly folders: readonly string[]
@@ -23,7 +25,7 @@ export interface Layout {
   /** Emptied when this is no node any more. */
   readonly remains: readonly string[]
   /** The program of each process. */
-  readonly program: (name: 'kubelet' | 'flanneld' | 'kube-proxy') => string
+  readonly program: (name: ProcessName) => string
   /** In which a last attempt leaves what it said; by day, so that old ones can go. */
   readonly lastWords: (name: string, day: string) => string
   readonly azureCli: string

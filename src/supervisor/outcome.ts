@@ -1,4 +1,5 @@
 /** How an attempt to get a node going ends, and what the process says of it to whoever started it. */
+import type { ProcessName } from './process-names.ts'
 
 /** Something that another attempt, a little later, may not meet. */
 export class RetryError extends Error {
@@ -11,7 +12,7 @@ export class CrashError extends Error {
 }
 
 export type Outcome =
-  | { readonly kind: 'ok'; readonly started: readonly string[] }
+  | { readonly kind: 'ok'; readonly started: readonly ProcessName[] }
   | { readonly kind: 'crash' | 'retry'; readonly message: string }
 
 /** What scripts around it have always looked at. */

@@ -1,14 +1,16 @@
-/** How each of the three is started: what goes before, with which flags, and what follows. */
+/** How each is started: what goes before, with which flags, and what follows. */
 import { repairCloudRoutes } from './adapters.ts'
 import { completeCloudConfig } from './cloud.ts'
-import type { ProcessName } from './host.ts'
+import type { Host } from './host.ts'
 import { mergeOptions, splitOptions } from './options.ts'
+import { CrashError } from './outcome.ts'
 import { configurePodNetwork, untilPodNetwork } from './pod-network.ts'
+import type { ProcessName } from './process-names.ts'
 import { podNetworkKind } from './settings.ts'
 import { launchUntilItStays, pause, restartProxy, untilThere, type Worker } from './worker.ts'
 
 /** flanneld is started with kubelet, whose registration gives the node its range of addresses. */
-export async function startKubelet(worker: Worker): Promise<void> {
+async function startKubelet(worker: Worker): Promise<void> {
   const { host, layout, settings } = worker
   await host.processes.kill('kubelet')
   await untilThere(worker, layout.program('kubelet'))
@@ -34,7 +36,7 @@ function kubeletFlags({ host, layout }: Worker): string[] {
   ]
 }
 
-export async function startFlanneld(worker: Worker): Promise<void> {
+async function startFlanneld(worker: Worker): Promise<void> {
   const { host, layout, settings } = worker
   await host.processes.kill('flanneld')
   await untilThere(worker, layout.program('flanneld'))
@@ -53,7 +55,7 @@ export async function startFlanneld(worker: Worker): Promise<void> {
   await repairCloudRoutes(worker)
 }
 
-export async function startKubeProxy(worker: Worker): Promise<void> {
+async function startKubeProxy(worker: Worker): Promise<void> {
   const { host, layout, settings, timings } = worker
   const kind = podNetworkKind(settings)
   await host.processes.kill('kube-proxy')
@@ -66,6 +68,24 @@ export async function startKubeProxy(worker: Worker): Promise<void> {
   await restartProxy(worker)
 }
 
+/** Rules that hold stay while it is away. */
+async function startNetworkPolicies(worker: Worker): Promise<void> {
+  const { host, layout, settings } = worker
+  if (host.system === 'windows') throw new CrashError('Network policies hold on nodes with Linux only')
+  await host.processes.kill('kube-network-policies')
+  await untilThere(worker, layout.program('kube-network-policies'))
+  const args = settings.networkPolicyOptions ?? []
+  await launchUntilItStays(worker, { name: 'kube-network-policies', args })
+}
+
+/** It leaves its rules to the next one; where there is to be none, they go too. There may be none. */
+export async function endNetworkPolicies({ system, processes, layout }: Host): Promise<void> {
+  const name = 'kube-network-policies'
+  if (system === 'windows' || (await processes.find(name)).length === 0) return
+  await processes.kill(name)
+  await processes.output(layout.program(name), ['--cleanup'])
+}
+
 async function customOptions({ host }: Worker, of: 'KUBELET' | 'KUBEPROXY'): Promise<string[]> {
   return splitOptions((await host.environment.get(`CATTLE_CUSTOMIZE_${of}_OPTIONS`)) ?? '')
 }
@@ -74,4 +94,5 @@ export const STARTS: Readonly<Record<ProcessName, (worker: Worker) => Promise<vo
   kubelet: startKubelet,
   flanneld: startFlanneld,
   'kube-proxy': startKubeProxy,
+  'kube-network-policies': startNetworkPolicies,
 }

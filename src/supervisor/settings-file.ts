@@ -29,6 +29,7 @@ const KEYS: Readonly<Record<keyof NodeSettings, Key>> = {
   cniMode: text,
   kubeletOptions: texts,
   kubeProxyOptions: texts,
+  networkPolicyOptions: texts,
   nodeIp: text,
   nodeName: text,
   cloudProvider: optional,

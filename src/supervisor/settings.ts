@@ -1,5 +1,6 @@
 /** What a worker is told to be, and what follows from it without looking at the machine. */
 import { CrashError } from './outcome.ts'
+import { PROCESS_NAMES, type ProcessName } from './process-names.ts'
 
 export interface NodeSettings {
   readonly clusterCidr: string
@@ -11,6 +12,8 @@ export interface NodeSettings {
   readonly cniMode: string
   readonly kubeletOptions: readonly string[]
   readonly kubeProxyOptions: readonly string[]
+  /** Of kube-network-policies; undefined: it is not to run here. Linux only. */
+  readonly networkPolicyOptions?: readonly string[] | undefined
   readonly nodeIp: string
   readonly nodeName: string
   readonly cloudProvider?: string | undefined
@@ -42,6 +45,14 @@ const KINDS: Readonly<Record<string, PodNetworkKind>> = {
 export function tidySettings(settings: NodeSettings): NodeSettings {
   return { ...settings, nodeName: settings.nodeName.toLowerCase(), cniMode: settings.cniMode.toLowerCase() }
 }
+
+/** In order. */
+export function wantedProcesses({ networkPolicyOptions }: NodeSettings): readonly ProcessName[] {
+  return networkPolicyOptions === undefined ? THE_THREE : PROCESS_NAMES
+}
+
+/** Every worker has these. */
+const THE_THREE = PROCESS_NAMES.filter((name) => name !== 'kube-network-policies')
 
 export function podNetworkKind({
   cniComponent,

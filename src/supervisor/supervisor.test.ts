@@ -12,6 +12,7 @@ import { SimulatedWindows, type SimulatedWindowsOptions } from './windows/simula
 
 const SETTINGS: NodeSettings = { ...WINDOWS_SETTINGS, kubeletOptions: [], kubeProxyOptions: [] }
 const NAMES = ['kubelet', 'flanneld', 'kube-proxy'] as const
+const NO_POLICIES = { 'kube-network-policies': 0 }
 const MINUTE = 60_000
 
 async function supervised(
@@ -25,7 +26,7 @@ async function supervised(
   }) => Promise<void>,
 ): Promise<void> {
   const clock = createVirtualClock()
-  const machine = new SimulatedWindows({ clock, ...options })
+  const machine = new SimulatedWindows({ clock, ended: () => supervisor.wake(), ...options })
   const events: SupervisorEvent[] = []
   const sick = new Set<string>()
   const web: Host['web'] = {
@@ -37,7 +38,13 @@ async function supervised(
   const health = { kubelet: 'kubelet', 'kube-proxy': 'kube-proxy' }
   const host = { ...machine.host, web }
   const random = createSeededRandom(1)
-  const supervisor = new Supervisor({ host, random, settings: SETTINGS, health, report: (event) => events.push(event) })
+  const supervisor: Supervisor = new Supervisor({
+    host,
+    random,
+    settings: SETTINGS,
+    health,
+    report: (event) => events.push(event),
+  })
   const stop = new AbortController()
   const running = supervisor.run(stop.signal).catch(() => undefined)
   await use({ clock, machine, supervisor, events, sick })
@@ -66,6 +73,30 @@ describe('a supervised worker', () => {
       assert.equal(machine.doubles, 0)
     }))
 
+  it('sees what dies together as one, whoever of them ends first', () =>
+    supervised({}, async ({ clock, machine, supervisor }) => {
+      await clock.advance(3 * MINUTE)
+      const before = machine.journal.length
+      machine.kill('kube-proxy')
+      supervisor.wake()
+      await clock.advance(500)
+      machine.kill('kubelet')
+      supervisor.wake()
+      await clock.advance(3 * MINUTE)
+      const launched = machine.journal.slice(before).flatMap((line) => / launch (.*)/.exec(line)?.[1] ?? [])
+      assert.deepEqual(launched, NAMES)
+      assert.deepEqual(supervisor.status.starts, { kubelet: 2, flanneld: 2, 'kube-proxy': 2, ...NO_POLICIES })
+    }))
+
+  it('says who is being started', () =>
+    supervised({}, async ({ clock, supervisor }) => {
+      await clock.advance(10_000)
+      assert.equal(supervisor.status.starting, 'kubelet')
+      await clock.advance(3 * MINUTE)
+      assert.equal(supervisor.status.starting, undefined)
+      assert.equal(supervisor.status.outcomes.ok, supervisor.status.looks)
+    }))
+
   it('ends what does not answer for its health three looks in a row, and starts it again', () =>
     supervised({}, async ({ clock, machine, events, sick, supervisor }) => {
       await clock.advance(3 * MINUTE)
@@ -75,7 +106,7 @@ describe('a supervised worker', () => {
       await clock.advance(MINUTE)
       assert.deepEqual(
         events.map(({ reason }) => reason),
-        ['Started'],
+        ['Missing', 'Missing', 'Started'],
       )
       sick.add('kube-proxy')
       await clock.advance(35_000)
@@ -83,9 +114,9 @@ describe('a supervised worker', () => {
       await clock.advance(2 * MINUTE)
       assert.deepEqual(
         events.map(({ reason }) => reason),
-        ['Started', 'Unhealthy', 'Started'],
+        ['Missing', 'Missing', 'Started', 'Unhealthy', 'Missing', 'Started'],
       )
-      assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2 })
+      assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2, ...NO_POLICIES })
       assert.deepEqual(namesOf(machine), ALL)
     }))
 
@@ -93,7 +124,7 @@ describe('a supervised worker', () => {
     supervised({ livesMs: { kubelet: [1000] } }, async ({ clock, events, supervisor }) => {
       await clock.advance(30 * MINUTE)
       const looks = supervisor.status.looks
-      assert.ok(events.every(({ reason }) => reason === 'Retry'))
+      assert.ok(events.every(({ reason }) => reason === 'Retry' || reason === 'Missing'))
       assert.ok(looks >= 7 && looks <= 9, `${looks} looks of 106 s in half an hour, two minutes apart in the end`)
       assert.equal(supervisor.status.last?.kind, 'retry')
     }))
@@ -108,7 +139,7 @@ describe('a supervised worker', () => {
         proxies.map(({ launch }) => launch.args),
         [['--cluster-cidr=10.42.0.0/16', '--v=4']],
       )
-      assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2 })
+      assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2, ...NO_POLICIES })
     }))
 
   it('knows who a change concerns', () => {

@@ -8,9 +8,11 @@ import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
 import { attempt } from './attempt.ts'
-import type { Host, ProcessName } from './host.ts'
+import type { Host } from './host.ts'
 import { describeOutcome, type Outcome } from './outcome.ts'
-import { type NodeSettings, tidySettings } from './settings.ts'
+import { perProcess, PROCESS_NAMES, type ProcessName } from './process-names.ts'
+import { type NodeSettings, tidySettings, wantedProcesses } from './settings.ts'
+import { type Health, isLost, nextHealth, SICK_LOOKS } from './sickness.ts'
 import { timingsOf } from './timings.ts'
 
 export interface SupervisorOptions {
@@ -19,31 +21,39 @@ export interface SupervisorOptions {
   readonly settings: NodeSettings
   /** Where each says that it is well; those that are not here, or empty, are not asked. */
   readonly health: Readonly<Partial<Record<ProcessName, string>>>
-  /** Told after each look that did something or failed, and of what was found sick. */
+  /** Told of what is found missing or sick, and after each look that did something or failed. */
   readonly report: (event: SupervisorEvent) => void
 }
 
 export interface SupervisorEvent {
   /** As an Event of the node says it. */
-  readonly reason: 'Started' | 'Unhealthy' | 'Retry' | 'Crash' | 'SettingsChanged'
+  readonly reason: 'Missing' | 'Started' | 'Unhealthy' | 'Retry' | 'Crash' | 'SettingsChanged'
   readonly message: string
 }
 
 export interface SupervisorStatus {
   readonly looks: number
+  /** What came of them. */
+  readonly outcomes: Readonly<Record<Outcome['kind'], number>>
   readonly last: Outcome | undefined
+  /** The one that is being started now, and what is started with it. */
+  readonly starting: ProcessName | undefined
   /** How often each was started. */
   readonly starts: Readonly<Record<ProcessName, number>>
   /** How often in a row each did not say that it is well. */
   readonly sick: Readonly<Record<ProcessName, number>>
+  /** How often each was ended for that. */
+  readonly ended: Readonly<Record<ProcessName, number>>
 }
 
 const LOOK_EVERY_MS = 10_000
-/** A process may be busy; one that says nothing so often in a row is lost. */
-const SICK_LOOKS = 3
 const HEALTH_MS = 5000
 const RETRY = { baseMs: 10_000, capMs: 120_000, jitter: 0.1 }
-const NAMES: readonly ProcessName[] = ['kubelet', 'flanneld', 'kube-proxy']
+/**
+ * What ends together, by one hand or for want of memory, does not end at the same moment: what was large is a while about
+ * it. Whoever looked at the first death would start in the wrong order.
+ */
+const TOGETHER_MS = 1000
 
 export class Supervisor {
   readonly #options: SupervisorOptions
@@ -51,10 +61,14 @@ export class Supervisor {
   readonly #restart = new Set<ProcessName>()
   readonly #status = {
     looks: 0,
+    outcomes: { ok: 0, crash: 0, retry: 0 },
     last: undefined as Outcome | undefined,
-    starts: { kubelet: 0, flanneld: 0, 'kube-proxy': 0 },
-    sick: { kubelet: 0, flanneld: 0, 'kube-proxy': 0 },
+    starting: undefined as ProcessName | undefined,
+    starts: perProcess(0),
+    sick: perProcess(0),
+    ended: perProcess(0),
   }
+  readonly #health = new Map<ProcessName, Health>()
   #wake = Promise.withResolvers<void>()
 
   constructor(options: SupervisorOptions) {
@@ -93,6 +107,8 @@ export class Supervisor {
       this.#wake = Promise.withResolvers()
       const outcome = await this.look(signal)
       if (outcome.kind === 'ok') backoff.reset()
+      // Those that died in a look which failed are why it failed.
+      else if (this.#restart.size === 0) this.#wake = Promise.withResolvers()
       const waited = new AbortController()
       const rest = sleep(
         host.clock,
@@ -111,23 +127,39 @@ export class Supervisor {
     const { layout } = host
     const outcome =
       (await this.#endOld()) ??
-      (await attempt({ host, layout, settings: this.#settings, timings: timingsOf(host), signal }))
+      (await attempt({
+        host,
+        layout,
+        settings: this.#settings,
+        timings: timingsOf(host),
+        signal,
+        settle: () => sleep(host.clock, TOGETHER_MS, signal),
+        starting: (name) => this.#starting(name),
+      }))
     this.#status.looks++
+    this.#status.outcomes[outcome.kind]++
     this.#status.last = outcome
+    this.#status.starting = undefined
     const message = describeOutcome(outcome)
     if (outcome.kind === 'retry') report({ reason: 'Retry', message })
     if (outcome.kind === 'crash') report({ reason: 'Crash', message })
     if (outcome.kind !== 'ok' || outcome.started.length === 0) return outcome
-    for (const name of NAMES) if (outcome.started.includes(name)) this.#status.starts[name]++
+    for (const name of outcome.started) this.#status.starts[name]++
     report({ reason: 'Started', message })
     return outcome
+  }
+
+  #starting(name: ProcessName): void {
+    this.#status.starting = name
+    this.#options.report({ reason: 'Missing', message: `${name} is not there and is started` })
   }
 
   /** Those that are to be started anew, and those that are not well. A process that does not end is tried again later. */
   async #endOld(): Promise<Outcome | undefined> {
     try {
       for (const name of this.#restart) {
-        await this.#options.host.processes.kill(name)
+        // What is not wanted any more is ended with all that it leaves.
+        if (wantedProcesses(this.#settings).includes(name)) await this.#options.host.processes.kill(name)
         this.#restart.delete(name)
       }
       await this.#endSick()
@@ -139,18 +171,22 @@ export class Supervisor {
 
   async #endSick(): Promise<void> {
     const { host, health, report } = this.#options
-    for (const name of NAMES) {
+    for (const name of PROCESS_NAMES) {
       const url = health[name]
-      const lives = url !== undefined && url !== '' && (await host.processes.find(name)).length > 0
-      const isWell =
-        !lives ||
-        (await host.web.get(url, {}, HEALTH_MS).then(
-          () => true,
-          () => false,
-        ))
-      this.#status.sick[name] = isWell ? 0 : this.#status.sick[name] + 1
-      if (this.#status.sick[name] < SICK_LOOKS) continue
+      const [pid] = url === undefined || url === '' ? [] : await host.processes.find(name)
       this.#status.sick[name] = 0
+      if (url === undefined || pid === undefined) continue
+      const isWell = await host.web.get(url, {}, HEALTH_MS).then(
+        () => true,
+        () => false,
+      )
+      const nowMs = host.clock.elapsed()
+      const found = nextHealth(this.#health.get(name), pid, isWell, nowMs)
+      this.#health.set(name, found)
+      this.#status.sick[name] = found.failures
+      if (!isLost(found, nowMs)) continue
+      this.#status.sick[name] = 0
+      this.#status.ended[name]++
       report({
         reason: 'Unhealthy',
         message: `${name} has not said that it is well ${SICK_LOOKS} times in a row and is ended`,
@@ -165,7 +201,8 @@ export function changedProcesses(before: NodeSettings, after: NodeSettings): Pro
   const differs = (...keys: readonly (keyof NodeSettings)[]): boolean =>
     keys.some((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
   const isNetwork = differs('clusterCidr', 'cniComponent', 'cniMode', 'vni', 'port', 'nodeIp', 'nodeName')
-  if (isNetwork) return [...NAMES]
+  const policies = differs('networkPolicyOptions') ? (['kube-network-policies'] as const) : []
+  if (isNetwork) return ['kubelet', 'flanneld', 'kube-proxy', ...policies]
   const isKubelet = differs(
     'kubeletOptions',
     'clusterDomain',
@@ -178,5 +215,6 @@ export function changedProcesses(before: NodeSettings, after: NodeSettings): Pro
   return [
     ...(isKubelet ? (['kubelet'] as const) : []),
     ...(differs('kubeProxyOptions') ? (['kube-proxy'] as const) : []),
+    ...policies,
   ]
 }

@@ -1,5 +1,6 @@
 /** How long the supervisor waits for what. */
-import type { Host, ProcessName } from './host.ts'
+import type { Host } from './host.ts'
+import type { ProcessName } from './process-names.ts'
 
 export interface Timings {
   /** For a program that may still be on its way to the disk; `settleMs` once it is seen. */
@@ -36,6 +37,7 @@ const windows: Timings = {
     kubelet: { attempts: 6, waitMs: 15_000 },
     flanneld: { attempts: 6, waitMs: 20_000, proxyBefore: 4 },
     'kube-proxy': { attempts: 6, waitMs: 10_000 },
+    'kube-network-policies': { attempts: 6, waitMs: 10_000 },
   },
 }
 
@@ -49,6 +51,7 @@ const linux: Timings = {
     kubelet: { attempts: 6, waitMs: 3000 },
     flanneld: { attempts: 6, waitMs: 3000 },
     'kube-proxy': { attempts: 6, waitMs: 3000 },
+    'kube-network-policies': { attempts: 6, waitMs: 3000 },
   },
 }
 

@@ -1,9 +1,10 @@
 /** A worker as its parts see it, and what several of them do. */
 import { sleep } from '#lib/clock.ts'
 
-import type { Host, Launch, ProcessName } from './host.ts'
+import type { Host, Launch } from './host.ts'
 import type { Layout } from './layout.ts'
 import { CrashError, RetryError } from './outcome.ts'
+import type { ProcessName } from './process-names.ts'
 import type { NodeSettings } from './settings.ts'
 import type { Timings } from './timings.ts'
 
@@ -13,6 +14,10 @@ export interface Worker {
   readonly settings: NodeSettings
   readonly timings: Timings
   readonly signal: AbortSignal
+  /** Waits until what ends together has ended; asked once when something is missing. */
+  readonly settle?: () => Promise<void>
+  /** Told before each that is found missing is started. */
+  readonly starting?: (name: ProcessName) => void
 }
 
 export function pause({ host, signal }: Pick<Worker, 'host' | 'signal'>, ms: number): Promise<void> {

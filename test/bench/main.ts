@@ -21,6 +21,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['scheduler', () => import('./scheduler.bench.ts')],
   ['scale', () => import('./scale.bench.ts')],
   ['idle', () => import('./idle.bench.ts')],
+  ['node', () => import('./node.bench.ts')],
   ['testing', () => import('./testing.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],

@@ -82,9 +82,10 @@ export const agent: Program = defineProgram({
     'While the server is away the node goes on with what it said last. A server that does not know this node any more has it cleaned.',
   flags: { agent: { ...AGENT_FLAGS, ...SUPERVISION_FLAGS }, logs: LOG_FLAGS },
   async run({ flags, ...context }, signal) {
-    using closing = new DisposableStack()
+    await using closing = new AsyncDisposableStack()
     const settings = await agentSettings(flags, context)
-    const { host, createSupervisor, leaveStatus } = superviseHere(flags, context, closing, () => running.status)
+    let running: Agent | undefined
+    const { host, createSupervisor, leaveStatus } = await superviseHere(flags, context, closing, () => running?.status)
     const ca = await authority(host, settings)
     const link = createServerLink({
       clock: context.clock,
@@ -94,7 +95,7 @@ export const agent: Program = defineProgram({
       allows: (_, address) => isOfThisMachine(address),
     })
     closing.defer(() => link.close())
-    const running: Agent = new Agent({ host, server: link, createSupervisor, report: leaveStatus })
+    running = new Agent({ host, server: link, createSupervisor, report: leaveStatus })
     if ((await running.run(signal)) === 'removed') await forgetService(host, flags.root)
     return 0
   },

@@ -1,6 +1,11 @@
-/** `hyperkube node`: keeps the three processes of a worker alive, by a file or by what a server says, and shows how it is. */
+/**
+ * `hyperkube node`: keeps the processes of a worker alive, by a file or by what a server says, and shows how it is. Published as a
+ * bundle of its own: it stays beside those processes, and is to be small.
+ */
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
+
+import { runProcess } from '../process.ts'
 
 const SUPERVISING: readonly Command[] = [
   { name: 'run', short: 'Keeps the three alive, by a file', load: async () => (await import('./supervise.ts')).run },
@@ -41,3 +46,10 @@ export const node: Program = defineProgram({
     return 1
   },
 })
+
+/** Where the process begins when its first word is node. */
+export function start(): void {
+  void runProcess((_invokedAs, { args, ...context }, signal) =>
+    node.run({ ...context, args: args.slice(1), path: ['hyperkube', 'node'] }, signal),
+  )
+}

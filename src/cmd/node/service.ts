@@ -15,13 +15,14 @@ import type { Host } from '#supervisor/host.ts'
 import { linuxHost } from '#supervisor/linux/host.ts'
 import { type Installation, INSTALLATION, startAll, stopAll, unitFile } from '#supervisor/linux/installation.ts'
 import { UNIT } from '#supervisor/linux/unit.ts'
+import { PROCESS_NAMES } from '#supervisor/process-names.ts'
 import { readSettings } from '#supervisor/settings-file.ts'
 import { takeSteps, undoSteps } from '#supervisor/steps.ts'
 import { powershellArgs } from '#supervisor/windows/real/powershell.ts'
 
 import { OWN_PROGRAM } from '../own-program.ts'
 import { AGENT_FLAGS, agentSettings, type AgentFlags } from './agent.ts'
-import { CONFIG_FILE, ROOT_FLAG } from './machine.ts'
+import { CONFIG_FILE, METRICS_FLAG, ROOT_FLAG } from './machine.ts'
 
 type Context = Pick<ProgramContext, 'clock' | 'stdout'>
 
@@ -45,6 +46,7 @@ function messageOf(error: Error & { readonly stderr?: string }): string {
 interface InstallFlags extends AgentFlags {
   readonly config: string
   readonly logs: 'files' | 'journal'
+  readonly 'metrics-bind-address': string
   readonly start: boolean
   readonly root: string
 }
@@ -52,6 +54,7 @@ interface InstallFlags extends AgentFlags {
 const INSTALL_FLAGS: { readonly [K in Exclude<keyof InstallFlags, keyof AgentFlags>]: Flag<InstallFlags[K]> } = {
   config: flag(string, CONFIG_FILE, '`file` that says what this node is to be, where no server does'),
   logs: flag(oneOf('files', 'journal'), 'journal', 'where what the three say goes: files or journal'),
+  'metrics-bind-address': METRICS_FLAG,
   start: flag(bool, true, 'whether it is started now'),
   root: ROOT_FLAG,
 }
@@ -79,7 +82,12 @@ async function commandFor(
   flags: InstallFlags,
   context: Pick<ProgramContext, 'env' | 'cwd' | 'readFile'>,
 ): Promise<Pick<Installation, 'command' | 'variables'>> {
-  const rest = [`--logs=${flags.logs}`, ...(flags.root === '/' ? [] : [`--root=${flags.root}`])]
+  const { logs: where, root, 'metrics-bind-address': metrics } = flags
+  const rest = [
+    `--logs=${where}`,
+    ...(metrics === '' ? [] : [`--metrics-bind-address=${metrics}`]),
+    ...(root === '/' ? [] : [`--root=${root}`]),
+  ]
   if (flags.server === '' && (context.env['CATTLE_SERVER'] ?? '') === '') {
     const config = resolve(context.cwd, flags.config)
     const text = await context.readFile(config).catch((cause: unknown) => {
@@ -140,12 +148,12 @@ export function removeService(host: Host, root: string): Promise<void> {
   return undoSteps(INSTALLATION, installation, host.say)
 }
 
-const LOG_NAMES = ['supervisor', 'kubelet', 'flanneld', 'kube-proxy']
+const LOG_NAMES = ['supervisor', ...PROCESS_NAMES]
 
 export const logs: Program = defineProgram({
   name: 'logs',
   long: 'logs shows what the supervisor said, or kubelet, flanneld or kube-proxy, from the journal or from their files.',
-  use: '[supervisor | kubelet | flanneld | kube-proxy] [flags]',
+  use: '[supervisor | kubelet | flanneld | kube-proxy | kube-network-policies] [flags]',
   operands: true,
   flags: {
     logs: {

@@ -9,6 +9,7 @@ import { defineProgram, type Program, type ProgramContext, ProgramError } from '
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import { userAgent } from '#model/version.ts'
 import { CrashError, EXIT_CODES, RetryError } from '#supervisor/outcome.ts'
+import { PowerShellError } from '#supervisor/windows/real/powershell.ts'
 import { windowsHost } from '#supervisor/windows/real/windows-host.ts'
 import { clusterBehind } from '#supervisor/windows/setup/cluster.ts'
 import { type ClusterView, type SetupContext, setupContext } from '#supervisor/windows/setup/context.ts'
@@ -125,7 +126,8 @@ async function withWorker(
       stdout.write(`${cause.message}\n`)
       return EXIT_CODES.retry
     }
-    if (cause instanceof CrashError || cause instanceof ConfigError || cause instanceof AggregateError)
+    const known = [CrashError, ConfigError, PowerShellError, AggregateError]
+    if (cause instanceof Error && known.some((kind) => cause instanceof kind))
       throw new ProgramError(cause.message, { cause })
     throw cause
   }

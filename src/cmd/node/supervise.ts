@@ -21,9 +21,9 @@ async function supervised(
   { flags, ...context }: Invocation<typeof FLAGS>,
   use: (supervisor: Supervisor) => Promise<number>,
 ): Promise<number> {
-  using closing = new DisposableStack()
+  await using closing = new AsyncDisposableStack()
   const settings = readSettings(parseYaml(await context.readFile(flags.config)))
-  const { createSupervisor } = superviseHere(flags, context, closing)
+  const { createSupervisor } = await superviseHere(flags, context, closing)
   return await use(createSupervisor(settings))
 }
 

@@ -7,7 +7,7 @@ import { aborted } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 
 import type { Host } from '../host.ts'
-import type { NodeSettings } from '../settings.ts'
+import { type NodeSettings, wantedProcesses } from '../settings.ts'
 import type { Supervisor } from '../supervisor.ts'
 import { afterAnswer, afterTunnel, type PlanPatience, type TunnelPatience } from './patience.ts'
 import { type NodePlan, planFiles, readPlan } from './plan.ts'
@@ -168,7 +168,8 @@ export class Agent {
     }
     this.#supervisor.change(plan.settings)
     // flanneld is started with kubelet.
-    if (changed.length > 0) this.#supervisor.restart(['kubelet', 'kube-proxy'])
+    const readers = wantedProcesses(plan.settings).filter((name) => name !== 'flanneld')
+    if (changed.length > 0) this.#supervisor.restart(readers)
   }
 }
 

@@ -1,6 +1,8 @@
 /** What is done to a machine that is no node any more: its processes end, its networks go, its folders are emptied. */
-import type { Host, ProcessName } from '../host.ts'
+import type { Host } from '../host.ts'
 import { TYPES_OF_PODS } from '../pod-network.ts'
+import type { ProcessName } from '../process-names.ts'
+import { endNetworkPolicies } from '../processes.ts'
 
 /** kube-proxy and kubelet first: they would miss flanneld. */
 const NAMES: readonly ProcessName[] = ['kube-proxy', 'kubelet', 'flanneld']
@@ -16,6 +18,7 @@ export async function cleanMachine(host: Host): Promise<void> {
       failures.push(error)
     }
   }
+  await tried('network policies stay', () => endNetworkPolicies(host))
   for (const name of NAMES) await tried(`${name} stays`, () => host.processes.kill(name))
   await tried('policies of Services stay', () => host.network.pods.removeServicePolicies())
   await tried('networks of pods stay', () => removeNetworks(host))

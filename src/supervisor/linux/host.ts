@@ -9,8 +9,9 @@ import { createIpRoute, type IpRoute, type LinkState } from '#lib/iproute.ts'
 import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
 
 import { hostFiles } from '../host-files.ts'
-import type { Adapter, Host, HostEnvironment, HostFiles, HostNetwork, PodNetwork, ProcessName } from '../host.ts'
+import type { Adapter, Host, HostEnvironment, HostFiles, HostNetwork, PodNetwork } from '../host.ts'
 import { linuxLayout } from '../layout.ts'
+import type { ProcessName } from '../process-names.ts'
 import { linuxProcesses } from './processes.ts'
 
 export interface LinuxHostOptions {

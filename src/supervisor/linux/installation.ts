@@ -2,11 +2,10 @@
 import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-import type { Host, ProcessName } from '../host.ts'
+import type { Host } from '../host.ts'
+import { PROCESS_NAMES } from '../process-names.ts'
 import type { Step } from '../steps.ts'
 import { environmentText, UNIT, type UnitPlan, unitText } from './unit.ts'
-
-const NAMES: readonly ProcessName[] = ['kubelet', 'flanneld', 'kube-proxy']
 
 export interface Installation {
   readonly host: Host
@@ -49,14 +48,14 @@ export const INSTALLATION: readonly Step<Installation>[] = [
   {
     name: 'programs',
     isDone: async ({ host, executable }) => {
-      const targets = await Promise.all(NAMES.map((name) => linkTarget(host.layout.program(name))))
+      const targets = await Promise.all(PROCESS_NAMES.map((name) => linkTarget(host.layout.program(name))))
       return targets.every((target) => target === executable || target === 'file')
     },
     async take({ host, executable }) {
-      for (const name of NAMES) await link(host.layout.program(name), executable)
+      for (const name of PROCESS_NAMES) await link(host.layout.program(name), executable)
     },
     async undo({ host, executable }) {
-      for (const name of NAMES) {
+      for (const name of PROCESS_NAMES) {
         const path = host.layout.program(name)
         if ((await linkTarget(path)) === executable) await rm(path)
       }
@@ -106,7 +105,7 @@ export const INSTALLATION: readonly Step<Installation>[] = [
 export async function stopAll(installation: Pick<Installation, 'host' | 'root'>): Promise<void> {
   const { host, root } = installation
   if (await host.files.exists(unitFile(root))) await systemctl(installation, 'stop', UNIT)
-  for (const name of ['kube-proxy', 'kubelet', 'flanneld'] as const) await host.processes.kill(name)
+  for (const name of PROCESS_NAMES.toReversed()) await host.processes.kill(name)
 }
 
 export async function startAll(installation: Pick<Installation, 'host'>): Promise<void> {

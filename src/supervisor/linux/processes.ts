@@ -11,8 +11,9 @@ import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import { beganAt } from '#lib/process-began.ts'
 
-import type { HostProcesses, OutputOptions, ProcessName } from '../host.ts'
+import type { HostProcesses, OutputOptions } from '../host.ts'
 import type { Layout } from '../layout.ts'
+import type { ProcessName } from '../process-names.ts'
 
 export interface LinuxProcessesOptions {
   readonly clock: Clock

@@ -6,8 +6,9 @@
 import type { Clock } from '#lib/clock.ts'
 import type { HnsCall, HnsNetwork } from '#lib/hns/hns.ts'
 
-import type { Adapter, Host, Launch, ProcessName, Route } from '../host.ts'
+import type { Adapter, Host, Launch, Route } from '../host.ts'
 import { windowsLayout } from '../layout.ts'
+import type { ProcessName } from '../process-names.ts'
 import { hnsPodNetworks } from './hns.ts'
 
 export interface SimulatedWindowsOptions {
@@ -28,6 +29,8 @@ export interface SimulatedWindowsOptions {
   readonly networkAfterMs?: number
   /** Another type than flanneld was told to make. */
   readonly networkType?: string
+  /** Told when one has ended by itself. */
+  readonly ended?: () => void
 }
 
 interface Living {
@@ -225,7 +228,8 @@ export class SimulatedWindows {
     const pid = this.#nextPid++
     this.#living.set(pid, { name, launch, dies: this.clock.elapsed() + lifeMs })
     this.note(`launch ${name}${launch.errorsTo === undefined ? '' : ` 2> ${launch.errorsTo}`}`)
-    const { networkAfterMs = 3000 } = this.#options
+    const { networkAfterMs = 3000, ended } = this.#options
+    if (lifeMs < Infinity && ended !== undefined) this.clock.after(lifeMs, ended)
     if (name === 'flanneld' && networkAfterMs < lifeMs)
       this.clock.after(networkAfterMs, () => {
         if (this.#living.has(pid)) this.makeFlannelNetwork()

@@ -22,13 +22,15 @@ export class AgentServer implements AsyncDisposable {
   readonly #server
   #connection: WebSocketConnection | undefined
   #tunnel: Tunnel | undefined
+  readonly #address: string
   #port = 0
 
-  constructor() {
+  constructor(address = '127.0.0.1') {
+    this.#address = address
     const issued = this.#authority.issue({
       commonName: 'server',
       purpose: 'server',
-      names: { ips: ['127.0.0.1'] },
+      names: { ips: [address] },
     })
     this.#server = createHttpServer({
       clock: realClock,
@@ -39,12 +41,12 @@ export class AgentServer implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const bound = await this.#server.listen({ host: '127.0.0.1', port: 0 })
+    const bound = await this.#server.listen({ host: this.#address, port: 0 })
     if ('port' in bound) this.#port = bound.port
   }
 
   get url(): string {
-    return `https://127.0.0.1:${this.#port}`
+    return `https://${this.#address}:${this.#port}`
   }
 
   /** As people make it: `jq -r .value | sha256sum`. */

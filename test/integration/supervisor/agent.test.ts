@@ -43,10 +43,10 @@ const settingsFor = (server: AgentServer): AgentSettings => ({
   taints: [],
 })
 
-const planOf = (ca: string): readonly [number, string] => {
+const planOf = (ca: string, node: object = SETTINGS): readonly [number, string] => {
   const contents = Buffer.from('kind: Config').toString('base64')
   const files = [{ name: '/etc/kubernetes/ssl/kubecfg-kube-node.yaml', contents }]
-  return [200, JSON.stringify({ certs: { 'kube-ca.pem': ca }, files, node: SETTINGS })]
+  return [200, JSON.stringify({ certs: { 'kube-ca.pem': ca }, files, node })]
 }
 
 test('an agent has a node do what a server says', async (t) => {
@@ -174,6 +174,33 @@ test('an agent has a node do what a server says', async (t) => {
       (now) => NAMES.every((name) => now[name]?.length === 1 && now[name][0] !== before[name]?.[0]),
     )
   })
+
+  await t.test(
+    'network policies hold where the plan says so, and leave nothing where it does not any more',
+    async () => {
+      const before = await wholeIn(root)
+      server.plan = planOf('CA 2', { ...SETTINGS, networkPolicyOptions: ['--kubeconfig=x'] })
+      server.cut()
+      const now = await eventually(
+        () => livingIn(root),
+        (living) => living['kube-network-policies']?.length === 1,
+      )
+      assert.deepEqual(
+        { ...now, 'kube-network-policies': undefined },
+        { ...before, 'kube-network-policies': undefined },
+      )
+      server.plan = planOf('CA 2')
+      server.cut()
+      await eventually(
+        () => livingIn(root),
+        (living) => living['kube-network-policies'] === undefined,
+      )
+      await eventually(
+        () => readFile(join(root, 'cleaned-up'), 'utf8').catch(() => ''),
+        (text) => text === 'yes\n',
+      )
+    },
+  )
 
   await t.test('a server that does not know it any more has it cleaned', async () => {
     server.plan = [404, 'node not found']

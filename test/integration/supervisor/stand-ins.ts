@@ -26,6 +26,10 @@ export async function writeStandIns(root: string): Promise<void> {
     await writeFile(join(bin, name), `#!/bin/sh\necho ${name} $$ >> ${root}/began\n${makes}\nexec sleep 1000\n`)
     await chmod(join(bin, name), 0o755)
   }
+  const policies = join(bin, 'kube-network-policies')
+  const cleanUp = `[ "$1" = --cleanup ] && echo yes > ${root}/cleaned-up && exit 0`
+  await writeFile(policies, `#!/bin/sh\n${cleanUp}\necho kube-network-policies $$ >> ${root}/began\nexec sleep 1000\n`)
+  await chmod(policies, 0o755)
 }
 
 export type Living = Readonly<Record<string, readonly number[]>>
@@ -37,7 +41,9 @@ export async function livingIn(root: string): Promise<Living> {
   const alive = await Promise.all(began.map(async ([name, pid]) => ({ name, pid, lives: await isAlive(pid) })))
   const of = (wanted: string): number[] =>
     alive.filter(({ name, lives }) => name === wanted && lives).map(({ pid }) => Number(pid))
-  return Object.fromEntries(NAMES.map((name) => [name, of(name)]))
+  const policies = of('kube-network-policies')
+  const more = policies.length > 0 ? { 'kube-network-policies': policies } : {}
+  return { ...Object.fromEntries(NAMES.map((name) => [name, of(name)])), ...more }
 }
 
 /** Waits until there is one of each. */

@@ -12,17 +12,22 @@ export function powershellArgs(name: ScriptName): string[] {
   return ['-NoLogo', '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-EncodedCommand', encoded]
 }
 
-/** Rejects with what PowerShell says is wrong. */
+/** There is no PowerShell, or it cannot do what it is asked for. */
+export class PowerShellError extends Error {
+  override readonly name = 'PowerShellError'
+}
+
+/** Rejects with PowerShellError: what it says is wrong. */
 export const runPowerShell: PowerShell = async (name, input) => {
   const child = spawn('powershell.exe', powershellArgs(name), { stdio: 'pipe', windowsHide: true })
   child.stdin.on('error', () => undefined)
   child.stdin.end(JSON.stringify(input))
   const ended = new Promise<number>((resolve, reject) => {
-    child.on('error', reject)
+    child.on('error', (cause) => reject(new PowerShellError(`Cannot run powershell.exe: ${cause.message}`, { cause })))
     child.on('close', (code) => resolve(code ?? 1))
   })
   const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
-  if (code !== 0) throw new Error(`${name} failed: ${errors.trim() || `exit code ${code}`}`)
+  if (code !== 0) throw new PowerShellError(`${name} failed: ${errors.trim() || `exit code ${code}`}`)
   return output.trim()
 }
 

@@ -10,11 +10,12 @@ import type { HnsAnswer, HnsCall } from '#lib/hns/hns.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 
 import { hostFiles } from '../../host-files.ts'
-import type { Adapter, HostFiles, HostNetwork, HostProcesses, OutputOptions, ProcessName } from '../../host.ts'
+import type { Adapter, HostFiles, HostNetwork, HostProcesses, OutputOptions } from '../../host.ts'
 import { windowsLayout } from '../../layout.ts'
+import type { ProcessName } from '../../process-names.ts'
 import { hnsPodNetworks } from '../hns.ts'
 import type { HostFirewall, HostServices, ServicePlan, WindowsHost } from '../windows-host.ts'
-import { type PowerShell, quoteArgument, runPowerShell } from './powershell.ts'
+import { type PowerShell, PowerShellError, quoteArgument, runPowerShell } from './powershell.ts'
 import { WRAPPER_SOURCE } from './scripts.ts'
 
 export interface WindowsHostOptions {
@@ -41,7 +42,11 @@ export function windowsHost({ clock, http, say, ended, shell = runPowerShell }: 
     clock,
     say,
     machineName: hostname().toLowerCase(),
-    isElevated: async () => (JSON.parse(await shell('elevated', {})) as unknown) === true,
+    async isElevated() {
+      const text = await shell('elevated', {})
+      if (text === '') throw new PowerShellError('powershell.exe does not answer: this needs PowerShell 5 or later')
+      return (JSON.parse(text) as unknown) === true
+    },
     files: windowsFiles(),
     processes: windowsProcesses(shell, ended),
     environment: {

@@ -1,0 +1,22 @@
+/** The port on which a supervisor says how it is. */
+import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
+import { createRegistry, METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+import { declareNodeMetrics, type NodeSeen } from '#supervisor/metrics.ts'
+import { describeOutcome } from '#supervisor/outcome.ts'
+
+import { type PagesOptions, servePages } from '../pages.ts'
+
+/** Throws ProgramError. */
+export async function serveNodePages(address: string, options: PagesOptions, seen: () => NodeSeen): Promise<void> {
+  const registry = createRegistry()
+  registerProcessMetrics(registry, readProcess(options.clock))
+  declareNodeMetrics(registry, seen)
+  await servePages(address, options, {
+    '/metrics': () => ({ type: METRICS_CONTENT_TYPE, body: registry.render() }),
+    '/healthz': () => {
+      const last = seen().supervisor?.last
+      if (last === undefined || last.kind === 'ok') return { body: 'ok' }
+      return { status: 503, body: describeOutcome(last) }
+    },
+  })
+}
