@@ -25,6 +25,7 @@ const STATE = { namespace: 'kube-system', name: 'full-cluster-state' }
 const STATE_KEY = 'full-cluster-state'
 /** For a kubelet to register, and for its network to be there. */
 const READY_MS = 180_000
+const MAX_TRIES = 10
 const ASK_MS = 30_000
 
 /** Of ConfigMaps that remember addons. */
@@ -34,8 +35,16 @@ export function clusterApi({ client: open, evict, change: kubectl }: ClusterApiO
   const change = async (name: string, alter: (node: Node) => object, signal: AbortSignal): Promise<void> => {
     const client = await open()
     await until({ client, kind: Nodes, name, timeoutMs: READY_MS, signal }, (node) => node !== undefined)
-    const node = await client.get(Nodes, { name }, { signal })
-    await client.patch(Nodes, { name }, { type: 'merge', value: alter(node) }, { signal })
+    // A kubelet that has just come writes to its node often.
+    for (let tries = 1; ; tries++) {
+      const node = await client.get(Nodes, { name }, { signal })
+      try {
+        await client.patch(Nodes, { name }, { type: 'merge', value: alter(node) }, { signal })
+        return
+      } catch (error) {
+        if (!isConflict(error) || tries === MAX_TRIES) throw error
+      }
+    }
   }
   return {
     async nodes() {

@@ -14,6 +14,7 @@ import {
   securityOf,
   strategyOf,
   SYSTEM_NAMESPACE as namespace,
+  TO_START,
 } from './objects.ts'
 
 const LABELS = { 'k8s-app': 'kube-dns' }
@@ -88,7 +89,8 @@ function ownPod({ dns, services: { kubelet } }: ClusterFile): object {
   const container = ownContainer('coredns', args, {
     resources: OWN_RESOURCES,
     ports: PORTS,
-    livenessProbe: httpProbe('/health', 9153, { initialDelaySeconds: 60, timeoutSeconds: 5, failureThreshold: 5 }),
+    startupProbe: httpProbe('/health', 9153, TO_START),
+    livenessProbe: httpProbe('/health', 9153, { timeoutSeconds: 5, failureThreshold: 5 }),
     readinessProbe: httpProbe('/ready', 9153, { periodSeconds: 2, failureThreshold: 15 }),
     securityContext: securityOf('NET_BIND_SERVICE'),
   })

@@ -13,6 +13,7 @@ import {
   rule,
   securityOf,
   strategyOf,
+  TO_START,
 } from './objects.ts'
 
 const namespace = 'ingress-nginx'
@@ -118,7 +119,8 @@ function container(ingress: Ingress): object {
       { name: 'http', containerPort: listen.http, protocol: 'TCP', ...hostPort(http) },
       { name: 'https', containerPort: listen.https, protocol: 'TCP', ...hostPort(https) },
     ],
-    livenessProbe: probe({ initialDelaySeconds: 60, timeoutSeconds: 5, failureThreshold: 5 }),
+    startupProbe: probe(TO_START),
+    livenessProbe: probe({ timeoutSeconds: 5, failureThreshold: 5 }),
     readinessProbe: probe({ periodSeconds: 2, failureThreshold: 15 }),
     resources: { requests: { cpu: '100m', memory: '120Mi' } },
     securityContext: securityOf('NET_BIND_SERVICE'),

@@ -15,6 +15,7 @@ import {
   securityOf,
   strategyOf,
   SYSTEM_NAMESPACE as namespace,
+  TO_START,
 } from './objects.ts'
 
 const NAME = 'metrics-server'
@@ -84,7 +85,8 @@ function deployment(cluster: ClusterFile, context: AddonContext): object {
   const probe = (path: string): object => ({ httpGet: { path, port: PORT, scheme: 'HTTPS' } })
   const rest = {
     ports: [{ name: 'https', containerPort: PORT, protocol: 'TCP' }],
-    livenessProbe: { ...probe('/livez'), periodSeconds: 10, initialDelaySeconds: 30, failureThreshold: 3 },
+    startupProbe: { ...probe('/livez'), ...TO_START },
+    livenessProbe: { ...probe('/livez'), periodSeconds: 10, failureThreshold: 3 },
     readinessProbe: { ...probe('/readyz'), periodSeconds: 2, failureThreshold: 15 },
     resources: { requests: { cpu: '100m', memory: '200Mi' } },
     securityContext: { ...securityOf(), runAsNonRoot: true, runAsUser: 1000 },

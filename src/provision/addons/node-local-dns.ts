@@ -11,6 +11,7 @@ import {
   securityOf,
   strategyOf,
   SYSTEM_NAMESPACE as namespace,
+  TO_START,
 } from './objects.ts'
 
 const NAME = 'node-local-dns'
@@ -32,14 +33,12 @@ export function nodeLocalManifest(
     ...(dns.upstreamnameservers.length > 0 ? [`--upstreams=${dns.upstreamnameservers.join(',')}`] : []),
     ...stubs(dns.stubdomains),
   ]
+  const probe = (path: string): object => ({ httpGet: { host: local.ip_address, path, port: METRICS_PORT } })
   const container = ownContainer('node-cache', args, {
     resources: { limits: { memory: '256Mi' }, requests: { cpu: '25m', memory: '60Mi' } },
-    livenessProbe: {
-      httpGet: { host: local.ip_address, path: '/health', port: METRICS_PORT },
-      initialDelaySeconds: 60,
-      timeoutSeconds: 5,
-    },
-    readinessProbe: { httpGet: { host: local.ip_address, path: '/ready', port: METRICS_PORT }, periodSeconds: 2 },
+    startupProbe: { ...probe('/health'), ...TO_START },
+    livenessProbe: { ...probe('/health'), timeoutSeconds: 5 },
+    readinessProbe: { ...probe('/ready'), periodSeconds: 2 },
     // For its address, and for port 53 of it.
     securityContext: securityOf('NET_ADMIN', 'NET_BIND_SERVICE'),
   })

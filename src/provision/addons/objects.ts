@@ -122,6 +122,9 @@ export function podTemplate(labels: object, { program }: AddonContext, spec: obj
   return { metadata: { labels, annotations: { 'build.hyperkube.io/program': program } }, spec }
 }
 
+/** Until it has answered once nothing else counts: on a machine that has much to do a start takes its time. */
+export const TO_START = { periodSeconds: 2, failureThreshold: 150 } as const
+
 export function httpProbe(path: string, port: number, rest: object = {}): object {
   return { httpGet: { path, port }, ...rest }
 }
