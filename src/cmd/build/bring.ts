@@ -29,7 +29,10 @@ export async function bringUp(session: Session, options: PlanOptions, bringing: 
   for (const stage of session.stages) {
     await session.begin(stage)
     await session.saveKubeconfig(stage)
-    const plan = await planFor(session, await session.desired(stage), options, bringing.clock)
+    const desired = await session.desired(stage)
+    // Who leaves has left with the first stage.
+    const wanted = stage === session.stage ? desired : { ...desired, leaving: [] }
+    const plan = await planFor(session, wanted, options, bringing.clock)
     for (const note of plan.notes) bringing.say(`note: ${note}`)
     done += await carryOut(session, plan, bringing)
     if (stage.after !== undefined) done += await carryOut(session, planAfterwards(stage.after), bringing)
