@@ -32,7 +32,11 @@ mount --rbind "$folder/run" "$folder/tree/run"
 mount --bind "$folder/lib" "$folder/tree/var/lib"
 mkdir -p "$folder/tree$folder/etc"
 mount --bind "$folder/etc" "$folder/tree$folder/etc"
-exec chroot "$folder/tree" /usr/sbin/sshd -D -e -f "$folder/etc/sshd_config"
+# Not chroot: whoever enters the namespace of mounts later, as runc does, must not find the files of this machine.
+cd "$folder/tree"
+pivot_root . .
+umount -l .
+exec chroot . /usr/sbin/sshd -D -e -f "$folder/etc/sshd_config"
 `
 
 export interface Place {
@@ -40,6 +44,8 @@ export interface Place {
   readonly address: string
   readonly folder: string
   readonly namespace: string
+  /** Of its first process, by which others get in. */
+  readonly pid: number
 }
 
 /** So many, on one bridge. All of it goes with `closing`. */
@@ -56,12 +62,18 @@ export async function makeMachines(
   closing.defer(async () => void (await run('ip', ['link', 'del', bridge])))
   await run('ip', ['addr', 'add', `${network}.1/24`, 'dev', bridge])
   await run('ip', ['link', 'set', bridge, 'up'])
-  const places = Array.from({ length: count }, (_, at): Place => {
-    const name = `${machine}${at + 1}`
-    return { name, address: `${network}.${11 + at}`, folder: join(folder, name), namespace: `${prefix}-${at + 1}` }
-  })
-  for (const [at, place] of places.entries())
-    await makeMachine(place, { bridge, link: `${prefix}v${at + 1}`, key }, closing)
+  const places: Place[] = []
+  for (let number = 1; number <= count; number++) {
+    const name = `${machine}${number}`
+    const plan = {
+      name,
+      address: `${network}.${10 + number}`,
+      folder: join(folder, name),
+      namespace: `${prefix}-${number}`,
+    }
+    const pid = await makeMachine(plan, { bridge, link: `${prefix}v${number}`, key }, closing)
+    places.push({ ...plan, pid })
+  }
   return { places, key }
 }
 
@@ -72,7 +84,14 @@ interface Wiring {
   readonly key: string
 }
 
-async function makeMachine(place: Place, { bridge, link, key }: Wiring, closing: AsyncDisposableStack): Promise<void> {
+type PlacePlan = Omit<Place, 'pid'>
+
+/** Resolves to the first process. */
+async function makeMachine(
+  place: PlacePlan,
+  { bridge, link, key }: Wiring,
+  closing: AsyncDisposableStack,
+): Promise<number> {
   const { name, address, folder, namespace } = place
   await run('ip', ['netns', 'add', namespace])
   closing.defer(async () => void (await run('ip', ['netns', 'del', namespace]).catch(() => undefined)))
@@ -103,6 +122,7 @@ async function makeMachine(place: Place, { bridge, link, key }: Wiring, closing:
   const child = spawn('nsenter', [...within, 'sh', '-c', MACHINE, 'sh', folder, name], { stdio: 'ignore' })
   closing.defer(() => void child.kill('SIGTERM'))
   closing.defer(() => killAll(place))
+  return child.pid ?? 0
 }
 
 /** Nobody reaches it any more, and nobody is told. */
@@ -110,13 +130,13 @@ export async function unplug({ namespace }: Place): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'down'])
 }
 
-export async function plugIn({ namespace, address }: Place): Promise<void> {
+export async function plugIn({ namespace, address }: PlacePlan): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up'])
   await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', address.replace(/\d+$/, '1')])
 }
 
 /** As a crash would: everything but sshd, at once. */
-export async function killAll(place: Place): Promise<void> {
+export async function killAll(place: PlacePlan): Promise<void> {
   for (const pid of await processesOf(place)) process.kill(pid, 'SIGKILL')
 }
 
@@ -129,7 +149,7 @@ export async function killProgram(place: Place, program: string): Promise<void> 
 }
 
 /** All that are in its network, but for sshd: pods have networks of their own, and go with their containerd. */
-async function processesOf({ namespace }: Place): Promise<number[]> {
+async function processesOf({ namespace }: PlacePlan): Promise<number[]> {
   const { ino } = await stat(`/run/netns/${namespace}`)
   const found: number[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
