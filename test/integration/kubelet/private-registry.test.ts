@@ -52,7 +52,7 @@ describe('images that only some may pull', { skip: fault ?? false }, () => {
     assert.equal(registry.users.length, 0, 'nobody was let in')
 
     await makePuller(bed, 'guessing', image, ['wrong'])
-    const guessed = await stateOf(bed, 'guessing', ['ErrImagePull'])
+    const guessed = await stateOf(bed, 'guessing', ['ErrImagePull', 'ImagePullBackOff'])
     assert.ok(guessed !== 'running')
     await makePuller(bed, 'reader', image, ['wrong', 'right'])
     assert.equal(await stateOf(bed, 'reader', []), 'running')
