@@ -108,7 +108,12 @@ async function build(folder: string, key: string, first: Here, closing: AsyncDis
     async () => void (await hyperkube('build', 'remove', '--force').catch((error: unknown) => say(String(error)))),
   )
   // What is slow is no fault here, and a second run goes on.
-  await until('the cluster is built', () => hyperkube('build', 'up').catch((error: Error) => void say(error.message)))
+  await until('the cluster is built', () =>
+    hyperkube('build', 'up').catch((error: Error) => {
+      say(error.message)
+      return undefined
+    }),
+  )
   const { currentState, desiredState } = decodeState(await readFile(join(folder, 'cluster.rkestate'), 'utf8'))
   const state = currentState ?? desiredState
   if (state === undefined) throw new Error('build has left no state')
