@@ -21,6 +21,7 @@ export type Name = (typeof NAMES)[number]
 
 export interface Living {
   readonly pid: number
+  readonly parent: number
   /** In ticks of the kernel. */
   readonly began: number
   readonly words: readonly string[]
@@ -241,9 +242,16 @@ async function livingOf(places: Places): Promise<Record<Name, Living[]>> {
     const stat = name === undefined ? '' : await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (name === undefined || !fields[0] || 'ZX'.includes(fields[0])) continue
-    found[name].push({ pid: Number(entry), began: Number(fields[19]), words })
+    found[name].push({ pid: Number(entry), parent: Number(fields[1]), began: Number(fields[19]), words })
   }
+  for (const name of NAMES) found[name] = withoutForks(found[name])
   return found
+}
+
+/** One that runs a program, as kube-proxy does nft, is there twice under its own name until the child becomes that program. */
+function withoutForks(all: readonly Living[]): Living[] {
+  const numbers = new Set(all.map(({ pid }) => pid))
+  return all.filter(({ parent }) => !numbers.has(parent))
 }
 
 /** By what the API says, and by the numbers of the processes, which no report can make up. */
