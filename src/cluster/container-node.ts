@@ -5,7 +5,7 @@ import { type Node, Nodes } from '#apis/core/v1.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
 import type { Surroundings } from '#control-plane/site.ts'
-import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
+import { openCgroups } from '#kubelet/cgroups/open-cgroups.ts'
 import { withDefaults } from '#kubelet/configuration/defaults.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { type Places, placesOf } from '#kubelet/containerd/places.ts'
@@ -61,7 +61,7 @@ export function kubeletOptions(node: ContainerNode): KubeletOptions {
     runtime: containerd.runtime,
     machine,
     pods,
-    cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts: pods, clock }),
+    cgroups: openCgroups({ machine, facts: pods, clock, log }),
     serving,
     configuration: shownConfiguration(withDefaults(shown)),
   }

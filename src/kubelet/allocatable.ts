@@ -37,12 +37,23 @@ const SIGNALS = new Set([
   ...['nodefs', 'imagefs', 'containerfs'].flatMap((fs) => [`${fs}.available`, `${fs}.inodesFree`]),
 ])
 
-export function allocatableOf(capacity: Words, reserved: Reserved = PLAIN): Record<string, string> {
-  const own = new Map<string, Quantity>()
-  for (const [name, text] of Object.entries(capacity)) {
+/** Without what is kept, and no less than nothing. */
+function withoutReserved(capacity: Words, reserved: Reserved): Map<string, Quantity> {
+  const left = Object.entries(capacity).map(([name, text]) => {
     const all = parseQuantity(text)
-    own.set(name, atLeastNone(subtractQuantities(all, reservationOf(name, all, reserved))))
-  }
+    return [name, atLeastNone(subtractQuantities(all, reservationOf(name, all, reserved)))] as const
+  })
+  return new Map(left)
+}
+
+/** What the cgroup of all pods is kept to: evictions come before it is reached, and huge pages are counted apart. */
+export function enforceableOf(capacity: Words, { systemReserved = {}, kubeReserved = {} }: Reserved): Words {
+  const left = withoutReserved(capacity, { systemReserved, kubeReserved })
+  return Object.fromEntries([...left].map(([name, quantity]) => [name, quantityText(quantity)]))
+}
+
+export function allocatableOf(capacity: Words, reserved: Reserved = PLAIN): Record<string, string> {
+  const own = withoutReserved(capacity, reserved)
   const memory = own.get('memory')
   if (memory !== undefined) own.set('memory', atLeastNone(withoutHugePages(memory, capacity)))
   return Object.fromEntries([...own].map(([name, quantity]) => [name, quantityText(quantity)]))

@@ -3,6 +3,8 @@ import type { Pod } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { durationOfMs } from '#meta/duration.ts'
 
+import { messageText } from './cri/call-text.ts'
+
 export interface Note {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -110,6 +112,10 @@ export const ALLOCATABLE_ENFORCED: Note = normal(
   'NodeAllocatableEnforced',
   'Updated Node Allocatable limit across pods',
 )
+export const reservedEnforced = (who: 'system' | 'kube', cgroup: string): Note =>
+  normal('NodeAllocatableEnforced', `Updated limits on ${who} reserved cgroup ${cgroup}`)
+export const enforcementFailed = (what: string, error: unknown): Note =>
+  warning('FailedNodeAllocatableEnforcement', `Failed to ${what}: ${messageText(error)}`)
 export const rebooted = (node: string, bootId: string): Note =>
   warning('Rebooted', `Node ${node} has been rebooted, boot id: ${bootId}`)
 

@@ -8,7 +8,7 @@ import type { Random } from '#lib/random.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
 import type { Reserved } from './allocatable.ts'
-import type { PodCgroups } from './cgroups/pod-cgroups.ts'
+import type { Cgroups } from './cgroups/node-cgroups.ts'
 import type { ProviderConfig } from './credentials/provider-config.ts'
 import type { Runtime } from './cri/runtime.ts'
 import type { EvictionSettings } from './eviction/node-eviction.ts'
@@ -48,7 +48,7 @@ export interface KubeletOptions {
   /** Default: processors are shared by all. */
   readonly topology?: TopologySettings
   /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
-  readonly cgroups?: PodCgroups
+  readonly cgroups?: Cgroups
   /** What pods are refused for, beside what the Node tells. */
   readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor' | 'isTolerated'>
   /** Who tells when the machine shuts down, and how long pods get then. Default: nobody is waited for. */

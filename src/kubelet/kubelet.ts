@@ -17,7 +17,8 @@ import type { ObjectEvent } from '#meta/watch.ts'
 import { userAgent } from '#model/version.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
-import { countCgroups, NO_CGROUPS } from './cgroups/pod-cgroups.ts'
+import { NO_CGROUPS_AT_ALL, sharingCgroups } from './cgroups/node-cgroups.ts'
+import { countCgroups } from './cgroups/pod-cgroups.ts'
 import { openProviders } from './credentials/open-providers.ts'
 import { startEviction } from './eviction/node-eviction.ts'
 import { NO_GRANTS } from './grants/container-grant.ts'
@@ -51,6 +52,8 @@ interface Parts {
   readonly client: ApiClient
   readonly recorder: EventRecorder
   readonly workers: PodWorkers
+  /** Whose containers have not ended for good. */
+  readonly active: () => Pod[]
   readonly statics: StaticPods
   readonly known: Known
   /** None where volumes are nowhere. */
@@ -73,7 +76,7 @@ export async function startKubelet(given: KubeletOptions, closing: AsyncDisposab
   const startup = new NodeStartup(meters, clock, clock.now() - uptime() * 1000)
   const stop = new AbortController()
   const parts = await createParts(options, stop.signal)
-  const { client, workers, plugins, signal, volumes } = parts
+  const { client, workers, plugins, signal, volumes, active } = parts
   const end = async (): Promise<void> => {
     stop.abort()
     await workers.stop()
@@ -107,6 +110,7 @@ export async function startKubelet(given: KubeletOptions, closing: AsyncDisposab
   const around = { runtime, clock, random, log, signal, listedMs, fault }
   const keeper: NodeKeeper = new NodeKeeper({ registration, ...around, ...node, ...renewMs })
   parts.known.hurry = () => keeper.hurry()
+  await options.cgroups?.node.start({ pods: active, note: parts.noteNode, signal })
   await startStatics(options, parts, closing)
   await keeper.start()
   await plugins?.start(() => workers.pods())
@@ -132,7 +136,7 @@ function ownRegistry({ clock }: KubeletOptions): Registry {
 /** Undefined when nobody is to be told. */
 function openShutdown(
   { shutdown, clock, log, meters: { registry }, pods: { rootDir } }: Counted,
-  { workers, known, signal, noteNode }: Parts,
+  { workers, active, known, signal, noteNode }: Parts,
 ): ShutdownManager | undefined {
   if (shutdown === undefined || shutdown.periods.length === 0) return undefined
   const manager = new ShutdownManager({
@@ -142,7 +146,7 @@ function openShutdown(
     signal,
     registry,
     save: (state) => writeFileAtomically(join(rootDir, 'graceful_node_shutdown_state'), state, { mode: 0o644 }),
-    pods: () => Array.from(workers.activePods(), ({ pod }) => pod),
+    pods: active,
     end: (pod, graceSeconds) => workers.shutDown(pod, graceSeconds),
     changed: () => known.hurry(),
     note: noteNode,
@@ -222,14 +226,15 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
   const providers = openProviders({ ...options, client })
   const ofPods = { recorder, allocations, volumes, noteNode, traits, meters, probes, providers }
   const means = { ...tools, runtime, ...ofPods, ...ofStatics }
-  const { garbage = {}, cgroups = NO_CGROUPS, pulls, node: { callLimitMs } = {} } = options
+  const { garbage = {}, cgroups = NO_CGROUPS_AT_ALL, pulls, node: { callLimitMs } = {} } = options
   const asked = { ...(pulls !== undefined && { pulls }), ...(callLimitMs !== undefined && { callLimitMs }) }
-  const counted = countCgroups(cgroups, meters, clock)
+  const active = (): Pod[] => Array.from(workers.activePods(), ({ pod }) => pod)
+  const counted = countCgroups(sharingCgroups(cgroups, active, log), meters, clock)
   const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups: counted, ...cluster, grants })
   const { eviction: settings = {} } = options
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode, meters })
   known.pressures = () => eviction.pressures
-  return { client, recorder, workers, statics, known, plugins, volumes, signal, noteNode }
+  return { client, recorder, workers, active, statics, known, plugins, volumes, signal, noteNode }
 }
 
 /** They run whether there is an API server or not. */

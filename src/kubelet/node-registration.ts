@@ -10,7 +10,7 @@ import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
 import { describeDrivers, type NodeOwner } from './csi-node.ts'
-import { ALLOCATABLE_ENFORCED, nodeIs, type Note, STARTING } from './kubelet-notes.ts'
+import { nodeIs, type Note, STARTING } from './kubelet-notes.ts'
 import type { NodeStartup } from './metrics/node-startup.ts'
 import { type NodeFacts, nodeOf, nodeStatusOf } from './node-status.ts'
 
@@ -77,7 +77,6 @@ export class NodeRegistration {
     this.#uid = there.metadata.uid ?? ''
     this.#announce(there.status.conditions ?? [])
     this.#conditions = there.status.conditions ?? []
-    say(ALLOCATABLE_ENFORCED)
     return there
   }
 

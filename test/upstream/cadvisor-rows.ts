@@ -5,7 +5,6 @@ const STILL = /^container_(?:spec_|threads_max|ulimits_soft)/
 
 /** Why something is told of fewer here. */
 const FEWER: readonly (readonly [rows: RegExp, why: string])[] = [
-  [/ of pods that are burstable$/, 'a class has a cgroup from its first pod on'],
   [/^container_(?:file_descriptors|sockets|ulimits_soft) of (?:machine|all pods|pods? )/, 'counted of containers only'],
   [/^container_threads(?:_max)? of machine$/, 'the kernel does not count there'],
 ]

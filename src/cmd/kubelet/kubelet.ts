@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 
 import { createServerMetrics } from '#control-plane/metrics.ts'
 import { overReserved } from '#kubelet/allocatable.ts'
-import { createPodCgroups } from '#kubelet/cgroups/pod-cgroups.ts'
+import { openCgroups } from '#kubelet/cgroups/open-cgroups.ts'
 import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { runtimeBehind } from '#kubelet/cri/client.ts'
@@ -52,16 +52,13 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   // Every setting is in the table of flags, with its type.
   const settings = invocation.flags as unknown as KubeletSettings
   const loaded = await loadKubelet(invocation, settings, await hasCgroupV1())
-  if (settings.kubeconfig === '' && settings['bootstrap-kubeconfig'] === '') {
-    throw new ProgramError(
-      'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig',
-    )
-  }
+  checkServer(settings)
   await using closing = new AsyncDisposableStack()
   const node = nodeNameOf(settings)
   const own = { ...invocation, ...loaded, settings, node, closing }
   const program: KubeletProgram = { ...own, registry: openRegistry(own) }
   const { log, clock, random, configuration } = program
+  const around = { clock, random, log }
   log.info('Kubelet version', { kubeletVersion: invocation.version ?? kubernetesVersion().number })
   // A pod leaves little behind. Room for young objects, once taken for a burst of them, would stay.
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -70,24 +67,24 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const machine = await machineOf(program)
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
+  checkEnforcement(program, cgroupDriver)
   const facts = podFacts(program, cgroupDriver)
+  const told = settingsOf(program)
   await openHealth(program)
   const { connect, client } = await openIdentity(program, signal)
   const { port } = await startKubelet(
     {
       name: node,
-      clock,
-      random,
-      log,
+      ...around,
       connect,
       runtime,
       machine,
       pods: facts,
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? [])],
-      ...settingsOf(program),
+      ...told,
       ...(await limitsOf(program)),
-      cgroups: createPodCgroups({ root: '/sys/fs/cgroup', version: machine.cgroupVersion, facts, clock }),
+      cgroups: openCgroups({ ...around, machine, facts, enforced: configuration, reserved: told.node.reserved }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       registry: program.registry,
       ...(await credentialsOf(program)),
@@ -99,6 +96,14 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   await adjustOomScore(program)
   await aborted(signal)
   return 0
+}
+
+/** Throws ProgramError. */
+function checkServer(settings: KubeletSettings): void {
+  if (settings.kubeconfig !== '' || settings['bootstrap-kubeconfig'] !== '') return
+  throw new ProgramError(
+    'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig',
+  )
 }
 
 function openRegistry({ clock, version, isEnabled, closing }: Omit<KubeletProgram, 'registry'>): Registry {
@@ -228,6 +233,16 @@ async function driverOf({ configuration, log }: KubeletProgram, runtime: Runtime
   }
   if (said === 'cgroupfs' || said === 'systemd') return said
   throw new ProgramError(`failed to run Kubelet: invalid cgroup driver "${said}"`)
+}
+
+/** Slices are systemd's, and their limits with them. Throws ProgramError. */
+function checkEnforcement({ configuration, log }: KubeletProgram, cgroupDriver: 'cgroupfs' | 'systemd'): void {
+  if (cgroupDriver === 'cgroupfs') return
+  const why = 'limits of slices of systemd are not set'
+  for (const one of configuration.enforceNodeAllocatable ?? []) {
+    if (one.includes('reserved')) throw new ProgramError(`enforceNodeAllocatable "${one}" is not supported: ${why}`)
+    if (one === 'pods') log.info('Node Allocatable is not enforced', { why })
+  }
 }
 
 function podFacts(

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 
 import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
-import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
+import type { KubeletOptions, NodeSettings } from '#kubelet/kubelet-options.ts'
 import { logind } from '#kubelet/shutdown/logind.ts'
 import { periodsOf } from '#kubelet/shutdown/shutdown-groups.ts'
 import { topologySettings } from '#kubelet/topology/topology-settings.ts'
@@ -12,7 +12,9 @@ import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 
 import type { KubeletProgram } from './program.ts'
 
-type Told = Pick<KubeletOptions, 'node' | 'topology' | 'logs' | 'shutdown' | 'staticPods' | 'pulls'>
+interface Told extends Pick<KubeletOptions, 'topology' | 'logs' | 'shutdown' | 'staticPods' | 'pulls'> {
+  readonly node: NodeSettings & Required<Pick<NodeSettings, 'reserved'>>
+}
 
 /** Throws ProgramError. */
 export function settingsOf(program: KubeletProgram): Told {
@@ -37,7 +39,7 @@ function pullsOf({ configuration }: KubeletProgram): NonNullable<KubeletOptions[
   return { qps, burst, parallel: serializeImagePulls ? 1 : (maxParallelImagePulls ?? Infinity) }
 }
 
-function nodeSettings({ settings, configuration }: KubeletProgram): NonNullable<KubeletOptions['node']> {
+function nodeSettings({ settings, configuration }: KubeletProgram): Told['node'] {
   const { systemReserved, kubeReserved, evictionHard, reservedSystemCPUs = '', providerID = '' } = configuration
   const ignores = settings['experimental-allocatable-ignore-eviction']
   const cpus = reservedSystemCPUs === '' ? undefined : parseCpuSet(reservedSystemCPUs)

@@ -1,14 +1,14 @@
-/** What a pod is granted as a whole, as the files of its cgroup say it. Pure. */
+/** What a pod, a class of pods or a part of the node is granted as a whole, as the files of its cgroup say it. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
-import { quantityMilliValue, quantityValue } from '#meta/quantity.ts'
+import { parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { podLimits, podRequests, qosClassOf } from '#model/pod-resources.ts'
 
-import { cpuQuota, cpuShares, type Enforcement, PERIOD_US } from '../pods/linux-resources.ts'
+import { cpuQuota, cpuShares, type Enforcement, HUGE_PAGES, pageSizeText, PERIOD_US } from '../pods/linux-resources.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 
 export interface CgroupFile {
   /** Of version 1, where each has a hierarchy of its own. */
-  readonly controller: 'cpu' | 'memory' | 'pids'
+  readonly controller: 'cpu' | 'memory' | 'pids' | 'hugetlb'
   readonly name: string
   readonly value: string
 }
@@ -69,6 +69,33 @@ function filesOfTwo({ shares, quota, periodUs, bytes }: Granted): CgroupFile[] {
     { controller: 'memory', name: 'memory.max', value: String(bytes ?? 'max') },
   ]
 }
+
+/** By the names of resources: of what is not there, nothing is said. `sizes`: of huge pages that the machine has. */
+export function filesOfAmounts(amounts: Words, version: 1 | 2, sizes: readonly string[]): CgroupFile[] {
+  const { memory, pid } = amounts
+  const bytes = (text: string): string => String(quantityValue(parseQuantity(text)))
+  const most = version === 1 ? 'limit_in_bytes' : 'max'
+  return [
+    ...(memory === undefined ? [] : [{ controller: 'memory', name: `memory.${most}`, value: bytes(memory) } as const]),
+    ...filesOfShares(amounts, version),
+    ...(pid === undefined ? [] : [{ controller: 'pids', name: 'pids.max', value: bytes(pid) } as const]),
+    ...sizes.map((size) => {
+      const name = `hugetlb.${pageSizeText(size)}.${most}`
+      return { controller: 'hugetlb', name, value: bytes(amounts[`${HUGE_PAGES}${size}`] ?? '0') } as const
+    }),
+  ]
+}
+
+/** Of processors, which nobody has to give back when another wants them. */
+export function filesOfShares({ cpu }: Words, version: 1 | 2): CgroupFile[] {
+  if (cpu === undefined) return []
+  const shares = cpuShares(quantityMilliValue(parseQuantity(cpu)))
+  return version === 1
+    ? [{ controller: 'cpu', name: 'cpu.shares', value: String(shares) }]
+    : [{ controller: 'cpu', name: 'cpu.weight', value: String(cpuWeight(shares)) }]
+}
+
+type Words = Readonly<Record<string, string>>
 
 /** How much a file allows; whatever has no end is Infinity. */
 export function allowance(value: string): number {

@@ -9,6 +9,7 @@ import { realClock } from '#lib/clock.ts'
 
 import { bedOf, containerOf, podOf } from '../pods/worker-bed.ts'
 import { allowance, cpuWeight, filesOf } from './cgroup-files.ts'
+import { cgroupTree } from './cgroup-tree.ts'
 import { createPodCgroups, NO_CGROUPS } from './pod-cgroups.ts'
 
 const sized = (...all: Container['resources'][]): Pod => ({
@@ -60,7 +61,7 @@ async function withTree(work: (root: string, seed: (path: string) => Promise<voi
 test('of version 1, a cgroup grows before containers do, and is made in each hierarchy', async () => {
   await withTree(async (root, seed) => {
     const facts = { cgroupDriver: 'cgroupfs', cgroupRoot: '/mine' } as const
-    const cgroups = createPodCgroups({ root, version: 1, facts, clock: realClock })
+    const cgroups = createPodCgroups({ tree: cgroupTree(root, 1), facts, clock: realClock })
     const path = 'mine/kubepods/podu1'
     for (const name of ['cpu.shares', 'cpu.cfs_period_us', 'cpu.cfs_quota_us']) await seed(`cpu/${path}/${name}`)
     await seed(`memory/${path}/memory.limit_in_bytes`)
@@ -84,7 +85,7 @@ test('of version 1, a cgroup grows before containers do, and is made in each hie
 test('nothing is left of pods that have gone, and nothing taken of those that are there', async () => {
   await withTree(async (root) => {
     const facts = { cgroupDriver: 'cgroupfs' } as const
-    const cgroups = createPodCgroups({ root, version: 1, facts, clock: realClock })
+    const cgroups = createPodCgroups({ tree: cgroupTree(root, 1), facts, clock: realClock })
     for (const path of ['kubepods/besteffort/podu1/abc', 'kubepods/podu2', 'kubepods/burstable/podu3']) {
       for (const controller of ['cpu', 'pids']) await mkdir(join(root, controller, path), { recursive: true })
     }

@@ -18,7 +18,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   enableServer: 'the port is always served',
   enableSystemLogQuery: 'logs of the machine are not served',
   imagePullCredentialsVerificationPolicy: 'there are no records of who pulled an image',
-  kubeReservedCgroup: NO_CGROUPS,
   kubeletCgroups: NO_CGROUPS,
   memoryReservationPolicy: NO_SHARES,
   memorySwap: 'containers do not swap',
@@ -27,7 +26,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   qosReserved: NO_SHARES,
   singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
   systemCgroups: NO_CGROUPS,
-  systemReservedCgroup: NO_CGROUPS,
   tlsCurvePreferences: 'curves are those of OpenSSL',
   topologyManagerPolicyOptions: 'distances between nodes of memory do not count',
   tracing: 'spans are not sent',
@@ -67,9 +65,8 @@ export function unsupportedIn(config: KubeletConfiguration): SupportFindings {
   const errors = asked(UNSUPPORTED).map(([field, value, why]) => `${field} ${value} is not supported: ${why}`)
   const options = Object.keys(config.cpuManagerPolicyOptions ?? {}).filter((name) => !CPU_OPTIONS.has(name))
   errors.push(...options.map((name) => `cpuManagerPolicyOptions "${name}" is not supported: ${NO_OPTION}`))
-  const extra = (config.enforceNodeAllocatable ?? []).filter((one) => one !== 'pods' && one !== 'none')
   return {
-    errors: [...errors, ...extra.map((one) => `enforceNodeAllocatable "${one}" is not supported: ${NO_CGROUPS}`)],
+    errors,
     notes: asked(IDLE).map(([field, , why]) => `${field} has no effect: ${why}`),
   }
 }

@@ -9,6 +9,8 @@ export interface Machine {
   readonly addresses: readonly string[]
   readonly capacity: Readonly<Record<string, string>>
   readonly memoryBytes: number
+  /** Processes, threads included, that there can be. */
+  readonly maxPids?: number
   readonly machineId: string
   readonly systemUuid: string
   readonly bootId: string
@@ -31,6 +33,7 @@ export async function readMachine({ rootDir, maxPods, address }: MachineOptions)
     ['/proc/meminfo', '/etc/os-release', '/etc/machine-id', PRODUCT_UUID, '/proc/sys/kernel/random/boot_id'].map(text),
   )
   const id = (machineId ?? '').trim()
+  const maxPids = await mostProcesses()
   const storage = await statfs(rootDir)
   const memoryKi = memoryKiOf(memory ?? '')
   return {
@@ -44,6 +47,7 @@ export async function readMachine({ rootDir, maxPods, address }: MachineOptions)
       pods: String(maxPods),
     },
     memoryBytes: memoryKi * 1024,
+    ...(maxPids !== undefined && { maxPids }),
     machineId: id,
     systemUuid: (product ?? '').trim() || id,
     bootId: (bootId ?? '').trim(),
@@ -58,6 +62,13 @@ const PRODUCT_UUID = '/sys/class/dmi/id/product_uuid'
 
 /** Go's names. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', arm64: 'arm64' }
+
+/** Undefined where the kernel does not say. */
+export async function mostProcesses(): Promise<number | undefined> {
+  const texts = await Promise.all(['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map(text))
+  const most = Math.min(...texts.map((said) => Number(said) || Infinity))
+  return most === Infinity ? undefined : most
+}
 
 /** Undefined when there is no such file, or it is not for us. */
 async function text(path: string): Promise<string | undefined> {

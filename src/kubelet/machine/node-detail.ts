@@ -25,6 +25,7 @@ import type { PodFacts, PodOfNode } from '../pods/pod-of-node.ts'
 import { podLogDirectory } from '../pods/sandbox-config.ts'
 import { readDisk, readImageDisk, shareOf, wholeDisk } from './disks.ts'
 import { type Size, sizeOf } from './file-sizes.ts'
+import { mostProcesses } from './machine.ts'
 import { readNetwork } from './network-use.ts'
 import { fileUse, tasksOf } from './use-of-node.ts'
 
@@ -216,12 +217,8 @@ const interfaceOf = ({ name, rxBytes, rxErrors, txBytes, txErrors }: NetworkInte
 
 /** How many there may be, and how many there are. */
 async function readProcesses(): Promise<MeasuredNode['processes']> {
-  const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
-  const [pids, threads, load] = await Promise.all(
-    ['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max', '/proc/loadavg'].map(read),
-  )
-  const most = Math.min(Number(pids), Number(threads) || Infinity)
-  return most > 0 ? { most, now: tasksOf(load ?? '') } : undefined
+  const [most, load] = await Promise.all([mostProcesses(), readFile('/proc/loadavg', 'utf8').catch(() => '')])
+  return most === undefined ? undefined : { most, now: tasksOf(load) }
 }
 
 /** This process, and all pods together. */

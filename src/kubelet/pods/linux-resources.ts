@@ -100,11 +100,11 @@ function withPodLevel(limits: ResourceList | undefined, { spec }: Pick<Pod, 'spe
   return { ...(cpu !== undefined && { cpu }), ...(memory !== undefined && { memory }), ...limits }
 }
 
-const HUGE_PAGES = 'hugepages-'
+export const HUGE_PAGES = 'hugepages-'
 const PAGE_SIZES = ['2MB', '1GB']
 
 /** `2Mi` as the kernel spells it: `2MB`. */
-const pageSizeText = (size: string): string => size.replace('i', 'B')
+export const pageSizeText = (size: string): string => size.replace('i', 'B')
 
 /** Who is killed first when memory runs out: from -997 to 1000. */
 export function oomScoreAdj(

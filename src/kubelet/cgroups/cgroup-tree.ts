@@ -1,0 +1,123 @@
+/** Cgroups as folders: with version 1 in a hierarchy for each controller, with version 2 in one for all. */
+import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { goQuote } from '#lib/go-text.ts'
+
+import { allowance, type CgroupFile } from './cgroup-files.ts'
+
+/** Paths begin with a slash and are of cgroups, not of folders. */
+export interface CgroupTree {
+  readonly version: 1 | 2
+  /** It is there, for all that pods are given. */
+  make(path: string): Promise<void>
+  /** Leaves what is said already, and with `isOnlyMore` what is no less; controllers that the machine lacks are passed over. */
+  write(path: string, file: CgroupFile, isOnlyMore?: boolean): Promise<void>
+  /** With all below it. What is still in use stays. */
+  remove(path: string): Promise<void>
+  /** What is right below it, in any hierarchy. */
+  namesBelow(path: string): Promise<string[]>
+  /** Rejects in upstream's words when somebody else had to make it and did not. */
+  expect(path: string): Promise<void>
+}
+
+/** Whose files are written here. */
+const OWN = ['cpu', 'memory', 'pids', 'hugetlb']
+
+export function cgroupTree(root: string, version: 1 | 2): CgroupTree {
+  const controllers = async (): Promise<string[]> =>
+    version === 1 ? readdir(root) : wordsIn(join(root, 'cgroup.controllers'))
+  const dirOf = (path: string, controller: string): string => join(root, version === 1 ? controller : '', path)
+  /** Every hierarchy: runtimes make their cgroups in all of them. */
+  const hierarchies = async (): Promise<string[]> =>
+    version === 2 ? [root] : (await readdir(root)).map((name) => join(root, name))
+  let known: Promise<string[]> | undefined
+  /** The machine does not get others. */
+  const own = async (): Promise<string[]> => {
+    const there = await (known ??= controllers())
+    return OWN.filter((name) => there.includes(name))
+  }
+  return {
+    version,
+    async make(path) {
+      if (version === 2) return makeDelegated(root, path, await own())
+      for (const controller of await own()) await mkdir(dirOf(path, controller), { recursive: true })
+    },
+    async write(path, { controller, name, value }, isOnlyMore = false) {
+      if (!(await own()).includes(controller)) return
+      const file = join(dirOf(path, controller), name)
+      const now = (await readFile(file, 'utf8')).trim()
+      if (now === value || (isOnlyMore && allowance(now) >= allowance(value))) return
+      await writeFile(file, value).catch((cause: Error) => {
+        throw new Error(`failed to write ${goQuote(value)}: ${cause.message}`, { cause })
+      })
+    },
+    async remove(path) {
+      for (const hierarchy of await hierarchies()) await removeFolders(join(hierarchy, path))
+    },
+    async namesBelow(path) {
+      const all = await Promise.all((await hierarchies()).map((dir) => foldersIn(join(dir, path))))
+      return [...new Set(all.flat())]
+    },
+    async expect(path) {
+      const there = (await controllers()).sort()
+      const fault = version === 1 ? await missingPaths(root, path, there) : await missingControllers(root, path, there)
+      if (fault !== undefined) throw new Error(fault)
+    },
+  }
+}
+
+async function wordsIn(file: string): Promise<string[]> {
+  return (await readFile(file, 'utf8')).split(/\s+/).filter((word) => word !== '')
+}
+
+const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '')
+
+/** `["kubepods" "burstable"]`: a cgroup in messages. */
+export const cgroupText = (path: string): string => `[${partsOf(path).map(goQuote).join(' ')}]`
+
+const EXPECTED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb']
+
+async function missingPaths(root: string, path: string, there: readonly string[]): Promise<string | undefined> {
+  const missing: string[] = []
+  for (const dir of there.filter((name) => EXPECTED.includes(name)).map((name) => join(root, name, path))) {
+    await access(dir).catch(() => missing.push(dir))
+  }
+  return missing.length === 0 ? undefined : `cgroup ${cgroupText(path)} has some missing paths: ${missing.join(', ')}`
+}
+
+async function missingControllers(root: string, path: string, there: readonly string[]): Promise<string | undefined> {
+  const file = join(root, path, 'cgroup.controllers')
+  const enabled = await wordsIn(file).catch((error: Error) => error)
+  if (enabled instanceof Error) return `could not read controllers for cgroup ${cgroupText(path)}: ${enabled.message}`
+  const missing = there.filter((name) => EXPECTED.includes(name) && !enabled.includes(name))
+  return missing.length === 0
+    ? undefined
+    : `cgroup ${cgroupText(path)} has some missing controllers: ${missing.join(', ')}`
+}
+
+/** In version 2 a cgroup has only what all above it pass on. */
+async function makeDelegated(root: string, path: string, controllers: readonly string[]): Promise<void> {
+  let dir = root
+  for (const part of partsOf(path)) {
+    // The containers' cgroups are made by the runtime, which passes on to them what it needs.
+    await writeFile(join(dir, 'cgroup.subtree_control'), controllers.map((name) => `+${name}`).join(' ')).catch(
+      () => undefined,
+    )
+    dir = join(dir, part)
+    await mkdir(dir).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  }
+}
+
+async function foldersIn(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+}
+
+/** From the bottom up. What has processes is left, and so is what is above it. */
+async function removeFolders(dir: string): Promise<void> {
+  for (const name of await foldersIn(dir)) await removeFolders(join(dir, name))
+  await rmdir(dir).catch(() => undefined)
+}
