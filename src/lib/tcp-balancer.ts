@@ -1,12 +1,15 @@
 /**
  * One address for servers that are alike: each connection goes to the one with the fewest, among those that accepted when they
- * were last asked. One that does not accept is left out until it does, and a connection to it goes to the next. One that does not
- * even refuse is on a machine that is off or cut off: connections to it are ended, as it never will, and who had them asks again.
+ * were last asked. One that does not accept is left out until it does, and a connection to it goes to the next, which nobody waits
+ * long for. One that does not even refuse, however often it is asked, is on a machine that is off or cut off: connections to it are
+ * ended, as it never will, and who had them asks again. That is counted in questions and not in time, so that a balancer that stood
+ * still itself blames nobody.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
 
-import type { Clock, Timer } from './clock.ts'
+import { onAbort } from './abort.ts'
+import { type Clock, sleep } from './clock.ts'
 
 export interface TcpServer {
   readonly host: string
@@ -17,11 +20,11 @@ export interface BalancerOptions {
   readonly listen: TcpServer
   readonly servers: readonly TcpServer[]
   readonly clock: Clock
-  /** For a connection to be accepted. */
-  readonly connectMs?: number
-  /** Between two looks at all servers. */
-  readonly lookMs?: number
+  /** Resolves as soon as there is a connection or there is none; the signal gives it up. For tests. */
+  readonly dial?: (server: TcpServer, signal: AbortSignal) => Promise<Dialled>
 }
+
+export type Dialled = Socket | 'refused' | 'silent'
 
 export interface Balancer {
   /** The one that was asked for, or the one that was given for 0. */
@@ -31,41 +34,42 @@ export interface Balancer {
 interface Target extends TcpServer {
   isUp: boolean
   connections: number
+  /** Questions since it last answered one. */
+  unanswered: number
   readonly sockets: Set<Socket>
 }
 
-/** Long enough for a packet that got lost to be sent again. */
-const CONNECT_MS = 2000
+/** Between two questions to a server that answers. */
 const LOOK_MS = 1000
+/** A server answers within this, or it is asked again, and a connection that waits for it tries the next one too. */
+const ANSWER_MS = 250
+/** So many questions are not all lost by chance. */
+const MAX_UNANSWERED = 4
+/** Nobody waits for longer than this for any server. */
+const CONNECT_MS = 5000
 
 /** Resolves when it listens. Ends with `closing`, and all connections with it. */
 export async function startBalancer(options: BalancerOptions, closing: AsyncDisposableStack): Promise<Balancer> {
-  const { listen, clock, lookMs = LOOK_MS } = options
+  const { listen, clock, dial = dialTcp } = options
   const targets: Target[] = options.servers.map((server) => ({
     ...server,
     isUp: true,
     connections: 0,
+    unanswered: 0,
     sockets: new Set(),
   }))
   const sockets = new Set<Socket>()
+  const ended = new AbortController()
+  const world: World = { clock, dial, ended: ended.signal }
   const server = createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true }, (client) => {
     sockets.add(client)
     client.on('error', () => undefined).on('close', () => sockets.delete(client))
-    void serve(client, targets, options)
+    void serve(client, targets, world)
   })
   await listening(server, listen)
-  let timer: Timer | undefined
-  let isClosed = false
-  const look = (): void => {
-    void Promise.all(targets.map((target) => lookAt(target, options))).then(again)
-  }
-  const again = (): void => {
-    if (!isClosed) timer = clock.after(lookMs, look, { background: true })
-  }
-  again()
+  for (const target of targets) void lookAfter(target, world)
   closing.defer(() => {
-    isClosed = true
-    timer?.cancel()
+    ended.abort()
     server.close()
     for (const socket of sockets) socket.destroy()
   })
@@ -73,23 +77,52 @@ export async function startBalancer(options: BalancerOptions, closing: AsyncDisp
   return { port: typeof address === 'object' && address !== null ? address.port : listen.port }
 }
 
-async function serve(client: Socket, targets: readonly Target[], options: BalancerOptions): Promise<void> {
-  for (const target of inOrder(targets)) {
-    const upstream = await open(target, options)
-    target.isUp = typeof upstream !== 'string'
-    if (typeof upstream === 'string') continue
-    if (client.destroyed) return void upstream.destroy()
-    target.connections++
-    target.sockets.add(upstream)
-    upstream.once('close', () => {
-      target.connections--
-      target.sockets.delete(upstream)
-    })
-    pipeline(client, upstream, client, () => undefined)
-    client.resume()
-    return
+interface World {
+  readonly clock: Clock
+  readonly dial: NonNullable<BalancerOptions['dial']>
+  readonly ended: AbortSignal
+}
+
+async function serve(client: Socket, targets: readonly Target[], world: World): Promise<void> {
+  const found = await firstOf(inOrder(targets), world)
+  if (found === undefined) return void client.destroy()
+  const { target, socket } = found
+  if (client.destroyed) return void socket.destroy()
+  target.connections++
+  target.sockets.add(socket)
+  socket.once('close', () => {
+    target.connections--
+    target.sockets.delete(socket)
+  })
+  pipeline(client, socket, client, () => undefined)
+  client.resume()
+}
+
+/** The first that accepts; each is tried when the one before it has refused, or has not answered for a while. */
+async function firstOf(
+  targets: readonly Target[],
+  world: World,
+): Promise<{ readonly target: Target; readonly socket: Socket } | undefined> {
+  const { promise: won, resolve: win } = Promise.withResolvers<{ target: Target; socket: Socket }>()
+  let isWon = false
+  const attempts: Promise<void>[] = []
+  const attemptOf = async (target: Target): Promise<void> => {
+    const socket = await ask(target, world)
+    if (typeof socket === 'string') return
+    if (isWon) return void socket.destroy()
+    isWon = true
+    win({ target, socket })
   }
-  client.destroy()
+  for (const target of targets) {
+    const attempt = attemptOf(target)
+    attempts.push(attempt)
+    const waiting = new AbortController()
+    const patience = sleep(world.clock, ANSWER_MS, waiting.signal).catch(() => undefined)
+    await Promise.race([attempt, patience])
+    waiting.abort()
+    if (isWon) return won
+  }
+  return Promise.race([won, Promise.all(attempts).then(() => (isWon ? won : undefined))])
 }
 
 /** Those that are up first, and of them those with the fewest connections. Pure. */
@@ -97,38 +130,49 @@ export function inOrder<T extends Pick<Target, 'isUp' | 'connections'>>(targets:
   return targets.toSorted((a, b) => Number(b.isUp) - Number(a.isUp) || a.connections - b.connections)
 }
 
-async function lookAt(target: Target, options: BalancerOptions): Promise<void> {
-  const found = await open(target, options)
-  target.isUp = typeof found !== 'string'
-  if (typeof found !== 'string') found.destroy()
-  // One that refuses is being replaced, and ends what it has by itself.
-  if (found === 'silent') for (const socket of target.sockets) socket.destroy()
+/** Asks it now and then whether it accepts, and more often while it does not answer. */
+async function lookAfter(target: Target, world: World): Promise<void> {
+  const { clock, ended } = world
+  const pause = (ms: number): Promise<void> => sleep(clock, ms, ended, { background: true }).catch(() => undefined)
+  while (!ended.aborted) {
+    target.unanswered++
+    void ask(target, world).then((found) => typeof found === 'string' || found.destroy())
+    await pause(ANSWER_MS)
+    if (target.unanswered === 0) {
+      await pause(LOOK_MS - ANSWER_MS)
+      continue
+    }
+    target.isUp = false
+    if (target.unanswered >= MAX_UNANSWERED) for (const socket of target.sockets) socket.destroy()
+  }
 }
 
-const NOBODY_THERE = new Set(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ETIMEDOUT'])
+async function ask(target: Target, { clock, dial, ended }: World): Promise<Dialled> {
+  const over = new AbortController()
+  const timer = clock.after(CONNECT_MS, () => over.abort(), { background: true })
+  const release = onAbort(ended, () => over.abort())
+  const found = await dial(target, over.signal)
+  timer.cancel()
+  release()
+  if (found === 'silent') return found
+  target.unanswered = 0
+  target.isUp = found !== 'refused'
+  return found
+}
 
-function open(
-  { host, port }: TcpServer,
-  { clock, connectMs = CONNECT_MS }: BalancerOptions,
-): Promise<Socket | 'refused' | 'silent'> {
+const NOBODY_THERE = new Set(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ETIMEDOUT', 'ABORT_ERR'])
+
+function dialTcp({ host, port }: TcpServer, signal: AbortSignal): Promise<Dialled> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, noDelay: true, keepAlive: true })
-    const late = clock.after(connectMs, () => {
-      resolve('silent')
-      socket.destroy()
-    })
+    const socket = connect({ host, port, noDelay: true, keepAlive: true, signal })
     let code = ''
     socket.on('error', (error: NodeJS.ErrnoException) => (code = error.code ?? ''))
+    const failed = (): void => resolve(NOBODY_THERE.has(code) ? 'silent' : 'refused')
+    socket.once('close', failed)
     socket.once('connect', () => {
-      late.cancel()
       socket.off('close', failed)
       resolve(socket)
     })
-    const failed = (): void => {
-      late.cancel()
-      resolve(NOBODY_THERE.has(code) ? 'silent' : 'refused')
-    }
-    socket.once('close', failed)
   })
 }
 

@@ -274,11 +274,11 @@ export class EtcdClient {
     }
   }
 
-  /** Who leads, and who else answers. */
+  /** Who leads, and who else answers. Those that were silent when last asked are not waited for if there are others. */
   async #survey(): Promise<{ readonly leader: Member | undefined; readonly others: readonly Member[] }> {
     const others: Member[] = []
     const leader = await new Promise<Member | undefined>((resolve) => {
-      const asked = this.#members.map(async (member) => {
+      const ask = async (member: Member): Promise<void> => {
         try {
           const { header, leader } = await member.status(PROBE_MS)
           if (leader !== 0 && leader === header?.memberId) resolve(member)
@@ -288,8 +288,12 @@ export class EtcdClient {
           if (isAnswer(error)) others.push(member)
           if (error instanceof GrpcError) this.#lastFailure = error
         }
-      })
-      void Promise.all(asked).then(() => resolve(undefined))
+      }
+      const { silent = [], heard = silent } = Object.groupBy(this.#members, (one) =>
+        one.isSilent ? 'silent' : 'heard',
+      )
+      const answers = new Map(this.#members.map((member) => [member, ask(member)]))
+      void Promise.all(heard.map((member) => answers.get(member))).then(() => resolve(undefined))
     })
     if (this.#closing.signal.aborted) throw abortError(this.#closing.signal)
     return { leader, others }

@@ -37,6 +37,7 @@ export class Member {
   /** Calls that wait for an answer, and watches. */
   #open = 0
   #heardAtMs = 0
+  #isSilent = false
   #isProbing = false
   #isClosed = false
 
@@ -48,6 +49,11 @@ export class Member {
   get where(): string {
     const { target } = this.#options
     return 'path' in target ? target.path : `${target.host}:${target.port}`
+  }
+
+  /** It did not answer when it was last asked for its status, and has not been heard since. */
+  get isSilent(): boolean {
+    return this.#isSilent
   }
 
   /** Rejects with `GrpcError`, `UnsentError` when the call did not leave. */
@@ -99,12 +105,18 @@ export class Member {
     }
   }
 
-  status(timeoutMs: number): Promise<StatusResponse> {
-    return this.unary(STATUS_OF_MEMBER, {}, { timeoutMs })
+  async status(timeoutMs: number): Promise<StatusResponse> {
+    try {
+      return await this.unary(STATUS_OF_MEMBER, {}, { timeoutMs })
+    } catch (error) {
+      this.#isSilent = !isAnswer(error)
+      throw error
+    }
   }
 
   heard(): void {
     this.#heardAtMs = this.#options.clock.elapsed()
+    this.#isSilent = false
   }
 
   /** To be called every now and then: sees to it that a dead member is noticed. */
@@ -135,7 +147,7 @@ export class Member {
 
   /** A member that owed nothing could not be heard: its silence begins with the first call. */
   #begin(): void {
-    if (this.#open++ === 0) this.heard()
+    if (this.#open++ === 0) this.#heardAtMs = this.#options.clock.elapsed()
   }
 
   async #connect({ timeoutMs, signal }: CallOptions): Promise<void> {
