@@ -28,6 +28,17 @@ describe('a cluster.yml', () => {
     it(`is read: ${name.toLowerCase().replaceAll('_', ' ')}`, () => void read(text))
   }
 
+  it('may be empty, or name others, when one machine is to be all of it', () => {
+    const lone = { name: 'here', address: '10.0.0.9', user: 'me' }
+    for (const text of ['', '# nothing\n', files.MINIMAL]) {
+      const [node, ...others] = readClusterFile(text, lone).cluster?.nodes ?? []
+      assert.deepEqual([node?.hostname_override, node?.address, node?.user], ['here', '10.0.0.9', 'me'])
+      assert.deepEqual(node?.role.toSorted(), ['controlplane', 'etcd', 'worker'])
+      assert.deepEqual(others, [])
+    }
+    assert.equal(readClusterFile('- a list', lone).faults.length, 1)
+  })
+
   it('needs no more than machines', () => {
     const { nodes, services, network, authentication, ...rest } = read(files.MINIMAL)
     assert.deepEqual(nodes, [

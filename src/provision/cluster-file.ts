@@ -2,6 +2,7 @@
  * cluster.yml: RKE's file, read strictly. Every fault is found in one reading, each with its line, so that a person
  * repairs the file once. What RKE passed over in silence (keys it did not know, options of other plugins) is said here.
  */
+import { isJsonObject } from '#lib/json-value.ts'
 import { YamlError } from '#lib/yaml-error.ts'
 import { YamlPlaces } from '#lib/yaml-places.ts'
 import { parseYaml, splitYaml } from '#lib/yaml.ts'
@@ -24,11 +25,19 @@ export interface ClusterReading {
   readonly notices: readonly Fault[]
 }
 
+/** The machine that is to be all of a cluster, whatever machines the file names. */
+export interface LoneMachine {
+  readonly name: string
+  readonly address: string
+  readonly user: string
+}
+
 /** Never throws. */
-export function readClusterFile(text: string): ClusterReading {
+export function readClusterFile(text: string, lone?: LoneMachine): ClusterReading {
   const places = new YamlPlaces()
   try {
-    const value = parseYaml(text, { places })
+    const given = parseYaml(text, { places })
+    const value = lone === undefined ? given : withMachine(given, lone)
     const reading = new Reading(CLUSTER, places)
     if (splitYaml(text).length > 1) reading.fault('', 'The file holds more than one document; a cluster is one')
     const read = reading.readFile(value) as ReadCluster | undefined
@@ -42,6 +51,13 @@ export function readClusterFile(text: string): ClusterReading {
     const message = error.message.replace(/^yaml: (line \d+: )?/, '')
     return { faults: [{ line, column, path: '', text: `This is no YAML: ${message}` }], notices: [] }
   }
+}
+
+/** What is no object stays as it is, and is told of. */
+function withMachine(given: unknown, { name, address, user }: LoneMachine): unknown {
+  if (given !== null && !isJsonObject(given)) return given
+  const node = { address, user, hostname_override: name, role: ['controlplane', 'etcd', 'worker'] }
+  return { ...given, nodes: [node] }
 }
 
 function judge(cluster: ClusterFile, reading: Reading): void {

@@ -7,6 +7,7 @@ export interface BuildFlags {
   readonly 'ssh-agent-auth': boolean
   readonly 'ignore-docker-version': boolean
   readonly 'etcd-binary': string
+  readonly local: boolean
 }
 
 export const BUILD_FLAGS: {
@@ -14,6 +15,7 @@ export const BUILD_FLAGS: {
   readonly 'ssh-agent-auth': Flag<boolean>
   readonly 'ignore-docker-version': Flag<boolean>
   readonly 'etcd-binary': Flag<string>
+  readonly local: Flag<boolean>
 } = {
   config: flag(string, '', 'cluster `file` (default: that of RKE_CONFIG, else cluster.yml)'),
   'ssh-agent-auth': flag(bool, false, 'use the SSH agent that SSH_AUTH_SOCK names'),
@@ -22,6 +24,11 @@ export const BUILD_FLAGS: {
     string,
     '',
     'etcd `program` that is sent to machines of the etcd plane (default: the one in PATH here, else that of the machine)',
+  ),
+  local: flag(
+    bool,
+    false,
+    'the cluster is this machine, without SSH; machines of the file do not count, nor need there be a file',
   ),
 }
 

@@ -29,6 +29,7 @@ import { readCertificateFolder } from './certificate-folder.ts'
 import type { BuildFlags, CertificateFlags } from './flags.ts'
 import { runKubectl } from './kubectl-runner.ts'
 import { openConnections } from './ssh.ts'
+import { thisMachine } from './this-machine.ts'
 
 export interface SessionOptions extends Omit<ProgramContext, 'path' | 'args'> {
   readonly flags: BuildFlags & Partial<CertificateFlags>
@@ -88,12 +89,13 @@ function sessionFiles(config: string): SessionFiles {
 /** Throws ProgramError with all that is wrong with the file. */
 async function readCluster(
   path: string,
-  { readFile: read, stderr }: Pick<SessionOptions, 'readFile' | 'stderr'>,
+  { readFile: read, stderr, flags }: Pick<SessionOptions, 'readFile' | 'stderr' | 'flags'>,
 ): Promise<ClusterFile> {
   const text = await read(path).catch((cause: NodeJS.ErrnoException) => {
+    if (flags.local && cause.code === 'ENOENT') return ''
     throw new ProgramError(`Cannot read "${path}": ${cause.message}`, { cause })
   })
-  const { cluster, faults, notices } = readClusterFile(text)
+  const { cluster, faults, notices } = readClusterFile(text, flags.local ? await thisMachine() : undefined)
   for (const notice of notices) stderr.write(`note: ${formatFault(path, notice)}\n`)
   if (cluster === undefined)
     throw new ProgramError(`"${path}" is not a cluster:\n${faults.map((fault) => formatFault(path, fault)).join('\n')}`)
@@ -284,6 +286,7 @@ function openMachines(
     home: builderHome(cluster),
     knownHostsFile: knownHosts,
     usesAgent: flags['ssh-agent-auth'],
+    isHere: flags.local,
     payload(kind: string): ReturnType<typeof makePayload> {
       const made =
         payloads.get(kind) ?? makePayload(kind, { root, cache, ...(bundled && { bundle: dirname(bundled) }) })

@@ -18,6 +18,8 @@ export interface SshOptions {
   readonly home: string
   readonly knownHostsFile: string
   readonly usesAgent: boolean
+  /** All of it is the machine that we are on. */
+  readonly isHere: boolean
   readonly payload: (kind: string) => Promise<Payload>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
@@ -31,7 +33,7 @@ const CONNECT_SECONDS = 15
 const ASKPASS = `#!/bin/sh\nprintf "%s\\n" "$${PASSPHRASE}"\n`
 
 export async function openConnections(options: SshOptions, closing: AsyncDisposableStack): Promise<Connections> {
-  const { cluster, nodes, env, knownHostsFile, home, payload, signal, say } = options
+  const { cluster, nodes, env, knownHostsFile, home, payload, isHere, signal, say } = options
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-build-'))
   closing.defer(() => rm(folder, { recursive: true, force: true }))
   const hasPassphrase = env[PASSPHRASE] !== undefined
@@ -53,6 +55,7 @@ export async function openConnections(options: SshOptions, closing: AsyncDisposa
         home,
         payload,
         installs,
+        isHere,
         target: await asTarget(name, node),
         ...(bastion !== undefined && { bastion }),
         knownHostsFile,

@@ -1,4 +1,7 @@
-/** A connection to a machine over SSH: the system's own `ssh`, and our own program at the other end of it. */
+/**
+ * A connection to a machine over SSH: the system's own `ssh`, and our own program at the other end of it. For the machine that we are
+ * on it is the system's own shell, and all else is the same.
+ */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -19,6 +22,8 @@ import { LineReader } from './line-reader.ts'
 export interface SshConnectOptions extends SshSettings {
   /** How the machine is called in messages; no two have the same. */
   readonly name: string
+  /** It is the machine that we are on. */
+  readonly isHere: boolean
   /** Where files for `ssh` may be put, for as long as the connection lasts. */
   readonly folder: string
   /** Where the builder keeps its things on the machine. */
@@ -44,12 +49,13 @@ type Ssh = ChildProcessByStdio<Writable, Readable, Readable>
 
 /** Rejects with MachineLost, which says what `ssh` said. */
 export async function connectBySsh(options: SshConnectOptions, signal: AbortSignal): Promise<Connected> {
-  const { name, folder, target } = options
+  const { name, folder, target, isHere } = options
   const config = join(folder, `${name.replaceAll(/[^\w.-]/g, '_')}.config`)
   await writeFile(config, sshConfig(options), { mode: 0o600 })
   const command = target.user === 'root' ? BOOTSTRAP.asRoot : BOOTSTRAP.bySudo
   const env = { ...options.env, LC_ALL: 'C' }
-  const ssh: Ssh = spawn('ssh', ['-F', config, TARGET, command], { stdio: ['pipe', 'pipe', 'pipe'], env })
+  const [shell, ...args] = isHere ? (['sh', '-c', command] as const) : (['ssh', '-F', config, TARGET, command] as const)
+  const ssh: Ssh = spawn(shell, args, { stdio: ['pipe', 'pipe', 'pipe'], env })
   const words = lastWordsOf(ssh)
   const release = onAbort(signal, () => void ssh.kill('SIGTERM'))
   const close = async (): Promise<void> => {

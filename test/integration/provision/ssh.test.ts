@@ -1,7 +1,8 @@
 /** A machine over SSH: the system's client, a real sshd on the loopback, and our own program at the far end. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -42,6 +43,7 @@ async function optionsFor(sshd: Sshd): Promise<SshConnectOptions & { readonly pa
     payload: () => Promise.resolve(payloadFile),
     payloadFile,
     installs: true,
+    isHere: false,
     env: process.env,
   }
 }
@@ -153,3 +155,32 @@ test('files, uploads, programs and services of a machine, and all of it gone aga
   const { services } = await machine.look({ files: [], services: ['test-lives'] })
   assert.equal(services['test-lives'], undefined)
 })
+
+test(
+  'the machine that we are on needs no SSH server',
+  { skip: process.getuid?.() === 0 ? false : 'needs root' },
+  async () => {
+    await using closing = new AsyncDisposableStack()
+    const folder = await mkdtemp(join(tmpdir(), 'hyperkube-here-'))
+    closing.defer(() => rm(folder, { recursive: true }))
+    const payload = await smallPayload(folder)
+    const machine = await open(
+      {
+        name: 'here',
+        target: { address: '127.0.0.1', port: 1, user: 'root' },
+        knownHostsFile: join(folder, 'known_hosts'),
+        hasPassphrase: false,
+        connectSeconds: 10,
+        folder,
+        home: join(folder, 'home'),
+        payload: () => Promise.resolve(payload),
+        installs: true,
+        isHere: true,
+        env: process.env,
+      },
+      closing,
+    )
+    const { hostname: name } = await machine.facts({})
+    assert.equal(name, hostname())
+  },
+)
