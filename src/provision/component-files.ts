@@ -5,6 +5,7 @@ import { stringifyYaml } from '#lib/yaml.ts'
 import { type ClusterFile, type ClusterNode, hasRole } from './cluster.ts'
 import { CONFIG_FILES, hostPath } from './host-paths.ts'
 import type { PkiFile } from './pki/files.ts'
+import type { BucketPlace } from './s3/bucket.ts'
 
 /** Files of one machine. One that is not here and was before is to go. */
 export function configFiles(cluster: ClusterFile, node: ClusterNode, encryption: string): PkiFile[] {
@@ -15,6 +16,7 @@ export function configFiles(cluster: ClusterFile, node: ClusterNode, encryption:
     [CONFIG_FILES.credentialProviders, credentialProviders(cluster)],
     [CONFIG_FILES.authenticationWebhook, isControlPlane ? (cluster.authentication.webhook?.config_file ?? '') : ''],
     [CONFIG_FILES.encryption, isControlPlane ? encryption : ''],
+    [CONFIG_FILES.snapshotBucket, hasRole(node, 'etcd') ? snapshotBucket(cluster) : ''],
     [CONFIG_FILES.admission, isControlPlane ? stringifyYaml(admissionConfiguration(cluster)) : ''],
     [CONFIG_FILES.auditPolicy, isControlPlane && api.audit_log.enabled ? auditPolicy(cluster) : ''],
   ]
@@ -25,6 +27,22 @@ export function configFiles(cluster: ClusterFile, node: ClusterNode, encryption:
 
 function auditPolicy(cluster: ClusterFile): string {
   return stringifyYaml(cluster.services['kube-api'].audit_log.configuration.policy)
+}
+
+/** In a file, as command lines are for everybody to read. */
+function snapshotBucket({ services }: ClusterFile): string {
+  const s3 = services.etcd.backup_config.s3backupconfig
+  if (s3 === undefined) return ''
+  const place: BucketPlace = {
+    endpoint: s3.endpoint,
+    bucket: s3.bucket_name,
+    region: s3.region,
+    folder: s3.folder.replaceAll(/^\/+|\/+$/g, ''),
+    accessKey: s3.access_key,
+    secretKey: s3.secret_key,
+    authority: s3.custom_ca,
+  }
+  return `${JSON.stringify(place, undefined, 2)}\n`
 }
 
 interface Plugin extends JsonObject {

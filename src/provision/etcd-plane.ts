@@ -2,7 +2,7 @@
 import { type ClusterFile, type ClusterNode, nodesOf } from './cluster.ts'
 import { etcdMemberName, urlOf } from './component-flags.ts'
 import type { DesiredFile, DesiredUpload, Health } from './desired.ts'
-import { certificatePaths, FOLDERS, hostPath } from './host-paths.ts'
+import { certificatePaths, CONFIG_FILES, FOLDERS, hostPath } from './host-paths.ts'
 import * as pki from './pki/plan.ts'
 
 /** A file of the operator's that travels; undefined where machines have their own. */
@@ -45,6 +45,7 @@ export function etcdHealth(cluster: ClusterFile, node: ClusterNode): Health {
 /** By which a machine takes snapshots of its member. */
 export function snapshotArguments(cluster: ClusterFile, node: ClusterNode): string[] {
   const { certificate, key } = certificatePaths(cluster, pki.hostStem('kube-etcd', node))
+  const { timeout, s3backupconfig } = cluster.services.etcd.backup_config
   return [
     'machine',
     'etcd-snapshots',
@@ -53,6 +54,7 @@ export function snapshotArguments(cluster: ClusterFile, node: ClusterNode): stri
     `--cacert=${certificatePaths(cluster, pki.ETCD_CA).certificate}`,
     `--cert=${certificate}`,
     `--key=${key}`,
-    `--timeout=${cluster.services.etcd.backup_config.timeout}s`,
+    `--timeout=${timeout}s`,
+    ...(s3backupconfig === undefined ? [] : [`--bucket=${hostPath(cluster, CONFIG_FILES.snapshotBucket)}`]),
   ]
 }

@@ -29,6 +29,7 @@ export const CONFIG_FILES = {
   cloud: '/etc/kubernetes/cloud-config',
   credentialProviders: '/etc/kubernetes/credential-providers.yaml',
   encryption: '/etc/kubernetes/ssl/encryption.yaml',
+  snapshotBucket: '/etc/kubernetes/ssl/snapshot-bucket.json',
 } as const
 
 export const FOLDERS = {

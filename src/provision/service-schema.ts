@@ -54,15 +54,15 @@ const SETTINGS: Members<ServiceSettings> = {
 const s3: Field<S3BackupConfig> = object<S3BackupConfig>(
   'where snapshots are copied to, if anywhere',
   {
-    access_key: words('access key; empty: what the machine may do by itself'),
+    access_key: words('access key; empty: nothing is signed'),
     secret_key: words('secret key', { secret: true }),
     bucket_name: text('bucket', { required: true }),
-    region: words('region of the bucket'),
+    region: words('region of the bucket (us-east-1)'),
     endpoint: text('host of the service, as in s3.amazonaws.com', { required: true }),
     custom_ca: words('authority of the endpoint, PEM', { check: isPem('certificate') }),
     folder: words('folder in the bucket'),
   },
-  { optional: true, aliases: ['s3_backup_config'], pending: true },
+  { optional: true, aliases: ['s3_backup_config'] },
 )
 
 const backup: Field<BackupConfig> = object<BackupConfig>(

@@ -30,7 +30,7 @@ const save: Program = defineProgram({
   name: 'snapshot-save',
   long:
     'snapshot-save saves all that etcd holds, on every machine of the etcd plane, below /opt/rke/etcd-snapshots, with the state of the ' +
-    'cluster beside it: both hold private keys. "remove" leaves them. Copies elsewhere (S3) are not made by this version.',
+    'cluster beside it: both hold private keys. "remove" leaves them. With s3backupconfig it is copied to that bucket too.',
   flags: {
     build: { ...BUILD_FLAGS, name: flag(string, '', 'how it is called (default: rke_etcd_snapshot_ and the time)') },
   },
@@ -61,9 +61,15 @@ const list: Program = defineProgram({
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
     builtOf(session)
     const desired = await session.desired(session.stage)
-    for (const { host, snapshots } of await listOn(session, desired, signal))
-      for (const { name, revision, sizeBytes, problem } of snapshots)
+    const listed = await listOn(session, desired, signal)
+    const copies = new Map(
+      listed.flatMap((each) => each.snapshots.filter(({ isCopy }) => isCopy)).map((copy) => [copy.name, copy]),
+    )
+    for (const { host, snapshots } of listed)
+      for (const { name, revision, sizeBytes, problem } of snapshots.filter(({ isCopy }) => !isCopy))
         stdout.write(`${host}  ${name}  ${problem ?? `revision ${revision}, ${sizeBytes} bytes`}\n`)
+    for (const { name, sizeBytes, problem } of copies.values())
+      stdout.write(`S3  ${name}  ${problem ?? `${sizeBytes} bytes`}\n`)
     return 0
   },
 })
@@ -73,7 +79,7 @@ const restore: Program = defineProgram({
   long:
     'snapshot-restore puts a snapshot in the place of all that etcd holds, on all machines of the etcd plane: what was changed since is ' +
     'lost. The control plane stops meanwhile; pods go on. Machines may be others than those that the snapshot is of, as long as one of ' +
-    'them has it below /opt/rke/etcd-snapshots.',
+    'them has it below /opt/rke/etcd-snapshots, or the bucket of s3backupconfig has.',
   flags: {
     build: {
       ...BUILD_FLAGS,

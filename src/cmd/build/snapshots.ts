@@ -20,6 +20,8 @@ interface Listed {
   readonly revision?: number
   readonly sizeBytes?: number
   readonly problem?: string
+  /** In the bucket. */
+  readonly isCopy?: boolean
 }
 
 /** Of a machine of the etcd plane, by its own program. */
@@ -108,8 +110,16 @@ async function findSnapshot(
   { folder, name }: { readonly folder: string; readonly name: string },
 ): Promise<Pick<Restoring, 'from' | 'files'> & { readonly state?: ClusterState }> {
   const paths = snapshotFiles(folder, name)
-  for (const { host, snapshots } of await listOn(session, desired, AbortSignal.timeout(LIST_MS))) {
-    if (!snapshots.some((each) => each.name === name && each.problem === undefined)) continue
+  const listed = await listOn(session, desired, AbortSignal.timeout(LIST_MS))
+  const isWhole = (each: Listed): boolean => each.name === name && each.problem === undefined
+  // What is on a machine is not fetched.
+  const sources = [false, true].flatMap((isCopy) =>
+    listed
+      .filter(({ snapshots }) => snapshots.some((each) => isWhole(each) && (each.isCopy ?? false) === isCopy))
+      .map(({ host }) => ({ host, isCopy })),
+  )
+  for (const { host, isCopy } of sources) {
+    if (isCopy) await fetchTo(session, desired, host, name)
     const machine = await session.connections.machine(host)
     const { files } = await machine.look({ files: Object.values(paths), services: [] })
     const { content } = await machine.read({ path: paths.state })
@@ -125,6 +135,16 @@ async function findSnapshot(
   throw new ProgramError(`No machine of the etcd plane has a whole snapshot "${name}"; "etcd snapshot-list" shows them`)
 }
 
+async function fetchTo(session: Session, desired: DesiredCluster, name: string, snapshot: string): Promise<void> {
+  const host = hostsOf(desired, 'etcd').find((each) => each.name === name)
+  if (host === undefined) throw new ProgramError(`There is no machine "${name}"`)
+  const command = [...snapshotCommand(session, desired)(host), `--fetch=${snapshot}`]
+  const machine = await session.connections.machine(name)
+  const { code, stderr } = await machine.run({ command, timeoutMs: FETCH_MS })
+  if (code !== 0) throw new ProgramError(`${name} cannot fetch snapshot "${snapshot}": ${stderr.trim()}`)
+}
+
+const FETCH_MS = 3_600_000
 const TOOLS = ['etcdutl', 'etcdctl']
 
 /** The operator's, beside the etcd that travels; else that of the machines. */

@@ -12,6 +12,8 @@ import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
+import { Bucket, type BucketPlace } from '#provision/s3/bucket.ts'
+import { copySnapshot, deleteCopies, fetchSnapshot, listCopies } from '#provision/s3/snapshot-copies.ts'
 import { dueInMs, outdated, recurringName } from '#provision/snapshot-schedule.ts'
 import { listSnapshots, saveSnapshot } from '#storage/snapshot/snapshot.ts'
 
@@ -42,14 +44,26 @@ export const etcdSnapshots: Program = defineProgram({
       name: flag(string, '', 'take one of this name, now'),
       'with-state': flag(bool, false, 'put what comes on the standard input beside it: the state of the cluster'),
       list: flag(bool, false, 'say which there are, as JSON'),
+      bucket: flag(string, '', 'JSON `file` that says which bucket of S3 they are copied to'),
+      fetch: flag(string, '', 'fetch the one of this name from the bucket'),
       interval: flag(duration, 43_200_000, 'time between two'),
       retention: flag(int, 6, 'how many are kept'),
     },
     logs: LOG_FLAGS,
   },
   async run({ flags, stdin, stdout, log, ...context }, signal) {
+    const { clock } = context
+    await using closing = new AsyncDisposableStack()
+    const bucket = await bucketOf(flags.bucket, context)
+    closing.defer(() => bucket?.close())
     if (flags.list) {
-      stdout.write(`${JSON.stringify(await listSnapshots(flags.folder))}\n`)
+      const copies = bucket === undefined ? [] : await copiesIn(bucket, signal)
+      stdout.write(`${JSON.stringify([...(await listSnapshots(flags.folder)), ...copies])}\n`)
+      return 0
+    }
+    if (flags.fetch !== '') {
+      if (bucket === undefined) throw new ProgramError('Say with --bucket where it is to be fetched from')
+      await fetchSnapshot(bucket, flags.folder, flags.fetch, signal)
       return 0
     }
     if (flags.name !== '') {
@@ -57,10 +71,10 @@ export const etcdSnapshots: Program = defineProgram({
       const { file } = await take(flags, flags.name, context, signal)
       if (state !== undefined)
         await writeFileAtomically(join(flags.folder, `${flags.name}.rkestate`), state, { mode: 0o600 })
+      if (bucket !== undefined) await copySnapshot(bucket, flags.folder, flags.name, signal)
       stdout.write(`${file}\n`)
       return 0
     }
-    const { clock } = context
     while (!signal.aborted) {
       const names = (await listSnapshots(flags.folder)).map(({ name }) => name)
       await sleep(clock, dueInMs(names, flags.interval, clock.now()), signal)
@@ -69,15 +83,52 @@ export const etcdSnapshots: Program = defineProgram({
         const { revision, sizeBytes } = await take(flags, name, context, signal)
         log.info('Snapshot taken', { name, revision, sizeBytes })
         await clearUp(flags.folder, outdated([...names, name], flags.retention))
+        if (bucket !== undefined) await copyOne(bucket, name, { ...flags, nowMs: clock.now() }, signal)
       } catch (error) {
         if (signal.aborted) break
-        log.error(error as Error, 'No snapshot could be taken')
+        log.error(error as Error, 'No snapshot could be taken, or it could not be copied')
         await sleep(clock, AGAIN_MS, signal)
       }
     }
     return 0
   },
 })
+
+async function bucketOf(
+  file: string,
+  { clock, readFile }: Pick<ProgramContext, 'clock' | 'readFile'>,
+): Promise<Bucket | undefined> {
+  return file === '' ? undefined : new Bucket(JSON.parse(await readFile(file)) as BucketPlace, clock)
+}
+
+/** A bucket that cannot be read hides no snapshot that is here. */
+async function copiesIn(bucket: Bucket, signal: AbortSignal): Promise<object[]> {
+  try {
+    return (await listCopies(bucket, signal)).map((copy) => ({ ...copy, isCopy: true }))
+  } catch (error) {
+    return [{ name: 'S3', problem: (error as Error).message, isCopy: true }]
+  }
+}
+
+interface Schedule {
+  readonly folder: string
+  readonly interval: number
+  readonly retention: number
+  readonly nowMs: number
+}
+
+/** One for all members: who comes after another has nothing to do. */
+async function copyOne(
+  bucket: Bucket,
+  name: string,
+  { folder, interval, retention, nowMs }: Schedule,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = (await listCopies(bucket, signal)).map((copy) => copy.name)
+  if (dueInMs(names, interval / 2, nowMs) > 0) return
+  await copySnapshot(bucket, folder, name, signal)
+  await deleteCopies(bucket, outdated([...names, name], retention), signal)
+}
 
 async function clearUp(folder: string, names: readonly string[]): Promise<void> {
   for (const file of names.flatMap((name) => ENDINGS.map((ending) => `${name}${ending}`)))

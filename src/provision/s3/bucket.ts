@@ -1,0 +1,175 @@
+/** A folder of a bucket of S3, or of whoever speaks as it does. What breaks off on the way is tried again, what is refused is not. */
+import type { IncomingHttpHeaders } from 'node:http'
+
+import { type Clock, sleep } from '#lib/clock.ts'
+import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
+
+import { encodePath, encodeQuery, sign } from './signature.ts'
+
+export interface BucketPlace {
+  /** A host, with a port if need be. TLS, unless it begins with `http://`. */
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  /** Without slashes at its ends; empty: the bucket itself. */
+  readonly folder: string
+  /** Empty: nothing is signed. */
+  readonly accessKey: string
+  readonly secretKey: string
+  /** PEM; empty: those that everybody trusts. */
+  readonly authority: string
+}
+
+export interface Content {
+  readonly size: number
+  /** In hexadecimal digits. */
+  readonly sha256: string
+  /** From the beginning, as often as it is asked for. */
+  readonly bytes: () => AsyncIterable<Buffer>
+}
+
+/** S3 has said no. */
+class BucketError extends Error {
+  override readonly name = 'BucketError'
+}
+
+interface Ask {
+  readonly method: string
+  /** Of the object; empty: the bucket. */
+  readonly key: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly content?: Content
+}
+
+const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+const DIGEST_HEADER = 'x-amz-meta-sha256'
+const TRIES = 3
+const PAUSE_MS = 1000
+const MAX_ANSWER_BYTES = 16 << 20
+
+export class Bucket {
+  readonly #place: BucketPlace
+  readonly #clock: Clock
+  readonly #pauseMs: number
+  readonly #client: HttpClient
+  readonly #prefix: string
+
+  /** `pauseMs`: before what broke off is tried again, and twice that the next time. */
+  constructor(place: BucketPlace, clock: Clock, pauseMs: number = PAUSE_MS) {
+    this.#place = place
+    this.#clock = clock
+    this.#pauseMs = pauseMs
+    const tls = place.authority === '' ? {} : { ca: place.authority }
+    this.#client = createHttpClient({ clock, tls, http1Only: true })
+    this.#prefix = place.folder === '' ? '' : `${place.folder}/`
+  }
+
+  async put(name: string, content: Content, signal: AbortSignal): Promise<void> {
+    const headers = { [DIGEST_HEADER]: content.sha256 }
+    await this.#finish({ method: 'PUT', key: this.#prefix + name, headers, content }, signal)
+  }
+
+  /** `take` is given all of it again when the first did not come to its end. Rejects when there is none of that name. */
+  async get(
+    name: string,
+    take: (bytes: AsyncIterable<Buffer>, sha256: string | undefined) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#insist(async () => {
+      const { body, headers } = await this.#send({ method: 'GET', key: this.#prefix + name }, signal)
+      await take(body, digestIn(headers))
+    }, signal)
+  }
+
+  /** What is in the folder itself. */
+  async list(signal: AbortSignal): Promise<{ readonly name: string; readonly size: number }[]> {
+    const found: { name: string; size: number }[] = []
+    const prefix = this.#prefix
+    for (let token: string | undefined = ''; token !== undefined;) {
+      const query = { 'list-type': '2', prefix, delimiter: '/', ...(token !== '' && { 'continuation-token': token }) }
+      const text: string = await this.#finish({ method: 'GET', key: '', query }, signal)
+      for (const entry of tagsIn(text, 'Contents')) {
+        const [name = '', size = ''] = ['Key', 'Size'].map((tag) => tagsIn(entry, tag)[0] ?? '')
+        if (name.length > prefix.length) found.push({ name: name.slice(prefix.length), size: Number(size) })
+      }
+      ;[token] = tagsIn(text, 'NextContinuationToken')
+    }
+    return found
+  }
+
+  /** Also when there is none. */
+  async delete(name: string, signal: AbortSignal): Promise<void> {
+    await this.#finish({ method: 'DELETE', key: this.#prefix + name }, signal)
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+
+  #finish(ask: Ask, signal: AbortSignal): Promise<string> {
+    return this.#insist(async () => (await this.#send(ask, signal)).text(MAX_ANSWER_BYTES), signal)
+  }
+
+  async #insist<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await task()
+      } catch (error) {
+        if (error instanceof BucketError || signal.aborted || tries === TRIES) throw error
+        await sleep(this.#clock, this.#pauseMs * 2 ** (tries - 1), signal)
+      }
+    }
+  }
+
+  /** Rejects for what is no success; with BucketError when another try would be told the same. */
+  async #send({ method, key, query = {}, headers = {}, content }: Ask, signal: AbortSignal): Promise<HttpResponse> {
+    const { accessKey, region, bucket } = this.#place
+    const { origin, host, root } = addressOf(this.#place)
+    const path = encodePath(root + key)
+    const unsigned = { method, host, path, query, headers, sha256: content?.sha256 ?? EMPTY_SHA256 }
+    const credentials = { ...this.#place, region: region === '' ? DEFAULT_REGION : region }
+    const sent = accessKey === '' ? headers : sign(unsigned, credentials, this.#clock.now())
+    const search = encodeQuery(query)
+    const answer = await this.#client.request({
+      method,
+      url: `${origin}/`,
+      path: search === '' ? path : `${path}?${search}`,
+      headers: { ...sent, ...(content && { 'content-length': String(content.size) }) },
+      ...(content && { body: content.bytes() }),
+      signal,
+    })
+    if (answer.status < 300) return answer
+    const text = await answer.text(MAX_ANSWER_BYTES).catch(() => '')
+    const said = ['Code', 'Message'].map((tag) => tagsIn(text, tag)[0] ?? '').filter(Boolean)
+    const message = `${method} ${key || bucket}: ${host} answers ${answer.status} ${said.join(': ')}`.trim()
+    throw answer.status >= 500 || answer.status === 429 ? new Error(message) : new BucketError(message)
+  }
+}
+
+const DEFAULT_REGION = 'us-east-1'
+
+/** Amazon has a host for each bucket; others have one for all. */
+function addressOf({ endpoint, bucket, region }: BucketPlace): { origin: string; host: string; root: string } {
+  const [, scheme = 'https://', given = ''] = /^(https?:\/\/)?([^/]*)/.exec(endpoint) ?? []
+  const regional = region !== '' && given === 's3.amazonaws.com' ? `s3.${region}.amazonaws.com` : given
+  const isAmazon = regional.endsWith('.amazonaws.com')
+  const host = isAmazon ? `${bucket}.${regional}` : regional
+  return { origin: `${scheme}${host}`, host: host.replace(/:(?:443|80)$/, ''), root: isAmazon ? '/' : `/${bucket}/` }
+}
+
+function digestIn(headers: IncomingHttpHeaders): string | undefined {
+  const value = headers[DIGEST_HEADER]
+  return typeof value === 'string' ? value : undefined
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** Contents of the elements of that name. S3's answers have no attributes, and no element within one of its own name. */
+function tagsIn(xml: string, tag: string): string[] {
+  const found = [...xml.matchAll(new RegExp(`<${tag}>([^]*?)</${tag}>`, 'g'))].map(([, text = '']) => text)
+  return found.map((text) =>
+    text.includes('<') ? text : text.replaceAll(/&(\w+);/g, (whole, name: string) => ENTITIES[name] ?? whole),
+  )
+}
