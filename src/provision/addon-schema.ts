@@ -122,7 +122,7 @@ const GONE_PLUGINS: ReadonlyMap<string, string> = new Map([
 /** RKE ran others' programs for these. */
 function ownNetwork(plugin: string): string | undefined {
   if (plugin !== 'calico' && plugin !== 'canal') return undefined
-  return `hyperkube's own flannel runs instead of ${plugin}, and network policies are not enforced yet; for another network use "plugin: none" and addons_include`
+  return `hyperkube's own flannel runs instead of ${plugin}, and its own program holds network policies; for another network use "plugin: none" and addons_include`
 }
 
 const plugin: Field<NetworkPlugin> = {

@@ -313,6 +313,11 @@ export function hasRole(node: Pick<ClusterNode, 'role'>, role: Role): boolean {
   return node.role.includes(role)
 }
 
+/** As with RKE: flannel alone knows no network policies. */
+export function holdsPolicies({ network: { plugin } }: Pick<ClusterFile, 'network'>): boolean {
+  return plugin === 'canal' || plugin === 'calico'
+}
+
 /** The nodes of a plane, in the order of the file. */
 export function nodesOf(cluster: Pick<ClusterFile, 'nodes'>, role: Role): readonly ClusterNode[] {
   return cluster.nodes.filter((node) => hasRole(node, role))

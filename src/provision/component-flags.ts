@@ -336,8 +336,8 @@ export function etcdMemberName(node: Pick<ClusterNode, 'hostname_override'>): st
   return `etcd-${node.hostname_override}`
 }
 
-/** A little slower than etcd's own, for machines of all kinds; RKE's 5000 alone would keep writers waiting for longer than 5 s. */
-const ETCD_DEFAULTS = { 'election-timeout': '1500', 'heartbeat-interval': '150' }
+/** etcd's own; RKE's 5000 alone would keep writers waiting for longer than 5 s. */
+const ETCD_DEFAULTS = { 'election-timeout': '1000', 'heartbeat-interval': '100' }
 
 function etcdFlags({ cluster, node }: Around): Record<string, string | undefined> {
   const { internal_address: internal } = node

@@ -5,7 +5,7 @@ import { stringifyYaml } from '#lib/yaml.ts'
 
 import type { AddonContext } from './addons/objects.ts'
 import { systemAddons } from './addons/system-addons.ts'
-import { type ClusterFile, type ClusterNode, hasRole, nodesOf, ROLES } from './cluster.ts'
+import { type ClusterFile, type ClusterNode, hasRole, holdsPolicies, nodesOf, ROLES } from './cluster.ts'
 import { configFiles } from './component-files.ts'
 import {
   argumentsOf,
@@ -95,7 +95,7 @@ export function toDesired(cluster: ClusterFile, given: Given): DesiredCluster {
       ),
       drains: cluster.upgrade_strategy.drain,
     },
-    access: [{ name: 'hyperkube-access', manifest: accessManifest() }],
+    access: [{ name: 'hyperkube-access', manifest: accessManifest(holdsPolicies(cluster)) }],
     addons: [...systemAddons(cluster, contextOf(cluster, given)), ...userAddons(cluster, given.includes)],
     state: given.state,
     needs: {
@@ -135,10 +135,12 @@ function containerdArguments(dataDir: string): string[] {
 /** With the machine's own copy of the program. */
 function endingOf(cluster: ClusterFile, node: ClusterNode, { program }: Given): Ending {
   const hyperkube = `${program(node)}/bin/hyperkube`
-  return [
-    [hyperkube, ...containerdArguments(dataDirOf(cluster, node)), '--remove'],
-    [hyperkube, 'kube-proxy', '--cleanup'],
-  ]
+  return {
+    containerd: [hyperkube, ...containerdArguments(dataDirOf(cluster, node)), '--remove'],
+    'kube-proxy': [hyperkube, 'kube-proxy', '--cleanup'],
+    [POLICIES]: [hyperkube, POLICIES, '--cleanup'],
+    flanneld: [hyperkube, 'flanneld', '--cleanup'],
+  }
 }
 
 function toHost(cluster: ClusterFile, node: ClusterNode, given: Given): DesiredHost {
@@ -240,6 +242,7 @@ function nodeServices(around: Around): DesiredService[] {
     }),
     ...(usesFlannel(cluster) ? [flanneld(around)] : []),
     component(around, 'kube-proxy', {}),
+    ...(holdsPolicies(cluster) ? [policies(around)] : []),
   ]
 }
 
@@ -312,6 +315,19 @@ function flanneld(around: Around): DesiredService {
   return { ...service, spec: { ...service.spec, env: { NODE_NAME: node.hostname_override } } }
 }
 
+const POLICIES = pki.NETWORK_POLICIES
+
+/** Rules stay while it starts again: no pod feels it. */
+function policies(around: Around): DesiredService {
+  const { cluster, node } = around
+  const args = [
+    POLICIES,
+    `--kubeconfig=${certificatePaths(cluster, POLICIES).kubeconfig}`,
+    `--hostname-override=${node.hostname_override}`,
+  ]
+  return { ...own(around, POLICIES, args), isQuiet: true }
+}
+
 function usesFlannel({ network }: ClusterFile): boolean {
   return network.plugin !== 'none'
 }
@@ -361,8 +377,8 @@ function desiredNode(node: ClusterNode): DesiredHost['node'] {
   }
 }
 
-/** API servers speak to kubelets as themselves, and every node's flannel looks at all nodes. */
-function accessManifest(): string {
+/** API servers speak to kubelets as themselves, every node's flannel looks at all nodes, and who holds policies at all that they name. */
+function accessManifest(withPolicies: boolean): string {
   const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' }
   const group = { apiGroup: 'rbac.authorization.k8s.io' }
   const documents = [
@@ -386,8 +402,28 @@ function accessManifest(): string {
       roleRef: { ...group, kind: 'ClusterRole', name: 'hyperkube:flannel' },
       subjects: [{ ...group, kind: 'Group', name: 'system:nodes' }],
     },
+    ...(withPolicies ? policyAccess(rbac, group) : []),
   ]
   return documents.map((each) => stringifyYaml(each)).join('---\n')
+}
+
+function policyAccess(rbac: object, group: object): object[] {
+  const name = `system:${POLICIES}`
+  const verbs = ['get', 'list', 'watch']
+  const rules = [
+    { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs },
+  ]
+  return [
+    { ...rbac, kind: 'ClusterRole', metadata: { name }, rules },
+    {
+      ...rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { ...group, kind: 'ClusterRole', name },
+      subjects: [{ ...group, kind: 'User', name }],
+    },
+  ]
 }
 
 /** The copy of the first machine stands for all: they differ by the kind of machine only. */

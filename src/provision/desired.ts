@@ -71,8 +71,8 @@ export interface DesiredHost {
   readonly node: DesiredNode
 }
 
-/** Commands that end what kernel and containerd hold, which has no file, once services have gone. */
-export type Ending = readonly (readonly string[])[]
+/** By service: the command that ends what kernel and containerd hold of it, which has no file, once it has gone for good. */
+export type Ending = Readonly<Record<string, readonly string[]>>
 
 /** A machine that the last file named and this one does not. */
 export type LeavingHost = Pick<DesiredHost, 'name' | 'address' | 'roles' | 'ending'>

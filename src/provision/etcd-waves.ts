@@ -1,6 +1,6 @@
 /** How etcd comes to have the members it should: who must not leave, who leaves, who joins, and who starts again. Pure. */
 import type { DesiredHost, LeavingHost } from './desired.ts'
-import { changed, hostsOf, type Planning, retireStep, seenOf, serveSteps, wave } from './planning.ts'
+import { changed, hostsOf, type Planning, retireSteps, seenOf, serveSteps, wave } from './planning.ts'
 import { MACHINES_AT_ONCE, type Step, type Track, type Wave } from './step.ts'
 
 /**
@@ -111,7 +111,7 @@ function joinSteps(planning: Planning, host: DesiredHost): Step[] {
     file: joiningFile,
   } as const
   return [
-    ...(wasServed ? [retireStep(host.name, service)] : []),
+    ...(wasServed ? retireSteps(host, service) : []),
     { host: host.name, describe: 'clear the data of etcd', action: { type: 'remove', paths: [dataDir] } },
     { host: host.name, describe: 'join etcd', action: join },
   ]

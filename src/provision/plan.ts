@@ -16,7 +16,7 @@ import {
   manifestOf,
   type Planning,
   type PlanOptions,
-  retireStep,
+  retireSteps,
   seenOf,
   serveSteps,
   unwantedServices,
@@ -149,7 +149,7 @@ function tidySteps(planning: Planning, host: DesiredHost): Step[] {
   const { service: etcd, dataDir } = desired.etcd
   const left = clearsWith(planning, host) === undefined ? unwanted : unwanted.filter((name) => name === etcd)
   return [
-    ...left.map((name) => retireStep(host.name, name)),
+    ...left.flatMap((name) => retireSteps(host, name)),
     // By now its member has left: nobody can ever start with this data again.
     ...(unwanted.includes(etcd) ? [step('clear the data of etcd', { type: 'remove', paths: [dataDir] })] : []),
     ...(gone.length === 0 ? [] : [step(`remove ${gone.length} files`, { type: 'remove', paths: gone })]),

@@ -65,9 +65,16 @@ export function unwantedServices({ observed }: Planning, host: DesiredHost): str
   return manifestOf(observed, host.name).services.filter((name) => !wanted.has(name))
 }
 
-export function retireStep(host: string, name: string): Step {
-  return { host, describe: `stop ${name} for good`, action: { type: 'retire', name } }
+export function retireSteps({ name: host, ending }: DesiredHost, name: string): Step[] {
+  const command = ending[name]
+  const undo: Step[] =
+    command === undefined
+      ? []
+      : [{ host, describe: `undo what ${name} made`, action: { type: 'run', ask: { command, timeoutMs: UNDO_MS } } }]
+  return [{ host, describe: `stop ${name} for good`, action: { type: 'retire', name } }, ...undo]
 }
+
+const UNDO_MS = 120_000
 
 /**
  * What a role that has gone leaves running may hold the ports that the new role's services want: it goes just before they start.
@@ -77,7 +84,7 @@ export function clearingSteps(planning: Planning, host: DesiredHost): Step[] {
   const { services } = seenOf(planning.observed, host.name)
   return unwantedServices(planning, host)
     .filter((name) => name !== planning.desired.etcd.service && services[name] !== undefined)
-    .map((name) => retireStep(host.name, name))
+    .flatMap((name) => retireSteps(host, name))
 }
 
 /** Of the waves that start services, the first that touches the host: what is in the way goes there. */

@@ -45,6 +45,6 @@ export function removalStep(
   return {
     host: name,
     describe: 'remove all that was made',
-    action: { type: 'restore', home, services, before: ending },
+    action: { type: 'restore', home, services, before: Object.values(ending) },
   }
 }

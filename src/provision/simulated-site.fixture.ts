@@ -35,7 +35,7 @@ export function desiredCluster(
     hosts: drafts.map((draft) => desiredHost(draft, drafts, version)),
     leaving: (before ?? [])
       .filter(({ name }) => !names.has(name))
-      .map(({ name, roles }) => ({ name, roles, address: `10.0.0.${name}`, ending: [] })),
+      .map(({ name, roles }) => ({ name, roles, address: `10.0.0.${name}`, ending: {} })),
     built: before && new Map(before.map(({ name, roles }) => [name, roles])),
     etcd: {
       service: 'etcd',
@@ -79,7 +79,7 @@ function desiredHost({ name, roles }: HostDraft, drafts: readonly HostDraft[], v
       service('worker', 'kubelet'),
       service('worker', 'kube-proxy'),
     ],
-    ending: [],
+    ending: {},
     node: {
       labels: Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, 'true'])),
       annotations: {},

@@ -12,6 +12,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
+import { realClock } from '#lib/clock.ts'
+
 import { Bed } from './build/bed.ts'
 import { LIFE, type LifeName } from './build/life.ts'
 import { filesOf, makeMachines } from './build/machines.ts'
@@ -42,10 +44,18 @@ async function main(): Promise<void> {
   const again = await bed.build('up')
   if (!again.includes('Nothing to do')) throw new Error('A second run has something to do')
   await bed.build('status')
+  const failures: string[] = []
   for (const name of life) {
-    bed.say(`=== ${name}`)
-    await LIFE[name](bed)
-    await bed.isWell()
+    bed.say(`=== ${name} ${new Date(realClock.now()).toISOString()}`)
+    // One that fails does not hide what becomes of the others.
+    const live = async (): Promise<void> => {
+      await LIFE[name](bed)
+      await bed.isWell()
+    }
+    await live().catch((error: Error) => {
+      bed.say(`FAILED ${name}: ${error.stack}`)
+      failures.push(name)
+    })
   }
   await bed.build('remove', '--force')
   for (const place of places) {
@@ -55,6 +65,8 @@ async function main(): Promise<void> {
     const unwanted = left.filter((path) => !path.startsWith('/opt/rke/etcd-snapshots/'))
     bed.say(`${place.name} has ${left.length} files more than before; not snapshots: ${unwanted.join(' ') || 'none'}`)
   }
+  bed.say(failures.length === 0 ? 'All is well' : `Failed: ${failures.join(' ')}`)
+  process.exitCode = failures.length
 }
 
 await main()

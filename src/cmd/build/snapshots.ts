@@ -28,7 +28,7 @@ interface Listed {
 export function snapshotCommand({ cluster }: Session, desired: DesiredCluster): (host: DesiredHost) => string[] {
   return (host) => {
     const node = cluster.nodes.find(({ hostname_override: name }) => name === host.name)
-    const program = desired.hosts.find(({ name }) => name === host.name)?.ending[0]?.[0]
+    const program = desired.hosts.find(({ name }) => name === host.name)?.ending['containerd']?.[0]
     if (node === undefined || program === undefined) throw new ProgramError(`There is no machine "${host.name}"`)
     return [program, ...snapshotArguments(cluster, node)]
   }

@@ -26,6 +26,7 @@ export interface FlanneldSettings {
   readonly 'set-node-network-unavailable': boolean
   readonly 'healthz-ip': string
   readonly 'healthz-port': number
+  readonly cleanup: boolean
 }
 
 const NETWORK: FlagsOf<FlanneldSettings> & FlagGroup = {
@@ -46,6 +47,7 @@ const NETWORK: FlagsOf<FlanneldSettings> & FlagGroup = {
   'set-node-network-unavailable': flag(bool, true, 'whether the Node is told that its network is there'),
   'healthz-ip': flag(string, '0.0.0.0', 'address on which health is asked for'),
   'healthz-port': flag(int, 0, 'port on which health is asked for; 0: none'),
+  cleanup: flag(bool, false, 'removes links, routes and rules of this machine, and exits; flannel has no such flag'),
 }
 
 const ETCD: FlagGroup = {

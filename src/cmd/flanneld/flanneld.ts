@@ -16,6 +16,7 @@ import { startFlannel } from '#network/flannel/flannel.ts'
 import { ensureForwarding } from '#network/flannel/forwarding.ts'
 import { chooseInterface, type ChosenInterface } from '#network/flannel/interface.ts'
 import type { NetConf } from '#network/flannel/net-conf.ts'
+import { removeFlannel } from '#network/flannel/removal.ts'
 
 import { readNetConf } from '../net-conf-file.ts'
 import { openNodeClient } from '../node-client.ts'
@@ -40,6 +41,10 @@ export const flanneld: Program = defineProgram({
 async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
   const invocation = withEnvironment(given)
   const { flags } = invocation
+  if (flags.cleanup) {
+    await removeFlannel(createIpRoute())
+    return 0
+  }
   if (!flags['kube-subnet-mgr']) {
     throw new ProgramError('Leases are kept by Kubernetes only: say --kube-subnet-mgr')
   }

@@ -9,7 +9,8 @@ import { annotationNames, type Lease, leasesOf, ownAnnotations, subnetEnv } from
 import { planVxlan, vxlanMtu } from './link.ts'
 import { masqueradeRules } from './masquerade.ts'
 import { NetConfError, parseNetConf, type VxlanBackend } from './net-conf.ts'
-import { planPaths } from './peers.ts'
+import { planPaths, ROUTE_PROTOCOL } from './peers.ts'
+import { planRemoval } from './removal.ts'
 
 const VXLAN: VxlanBackend = { type: 'vxlan', vni: 1, port: 8472, directRouting: false, learning: false, gbp: false }
 const EXTERNAL = { name: 'eth0', mtu: 1500, networks: ['192.168.1.7/24'] }
@@ -264,4 +265,27 @@ it('pods keep their address among themselves and have that of their node elsewhe
   const rules = masqueradeRules({ table, family: 4, network: '10.244.0.0/16', subnet: '10.244.1.0/24' })
   assert.match(rules, /ip saddr 10\.244\.1\.0\/24 ip daddr 10\.244\.0\.0\/16 return/)
   assert.match(rules, /ip saddr 10\.244\.0\.0\/16 ip daddr != 224\.0\.0\.0\/4 masquerade fully-random/)
+})
+
+describe('a node that leaves', () => {
+  it('has neither links nor routes of the network any more, and all others', () => {
+    const vxlan = { linkinfo: { info_kind: 'vxlan' } }
+    const links = [
+      link({}),
+      link({ ifname: 'flannel.4096', ...vxlan }),
+      link({ ifname: 'flannel-v6.1', ...vxlan }),
+      link({ ifname: 'flannel.7' }),
+      link({ ifname: 'vxlan.calico', ...vxlan }),
+    ]
+    const routes = [
+      { dst: 'default', gateway: '192.168.1.1', dev: 'eth0' },
+      { dst: '10.244.1.0/24', gateway: '192.168.1.8', dev: 'eth0', protocol: ROUTE_PROTOCOL },
+      { dst: '10.244.2.0/24', dev: 'flannel.4096', protocol: ROUTE_PROTOCOL },
+    ]
+    assert.deepEqual(planRemoval(links, routes), [
+      ['route', 'delete', '10.244.1.0/24', 'dev', 'eth0', 'proto', ROUTE_PROTOCOL],
+      ['link', 'delete', 'dev', 'flannel.4096'],
+      ['link', 'delete', 'dev', 'flannel-v6.1'],
+    ])
+  })
 })

@@ -55,7 +55,7 @@ function mtuOf({ conf, external }: FlannelOptions, family: 4 | 6): number {
   return backend.type === 'vxlan' ? vxlanMtu({ family, backend, external }) : (backend.mtu ?? external.mtu)
 }
 
-const flannelTable = (family: 4 | 6): NftTable => ({
+export const flannelTable = (family: 4 | 6): NftTable => ({
   family: family === 4 ? 'ip' : 'ip6',
   name: `flannel-ipv${family}`,
 })

@@ -20,11 +20,19 @@ export async function ensureForwarding(program: 'iptables' | 'ip6tables', networ
   }
 }
 
+/** Also what an earlier try has left of it. */
+export async function removeForwarding(program: 'iptables' | 'ip6tables'): Promise<void> {
+  for (const args of [
+    ['-D', ...JUMP],
+    ['-F', CHAIN],
+    ['-X', CHAIN],
+  ])
+    await run(program, ['-w', ...args]).catch(() => undefined)
+}
+
+const COMMENT = ['-m', 'comment', '--comment', 'flanneld forward'] as const
+const JUMP = ['FORWARD', ...COMMENT, '-j', CHAIN] as const
+
 export function forwardRules(network: string): readonly (readonly [chain: string, ...rule: string[]])[] {
-  const comment = ['-m', 'comment', '--comment', 'flanneld forward']
-  return [
-    ['FORWARD', ...comment, '-j', CHAIN],
-    [CHAIN, '-s', network, ...comment, '-j', 'ACCEPT'],
-    [CHAIN, '-d', network, ...comment, '-j', 'ACCEPT'],
-  ]
+  return [JUMP, [CHAIN, '-s', network, ...COMMENT, '-j', 'ACCEPT'], [CHAIN, '-d', network, ...COMMENT, '-j', 'ACCEPT']]
 }

@@ -49,6 +49,7 @@ describe('the certificates of a cluster', () => {
       'kube-controller-manager kube-ca system:kube-controller-manager  client',
       'kube-scheduler kube-ca system:kube-scheduler  client',
       'kube-proxy kube-ca system:kube-proxy  client',
+      'kube-network-policies kube-ca system:kube-network-policies  client',
       'kube-admin kube-ca kube-admin system:masters client',
       'kube-apiserver-proxy-client kube-apiserver-requestheader-ca kube-apiserver-proxy-client  peer',
       'kube-node-10-0-0-1 kube-ca system:node:cp1 system:nodes client',

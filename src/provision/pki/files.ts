@@ -4,7 +4,7 @@
  */
 import { stringifyYaml } from '#lib/yaml.ts'
 
-import { type ClusterFile, type ClusterNode, hasRole } from '../cluster.ts'
+import { type ClusterFile, type ClusterNode, hasRole, holdsPolicies } from '../cluster.ts'
 import { certificatePaths } from '../host-paths.ts'
 import { type Bundle, type BundleEntry, PkiError } from './bundle.ts'
 import * as plan from './plan.ts'
@@ -37,6 +37,7 @@ export function sharesOf(cluster: ClusterFile, node: ClusterNode): readonly Shar
     // The controller manager signs with it what nodes and users ask for.
     { name: plan.KUBE_CA, withoutKey: !isControlPlane },
     { name: plan.PROXY, withKubeconfig: true },
+    ...(holdsPolicies(cluster) ? [{ name: plan.NETWORK_POLICIES, withKubeconfig: true }] : []),
     { name: plan.hostStem(plan.NODE, node), stem: plan.NODE, withKubeconfig: true },
   ]
   const serving = cluster.services.kubelet.generate_serving_certificate

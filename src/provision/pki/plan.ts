@@ -5,7 +5,7 @@
  */
 import { nthAddress, parseCidr, parseIp } from '#lib/cidr.ts'
 
-import { type ClusterFile, type ClusterNode, nodesOf } from '../cluster.ts'
+import { type ClusterFile, type ClusterNode, holdsPolicies, nodesOf } from '../cluster.ts'
 
 export const KUBE_CA = 'kube-ca'
 export const REQUESTHEADER_CA = 'kube-apiserver-requestheader-ca'
@@ -15,6 +15,7 @@ export const SERVICE_ACCOUNT = 'kube-service-account-token'
 export const CONTROLLER_MANAGER = 'kube-controller-manager'
 export const SCHEDULER = 'kube-scheduler'
 export const PROXY = 'kube-proxy'
+export const NETWORK_POLICIES = 'kube-network-policies'
 export const NODE = 'kube-node'
 export const ADMIN = 'kube-admin'
 export const PROXY_CLIENT = 'kube-apiserver-proxy-client'
@@ -68,6 +69,7 @@ export function planCertificates(cluster: ClusterFile): PlannedCertificate[] {
     user(CONTROLLER_MANAGER, 'kube-controller-manager'),
     user(SCHEDULER, 'kube-scheduler'),
     user(PROXY, 'kube-proxy'),
+    ...(holdsPolicies(cluster) ? [user(NETWORK_POLICIES, 'kube-proxy')] : []),
     { ...client(ADMIN, 'kube-admin'), organizations: ['system:masters'] },
     { ...client(PROXY_CLIENT, PROXY_CLIENT), signer: REQUESTHEADER_CA, purpose: 'peer', service: 'kube-apiserver' },
     ...cluster.nodes.map((node) => nodeIdentity(node)),

@@ -289,11 +289,13 @@ export class EtcdClient {
           if (error instanceof GrpcError) this.#lastFailure = error
         }
       }
-      const { silent = [], heard = silent } = Object.groupBy(this.#members, (one) =>
-        one.isSilent ? 'silent' : 'heard',
-      )
-      const answers = new Map(this.#members.map((member) => [member, ask(member)]))
-      void Promise.all(heard.map((member) => answers.get(member))).then(() => resolve(undefined))
+      const isEachSilent = this.#members.every(({ isSilent }) => isSilent)
+      const answers = this.#members.map((member) => {
+        const isWaitedFor = isEachSilent || !member.isSilent
+        const answer = ask(member)
+        return isWaitedFor ? answer : Promise.resolve()
+      })
+      void Promise.all(answers).then(() => resolve(undefined))
     })
     if (this.#closing.signal.aborted) throw abortError(this.#closing.signal)
     return { leader, others }

@@ -206,7 +206,7 @@ export class Bed {
     await this.until('the writer writes', () => Promise.resolve(text.includes('writing')), 30_000)
     return async () => {
       child.stdin.end()
-      await this.until('the writer has ended', () => Promise.resolve(text.includes('}')), 30_000)
+      await this.until('the writer has ended', () => Promise.resolve(text.endsWith('}\n')), 30_000)
       return JSON.parse(text.slice(text.indexOf('{'))) as { written: number; failed: number; gapMs: number }
     }
   }

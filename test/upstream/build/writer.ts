@@ -42,10 +42,20 @@ let written = 0
 let failed = 0
 let gapMs = 0
 let lastMs = realClock.elapsed()
-const note = (isWritten: boolean): void => {
-  if (!isWritten) return void failed++
+/** What was said to those that failed, with how long it had been since one was written. */
+const said = new Map<string, number[]>()
+/** When the longest time without one began. */
+let gapAt = ''
+const note = (failure?: Error): void => {
+  const sinceMs = Math.round(realClock.elapsed() - lastMs)
+  if (failure !== undefined) {
+    failed++
+    said.set(failure.message, [...(said.get(failure.message) ?? []), sinceMs])
+    return
+  }
   written++
-  gapMs = Math.max(gapMs, realClock.elapsed() - lastMs)
+  if (sinceMs > gapMs) gapAt = new Date(realClock.now() - sinceMs).toISOString()
+  gapMs = Math.max(gapMs, sinceMs)
   lastMs = realClock.elapsed()
 }
 const write = async (): Promise<void> => {
@@ -56,19 +66,21 @@ const write = async (): Promise<void> => {
     body: JSON.stringify({ data: { count: String(count++) } }),
     timeoutMs: TIMEOUT_MS,
   })
-  await answer.text(1 << 20)
-  if (answer.status !== 200) throw new Error(String(answer.status))
+  const text = await answer.text(1 << 20)
+  if (answer.status !== 200) throw new Error(`${answer.status} ${text.slice(0, 300)}`)
 }
 const timer = every(realClock, EVERY_MS, () => {
   write().then(
-    () => note(true),
-    () => note(false),
+    () => note(),
+    (error: Error) => note(error),
   )
 })
 process.stdout.write('writing\n')
 process.stdin.resume().once('end', () => {
   timer.cancel()
   gapMs = Math.max(gapMs, realClock.elapsed() - lastMs)
-  process.stdout.write(`${JSON.stringify({ written, failed, gapMs: Math.round(gapMs) })}\n`)
+  process.stdout.write(
+    `${JSON.stringify({ written, failed, gapMs: Math.round(gapMs), gapAt, said: Object.fromEntries(said) })}\n`,
+  )
   client.close()
 })
