@@ -211,6 +211,7 @@ export const CLUSTER: Members<ClusterFile> = {
   authentication,
   addons: words('manifests applied when the cluster runs'),
   addons_include: list('files and addresses of manifests', text('path or URL')),
+  image_archives: list('archives of images that machines get without a registry', text('path')),
   system_images: systemImages,
   ssh_key_path: text('private key for machines that name none', { default: '~/.ssh/id_rsa' }),
   ssh_cert_path: words('certificate of that key'),

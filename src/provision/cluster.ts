@@ -281,6 +281,8 @@ export interface ClusterFile {
   readonly authentication: Authentication
   readonly addons: string
   readonly addons_include: readonly string[]
+  /** Files of the operator's; RKE had none. */
+  readonly image_archives: readonly string[]
   /** By RKE's name of the image, such as `coredns`; only what the file names. */
   readonly system_images: Readonly<Record<string, string>>
   readonly ssh_key_path: string

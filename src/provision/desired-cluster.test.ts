@@ -4,8 +4,9 @@ import { test } from 'node:test'
 import { realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { readClusterFile } from './cluster-file.ts'
-import { toDesired } from './desired-cluster.ts'
+import { type ClusterFile, readClusterFile } from './cluster-file.ts'
+import { type Given, toDesired } from './desired-cluster.ts'
+import type { DesiredCluster } from './desired.ts'
 import { completeBundle } from './pki/bundle.ts'
 
 const FILE = `
@@ -16,19 +17,37 @@ network: { plugin: flannel }
 prefix_path: /data
 `
 
-test('toDesired() gives each machine the services, files and taints of its roles, below the prefix', () => {
-  const { cluster, faults } = readClusterFile(FILE)
-  assert.deepEqual(faults, [])
-  assert.ok(cluster)
+function desiredOf(cluster: ClusterFile, archives: Given['archives'] = []): DesiredCluster {
   const { bundle } = completeBundle(cluster, {}, { clock: realClock, random: createSeededRandom(1) })
-  const { hosts, home, etcd } = toDesired(cluster, {
+  return toDesired(cluster, {
     bundle,
     encryption: '',
     state: 'state',
     program: () => '/data/opt/hyperkube/programs/x',
     runtime: (_, dataDir) => ({ dataDir, endpoint: 'unix:///run/x', cgroupParent: '/x', stateFolder: '/run/x' }),
     includes: new Map(),
+    archives,
   })
+}
+
+test('toDesired() has policies held where the plugin is canal, by an identity of their own, and images sent everywhere', () => {
+  const { cluster } = readClusterFile(FILE.replace('plugin: flannel', 'plugin: canal'))
+  assert.ok(cluster)
+  const { hosts, access } = desiredOf(cluster, [{ source: '/tmp/a.tar', sha256: 'abc' }])
+  for (const { services, uploads, ending } of hosts) {
+    const holder = services.find(({ spec }) => spec.name === 'kube-network-policies')
+    assert.match(holder?.spec.command.join(' ') ?? '', /--kubeconfig=\S+kubecfg-kube-network-policies\.yaml/)
+    assert.deepEqual(ending['kube-network-policies']?.slice(1), ['kube-network-policies', '--cleanup'])
+    assert.deepEqual(uploads.at(-1)?.path, '/data/opt/hyperkube/images/abc.tar')
+  }
+  assert.match(access[0]?.manifest ?? '', /networkpolicies/)
+})
+
+test('toDesired() gives each machine the services, files and taints of its roles, below the prefix', () => {
+  const { cluster, faults } = readClusterFile(FILE)
+  assert.deepEqual(faults, [])
+  assert.ok(cluster)
+  const { hosts, home, etcd } = desiredOf(cluster)
   const [one, two] = hosts
   assert.ok(one && two)
   const names = (host: typeof one): string[] => host.services.map(({ spec }) => spec.name)

@@ -55,6 +55,8 @@ export interface Given {
   readonly runtime: (node: ClusterNode, dataDir: string) => NodeRuntime
   /** etcd as it travels: a file of the operator's, or nothing where machines have their own. */
   readonly etcd?: { readonly source: string; readonly sha256: string }
+  /** Files with images, for every machine. */
+  readonly archives: readonly { readonly source: string; readonly sha256: string }[]
   /** Manifests that `addons_include` names, by name. */
   readonly includes: ReadonlyMap<string, string>
   /** What the cluster was when it was last whole. */
@@ -128,6 +130,8 @@ function dataDirOf(cluster: ClusterFile, node: ClusterNode): string {
   return hostPath(cluster, `/var/lib/hyperkube/${node.hostname_override}`)
 }
 
+const IMAGES = '/opt/hyperkube/images'
+
 function containerdArguments(dataDir: string): string[] {
   return ['machine', 'containerd', `--data-dir=${dataDir}`, `--subnet-file=${SUBNET_FILE}`]
 }
@@ -158,7 +162,15 @@ function toHost(cluster: ClusterFile, node: ClusterNode, given: Given): DesiredH
     address: node.internal_address,
     roles: node.role,
     files: [...files, ...(isEtcd ? [firstMembers(cluster)] : [])],
-    uploads: isEtcd ? etcdUploads(cluster, given.etcd) : [],
+    uploads: [
+      ...(isEtcd ? etcdUploads(cluster, given.etcd) : []),
+      ...given.archives.map(({ source, sha256: digest }) => ({
+        source,
+        sha256: digest,
+        path: `${hostPath(cluster, IMAGES)}/${digest}.tar`,
+        mode: 0o600,
+      })),
+    ],
     claims: [
       dataDir,
       runtime.stateFolder,
@@ -234,7 +246,7 @@ function nodeServices(around: Around): DesiredService[] {
   const ownApi = hasRole(node, 'controlplane')
   return [
     ...(ownApi ? [] : [balancer(around)]),
-    own(around, 'containerd', containerdArguments(runtime.dataDir)),
+    own(around, 'containerd', [...containerdArguments(runtime.dataDir), `--images=${hostPath(cluster, IMAGES)}`]),
     component(around, 'kubelet', {
       'container-runtime-endpoint': runtime.endpoint,
       'cgroup-root': runtime.cgroupParent,

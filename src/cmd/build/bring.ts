@@ -24,7 +24,7 @@ export async function bringUp(session: Session, options: PlanOptions, bringing: 
     throw new ProgramError(
       `Restoring snapshot "${session.restoring}" was begun and not ended: run "etcd snapshot-restore --name ${session.restoring}" again`,
     )
-  await bringProgram(session, bringing.say)
+  const sent = await bringProgram(session, bringing.say)
   let done = 0
   for (const stage of session.stages) {
     await session.begin(stage)
@@ -40,7 +40,19 @@ export async function bringUp(session: Session, options: PlanOptions, bringing: 
     if (done > 0) await session.saveKubeconfig(stage)
   }
   await session.finish()
+  await clearPrograms(session, sent, bringing.signal)
   return done
+}
+
+const CLEAR_MS = 60_000
+
+/** Every service runs the new one by now. What fails here is only room on a disk. */
+async function clearPrograms({ connections }: Session, names: readonly string[], signal: AbortSignal): Promise<void> {
+  const clear = async (name: string): Promise<void> => {
+    const command = [`${await connections.program(name)}/bin/hyperkube`, 'machine', 'old-programs']
+    await (await connections.machine(name)).run({ command, timeoutMs: CLEAR_MS }, signal)
+  }
+  await Promise.allSettled(names.map(clear))
 }
 
 export async function planFor(
@@ -78,16 +90,20 @@ export async function carryOut(
   return done
 }
 
-/** To machines that have not this version of it. One that cannot be reached is told of by the plan. */
+/** To machines that have not this version of it, whose names it resolves to. One that cannot be reached is told of by the plan. */
 export async function bringProgram(
   { cluster, leaving, connections }: Session,
   say: (text: string) => void,
-): Promise<void> {
+): Promise<string[]> {
+  const sent: string[] = []
   const bring = async (name: string): Promise<void> => {
     if ((await connections.reach(name)) !== undefined) return
     await connections.machine(name)
+    sent.push(name)
     say(`[program] ${name}: sent`)
   }
   const names = new Set([...cluster.nodes, ...leaving].map(({ hostname_override: name }) => name))
   await Promise.allSettled([...names].map(bring))
+  const here = new Set(cluster.nodes.map(({ hostname_override: name }) => name))
+  return sent.filter((name) => here.has(name))
 }

@@ -13,7 +13,7 @@ import type { ClusterApi } from '#provision/cluster-api.ts'
 import { formatFault, readClusterFile } from '#provision/cluster-file.ts'
 import { type ClusterFile, type ClusterNode, nodesOf } from '#provision/cluster.ts'
 import type { Connections } from '#provision/connections.ts'
-import { builderHome, type NodeRuntime, toDesired } from '#provision/desired-cluster.ts'
+import { builderHome, type Given, type NodeRuntime, toDesired } from '#provision/desired-cluster.ts'
 import type { DesiredCluster } from '#provision/desired.ts'
 import { nodesThatLeave } from '#provision/leaving-nodes.ts'
 import { dialProblem } from '#provision/machines/sockets.ts'
@@ -160,8 +160,7 @@ export async function openSession(
   const nodes = [...cluster.nodes, ...leaving.filter((node) => !isNamed(cluster, node))]
   const places = { nodes, knownHosts: files.knownHosts }
   const connections = await openMachines(cluster, { ...options, ...places }, closing, signal)
-  const etcd = await findEtcd(options.flags['etcd-binary'], options.env)
-  const includes = await readIncludes(cluster, options)
+  const own = await ownFiles(cluster, files.config, options)
   const opened = openApi(options, cluster, files.kubeconfig, closing)
   const records = stateRecords(wanted, files.state)
   return {
@@ -182,8 +181,7 @@ export async function openSession(
         state: records.textOf(stage),
         program: (node) => known.get(node.hostname_override)?.program ?? `${builderHome(cluster)}/programs/unknown`,
         runtime: nodeRuntime,
-        ...(etcd !== undefined && { etcd }),
-        includes,
+        ...own,
         leaving,
         ...(before && { built: before.rkeConfig }),
       })
@@ -332,6 +330,17 @@ async function lookAround(
   return found
 }
 
+/** What of the operator's machine goes into the cluster. */
+async function ownFiles(
+  cluster: ClusterFile,
+  config: string,
+  options: SessionOptions,
+): Promise<Pick<Given, 'etcd' | 'includes' | 'archives'>> {
+  const etcd = await findEtcd(options.flags['etcd-binary'], options.env)
+  const [includes, archives] = await Promise.all([readIncludes(cluster, options), findArchives(cluster, config)])
+  return { ...(etcd !== undefined && { etcd }), includes, archives }
+}
+
 async function findEtcd(
   path: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -346,6 +355,20 @@ async function findEtcd(
   }
   if (path !== '') throw new ProgramError(`There is no etcd at "${path}"`)
   return undefined
+}
+
+/** By paths that begin at cluster.yml. */
+async function findArchives(
+  { image_archives }: ClusterFile,
+  config: string,
+): Promise<{ source: string; sha256: string }[]> {
+  const found = image_archives.map(async (path) => {
+    const source = resolve(dirname(config), path)
+    const digest = await digestOf(source)
+    if (digest === undefined) throw new ProgramError(`image_archives: there is no file "${source}"`)
+    return { source, sha256: digest }
+  })
+  return Promise.all(found)
 }
 
 async function readIncludes(cluster: ClusterFile, options: SessionOptions): Promise<Map<string, string>> {

@@ -25,6 +25,11 @@ const COMMANDS: readonly Command[] = [
     load: async () => (await import('./etcd-snapshots.ts')).etcdSnapshots,
   },
   {
+    name: 'old-programs',
+    short: 'Removes copies of this program that nothing runs any more',
+    load: async () => (await import('./old-programs.ts')).oldPrograms,
+  },
+  {
     name: 'containerd',
     short: 'Runs the containerd of the node, and gives pods the addresses that flannel has for them',
     load: async () => (await import('./containerd.ts')).containerd,
