@@ -4,8 +4,10 @@
  * certificates and keys are renewed; at last remove. Needs root, sshd, etcd, etcdctl, containerd and CNI's plugins.
  *
  *     node test/upstream/build.ts [--workers 1] [--control-planes 1] [--life nodes,kill,upgrade,snapshot,certificates,encryption] [--keep]
+ *     node test/upstream/build.ts --local
  *
- * All of `--life` wants three control planes and three workers, and takes one machine more.
+ * `nodes` and `kill` want three control planes and three workers; `nodes` takes one machine more. `images`, `policies` and `bucket` are
+ * lives too. `--local` is one machine that makes a cluster of itself.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +18,8 @@ import { realClock } from '#lib/clock.ts'
 
 import { Bed } from './build/bed.ts'
 import { LIFE, type LifeName } from './build/life.ts'
-import { filesOf, makeMachines } from './build/machines.ts'
+import { filesOf, makeMachines, type Place, runIn } from './build/machines.ts'
+import { HYPERKUBE } from './ours.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -24,6 +27,7 @@ const { values: options } = parseArgs({
     'control-planes': { type: 'string', default: '1' },
     life: { type: 'string', default: '' },
     keep: { type: 'boolean', default: false },
+    local: { type: 'boolean', default: false },
   },
 })
 
@@ -64,9 +68,45 @@ async function main(): Promise<void> {
     // Snapshots of etcd are meant to outlive the cluster.
     const unwanted = left.filter((path) => !path.startsWith('/opt/rke/etcd-snapshots/'))
     bed.say(`${place.name} has ${left.length} files more than before; not snapshots: ${unwanted.join(' ') || 'none'}`)
+    const kernel = await inKernel(place)
+    bed.say(`${place.name} has in its kernel: ${kernel || 'nothing'}`)
+    if (unwanted.length > 0 || kernel !== '') failures.push(`remove on ${place.name}`)
   }
   bed.say(failures.length === 0 ? 'All is well' : `Failed: ${failures.join(' ')}`)
   process.exitCode = failures.length
 }
 
-await main()
+/** Links and tables of rules that a new machine has not. */
+async function inKernel(place: Place): Promise<string> {
+  const links = (await runIn(place, 'ip', '-br', 'link')).split('\n').filter((line) => !/^(?:lo|eth0@|$)/.test(line))
+  // iptables makes one when it is first asked, and keeps it.
+  const tables = (await runIn(place, 'nft', 'list', 'tables'))
+    .split('\n')
+    .filter((line) => !/^(?:table ip6? filter|)$/.test(line))
+  return [...links, ...tables].join('; ')
+}
+
+/** On the machine itself, without SSH and without machines in the file; with the network that it cannot do without. */
+async function mainLocal(): Promise<void> {
+  await using closing = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-build-'))
+  closing.defer(() => (options.keep ? undefined : rm(folder, { recursive: true, force: true })))
+  const { places } = await makeMachines(folder, 1, closing)
+  const [place] = places as [Place]
+  const before = new Set(await filesOf(place))
+  const hyperkube = async (...args: string[]): Promise<string> => {
+    process.stdout.write(`$ hyperkube ${args.join(' ')}\n`)
+    const said = await runIn(place, 'sh', '-c', 'cd /root && exec "$@"', 'sh', HYPERKUBE, ...args)
+    process.stdout.write(said)
+    return said
+  }
+  await hyperkube('build', 'up', '--local')
+  await hyperkube('kubectl', '--kubeconfig=kube_config_cluster.yml', 'get', 'nodes,pods', '-A', '-o', 'wide')
+  if (!(await hyperkube('build', 'up', '--local')).includes('Nothing to do'))
+    throw new Error('A second run has something to do')
+  await hyperkube('build', 'remove', '--local', '--force')
+  const left = (await filesOf(place)).filter((path) => !before.has(path))
+  process.stdout.write(`left: ${left.join(' ')}; in the kernel: ${await inKernel(place)}\n`)
+}
+
+await (options.local ? mainLocal() : main())

@@ -75,15 +75,20 @@ export const etcdSnapshots: Program = defineProgram({
       stdout.write(`${file}\n`)
       return 0
     }
+    /** The last one, until it is known to be in the bucket. */
+    let uncopied: string | undefined
     while (!signal.aborted) {
-      const names = (await listSnapshots(flags.folder)).map(({ name }) => name)
-      await sleep(clock, dueInMs(names, flags.interval, clock.now()), signal)
       try {
+        if (bucket !== undefined && uncopied !== undefined)
+          await copyOne(bucket, uncopied, { ...flags, nowMs: clock.now() }, signal)
+        uncopied = undefined
+        const names = (await listSnapshots(flags.folder)).map(({ name }) => name)
+        await sleep(clock, dueInMs(names, flags.interval, clock.now()), signal)
         const name = recurringName(clock.now())
         const { revision, sizeBytes } = await take(flags, name, context, signal)
         log.info('Snapshot taken', { name, revision, sizeBytes })
+        uncopied = name
         await clearUp(flags.folder, outdated([...names, name], flags.retention))
-        if (bucket !== undefined) await copyOne(bucket, name, { ...flags, nowMs: clock.now() }, signal)
       } catch (error) {
         if (signal.aborted) break
         log.error(error as Error, 'No snapshot could be taken, or it could not be copied')

@@ -26,17 +26,17 @@ export const TEST_KEYS: { readonly accessKey: string; readonly secretKey: string
 
 const PAGE = 2
 
-export async function startS3(closing: AsyncDisposableStack): Promise<S3Server> {
+export async function startS3(closing: AsyncDisposableStack, host = '127.0.0.1'): Promise<S3Server> {
   const state: Omit<S3Server, 'endpoint'> = { objects: new Map(), faults: [], asked: [] }
   const server = createServer((request, response) => {
     handle(request, response, state).catch(() => request.socket.destroy())
-  }).listen(0, '127.0.0.1')
+  }).listen(0, host)
   await once(server, 'listening')
   closing.defer(() => {
     server.closeAllConnections()
     server.close()
   })
-  return { ...state, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { ...state, endpoint: `http://${host}:${(server.address() as AddressInfo).port}` }
 }
 
 type State = Omit<S3Server, 'endpoint'>

@@ -5,9 +5,19 @@ import { join } from 'node:path'
 import { realClock, sleep } from '#lib/clock.ts'
 
 import type { Bed } from './bed.ts'
+import { bucket, images, policies } from './further-life.ts'
 import { destroyData, killAll, killProgram, plugIn, unplug } from './machines.ts'
 
-export type LifeName = 'nodes' | 'kill' | 'upgrade' | 'snapshot' | 'certificates' | 'encryption'
+export type LifeName =
+  | 'nodes'
+  | 'kill'
+  | 'upgrade'
+  | 'snapshot'
+  | 'certificates'
+  | 'encryption'
+  | 'images'
+  | 'policies'
+  | 'bucket'
 
 const MAX_GAP_MS = 5000
 
@@ -18,6 +28,9 @@ export const LIFE: Readonly<Record<LifeName, (bed: Bed) => Promise<void>>> = {
   snapshot,
   certificates,
   encryption,
+  images,
+  policies,
+  bucket,
 }
 
 function must(isSo: boolean, what: string): void {

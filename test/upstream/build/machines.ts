@@ -135,6 +135,13 @@ export async function plugIn({ namespace, address }: PlacePlan): Promise<void> {
   await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', address.replace(/\d+$/, '1')])
 }
 
+/** What a program of the machine writes. Rejects when it fails. */
+export async function runIn({ pid }: Place, program: string, ...args: string[]): Promise<string> {
+  const within = ['-t', String(pid), '--mount', '--net', '--uts', '--wd=/', '--', program]
+  const { stdout } = await run('nsenter', [...within, ...args], { maxBuffer: 1 << 26 })
+  return stdout
+}
+
 /** As a crash would: everything but sshd, at once. */
 export async function killAll(place: PlacePlan): Promise<void> {
   for (const pid of await processesOf(place)) process.kill(pid, 'SIGKILL')
