@@ -1,12 +1,11 @@
 /**
  * Streams to a pod through the API server: by WebSocket where the server and what is between us can, else by SPDY, as
- * upstream's client falls back. What the server says when it refuses both is thrown as the StatusError it sent.
+ * upstream's client falls back. What the server says when it refuses both is thrown in upstream's words.
  */
 import type { Clock } from '#lib/clock.ts'
 import { parseJson } from '#lib/json.ts'
 import { SpdyConnection } from '#lib/spdy/connection.ts'
 import { connectWebSocket, type WebSocketConnection, WebSocketError } from '#lib/websocket.ts'
-import { type Status, StatusError } from '#meta/status.ts'
 
 import type { Connection } from '../connection.ts'
 
@@ -51,7 +50,7 @@ export interface SpdyDialed {
   readonly protocol: string
 }
 
-/** Throws StatusError, or Error with the text that the server answered. */
+/** Throws Error with the message that the server answered. */
 export async function dialSpdy(ask: StreamAsk, protocols: readonly string[]): Promise<SpdyDialed> {
   const { connection, clock, userAgent, path, signal } = ask
   const headers = { upgrade: 'SPDY/3.1', 'x-stream-protocol-version': protocols, 'user-agent': userAgent }
@@ -67,12 +66,17 @@ export async function dialSpdy(ask: StreamAsk, protocols: readonly string[]): Pr
   return { spdy, protocol }
 }
 
+/** As upstream's client says it since v1.36, whatever kind of answer it was. */
 function refusal(said: string): Error {
+  return new Error(`unable to upgrade connection: ${messageIn(said) || 'empty server response'}`)
+}
+
+function messageIn(said: string): string {
   try {
-    const value = parseJson(said) as unknown as Status & { readonly kind?: string }
-    if (value.kind === 'Status') return new StatusError(value)
+    const { message, error } = (parseJson(said) ?? {}) as { readonly message?: unknown; readonly error?: unknown }
+    const texts = [message, error].map((text) => (typeof text === 'string' ? text.trim() : ''))
+    return texts.find((text) => text !== '') ?? said.trim()
   } catch {
-    // Plain text.
+    return said.trim()
   }
-  return new Error(`unable to upgrade connection: ${said.trim()}`)
 }
