@@ -18,3 +18,21 @@ export function normalImageName(name: string): string {
 export function repositoryOf(name: string): string {
   return name.replace(/@.*$/, '').replace(/:[^:/]*$/, '')
 }
+
+const COMPONENT = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/
+
+/** What is wrong with the name of an image; undefined when nothing is. */
+export function nameFault(image: string): string | undefined {
+  const slash = image.indexOf('/')
+  const first = slash < 0 ? '' : image.slice(0, slash)
+  const hasHost = /[.:]/.test(first) || first === 'localhost'
+  const rest = hasHost ? image.slice(slash + 1) : image
+  const whole = !hasHost && slash < 0 ? `library/${rest}` : rest
+  const [path = ''] = whole.split(/[:@]/, 1)
+  if (path !== path.toLowerCase()) return `invalid reference format: repository name (${path}) must be lowercase`
+  const tail = whole.slice(path.length)
+  const isFine = path.split('/').every((part) => COMPONENT.test(part)) && TAIL.test(tail)
+  return isFine ? undefined : 'invalid reference format'
+}
+
+const TAIL = /^(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$/

@@ -37,8 +37,11 @@ export function pulled(image: string, { tookMs, withWaitingMs, sizeBytes }: Pull
   return normal('Pulled', message)
 }
 
-export const present = (image: string): Note =>
-  normal('Pulled', `Container image ${goQuote(image)} already present on machine and can be accessed by the pod`)
+/** `isChecked`: whether it was asked if the pod may use it. */
+export const present = (image: string, isChecked = true): Note => {
+  const may = isChecked ? ' and can be accessed by the pod' : ''
+  return normal('Pulled', `Container image ${goQuote(image)} already present on machine${may}`)
+}
 
 export const pullFailed = (image: string, error: string): Note =>
   warning('Failed', `Failed to pull image ${goQuote(image)}: ${error}`)

@@ -10,6 +10,7 @@ import type { NodeTraits } from './admission-rules.ts'
 import type { Reserved } from './allocatable.ts'
 import type { Cgroups } from './cgroups/node-cgroups.ts'
 import type { ProviderConfig } from './credentials/provider-config.ts'
+import type { Verification } from './credentials/pull-policy.ts'
 import type { Runtime } from './cri/runtime.ts'
 import type { EvictionSettings } from './eviction/node-eviction.ts'
 import type { LogPolicy } from './log-rotation.ts'
@@ -45,6 +46,8 @@ export interface KubeletOptions {
   readonly eviction?: EvictionSettings
   readonly garbage?: PodWorkersOptions['garbage']
   readonly pulls?: PodWorkersOptions['pulls']
+  /** Who may use an image that is there; `off`: everybody, and nothing is noted. Default: as upstream's. */
+  readonly verification?: Verification | 'off'
   /** Default: processors are shared by all. */
   readonly topology?: TopologySettings
   /** Default: the runtime makes the cgroups of pods, and nobody removes them. */

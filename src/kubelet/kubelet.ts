@@ -20,6 +20,9 @@ import type { NodeTraits } from './admission-rules.ts'
 import { NO_CGROUPS_AT_ALL, sharingCgroups } from './cgroups/node-cgroups.ts'
 import { countCgroups } from './cgroups/pod-cgroups.ts'
 import { openProviders } from './credentials/open-providers.ts'
+import { VERIFICATION } from './credentials/pull-policy.ts'
+import { PullRecords } from './credentials/pull-records.ts'
+import type { Image } from './cri/runtime-messages.ts'
 import { startEviction } from './eviction/node-eviction.ts'
 import { NO_GRANTS } from './grants/container-grant.ts'
 import { CGROUP_V1, type Note } from './kubelet-notes.ts'
@@ -223,8 +226,8 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
     onGone: (uid: string): void => statics.gone(uid),
   }
   const grants = plugins?.grants ?? NO_GRANTS
-  const providers = openProviders({ ...options, client })
-  const ofPods = { recorder, allocations, volumes, noteNode, traits, meters, probes, providers }
+  const ofImages = { providers: openProviders({ ...options, client }), ...(await openRecords(options)) }
+  const ofPods = { recorder, allocations, volumes, noteNode, traits, meters, probes, ...ofImages }
   const means = { ...tools, runtime, ...ofPods, ...ofStatics }
   const { garbage = {}, cgroups = NO_CGROUPS_AT_ALL, pulls, node: { callLimitMs } = {} } = options
   const asked = { ...(pulls !== undefined && { pulls }), ...(callLimitMs !== undefined && { callLimitMs }) }
@@ -235,6 +238,14 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
   const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode, meters })
   known.pressures = () => eviction.pressures
   return { client, recorder, workers, active, statics, known, plugins, volumes, signal, noteNode }
+}
+
+async function openRecords(options: Counted): Promise<{ readonly records?: PullRecords }> {
+  const { verification = VERIFICATION, clock, log, meters, runtime, pods } = options
+  if (verification === 'off') return {}
+  const folder = join(pods.rootDir, 'image_manager')
+  const images = async (): Promise<readonly Image[]> => (await runtime.listImages({})).images
+  return { records: await PullRecords.open({ folder, verification, clock, log, meters }, images) }
 }
 
 /** They run whether there is an API server or not. */

@@ -2,6 +2,7 @@
 import { type Node, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
+import type { BackoffPolicy } from '#lib/backoff.ts'
 import { compareText } from '#lib/go-text.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
@@ -49,11 +50,14 @@ export interface NodeNewsOptions {
   readonly statics: StaticPods
 }
 
+/** A node that hears nothing is lost to its pods: it asks more often than others who follow, though not all nodes at once. */
+const RETRY: BackoffPolicy = { baseMs: 800, capMs: 10_000, jitter: 1 }
+
 /** Until the signal is aborted. */
 export function followAll(options: NodeNewsOptions): void {
   const { name, client, random, log, known, signal } = options
   const failed = (error: unknown): void => log.error(error, 'What the API server says could not be heard')
-  const all = { client, random, signal }
+  const all = { client, random, signal, retry: RETRY }
   void follow(
     { ...all, kind: Nodes, selection: { fieldSelector: `metadata.name=${name}` } },
     {

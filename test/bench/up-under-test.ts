@@ -1,4 +1,4 @@
-/** `hyperkube up` with simulated nodes, as npm installs it and in a folder of its own: a whole cluster to be measured. */
+/** `hyperkube up`, usually with simulated nodes, as npm installs it and in a folder of its own: a whole cluster to be measured. */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,11 +17,15 @@ export interface ClusterUnderTest extends Target {
 }
 
 /** Resolves when it can be asked who it is; its nodes come later. */
-export async function startUp(folder: string, nodes: number): Promise<ClusterUnderTest> {
+export async function startUp(
+  folder: string,
+  nodes: number,
+  runtime: 'simulated' | 'containerd' = 'simulated',
+): Promise<ClusterUnderTest> {
   const port = await freePort()
   const data = join(folder, 'data')
   const where = [`--data-dir=${data}`, `--kubeconfig=${join(folder, 'kubeconfig')}`, `--secure-port=${port}`]
-  const up = ['up', '--runtime=simulated', `--nodes=${nodes}`, '-o=json', ...where]
+  const up = ['up', `--runtime=${runtime}`, `--nodes=${nodes}`, '-o=json', ...where]
   const child = spawn(await installed(), up, { stdio: ['ignore', 'pipe', 'inherit'] })
   const ready = new Promise<void>((resolve, reject) => {
     child.stdout.once('data', () => resolve())

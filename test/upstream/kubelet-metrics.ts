@@ -20,7 +20,7 @@ const MISSING: Missing = [
   [/^(?:force_cleaned|reconstruct)_/, 'nothing is reconstructed: after a restart volumes are brought once more'],
   [/^kubelet_cri_losing_support$/, 'no version of the runtime is refused'],
   [/^kubelet_graceful_shutdown_/, 'shown with graceful shutdown only'],
-  [/^kubelet_imagemanager_/, 'there are no records of who pulled an image'],
+  [/^kubelet_imagemanager_inmemory_/, 'all records are in memory: there is no cache of them'],
   [/^kubelet_lifecycle_handler_http_fallbacks/, 'hooks that want https get https'],
   [/^kubelet_pleg_(?:discard|pod_relist)/, 'all pods are listed at once, and no event waits in a queue'],
   [/^kubelet_pod_watch_events_dropped/, 'there is no such watch'],

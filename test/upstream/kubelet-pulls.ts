@@ -1,12 +1,13 @@
 /**
  * What both kubelets say and do before a registry that asks who one is, on the same containerd: `node test/upstream/kubelet-pulls.ts`
  * as root. States of containers and events, for pods without a secret, with a wrong one, with several, and with a program that knows
- * the password. Ends with 1 when something differs.
+ * the password; and whether who could not pull an image may use one that is there. Ends with 1 when something differs.
  */
 import { whyNoContainerd } from '../integration/kubelet/containerd-bed.ts'
 import {
   credentialFlags,
   GUARD,
+  type Having,
   hostOf,
   makePuller,
   makeSecret,
@@ -18,14 +19,25 @@ import {
 } from '../integration/kubelet/private-registry.ts'
 import { type KubeletBed, type Make, startKubeletBed } from './kubelet-bed.ts'
 
-const CASES: readonly (readonly [name: string, repository: string, secrets: readonly string[]])[] = [
+const CASES: readonly (readonly [
+  name: string,
+  repository: string,
+  secrets: readonly string[],
+  policy?: Having['policy'],
+])[] = [
   ['nobody', 'plain/busybox:1', []],
   ['guessing', 'plain/busybox:1', ['wrong']],
   ['guessing-twice', 'plain/busybox:1', ['wrong', 'wronger']],
   ['missing', 'plain/nothing:1', ['right']],
   ['reader', 'plain/busybox:1', ['right']],
   ['both', 'plain/busybox:1', ['wrong', 'right']],
+  // From here on the image is there.
+  ['borrowing', 'plain/busybox:1', [], 'IfNotPresent'],
+  ['sly', 'plain/busybox:1', ['wrong'], 'Never'],
+  ['entitled', 'plain/busybox:1', ['right'], 'Never'],
+  ['another', 'plain/busybox:1', ['right-again'], 'IfNotPresent'],
   ['asker', 'asked/busybox:1', []],
+  ['anybody', 'asked/busybox:1', [], 'IfNotPresent'],
 ]
 
 async function main(): Promise<number> {
@@ -36,6 +48,7 @@ async function main(): Promise<number> {
   const registry = closing.use(await startPrivateRegistry(bed.folder, GUARD))
   const host = hostOf(registry)
   await makeSecret(bed, 'right', host, GUARD.password)
+  await makeSecret(bed, 'right-again', host, GUARD.password)
   await makeSecret(bed, 'wrong', host, 'guessed')
   await makeSecret(bed, 'wronger', `${host}/plain`, 'guessed too')
   const [mine, reference] = [await linesOf(bed, 'sources', host), await linesOf(bed, 'upstream', host)]
@@ -52,11 +65,11 @@ async function main(): Promise<number> {
 async function linesOf(bed: KubeletBed, make: Make, host: string): Promise<string[]> {
   const kubelet = await bed.start(make, {}, await credentialFlags(bed.folder, host, GUARD))
   const lines: string[] = []
-  for (const [name, repository, secrets] of CASES) {
-    await makePuller(bed, name, `${host}/${repository}`, secrets)
-    const state = await stateOf(bed, name, ['ImagePullBackOff'])
+  for (const [name, repository, secrets, policy] of CASES) {
+    await makePuller(bed, name, `${host}/${repository}`, { secrets, ...(policy !== undefined && { policy }) })
+    const state = await stateOf(bed, name, ['ImagePullBackOff', 'ErrImageNeverPull'])
     lines.push(`${name}: ${state === 'running' ? state : `${state.reason}: ${masked(state.message ?? '')}`}`)
-    if (state !== 'running') await untilSaid(bed, name, 'Failed: Error: ImagePullBackOff')
+    if (state !== 'running') await untilSaid(bed, name, `Failed: Error: ${state.reason}`)
     for (const said of await saidOf(bed, name)) lines.push(`${name} ${masked(said)}`)
     await removePuller(bed, name)
   }
@@ -66,7 +79,8 @@ async function linesOf(bed: KubeletBed, make: Make, host: string): Promise<strin
   return lines
 }
 
-/** How long something took. */
-const masked = (text: string): string => text.replaceAll(/\b[\d.]+m?s\b/g, 'N')
+/** How long something took, and which of the pods of that name it was. */
+const masked = (text: string): string =>
+  text.replaceAll(/\b[\d.]+m?s\b/g, 'N').replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'U')
 
 process.exitCode = await main()

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 
 import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
+import type { Verification } from '#kubelet/credentials/pull-policy.ts'
 import type { KubeletOptions, NodeSettings } from '#kubelet/kubelet-options.ts'
 import { logind } from '#kubelet/shutdown/logind.ts'
 import { periodsOf } from '#kubelet/shutdown/shutdown-groups.ts'
@@ -12,7 +13,10 @@ import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 
 import type { KubeletProgram } from './program.ts'
 
-interface Told extends Pick<KubeletOptions, 'topology' | 'logs' | 'shutdown' | 'staticPods' | 'pulls'> {
+interface Told extends Pick<
+  KubeletOptions,
+  'topology' | 'logs' | 'shutdown' | 'staticPods' | 'pulls' | 'verification'
+> {
   readonly node: NodeSettings & Required<Pick<NodeSettings, 'reserved'>>
 }
 
@@ -25,6 +29,7 @@ export function settingsOf(program: KubeletProgram): Told {
     shutdown: shutdownOf(program),
     staticPods: staticPodsOf(program),
     pulls: pullsOf(program),
+    verification: verificationOf(program),
   }
 }
 
@@ -37,6 +42,13 @@ function shutdownOf({ configuration, isEnabled, clock }: KubeletProgram): NonNul
 function pullsOf({ configuration }: KubeletProgram): NonNullable<KubeletOptions['pulls']> {
   const { registryPullQPS: qps, registryBurst: burst, serializeImagePulls, maxParallelImagePulls } = configuration
   return { qps, burst, parallel: serializeImagePulls ? 1 : (maxParallelImagePulls ?? Infinity) }
+}
+
+function verificationOf({ configuration, isEnabled }: KubeletProgram): NonNullable<KubeletOptions['verification']> {
+  const { imagePullCredentialsVerificationPolicy, preloadedImagesVerificationAllowlist: allowed = [] } = configuration
+  // Another was refused.
+  const policy = imagePullCredentialsVerificationPolicy as Verification['policy']
+  return isEnabled('KubeletEnsureSecretPulledImages') ? { policy, allowed } : 'off'
 }
 
 function nodeSettings({ settings, configuration }: KubeletProgram): Told['node'] {

@@ -5,6 +5,7 @@ import { durationMs } from '#meta/duration.ts'
 import { isZeroQuantity, parseQuantity } from '#meta/quantity.ts'
 import { labelValue, qualifiedName } from '#meta/validation/names.ts'
 
+import { patternFault } from '../credentials/pull-policy.ts'
 import type { KubeletConfiguration } from './configuration.ts'
 import { parseCpuSet } from './cpu-set.ts'
 
@@ -164,9 +165,15 @@ const NAMES: Rule = (kc) => [
   (kc.preloadedImagesVerificationAllowlist ?? []).length > 0 &&
     kc.imagePullCredentialsVerificationPolicy !== 'NeverVerifyAllowlistedImages' &&
     `can't set \`preloadedImagesVerificationAllowlist\` if \`imagePullCredentialsVertificationPolicy\` is not "NeverVerifyAllowlistedImages"`,
+  kc.imagePullCredentialsVerificationPolicy === 'NeverVerifyAllowlistedImages' && patternError(kc),
   ...reservedCpus(kc),
   ...reservedMemory(kc),
 ]
+
+function patternError({ preloadedImagesVerificationAllowlist: all = [] }: KubeletConfiguration): string | undefined {
+  const fault = all.map(patternFault).find((one) => one !== undefined)
+  return fault && `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${fault}`
+}
 
 function reservedCpus(kc: KubeletConfiguration): (string | false)[] {
   const { reservedSystemCPUs: cpus = '', systemReservedCgroup = '', kubeReservedCgroup = '' } = kc

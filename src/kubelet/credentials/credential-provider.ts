@@ -7,11 +7,10 @@ import { createHash } from 'node:crypto'
 import type { Pod, ServiceAccount } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
-import type { Input } from '#lib/protobuf/message.ts'
 import { durationMs } from '#meta/duration.ts'
 
-import type { AuthConfig } from '../cri/runtime-messages.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
+import { type Coordinates, coordinatesOf, type Credential } from './credential.ts'
 import { matchesImage } from './image-match.ts'
 import type { ProviderConfig, TokenAttributes } from './provider-config.ts'
 
@@ -49,6 +48,7 @@ interface Remembered {
 interface Account {
   readonly token: string
   readonly annotations: Readonly<Record<string, string>>
+  readonly coordinates: Coordinates
   /** Tells apart what is remembered for it. */
   readonly key: string
 }
@@ -66,25 +66,27 @@ export class CredentialProvider {
   }
 
   /** Those that fit the image, the longest first. Nobody's when it is not asked for such images, or fails. */
-  async credentialsFor(pod: Pod, image: string): Promise<Input<AuthConfig>[]> {
+  async credentialsFor(pod: Pod, image: string): Promise<Credential[]> {
     const { config, log } = this.#options
     if (!config.matchImages.some((pattern) => matchesImage(pattern, image))) return []
     try {
-      const auth = await this.#provide(pod, image)
+      const account =
+        config.tokenAttributes === undefined ? undefined : await this.#account(pod, config.tokenAttributes)
+      if (account === 'none') return []
+      const auth = await this.#provide(account, image)
+      const source = account === undefined ? {} : { serviceAccount: account.coordinates }
       return Object.entries(auth)
         .filter(([pattern]) => matchesImage(pattern, image))
         .sort(([a], [b]) => b.length - a.length)
-        .map(([, { username = '', password = '' }]) => ({ username, password }))
+        .map(([, { username = '', password = '' }]) => ({ auth: { username, password }, ...source }))
     } catch (error) {
       log.error(error, 'Failed to provide credentials for image', { provider: config.name, image })
       return []
     }
   }
 
-  async #provide(pod: Pod, image: string): Promise<Auths> {
+  async #provide(account: Account | undefined, image: string): Promise<Auths> {
     const { config } = this.#options
-    const account = config.tokenAttributes === undefined ? undefined : await this.#account(pod, config.tokenAttributes)
-    if (account === 'none') return {}
     const nowMs = this.#options.clock.now()
     for (const [key, { untilMs }] of this.#remembered) if (untilMs < nowMs) this.#remembered.delete(key)
     for (const base of [image, registryOf(image), GLOBAL]) {
@@ -114,7 +116,8 @@ export class CredentialProvider {
       throw new Error(`failed to get service account token: ${cause.message}`, { cause })
     })
     const hash = attributes.cacheType === 'Token' ? hashOf(token) : ''
-    return { token, annotations, key: JSON.stringify([namespace, name, metadata.uid, annotations, hash]) }
+    const coordinates = coordinatesOf({ ...metadata, namespace, name })
+    return { token, annotations, coordinates, key: JSON.stringify([namespace, name, metadata.uid, annotations, hash]) }
   }
 
   async #ask(image: string, account: Account | undefined): Promise<CredentialResponse> {

@@ -122,7 +122,7 @@ test('what a program says holds for the image, the registry or all, and for as l
     assert.equal(asked.length, calls + 1, 'it is asked again when that is over')
   }
   const { provider, asked } = asking({ cacheDuration: '0s' })
-  assert.deepEqual(await provider.credentialsFor(POD, 'a.io/x'), [{ username: 'u', password: 'p' }])
+  assert.deepEqual(await provider.credentialsFor(POD, 'a.io/x'), [{ auth: { username: 'u', password: 'p' } }])
   await provider.credentialsFor(POD, 'a.io/x')
   assert.equal(asked.length, 2)
   assert.deepEqual(await provider.credentialsFor(POD, 'a.com/x'), [], 'it is not asked for other registries')

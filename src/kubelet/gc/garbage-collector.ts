@@ -2,6 +2,7 @@
 import { type Clock, every, type Timer } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 
+import type { PullRecords } from '../credentials/pull-records.ts'
 import { messageText } from '../cri/call-text.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Note } from '../kubelet-notes.ts'
@@ -41,6 +42,8 @@ export interface GarbageOptions {
   readonly note: (said: Note) => void
   readonly policy?: GarbagePolicy | undefined
   readonly images?: ImagePolicy | undefined
+  /** Forgets who pulled images that have gone. */
+  readonly records?: Pick<PullRecords, 'prune'> | undefined
 }
 
 const CONTAINERS_MS = 60_000
@@ -120,9 +123,15 @@ export class GarbageCollector {
 
   /** Once in a row it may be that nobody knows the disk yet. */
   async #collectImages(): Promise<void> {
-    const { log, note } = this.#options
+    const { log, note, runtime, records } = this.#options
     try {
+      const startedMs = this.#options.clock.now()
       await this.#freeImages()
+      const { images } = await runtime.listImages({})
+      await records?.prune(
+        images.map(({ id }) => id),
+        startedMs,
+      )
       this.#hasFailed = false
     } catch (error) {
       log.error(error, 'Image garbage collection failed')

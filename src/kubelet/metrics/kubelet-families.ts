@@ -2,6 +2,7 @@
 import { createMeters, type FamilyRow, type Meters } from '#lib/metrics-table.ts'
 import { createRegistry, DEFAULT_BUCKETS, exponentialBuckets, type Registry } from '#lib/metrics.ts'
 
+import { IMAGE_FAMILIES } from './image-families.ts'
 import { POD_FAMILIES, RESIZE_FAMILIES } from './pod-families.ts'
 
 type BucketName =
@@ -37,7 +38,7 @@ export const KUBELET_BUCKETS: Readonly<Record<BucketName, readonly number[]>> = 
   usual: DEFAULT_BUCKETS,
 }
 
-/** Of the runtime and its images. */
+/** Of the runtime. */
 const RUNTIME_FAMILIES = {
   kubelet_evented_pleg_connection_error_count: [
     'counter',
@@ -58,28 +59,6 @@ const RUNTIME_FAMILIES = {
     '',
     'The number of times a streaming client was obtained to receive CRI Events.',
   ],
-  kubelet_image_garbage_collected_total: [
-    'counter',
-    'ALPHA',
-    'reason',
-    'Total number of images garbage collected by the kubelet, whether through disk usage or image age.',
-  ],
-  kubelet_image_manager_ensure_image_requests_total: [
-    'counter',
-    'ALPHA',
-    'present_locally pull_policy pull_required',
-    'Number of ensure-image requests processed by the kubelet.',
-  ],
-  kubelet_image_pull_duration_seconds: [
-    'histogram',
-    'ALPHA',
-    'image_size_in_bytes',
-    'Duration in seconds to pull an image.',
-    { buckets: 'pull' },
-  ],
-  kubelet_image_volume_mounted_errors_total: ['counter', 'BETA', '', 'Number of failed image volume mounts.'],
-  kubelet_image_volume_mounted_succeed_total: ['counter', 'BETA', '', 'Number of successful image volume mounts.'],
-  kubelet_image_volume_requested_total: ['counter', 'BETA', '', 'Number of requested image volumes.'],
   kubelet_pleg_last_seen_seconds: ['gauge', 'ALPHA', '', 'Timestamp in seconds when PLEG was last seen active.'],
   kubelet_pleg_relist_duration_seconds: [
     'histogram',
@@ -389,6 +368,7 @@ const VOLUME_FAMILIES = {
 type Families = typeof POD_FAMILIES &
   typeof RESIZE_FAMILIES &
   typeof RUNTIME_FAMILIES &
+  typeof IMAGE_FAMILIES &
   typeof NODE_FAMILIES &
   typeof GRANT_FAMILIES &
   typeof VOLUME_FAMILIES
@@ -397,6 +377,7 @@ export const KUBELET_FAMILIES: Families & Readonly<Record<string, FamilyRow<Buck
   ...POD_FAMILIES,
   ...RESIZE_FAMILIES,
   ...RUNTIME_FAMILIES,
+  ...IMAGE_FAMILIES,
   ...NODE_FAMILIES,
   ...GRANT_FAMILIES,
   ...VOLUME_FAMILIES,

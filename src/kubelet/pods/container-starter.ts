@@ -3,6 +3,7 @@ import type { Pod, VolumeMount } from '#apis/core/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
 import { type ContainerRecord, fieldPathOf, isRunning } from '../container-runs.ts'
+import type { Credential } from '../credentials/credential.ts'
 import { messageText } from '../cri/call-text.ts'
 import { PROPAGATION } from '../cri/codes.ts'
 import type { Device, Mount } from '../cri/container-messages.ts'
@@ -145,11 +146,7 @@ function targetOf({ records }: Place, { spec }: ContainerRecord): string | undef
   return target?.run?.id.replace(/^.*:\/\//, '')
 }
 
-async function credentials(
-  host: PodHost,
-  pod: Pod,
-  { image = '' }: ContainerRecord['spec'],
-): Promise<ReturnType<typeof credentialsFor>> {
+async function credentials(host: PodHost, pod: Pod, { image = '' }: ContainerRecord['spec']): Promise<Credential[]> {
   const names = (pod.spec.imagePullSecrets ?? []).map(({ name = '' }) => name)
   const found = await Promise.all(names.map((name) => host.objects.secret(pod, name).catch(() => undefined)))
   const missing = names.filter((_, at) => found[at] === undefined)

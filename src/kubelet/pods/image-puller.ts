@@ -4,13 +4,15 @@ import { unlessAborted } from '#lib/abort.ts'
 import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
-import type { Input } from '#lib/protobuf/message.ts'
 
 import { nextBackOff, retryMs } from '../back-off.ts'
 import type { BackOff } from '../container-runs.ts'
+import type { Credential } from '../credentials/credential.ts'
+import type { PullRecords } from '../credentials/pull-records.ts'
 import { callText, pullText } from '../cri/call-text.ts'
-import type { AuthConfig, Image } from '../cri/runtime-messages.ts'
+import type { Image } from '../cri/runtime-messages.ts'
 import type { Runtime } from '../cri/runtime.ts'
+import { nameFault } from '../image-name.ts'
 import { type Note, present, pullBackOff, pulled, pullFailed, pulling } from '../kubelet-notes.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { ImageUser } from './container-config.ts'
@@ -34,8 +36,8 @@ export interface ImageWish {
   readonly say: (note: Note) => void
   /** Nobody waits for the image any more. */
   readonly signal: AbortSignal
-  /** Who to be, best first; asked only when there is something to pull. */
-  readonly credentials: () => Promise<readonly Input<AuthConfig>[]>
+  /** Who to be, best first; asked only when it hangs on them. */
+  readonly credentials: () => Promise<readonly Credential[]>
   /** Told how long it took, waiting for others too. */
   readonly pulled?: (span: { readonly startMs: number; readonly endMs: number }) => void
 }
@@ -54,6 +56,8 @@ export interface ImagePullerOptions {
   readonly meters: KubeletMeters
   /** Default: as upstream's. */
   readonly limits?: PullLimits | undefined
+  /** Default: who may use an image that is there is nobody's concern. */
+  readonly records?: PullRecords | undefined
 }
 
 /** What kubelets allow themselves by default. */
@@ -67,20 +71,23 @@ export class ImagePuller {
   /** By uid and image. */
   readonly #failures = new Map<string, Failure>()
   readonly #parallel: number
+  readonly #records: PullRecords | undefined
   #pulling = 0
   /** Those whose turn comes when another is done, first come first. */
   readonly #waiting: (() => void)[] = []
 
-  constructor({ runtime, clock, meters, limits = PULLS }: ImagePullerOptions) {
+  constructor({ runtime, clock, meters, limits = PULLS, records }: ImagePullerOptions) {
     this.#runtime = runtime
     this.#clock = clock
     this.#meters = meters
     this.#bucket = limits.qps === 0 ? undefined : createTokenBucket(clock, limits)
     this.#parallel = limits.parallel
+    this.#records = records
   }
 
   /** Fails with `StartError`. */
-  async ensure(wish: ImageWish): Promise<PulledImage> {
+  async ensure(given: ImageWish): Promise<PulledImage> {
+    const wish = { ...given, credentials: once(given.credentials) }
     const { container, say } = wish
     const { image = '', imagePullPolicy = 'IfNotPresent' } = container
     const fault = nameFault(image)
@@ -90,11 +97,12 @@ export class ImagePuller {
       throw new StartError('InvalidImageName', text, 'InvalidImageName')
     }
     const found = await this.#find(image, say)
-    const isWanted = imagePullPolicy === 'Always' || (imagePullPolicy === 'IfNotPresent' && found === undefined)
+    const isFree = found !== undefined && imagePullPolicy !== 'Always' && (await this.#mayUse(wish, image, found))
+    const isWanted = !isFree && (imagePullPolicy !== 'Never' || found !== undefined)
     const requests = this.#meters.family('kubelet_image_manager_ensure_image_requests_total')
     requests.labels(String(found !== undefined), imagePullPolicy.toLowerCase(), String(isWanted)).inc()
-    if (found !== undefined && imagePullPolicy !== 'Always') {
-      say(present(image))
+    if (isFree) {
+      say(present(image, this.#records !== undefined))
       return found
     }
     if (imagePullPolicy === 'Never') {
@@ -102,7 +110,7 @@ export class ImagePuller {
       say({ type: 'Warning', reason: 'ErrImageNeverPull', message })
       throw new StartError('ErrImageNeverPull', message, 'ErrImageNeverPull')
     }
-    return this.#pullUnlessWaiting(wish, image)
+    return this.#recorded(wish, image)
   }
 
   /** When the pull of the image that failed is tried again; undefined when none did. */
@@ -126,7 +134,29 @@ export class ImagePuller {
     }
   }
 
-  async #pullUnlessWaiting(wish: ImageWish, image: string): Promise<PulledImage> {
+  async #mayUse({ credentials }: ImageWish, image: string, { ref }: PulledImage): Promise<boolean> {
+    return this.#records === undefined || !(await this.#records.mustPull(image, ref, credentials))
+  }
+
+  /** Before anything is pulled it is noted that it will be; and then by whom, or that it was not. */
+  async #recorded(wish: ImageWish, image: string): Promise<PulledImage> {
+    const records = this.#records
+    await records?.intend(image).catch((error: Error) => {
+      const why = `failed to record image pull intent: ${error.message}`
+      const text = `Failed to record image pull intent for container image ${goQuote(image)}: ${why}`
+      throw new StartError(why, text, why)
+    })
+    try {
+      const { used, ...pulledImage } = await this.#pullUnlessWaiting(wish, image)
+      await records?.pulled(image, pulledImage.ref, used)
+      return pulledImage
+    } catch (error) {
+      await records?.failed(image)
+      throw error
+    }
+  }
+
+  async #pullUnlessWaiting(wish: ImageWish, image: string): Promise<Pulled> {
     const { pod, say } = wish
     const key = keyOf(pod, image)
     const before = this.#failures.get(key)
@@ -150,18 +180,17 @@ export class ImagePuller {
     }
   }
 
-  async #pull({ say, credentials, signal, pulled: told }: ImageWish, image: string): Promise<PulledImage> {
+  async #pull({ say, credentials, signal, pulled: told }: ImageWish, image: string): Promise<Pulled> {
     if (this.#bucket?.tryTake() === false) throw new Error('pull QPS exceeded')
     say(pulling(image))
     const askedMs = this.#clock.elapsed()
     const auths = await credentials()
-    const startedMs = await unlessAborted(
+    const { startedMs, used } = await unlessAborted(
       signal,
       this.#inTurn(async () => {
         signal.throwIfAborted()
         const beganMs = this.#clock.elapsed()
-        await this.#pullAs(image, auths, signal)
-        return beganMs
+        return { used: await this.#pullAs(image, auths, signal), startedMs: beganMs }
       }),
     )
     const doneMs = this.#clock.elapsed()
@@ -172,7 +201,7 @@ export class ImagePuller {
     told?.({ startMs: askedMs, endMs: doneMs })
     const durations = this.#meters.family('kubelet_image_pull_duration_seconds')
     durations.labels(sizeClass(sizeBytes)).observe((doneMs - startedMs) / 1000)
-    return imageOf(found)
+    return { ...imageOf(found), used }
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -187,19 +216,33 @@ export class ImagePuller {
     }
   }
 
-  async #pullAs(image: string, auths: readonly Input<AuthConfig>[], signal: AbortSignal): Promise<void> {
-    const tries = auths.length === 0 ? [undefined] : auths
+  /** Returns what the registry took. */
+  async #pullAs(
+    image: string,
+    credentials: readonly Credential[],
+    signal: AbortSignal,
+  ): Promise<Credential | undefined> {
+    const tries = credentials.length === 0 ? [undefined] : credentials
     const failures: unknown[] = []
-    for (const auth of tries) {
+    for (const one of tries) {
       try {
-        await this.#runtime.pullImage({ image: { image, userSpecifiedImage: image }, auth }, { signal })
-        return
+        await this.#runtime.pullImage({ image: { image, userSpecifiedImage: image }, auth: one?.auth }, { signal })
+        return one
       } catch (error) {
         failures.push(error)
       }
     }
     throw new PullErrors(failures)
   }
+}
+
+interface Pulled extends PulledImage {
+  readonly used: Credential | undefined
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined
+  return () => (done ??= work())
 }
 
 /** What came of each of those one tried to be. */
@@ -238,21 +281,3 @@ const keyOf = ({ metadata: { uid = '' } }: Pod, image: string): string => `${uid
 function imageOf({ id, uid, username }: Image): PulledImage {
   return { ref: id, user: uid === undefined ? { name: username } : { uid: Number(uid.value), name: username } }
 }
-
-const COMPONENT = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/
-
-/** What is wrong with the name of an image; undefined when nothing is. */
-export function nameFault(image: string): string | undefined {
-  const slash = image.indexOf('/')
-  const first = slash < 0 ? '' : image.slice(0, slash)
-  const hasHost = /[.:]/.test(first) || first === 'localhost'
-  const rest = hasHost ? image.slice(slash + 1) : image
-  const whole = !hasHost && slash < 0 ? `library/${rest}` : rest
-  const [path = ''] = whole.split(/[:@]/, 1)
-  if (path !== path.toLowerCase()) return `invalid reference format: repository name (${path}) must be lowercase`
-  const tail = whole.slice(path.length)
-  const isFine = path.split('/').every((part) => COMPONENT.test(part)) && TAIL.test(tail)
-  return isFine ? undefined : 'invalid reference format'
-}
-
-const TAIL = /^(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$/

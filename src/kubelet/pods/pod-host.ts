@@ -9,6 +9,7 @@ import type { Random } from '#lib/random.ts'
 import type { NodeTraits, Rejection } from '../admission-rules.ts'
 import type { PodCgroups } from '../cgroups/pod-cgroups.ts'
 import type { CredentialProvider } from '../credentials/credential-provider.ts'
+import type { PullRecords } from '../credentials/pull-records.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
 import type { GarbagePolicy } from '../gc/runtime-garbage.ts'
@@ -76,6 +77,8 @@ export interface PodWorkersOptions {
   readonly probes?: ProbeCounts
   /** Who is asked whom to be before registries, beside the secrets of pods. Default: nobody. */
   readonly providers?: readonly CredentialProvider[]
+  /** Who has pulled what. Default: whoever may run here may use what is here. */
+  readonly records?: PullRecords
 }
 
 type Defaulted =

@@ -66,7 +66,7 @@ export class PodWorkers {
       files: options.files ?? createPodFiles(facts.rootDir, clock, random),
       logs: options.logs ?? createLogFiles(facts.podLogsDir, facts.containerLogsDir, clock),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
-      puller: new ImagePuller({ runtime, clock, meters, limits: options.pulls }),
+      puller: new ImagePuller({ runtime, clock, meters, limits: options.pulls, records: options.records }),
       meters,
       probes: options.probes ?? new ProbeCounts(),
       held: this.#held,
@@ -97,6 +97,7 @@ export class PodWorkers {
       meters,
       policy: garbage.containers,
       images: garbage.images,
+      records: options.records,
     })
     void this.#start()
   }

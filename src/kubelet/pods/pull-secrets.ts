@@ -2,26 +2,32 @@
 import type { Secret } from '#apis/core/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
+import { coordinatesOf, type Credential, credentialHash } from '../credentials/credential.ts'
 import { matchesImage } from '../credentials/image-match.ts'
 import type { AuthConfig } from '../cri/runtime-messages.ts'
 
 interface Entry {
   readonly username?: string
   readonly password?: string
+  readonly email?: string
   readonly auth?: string
   readonly identitytoken?: string
   readonly registrytoken?: string
 }
 
 /** Those that fit the image, the longest path first. What cannot be read is passed over, as by kubelets. */
-export function credentialsFor(image: string, secrets: readonly Secret[]): Input<AuthConfig>[] {
+export function credentialsFor(image: string, secrets: readonly Secret[]): Credential[] {
   const name = withHost(image)
   const fitting = secrets
-    .flatMap((secret) => Object.entries(entriesOf(secret)))
-    .map(([registry, entry]) => ({ registry: bare(registry), entry }))
+    .flatMap((secret) =>
+      Object.entries(entriesOf(secret)).map(([registry, entry]) => ({ registry: bare(registry), entry, secret })),
+    )
     .filter(({ registry }) => matchesImage(registry, name))
     .sort((a, b) => b.registry.length - a.registry.length)
-  return fitting.map(({ entry }) => authOf(entry))
+  return fitting.map(({ entry, secret: { metadata } }) => {
+    const auth = authOf(entry)
+    return { auth, secret: { ...coordinatesOf(metadata), credentialHash: credentialHash(auth, entry.email) } }
+  })
 }
 
 function withHost(image: string): string {

@@ -13,7 +13,8 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
 import { statusPatch } from '../status-patch.ts'
 
-const RETRY = { baseMs: 200, capMs: 30_000, jitter: 0.5 }
+/** However long the server was away: upstream's tries all again every ten seconds. */
+const RETRY = { baseMs: 200, capMs: 10_000, jitter: 0.5 }
 
 /** Where the status of one pod goes. */
 export interface StatusDoor {

@@ -77,14 +77,20 @@ export async function makeSecret(bed: KubeletBed, name: string, host: string, pa
     })
 }
 
+/** What a pod brings to a pull. */
+export interface Having {
+  readonly secrets?: readonly string[]
+  readonly policy?: 'Always' | 'IfNotPresent' | 'Never'
+}
+
 /** Pulls whatever is there already. */
 export async function makePuller(
   bed: KubeletBed,
   name: string,
   image: string,
-  secrets: readonly string[] = [],
+  { secrets = [], policy: imagePullPolicy = 'Always' }: Having = {},
 ): Promise<void> {
-  const container = { name: 'c', image, imagePullPolicy: 'Always', command: ['sleep', '3600'] }
+  const container = { name: 'c', image, imagePullPolicy, command: ['sleep', '3600'] }
   await bed.ask('POST', PODS, {
     metadata: { name },
     spec: {
@@ -121,10 +127,11 @@ export async function saidOf(bed: KubeletBed, name: string): Promise<string[]> {
   interface Said {
     readonly reason: string
     readonly message: string
-    readonly involvedObject: { readonly name: string }
+    readonly involvedObject: { readonly uid?: string }
   }
   const { items } = await bed.ask<{ items: Said[] }>('GET', '/api/v1/namespaces/default/events')
-  const own = items.filter(({ involvedObject }) => involvedObject.name === name)
+  const { metadata } = await bed.ask<Pod>('GET', `${PODS}/${name}`)
+  const own = items.filter(({ involvedObject }) => involvedObject.uid === metadata.uid)
   return [...new Set(own.map(({ reason, message }) => `${reason}: ${message}`))].sort()
 }
 
