@@ -29,6 +29,9 @@ const NETWORK = '10.198.0'
 const WAIT_SECONDS = 600
 /** After this line of `up` the power goes: etcd runs, the control plane is being made. */
 const CUT_AFTER = 'start kube-apiserver'
+/** What flannel, kube-proxy and pods had there; the table that iptables made for itself stays. */
+const IN_KERNEL =
+  "ip -br link show type vxlan; ip -br link show type bridge; nft list tables | grep -v ' filter$' || true"
 const UNITS = "systemctl list-units --plain --no-legend 'hyperkube-*' | awk '{print $1, $3}'"
 
 const DEPLOYMENT = {
@@ -187,7 +190,9 @@ async function tryRemoval(site: Site): Promise<void> {
     const left: string[] = []
     for (const machine of site.machines)
       left.push(
-        await machine.shell(`${UNITS}; ls -d /opt/hyperkube /etc/kubernetes /var/lib/hyperkube 2>/dev/null || true`),
+        await machine.shell(
+          `${UNITS}; ls -d /opt/hyperkube /etc/kubernetes /var/lib/hyperkube 2>/dev/null || true; ${IN_KERNEL}`,
+        ),
       )
     mustBe(left.join('').trim() === '', left.join('; '))
     return ''

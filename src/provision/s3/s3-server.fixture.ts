@@ -5,6 +5,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 export interface S3Server {
@@ -26,17 +27,31 @@ export const TEST_KEYS: { readonly accessKey: string; readonly secretKey: string
 
 const PAGE = 2
 
-export async function startS3(closing: AsyncDisposableStack, host = '127.0.0.1'): Promise<S3Server> {
+export interface S3Options {
+  readonly host?: string
+  /** PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string }
+}
+
+export async function startS3(
+  closing: AsyncDisposableStack,
+  { host = '127.0.0.1', tls }: S3Options = {},
+): Promise<S3Server> {
   const state: Omit<S3Server, 'endpoint'> = { objects: new Map(), faults: [], asked: [] }
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response, state).catch(() => request.socket.destroy())
-  }).listen(0, host)
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  server.listen(0, host)
   await once(server, 'listening')
   closing.defer(() => {
     server.closeAllConnections()
     server.close()
   })
-  return { ...state, endpoint: `http://${host}:${(server.address() as AddressInfo).port}` }
+  return {
+    ...state,
+    endpoint: `${tls === undefined ? 'http://' : ''}${host}:${(server.address() as AddressInfo).port}`,
+  }
 }
 
 type State = Omit<S3Server, 'endpoint'>

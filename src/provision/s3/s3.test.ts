@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
 
+import { readClusterFile } from '../cluster-file.ts'
+import { completeBundle } from '../pki/bundle.ts'
 import { Bucket, type BucketPlace } from './bucket.ts'
-import { type S3Server, startS3, TEST_KEYS } from './s3-server.fixture.ts'
+import { type S3Options, type S3Server, startS3, TEST_KEYS } from './s3-server.fixture.ts'
 import { encodePath, sign } from './signature.ts'
 import { copySnapshot, deleteCopies, fetchSnapshot, listCopies } from './snapshot-copies.ts'
 
@@ -69,8 +72,12 @@ interface World {
   readonly folder: string
 }
 
-async function makeWorld(closing: AsyncDisposableStack, more: Partial<BucketPlace> = {}): Promise<World> {
-  const s3 = await startS3(closing)
+async function makeWorld(
+  closing: AsyncDisposableStack,
+  more: Partial<BucketPlace> = {},
+  options: S3Options = {},
+): Promise<World> {
+  const s3 = await startS3(closing, options)
   const place = {
     endpoint: s3.endpoint,
     bucket: 'copies',
@@ -149,6 +156,21 @@ test('a key that is not the right one is found out', async () => {
   const { bucket, folder } = await makeWorld(closing, { secretKey: 'another' })
   await fill(folder)
   await assert.rejects(copySnapshot(bucket, folder, 'one', never), /SignatureDoesNotMatch/)
+})
+
+test('an endpoint is believed by the authority that is given, and by no other', async () => {
+  await using closing = new AsyncDisposableStack()
+  const { cluster } = readClusterFile('nodes: [{address: 10.0.0.1, user: root, role: [controlplane, etcd, worker]}]')
+  assert.ok(cluster)
+  const { bundle } = completeBundle(cluster, {}, { clock: realClock, random: createSeededRandom(1) })
+  const { certificatePEM: cert = '', keyPEM: key = '' } = bundle['kube-apiserver'] ?? {}
+  const authority = bundle['kube-ca']?.certificatePEM ?? ''
+  const { bucket, folder } = await makeWorld(closing, { authority }, { tls: { cert, key } })
+  await fill(folder)
+  await copySnapshot(bucket, folder, 'one', never)
+  assert.equal((await listCopies(bucket, never)).length, 1)
+  const stranger = await makeWorld(closing, {}, { tls: { cert, key } })
+  await assert.rejects(listCopies(stranger.bucket, never), /certificate/)
 })
 
 test('what is cut off on its way there, or fails, is sent again from its beginning', async () => {

@@ -98,7 +98,7 @@ export async function bucket(bed: Bed): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const [first] = bed.planes
   const host = (first?.address ?? '').replace(/\d+$/, '1')
-  const s3 = await startS3(closing, host)
+  const s3 = await startS3(closing, { host })
   const s3backupconfig = {
     endpoint: s3.endpoint,
     bucket_name: 'copies',
