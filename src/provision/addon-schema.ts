@@ -153,8 +153,8 @@ export const network: Field<Network> = object<Network>('how pods reach each othe
     pending: true,
   }),
   calico_network_provider: provider('cloud_provider', { pending: true }),
-  canal_network_provider: provider('iface', { pending: true }),
-  flannel_network_provider: provider('iface', { pending: true }),
+  canal_network_provider: provider('iface', {}),
+  flannel_network_provider: provider('iface', {}),
   weave_network_provider: provider('password', { past: true, check: () => GONE_PLUGINS.get('weave') }),
   aci_network_provider: document('ACI', { past: true, check: () => GONE_PLUGINS.get('aci') }),
 })

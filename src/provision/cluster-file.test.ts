@@ -188,7 +188,6 @@ private_registries:
       '153 addon_job_timeout',
       '155 network.plugin',
       '156 network.mtu',
-      '158 network.options.canal_iface',
       '160 network.options.canal_autoscaler_priority_class_name',
       '161 network.options.canal_priority_class_name',
     ])

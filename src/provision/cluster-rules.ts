@@ -181,11 +181,8 @@ function networkOptionsFit({ network }: ClusterFile, reading: Reading): void {
   for (const name of Object.keys(network.options)) {
     if (!NETWORK_OPTIONS[network.plugin].includes(name)) {
       reading.notice(`network.options.${name}`, `"${name}" has no effect with plugin "${network.plugin}"`)
-    } else if (!/_backend_(?:type|port|vni)$/.test(name)) {
-      reading.notice(
-        `network.options.${name}`,
-        `"${name}" has no effect: other machines are reached over the interface of internal_address, and no pod runs the network`,
-      )
+    } else if (!/_(?:iface|backend_(?:type|port|vni))$/.test(name)) {
+      reading.notice(`network.options.${name}`, `"${name}" has no effect: no pod runs the network`)
     }
   }
 }

@@ -31,12 +31,13 @@ function desiredOf(cluster: ClusterFile, archives: Given['archives'] = []): Desi
 }
 
 test('toDesired() has policies held where the plugin is canal, by an identity of their own, and images sent everywhere', () => {
-  const { cluster } = readClusterFile(FILE.replace('plugin: flannel', 'plugin: canal'))
+  const { cluster } = readClusterFile(FILE.replace('plugin: flannel', 'plugin: canal, options: { canal_iface: eth1 }'))
   assert.ok(cluster)
   const { hosts, access } = desiredOf(cluster, [{ source: '/tmp/a.tar', sha256: 'abc' }])
   for (const { services, uploads, ending } of hosts) {
     const holder = services.find(({ spec }) => spec.name === 'kube-network-policies')
     assert.match(holder?.spec.command.join(' ') ?? '', /--kubeconfig=\S+kubecfg-kube-network-policies\.yaml/)
+    assert.ok(services.some(({ spec }) => spec.command.includes('--iface=eth1')))
     assert.deepEqual(ending['kube-network-policies']?.slice(1), ['kube-network-policies', '--cleanup'])
     assert.deepEqual(uploads.at(-1)?.path, '/data/opt/hyperkube/images/abc.tar')
   }

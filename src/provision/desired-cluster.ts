@@ -322,7 +322,7 @@ function flanneld(around: Around): DesiredService {
     `--kubeconfig-file=${certificatePaths(cluster, pki.NODE).kubeconfig}`,
     `--net-config-path=${hostPath(cluster, NET_CONF)}`,
     `--subnet-file=${SUBNET_FILE}`,
-    `--iface=${node.internal_address}`,
+    `--iface=${ifaceOf(cluster) ?? node.internal_address}`,
   ])
   return { ...service, spec: { ...service.spec, env: { NODE_NAME: node.hostname_override } } }
 }
@@ -338,6 +338,18 @@ function policies(around: Around): DesiredService {
     `--hostname-override=${node.hostname_override}`,
   ]
   return { ...own(around, POLICIES, args), isQuiet: true }
+}
+
+/** The link that the file names, where machines have several. */
+function ifaceOf({ network }: ClusterFile): string | undefined {
+  const { options, canal_network_provider, flannel_network_provider } = network
+  const named = [
+    options['canal_iface'],
+    options['flannel_iface'],
+    canal_network_provider?.iface,
+    flannel_network_provider?.iface,
+  ]
+  return named.find(Boolean)
 }
 
 function usesFlannel({ network }: ClusterFile): boolean {
