@@ -33,7 +33,8 @@ export async function bringUp(session: Session, options: PlanOptions, bringing: 
     // Who leaves has left with the first stage.
     const wanted = stage === session.stage ? desired : { ...desired, leaving: [] }
     const plan = await planFor(session, wanted, options, bringing.clock)
-    for (const note of plan.notes) bringing.say(`note: ${note}`)
+    // The same of every stage.
+    if (stage === session.stage) for (const note of plan.notes) bringing.say(`note: ${note}`)
     done += await carryOut(session, plan, bringing)
     if (stage.after !== undefined) done += await carryOut(session, planAfterwards(stage.after), bringing)
     // The first of the file may answer now.
