@@ -60,6 +60,8 @@ export interface KubeletOptions {
   readonly staticPods?: StaticSources & { readonly isEnabled: (gate: string) => boolean }
   /** Programs that know credentials of registries. Default: none. */
   readonly credentials?: CredentialPrograms
+  /** A file in docker's form with passwords of registries, for every pod. Default: none. */
+  readonly registryFile?: string
   readonly serving: Serving
   /** For `/metrics`; what is in it already is shown too. Default: its own. */
   readonly registry?: Registry

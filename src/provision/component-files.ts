@@ -14,6 +14,7 @@ export function configFiles(cluster: ClusterFile, node: ClusterNode, encryption:
   const rows: readonly (readonly [path: string, content: string])[] = [
     [CONFIG_FILES.cloud, cloudConfig(cluster)],
     [CONFIG_FILES.credentialProviders, credentialProviders(cluster)],
+    [CONFIG_FILES.registries, registryPasswords(cluster)],
     [CONFIG_FILES.authenticationWebhook, isControlPlane ? (cluster.authentication.webhook?.config_file ?? '') : ''],
     [CONFIG_FILES.encryption, isControlPlane ? encryption : ''],
     [CONFIG_FILES.snapshotBucket, hasRole(node, 'etcd') ? snapshotBucket(cluster) : ''],
@@ -121,6 +122,17 @@ function sections(block: JsonObject): string {
 
 function scalar(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
+}
+
+/** In docker's form, where the kubelet looks for it. */
+function registryPasswords({ private_registries }: ClusterFile): string {
+  const named = private_registries.filter(({ user }) => user !== '')
+  if (named.length === 0) return ''
+  const auths = named.map(({ url, user, password }) => [
+    url,
+    { auth: Buffer.from(`${user}:${password}`).toString('base64') },
+  ])
+  return `${JSON.stringify({ auths: Object.fromEntries(auths) as JsonObject }, undefined, 2)}\n`
 }
 
 /** For the kubelet, which asks the plugin for the password of every image from these registries. */

@@ -44,6 +44,19 @@ test('toDesired() has policies held where the plugin is canal, by an identity of
   assert.match(access[0]?.manifest ?? '', /networkpolicies/)
 })
 
+test('toDesired() puts passwords of registries where kubelets look for them, and nowhere else', () => {
+  const registries = 'private_registries: [{ url: r.example, user: me, password: secret-word }, { url: open.example }]'
+  const { cluster } = readClusterFile(`${FILE}${registries}\n`)
+  assert.ok(cluster)
+  for (const { files, services } of desiredOf(cluster).hosts) {
+    const file = files.find(({ path }) => path === '/data/var/lib/kubelet/config.json')
+    const auth = Buffer.from('me:secret-word').toString('base64')
+    assert.deepEqual(JSON.parse(file?.content.toString() ?? ''), { auths: { 'r.example': { auth } } })
+    assert.equal(file?.mode, 0o600)
+    assert.ok(!JSON.stringify(services).includes('secret-word'))
+  }
+})
+
 test('toDesired() gives each machine the services, files and taints of its roles, below the prefix', () => {
   const { cluster, faults } = readClusterFile(FILE)
   assert.deepEqual(faults, [])

@@ -29,6 +29,7 @@ export const CONFIG_FILES = {
   cloud: '/etc/kubernetes/cloud-config',
   credentialProviders: '/etc/kubernetes/credential-providers.yaml',
   encryption: '/etc/kubernetes/ssl/encryption.yaml',
+  registries: '/var/lib/kubelet/config.json',
   snapshotBucket: '/etc/kubernetes/ssl/snapshot-bucket.json',
 } as const
 

@@ -88,6 +88,8 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       registry: program.registry,
       ...(await credentialsOf(program)),
+      // As upstream's: where whoever set up the machine has put it.
+      registryFile: resolve(facts.rootDir, 'config.json'),
       configuration: shownConfiguration({ ...configuration, cgroupDriver }),
     },
     closing,

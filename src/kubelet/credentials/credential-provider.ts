@@ -53,6 +53,9 @@ interface Account {
   readonly key: string
 }
 
+/** Who is asked whom to be before registries. */
+export type CredentialSource = Pick<CredentialProvider, 'credentialsFor'>
+
 const GLOBAL = '<global>'
 
 export class CredentialProvider {

@@ -18,6 +18,7 @@ import {
 import { matchesImage } from './image-match.ts'
 import { type ProviderConfig, readProviders } from './provider-config.ts'
 import { providerProgram, readResponse } from './provider-program.ts'
+import { registryFile } from './registry-file.ts'
 
 const V1 = 'credentialprovider.kubelet.k8s.io/v1'
 
@@ -190,4 +191,29 @@ test('a program is run with its arguments and variables, gets its request on its
   )
   assert.throws(() => readResponse('{"apiVersion":"x/v1","kind":"CredentialProviderResponse"}', V1), /did not match/)
   assert.throws(() => readResponse('secret', V1), /error reading GVK from response/)
+})
+
+test('registryFile() tells what fits of a file in docker’s form, the longest first, as it is at the moment', async () => {
+  await using closing = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-registries-'))
+  closing.defer(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'config.json')
+  const source = registryFile(file)
+  assert.deepEqual(await source.credentialsFor(POD, 'a.io/x'), [])
+  const auth = (text: string): object => ({ auth: Buffer.from(text).toString('base64') })
+  await writeFile(
+    file,
+    JSON.stringify({ auths: { 'https://a.io': auth('u:p:q'), 'a.io/team': auth('t:1'), 'b.io': auth('b:2') } }),
+  )
+  const users = (await source.credentialsFor(POD, 'a.io/team/x')).map((each) => [
+    each.auth.username,
+    each.auth.password,
+  ])
+  assert.deepEqual(users, [
+    ['t', '1'],
+    ['u', 'p:q'],
+  ])
+  assert.deepEqual(Object.keys((await source.credentialsFor(POD, 'b.io/x'))[0] ?? {}), ['auth'], 'it is every pod’s')
+  await writeFile(file, 'no JSON')
+  assert.deepEqual(await source.credentialsFor(POD, 'a.io/x'), [])
 })

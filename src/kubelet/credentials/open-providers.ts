@@ -1,19 +1,28 @@
-/** The programs that a kubelet asks for credentials, put together. */
+/** Whom a kubelet asks for credentials, beside the secrets of pods, put together. */
 import { type Pod, ServiceAccounts } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 
 import type { KubeletOptions } from '../kubelet-options.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { PodTokens } from '../volumes/pod-tokens.ts'
-import { CredentialProvider } from './credential-provider.ts'
+import { CredentialProvider, type CredentialSource } from './credential-provider.ts'
 import { providerProgram } from './provider-program.ts'
+import { registryFile } from './registry-file.ts'
 
-export interface ProvidersOptions extends Pick<KubeletOptions, 'clock' | 'random' | 'log' | 'credentials'> {
+export interface ProvidersOptions extends Pick<
+  KubeletOptions,
+  'clock' | 'random' | 'log' | 'credentials' | 'registryFile'
+> {
   readonly client: ApiClient
   readonly meters: KubeletMeters
 }
 
-export function openProviders(options: ProvidersOptions): readonly CredentialProvider[] {
+export function openProviders(options: ProvidersOptions): readonly CredentialSource[] {
+  const files = options.registryFile === undefined ? [] : [registryFile(options.registryFile)]
+  return [...files, ...openPrograms(options)]
+}
+
+function openPrograms(options: ProvidersOptions): readonly CredentialProvider[] {
   const { clock, random, log, client, meters, credentials } = options
   if (credentials === undefined) return []
   const { providers, binDir, env, hash } = credentials

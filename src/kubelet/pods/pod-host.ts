@@ -8,7 +8,7 @@ import type { Random } from '#lib/random.ts'
 
 import type { NodeTraits, Rejection } from '../admission-rules.ts'
 import type { PodCgroups } from '../cgroups/pod-cgroups.ts'
-import type { CredentialProvider } from '../credentials/credential-provider.ts'
+import type { CredentialSource } from '../credentials/credential-provider.ts'
 import type { PullRecords } from '../credentials/pull-records.ts'
 import type { Runtime } from '../cri/runtime.ts'
 import type { Disk, ImagePolicy } from '../gc/image-garbage.ts'
@@ -76,7 +76,7 @@ export interface PodWorkersOptions {
   readonly meters?: KubeletMeters
   readonly probes?: ProbeCounts
   /** Who is asked whom to be before registries, beside the secrets of pods. Default: nobody. */
-  readonly providers?: readonly CredentialProvider[]
+  readonly providers?: readonly CredentialSource[]
   /** Who has pulled what. Default: whoever may run here may use what is here. */
   readonly records?: PullRecords
 }
