@@ -15,6 +15,7 @@ import type { Runtime } from './cri/runtime.ts'
 import type { EvictionSettings } from './eviction/node-eviction.ts'
 import type { LogPolicy } from './log-rotation.ts'
 import type { Machine } from './machine/machine.ts'
+import type { Cloud } from './node-status.ts'
 import type { PodWorkersOptions } from './pods/pod-host.ts'
 import type { PodFacts } from './pods/pod-of-node.ts'
 import type { Serving } from './server/ports.ts'
@@ -83,6 +84,8 @@ export interface NodeSettings {
   readonly reserved?: Reserved
   readonly maxImages?: number
   readonly providerId?: string
+  /** Others say where the node is, by what it was given (0.0.0.0: nothing for sure). Default: the node says it itself. */
+  readonly cloud?: Cloud | undefined
   readonly registers?: boolean
   readonly lookMs?: number
   readonly reportMs?: number

@@ -9,7 +9,7 @@ export interface Reported {
   readonly name: string
   readonly machine: Machine
   readonly labels?: Readonly<Record<string, string>>
-  readonly node?: Pick<NodeFacts, 'reserved' | 'maxImages'>
+  readonly node?: Pick<NodeFacts, 'reserved' | 'maxImages' | 'cloud'>
   readonly view: RuntimeView
   readonly port: number
   readonly ills: readonly Health[]

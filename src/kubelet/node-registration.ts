@@ -99,7 +99,7 @@ export class NodeRegistration {
     const { metadata } = await client.patch(
       Nodes,
       { name, subresource: 'status' },
-      { type: 'strategic', value: { status: patchOf(status) } },
+      { type: 'strategic', value: { status: patchOf(status, facts().cloud !== undefined) } },
     )
     this.#uid = metadata.uid ?? ''
     this.#announce(status.conditions ?? [])
@@ -167,7 +167,10 @@ export class NodeRegistration {
 }
 
 /** Addresses are merged by their type, of which a node may have two: they are to be all that there are. */
-function patchOf(status: NodeStatus): object {
+function patchOf(status: NodeStatus, isCloud: boolean): object {
+  // Where the node is was said once, and since then the cloud knows better.
+  const { addresses: _, ...others } = status
+  if (isCloud) return others
   return { ...status, addresses: [...(status.addresses ?? []), { $patch: 'replace' }] }
 }
 

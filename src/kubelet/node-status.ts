@@ -43,8 +43,23 @@ export interface NodeFacts {
   readonly devices?: Pick<NodeStatus, 'capacity' | 'allocatable'>
   /** Volumes that nobody may detach. Default: not told. */
   readonly volumesInUse?: readonly string[]
+  /** Who says where the node is. Default: the kubelet. */
+  readonly cloud?: Cloud | undefined
   /** Of its conditions, those that are not as they should be. */
   readonly ills?: readonly Health[]
+}
+
+export interface Cloud {
+  /** Addresses that the kubelet was told. */
+  readonly given: readonly string[]
+}
+
+const isSaid = (address: string): boolean => address !== '0.0.0.0' && address !== '::'
+
+/** What the cloud is to find among those it knows. */
+function providedIp({ given }: Cloud): Record<string, string> {
+  const said = given.filter(isSaid)
+  return said.length === 0 ? {} : { 'alpha.kubernetes.io/provided-node-ip': said.join(',') }
 }
 
 export interface Health {
@@ -102,7 +117,7 @@ const MAX_IMAGES = 50
 
 /** The object with which a kubelet registers its node. */
 export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' | 'spec' | 'status'> {
-  const { name, labels, architecture } = facts
+  const { name, labels, architecture, cloud } = facts
   return {
     metadata: {
       name,
@@ -114,7 +129,10 @@ export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' |
         'kubernetes.io/os': 'linux',
         ...labels,
       },
-      annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
+      annotations: {
+        'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
+        ...(cloud !== undefined && providedIp(cloud)),
+      },
     },
     spec: {},
     status: nodeStatusOf(facts, [], nowMs),
@@ -123,12 +141,13 @@ export function nodeOf(facts: NodeFacts, nowMs: number): Pick<Node, 'metadata' |
 
 /** Every heartbeat says all of it; times of transition stay as long as the status does. */
 export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[], nowMs: number): NodeStatus {
-  const { name, addresses, capacity, port, ills = [], handlers, features = ALL_FEATURES } = facts
+  const { name, addresses, cloud, capacity, port, ills = [], handlers, features = ALL_FEATURES } = facts
+  const known = cloud !== undefined && cloud.given.length === 0 ? [] : addresses
   return {
     capacity: { ...capacity, ...facts.devices?.capacity },
     allocatable: { ...allocatableOf(capacity, facts.reserved), ...facts.devices?.allocatable },
     conditions: nodeConditions(before, nowMs, ills),
-    addresses: [...addresses.map((address) => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
+    addresses: [...known.map((address) => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },
     nodeInfo: {
       machineID: facts.machineId,

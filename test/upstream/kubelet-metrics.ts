@@ -38,7 +38,7 @@ async function main(): Promise<number> {
   if (fault !== undefined) throw new Error(`There can be no containers here: ${fault}`)
   await using closing = new AsyncDisposableStack()
   const bed = await startKubeletBed('compared', closing)
-  const mine = await pagesOf(bed, 'ours')
+  const mine = await pagesOf(bed, 'sources')
   const reference = await pagesOf(bed, 'upstream')
   let count = 0
   for (const page of PAGES) {

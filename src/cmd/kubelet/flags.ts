@@ -17,6 +17,7 @@ import { address, durationWord, headers, pair, reservedMemory, taints, threshold
 export interface KubeletSettings {
   readonly 'bootstrap-kubeconfig': string
   readonly 'cert-dir': string
+  readonly 'cloud-provider': string
   readonly config: string
   readonly 'config-dir': string
   readonly 'experimental-allocatable-ignore-eviction': boolean
@@ -31,6 +32,7 @@ export interface KubeletSettings {
   readonly 'node-ip': string
   readonly 'node-labels': ReadonlyMap<string, string>
   readonly 'root-dir': string
+  readonly 'seccomp-default': boolean
 }
 
 const LEAVING = 'Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.'
@@ -46,6 +48,11 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
     'Kubeconfig with which a client certificate is asked for when --kubeconfig is not there yet; it is then written',
   ),
   'cert-dir': flag(string, '/var/lib/kubelet/pki', 'Directory of the certificates that are made or asked for'),
+  'cloud-provider': flag(
+    string,
+    '',
+    'external: a cloud-controller-manager says where the node is, and until then no pods come',
+  ),
   config: flag(string, '', 'File with a KubeletConfiguration; flags count more'),
   'config-dir': flag(
     string,
@@ -90,8 +97,8 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
   ),
   'node-labels': flag(configurationMap, new Map(), 'Labels the node is registered with'),
   'root-dir': flag(string, '/var/lib/kubelet', 'Directory of what is kept of pods'),
+  'seccomp-default': flag(bool, false, 'Whether containers that name no profile have that of the runtime'),
 
-  'cloud-provider': unsupported(string, '', 'nodes are not told of by clouds'),
   'exit-on-lock-contention': unsupported(bool, false, NO_LOCK),
   'experimental-mounter-path': unsupported(string, '', 'mounts are made by the kernel', {
     deprecated: 'will be removed in 1.25 or later. in favor of using CSI.',
@@ -100,7 +107,6 @@ const OWN_FLAGS: FlagsOf<KubeletSettings> & FlagGroup = {
   'housekeeping-interval': idle(duration, 10_000, NO_CADVISOR),
   'lock-file': unsupported(string, '', NO_LOCK),
   'runtime-cgroups': unsupported(string, '', 'the runtime stays in the cgroup it was started in'),
-  'seccomp-default': unsupported(bool, false, 'containers that name no profile have none'),
 }
 
 const cadvisor = <T>(kind: Kind<T>, initial: NoInfer<T>) =>

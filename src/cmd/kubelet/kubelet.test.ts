@@ -38,7 +38,10 @@ describe('the flags of kubelet', () => {
 
   const refusals: readonly [args: readonly string[], message: string][] = [
     [[], 'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig'],
-    [['--cloud-provider=external'], '--cloud-provider=external is not supported: nodes are not told of by clouds'],
+    [
+      ['--cloud-provider=aws'],
+      'failed to run Kubelet: failed to create kubelet: cloud provider "aws" was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider',
+    ],
     [
       ['--topology-manager-policy-options=prefer-closest-numa-nodes=true'],
       'topologyManagerPolicyOptions {"prefer-closest-numa-nodes":"true"} is not supported: distances between nodes of memory do not count',

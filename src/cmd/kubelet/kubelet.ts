@@ -52,10 +52,11 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   // Every setting is in the table of flags, with its type.
   const settings = invocation.flags as unknown as KubeletSettings
   const loaded = await loadKubelet(invocation, settings, await hasCgroupV1())
+  const cloud = cloudOf(settings)
   checkServer(settings)
   await using closing = new AsyncDisposableStack()
   const node = nodeNameOf(settings)
-  const own = { ...invocation, ...loaded, settings, node, closing }
+  const own = { ...invocation, ...loaded, settings, cloud, node, closing }
   const program: KubeletProgram = { ...own, registry: openRegistry(own) }
   const { log, clock, random, configuration } = program
   const around = { clock, random, log }
@@ -81,7 +82,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       machine,
       pods: facts,
       labels: Object.fromEntries(settings['node-labels']),
-      taints: [...(configuration.registerWithTaints ?? [])],
+      taints: [...(configuration.registerWithTaints ?? []), ...(cloud === undefined ? [] : [UNINITIALIZED])],
       ...told,
       ...(await limitsOf(program)),
       cgroups: openCgroups({ ...around, machine, facts, enforced: configuration, reserved: told.node.reserved }),
@@ -106,6 +107,19 @@ function checkServer(settings: KubeletSettings): void {
   throw new ProgramError(
     'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig',
   )
+}
+
+/** Taken away by the cloud-controller-manager, when it has said all it knows. */
+const UNINITIALIZED = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' }
+
+/** Undefined where there is no cloud. Throws ProgramError. */
+function cloudOf(settings: KubeletSettings): KubeletProgram['cloud'] {
+  const { 'cloud-provider': name } = settings
+  if (name === '') return undefined
+  if (name === 'external') return { given: addressesOf(settings).addresses }
+  const how = 'Please set --cloud-provider=external and migrate to an external cloud provider'
+  const why = `cloud provider "${name}" was specified, but built-in cloud providers are disabled. ${how}`
+  throw new ProgramError(`failed to run Kubelet: failed to create kubelet: ${why}`)
 }
 
 function openRegistry({ clock, version, isEnabled, closing }: Omit<KubeletProgram, 'registry'>): Registry {
@@ -263,7 +277,7 @@ function podFacts(
     clusterDomain: configuration.clusterDomain ?? '',
     resolvConf: configuration.resolvConf,
     maxPods: configuration.maxPods,
-    seccompDefault: configuration.seccompDefault,
+    seccompDefault: settings['seccomp-default'] || configuration.seccompDefault,
     cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
     ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
     maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),

@@ -51,7 +51,7 @@ function verificationOf({ configuration, isEnabled }: KubeletProgram): NonNullab
   return isEnabled('KubeletEnsureSecretPulledImages') ? { policy, allowed } : 'off'
 }
 
-function nodeSettings({ settings, configuration }: KubeletProgram): Told['node'] {
+function nodeSettings({ settings, configuration, cloud }: KubeletProgram): Told['node'] {
   const { systemReserved, kubeReserved, evictionHard, reservedSystemCPUs = '', providerID = '' } = configuration
   const ignores = settings['experimental-allocatable-ignore-eviction']
   const cpus = reservedSystemCPUs === '' ? undefined : parseCpuSet(reservedSystemCPUs)
@@ -70,6 +70,7 @@ function nodeSettings({ settings, configuration }: KubeletProgram): Told['node']
     reserved,
     maxImages: configuration.nodeStatusMaxImages,
     ...(providerID !== '' && { providerId: providerID }),
+    cloud,
     registers: configuration.registerNode,
     lookMs: durationMs(configuration.nodeStatusUpdateFrequency),
     reportMs: durationMs(configuration.nodeStatusReportFrequency),
