@@ -145,7 +145,7 @@ export class Cadvisor {
 
   /** Undefined when there is no such cgroup, and nobody else knows of it either. */
   #look({ identity, isContainer, more }: Candidate, names: ReadonlyMap<string, string>): Subject | undefined {
-    const { cgroupVersion: version } = this.#options.machine
+    const { cgroupVersion: version, memoryBytes } = this.#options.machine
     const read: ReadText = (file) => textOf(this.#fileOf(identity.id, file))
     const procs = read(PROCS_FILE[version])
     const pids = (procs ?? '').split('\n').filter(Boolean).map(Number)
@@ -155,9 +155,17 @@ export class Cadvisor {
     const opened = isContainer ? processFigures(pids) : { processes: pids.length }
     const startedSeconds = procs === undefined ? {} : madeAt(this.#fileOf(identity.id, PROCS_FILE[version]))
     const [pid] = pids
+    // The kernel limits nobody there, but the machine does.
+    const whole = identity.id === '/' ? { specMemory: memoryBytes } : {}
     return {
       labels: labelsOf(identity),
-      figures: { ...startedSeconds, ...said, ...figuresOf(version, read), ...(procs !== undefined && opened) },
+      figures: {
+        ...startedSeconds,
+        ...said,
+        ...figuresOf(version, read),
+        ...whole,
+        ...(procs !== undefined && opened),
+      },
       io: deviceIoOf(version, read).map((io) => ({ ...io, device: names.get(`${io.major}:${io.minor}`) ?? '' })),
       interfaces,
       filesystems,

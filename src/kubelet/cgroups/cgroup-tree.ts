@@ -21,8 +21,8 @@ export interface CgroupTree {
   expect(path: string): Promise<void>
 }
 
-/** Whose files are written here. */
-const OWN = ['cpu', 'memory', 'pids', 'hugetlb']
+/** Whose files are written here; and what counts the time of processors, which those who read want to be there. */
+const OWN = ['cpu', 'cpuacct', 'memory', 'pids', 'hugetlb']
 
 export function cgroupTree(root: string, version: 1 | 2): CgroupTree {
   const controllers = async (): Promise<string[]> =>
