@@ -254,3 +254,13 @@ test('a critical pod without room puts another to flight, and is taken', async (
   assert.equal(workers.find('default', 'plain')?.pod.status.reason, 'OutOfcpu')
   await workers.stop()
 })
+
+test('a pod that wants users of its own does not run with those of the node', async () => {
+  const { clock, workers, events, runtime } = bedOf()
+  workers.learn({ type: 'ADDED', object: podOf({ hostUsers: false }) })
+  await clock.advance(1000)
+  const [said = ''] = events
+  assert.match(said, /^FailedCreatePodSandBox: Failed to create pod sandbox: .*user namespaces/)
+  assert.deepEqual((await runtime.listPodSandbox({})).items, [])
+  await workers.stop()
+})

@@ -1,6 +1,7 @@
 /** The sandbox of one pod: found again after a restart, made, and made anew when it has gone. */
 import type { Pod } from '#apis/core/v1.ts'
 import { RuntimeClasses } from '#apis/node/v1.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 import { isNotFound } from '#meta/status.ts'
 
@@ -76,6 +77,7 @@ export class SandboxKeeper {
   async #run(pod: Pod, config: Input<PodSandboxConfig>, signal: AbortSignal): Promise<string> {
     const { runtime, meters, clock } = this.#host
     const runtimeHandler = await this.#handler(pod)
+    if (pod.spec.hostUsers === false) throw new Error(await this.#whyNoUsers(runtimeHandler))
     const startMs = clock.elapsed()
     try {
       return (await runtime.runPodSandbox({ config, runtimeHandler }, { signal })).podSandboxId
@@ -86,6 +88,15 @@ export class SandboxKeeper {
       const durations = meters.family('kubelet_run_podsandbox_duration_seconds')
       durations.labels(runtimeHandler).observe((clock.elapsed() - startMs) / 1000)
     }
+  }
+
+  /** Who wants users of its own must not run with those of the node. */
+  async #whyNoUsers(handler: string): Promise<string> {
+    const { runtimeHandlers } = await this.#host.runtime.status({})
+    const found = runtimeHandlers.find(({ name }) => name === handler)
+    if (found?.features?.userNamespaces === true) return 'user namespaces are not made by this kubelet'
+    const who = handler === '' ? 'runtime' : `RuntimeClass handler ${goQuote(handler)}`
+    return `can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`
   }
 
   async #describe(id: string, config: Input<PodSandboxConfig>): Promise<Sandbox | undefined> {
