@@ -279,6 +279,7 @@ function podFacts(
     maxPods: configuration.maxPods,
     seccompDefault: settings['seccomp-default'] || configuration.seccompDefault,
     cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
+    idsPerPod: configuration.userNamespaces?.idsPerPod || 65_536,
     ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
     maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),
   }

@@ -27,7 +27,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   tlsCurvePreferences: 'curves are those of OpenSSL',
   topologyManagerPolicyOptions: 'distances between nodes of memory do not count',
   tracing: 'spans are not sent',
-  userNamespaces: 'the runtime chooses the users of namespaces',
 }
 
 /** Any value will do, for nothing hangs on it. */

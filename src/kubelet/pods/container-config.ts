@@ -6,7 +6,7 @@ import { fnv1a } from '#model/template-hash.ts'
 
 import { PROFILE } from '../cri/codes.ts'
 import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
-import type { LinuxContainerResources, SecurityProfile } from '../cri/sandbox-messages.ts'
+import type { LinuxContainerResources, SecurityProfile, UserNamespace } from '../cri/sandbox-messages.ts'
 import { signalNumber } from '../cri/signals.ts'
 import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
 import { podText } from '../kubelet-notes.ts'
@@ -48,6 +48,8 @@ export interface ContainerQuestion {
   readonly imageUser: ImageUser
   /** The container whose processes an ephemeral one looks into. */
   readonly targetId?: string | undefined
+  /** As its sandbox was told. Default: those of the node. */
+  readonly users?: Input<UserNamespace> | undefined
 }
 
 /** Throws with what a container says that must not run as root and would. */
@@ -63,7 +65,7 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     args: args.map((text) => expand(text, known)),
     workingDir,
     envs: Array.from(environment, ([key, value]) => ({ key, value: Buffer.from(value) })),
-    mounts,
+    mounts: mounts.map((mount) => ({ ...mount, ...mappingsOf(question) })),
     devices: question.devices ?? [],
     cdiDevices: (question.grant?.cdiDevices ?? []).map((device) => ({ name: device })),
     labels: new Map([...podLabels(pod), [LABELS.containerName, name]]),
@@ -75,6 +77,13 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     stopSignal: signalNumber(container.lifecycle?.stopSignal),
     linux: { resources: resourcesOf(question), securityContext: securityOf(question) },
   }
+}
+
+/** Files of volumes belong to whom they would belong without users of its own. */
+function mappingsOf({
+  users: { uids = [], gids = [] } = {},
+}: ContainerQuestion): Pick<Input<Mount>, 'uidMappings' | 'gidMappings'> {
+  return uids.length === 0 ? {} : { uidMappings: uids, gidMappings: gids }
 }
 
 function resourcesOf({ pod, container, facts, grant }: ContainerQuestion): Input<LinuxContainerResources> {
@@ -149,7 +158,7 @@ function securityOf(question: ContainerQuestion): Input<LinuxContainerSecurityCo
   return {
     ...capabilitiesOf(own),
     privileged: own.privileged ?? false,
-    namespaceOptions: namespacesOf(pod.spec, targetId),
+    namespaceOptions: namespacesOf(pod.spec, { targetId, users: question.users }),
     selinuxOptions: own.seLinuxOptions ?? ofPod.seLinuxOptions,
     ...userOf(own.runAsUser ?? ofPod.runAsUser, imageUser),
     ...(runAsGroup !== undefined && { runAsGroup: { value: runAsGroup } }),

@@ -55,20 +55,19 @@ export async function startContainer(host: PodHost, place: Place, record: Contai
     const mounts = [...(await mountsOf(host, furnished, record, environment)), ...grant.mounts]
     await host.files.makeDirectory(`${podLogDirectory(pod, host.facts.podLogsDir)}/${spec.name}`)
     const { ref: imageRef, user: imageUser } = image
-    const targetId = targetOf(place, record)
-    const { facts } = host
     return containerConfig({
       pod,
       container: spec,
       restartCount,
-      facts,
+      facts: host.facts,
       environment,
       mounts,
       devices: [...grant.devices, ...devicesOf(furnished, record)],
       grant,
       imageRef,
       imageUser,
-      targetId,
+      targetId: targetOf(place, record),
+      users: sandboxConfig.linux?.securityContext?.namespaceOptions?.usernsOptions,
     })
   })
   const { containerId } = await reasoned('CreateContainerError', () =>

@@ -4,6 +4,9 @@ import { mkdir, open, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/pr
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
+import type { PodFacts } from './pod-of-node.ts'
+import { createUserRanges, type UserRange, USERS_FILE } from './user-ranges.ts'
+
 export interface PodFiles {
   /** '' for what cannot be read. */
   read(path: string): Promise<string>
@@ -14,6 +17,8 @@ export interface PodFiles {
   /** A new file for the last words of one run of a container. */
   makeMessageFile(uid: string, container: string): Promise<string>
   makeDirectory(path: string): Promise<void>
+  /** Users of the machine that are the pod's alone, the same as long as it has files. Rejects when all are given away. */
+  userRange(uid: string): Promise<UserRange>
   /** All of a pod but what is mounted there. */
   remove(uid: string): Promise<void>
   /** Whose files there are. */
@@ -21,7 +26,12 @@ export interface PodFiles {
 }
 
 /** The clock stands still meanwhile, should it be a virtual one. */
-export function createPodFiles(rootDir: string, clock: Clock, random: Random): PodFiles {
+export function createPodFiles(
+  { rootDir, idsPerPod }: Pick<PodFacts, 'rootDir' | 'idsPerPod'>,
+  clock: Clock,
+  random: Random,
+): PodFiles {
+  const ranges = createUserRanges(`${rootDir}/pods`, idsPerPod)
   const dirOf = (uid: string): string => `${rootDir}/pods/${uid}`
   const during = <T>(work: () => Promise<T>): Promise<T> => clock.during(work())
   return {
@@ -46,8 +56,10 @@ export function createPodFiles(rootDir: string, clock: Clock, random: Random): P
         return path
       }),
     makeDirectory: (path) => during(async () => void (await mkdir(path, { recursive: true, mode: 0o755 }))),
+    userRange: (uid) => during(() => ranges(uid)),
     remove: (uid) =>
       during(async () => {
+        await rm(`${dirOf(uid)}/${USERS_FILE}`, { force: true })
         await rm(`${dirOf(uid)}/etc-hosts`, { force: true })
         await rm(`${dirOf(uid)}/containers`, { recursive: true, force: true })
         // What is left in it is mounted, or somebody else's.

@@ -255,12 +255,34 @@ test('a critical pod without room puts another to flight, and is taken', async (
   await workers.stop()
 })
 
-test('a pod that wants users of its own does not run with those of the node', async () => {
-  const { clock, workers, events, runtime } = bedOf()
+test('a pod that wants users of its own has them, in its sandbox, its containers and its files', async () => {
+  const told: { readonly users: unknown; readonly mounts: readonly { readonly uidMappings?: unknown }[] }[] = []
+  const { clock, workers } = bedOf({}, {}, (runtime) => ({
+    createContainer: (request, options) => {
+      const { mounts = [], linux } = request.config ?? {}
+      told.push({ users: linux?.securityContext?.namespaceOptions?.usernsOptions, mounts })
+      return runtime.createContainer(request, options)
+    },
+  }))
+  workers.learn({ type: 'ADDED', object: podOf({ hostUsers: false }) })
+  await clock.advance(5000)
+  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  const uids = [{ hostId: 65_536, containerId: 0, length: 65_536 }]
+  const [container] = told
+  assert.deepEqual(container?.users, { mode: 0, uids, gids: uids })
+  assert.ok((container?.mounts ?? []).length > 0)
+  for (const mount of container?.mounts ?? []) assert.deepEqual(mount.uidMappings, uids)
+  await workers.stop()
+})
+
+test('where the runtime cannot, it does not run with those of the node', async () => {
+  const { clock, workers, events, runtime } = bedOf({}, {}, (all) => ({
+    status: async (...asked) => ({ ...(await all.status(...asked)), runtimeHandlers: [] }),
+  }))
   workers.learn({ type: 'ADDED', object: podOf({ hostUsers: false }) })
   await clock.advance(1000)
-  const [said = ''] = events
-  assert.match(said, /^FailedCreatePodSandBox: Failed to create pod sandbox: .*user namespaces/)
+  const why = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
+  assert.deepEqual(events, [`FailedCreatePodSandBox: Failed to create pod sandbox: ${why}`])
   assert.deepEqual((await runtime.listPodSandbox({})).items, [])
   await workers.stop()
 })

@@ -63,7 +63,7 @@ export class PodWorkers {
       runtime,
       volumes: options.volumes ?? NO_VOLUMES,
       objects: options.objects ?? readObjects(options.client),
-      files: options.files ?? createPodFiles(facts.rootDir, clock, random),
+      files: options.files ?? createPodFiles(facts, clock, random),
       logs: options.logs ?? createLogFiles(facts.podLogsDir, facts.containerLogsDir, clock),
       askProbe: options.askProbe ?? createProbeAction({ runtime, clock, random }),
       puller: new ImagePuller({ runtime, clock, meters, limits: options.pulls, records: options.records }),

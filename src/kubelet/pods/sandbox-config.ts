@@ -3,9 +3,16 @@ import type { Pod, PodSpec } from '#apis/core/v1.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
 import { GROUPS_POLICY, NAMESPACE, PROFILE, PROTOCOL } from '../cri/codes.ts'
-import type { DNSConfig, NamespaceOption, PodSandboxConfig, PortMapping } from '../cri/sandbox-messages.ts'
+import type {
+  DNSConfig,
+  NamespaceOption,
+  PodSandboxConfig,
+  PortMapping,
+  UserNamespace,
+} from '../cri/sandbox-messages.ts'
 import { cgroupParent, type Enforcement, overheadResources, sandboxResources } from './linux-resources.ts'
 import type { PodFacts } from './pod-of-node.ts'
+import type { UserRange } from './user-ranges.ts'
 
 /** By these a kubelet finds again what it made. */
 export const LABELS = {
@@ -23,9 +30,11 @@ export interface SandboxQuestion {
   readonly attempt: number
   /** When the kubelet first saw the pod, with nanoseconds. */
   readonly seen: string
+  /** Of its own. Default: those of the node. */
+  readonly users?: UserRange | undefined
 }
 
-export function sandboxConfig({ pod, facts, dns, attempt, seen }: SandboxQuestion): Input<PodSandboxConfig> {
+export function sandboxConfig({ pod, facts, dns, attempt, seen, users }: SandboxQuestion): Input<PodSandboxConfig> {
   const { metadata, spec } = pod
   const { name = '', namespace = '', uid = '', annotations = {} } = metadata
   const { kernel } = hostnameOf(pod, facts.clusterDomain)
@@ -41,7 +50,7 @@ export function sandboxConfig({ pod, facts, dns, attempt, seen }: SandboxQuestio
     ),
     linux: {
       cgroupParent: cgroupParent(pod, facts),
-      securityContext: sandboxSecurity(spec),
+      securityContext: sandboxSecurity(spec, users),
       sysctls: new Map((spec.securityContext?.sysctls ?? []).map((sysctl) => [sysctl.name, sysctl.value])),
       overhead: overheadResources(pod, facts),
       resources: sandboxResources(pod, facts),
@@ -96,8 +105,25 @@ function portMappings({ containers }: PodSpec): Input<PortMapping>[] {
   })
 }
 
-/** Whose namespaces containers are in. `targetId`: the container that an ephemeral one looks into. */
-export function namespacesOf(spec: PodSpec, targetId?: string): Input<NamespaceOption> {
+/** Those of the node, or of its own: root in the pod is the first of them. */
+function usersOf(range: UserRange | undefined): Input<UserNamespace> {
+  if (range === undefined) return { mode: NAMESPACE.node }
+  const mappings = [{ hostId: range.first, containerId: 0, length: range.length }]
+  return { mode: NAMESPACE.pod, uids: mappings, gids: mappings }
+}
+
+interface Namespaces {
+  /** The container that an ephemeral one looks into. */
+  readonly targetId?: string | undefined
+  /** As the sandbox was told. */
+  readonly users?: Input<UserNamespace> | undefined
+}
+
+/** Whose namespaces containers are in. */
+export function namespacesOf(
+  spec: PodSpec,
+  { targetId, users = usersOf(undefined) }: Namespaces = {},
+): Input<NamespaceOption> {
   const { hostNetwork = false, hostPID = false, hostIPC = false, shareProcessNamespace = false } = spec
   const own = shareProcessNamespace ? NAMESPACE.pod : NAMESPACE.container
   const isTargeted = targetId !== undefined && !hostPID && !shareProcessNamespace
@@ -106,7 +132,7 @@ export function namespacesOf(spec: PodSpec, targetId?: string): Input<NamespaceO
     pid: isTargeted ? NAMESPACE.target : hostPID ? NAMESPACE.node : own,
     ipc: hostIPC ? NAMESPACE.node : NAMESPACE.pod,
     targetId: isTargeted ? targetId : '',
-    usernsOptions: { mode: NAMESPACE.node },
+    usernsOptions: users,
   }
 }
 
@@ -122,11 +148,11 @@ export function groupsPolicyOf({ securityContext }: PodSpec): number {
 
 type SandboxSecurity = NonNullable<NonNullable<Input<PodSandboxConfig>['linux']>['securityContext']>
 
-function sandboxSecurity(spec: PodSpec): SandboxSecurity {
+function sandboxSecurity(spec: PodSpec, users: UserRange | undefined): SandboxSecurity {
   const { runAsUser, runAsGroup, seLinuxOptions } = spec.securityContext ?? {}
   const all = [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])]
   return {
-    namespaceOptions: namespacesOf(spec),
+    namespaceOptions: namespacesOf(spec, { users: usersOf(users) }),
     selinuxOptions: seLinuxOptions,
     ...(runAsUser !== undefined && { runAsUser: { value: runAsUser } }),
     ...(runAsGroup !== undefined && { runAsGroup: { value: runAsGroup } }),

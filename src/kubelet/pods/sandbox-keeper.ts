@@ -61,6 +61,7 @@ export class SandboxKeeper {
     meters.family('kubelet_started_pods_total').labels().inc()
     if (hasUsers) meters.family('kubelet_started_user_namespaced_pods_total').labels().inc()
     try {
+      if (hasUsers) await this.#expectUsers(await this.#handler(pod))
       const config = await this.#config(pod, attempt)
       this.current = await this.#describe(await this.#run(pod, config, signal), config)
     } catch (error) {
@@ -77,7 +78,6 @@ export class SandboxKeeper {
   async #run(pod: Pod, config: Input<PodSandboxConfig>, signal: AbortSignal): Promise<string> {
     const { runtime, meters, clock } = this.#host
     const runtimeHandler = await this.#handler(pod)
-    if (pod.spec.hostUsers === false) throw new Error(await this.#whyNoUsers(runtimeHandler))
     const startMs = clock.elapsed()
     try {
       return (await runtime.runPodSandbox({ config, runtimeHandler }, { signal })).podSandboxId
@@ -91,12 +91,12 @@ export class SandboxKeeper {
   }
 
   /** Who wants users of its own must not run with those of the node. */
-  async #whyNoUsers(handler: string): Promise<string> {
+  async #expectUsers(handler: string): Promise<void> {
     const { runtimeHandlers } = await this.#host.runtime.status({})
     const found = runtimeHandlers.find(({ name }) => name === handler)
-    if (found?.features?.userNamespaces === true) return 'user namespaces are not made by this kubelet'
+    if (found?.features?.userNamespaces === true) return
     const who = handler === '' ? 'runtime' : `RuntimeClass handler ${goQuote(handler)}`
-    return `can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`
+    throw new Error(`can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`)
   }
 
   async #describe(id: string, config: Input<PodSandboxConfig>): Promise<Sandbox | undefined> {
@@ -125,6 +125,7 @@ export class SandboxKeeper {
     const { config: dns, notes } = dnsOf(pod, facts, parseResolvConf(text))
     for (const note of notes) this.#host.note(pod, note)
     const hasOwnCpus = this.#host.grants.hasOwnCpus(pod.metadata.uid ?? '')
-    return sandboxConfig({ pod, facts: { ...facts, hasOwnCpus }, dns, attempt, seen: this.#seen })
+    const users = pod.spec.hostUsers === false ? await files.userRange(pod.metadata.uid ?? '') : undefined
+    return sandboxConfig({ pod, facts: { ...facts, hasOwnCpus }, dns, attempt, seen: this.#seen, users })
   }
 }

@@ -41,6 +41,7 @@ export const FILES: PodFiles = {
   writeHosts: async (uid) => `/pods/${uid}/etc-hosts`,
   makeMessageFile: async (uid, container) => `/pods/${uid}/containers/${container}/1`,
   makeDirectory: async () => undefined,
+  userRange: async () => ({ first: 65_536, length: 65_536 }),
   remove: async () => undefined,
   uids: async () => [],
 }
