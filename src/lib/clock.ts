@@ -78,16 +78,22 @@ export function slowBackground(clock: Clock, factor: number): Clock {
 /** The longest delay setTimeout can hold; a longer one would fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
+/** Not `performance.now()`, which costs the same, but makes Node load 5 ms of code first: a tenth of what kubectl takes. */
+function monotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1e3 + nanoseconds / 1e6
+}
+
 /** The machine's own time. */
 export const realClock: Clock = {
   now: () => Date.now(),
-  elapsed: () => performance.now(),
+  elapsed: monotonicMs,
   after(delayMs, task, options) {
-    const due = performance.now() + delayMs
-    let handle: NodeJS.Timeout
+    let [handle, restMs] = [undefined as NodeJS.Timeout | undefined, Math.max(0, delayMs)]
     const arm = (): void => {
-      const rest = Math.max(0, due - performance.now())
-      handle = rest > MAX_DELAY_MS ? setTimeout(arm, MAX_DELAY_MS) : setTimeout(task, rest)
+      const partMs = Math.min(restMs, MAX_DELAY_MS)
+      restMs -= partMs
+      handle = setTimeout(restMs > 0 ? arm : task, partMs)
       if (options?.background) handle.unref()
     }
     arm()

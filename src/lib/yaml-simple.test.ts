@@ -10,6 +10,9 @@ const KUBECONFIG = `apiVersion: v1
 clusters:
 - cluster:
     certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==
+    extensions:
+    - extension: /home/one/data
+      name: example.com/owner
     server: https://127.0.0.1:6443
   name: one
 - name: two
@@ -39,6 +42,8 @@ function real(text: string): unknown {
 const ENDS = `
  
  word
+ /
+ /a/b:c
  two words
  true
  True

@@ -14,7 +14,7 @@ interface Line {
 
 const LINE = /^( {0,40})(- )?([a-zA-Z][\w.-]*):(?: (\S+))?$/
 /** What cannot be taken for anything but text: no digit or sign in front, nothing that means something within a line. */
-const WORD = /^[a-zA-Z](?:[\w+/=.:@-]*[\w+/=.@-])?$/
+const WORD = /^[a-zA-Z/](?:[\w+/=.:@-]*[\w+/=.@-])?$/
 /** Words of YAML 1.1 that are not text. */
 const MEANT = /^(?:y|n|yes|no|on|off|true|false|null)$/i
 
