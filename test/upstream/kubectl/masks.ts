@@ -87,7 +87,7 @@ function shown(args: readonly string[], text: string): string {
   // Upstream's come in the order of Go's maps: none.
   if (args.includes('--list') && /^(?:label|annotate)$/.test(args[0] ?? '')) return text.split('\n').sort().join('\n')
   // How often it is looked at meanwhile is a matter of time.
-  if (args[0] === 'rollout' && args[1] === 'status') return text.replaceAll(/^Waiting for .*\n/gm, '')
+  if (!isHelp && args[0] === 'rollout' && args[1] === 'status') return text.replaceAll(/^Waiting for .*\n/gm, '')
   if (!isHelp) return text
   const kept = /^\S.*:$|^ {2,}(?:-\w, )?--[\w-]+=.*:$|^ {2}kubectl .*|^ {2}[a-z-]+(?= {2,})|^ {2}[a-z-]+$/
   return text
