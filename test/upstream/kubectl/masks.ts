@@ -88,6 +88,8 @@ function shown(args: readonly string[], text: string): string {
   if (args.includes('--list') && /^(?:label|annotate)$/.test(args[0] ?? '')) return text.split('\n').sort().join('\n')
   // How often it is looked at meanwhile is a matter of time.
   if (!isHelp && args[0] === 'rollout' && args[1] === 'status') return text.replaceAll(/^Waiting for .*\n/gm, '')
+  // Who wrote in the same second comes in another order than who wrote one later.
+  if (args.includes('--show-managed-fields') && text.startsWith('{')) return withManagersInOrder(text)
   if (!isHelp) return text
   const kept = /^\S.*:$|^ {2,}(?:-\w, )?--[\w-]+=.*:$|^ {2}kubectl .*|^ {2}[a-z-]+(?= {2,})|^ {2}[a-z-]+$/
   return text
@@ -96,4 +98,17 @@ function shown(args: readonly string[], text: string): string {
     .map((line) => kept.exec(line)?.[0])
     .filter((line) => line !== undefined)
     .join('\n')
+}
+
+function withManagersInOrder(text: string): string {
+  const faceOf = (entry: unknown): string => JSON.stringify(entry).replaceAll(/"time":"[^"]*"/g, '')
+  const inOrder = (key: string, value: unknown): unknown =>
+    key === 'managedFields' && Array.isArray(value)
+      ? value.toSorted((one, other) => faceOf(one).localeCompare(faceOf(other)))
+      : value
+  try {
+    return JSON.stringify(JSON.parse(text), inOrder, 4)
+  } catch {
+    return text
+  }
 }
