@@ -69,7 +69,8 @@ function linesFor({ kind, given = [] }: KindCases, name: string): string[] {
     `get ${typeOf(kind)} --field-selector metadata.name=${name} --sort-by=.metadata.uid -o wide`,
     ...(hasScale ? [`get ${it} --subresource=scale -o yaml`, `scale ${it} --replicas=3`] : []),
     ...(hasStatus ? [`get ${it} --subresource=status -o name`] : [`get ${it} --subresource=status`]),
-    `describe ${it}`,
+    // Whether the controller of nodes has spoken yet is luck.
+    kind.kind === 'Node' ? `describe ${it} --show-events=false` : `describe ${it}`,
     `label ${it} team=red`,
     `annotate ${it} note=written -o name`,
     `patch ${it} --type=merge -p '{"metadata":{"labels":{"merged":"yes"}}}'`,
