@@ -23,7 +23,8 @@ const types = (text: string, sees: RegExp): Step => ({ press: [text, 'Enter'], s
 const INSIDE = /^\/ #$/m
 /** Ours: it shows the code of what ran before. */
 const OUTSIDE = /^\[\d+\]\$$/m
-const outside = (code: number): RegExp => new RegExp(String.raw`^\[${code}\]\$\s*$(?![\s\S]*\S)`, 'm')
+/** Behind a Ctrl-C that did not kill, the shell goes on in the same line. */
+const outside = (code: number): RegExp => new RegExp(String.raw`^(?:\^C)?\[${code}\]\$\s*$(?![\s\S]*\S)`, 'm')
 const anew: Step = { press: ['C-l'], sees: /^\[\d+\]\$\s*$(?![\s\S]*\S)/m }
 
 const shell = types('kubectl exec -it terminal -- /bin/sh', INSIDE)
@@ -74,7 +75,7 @@ export const SCENES: readonly Scene[] = [
     name: 'exec -it: a shell hears of each size while something runs in it, and of Ctrl-C',
     steps: [
       shell,
-      types("trap 'stty size' WINCH; echo begun; while sleep 0.1; do :; done", /^begun$/m),
+      types('while sleep 0.2; do stty size; done', /^30 100$/m),
       { resize: [120, 40], sees: /^40 120$/m },
       { resize: [80, 20], sees: /^20 80$/m },
       { press: ['C-c'], sees: /\^C\n\/ #$/m },

@@ -88,6 +88,8 @@ function linesFor({ kind, given = [] }: KindCases, name: string): string[] {
     `delete ${it} --dry-run=client`,
     `delete -f ${file}.json --dry-run=server -o name`,
     `delete ${it} --wait=false --grace-period=0 --force`,
+    // Finalizers take their time, and who has the next turn wants to find nothing.
+    ...(kind.namespaced ? [] : [`!wait ${it} --for=delete --timeout=60s`]),
     ...(given.length > 0 && !kind.namespaced ? [`!delete -f ${file}-given.json --wait=false`] : []),
   ]
 }
