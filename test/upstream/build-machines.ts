@@ -80,9 +80,18 @@ async function makeSite(closing: AsyncDisposableStack): Promise<Site> {
     role,
   }))
   const none = { provider: 'none' }
+  // On an emulated machine the start of all controllers takes longer than a leader may be silent.
+  const patient = {
+    extra_args: {
+      'leader-elect-lease-duration': '120s',
+      'leader-elect-renew-deadline': '90s',
+      'leader-elect-retry-period': '5s',
+    },
+  }
   const cluster = {
     ssh_key_path: key,
     nodes,
+    services: { 'kube-controller': patient, scheduler: patient },
     network: { plugin: 'flannel' },
     ingress: none,
     monitoring: none,
