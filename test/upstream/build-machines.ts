@@ -73,6 +73,20 @@ async function makeSite(closing: AsyncDisposableStack): Promise<Site> {
     closing.use(machine)
     machines.push(machine)
   }
+  await writeFile(join(folder, 'cluster.yml'), stringifyYaml(clusterFile(key)))
+  await writeFile(join(folder, 'quiet.json'), JSON.stringify(DEPLOYMENT))
+  const hyperkube = async (...args: string[]): Promise<string> => {
+    say(`$ hyperkube ${args.join(' ')}`)
+    const { stdout } = await run(program, args, { cwd: folder, maxBuffer: 1 << 26 })
+    say(stdout.trimEnd())
+    return stdout
+  }
+  const kubectl = (...args: string[]): Promise<string> =>
+    hyperkube('kubectl', '--kubeconfig=kube_config_cluster.yml', ...args)
+  return { folder, program, machines, hyperkube, kubectl }
+}
+
+function clusterFile(key: string): object {
   const nodes = [['controlplane', 'etcd'], ['worker']].map((role, at) => ({
     address: `${NETWORK}.${11 + at}`,
     user: 'root',
@@ -88,7 +102,7 @@ async function makeSite(closing: AsyncDisposableStack): Promise<Site> {
       'leader-elect-retry-period': '5s',
     },
   }
-  const cluster = {
+  return {
     ssh_key_path: key,
     nodes,
     services: { 'kube-controller': patient, scheduler: patient },
@@ -97,17 +111,6 @@ async function makeSite(closing: AsyncDisposableStack): Promise<Site> {
     monitoring: none,
     dns: none,
   }
-  await writeFile(join(folder, 'cluster.yml'), stringifyYaml(cluster))
-  await writeFile(join(folder, 'quiet.json'), JSON.stringify(DEPLOYMENT))
-  const hyperkube = async (...args: string[]): Promise<string> => {
-    say(`$ hyperkube ${args.join(' ')}`)
-    const { stdout } = await run(program, args, { cwd: folder, maxBuffer: 1 << 26 })
-    say(stdout.trimEnd())
-    return stdout
-  }
-  const kubectl = (...args: string[]): Promise<string> =>
-    hyperkube('kubectl', '--kubeconfig=kube_config_cluster.yml', ...args)
-  return { folder, program, machines, hyperkube, kubectl }
 }
 
 /** Resolves to the exit code of `up`, whose machine has lost its power on the way. */
