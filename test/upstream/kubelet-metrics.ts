@@ -16,7 +16,6 @@ const MISSING: Missing = [
   [/^(?:aggregator|apiextensions|apiserver|authentication|authorization)_/, 'of the library of API servers'],
   [/^(?:rest_client_(?:exec_plugin|rate_limiter|request_size|response_size|request_retries|transport))/, 'not counted'],
   [/^workqueue_/, 'there are no work queues: each pod has a worker'],
-  [/^dra_resource_claims_in_use$/, 'not counted'],
   [/^(?:force_cleaned|reconstruct)_/, 'nothing is reconstructed: after a restart volumes are brought once more'],
   [/^kubelet_cri_losing_support$/, 'no version of the runtime is refused'],
   [/^kubelet_graceful_shutdown_/, 'shown with graceful shutdown only'],

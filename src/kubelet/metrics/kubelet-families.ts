@@ -206,6 +206,12 @@ const NODE_FAMILIES = {
 
 /** Of what is set aside for pods. */
 const GRANT_FAMILIES = {
+  dra_resource_claims_in_use: [
+    'gauge',
+    'ALPHA',
+    'driver_name',
+    'The number of ResourceClaims that are currently in use on the node, by driver name (driver_name label value) and across all drivers (special value <any> for driver_name). Note that the sum of all by-driver counts is not the total number of in-use ResourceClaims because the same ResourceClaim might use devices from different drivers. Instead, use the count for the <any> driver_name.',
+  ],
   dra_operations_duration_seconds: [
     'histogram',
     'ALPHA',

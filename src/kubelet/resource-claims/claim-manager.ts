@@ -11,6 +11,7 @@ import type { Logger } from '#lib/log.ts'
 import type { Random } from '#lib/random.ts'
 
 import { callText } from '../cri/call-text.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { PluginHandler } from '../plugins/plugin-watcher.ts'
 import type { PluginInfo } from '../plugins/registration.ts'
 import { Turns } from '../volumes/turns.ts'
@@ -28,6 +29,7 @@ export interface ClaimManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
+  readonly meters: KubeletMeters
 }
 
 interface Driver {
@@ -59,6 +61,7 @@ export class ClaimManager implements PluginHandler {
   async start(): Promise<void> {
     const { signal } = this.#options
     for (const claim of await readClaimStates(this.#options.path)) this.#claims.set(keyOf(claim), claim)
+    this.#count()
     signal.addEventListener('abort', () => {
       for (const { client } of this.#drivers.values()) client.close()
       for (const timer of this.#wiping.values()) timer.cancel()
@@ -245,8 +248,19 @@ export class ClaimManager implements PluginHandler {
     throw new Error(`NodeUnprepareResources failed for ResourceClaim ${ref.name}: ${answer.error}`)
   }
 
+  /** Drivers that nobody uses any more are not told of. */
+  #count(): void {
+    const family = this.#options.meters.family('dra_resource_claims_in_use')
+    family.clear()
+    family.labels('<any>').set(this.#claims.size)
+    for (const { DriverState } of this.#claims.values()) {
+      for (const driver of Object.keys(DriverState)) family.labels(driver).inc()
+    }
+  }
+
   async #write(): Promise<void> {
     const { path, clock } = this.#options
+    this.#count()
     await clock.during(writeClaimStates(path, [...this.#claims.values()])).catch((error: Error) => {
       throw new Error(`checkpoint ResourceClaim state: ${error.message}`, { cause: error })
     })

@@ -17,7 +17,7 @@ import {
   register,
 } from '#kubelet/devices/device-plugin-service.ts'
 import { getAllocatableResources, getPodResources, listPodResources } from '#kubelet/grants/pod-resources-service.ts'
-import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
+import { createKubeletMeters, type KubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
 import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
 import { getInfo, notifyRegistrationStatus } from '#kubelet/plugins/registration.ts'
 import { type ClaimRef, DRA_SERVICES } from '#kubelet/resource-claims/dra-service.ts'
@@ -33,6 +33,7 @@ const RESOURCE = 'example.com/gpu'
 const DRIVER = 'dra.example.com'
 
 interface Bed {
+  readonly meters: KubeletMeters
   readonly root: string
   readonly admin: ApiClient
   readonly pods: Pod[]
@@ -58,8 +59,10 @@ async function startBed(t: TestContext): Promise<Bed> {
   let stop = new AbortController()
   closing.defer(() => stop.abort())
   const pods: Pod[] = []
+  const meters = createKubeletMeters()
   return {
     root,
+    meters,
     admin,
     pods,
     async restart() {
@@ -76,7 +79,7 @@ async function startBed(t: TestContext): Promise<Bed> {
         note: () => undefined,
         onChange: () => undefined,
         signal: stop.signal,
-        meters: createKubeletMeters(),
+        meters,
       })
       await plugins.start(() => pods.map((pod) => ({ pod, sandboxId: undefined, containers: new Map() })))
       return plugins
@@ -281,6 +284,8 @@ describe('devices of plugins', () => {
     await plugins.grants.prepare(pod)
     await plugins.grants.prepare(pod)
     assert.deepEqual(asked, ['prepare claim'])
+    const inUse = (): string[] => bed.meters.registry.render().match(/(?<=^dra_resource_claims_in_use.).*/gm) ?? []
+    assert.deepEqual(inUse(), ['driver_name="<any>"} 1', `driver_name="${DRIVER}"} 1`])
     assert.deepEqual((await plugins.grants.grantOf(pod, containerOf(pod))).cdiDevices, ['x/dra=0'])
     bed.pods.push(pod)
     const { podResources } = await bed.clientOf('pod-resources/kubelet.sock').unary(listPodResources, {})
@@ -294,5 +299,6 @@ describe('devices of plugins', () => {
     await again.grants.release(pod.metadata.uid ?? '')
     assert.deepEqual(asked, ['prepare claim', 'unprepare claim'])
     assert.deepEqual([...again.grants.uids()], [])
+    assert.deepEqual(inUse(), ['driver_name="<any>"} 0'])
   })
 })
