@@ -89,7 +89,12 @@ export class Bucket {
     const prefix = this.#prefix
     for (let token: string | undefined = ''; token !== undefined;) {
       const query = { 'list-type': '2', prefix, delimiter: '/', ...(token !== '' && { 'continuation-token': token }) }
-      const text: string = await this.#finish({ method: 'GET', key: '', query }, signal)
+      const text: string = await this.#insist(async () => {
+        const answer = await (await this.#send({ method: 'GET', key: '', query }, signal)).text(MAX_ANSWER_BYTES)
+        // Else what cannot be read would look as if nothing were there.
+        if (!answer.includes('<ListBucketResult')) throw new Error(`${this.#place.endpoint} answers with no list`)
+        return answer
+      }, signal)
       for (const entry of tagsIn(text, 'Contents')) {
         const [name = '', size = ''] = ['Key', 'Size'].map((tag) => tagsIn(entry, tag)[0] ?? '')
         if (name.length > prefix.length) found.push({ name: name.slice(prefix.length), size: Number(size) })

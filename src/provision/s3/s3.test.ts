@@ -193,6 +193,8 @@ test('what is cut off or spoilt on its way back is fetched again, and never take
   s3.faults.push('cut', 'spoil', 'cut')
   await assert.rejects(fetchSnapshot(bucket, back, 'one', never))
   assert.deepEqual(await read(back), {})
+  s3.faults.push('spoil', 'cut')
+  assert.equal((await listCopies(bucket, never)).length, 1, 'a list that cannot be read is no empty one')
   s3.faults.push('cut', 'spoil')
   await fetchSnapshot(bucket, back, 'one', never)
   assert.deepEqual(await read(back), SORTED)
