@@ -4,6 +4,8 @@ import { chmod, copyFile, mkdir, readdir, readlink, rm, stat, writeFile } from '
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
+import { realClock, sleep } from '#lib/clock.ts'
+
 const run = promisify(execFile)
 /** What tells one bed from another of the same time. */
 export interface Names {
@@ -122,7 +124,13 @@ async function makeMachine(
   const child = spawn('nsenter', [...within, 'sh', '-c', MACHINE, 'sh', folder, name], { stdio: 'ignore' })
   closing.defer(() => void child.kill('SIGTERM'))
   closing.defer(() => killAll(place))
-  return child.pid ?? 0
+  const { pid = 0 } = child
+  // The same process becomes sshd when the machine has its files.
+  while (!(await readlink(`/proc/${pid}/exe`).catch(() => '')).includes('sshd')) {
+    if (child.exitCode !== null) throw new Error(`Machine ${name} does not start`)
+    await sleep(realClock, 50)
+  }
+  return pid
 }
 
 /** Nobody reaches it any more, and nobody is told. */
