@@ -150,9 +150,8 @@ export const network: Field<Network> = object<Network>('how pods reach each othe
     default: 0,
     min: 0,
     max: 65_535,
-    pending: true,
   }),
-  calico_network_provider: provider('cloud_provider', { pending: true }),
+  calico_network_provider: provider('cloud_provider', { pending: 'The network needs no cloud' }),
   canal_network_provider: provider('iface', {}),
   flannel_network_provider: provider('iface', {}),
   weave_network_provider: provider('password', { past: true, check: () => GONE_PLUGINS.get('weave') }),
@@ -174,9 +173,13 @@ export const ingress: Field<Ingress> = object<Ingress>('the way in for HTTP', {
   http_port: port('port for HTTP on the nodes', 80),
   https_port: port('port for HTTPS on the nodes', 443),
   network_mode: choice('how it has its ports', ['hostPort', 'hostNetwork', 'none'], { default: 'hostPort' }),
-  default_backend: flag('whether unknown hosts get an answer of a backend of their own', false, { pending: true }),
+  default_backend: flag('whether unknown hosts get an answer of a backend of their own', false, {
+    pending: 'The controller itself answers for them',
+  }),
   default_ingress_class: flag('whether Ingresses without a class are its own', true),
-  default_http_backend_priority_class_name: words('priority class of the default backend', { pending: true }),
+  default_http_backend_priority_class_name: words('priority class of the default backend', {
+    pending: 'The controller itself is that backend',
+  }),
   nginx_ingress_controller_priority_class_name: words('priority class of the controller'),
 })
 

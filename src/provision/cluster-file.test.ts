@@ -187,7 +187,6 @@ private_registries:
       '152 cloud_provider.name',
       '153 addon_job_timeout',
       '155 network.plugin',
-      '156 network.mtu',
       '160 network.options.canal_autoscaler_priority_class_name',
       '161 network.options.canal_priority_class_name',
     ])

@@ -78,7 +78,9 @@ const bastion: Field<BastionHost> = object<BastionHost>(
   {
     address: text('where ssh reaches it', { required: true, check: isHost }),
     ...SSH,
-    ignore_proxy_env_vars: flag('whether proxies of the environment are passed over', false, { pending: true }),
+    ignore_proxy_env_vars: flag('whether proxies of the environment are passed over', false, {
+      pending: 'They always are',
+    }),
   },
   { optional: true },
 )
@@ -136,7 +138,9 @@ const cloud: Field<CloudProvider> = object<CloudProvider>('the cloud the machine
         ? `Cloud providers left the programs of Kubernetes in 1.31: addons must bring the cloud-controller-manager of ${name}`
         : undefined,
   }),
-  useInstanceMetadataHostname: flag('whether a node is named as the cloud names it', false, { pending: true }),
+  useInstanceMetadataHostname: flag('whether a node is named as the cloud names it', false, {
+    pending: 'Name it so with hostname_override',
+  }),
   awsCloudProvider: cloudBlock,
   azureCloudProvider: cloudBlock,
   openstackCloudProvider: cloudBlock,
@@ -241,12 +245,14 @@ export const CLUSTER: Members<ClusterFile> = {
     default: 45,
     min: 1,
     zeroIsUnset: true,
-    pending: true,
+    pending: 'Addons are applied by "up" itself, without Jobs',
   }),
   bastion_host: bastion,
   monitoring,
   restore: object<ClusterFile['restore']>('a snapshot to begin with', {
-    restore: flag('whether etcd begins with a snapshot', false, { pending: true }),
+    restore: flag('whether etcd begins with a snapshot', false, {
+      pending: 'Use "hyperkube build etcd snapshot-restore"',
+    }),
     snapshot_name: words('name of the snapshot'),
   }),
   rotate_certificates: object<NonNullable<ClusterFile['rotate_certificates']>>(
@@ -255,9 +261,11 @@ export const CLUSTER: Members<ClusterFile> = {
       ca_certificates: flag('the authorities too', false, { aliases: ['caCertificates'] }),
       services: list('only of these services', text('service')),
     },
-    { optional: true, pending: true },
+    { optional: true, pending: 'Use "hyperkube build cert rotate"' },
   ),
-  rotate_encryption_key: flag('whether Secrets get a new key', false, { pending: true }),
+  rotate_encryption_key: flag('whether Secrets get a new key', false, {
+    pending: 'Use "hyperkube build encrypt rotate-key"',
+  }),
   dns,
   upgrade_strategy: upgrade,
   cri_dockerd_stream_server_address: words('address of cri-dockerd', { past: true, check: noStreams }),

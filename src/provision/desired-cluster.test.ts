@@ -44,6 +44,13 @@ test('toDesired() has policies held where the plugin is canal, by an identity of
   assert.match(access[0]?.manifest ?? '', /networkpolicies/)
 })
 
+test('toDesired() gives the network the largest packet that the file names', () => {
+  const { cluster } = readClusterFile(FILE.replace('plugin: flannel', 'plugin: canal, mtu: 1400'))
+  assert.ok(cluster)
+  for (const { files } of desiredOf(cluster).hosts)
+    assert.match(String(files.find(({ path }) => path.endsWith('net-conf.json'))?.content), /"MTU": 1400/)
+})
+
 test('toDesired() puts passwords of registries where kubelets look for them, and nowhere else', () => {
   const registries = 'private_registries: [{ url: r.example, user: me, password: secret-word }, { url: open.example }]'
   const { cluster } = readClusterFile(`${FILE}${registries}\n`)

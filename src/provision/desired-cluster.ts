@@ -364,6 +364,7 @@ function netConf({ network, services }: ClusterFile): string {
     Type: option('type') ?? 'vxlan',
     VNI: Number(option('vni') ?? 1),
     Port: Number(option('port') ?? 8472),
+    ...(network.mtu > 0 && { MTU: network.mtu }),
   }
   const [first = ''] = services['kube-controller'].cluster_cidr.split(',')
   return `${JSON.stringify({ Network: first, Backend: backend }, undefined, 2)}\n`

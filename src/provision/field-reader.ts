@@ -92,7 +92,8 @@ export class Reading {
       this.fault(path, complaint)
       return this.#absentQuietly(field, path)
     }
-    const note = field.pending && !isDeepStrictEqual(value, field.default) ? PENDING : field.notice?.(value)
+    const pending = field.pending === true ? PENDING : field.pending
+    const note = pending && !isDeepStrictEqual(value, field.default) ? pending : field.notice?.(value)
     if (note !== undefined) this.notice(path, note)
     return field.normalize?.(value) ?? value
   }

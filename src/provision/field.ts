@@ -38,8 +38,8 @@ export interface Field<T = unknown> {
   readonly of?: Field
   /** What is wrong with the value and what to do; nothing when it is fine. Not asked about values of the wrong kind. */
   check?(value: T): string | undefined
-  /** Read and remembered, and done nothing with yet: who gives it is told so. */
-  readonly pending?: boolean
+  /** Read and remembered, and done nothing with: who gives it is told so, with what to do instead or why nothing is needed. */
+  readonly pending?: true | string
   /** What the person should know of a value that is taken but does not do what it once did. */
   notice?(value: T): string | undefined
   /** The value that stands for this one. */
