@@ -25,6 +25,7 @@ const CONTAINER_PACKAGES = [
   { program: 'iptables', aptPackage: 'iptables', needs: 'addresses of real pods' },
   { program: 'ip', aptPackage: 'iproute2', needs: 'the network of real pods' },
   { program: 'nft', aptPackage: 'nftables', needs: 'the network of real pods' },
+  { program: 'conntrack', aptPackage: 'conntrack', needs: 'flows of UDP that leave pods which have gone' },
 ]
 
 /** Programs that tests drive, the Debian package of each, and what is skipped without it. */

@@ -1,6 +1,6 @@
 /** kube-proxy as a program, killed again and again under traffic; and what it does beside rules. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,10 +16,17 @@ import { createProxyBed, MODES, NODE, type ProxyBed } from './proxy-bed.ts'
 
 const missing = await whyNoNetworks()
 if (missing !== undefined) process.stderr.write(`faults of kube-proxy: skipping, ${missing}\n`)
+const withoutFlows = missing ?? whyNoConntrack()
+if (missing === undefined && withoutFlows !== undefined)
+  process.stderr.write(`flows of UDP: skipping, ${withoutFlows}\n`)
 
 /** As many as are asked for; each takes a start of Node. */
 const KILLS = Number(process.env['PROXY_KILLS'] ?? 3)
 const PROGRAM = join(import.meta.dirname, 'proxy-process.ts')
+
+function whyNoConntrack(): string | undefined {
+  return spawnSync('conntrack', ['--version']).status === 0 ? undefined : 'conntrack is not installed'
+}
 
 for (const mode of MODES)
   describe(`kube-proxy that is killed, in mode ${mode}`, { skip: missing ?? false }, () => {
@@ -73,7 +80,7 @@ for (const mode of MODES)
       assert.equal(answers.length, KILLS * 21)
     })
 
-    test('flows of UDP leave an endpoint that has gone', async () => {
+    test('flows of UDP leave an endpoint that has gone', { skip: withoutFlows ?? false }, async () => {
       const { spec } = await bed.service('flows')
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('flows', [{ address: '10.244.1.2', node: NODE }])
