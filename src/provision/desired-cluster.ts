@@ -1,8 +1,7 @@
 /** cluster.yml, certificates and flags put together: what each machine is to be. Pure. */
 import { posix } from 'node:path'
 
-import { stringifyYaml } from '#lib/yaml.ts'
-
+import { accessManifest } from './access-rules.ts'
 import type { AddonContext } from './addons/objects.ts'
 import { systemAddons } from './addons/system-addons.ts'
 import { type ClusterFile, type ClusterNode, hasRole, holdsPolicies, nodesOf, ROLES } from './cluster.ts'
@@ -31,6 +30,7 @@ import type {
 } from './desired.ts'
 import { etcdHealth, etcdProgram, etcdUploads, firstMembers, joiningFile, snapshotArguments } from './etcd-plane.ts'
 import { certificatePaths, FOLDERS, hostPath } from './host-paths.ts'
+import { ifaceOf, netConf, usesFlannel } from './network-settings.ts'
 import type { Bundle } from './pki/bundle.ts'
 import { certificateFiles } from './pki/files.ts'
 import * as pki from './pki/plan.ts'
@@ -340,36 +340,6 @@ function policies(around: Around): DesiredService {
   return { ...own(around, POLICIES, args), isQuiet: true }
 }
 
-/** The link that the file names, where machines have several. */
-function ifaceOf({ network }: ClusterFile): string | undefined {
-  const { options, canal_network_provider, flannel_network_provider } = network
-  const named = [
-    options['canal_iface'],
-    options['flannel_iface'],
-    canal_network_provider?.iface,
-    flannel_network_provider?.iface,
-  ]
-  return named.find(Boolean)
-}
-
-function usesFlannel({ network }: ClusterFile): boolean {
-  return network.plugin !== 'none'
-}
-
-/** RKE's defaults: VXLAN 1 on port 8472. */
-function netConf({ network, services }: ClusterFile): string {
-  const option = (name: string): string | undefined =>
-    network.options[`flannel_backend_${name}`] ?? network.options[`canal_flannel_backend_${name}`]
-  const backend = {
-    Type: option('type') ?? 'vxlan',
-    VNI: Number(option('vni') ?? 1),
-    Port: Number(option('port') ?? 8472),
-    ...(network.mtu > 0 && { MTU: network.mtu }),
-  }
-  const [first = ''] = services['kube-controller'].cluster_cidr.split(',')
-  return `${JSON.stringify({ Network: first, Backend: backend }, undefined, 2)}\n`
-}
-
 function healthOf(cluster: ClusterFile, node: ClusterNode, name: ComponentName): Health | undefined {
   const { certificate, key } = certificatePaths(cluster, pki.API_SERVER)
   const table: Partial<Record<ComponentName, Health>> = {
@@ -400,55 +370,6 @@ function desiredNode(node: ClusterNode): DesiredHost['node'] {
     roleTaints: ['node-role.kubernetes.io/etcd', 'node-role.kubernetes.io/controlplane'],
     roleLabels: Object.keys(roleLabels({ role: ROLES })),
   }
-}
-
-/** API servers speak to kubelets as themselves, every node's flannel looks at all nodes, and who holds policies at all that they name. */
-function accessManifest(withPolicies: boolean): string {
-  const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' }
-  const group = { apiGroup: 'rbac.authorization.k8s.io' }
-  const documents = [
-    {
-      ...rbac,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'hyperkube:kube-apiserver' },
-      roleRef: { ...group, kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
-      subjects: [{ ...group, kind: 'User', name: 'kube-apiserver' }],
-    },
-    {
-      ...rbac,
-      kind: 'ClusterRole',
-      metadata: { name: 'hyperkube:flannel' },
-      rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }],
-    },
-    {
-      ...rbac,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'hyperkube:flannel' },
-      roleRef: { ...group, kind: 'ClusterRole', name: 'hyperkube:flannel' },
-      subjects: [{ ...group, kind: 'Group', name: 'system:nodes' }],
-    },
-    ...(withPolicies ? policyAccess(rbac, group) : []),
-  ]
-  return documents.map((each) => stringifyYaml(each)).join('---\n')
-}
-
-function policyAccess(rbac: object, group: object): object[] {
-  const name = `system:${POLICIES}`
-  const verbs = ['get', 'list', 'watch']
-  const rules = [
-    { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs },
-    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs },
-  ]
-  return [
-    { ...rbac, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      ...rbac,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { ...group, kind: 'ClusterRole', name },
-      subjects: [{ ...group, kind: 'User', name }],
-    },
-  ]
 }
 
 /** The copy of the first machine stands for all: they differ by the kind of machine only. */

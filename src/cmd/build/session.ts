@@ -1,6 +1,6 @@
 /** What every command of `hyperkube build` works with: the file, what was built before, the machines and the cluster. */
-import { access, readFile } from 'node:fs/promises'
-import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { connect } from '#client/connect.ts'
@@ -13,11 +13,10 @@ import type { ClusterApi } from '#provision/cluster-api.ts'
 import { formatFault, readClusterFile } from '#provision/cluster-file.ts'
 import { type ClusterFile, type ClusterNode, nodesOf } from '#provision/cluster.ts'
 import type { Connections } from '#provision/connections.ts'
-import { builderHome, type Given, type NodeRuntime, toDesired } from '#provision/desired-cluster.ts'
+import { builderHome, type NodeRuntime, toDesired } from '#provision/desired-cluster.ts'
 import type { DesiredCluster } from '#provision/desired.ts'
 import { nodesThatLeave } from '#provision/leaving-nodes.ts'
 import { dialProblem } from '#provision/machines/sockets.ts'
-import { digestOf } from '#provision/machines/uploads.ts'
 import { makePayload } from '#provision/payload.ts'
 import type { Bundle, PkiTools } from '#provision/pki/bundle.ts'
 import { readCustomBundle } from '#provision/pki/custom.ts'
@@ -28,6 +27,7 @@ import { type ClusterState, decodeState, encodeState, type FullState, stateFileO
 import { readCertificateFolder } from './certificate-folder.ts'
 import type { BuildFlags, CertificateFlags } from './flags.ts'
 import { runKubectl } from './kubectl-runner.ts'
+import { ownFiles } from './operator-files.ts'
 import { openConnections } from './ssh.ts'
 import { thisMachine } from './this-machine.ts'
 
@@ -328,61 +328,6 @@ async function lookAround(
   }
   await Promise.allSettled(nodes.map(look))
   return found
-}
-
-/** What of the operator's machine goes into the cluster. */
-async function ownFiles(
-  cluster: ClusterFile,
-  config: string,
-  options: SessionOptions,
-): Promise<Pick<Given, 'etcd' | 'includes' | 'archives'>> {
-  const etcd = await findEtcd(options.flags['etcd-binary'], options.env)
-  const [includes, archives] = await Promise.all([readIncludes(cluster, options), findArchives(cluster, config)])
-  return { ...(etcd !== undefined && { etcd }), includes, archives }
-}
-
-async function findEtcd(
-  path: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<{ source: string; sha256: string } | undefined> {
-  const places = path === '' ? (env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'etcd')) : [path]
-  for (const source of places) {
-    const isThere = await access(source).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return { source, sha256: (await digestOf(source)) ?? '' }
-  }
-  if (path !== '') throw new ProgramError(`There is no etcd at "${path}"`)
-  return undefined
-}
-
-/** By paths that begin at cluster.yml. */
-async function findArchives(
-  { image_archives }: ClusterFile,
-  config: string,
-): Promise<{ source: string; sha256: string }[]> {
-  const found = image_archives.map(async (path) => {
-    const source = resolve(dirname(config), path)
-    const digest = await digestOf(source)
-    if (digest === undefined) throw new ProgramError(`image_archives: there is no file "${source}"`)
-    return { source, sha256: digest }
-  })
-  return Promise.all(found)
-}
-
-async function readIncludes(cluster: ClusterFile, options: SessionOptions): Promise<Map<string, string>> {
-  const texts = new Map<string, string>()
-  for (const name of cluster.addons_include) {
-    if (/^https?:/.test(name)) {
-      const answer = await fetch(name)
-      if (!answer.ok) throw new ProgramError(`addons_include: ${name} answers ${answer.status}`)
-      texts.set(name, await answer.text())
-    } else {
-      texts.set(name, await options.readFile(name))
-    }
-  }
-  return texts
 }
 
 function openApi(
