@@ -100,15 +100,12 @@ function shown(args: readonly string[], text: string): string {
     .join('\n')
 }
 
+/** The text stays as it is written; only what stands for one manager changes its place. */
 function withManagersInOrder(text: string): string {
-  const faceOf = (entry: unknown): string => JSON.stringify(entry).replaceAll(/"time":"[^"]*"/g, '')
-  const inOrder = (key: string, value: unknown): unknown =>
-    key === 'managedFields' && Array.isArray(value)
-      ? value.toSorted((one, other) => faceOf(one).localeCompare(faceOf(other)))
-      : value
-  try {
-    return JSON.stringify(JSON.parse(text), inOrder, 4)
-  } catch {
-    return text
-  }
+  const face = (entry: string): string => entry.replaceAll(/"time": "[^"]*"/g, '')
+  return text.replaceAll(/^( *)"managedFields": \[\n([^]*?)\n\1\]/gm, (_, indent: string, entries: string) => {
+    const all = entries.split(new RegExp(`(?<=^${indent}    \\}),\n`, 'm'))
+    const sorted = all.toSorted((one, other) => face(one).localeCompare(face(other)))
+    return `${indent}"managedFields": [\n${sorted.join(',\n')}\n${indent}]`
+  })
 }
