@@ -30,6 +30,8 @@ interface Script {
   readonly leader?: number
   /** The revision it is at; 10 unless given. */
   readonly now?: () => number
+  /** It has forgotten a read and answers no other one, as etcd 3.4 does around an election. */
+  readonly isDeaf?: boolean
   readonly range?: (request: RangeRequest, call: number) => Input<RangeResponse>
   readonly txn?: (call: number) => Input<TxnResponse>
   /** What the n-th watch is told, before it falls silent; an error ends it. */
@@ -56,6 +58,7 @@ async function startMember(t: TestContext, script: Script): Promise<FakeMember> 
     })),
     handleUnary(RANGE, (request) => {
       // The read that proves a member to be working, and that asks for the current revision.
+      if (script.isDeaf) return new Promise<never>(() => undefined)
       if (request.key === '\0' && request.countOnly) return { header: header(script.now?.()) }
       calls.range++
       return script.range?.(request, calls.range) ?? { header: header() }
@@ -181,6 +184,14 @@ describe('etcd backend', () => {
     const backend = await open(t, [follower, leader, other])
     for (let n = 0; n < 5; n++) await backend.commit(WRITE)
     assert.deepEqual([follower.calls.txn, leader.calls.txn, other.calls.txn], [0, 5, 0])
+  })
+
+  it('goes to another member when the leader answers no reads', async (t) => {
+    const leader = await startMember(t, { id: 1, isDeaf: true })
+    const follower = await startMember(t, { id: 2, leader: 1 })
+    const backend = await open(t, [leader, follower])
+    await backend.commit(WRITE)
+    assert.deepEqual([leader.calls.txn, follower.calls.txn], [0, 1])
   })
 
   it('says who does not answer when nobody does', async () => {

@@ -56,6 +56,12 @@ const CHECK_EVERY_MS = 250
 const REVIEW_EVERY_MS = 10_000
 /** A read that takes longer than etcd's election timeout may have been answered by a leader that slept (etcd #20418). */
 const ELECTION_MS = 1000
+/**
+ * How long a member may take to prove that it is part of a working majority: first, and at most. etcd before 3.5 forgets a
+ * read that comes between the election of a leader and its first commit, and hears no other read for seven seconds; so it
+ * is not waited for while another member may answer.
+ */
+const FIRST_BARRIER_MS = 400
 const BARRIER_MS = 3000
 /** Between attempts after the second, so that a member that refuses everything is not flooded. */
 const AGAIN_MS = 50
@@ -258,20 +264,28 @@ export class EtcdClient {
     return new StorageError('unavailable', message, { cause: failure })
   }
 
-  /** Looks until a member has proved that it is part of a working majority. */
+  /** Looks until a member has proved that it is part of a working majority: the leader first, after silence another. */
   async #find(): Promise<Member> {
     const { clock, random, log } = this.#options
     const backoff = createBackoff(random, RETRY)
-    for (;;) {
+    for (let silences = 0; ;) {
       const { leader, others } = await this.#survey()
-      const member = leader ?? others[0]
-      if (member !== undefined && (await this.#isWorking(member))) {
+      const candidates = leader === undefined ? others : [leader, ...this.#others(leader)]
+      const member = candidates[silences % candidates.length]
+      const patienceMs = Math.min(BARRIER_MS, FIRST_BARRIER_MS * 2 ** silences)
+      const startedMs = clock.elapsed()
+      if (member !== undefined && (await this.#isWorking(member, patienceMs))) {
         if (backoff.attempts > 0) log(`etcd at ${member.where} answers again`)
         this.#chosen = member
         return member
       }
+      if (clock.elapsed() - startedMs >= patienceMs) silences++
       await sleep(clock, backoff.next(), this.#closing.signal)
     }
+  }
+
+  #others(leader: Member): readonly Member[] {
+    return this.#members.filter((member) => member !== leader && !member.isSilent)
   }
 
   /** Who leads, and who else answers. Those that were silent when last asked are not waited for if there are others. */
@@ -301,9 +315,9 @@ export class EtcdClient {
     return { leader, others }
   }
 
-  async #isWorking(member: Member): Promise<boolean> {
+  async #isWorking(member: Member, timeoutMs: number): Promise<boolean> {
     try {
-      const deadlineMs = this.#options.clock.elapsed() + BARRIER_MS
+      const deadlineMs = this.#options.clock.elapsed() + timeoutMs
       const request = { key: NO_KEY, countOnly: true }
       await this.#send(member, { method: RANGE, request, deadlineMs, signal: undefined })
       return true
@@ -322,6 +336,7 @@ export class EtcdClient {
     if (before === undefined) return
     // Closed meanwhile: nothing to follow.
     const { leader } = await this.#survey().catch(() => ({ leader: undefined }))
-    if (leader !== undefined && this.#chosen === before) this.#chosen = leader
+    if (leader === undefined || leader === before || !(await this.#isWorking(leader, FIRST_BARRIER_MS))) return
+    if (this.#chosen === before) this.#chosen = leader
   }
 }
