@@ -49,6 +49,7 @@ export function kubeletOptions(node: ContainerNode): KubeletOptions {
     podLogsDir: podLogsFolder(dataDir),
     containerLogsDir: containerLogsFolder(dataDir),
     clusterDns,
+    killsContainersWhole: machine.cgroupVersion === 2,
     ...CONFIGURED,
   }
   const shown = { ...CONFIGURED, clusterDNS: clusterDns, address: serving.address, cgroupRoot: containerd.cgroupParent }

@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { createServerMetrics } from '#control-plane/metrics.ts'
 import { overReserved } from '#kubelet/allocatable.ts'
 import { openCgroups } from '#kubelet/cgroups/open-cgroups.ts'
+import { Systemd } from '#kubelet/cgroups/systemd-slices.ts'
 import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { runtimeBehind } from '#kubelet/cri/client.ts'
@@ -68,8 +69,9 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const machine = await machineOf(program)
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
-  checkEnforcement(program, cgroupDriver)
-  const facts = podFacts(program, cgroupDriver)
+  const facts = podFacts(program, cgroupDriver, machine)
+  const slices = cgroupDriver === 'systemd' && { systemd: closing.use(new Systemd(machine.cgroupVersion)) }
+  const cgroups = { ...around, machine, facts, enforced: configuration, ...slices }
   const told = settingsOf(program)
   await openHealth(program)
   const { connect, client } = await openIdentity(program, signal)
@@ -85,7 +87,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       taints: [...(configuration.registerWithTaints ?? []), ...(cloud === undefined ? [] : [UNINITIALIZED])],
       ...told,
       ...(await limitsOf(program)),
-      cgroups: openCgroups({ ...around, machine, facts, enforced: configuration, reserved: told.node.reserved }),
+      cgroups: openCgroups({ ...cgroups, reserved: told.node.reserved }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       registry: program.registry,
       ...(await credentialsOf(program)),
@@ -251,19 +253,10 @@ async function driverOf({ configuration, log }: KubeletProgram, runtime: Runtime
   throw new ProgramError(`failed to run Kubelet: invalid cgroup driver "${said}"`)
 }
 
-/** Slices are systemd's, and their limits with them. Throws ProgramError. */
-function checkEnforcement({ configuration, log }: KubeletProgram, cgroupDriver: 'cgroupfs' | 'systemd'): void {
-  if (cgroupDriver === 'cgroupfs') return
-  const why = 'limits of slices of systemd are not set'
-  for (const one of configuration.enforceNodeAllocatable ?? []) {
-    if (one.includes('reserved')) throw new ProgramError(`enforceNodeAllocatable "${one}" is not supported: ${why}`)
-    if (one === 'pods') log.info('Node Allocatable is not enforced', { why })
-  }
-}
-
 function podFacts(
   { settings, configuration, cwd }: KubeletProgram,
   cgroupDriver: 'cgroupfs' | 'systemd',
+  { cgroupVersion }: Pick<Machine, 'cgroupVersion'>,
 ): KubeletOptions['pods'] {
   const { cgroupRoot = '' } = configuration
   return {
@@ -279,6 +272,7 @@ function podFacts(
     maxPods: configuration.maxPods,
     seccompDefault: settings['seccomp-default'] || configuration.seccompDefault,
     cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
+    killsContainersWhole: cgroupVersion === 2 && configuration.singleProcessOOMKill !== true,
     idsPerPod: configuration.userNamespaces?.idsPerPod || 65_536,
     ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
     maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),

@@ -11,20 +11,71 @@ export interface CgroupFile {
   readonly controller: 'cpu' | 'memory' | 'pids' | 'hugetlb'
   readonly name: string
   readonly value: string
+  /** What systemd calls it, where it does. */
+  readonly properties: readonly SliceProperty[]
 }
 
-/** From shares to weights, as runtimes do it: 2 to 262144 becomes 1 to 10000. */
-export const cpuWeight = (shares: number): number => 1 + Math.trunc(((shares - 2) * 9999) / 262_142)
+export type SliceProperty = readonly [name: string, value: bigint]
+
+const MIN_SHARES = 2
+const MAX_SHARES = 262_144
+
+/** From shares to weights, such that least, usual and most are the same of both: 2, 1024 and 262144 become 1, 100 and 10000. */
+export function cpuWeight(shares: number): number {
+  if (shares <= MIN_SHARES) return 1
+  if (shares >= MAX_SHARES) return 10_000
+  const bits = Math.log2(shares)
+  return Math.ceil(10 ** ((bits * bits + 125 * bits) / 612 - 7 / 34))
+}
+
+/** As systemd says that there is no limit. */
+const NO_LIMIT = 2n ** 64n - 1n
+/** systemd gives processors in parts of this. */
+const QUOTA_STEP_US = 10_000
+
+function quotaProperties(quota: number | undefined, periodUs: number): SliceProperty[] {
+  const perSecondUs = quota === undefined ? undefined : (quota * 1_000_000) / periodUs
+  const steps = perSecondUs === undefined ? undefined : Math.ceil(perSecondUs / QUOTA_STEP_US)
+  return [
+    ['CPUQuotaPerSecUSec', steps === undefined ? NO_LIMIT : BigInt(steps * QUOTA_STEP_US)],
+    ['CPUQuotaPeriodUSec', BigInt(periodUs)],
+  ]
+}
+
+/** Of processors, which nobody has to give back when another wants them. */
+function fileOfShares(shares: number, version: 1 | 2): CgroupFile {
+  const [name, value, property] =
+    version === 1
+      ? (['cpu.shares', shares, 'CPUShares'] as const)
+      : (['cpu.weight', cpuWeight(shares), 'CPUWeight'] as const)
+  return { controller: 'cpu', name, value: String(value), properties: [[property, BigInt(value)]] }
+}
+
+/** Undefined: as much as there is. */
+function fileOfMemory(bytes: number | undefined, version: 1 | 2): CgroupFile {
+  const [name, none, property] =
+    version === 1
+      ? (['memory.limit_in_bytes', '-1', 'MemoryLimit'] as const)
+      : (['memory.max', 'max', 'MemoryMax'] as const)
+  const limit = bytes === undefined ? NO_LIMIT : BigInt(bytes)
+  return { controller: 'memory', name, value: String(bytes ?? none), properties: [[property, limit]] }
+}
+
+function fileOfProcesses(most: number): CgroupFile {
+  return { controller: 'pids', name: 'pids.max', value: String(most), properties: [['TasksMax', BigInt(most)]] }
+}
 
 type CgroupFacts = Pick<PodFacts, 'pidsLimit'> & Enforcement
 
 export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2, facts: CgroupFacts = {}): CgroupFile[] {
   const { pidsLimit } = facts
   const granted = grantedTo(pod, facts)
-  const files = version === 1 ? filesOfOne(granted) : filesOfTwo(granted)
-  return pidsLimit === undefined
-    ? files
-    : [...files, { controller: 'pids', name: 'pids.max', value: String(pidsLimit) }]
+  const files = [
+    fileOfShares(granted.shares, version),
+    ...quotaFiles(granted, version),
+    fileOfMemory(granted.bytes, version),
+  ]
+  return pidsLimit === undefined ? files : [...files, fileOfProcesses(pidsLimit)]
 }
 
 /** A pod is limited only if all its containers are, or it is as a whole. */
@@ -53,46 +104,34 @@ interface Granted {
   readonly bytes: number | undefined
 }
 
-function filesOfOne({ shares, quota, periodUs, bytes }: Granted): CgroupFile[] {
+function quotaFiles({ quota, periodUs }: Granted, version: 1 | 2): CgroupFile[] {
+  const properties = quotaProperties(quota, periodUs)
+  if (version === 2) return [{ controller: 'cpu', name: 'cpu.max', value: `${quota ?? 'max'} ${periodUs}`, properties }]
   return [
-    { controller: 'cpu', name: 'cpu.shares', value: String(shares) },
-    { controller: 'cpu', name: 'cpu.cfs_period_us', value: String(periodUs) },
-    { controller: 'cpu', name: 'cpu.cfs_quota_us', value: String(quota ?? -1) },
-    { controller: 'memory', name: 'memory.limit_in_bytes', value: String(bytes ?? -1) },
-  ]
-}
-
-function filesOfTwo({ shares, quota, periodUs, bytes }: Granted): CgroupFile[] {
-  return [
-    { controller: 'cpu', name: 'cpu.weight', value: String(cpuWeight(shares)) },
-    { controller: 'cpu', name: 'cpu.max', value: `${quota ?? 'max'} ${periodUs}` },
-    { controller: 'memory', name: 'memory.max', value: String(bytes ?? 'max') },
+    { controller: 'cpu', name: 'cpu.cfs_period_us', value: String(periodUs), properties: [] },
+    { controller: 'cpu', name: 'cpu.cfs_quota_us', value: String(quota ?? -1), properties },
   ]
 }
 
 /** By the names of resources: of what is not there, nothing is said. `sizes`: of huge pages that the machine has. */
 export function filesOfAmounts(amounts: Words, version: 1 | 2, sizes: readonly string[]): CgroupFile[] {
   const { memory, pid } = amounts
-  const bytes = (text: string): string => String(quantityValue(parseQuantity(text)))
+  const value = (text: string): number => quantityValue(parseQuantity(text))
   const most = version === 1 ? 'limit_in_bytes' : 'max'
   return [
-    ...(memory === undefined ? [] : [{ controller: 'memory', name: `memory.${most}`, value: bytes(memory) } as const]),
+    ...(memory === undefined ? [] : [fileOfMemory(value(memory), version)]),
     ...filesOfShares(amounts, version),
-    ...(pid === undefined ? [] : [{ controller: 'pids', name: 'pids.max', value: bytes(pid) } as const]),
+    ...(pid === undefined ? [] : [fileOfProcesses(value(pid))]),
     ...sizes.map((size) => {
       const name = `hugetlb.${pageSizeText(size)}.${most}`
-      return { controller: 'hugetlb', name, value: bytes(amounts[`${HUGE_PAGES}${size}`] ?? '0') } as const
+      const bytes = value(amounts[`${HUGE_PAGES}${size}`] ?? '0')
+      return { controller: 'hugetlb', name, value: String(bytes), properties: [] } as const
     }),
   ]
 }
 
-/** Of processors, which nobody has to give back when another wants them. */
 export function filesOfShares({ cpu }: Words, version: 1 | 2): CgroupFile[] {
-  if (cpu === undefined) return []
-  const shares = cpuShares(quantityMilliValue(parseQuantity(cpu)))
-  return version === 1
-    ? [{ controller: 'cpu', name: 'cpu.shares', value: String(shares) }]
-    : [{ controller: 'cpu', name: 'cpu.weight', value: String(cpuWeight(shares)) }]
+  return cpu === undefined ? [] : [fileOfShares(cpuShares(quantityMilliValue(parseQuantity(cpu))), version)]
 }
 
 type Words = Readonly<Record<string, string>>

@@ -11,7 +11,9 @@ export interface CgroupTree {
   readonly version: 1 | 2
   /** It is there, for all that pods are given. */
   make(path: string): Promise<void>
-  /** Leaves what is said already, and with `isOnlyMore` what is no less; controllers that the machine lacks are passed over. */
+  /** Something else is said there, and with `isOnlyMore` less. False for controllers that the machine lacks. */
+  differs(path: string, file: CgroupFile, isOnlyMore?: boolean): Promise<boolean>
+  /** Leaves what does not differ. */
   write(path: string, file: CgroupFile, isOnlyMore?: boolean): Promise<void>
   /** With all below it. What is still in use stays. */
   remove(path: string): Promise<void>
@@ -37,19 +39,23 @@ export function cgroupTree(root: string, version: 1 | 2): CgroupTree {
     const there = await (known ??= controllers())
     return OWN.filter((name) => there.includes(name))
   }
+  const fileAt = (path: string, { controller, name }: CgroupFile): string => join(dirOf(path, controller), name)
+  const differs: CgroupTree['differs'] = async (path, file, isOnlyMore = false) => {
+    if (!(await own()).includes(file.controller)) return false
+    const now = (await readFile(fileAt(path, file), 'utf8')).trim()
+    return now !== file.value && !(isOnlyMore && allowance(now) >= allowance(file.value))
+  }
   return {
     version,
+    differs,
     async make(path) {
       if (version === 2) return makeDelegated(root, path, await own())
       for (const controller of await own()) await mkdir(dirOf(path, controller), { recursive: true })
     },
-    async write(path, { controller, name, value }, isOnlyMore = false) {
-      if (!(await own()).includes(controller)) return
-      const file = join(dirOf(path, controller), name)
-      const now = (await readFile(file, 'utf8')).trim()
-      if (now === value || (isOnlyMore && allowance(now) >= allowance(value))) return
-      await writeFile(file, value).catch((cause: Error) => {
-        throw new Error(`failed to write ${goQuote(value)}: ${cause.message}`, { cause })
+    async write(path, file, isOnlyMore) {
+      if (!(await differs(path, file, isOnlyMore))) return
+      await writeFile(fileAt(path, file), file.value).catch((cause: Error) => {
+        throw new Error(`failed to write ${goQuote(file.value)}: ${cause.message}`, { cause })
       })
     },
     async remove(path) {

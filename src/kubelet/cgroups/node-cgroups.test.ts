@@ -124,12 +124,12 @@ test('all pods together have what is allocatable, with what evictions keep free;
   await using two = await Tree.of(2)
   assert.deepEqual(await start(two, {}, pods), { said: [enforced], error: undefined })
   assert.deepEqual(await two.of('kubepods'), {
-    'cpu.weight': '59',
+    'cpu.weight': '138',
     'memory.max': String(2.5 * 2 ** 30),
     'pids.max': '32000',
     'hugetlb.2MB.max': '0',
   })
-  assert.equal((await two.of('kubepods/burstable'))['cpu.weight'], '49')
+  assert.equal((await two.of('kubepods/burstable'))['cpu.weight'], '120')
 })
 
 test('where it is not to be enforced, pods have the whole machine', async () => {
@@ -149,7 +149,7 @@ test('what is kept for the machine and for Kubernetes holds in cgroups that othe
     const kept = await tree.of('system')
     assert.deepEqual(
       [kept[shares], kept[memory], kept['pids.max']],
-      [version === 1 ? '512' : '20', '1073741824', '768'],
+      [version === 1 ? '512' : '59', '1073741824', '768'],
     )
     const what =
       version === 1

@@ -1,6 +1,6 @@
 /**
  * The cgroups above those of pods: all of them together have what is allocatable, a class of them the shares that its pods ask
- * for; and what is kept for the machine and for Kubernetes holds where it was asked for. For the driver cgroupfs.
+ * for; and what is kept for the machine and for Kubernetes holds where it was asked for.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import { type Clock, every, sleep } from '#lib/clock.ts'
@@ -10,11 +10,11 @@ import { podRequests, qosClassOf } from '#model/pod-resources.ts'
 
 import { enforceableOf, type Reserved } from '../allocatable.ts'
 import { ALLOCATABLE_ENFORCED, enforcementFailed, type Note, reservedEnforced } from '../kubelet-notes.ts'
-import { HUGE_PAGES } from '../pods/linux-resources.ts'
+import { cgroupOfPods, HUGE_PAGES } from '../pods/linux-resources.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 import { filesOfAmounts, filesOfShares } from './cgroup-files.ts'
 import { type CgroupTree, cgroupText } from './cgroup-tree.ts'
-import { kubepodsOf, NO_CGROUPS, type PodCgroups, SHARED_CLASSES } from './pod-cgroups.ts'
+import { NO_CGROUPS, type PodCgroups, SHARED_CLASSES } from './pod-cgroups.ts'
 
 export interface NodeCgroups {
   /** Rejects when what is kept for others cannot be; the limit of pods is tried again until it holds. */
@@ -65,12 +65,11 @@ const MINUTE_MS = 60_000
 
 export function createNodeCgroups(options: NodeCgroupsOptions): NodeCgroups {
   const { tree, facts, clock, log } = options
-  if (facts.cgroupDriver !== 'cgroupfs') return NO_NODE_CGROUPS
   const share = (pods: Iterable<Pod>): Promise<void> => clock.during(shareOut(options, pods))
   return {
     share,
     async start({ pods, note, signal }) {
-      await clock.during(makeAll(tree, kubepodsOf(facts)))
+      await clock.during(makeAll(tree, facts))
       await share(pods())
       const timer = every(clock, MINUTE_MS, () => {
         void share(pods()).catch((error: unknown) => log.error(error, 'Failed to update QoS cgroup configuration'))
@@ -97,15 +96,15 @@ export function sharingCgroups({ pods: own, node }: Cgroups, pods: () => Iterabl
   }
 }
 
-async function makeAll(tree: CgroupTree, top: string): Promise<void> {
-  for (const name of SHARED_CLASSES) await tree.make(`${top}/${name}`)
+async function makeAll(tree: CgroupTree, facts: NodeCgroupsOptions['facts']): Promise<void> {
+  for (const name of SHARED_CLASSES) await tree.make(cgroupOfPods([name], facts))
 }
 
 async function shareOut({ tree, facts }: NodeCgroupsOptions, pods: Iterable<Pod>): Promise<void> {
-  const top = kubepodsOf(facts)
   const cpu = { burstable: `${burstableMilliCpu(pods)}m`, besteffort: '0' }
   for (const name of SHARED_CLASSES) {
-    for (const file of filesOfShares({ cpu: cpu[name] }, tree.version)) await tree.write(`${top}/${name}`, file)
+    for (const file of filesOfShares({ cpu: cpu[name] }, tree.version))
+      await tree.write(cgroupOfPods([name], facts), file)
   }
 }
 
@@ -127,7 +126,7 @@ async function limitPods(options: NodeCgroupsOptions, note: Around['note'], sign
   const { tree, facts, capacity, reserved, enforced, clock } = options
   const isEnforced = enforced.enforceNodeAllocatable?.includes('pods') ?? true
   const amounts = isEnforced ? enforceableOf(capacity, reserved) : capacity
-  const top = kubepodsOf(facts)
+  const top = cgroupOfPods([], facts)
   const files = filesOfAmounts(amounts, tree.version, pageSizes(capacity))
   for (;;) {
     try {

@@ -8,6 +8,7 @@ import type { Machine } from '../machine/machine.ts'
 import { cgroupTree } from './cgroup-tree.ts'
 import { type Cgroups, createNodeCgroups, type Enforced } from './node-cgroups.ts'
 import { createPodCgroups } from './pod-cgroups.ts'
+import { type SliceKeeper, slices } from './systemd-slices.ts'
 
 export interface CgroupsOptions {
   readonly machine: Pick<Machine, 'cgroupVersion' | 'capacity' | 'maxPids'>
@@ -18,11 +19,14 @@ export interface CgroupsOptions {
   readonly enforced?: Enforced
   /** Default: nothing. */
   readonly reserved?: Reserved
+  /** For the driver of that name. */
+  readonly systemd?: SliceKeeper
 }
 
 export function openCgroups(options: CgroupsOptions): Cgroups {
   const { machine, facts, clock, log, enforced = {}, reserved = {} } = options
-  const tree = cgroupTree('/sys/fs/cgroup', machine.cgroupVersion)
+  const files = cgroupTree('/sys/fs/cgroup', machine.cgroupVersion)
+  const tree = options.systemd === undefined ? files : slices(files, options.systemd)
   const { maxPids } = machine
   const capacity = { ...machine.capacity, ...(maxPids !== undefined && { pid: String(maxPids) }) }
   return {

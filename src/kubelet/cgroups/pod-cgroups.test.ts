@@ -36,11 +36,11 @@ test('a pod is limited as a whole when all its containers are', () => {
   ])
   assert.deepEqual(values(sized({}), 2), ['cpu.weight=1', 'cpu.max=max 100000', 'memory.max=max'])
   assert.deepEqual(values(sized({ limits, requests: limits }), 2), [
-    'cpu.weight=2',
+    'cpu.weight=11',
     'cpu.max=5000 100000',
     'memory.max=16777216',
   ])
-  assert.deepEqual([cpuWeight(2), cpuWeight(1024), cpuWeight(262_144)], [1, 39, 10_000])
+  assert.deepEqual([2, 51, 1024, 2048, 262_144].map(cpuWeight), [1, 11, 100, 174, 10_000])
   assert.deepEqual(['max 100000', '-1', '5000 100000'].map(allowance), [Infinity, Infinity, 5000])
 })
 

@@ -1,12 +1,12 @@
 /**
  * The cgroups of pods, made before their sandboxes and taken away after them: a pod's limits hold for all its containers
- * together, and nothing is left of who has gone. For the driver cgroupfs; systemd makes and removes its slices by itself.
+ * together, and nothing is left of who has gone.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
 
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import { cgroupParent } from '../pods/linux-resources.ts'
+import { cgroupOfPods, cgroupParent } from '../pods/linux-resources.ts'
 import type { PodFacts } from '../pods/pod-of-node.ts'
 import { filesOf } from './cgroup-files.ts'
 import type { CgroupTree } from './cgroup-tree.ts'
@@ -51,23 +51,24 @@ export interface PodCgroupsOptions {
 }
 
 export function createPodCgroups({ tree, facts, clock }: PodCgroupsOptions): PodCgroups {
-  if (facts.cgroupDriver !== 'cgroupfs') return NO_CGROUPS
   const during = <T>(work: () => Promise<T>): Promise<T> => clock.during(work())
   const set = async (pod: Pod, hasOwnCpus: boolean, isOnlyMore: boolean): Promise<void> => {
     const path = cgroupParent(pod, facts)
     await tree.make(path)
     for (const file of filesOf(pod, tree.version, { ...facts, hasOwnCpus })) await tree.write(path, file, isOnlyMore)
   }
-  const above = kubepodsOf(facts)
+  const above = [cgroupOfPods([], facts), ...SHARED_CLASSES.map((name) => cgroupOfPods([name], facts))]
   return {
     ensure: (pod, hasOwnCpus) => during(() => set(pod, hasOwnCpus, false)),
     grow: (pod, hasOwnCpus) => during(() => set(pod, hasOwnCpus, true)),
     remove: (pod) => during(() => tree.remove(cgroupParent(pod, facts))),
     sweep: (isGone) =>
       during(async () => {
-        for (const path of [above, ...SHARED_CLASSES.map((name) => `${above}/${name}`)]) {
-          const uids = (await tree.namesBelow(path)).flatMap((name) => /^pod(.*)$/.exec(name)?.[1] ?? [])
-          for (const uid of uids) if (isGone(uid)) await tree.remove(`${path}/pod${uid}`)
+        for (const path of above) {
+          for (const name of await tree.namesBelow(path)) {
+            const uid = uidIn(name)
+            if (uid !== undefined && isGone(uid)) await tree.remove(`${path}/${name}`)
+          }
         }
       }),
   }
@@ -76,6 +77,7 @@ export function createPodCgroups({ tree, facts, clock }: PodCgroupsOptions): Pod
 /** Those whose pods have a cgroup between them and all pods. */
 export const SHARED_CLASSES = ['burstable', 'besteffort'] as const
 
-/** The cgroup of all pods. */
-export const kubepodsOf = ({ cgroupRoot = '' }: Pick<PodFacts, 'cgroupRoot'>): string =>
-  `/${[...cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'].join('/')}`
+/** `pod<uid>`, or a slice that ends so, where dashes come between parts. */
+function uidIn(name: string): string | undefined {
+  return /^pod(.*)$/.exec(name)?.[1] ?? /-pod([^-]+)\.slice$/.exec(name)?.[1]?.replaceAll('_', '-')
+}

@@ -22,7 +22,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   memorySwap: 'containers do not swap',
   protectKernelDefaults: 'settings of the kernel are left as they are',
   qosReserved: NO_SHARES,
-  singleProcessOOMKill: 'the kernel kills as it is told by the runtime',
   systemCgroups: NO_CGROUPS,
   tlsCurvePreferences: 'curves are those of OpenSSL',
   topologyManagerPolicyOptions: 'distances between nodes of memory do not count',

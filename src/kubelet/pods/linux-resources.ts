@@ -26,7 +26,7 @@ export function cpuQuota(milliCpu: number, periodUs: number = PERIOD_US): number
   return milliCpu === 0 ? 0 : Math.max(Math.trunc((milliCpu * periodUs) / 1000), MIN_QUOTA_US)
 }
 
-export interface Enforcement extends Pick<PodFacts, 'cfsPeriodUs'> {
+export interface Enforcement extends Pick<PodFacts, 'cfsPeriodUs' | 'killsContainersWhole'> {
   /** It has processors of its own, and may use them up: limits do not bind it. */
   readonly hasOwnCpus?: boolean
 }
@@ -38,7 +38,7 @@ const NO_QUOTA = -1
 function resourcesOf(
   requests: Amounts,
   limits: Amounts,
-  { cfsPeriodUs: periodUs = PERIOD_US, hasOwnCpus = false }: Enforcement,
+  { cfsPeriodUs: periodUs = PERIOD_US, hasOwnCpus = false, killsContainersWhole = false }: Enforcement,
 ): Input<LinuxContainerResources> {
   const limit = milli(limits.get('cpu'))
   const asked = requests.has('cpu') ? milli(requests.get('cpu')) : limit
@@ -47,6 +47,7 @@ function resourcesOf(
     ...(periodUs > 0 && { cpuPeriod: periodUs, cpuQuota: hasOwnCpus ? NO_QUOTA : cpuQuota(limit, periodUs) }),
     cpuShares: cpuShares(asked),
     memoryLimitInBytes: memory === undefined ? 0 : quantityValue(memory),
+    ...(killsContainersWhole && { unified: new Map([['memory.oom.group', '1']]) }),
   }
 }
 
@@ -77,7 +78,7 @@ export function containerResources(
 ): Input<LinuxContainerResources> {
   const { requests, limits } = container.resources ?? {}
   const own = resourcesOf(amountsOf(requests), amountsOf(withPodLevel(limits, pod)), facts)
-  const hugePages = Object.entries(limits ?? {}).flatMap(([name, amount]) =>
+  const hugePages = Object.entries({ ...pod.spec.resources?.limits, ...limits }).flatMap(([name, amount]) =>
     name.startsWith(HUGE_PAGES)
       ? { pageSize: pageSizeText(name.slice(HUGE_PAGES.length)), limit: quantityValue(parseQuantity(amount)) }
       : [],
@@ -122,14 +123,16 @@ export function oomScoreAdj(
 }
 
 /** Where the cgroups of a pod are, as the runtime wants it said. */
-export function cgroupParent(
-  pod: Pod,
-  { cgroupDriver, cgroupRoot = '' }: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot'>,
-): string {
+export function cgroupParent(pod: Pod, facts: Driver): string {
   const qos = qosClassOf(pod).toLowerCase()
-  const name = `pod${pod.metadata.uid ?? ''}`
-  const above = cgroupRoot.split('/').filter((part) => part !== '')
-  const parts = [...above, 'kubepods', ...(qos === 'guaranteed' ? [] : [qos]), name]
+  return cgroupOfPods([...(qos === 'guaranteed' ? [] : [qos]), `pod${pod.metadata.uid ?? ''}`], facts)
+}
+
+type Driver = Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot'>
+
+/** The cgroup of all pods, or what is below it, as the driver names it. */
+export function cgroupOfPods(below: readonly string[], { cgroupDriver, cgroupRoot = '' }: Driver): string {
+  const parts = [...cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods', ...below]
   if (cgroupDriver === 'cgroupfs') return `/${parts.join('/')}`
   const escaped = parts.map((part) => part.replaceAll('-', '_'))
   return `/${escaped.map((_, at) => `${escaped.slice(0, at + 1).join('-')}.slice`).join('/')}`

@@ -54,6 +54,8 @@ export interface PodFacts {
   readonly pidsLimit?: number
   /** In which a limit of processors is used up; 0: such limits are not enforced. Default: a tenth of a second. */
   readonly cfsPeriodUs?: number
+  /** A container out of memory ends with all its processes. Default: with one of them. */
+  readonly killsContainersWhole?: boolean
   /** Users of a pod that has some of its own. Default: 65536. */
   readonly idsPerPod?: number
   /** How long a container that crashes again and again waits at most. Default: five minutes. */

@@ -18,6 +18,16 @@ export interface Method {
 
 const BUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' }
 
+/** The other side refused, and says so by a name. */
+export class DbusError extends Error {
+  readonly errorName: string
+
+  constructor(errorName: string, message: string) {
+    super(message)
+    this.errorName = errorName
+  }
+}
+
 interface Waiting {
   readonly resolve: (body: readonly DbusValue[]) => void
   readonly reject: (error: Error) => void
@@ -117,7 +127,7 @@ export class DbusConnection {
     const waiting = this.#waiting.get(answers)
     this.#waiting.delete(answers)
     if (type === MESSAGE.answer) waiting?.resolve(body)
-    else waiting?.reject(new Error(typeof body[0] === 'string' ? body[0] : errorName))
+    else waiting?.reject(new DbusError(errorName, typeof body[0] === 'string' ? body[0] : errorName))
   }
 
   #end(): void {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -13,26 +12,7 @@ import { DbusConnection } from '#lib/dbus/connection.ts'
 import { type DbusMessage, MESSAGE } from '#lib/dbus/message.ts'
 import { eventually } from '#testing/eventually.ts'
 
-const BUS = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <listen>unix:path=PATH</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy>
-</busconfig>`
-
-const why = existsSync('/usr/bin/dbus-daemon') ? undefined : 'there is no dbus-daemon here'
-
-/** A message bus of its own. Returns the path of its socket. */
-async function startBus(t: TestContext, folder: string): Promise<{ path: string; daemon: ChildProcess }> {
-  const path = join(folder, 'bus')
-  await writeFile(`${path}.conf`, BUS.replace('PATH', path))
-  const daemon = spawn('dbus-daemon', [`--config-file=${path}.conf`, '--nofork', '--print-address'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.after(() => void daemon.kill('SIGKILL'))
-  await once(daemon.stdout, 'data')
-  return { path, daemon }
-}
+import { startBus, whyNoBus as why } from './message-bus.ts'
 
 interface StandIn {
   readonly told: string[]
