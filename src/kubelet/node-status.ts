@@ -171,8 +171,11 @@ export function nodeStatusOf(facts: NodeFacts, before: readonly NodeCondition[],
 
 const ALL_FEATURES: NodeFeatures = { supplementalGroupsPolicy: true }
 
+/**
+ * Not ExtendWebSocketsToKubelet: streams are joined to the runtime's as they come, and older runtimes do not know the newest protocol of
+ * WebSockets. An API server that does not find it here translates.
+ */
 const DECLARED_FEATURES = [
-  'ExtendWebSocketsToKubelet',
   'InPlacePodLevelResourcesVerticalScaling',
   'InPlacePodVerticalScalingInitContainers',
 ] as const

@@ -102,6 +102,9 @@ class Trial {
     await end(logs)
     const said = this.#kubectl('exec', this.#pod, '--', 'sh', '-c', 'echo out; echo err >&2; exit 7')
     this.#step('exec', said, /out[^]*err[^]*exit code 7/)
+    // Newer ones begin with WebSockets and hide it when that does not work.
+    const told = this.#kubectl('exec', '-v=4', this.#pod, '--', 'echo', 'there')
+    this.#step('exec without a second try', told, /^(?![^]*fallback)[^]*there/)
     const attached = this.#converse('attach', this.#pod)
     this.#step('attach', await until(() => attached.said, /line \d+\nline/), /line \d+\nline/)
     await end(attached)
