@@ -56,9 +56,10 @@ async function main(): Promise<void> {
       await LIFE[name](bed)
       await bed.isWell()
     }
-    await live().catch((error: Error) => {
+    await live().catch(async (error: Error) => {
       bed.say(`FAILED ${name}: ${error.stack}`)
       failures.push(name)
+      await tellNodes(bed).catch(() => undefined)
     })
   }
   await bed.build('remove', '--force')
@@ -74,6 +75,14 @@ async function main(): Promise<void> {
   }
   bed.say(failures.length === 0 ? 'All is well' : `Failed: ${failures.join(' ')}`)
   process.exitCode = failures.length
+}
+
+/** Why a node is not what it was to be. */
+async function tellNodes(bed: Bed): Promise<void> {
+  const ready = '.status.conditions[?(@.type=="Ready")]'
+  const fields = ['status', 'reason', 'message', 'lastTransitionTime'].map((field) => `${field}:${ready}.${field}`)
+  await bed.kubectl('get', 'nodes', '-o', `custom-columns=name:.metadata.name,${fields.join(',')}`)
+  await bed.kubectl('get', 'events', '--field-selector=involvedObject.kind=Node', '--sort-by=.lastTimestamp')
 }
 
 /** Links and tables of rules that a new machine has not. */

@@ -34,7 +34,7 @@ Delegate=yes
 [Install]
 WantedBy=multi-user.target
 `
-const IMAGES = ['busybox', 'e2e-busybox', 'pause', 'agnhost']
+const IMAGES = ['busybox', 'e2e-busybox', 'pause']
 const WAIT_MS = 600_000
 const LOOK_MS = 3000
 
