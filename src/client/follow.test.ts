@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { ConfigMaps } from '#apis/core/v1.ts'
-import { createVirtualClock } from '#lib/clock.ts'
+import { createVirtualClock, sleep } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
@@ -84,6 +84,40 @@ describe('follow', () => {
       const shortest = Math.min(800 * 2 ** at, 30_000)
       assert.ok(wait >= shortest && wait <= 2 * shortest, times.join(' '))
     }
+  })
+
+  it('waits as after a first failure when a watch has held for a while, however often it broke before', async () => {
+    const clock = createVirtualClock()
+    const stop = new AbortController()
+    const times: number[] = []
+    // Each server is away for five seconds, and then there for fifteen.
+    const isAway = (): boolean => clock.elapsed() % 20_000 < 5000
+    const held = async function* (): AsyncGenerator<Buffer, void> {
+      yield Buffer.from(`${JSON.stringify(bookmark('1'))}\n`)
+      await sleep(clock, 20_000 - (clock.elapsed() % 20_000))
+      throw new Error('the connection was lost')
+    }
+    const request = async (): Promise<HttpResponse> => {
+      times.push(clock.elapsed())
+      if (isAway()) throw new Error('connection refused')
+      return { ...answer(), body: held() }
+    }
+    const following = follow(
+      {
+        client: new ApiClient({ transport: { request }, clock, userAgent: 'test' }),
+        kind: ConfigMaps,
+        random: createSeededRandom(1),
+        signal: stop.signal,
+      },
+      { replace: () => undefined, change: () => undefined, failed: () => undefined },
+    )
+    await clock.advance(120_000)
+    stop.abort()
+    await clock.advance(20_000)
+    await following
+    const found = times.filter((time) => time % 20_000 >= 5000).map((time) => time % 20_000)
+    assert.equal(found.length, 6, times.join(' '))
+    for (const time of found) assert.ok(time <= 13_000, times.join(' '))
   })
 
   it('goes on at once when a watch has brought something', async () => {

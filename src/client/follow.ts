@@ -40,8 +40,11 @@ const PAGE = 500
 const MIN_WATCH_SECONDS = 300
 /** As upstream's reflector. */
 const RETRY: BackoffPolicy = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1 }
-/** After this long without a failure the next one is the first again. */
-const CALM_MS = 120_000
+/**
+ * After this long without a failure the next one is the first again. Upstream's reflector counts all failures of two minutes: where
+ * a server is started again three times in one, its clients are deaf for up to another, and nodes are taken for dead.
+ */
+const CALM_MS = 5000
 
 /** A watch that ends sooner and has said nothing was not one: who asks again at once asks in vain, and without end. */
 const SHORT_MS = 1000
@@ -51,7 +54,7 @@ export async function follow<T extends KubeObject>(options: FollowOptions<T>, fo
   const { clock } = client
   const backoff = createBackoff(random, retry)
   const place: Place = { resourceVersion: undefined, streamsLists: true }
-  let failedMs = -Infinity
+  let calmSinceMs = clock.elapsed()
   while (!signal.aborted) {
     const startedMs = clock.elapsed()
     try {
@@ -62,9 +65,9 @@ export async function follow<T extends KubeObject>(options: FollowOptions<T>, fo
       if (isGone(error) || isResourceExpired(error)) place.resourceVersion = undefined
       else follower.failed(error)
     }
-    if (clock.elapsed() - failedMs > CALM_MS) backoff.reset()
-    failedMs = clock.elapsed()
+    if (clock.elapsed() - calmSinceMs > CALM_MS) backoff.reset()
     await sleep(clock, backoff.next(), signal).catch(() => undefined)
+    calmSinceMs = clock.elapsed()
   }
 }
 
