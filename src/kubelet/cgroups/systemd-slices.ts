@@ -22,12 +22,17 @@ const SUFFIX = '.slice'
 
 /** `files`: where systemd makes them. */
 export function slices(files: CgroupTree, keeper: SliceKeeper): CgroupTree {
+  const isThere = async (path: string): Promise<boolean> =>
+    (await files.namesBelow(dirname(path))).includes(basename(path))
   return {
     ...files,
     async make(path) {
       const units = path.split('/').filter((part) => part !== '')
-      // Those above come with the last; they are asked for all the same, that they count what is below them.
-      for (const [at, unit] of units.entries()) await keeper.start(unit, units[at - 1] ?? '-.slice')
+      // Those above would come with the last; they are asked for all the same, that they count what is below them.
+      for (const [at, unit] of units.entries()) {
+        const isMade = await isThere(`/${units.slice(0, at + 1).join('/')}`)
+        if (!isMade) await keeper.start(unit, units[at - 1] ?? '-.slice')
+      }
       await files.make(path)
     },
     async write(path, file, isOnlyMore) {
@@ -39,7 +44,7 @@ export function slices(files: CgroupTree, keeper: SliceKeeper): CgroupTree {
     async remove(path) {
       // Stopping a slice would end what is in it: it is stopped when there is nothing.
       await files.remove(path)
-      if (!(await files.namesBelow(dirname(path))).includes(basename(path))) await keeper.stop(basename(path))
+      if (!(await isThere(path))) await keeper.stop(basename(path))
     },
   }
 }
