@@ -55,16 +55,19 @@ const DOERS: Doers = {
     await machine.restore({})
     await machine.remove({ paths: [home] })
   },
-  async 'join-etcd'({ through, health, name, peerUrl, file }, { site, host }) {
-    const members = await addMember(await site.machine(through), health, peerUrl)
+  async 'join-etcd'({ through, health, name, peerUrl, file }, { site, host, signal }) {
+    const asked = await site.machine(through)
+    const members = await patiently(site.clock, signal, () => addMember(asked, health, peerUrl))
     const cluster = members.flatMap((member) =>
       member.peerUrls.map((url) => `${url === peerUrl ? name : member.name}=${url}`),
     )
     const text = `ETCD_INITIAL_CLUSTER=${cluster.join(',')}\nETCD_INITIAL_CLUSTER_STATE=existing\n`
     await (await site.machine(host)).write({ path: file, mode: 0o600, content: Buffer.from(text) })
   },
-  'leave-etcd': async ({ through, health, peerUrl }, { site }) =>
-    removeMember(await site.machine(through), health, peerUrl),
+  async 'leave-etcd'({ through, health, peerUrl }, { site, signal }) {
+    const asked = await site.machine(through)
+    await patiently(site.clock, signal, () => removeMember(asked, health, peerUrl))
+  },
   drain: ({ node, mode }, { site, signal }) => site.api.drain(node, mode, signal),
   ready: ({ node, uncordons }, { site, signal }) => site.api.ready(node, uncordons, signal),
   node: ({ node, desired, dropped }, { site, signal }) => site.api.setNode(node, desired, dropped, signal),
@@ -92,6 +95,22 @@ export async function perform(action: Action, host: string, site: Site, signal: 
 async function runProgram(machine: Machine, ask: RunAsk, signal: AbortSignal): Promise<void> {
   const { code, stderr } = await machine.run(ask, signal)
   if (code !== 0) throw new MachineError(`${ask.command.join(' ')}: ${stderr.trim() || `exit code ${code}`}`)
+}
+
+const MEMBERS_MS = 60_000
+const MEMBERS_PAUSE_MS = 1000
+
+/** A change of members may take the leader, after which some are never answered: whoever asks again finds it done, or does it. */
+async function patiently<T>(clock: Clock, signal: AbortSignal, change: () => Promise<T>): Promise<T> {
+  const limit = clock.elapsed() + MEMBERS_MS
+  for (;;) {
+    try {
+      return await change()
+    } catch (error) {
+      if (!(error instanceof MachineError) || clock.elapsed() >= limit) throw error
+    }
+    await sleep(clock, MEMBERS_PAUSE_MS, signal)
+  }
 }
 
 interface Waiting {

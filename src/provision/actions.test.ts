@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+
+import { perform, type Site } from './actions.ts'
+import { type Machine, MachineError } from './machine.ts'
+
+const URL_OF_GOING = 'https://10.0.0.7:2380'
+const health = { url: 'https://127.0.0.1:2379/health' }
+const SIGNAL = new AbortController().signal
+
+/** Through which etcd is asked; `remove`: how often it does not answer to that, although it has done it when `isDone`. */
+function standIn({ silences, isDone }: { readonly silences: number; readonly isDone: boolean }): {
+  readonly site: Site
+  readonly asked: string[]
+  readonly clock: ReturnType<typeof createVirtualClock>
+} {
+  const asked: string[] = []
+  let left = silences
+  let isThere = true
+  const http: Machine['http'] = async ({ url }) => {
+    const what = url.split('/').at(-1) ?? ''
+    asked.push(what)
+    if (what === 'list') {
+      const members = isThere ? [{ ID: '7', name: 'm7', peerURLs: [URL_OF_GOING] }] : []
+      return { status: 200, text: JSON.stringify({ members }) }
+    }
+    const isSilent = left-- > 0
+    if (!isSilent || isDone) isThere = false
+    return { status: isSilent ? 0 : 200, text: isSilent ? 'The request took longer than 10000 ms' : '{}' }
+  }
+  const clock = createVirtualClock()
+  return { site: { machine: async () => ({ http }) as never, api: undefined as never, clock }, asked, clock }
+}
+
+const LEAVE = { type: 'leave-etcd', through: 'm1', health, peerUrl: URL_OF_GOING } as const
+
+test('who leaves etcd is asked for again when nobody answers, and is not missed when it has gone', async () => {
+  for (const [isDone, expected] of [
+    [false, ['list', 'remove', 'list', 'remove']],
+    [true, ['list', 'remove', 'list']],
+  ] as const) {
+    const { site, asked, clock } = standIn({ silences: 1, isDone })
+    const leaving = perform(LEAVE, 'm7', site, SIGNAL)
+    await clock.advance(2000)
+    await leaving
+    assert.deepEqual(asked, expected)
+  }
+})
+
+test('an etcd that never answers is not waited for longer than a minute', async () => {
+  const { site, clock } = standIn({ silences: Infinity, isDone: false })
+  const leaving = assert.rejects(perform(LEAVE, 'm7', site, SIGNAL), (error: Error) => {
+    assert.ok(error instanceof MachineError)
+    assert.equal(error.message, 'etcd answers 0: The request took longer than 10000 ms')
+    return true
+  })
+  await clock.advance(120_000)
+  await leaving
+})
