@@ -163,6 +163,26 @@ test('what a container asks for, in the terms of the kernel', () => {
   })
 })
 
+test('a container ends whole when memory runs out, where the kernel can do that', () => {
+  const container = { name: 'c', resources: {} }
+  const pod = podOf({ containers: [container] })
+  const whole = containerResources(pod, container, { memoryBytes: GI, killsContainersWhole: true })
+  assert.deepEqual(whole.unified, new Map([['memory.oom.group', '1']]))
+  assert.equal(containerResources(pod, container, { memoryBytes: GI }).unified, undefined)
+})
+
+test('huge pages of the pod are for containers that say nothing of them', () => {
+  const silent = { name: 'silent', resources: {} }
+  const asking = { name: 'asking', resources: { limits: { 'hugepages-2Mi': '2Mi' } } }
+  const pod = podOf({ containers: [silent, asking], resources: { limits: { 'hugepages-2Mi': '8Mi' } } })
+  const limits = [silent, asking].map((container) =>
+    containerResources(pod, container, { memoryBytes: GI }).hugepageLimits?.filter(
+      ({ pageSize }) => pageSize === '2MB',
+    ),
+  )
+  assert.deepEqual(limits, [[{ pageSize: '2MB', limit: 8 << 20 }], [{ pageSize: '2MB', limit: 2 << 20 }]])
+})
+
 test('who is killed first when memory runs out', () => {
   const burstable = podOf({}, { qosClass: 'Burstable' })
   const asking = (memory: string): { name: string; resources: object } => ({
