@@ -215,7 +215,7 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
   const about = { node, note, onChange, signal, runtime, meters, ...placed }
   const plugins = options.volumes === undefined ? await openPlugins({ ...tools, ...about }) : undefined
   const csi = plugins === undefined ? {} : { csi: plugins.csi }
-  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, meters, ...csi })
+  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, note, meters, ...csi })
   const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
   const traits = (): NodeTraits => ({ ...options.traits, ...traitsKnown(known) })
   const onError = (error: unknown): void => log.error(error, 'A mirror pod could not be kept')

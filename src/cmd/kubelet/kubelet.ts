@@ -35,7 +35,7 @@ import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
 import { openIdentity } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
 import { openServing } from './serving.ts'
-import { settingsOf } from './told.ts'
+import { podFacts, settingsOf } from './told.ts'
 
 const NAME = 'kubelet'
 
@@ -251,32 +251,6 @@ async function driverOf({ configuration, log }: KubeletProgram, runtime: Runtime
   }
   if (said === 'cgroupfs' || said === 'systemd') return said
   throw new ProgramError(`failed to run Kubelet: invalid cgroup driver "${said}"`)
-}
-
-function podFacts(
-  { settings, configuration, cwd }: KubeletProgram,
-  cgroupDriver: 'cgroupfs' | 'systemd',
-  { cgroupVersion }: Pick<Machine, 'cgroupVersion'>,
-): KubeletOptions['pods'] {
-  const { cgroupRoot = '' } = configuration
-  return {
-    cgroupDriver,
-    ...(cgroupRoot !== '' && cgroupRoot !== '/' && { cgroupRoot }),
-    rootDir: resolve(cwd, settings['root-dir']),
-    podLogsDir: configuration.podLogsDir,
-    // Upstream's, whatever else is configured.
-    containerLogsDir: '/var/log/containers',
-    clusterDns: configuration.clusterDNS ?? [],
-    clusterDomain: configuration.clusterDomain ?? '',
-    resolvConf: configuration.resolvConf,
-    maxPods: configuration.maxPods,
-    seccompDefault: settings['seccomp-default'] || configuration.seccompDefault,
-    cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
-    killsContainersWhole: cgroupVersion === 2 && configuration.singleProcessOOMKill !== true,
-    idsPerPod: configuration.userNamespaces?.idsPerPod || 65_536,
-    ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
-    maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),
-  }
 }
 
 /** A port that is taken does not end a kubelet. */

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { parseCpuSet } from '#kubelet/configuration/cpu-set.ts'
 import type { Verification } from '#kubelet/credentials/pull-policy.ts'
 import type { KubeletOptions, NodeSettings } from '#kubelet/kubelet-options.ts'
+import type { Machine } from '#kubelet/machine/machine.ts'
 import { logind } from '#kubelet/shutdown/logind.ts'
 import { periodsOf } from '#kubelet/shutdown/shutdown-groups.ts'
 import { topologySettings } from '#kubelet/topology/topology-settings.ts'
@@ -30,6 +31,32 @@ export function settingsOf(program: KubeletProgram): Told {
     staticPods: staticPodsOf(program),
     pulls: pullsOf(program),
     verification: verificationOf(program),
+  }
+}
+
+export function podFacts(
+  { settings, configuration, cwd }: Pick<KubeletProgram, 'settings' | 'configuration' | 'cwd'>,
+  cgroupDriver: 'cgroupfs' | 'systemd',
+  { cgroupVersion }: Pick<Machine, 'cgroupVersion'>,
+): KubeletOptions['pods'] {
+  const { cgroupRoot = '' } = configuration
+  return {
+    cgroupDriver,
+    ...(cgroupRoot !== '' && cgroupRoot !== '/' && { cgroupRoot }),
+    rootDir: resolve(cwd, settings['root-dir']),
+    podLogsDir: configuration.podLogsDir,
+    // Upstream's, whatever else is configured.
+    containerLogsDir: '/var/log/containers',
+    clusterDns: configuration.clusterDNS ?? [],
+    clusterDomain: configuration.clusterDomain ?? '',
+    resolvConf: configuration.resolvConf,
+    maxPods: configuration.maxPods,
+    seccompDefault: settings['seccomp-default'] || configuration.seccompDefault,
+    cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
+    killsContainersWhole: cgroupVersion === 2 && configuration.singleProcessOOMKill !== true,
+    idsPerPod: configuration.userNamespaces?.idsPerPod || 65_536,
+    ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
+    maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),
   }
 }
 

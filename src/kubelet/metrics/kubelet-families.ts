@@ -312,6 +312,12 @@ const VOLUME_FAMILIES = {
     'Duration in seconds to calculate volume stats',
     { buckets: 'usual' },
   ],
+  kubelet_podcertificate_states: [
+    'gauge',
+    'ALPHA',
+    'signer_name state',
+    'Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.',
+  ],
   kubelet_volume_stats_available_bytes: [
     'gauge',
     'ALPHA',

@@ -1,5 +1,6 @@
 /** The start of a pod's containers: volumes, a sandbox, and each container with what it wants done after its start. */
 import type { Pod } from '#apis/core/v1.ts'
+import { exponentialDelayMs, type Growth, jitteredMs } from '#lib/backoff.ts'
 
 import { nextBackOff } from '../back-off.ts'
 import { type ContainerRecord, fieldPathOf, lastEndOf, TYPES } from '../container-runs.ts'
@@ -12,7 +13,7 @@ import type { PodEnder } from './pod-ender.ts'
 import type { PodHost } from './pod-host.ts'
 import { targetOf } from './pod-probes.ts'
 import type { RecordKeeper } from './record-keeper.ts'
-import { isHeld, sayHeld } from './restart-wait.ts'
+import { isHeld, RETRY_MS, sayHeld } from './restart-wait.ts'
 import type { SandboxKeeper } from './sandbox-keeper.ts'
 import { StartError } from './start-error.ts'
 
@@ -32,9 +33,17 @@ export interface PodStarterOptions {
   readonly started: () => void
 }
 
+/**
+ * What a volume is made of often comes a moment after its pod. The first tries are upstream's; its later ones are up to two minutes
+ * apart, here never more than those of anything else.
+ */
+const BRING_AGAIN: Growth = { baseMs: 500, capMs: RETRY_MS }
+
 export class PodStarter {
   readonly #options: PodStarterOptions
   #volumes: Place['volumes'] = new Map()
+  /** How often in a row volumes could not be brought. */
+  #bringFailures = 0
 
   constructor(options: PodStarterOptions) {
     this.#options = options
@@ -48,14 +57,24 @@ export class PodStarter {
     return count
   }
 
+  /** When what kept containers from being started is tried again. */
+  get retryAtMs(): number {
+    const { clock, random } = this.#options.host
+    const failures = this.#bringFailures
+    const delayMs = failures === 0 ? RETRY_MS : exponentialDelayMs(BRING_AGAIN, failures - 1)
+    return clock.now() + jitteredMs(random, delayMs, delayMs === RETRY_MS ? 0.5 : 0)
+  }
+
   /** Whether all are there, as the API has them now. */
   async bringVolumes(): Promise<boolean> {
     const { host, pod, signal } = this.#options
     const brought = await host.volumes.bring(pod(), signal)
     if ('mounts' in brought) {
       this.#volumes = brought.mounts
+      this.#bringFailures = 0
       return true
     }
+    this.#bringFailures++
     for (const message of brought.failures) host.note(pod(), { type: 'Warning', reason: 'FailedMount', message })
     return false
   }

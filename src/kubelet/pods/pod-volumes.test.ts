@@ -57,6 +57,26 @@ test('volumes of a pod that runs are brought up to date again and again', async 
   await workers.stop()
 })
 
+test('volumes that cannot be brought yet are tried again soon, and not without end so soon', async () => {
+  const volumes = keeperWith()
+  volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
+  const { clock, workers } = bedOf({}, { volumes })
+  workers.learn({ type: 'ADDED', object: POD })
+  const triesWithin = async (ms: number): Promise<number> => {
+    const before = volumes.asked.length
+    await clock.advance(ms)
+    return volumes.asked.length - before
+  }
+  // At once, and half a second, one and a half, three and a half, seven and a half after.
+  assert.equal(await triesWithin(10_000), 5)
+  const later = await triesWithin(60_000)
+  assert.ok(later >= 4 && later <= 7, String(later))
+  volumes.failure = undefined
+  await clock.advance(16_000)
+  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  await workers.stop()
+})
+
 test('what pods left on the disk before a restart is given back, once all pods are known', async () => {
   const volumes = keeperWith('gone', 'u1')
   const { clock, workers } = bedOf({}, { volumes })

@@ -3,7 +3,6 @@
  * the rules that simulated nodes decide by, and acts. One turn at a time: what comes meanwhile is looked at in the next.
  */
 import type { Pod, PodCondition, PodStatus } from '#apis/core/v1.ts'
-import { jitteredMs } from '#lib/backoff.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
@@ -26,7 +25,7 @@ import { PodResizer } from './pod-resizer.ts'
 import { PodStarter } from './pod-starter.ts'
 import { PodTurns } from './pod-turns.ts'
 import { RecordKeeper } from './record-keeper.ts'
-import { RETRY_MS, waitMsOf } from './restart-wait.ts'
+import { waitMsOf } from './restart-wait.ts'
 import { SandboxKeeper } from './sandbox-keeper.ts'
 import { type StatusDoor, StatusWriter } from './status-writer.ts'
 
@@ -317,7 +316,7 @@ export class PodWorker {
     for (const record of plan.stop) await this.#ender.end(record, stopping(record.spec.name))
     if (plan.start.length > 0) {
       const count = await this.#starter.start(plan.start)
-      if (count === undefined) return this.#host.clock.now() + jitteredMs(this.#host.random, RETRY_MS, 0.5)
+      if (count === undefined) return this.#starter.retryAtMs
       this.#probes.watch(this.records)
       if (count > 0 && this.#plan().start.some(({ run }) => run === undefined)) this.#turns.goOn()
     } else {

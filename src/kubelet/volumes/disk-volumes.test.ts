@@ -42,6 +42,7 @@ async function bedIn(t: TestContext): Promise<Bed> {
     secret: async (_, name) => secrets.get(name),
     token: async ({ audience }) => `token for ${audience}`,
     trustAnchors: async () => 'anchors',
+    certificate: async () => ({ key: 'key', chain: 'chain' }),
     claim: async (_, name) => found(claims, name, 'persistentvolumeclaims'),
     persistentVolume: async (name) => found(persistent, name, 'persistentvolumes'),
     node: () => ({ metadata: { name: 'node1' } }) as unknown as Node,

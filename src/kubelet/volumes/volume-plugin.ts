@@ -6,6 +6,7 @@ import type {
   PersistentVolumeClaim,
   PersistentVolumeSpec,
   Pod,
+  PodCertificateProjection,
   Secret,
   Volume,
 } from '#apis/core/v1.ts'
@@ -66,6 +67,19 @@ export interface TrustAsk {
   readonly isOptional: boolean
 }
 
+export interface CertificateAsk {
+  readonly pod: Pod
+  /** Which projection of the pod it is: volume and source. */
+  readonly place: string
+  readonly projection: PodCertificateProjection
+}
+
+/** Both PEM. */
+export interface CredentialBundle {
+  readonly key: string
+  readonly chain: string
+}
+
 /** What kinds of volumes ask the API server for, with the identity of the node. */
 export interface VolumeSources {
   /** Undefined when there is none. */
@@ -74,6 +88,8 @@ export interface VolumeSources {
   token(ask: TokenAsk): Promise<string>
   /** PEM. */
   trustAnchors(ask: TrustAsk): Promise<string>
+  /** Rejects until there is one. */
+  certificate(ask: CertificateAsk): Promise<CredentialBundle>
   /** These two reject when there is none. */
   claim(pod: Pod, name: string): Promise<PersistentVolumeClaim>
   persistentVolume(name: string): Promise<PersistentVolume>

@@ -4,6 +4,7 @@ import { type Node, PersistentVolumeClaims, PersistentVolumes } from '#apis/core
 import type { ApiClient } from '#client/api-client.ts'
 
 import type { PodObjects } from '../object-cache.ts'
+import type { PodCertificates } from './pod-certificates.ts'
 import type { PodTokens } from './pod-tokens.ts'
 import { trustAnchors } from './trust-anchors.ts'
 import type { VolumeSources } from './volume-plugin.ts'
@@ -12,18 +13,20 @@ export interface VolumeSourcesOptions {
   readonly client: ApiClient
   readonly objects: PodObjects
   readonly tokens: PodTokens
+  readonly certificates: PodCertificates
   readonly node: () => Node | undefined
   /** Of the machine, as long as the node has not been read. */
   readonly memoryBytes: number
 }
 
 export function createVolumeSources(options: VolumeSourcesOptions): VolumeSources {
-  const { client, objects, tokens, node, memoryBytes } = options
+  const { client, objects, tokens, certificates, node, memoryBytes } = options
   return {
     configMap: (pod, name) => objects.configMap(pod, name),
     secret: (pod, name) => objects.secret(pod, name),
     token: (ask) => tokens.get(ask),
     trustAnchors: async (ask) => trustAnchors((await client.list(ClusterTrustBundles)).items, ask),
+    certificate: (ask) => certificates.get(ask),
     claim: ({ metadata: { namespace } }, name) => client.get(PersistentVolumeClaims, { namespace, name }),
     persistentVolume: (name) => client.get(PersistentVolumes, { name }),
     node,

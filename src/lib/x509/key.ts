@@ -5,33 +5,28 @@ import { createPrivateKey, createPublicKey, generateKeyPair, generateKeyPairSync
 import { guard, X509Error } from './error.ts'
 import { parsePem } from './pem.ts'
 
-export type KeyType = 'ecdsa-p256' | 'ecdsa-p384' | 'rsa-2048' | 'rsa-4096' | 'ed25519'
+export type KeyType = keyof typeof RSA_BITS | keyof typeof CURVES | 'ed25519'
+
+const RSA_BITS = { 'rsa-2048': 2048, 'rsa-3072': 3072, 'rsa-4096': 4096 } as const
+const CURVES = { 'ecdsa-p256': 'P-256', 'ecdsa-p384': 'P-384', 'ecdsa-p521': 'P-521' } as const
+
+const isRsa = (type: KeyType): type is keyof typeof RSA_BITS => Object.hasOwn(RSA_BITS, type)
 
 /**
  * A new private key, made while the caller waits: 0.1 ms for the elliptic curves. RSA takes up to a second, use
  * `generateKey` for it. Keys come from the machine's own randomness, never from a `Random`.
  */
 export function createKey(type: KeyType = 'ecdsa-p256'): KeyObject {
-  switch (type) {
-    case 'ecdsa-p256':
-      return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
-    case 'ecdsa-p384':
-      return generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
-    case 'rsa-2048':
-      return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
-    case 'rsa-4096':
-      return generateKeyPairSync('rsa', { modulusLength: 4096 }).privateKey
-    case 'ed25519':
-      return generateKeyPairSync('ed25519').privateKey
-  }
+  if (type === 'ed25519') return generateKeyPairSync('ed25519').privateKey
+  if (isRsa(type)) return generateKeyPairSync('rsa', { modulusLength: RSA_BITS[type] }).privateKey
+  return generateKeyPairSync('ec', { namedCurve: CURVES[type] }).privateKey
 }
 
 /** A new private key; RSA is made in the thread pool and holds up nothing. */
 export function generateKey(type: KeyType = 'ecdsa-p256'): Promise<KeyObject> {
-  if (type !== 'rsa-2048' && type !== 'rsa-4096') return Promise.resolve(createKey(type))
+  if (!isRsa(type)) return Promise.resolve(createKey(type))
   return new Promise((resolve, reject) => {
-    const modulusLength = type === 'rsa-2048' ? 2048 : 4096
-    generateKeyPair('rsa', { modulusLength }, (error, _publicKey, privateKey) => {
+    generateKeyPair('rsa', { modulusLength: RSA_BITS[type] }, (error, _publicKey, privateKey) => {
       if (error) reject(new X509Error('key', 'Cannot make an RSA key', { cause: error }))
       else resolve(privateKey)
     })

@@ -102,7 +102,7 @@ async function startBed(): Promise<Bed> {
       await report()
       await plugins.start(() => [])
       const objects = createPodObjects({ client, random: secureRandom, signal })
-      return volumesOnDisk({ ...tools, objects, mounter, csi: plugins.csi })
+      return volumesOnDisk({ ...tools, note, objects, mounter, csi: plugins.csi })
     },
     startDriver: async (options = {}) => {
       const capabilities = [CAPABILITY.stage, CAPABILITY.expand]

@@ -73,6 +73,7 @@ async function startBed(): Promise<Bed> {
         random: secureRandom,
         log,
         node: () => NODE,
+        note: () => undefined,
         facts: { rootDir: root, memoryBytes: 1 << 26 },
         mounter,
       }),

@@ -39,14 +39,3 @@ test('a token is its user’s alone when the pod has one user, and its group’s
   assert.equal(await tokenOf({ ...running(1000, undefined), securityContext: { runAsUser: 1000 } }), '600 1000')
   assert.equal(await tokenOf({ securityContext: { fsGroup: 3000 } }), '600 undefined')
 })
-
-test('what this kubelet cannot bring it says', async () => {
-  const volume = {
-    name: 'v',
-    projected: { defaultMode: 0o644, sources: [{ podCertificate: { keyType: 'ED25519', signerName: 'x/y' } }] },
-  }
-  const pod = { metadata: {}, spec: { containers: [] } } as unknown as Pod
-  await assert.rejects(projected.plan({ pod, volume }, SOURCES), {
-    message: 'podCertificate projections are not supported by this kubelet',
-  })
-})

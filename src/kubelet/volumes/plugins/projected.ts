@@ -15,9 +15,10 @@ export const projected: VolumePlugin = {
     const ask = { pod, sources, mode: modeOf(defaultMode) }
     const files = new Map<string, FileContent>()
     const errors: Error[] = []
-    for (const projection of projections ?? []) {
+    for (const [index, projection] of (projections ?? []).entries()) {
       try {
-        for (const [path, file] of await filesOf(projection, ask)) files.set(path, file)
+        for (const [path, file] of await filesOf(projection, { ...ask, place: `${volume.name}/${index}` }))
+          files.set(path, file)
       } catch (error) {
         errors.push(error as Error)
       }
@@ -29,7 +30,10 @@ export const projected: VolumePlugin = {
 
 type Projections = { readonly [K in keyof VolumeProjection]-?: Project<NonNullable<VolumeProjection[K]>> }
 
-type Project<S> = (source: S, ask: ContentAsk) => Promise<Payload>
+/** `place`: which source of the pod it is. */
+type ProjectionAsk = ContentAsk & { readonly place: string }
+
+type Project<S> = (source: S, ask: ProjectionAsk) => Promise<Payload>
 
 const PROJECTIONS: Projections = {
   secret: (source, ask) => fromSecret(ask, source),
@@ -46,12 +50,19 @@ const PROJECTIONS: Projections = {
     const text = await ask.sources.trustAnchors({ name, signerName, labelSelector, isOptional })
     return new Map([[path, own(text, ask)]])
   },
-  podCertificate: async () => {
-    throw new Error('podCertificate projections are not supported by this kubelet')
+  async podCertificate(projection, ask) {
+    const { key, chain } = await ask.sources.certificate({ pod: ask.pod, place: ask.place, projection })
+    const { credentialBundlePath = '', keyPath = '', certificateChainPath = '' } = projection
+    const files = [
+      [credentialBundlePath, key + chain],
+      [keyPath, key],
+      [certificateChainPath, chain],
+    ] as const
+    return new Map(files.filter(([path]) => path !== '').map(([path, text]) => [path, own(text, ask)]))
   },
 }
 
-async function filesOf(projection: VolumeProjection, ask: ContentAsk): Promise<Payload> {
+async function filesOf(projection: VolumeProjection, ask: ProjectionAsk): Promise<Payload> {
   const kinds = Object.keys(PROJECTIONS) as (keyof VolumeProjection)[]
   const kind = kinds.find((each) => projection[each] !== undefined)
   if (kind === undefined) return new Map()

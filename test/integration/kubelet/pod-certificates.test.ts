@@ -1,0 +1,237 @@
+/** Certificates of pods, by a node that may do no more than nodes may, from a signer beside a real API server. */
+import assert from 'node:assert/strict'
+import { createPrivateKey } from 'node:crypto'
+import { describe, it } from 'node:test'
+
+import { type PodCertificateRequest, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
+import { Nodes, type Pod, type PodCertificateProjection, Pods, ServiceAccounts } from '#apis/core/v1.ts'
+import { ApiClient } from '#client/api-client.ts'
+import type { Note } from '#kubelet/kubelet-notes.ts'
+import { readObjects } from '#kubelet/object-cache.ts'
+import { projected } from '#kubelet/volumes/plugins/projected.ts'
+import { PodCertificates } from '#kubelet/volumes/pod-certificates.ts'
+import { PodTokens } from '#kubelet/volumes/pod-tokens.ts'
+import { createVolumeSources } from '#kubelet/volumes/volume-sources.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createSeededRandom, secureRandom } from '#lib/random.ts'
+import { createAuthority } from '#lib/x509/authority.ts'
+import { parseCertificate } from '#lib/x509/certificate.ts'
+import { isSameKey } from '#lib/x509/key.ts'
+import { parseRequest } from '#lib/x509/request.ts'
+import { timeOf } from '#meta/time.ts'
+import { startControlPlane } from '#testing/control-plane.ts'
+
+const namespace = 'default'
+const LIFE_MS = 3_600_000
+const REFRESH_MS = 1_800_000
+/** What the authority takes off the beginning of a life, and what signers may not. */
+const BACKDATED_MS = 300_000
+const NOT_YET = 'credential bundle is not issued yet'
+
+interface Bed extends AsyncDisposable {
+  readonly clock: VirtualClock
+  readonly admin: ApiClient
+  readonly certificates: PodCertificates
+  readonly notes: Note[]
+  readonly errors: unknown[]
+  makePod(projection: PodCertificateProjection): Promise<Pod>
+  /** What is to be in the volume. */
+  bring(pod: Pod): Promise<Map<string, string>>
+  requests(): Promise<PodCertificateRequest[]>
+  /** Of the one request that waits. */
+  decide(status: (request: PodCertificateRequest) => object): Promise<void>
+}
+
+async function startBed(): Promise<Bed> {
+  const clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  const plane = await startControlPlane({
+    clock,
+    settings: {
+      'runtime-config': new Map([['certificates.k8s.io/v1beta1/podcertificaterequests', 'true']]),
+      'feature-gates': new Map([['PodCertificateRequest', true]]),
+      'authorization-mode': ['Node', 'RBAC'],
+    },
+  })
+  const clientAs = (name: string, ...groups: string[]): ApiClient => {
+    const user = { name, uid: '', groups: [...groups, 'system:authenticated'], extra: {} }
+    return new ApiClient({ transport: plane.running.server.clientAs(user), clock, userAgent: 'test' })
+  }
+  const admin = clientAs('admin', 'system:masters')
+  await admin.create(ServiceAccounts, { metadata: { namespace, name: 'default' } }).catch(() => undefined)
+  const node = await admin.create(Nodes, { metadata: { name: 'node1' }, spec: {} })
+  const client = clientAs('system:node:node1', 'system:nodes')
+  const notes: Note[] = []
+  const errors: unknown[] = []
+  const random = createSeededRandom(1)
+  const onError = (error: unknown): void => void errors.push(error)
+  const note = (_: Pod, said: Note): void => void notes.push(said)
+  const certificates = new PodCertificates({ client, random, node: () => node, note, onError })
+  const objects = readObjects(client)
+  const tokens = new PodTokens({ client, random, onError })
+  const about = { tokens, certificates, node: () => node, memoryBytes: 1 << 30 }
+  const sources = createVolumeSources({ client, objects, ...about })
+  const requests = async (): Promise<PodCertificateRequest[]> => (await admin.list(PodCertificateRequests)).items
+  let made = 0
+  return {
+    clock,
+    admin,
+    certificates,
+    notes,
+    errors,
+    makePod: (projection) => {
+      const volumeMounts = [{ name: 'v', mountPath: '/m' }]
+      const volumes = [{ name: 'v', projected: { sources: [{ podCertificate: projection }] } }]
+      const containers = [{ name: 'c', image: 'x', resources: {}, volumeMounts }]
+      const spec = { nodeName: 'node1', containers, volumes }
+      return admin.create(Pods, { metadata: { namespace, name: `p${++made}` }, spec })
+    },
+    async bring(pod) {
+      const [volume = { name: '' }] = pod.spec.volumes ?? []
+      const plan = await projected.plan({ pod, volume }, sources)
+      const files = plan.at === 'pod' ? plan.files : undefined
+      return new Map([...(files ?? [])].map(([path, { data }]) => [path, data.toString()]))
+    },
+    requests,
+    async decide(status) {
+      const waiting = (await requests()).filter(({ status: { conditions = [] } }) => conditions.length === 0)
+      assert.equal(waiting.length, 1)
+      const [request] = waiting as [PodCertificateRequest]
+      const { name = '' } = request.metadata
+      await admin.patch(
+        PodCertificateRequests,
+        { namespace, name, subresource: 'status' },
+        { type: 'merge', value: { status: status(request) } },
+      )
+    },
+    [Symbol.asyncDispose]: () => plane[Symbol.asyncDispose](),
+  }
+}
+
+const outcome = (clock: VirtualClock, type: string, reason: string, message = ''): object => ({
+  type,
+  status: 'True',
+  reason,
+  message,
+  lastTransitionTime: timeOf(clock.now()),
+})
+
+function signed(clock: VirtualClock, request: PodCertificateRequest): object {
+  const authority = createAuthority(
+    { commonName: 'signer' },
+    { clock: { ...clock, now: () => clock.now() + BACKDATED_MS }, random: secureRandom },
+  )
+  const { publicKey } = parseRequest(Buffer.from(request.spec.stubPKCS10Request, 'base64'))
+  const plan = { commonName: request.spec.podName, purpose: 'client', key: publicKey, validityMs: LIFE_MS } as const
+  const { certificate, certificatePem } = authority.issue(plan)
+  return {
+    conditions: [outcome(clock, 'Issued', 'Fine')],
+    certificateChain: certificatePem,
+    notBefore: timeOf(certificate.notBeforeMs),
+    beginRefreshAt: timeOf(clock.now() + REFRESH_MS),
+    notAfter: timeOf(certificate.notAfterMs),
+  }
+}
+
+const PROJECTION: PodCertificateProjection = {
+  signerName: 'example.com/signer',
+  keyType: 'ECDSAP256',
+  credentialBundlePath: 'bundle.pem',
+}
+
+describe('certificates of pods', () => {
+  it('are asked for with every kind of key, and are of that key', async () => {
+    await using bed = await startBed()
+    for (const keyType of ['RSA3072', 'RSA4096', 'ECDSAP256', 'ECDSAP384', 'ECDSAP521', 'ED25519']) {
+      const paths = { credentialBundlePath: 'bundle.pem', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
+      const userAnnotations = { 'example.com/word': keyType }
+      const pod = await bed.makePod({ ...PROJECTION, ...paths, keyType, maxExpirationSeconds: 86_400, userAnnotations })
+      await assert.rejects(bed.bring(pod), { message: NOT_YET })
+      await bed.decide((request) => {
+        assert.equal(request.spec.podUID, pod.metadata.uid)
+        assert.equal(request.spec.maxExpirationSeconds, 86_400)
+        assert.deepEqual(request.spec.unverifiedUserAnnotations, userAnnotations)
+        assert.equal(request.metadata.ownerReferences?.[0]?.uid, pod.metadata.uid)
+        return signed(bed.clock, request)
+      })
+      const files = await bed.bring(pod)
+      const [key = '', chain = ''] = [files.get('key.pem'), files.get('chain.pem')]
+      assert.equal(files.get('bundle.pem'), key + chain)
+      assert.ok(isSameKey(parseCertificate(chain).publicKey, createPrivateKey(key)), keyType)
+    }
+    assert.deepEqual([...bed.certificates.counts()], [{ signerName: 'example.com/signer', state: 'fresh', count: 6 }])
+  })
+
+  it('are renewed when the signer said so, and the old one serves until then', async () => {
+    await using bed = await startBed()
+    const { clock } = bed
+    const pod = await bed.makePod(PROJECTION)
+    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    await bed.decide((request) => signed(clock, request))
+    const first = await bed.bring(pod)
+    await clock.advance(REFRESH_MS - 1000)
+    assert.deepEqual(await bed.bring(pod), first)
+    assert.equal((await bed.requests()).length, 1)
+    await clock.advance(301_000)
+    assert.deepEqual(await bed.bring(pod), first, 'the signer has not answered yet')
+    assert.equal((await bed.requests()).length, 2)
+    await bed.decide((request) => signed(clock, request))
+    const second = await bed.bring(pod)
+    assert.notDeepEqual(second, first)
+    assert.deepEqual(await bed.bring(pod), second)
+    assert.equal((await bed.requests()).length, 2)
+    assert.deepEqual(bed.notes, [])
+  })
+
+  it('that nobody renews are complained of once, and go on being what there is', async () => {
+    await using bed = await startBed()
+    const { clock } = bed
+    const pod = await bed.makePod(PROJECTION)
+    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    await bed.decide((request) => signed(clock, request))
+    const first = await bed.bring(pod)
+    const stateAfter = async (ms: number): Promise<string | undefined> => {
+      await clock.advance(ms)
+      assert.deepEqual(await bed.bring(pod), first)
+      assert.deepEqual(await bed.bring(pod), first)
+      return [...bed.certificates.counts()][0]?.state
+    }
+    assert.equal(await stateAfter(REFRESH_MS + 301_000), 'fresh')
+    assert.equal(await stateAfter(600_000), 'overdue_for_refresh')
+    assert.equal(await stateAfter(LIFE_MS), 'expired')
+    assert.deepEqual(bed.notes, [
+      { type: 'Warning', reason: 'CertificateOverdueForRefresh', message: 'PodCertificate refresh overdue' },
+      { type: 'Warning', reason: 'CertificateExpired', message: 'PodCertificate expired' },
+    ])
+  })
+
+  it('that were denied stay so, and the pod says why', async () => {
+    await using bed = await startBed()
+    const pod = await bed.makePod(PROJECTION)
+    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    await bed.decide(() => ({ conditions: [outcome(bed.clock, 'Denied', 'Stranger', 'who is "p1"?')] }))
+    const message = 'PodCertificateRequest was permanently denied: reason="Stranger" message="who is \\"p1\\"?"'
+    await assert.rejects(bed.bring(pod), { message })
+    await assert.rejects(bed.bring(pod), { message })
+    const [request] = await bed.requests()
+    const told = `PodCertificateRequest default/${request?.metadata.name} was denied, reason="Stranger", message="who is \\"p1\\"?"`
+    assert.deepEqual(bed.notes, [{ type: 'Warning', reason: 'Denied', message: told }])
+    assert.deepEqual(
+      [...bed.certificates.counts()].map(({ state }) => state),
+      ['denied'],
+    )
+  })
+
+  it('are asked for again when somebody deleted the request, and forgotten with the pod', async () => {
+    await using bed = await startBed()
+    const pod = await bed.makePod(PROJECTION)
+    await Promise.all([1, 2, 3].map(() => assert.rejects(bed.bring(pod), { message: NOT_YET })))
+    const [request, ...others] = await bed.requests()
+    assert.deepEqual(others, [])
+    const { name = '' } = request?.metadata ?? {}
+    await bed.admin.delete(PodCertificateRequests, { namespace, name })
+    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    assert.equal((await bed.requests()).length, 1)
+    bed.certificates.forget(pod.metadata.uid ?? '')
+    assert.deepEqual([...bed.certificates.counts()], [])
+  })
+})
