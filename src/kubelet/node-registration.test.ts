@@ -51,6 +51,15 @@ const HOSTNAME = { type: 'Hostname', address: 'n1' }
 const INTERNAL = { type: 'InternalIP', address: '10.0.0.1' }
 const PROVIDED = 'alpha.kubernetes.io/provided-node-ip'
 
+test('a node declares what it can do, and not what it leaves to the API server', async () => {
+  const { patched } = await told(undefined)
+  const { declaredFeatures = [] } = patched
+  assert.ok(declaredFeatures.includes('InPlacePodVerticalScalingInitContainers'))
+  // Whoever declares it gets the newest protocol of WebSockets, which older runtimes refuse.
+  assert.ok(!declaredFeatures.includes('ExtendWebSocketsToKubelet'))
+  assert.deepEqual(declaredFeatures, declaredFeatures.toSorted())
+})
+
 test('a node says where it is', async () => {
   const { created, patched } = await told(undefined)
   assert.deepEqual(created.status.addresses, [INTERNAL, HOSTNAME])

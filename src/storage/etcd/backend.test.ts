@@ -27,11 +27,11 @@ import {
 interface Script {
   readonly id?: number
   /** Who it says leads; itself unless given. */
-  readonly leader?: number
+  leader?: number
   /** The revision it is at; 10 unless given. */
   readonly now?: () => number
   /** It has forgotten a read and answers no other one, as etcd 3.4 does around an election. */
-  readonly isDeaf?: boolean
+  isDeaf?: boolean
   readonly range?: (request: RangeRequest, call: number) => Input<RangeResponse>
   readonly txn?: (call: number) => Input<TxnResponse>
   /** What the n-th watch is told, before it falls silent; an error ends it. */
@@ -41,14 +41,14 @@ interface Script {
 
 interface FakeMember {
   readonly url: string
-  readonly calls: { range: number; txn: number; watch: number }
+  readonly calls: { proof: number; range: number; txn: number; watch: number }
 }
 
 const REVISION = 10
 const header = (revision = REVISION): { revision: number; memberId: number } => ({ revision, memberId: 1 })
 
 async function startMember(t: TestContext, script: Script): Promise<FakeMember> {
-  const calls = { range: 0, txn: 0, watch: 0 }
+  const calls = { proof: 0, range: 0, txn: 0, watch: 0 }
   const id = script.id ?? 1
   const handlers = [
     handleUnary(STATUS_OF_MEMBER, () => ({
@@ -58,6 +58,7 @@ async function startMember(t: TestContext, script: Script): Promise<FakeMember> 
     })),
     handleUnary(RANGE, (request) => {
       // The read that proves a member to be working, and that asks for the current revision.
+      calls.proof++
       if (script.isDeaf) return new Promise<never>(() => undefined)
       if (request.key === '\0' && request.countOnly) return { header: header(script.now?.()) }
       calls.range++
@@ -192,6 +193,31 @@ describe('etcd backend', () => {
     const backend = await open(t, [leader, follower])
     await backend.commit(WRITE)
     assert.deepEqual([leader.calls.txn, follower.calls.txn], [0, 1])
+  })
+
+  it('follows a new leader, once it answers', async (t) => {
+    const clock = createVirtualClock()
+    const scripts: [Script, Script] = [{ id: 1 }, { id: 2, leader: 1 }]
+    const first = await startMember(t, scripts[0])
+    const second = await startMember(t, scripts[1])
+    const backend = await open(t, [first, second], { clock })
+    await backend.commit(WRITE)
+    for (const script of scripts) script.leader = 2
+    scripts[1].isDeaf = true
+    const review = async (): Promise<void> => {
+      const before = second.calls.proof
+      await clock.advance(10_000)
+      for (let n = 0; n < 1000 && second.calls.proof === before; n++) await sleep(realClock, 5)
+      await clock.advance(1000)
+      await sleep(realClock, 50)
+    }
+    await review()
+    await backend.commit(WRITE)
+    assert.deepEqual([first.calls.txn, second.calls.txn], [2, 0])
+    scripts[1].isDeaf = false
+    await review()
+    await backend.commit(WRITE)
+    assert.deepEqual([first.calls.txn, second.calls.txn], [2, 1])
   })
 
   it('says who does not answer when nobody does', async () => {
