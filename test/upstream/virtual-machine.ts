@@ -18,11 +18,12 @@ import { freePort } from './kube-apiserver.ts'
 
 const run = promisify(execFile)
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'hyperkube', 'vm')
-const ROOT = join(CACHE, 'rootfs')
+/** Another name where PACKAGES are others. */
+const ROOT = join(CACHE, 'rootfs-2')
 const SUITE = 'bookworm'
 const PACKAGES =
   'systemd-sysv udev dbus kmod procps openssh-server iproute2 iputils-ping ca-certificates libatomic1 linux-image-cloud-amd64 initramfs-tools ' +
-  'containerd runc containernetworking-plugins nftables iptables conntrack mount util-linux'
+  'containerd runc crun containernetworking-plugins nftables iptables conntrack mount util-linux'
 const DISK_GB = 10
 const BOOT_MS = 300_000
 const LOOK_MS = 1000

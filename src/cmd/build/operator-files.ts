@@ -55,13 +55,21 @@ async function findArchives(
 async function readIncludes(cluster: ClusterFile, options: Asked): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   for (const name of cluster.addons_include) {
-    if (/^https?:/.test(name)) {
-      const answer = await fetch(name)
-      if (!answer.ok) throw new ProgramError(`addons_include: ${name} answers ${answer.status}`)
-      texts.set(name, await answer.text())
-    } else {
-      texts.set(name, await options.readFile(name))
-    }
+    texts.set(name, await (/^https?:/.test(name) ? fetchManifest(name) : options.readFile(name)))
   }
   return texts
+}
+
+/** A server that is silent holds up nobody for longer. */
+const FETCH_MS = 30_000
+
+async function fetchManifest(url: string): Promise<string> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(FETCH_MS) })
+    if (answer.ok) return await answer.text()
+    throw new Error(`it answers ${answer.status}`)
+  } catch (error) {
+    const { message, cause } = error as Error
+    throw new ProgramError(`addons_include: ${url}: ${cause instanceof Error ? cause.message : message}`)
+  }
 }

@@ -15,6 +15,7 @@ import type { Runtime } from '#kubelet/cri/runtime.ts'
 import { parseThresholds } from '#kubelet/eviction/thresholds.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
 import { startKubelet } from '#kubelet/kubelet.ts'
+import { settleKernel } from '#kubelet/machine/kernel-settings.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
 import { openHealthPort } from '#kubelet/server/health-port.ts'
@@ -65,7 +66,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   // A pod leaves little behind. Room for young objects, once taken for a burst of them, would stay.
   setFlagsFromString('--semi-space-growth-factor=1')
   closing.use(tidyWhenQuiet(clock))
-  await checkSwap(configuration)
+  await prepareHost(program)
   const machine = await machineOf(program)
   const runtime = await openRuntime(program)
   const cgroupDriver = await driverOf(program, runtime)
@@ -176,6 +177,15 @@ async function hasCgroupV1(): Promise<boolean> {
     () => false,
     () => true,
   )
+}
+
+/** Throws ProgramError. */
+async function prepareHost({ configuration, isEnabled, log }: KubeletProgram): Promise<void> {
+  await checkSwap(configuration)
+  const protects = configuration.protectKernelDefaults === true
+  await settleKernel({ protects, log, isTolerant: isEnabled('KubeletInUserNamespace') }).catch((cause: Error) => {
+    throw new ProgramError(`Failed to start ContainerManager: ${cause.message}`, { cause })
+  })
 }
 
 async function checkSwap({ failSwapOn }: KubeletConfiguration): Promise<void> {

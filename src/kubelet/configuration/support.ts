@@ -20,7 +20,6 @@ export const UNSUPPORTED: Readonly<Partial<Record<keyof KubeletConfiguration, st
   kubeletCgroups: NO_CGROUPS,
   memoryReservationPolicy: NO_SHARES,
   memorySwap: 'containers do not swap',
-  protectKernelDefaults: 'settings of the kernel are left as they are',
   qosReserved: NO_SHARES,
   systemCgroups: NO_CGROUPS,
   tlsCurvePreferences: 'curves are those of OpenSSL',
