@@ -16,8 +16,10 @@ import type { NodeRuntime } from '#cluster/runtime-choice.ts'
 import { backendFor } from '#cluster/runtime-file.ts'
 import { managerSettings, servingNames, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#control-plane/addresses.ts'
+import { ENABLEMENT_FLAGS } from '#control-plane/flags/access-flags.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
+import { GENERIC_FLAGS } from '#control-plane/flags/general-flags.ts'
 import { aborted } from '#lib/abort.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { flag } from '#lib/flags/flags.ts'
@@ -34,6 +36,9 @@ import { type Ready, startDetached } from './detached.ts'
 import { startSmall } from './small-start.ts'
 import { styleFor } from './style.ts'
 import { chooseNodes, type Chosen, innerAddress, nodesText } from './up-nodes.ts'
+
+/** For API server, controllers and scheduler alike; for this start, not kept with the cluster. */
+const FEATURES = { 'feature-gates': GENERIC_FLAGS['feature-gates'], ...ENABLEMENT_FLAGS }
 
 const FLAGS = {
   cluster: {
@@ -81,6 +86,7 @@ const FLAGS = {
     detach: flag(bool, false, 'return when it is ready; "hyperkube down" stops it'),
     output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
+  features: FEATURES,
   auditing: { ...AUDIT_FLAGS },
   logs: LOG_FLAGS,
 } as const
@@ -186,10 +192,11 @@ function planOf(
   const further = { many: nodes - 1, program: fileURLToPath(new URL('../../bin/hyperkube', import.meta.url)) }
   const ranges = { nodeCidr, podCidr, backend, stubDomains: flags['stub-domains'] }
   const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, ...ranges, further }
-  const auditing = Object.keys(AUDIT_FLAGS).map((name) => [name, flags[name as keyof typeof flags]])
+  const names = Object.keys({ ...FEATURES, ...AUDIT_FLAGS }) as (keyof typeof FEATURES | keyof typeof AUDIT_FLAGS)[]
+  const asked = Object.fromEntries(names.map((name) => [name, flags[name]])) as Partial<Settings>
   return {
     server: serverSettings(pki, {
-      ...(Object.fromEntries(auditing) as Partial<Settings>),
+      ...asked,
       datastore: location,
       'service-cluster-ip-range': serviceCidr,
       'encryption-key-file': join(path, 'encryption.key'),

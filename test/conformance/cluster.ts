@@ -38,11 +38,16 @@ export function startCluster(folder: string): Promise<Cluster> {
  * for. Leaves nothing on the machine. `HYPERKUBE_CONTAINERD` may name a folder with another containerd than that of the machine
  * (`test/upstream/containerd.ts`).
  */
-export async function startRealCluster(folder: string, nodes = 1, images: readonly string[] = []): Promise<Cluster> {
+export async function startRealCluster(
+  folder: string,
+  nodes = 1,
+  images: readonly string[] = [],
+  flags: readonly string[] = [],
+): Promise<Cluster> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`)
   const archives = await makeImages(join(folder, 'images'), images, say)
   const data = `--data-dir=${join(folder, 'data')}`
-  const cluster = await startUp(folder, ['--runtime=containerd', `--nodes=${nodes}`])
+  const cluster = await startUp(folder, ['--runtime=containerd', `--nodes=${nodes}`, ...flags])
   await using starting = new AsyncDisposableStack()
   starting.defer(async () => {
     await cluster[Symbol.asyncDispose]()

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
 
+import { PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { type Connected, connect } from '#client/connect.ts'
 import { isNotFound, statusOf } from '#meta/status.ts'
@@ -38,7 +39,7 @@ const whyNoDisk = mayMount ? false : 'only root can mount a small disk'
 if (mayMount) unmount()
 
 after(() => {
-  for (const data of [join(disk, 'data'), join(dir, 'newer')]) run('down', `--data-dir=${data}`)
+  for (const data of [join(disk, 'data'), join(dir, 'newer'), join(dir, 'gates')]) run('down', `--data-dir=${data}`)
   if (mayMount) unmount()
   rmSync(dir, { recursive: true, force: true })
 })
@@ -46,6 +47,16 @@ after(() => {
 const reach = (): Promise<Connected> => connect({ userAgent: 'test', kubeconfig })
 
 describe('hyperkube up in trouble', () => {
+  it('takes gates and versions that are off, and says which it does not know', async () => {
+    const data = join(dir, 'gates')
+    assert.match(up(data, '--feature-gates=Nonsense=true').err, /unrecognized feature gate: Nonsense/)
+    const gates = '--feature-gates=PodCertificateRequest=true'
+    const started = up(data, '--detach', gates, '--runtime-config=certificates.k8s.io/v1beta1=true')
+    assert.equal(started.code, 0, started.err)
+    await using connection = await reach()
+    assert.deepEqual((await connection.client.list(PodCertificateRequests)).items, [])
+  })
+
   it('does not touch what a newer version has written, and says so', async () => {
     const data = join(dir, 'newer')
     assert.equal(up(data, '--detach').code, 0)

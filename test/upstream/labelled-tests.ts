@@ -13,6 +13,8 @@ export interface Labelled {
   /** Of the catalog: what the tests run. */
   readonly images: readonly string[]
   readonly procs: number
+  /** For `hyperkube up`. */
+  readonly flags?: readonly string[]
   readonly isChosen: (name: string) => boolean
   /** In place of upstream's kubectl, for a folder of its own. */
   readonly kubectl?: (folder: string) => Promise<string>
@@ -21,14 +23,16 @@ export interface Labelled {
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 /** The exit code: 0 when all of them pass. Leaves reports and logs when one fails. */
-export async function runLabelled({ label, images, procs, isChosen, kubectl }: Labelled): Promise<number> {
+export async function runLabelled({ label, images, procs, isChosen, kubectl, flags = [] }: Labelled): Promise<number> {
   const built = await upstreamPrograms(['e2e.test', 'ginkgo', 'kubectl'], say)
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-labelled-'))
   const programs = { ...built, ...(kubectl !== undefined && { kubectl: await kubectl(folder) }) }
   const all = await listTests(programs['e2e.test'], folder, label)
   const chosen = all.filter(isChosen)
   say(`${chosen.length} of ${all.length} tests`)
-  const runs = await inCluster(folder, images, (cluster) => runTests({ programs, folder, cluster, procs }, chosen))
+  const runs = await inCluster(folder, { images, flags }, (cluster) =>
+    runTests({ programs, folder, cluster, procs }, chosen),
+  )
   for (const run of runs) process.stdout.write(told(run))
   const passed = runs.filter(({ result }) => result !== 'failed').length
   const skipped = chosen.filter((name) => runs.every((run) => run.name !== name))
@@ -42,10 +46,10 @@ export async function runLabelled({ label, images, procs, isChosen, kubectl }: L
 
 async function inCluster(
   folder: string,
-  images: readonly string[],
+  { images, flags }: Required<Pick<Labelled, 'images' | 'flags'>>,
   work: (cluster: Awaited<ReturnType<typeof startRealCluster>>) => Promise<TestRun[]>,
 ): Promise<TestRun[]> {
-  await using cluster = await startRealCluster(folder, 1, images)
+  await using cluster = await startRealCluster(folder, 1, images, flags)
   return await work(cluster)
 }
 
