@@ -19,7 +19,7 @@ const GUESS_SECONDS = 0.003
 /** So many of ten seats are never taken by wide requests, unless there is nothing else. */
 const RESERVED_OF_TEN = 1
 /** Hands are remembered, and all forgotten when there are as many as this: flows come and go. */
-const MAX_HANDS = 4096
+const MAX_HANDS = 16_384
 
 export interface Queuing {
   readonly queues: number

@@ -6,7 +6,7 @@
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { follow } from '#client/follow.ts'
-import { createItemBackoff } from '#lib/backoff.ts'
+import { createItemBackoff, type Growth } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import type { Logger } from '#lib/log.ts'
@@ -74,6 +74,9 @@ export interface SimulatedNodes extends AsyncDisposable {
 
 /** Enough to keep a server busy, and few enough to leave room for others. */
 const WORKERS = 64
+/** Of heartbeats, which are few unless they are late: then nodes are about to be taken for dead, and nothing is more urgent. */
+const NODE_WORKERS = 256
+const RETRY: Growth = { baseMs: 100, capMs: 7000 }
 const KUBELET_PORT = 10_250
 /** So many renewals a second are enough. */
 const RENEWALS_PER_SECOND = 100
@@ -103,7 +106,9 @@ class Kubelets implements SimulatedNodes {
   readonly #hosts = new Map<PodLife, NodeLife>()
   readonly #faults = new Set<Fault>()
   readonly #mounts = new Mounts()
-  readonly #queue: WorkQueue<NodeLife | PodLife>
+  /** What pods do, and what nodes do, which never waits behind pods. */
+  readonly #podQueue: WorkQueue<PodLife>
+  readonly #nodeQueue: WorkQueue<NodeLife>
   readonly #stop = new AbortController()
   readonly #running: Promise<unknown>
   readonly #registered = Promise.withResolvers<void>()
@@ -114,20 +119,18 @@ class Kubelets implements SimulatedNodes {
   constructor(options: SimulatedNodesOptions) {
     this.#options = options
     const { clock, nodes } = options
-    this.#queue = new WorkQueue({ clock, rateLimiter: createItemBackoff({ baseMs: 100, capMs: 7000 }) })
+    this.#podQueue = new WorkQueue({ clock, rateLimiter: createItemBackoff(RETRY) })
+    this.#nodeQueue = new WorkQueue({ clock, rateLimiter: createItemBackoff(RETRY) })
     const plans = typeof nodes === 'number' ? Array.from({ length: nodes }, (_, at) => ({ name: `node-${at}` })) : nodes
     this.#count = plans.length
     for (const [index, plan] of plans.entries()) this.#add(plan, index)
     this.#serve = createKubeletApi({ clock, nodeAt: (address) => this.#byAddress.get(address) })
     if (plans.length === 0) this.#registered.resolve()
     const { signal } = this.#stop
+    const around = { signal, onError: (error: unknown): void => this.#complain(error) }
     this.#running = Promise.all([
-      this.#queue.run({
-        workers: WORKERS,
-        signal,
-        handle: (life) => this.#handle(life),
-        onError: (error) => this.#complain(error),
-      }),
+      this.#podQueue.run({ workers: WORKERS, handle: (life) => this.#again(this.#stepPod(life)), ...around }),
+      this.#nodeQueue.run({ workers: NODE_WORKERS, handle: (node) => this.#again(this.#stepNode(node)), ...around }),
       this.#registered.promise.then(() => this.#watch(signal)),
     ])
   }
@@ -182,7 +185,7 @@ class Kubelets implements SimulatedNodes {
     this.#nodes.set(plan.name, node)
     for (const address of node.addresses) this.#byAddress.set(address, node)
     this.#unregistered++
-    this.#queue.add(node)
+    this.#nodeQueue.add(node)
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -244,7 +247,7 @@ class Kubelets implements SimulatedNodes {
         known.pod.metadata.deletionTimestamp !== pod.metadata.deletionTimestamp ||
         (pod.spec.readinessGates ?? []).length > 0
       known.learn(pod)
-      if (isNews) this.#queue.add(known)
+      if (isNews) this.#podQueue.add(known)
       return
     }
     if (isTerminal(pod) && pod.metadata.deletionTimestamp === undefined) return
@@ -252,7 +255,7 @@ class Kubelets implements SimulatedNodes {
     this.#pods.set(uid, life)
     this.#hosts.set(life, node)
     node.pods.set(uid, life)
-    this.#queue.add(life)
+    this.#podQueue.add(life)
   }
 
   #forget({ metadata: { uid = '' } }: Pod): void {
@@ -264,8 +267,8 @@ class Kubelets implements SimulatedNodes {
     this.#pods.delete(uid)
   }
 
-  async #handle(life: NodeLife | PodLife): Promise<Requeue | void> {
-    const dueMs = life instanceof NodeLife ? await this.#stepNode(life) : await this.#stepPod(life)
+  async #again(step: Promise<number>): Promise<Requeue | void> {
+    const dueMs = await step
     if (dueMs !== Infinity) return { requeueAfterMs: dueMs - this.#options.clock.now() }
   }
 
@@ -299,7 +302,7 @@ class Kubelets implements SimulatedNodes {
     const nowMs = this.#options.clock.now()
     for (const life of this.#pods.values()) {
       life.reconsider(nowMs)
-      this.#queue.add(life)
+      this.#podQueue.add(life)
     }
   }
 
@@ -318,8 +321,8 @@ class Kubelets implements SimulatedNodes {
     node.silence = silence
     if (before === 'down') for (const life of node.pods.values()) life.lose(this.#options.clock.now())
     if (silence === undefined) this.#wake(node, before === 'down')
-    this.#queue.add(node)
-    for (const life of node.pods.values()) this.#queue.add(life)
+    this.#nodeQueue.add(node)
+    for (const life of node.pods.values()) this.#podQueue.add(life)
   }
 
   #wake(node: NodeLife, wasDown: boolean): void {

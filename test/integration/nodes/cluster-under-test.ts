@@ -1,6 +1,6 @@
 /** A control plane with controllers, a scheduler and simulated nodes in virtual time: a whole cluster but for containers. */
 import { Events, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
-import type { ApiClient } from '#client/api-client.ts'
+import type { ApiClient, Transport } from '#client/api-client.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
 import { controllerSettings } from '#controllers/settings.ts'
 import { type SimulatedNodes, type SimulatedNodesOptions, startSimulatedNodes } from '#kubelet/simulated/start.ts'
@@ -28,6 +28,8 @@ const UNNEEDED = new Set(['service-cidr-controller', 'selinux-warning-controller
 export async function startCluster(
   options: Partial<SimulatedNodesOptions> = {},
   store: Pick<ControlPlaneOptions, 'openStore'> = {},
+  /** What stands between nodes and their server. */
+  between: (transport: Transport) => Transport = (transport) => transport,
 ): Promise<ClusterUnderTest> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   const closing = new AsyncDisposableStack()
@@ -41,7 +43,7 @@ export async function startCluster(
   const manager = closing.use(startControllers(plane, clock, controllers, { settings: managing }))
   closing.use(await startTestScheduler(plane, clock))
   const starting = startSimulatedNodes({
-    connect: (user) => ({ transport: plane.running.server.clientAs(user) }),
+    connect: (user) => ({ transport: between(plane.running.server.clientAs(user)) }),
     clock,
     random: createSeededRandom(7),
     log: errorLog(),

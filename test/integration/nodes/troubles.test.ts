@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { Leases } from '#apis/coordination/v1.ts'
 import { type Container, ConfigMaps, type ContainerStatus, Nodes, Pods, Secrets } from '#apis/core/v1.ts'
 import { isNotFound } from '#meta/status.ts'
+import { epochMsOf } from '#meta/time.ts'
 
 import { type ClusterUnderTest, namespace, startCluster } from './cluster-under-test.ts'
 
@@ -152,5 +154,26 @@ describe('troubles of pods on simulated nodes', () => {
         'Succeeded i1:t side:t i2:t c:t',
       ],
     )
+  })
+
+  it('of hundreds that wait for their server keep no node from saying that it lives', async () => {
+    const held = Promise.withResolvers<never>()
+    held.promise.catch(() => undefined)
+    await using cluster = await startCluster({ nodes: 3 }, {}, (transport) => ({
+      request: (asked) => {
+        const isOfPod = asked.method === 'PATCH' && String(asked.url).includes('/pods/')
+        return isOfPod ? held.promise : transport.request(asked)
+      },
+    }))
+    await using ending = new AsyncDisposableStack()
+    ending.defer(() => held.reject(new Error('it is over')))
+    for (let at = 0; at < 200; at++) await cluster.pod(`p${at}`)
+    await cluster.clock.advance(120_000)
+    const { items } = await cluster.client.list(Nodes)
+    const ready = items.map(({ status }) => status.conditions?.find(({ type }) => type === 'Ready')?.status)
+    assert.deepEqual(ready, ['True', 'True', 'True'])
+    const { items: leases } = await cluster.client.list(Leases, { namespace: 'kube-node-lease' })
+    for (const { spec } of leases)
+      assert.ok(cluster.clock.now() - epochMsOf(spec.renewTime ?? '') <= 10_000, spec.renewTime ?? 'never')
   })
 })
