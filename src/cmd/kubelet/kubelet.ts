@@ -8,14 +8,12 @@ import { createServerMetrics } from '#control-plane/metrics.ts'
 import { overReserved } from '#kubelet/allocatable.ts'
 import { openCgroups } from '#kubelet/cgroups/open-cgroups.ts'
 import { Systemd } from '#kubelet/cgroups/systemd-slices.ts'
-import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
 import { shownConfiguration } from '#kubelet/configuration/showing.ts'
 import { runtimeBehind } from '#kubelet/cri/client.ts'
 import type { Runtime } from '#kubelet/cri/runtime.ts'
 import { parseThresholds } from '#kubelet/eviction/thresholds.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
 import { startKubelet } from '#kubelet/kubelet.ts'
-import { settleKernel } from '#kubelet/machine/kernel-settings.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
 import { openHealthPort } from '#kubelet/server/health-port.ts'
@@ -33,6 +31,7 @@ import { kubernetesVersion, versionInfo } from '#model/version.ts'
 import { loadKubelet } from './configuration.ts'
 import { credentialsOf } from './credentials.ts'
 import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
+import { prepareHost } from './host.ts'
 import { openIdentity } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
 import { openServing } from './serving.ts'
@@ -177,26 +176,6 @@ async function hasCgroupV1(): Promise<boolean> {
     () => false,
     () => true,
   )
-}
-
-/** Throws ProgramError. */
-async function prepareHost({ configuration, isEnabled, log }: KubeletProgram): Promise<void> {
-  await checkSwap(configuration)
-  const protects = configuration.protectKernelDefaults === true
-  await settleKernel({ protects, log, isTolerant: isEnabled('KubeletInUserNamespace') }).catch((cause: Error) => {
-    throw new ProgramError(`Failed to start ContainerManager: ${cause.message}`, { cause })
-  })
-}
-
-async function checkSwap({ failSwapOn }: KubeletConfiguration): Promise<void> {
-  if (!failSwapOn) return
-  // One line says what the columns are.
-  const swaps = await readBytes('/proc/swaps', 'utf8').catch(() => '')
-  if (swaps.trim().split('\n').length > 1) {
-    throw new ProgramError(
-      'failed to run Kubelet: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false',
-    )
-  }
 }
 
 async function machineOf({ settings, configuration, node, cwd, log }: KubeletProgram): Promise<Machine> {

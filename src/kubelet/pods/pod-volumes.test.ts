@@ -77,6 +77,24 @@ test('volumes that cannot be brought yet are tried again soon, and not without e
   await workers.stop()
 })
 
+test('once volumes are there, what fails after them is not tried as soon as they were', async () => {
+  const volumes = keeperWith()
+  volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
+  let tries = 0
+  const { clock, workers } = bedOf({}, { volumes }, () => ({
+    runPodSandbox: () => {
+      tries++
+      return Promise.reject(new Error('no network'))
+    },
+  }))
+  workers.learn({ type: 'ADDED', object: POD })
+  await clock.advance(100)
+  volumes.failure = undefined
+  await clock.advance(60_000)
+  assert.ok(tries >= 4 && tries <= 7, String(tries))
+  await workers.stop()
+})
+
 test('what pods left on the disk before a restart is given back, once all pods are known', async () => {
   const volumes = keeperWith('gone', 'u1')
   const { clock, workers } = bedOf({}, { volumes })

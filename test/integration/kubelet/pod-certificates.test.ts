@@ -1,18 +1,24 @@
 /** Certificates of pods, by a node that may do no more than nodes may, from a signer beside a real API server. */
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 import { type PodCertificateRequest, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
-import { Nodes, type Pod, type PodCertificateProjection, Pods, ServiceAccounts } from '#apis/core/v1.ts'
+import { type Node, Nodes, type Pod, type PodCertificateProjection, Pods, ServiceAccounts } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import type { Note } from '#kubelet/kubelet-notes.ts'
+import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
 import { readObjects } from '#kubelet/object-cache.ts'
 import { projected } from '#kubelet/volumes/plugins/projected.ts'
 import { PodCertificates } from '#kubelet/volumes/pod-certificates.ts'
 import { PodTokens } from '#kubelet/volumes/pod-tokens.ts'
 import { createVolumeSources } from '#kubelet/volumes/volume-sources.ts'
+import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
@@ -31,14 +37,17 @@ const NOT_YET = 'credential bundle is not issued yet'
 interface Bed extends AsyncDisposable {
   readonly clock: VirtualClock
   readonly admin: ApiClient
+  /** That of the node. */
+  readonly client: ApiClient
+  readonly node: Node
   readonly certificates: PodCertificates
   readonly notes: Note[]
   readonly errors: unknown[]
-  makePod(projection: PodCertificateProjection): Promise<Pod>
+  makePod(...projections: PodCertificateProjection[]): Promise<Pod>
   /** What is to be in the volume. */
   bring(pod: Pod): Promise<Map<string, string>>
   requests(): Promise<PodCertificateRequest[]>
-  /** Of the one request that waits. */
+  /** Of each request that waits. */
   decide(status: (request: PodCertificateRequest) => object): Promise<void>
 }
 
@@ -57,7 +66,7 @@ async function startBed(): Promise<Bed> {
     return new ApiClient({ transport: plane.running.server.clientAs(user), clock, userAgent: 'test' })
   }
   const admin = clientAs('admin', 'system:masters')
-  await admin.create(ServiceAccounts, { metadata: { namespace, name: 'default' } }).catch(() => undefined)
+  await admin.create(ServiceAccounts, { metadata: { namespace, name: 'robot' } })
   const node = await admin.create(Nodes, { metadata: { name: 'node1' }, spec: {} })
   const client = clientAs('system:node:node1', 'system:nodes')
   const notes: Note[] = []
@@ -75,14 +84,17 @@ async function startBed(): Promise<Bed> {
   return {
     clock,
     admin,
+    client,
+    node,
     certificates,
     notes,
     errors,
-    makePod: (projection) => {
+    makePod: (...projections) => {
       const volumeMounts = [{ name: 'v', mountPath: '/m' }]
-      const volumes = [{ name: 'v', projected: { sources: [{ podCertificate: projection }] } }]
+      const sources = projections.map((podCertificate) => ({ podCertificate }))
+      const volumes = [{ name: 'v', projected: { sources } }]
       const containers = [{ name: 'c', image: 'x', resources: {}, volumeMounts }]
-      const spec = { nodeName: 'node1', containers, volumes }
+      const spec = { nodeName: 'node1', serviceAccountName: 'robot', containers, volumes }
       return admin.create(Pods, { metadata: { namespace, name: `p${++made}` }, spec })
     },
     async bring(pod) {
@@ -94,14 +106,15 @@ async function startBed(): Promise<Bed> {
     requests,
     async decide(status) {
       const waiting = (await requests()).filter(({ status: { conditions = [] } }) => conditions.length === 0)
-      assert.equal(waiting.length, 1)
-      const [request] = waiting as [PodCertificateRequest]
-      const { name = '' } = request.metadata
-      await admin.patch(
-        PodCertificateRequests,
-        { namespace, name, subresource: 'status' },
-        { type: 'merge', value: { status: status(request) } },
-      )
+      assert.notEqual(waiting.length, 0)
+      for (const request of waiting) {
+        const { name = '' } = request.metadata
+        await admin.patch(
+          PodCertificateRequests,
+          { namespace, name, subresource: 'status' },
+          { type: 'merge', value: { status: status(request) } },
+        )
+      }
     },
     [Symbol.asyncDispose]: () => plane[Symbol.asyncDispose](),
   }
@@ -138,10 +151,30 @@ const PROJECTION: PodCertificateProjection = {
   credentialBundlePath: 'bundle.pem',
 }
 
+/** A pod with its first certificate. */
+async function issuedIn(bed: Bed): Promise<{ readonly pod: Pod; readonly first: Map<string, string> }> {
+  const pod = await bed.makePod(PROJECTION)
+  await assert.rejects(bed.bring(pod), { message: NOT_YET })
+  await bed.decide((request) => signed(bed.clock, request))
+  return { pod, first: await bed.bring(pod) }
+}
+
+/** By how much the first renewal of a bed is put off, by chance. */
+const JITTER_MS = Math.ceil(createSeededRandom(1).float() * 300_000)
+
+const KEYS: Readonly<Record<string, object>> = {
+  RSA3072: { modulusLength: 3072, publicExponent: 65_537n },
+  RSA4096: { modulusLength: 4096, publicExponent: 65_537n },
+  ECDSAP256: { namedCurve: 'prime256v1' },
+  ECDSAP384: { namedCurve: 'secp384r1' },
+  ECDSAP521: { namedCurve: 'secp521r1' },
+  ED25519: {},
+}
+
 describe('certificates of pods', () => {
   it('are asked for with every kind of key, and are of that key', async () => {
     await using bed = await startBed()
-    for (const keyType of ['RSA3072', 'RSA4096', 'ECDSAP256', 'ECDSAP384', 'ECDSAP521', 'ED25519']) {
+    for (const [keyType, details] of Object.entries(KEYS)) {
       const paths = { credentialBundlePath: 'bundle.pem', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
       const userAnnotations = { 'example.com/word': keyType }
       const pod = await bed.makePod({ ...PROJECTION, ...paths, keyType, maxExpirationSeconds: 86_400, userAnnotations })
@@ -157,6 +190,7 @@ describe('certificates of pods', () => {
       const [key = '', chain = ''] = [files.get('key.pem'), files.get('chain.pem')]
       assert.equal(files.get('bundle.pem'), key + chain)
       assert.ok(isSameKey(parseCertificate(chain).publicKey, createPrivateKey(key)), keyType)
+      assert.deepEqual(createPrivateKey(key).asymmetricKeyDetails, details)
     }
     assert.deepEqual([...bed.certificates.counts()], [{ signerName: 'example.com/signer', state: 'fresh', count: 6 }])
   })
@@ -164,14 +198,11 @@ describe('certificates of pods', () => {
   it('are renewed when the signer said so, and the old one serves until then', async () => {
     await using bed = await startBed()
     const { clock } = bed
-    const pod = await bed.makePod(PROJECTION)
-    await assert.rejects(bed.bring(pod), { message: NOT_YET })
-    await bed.decide((request) => signed(clock, request))
-    const first = await bed.bring(pod)
-    await clock.advance(REFRESH_MS - 1000)
+    const { pod, first } = await issuedIn(bed)
+    await clock.advance(REFRESH_MS + JITTER_MS - 1000)
     assert.deepEqual(await bed.bring(pod), first)
     assert.equal((await bed.requests()).length, 1)
-    await clock.advance(301_000)
+    await clock.advance(2000)
     assert.deepEqual(await bed.bring(pod), first, 'the signer has not answered yet')
     assert.equal((await bed.requests()).length, 2)
     await bed.decide((request) => signed(clock, request))
@@ -185,10 +216,7 @@ describe('certificates of pods', () => {
   it('that nobody renews are complained of once, and go on being what there is', async () => {
     await using bed = await startBed()
     const { clock } = bed
-    const pod = await bed.makePod(PROJECTION)
-    await assert.rejects(bed.bring(pod), { message: NOT_YET })
-    await bed.decide((request) => signed(clock, request))
-    const first = await bed.bring(pod)
+    const { pod, first } = await issuedIn(bed)
     const stateAfter = async (ms: number): Promise<string | undefined> => {
       await clock.advance(ms)
       assert.deepEqual(await bed.bring(pod), first)
@@ -202,6 +230,45 @@ describe('certificates of pods', () => {
       { type: 'Warning', reason: 'CertificateOverdueForRefresh', message: 'PodCertificate refresh overdue' },
       { type: 'Warning', reason: 'CertificateExpired', message: 'PodCertificate expired' },
     ])
+
+    await bed.decide((request) => signed(clock, request))
+    assert.notDeepEqual(await bed.bring(pod), first)
+    await clock.advance(2 * LIFE_MS)
+    await bed.bring(pod)
+    assert.deepEqual(
+      bed.notes.slice(2).map(({ reason }) => reason),
+      ['CertificateOverdueForRefresh', 'CertificateExpired'],
+      'of the next one people are told again',
+    )
+  })
+
+  it('that cannot even be asked for anew go on being what there is', async () => {
+    await using bed = await startBed()
+    const { pod, first } = await issuedIn(bed)
+    await bed.clock.advance(REFRESH_MS + 301_000)
+    await bed.admin.delete(ServiceAccounts, { namespace, name: 'robot' })
+    assert.deepEqual(await bed.bring(pod), first)
+    assert.match(String(bed.errors), /serviceaccounts "robot" not found/)
+    assert.equal(bed.errors.length, 1)
+  })
+
+  it('of one volume are each of its own, and nothing is in their files but certificates', async () => {
+    await using bed = await startBed()
+    const paths = { credentialBundlePath: '', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
+    const pod = await bed.makePod(PROJECTION, { ...PROJECTION, ...paths })
+    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    assert.equal((await bed.requests()).length, 2)
+    let plain = ''
+    await bed.decide((request) => {
+      const { certificateChain, ...status } = signed(bed.clock, request) as { certificateChain: string }
+      plain = certificateChain
+      return { ...status, certificateChain: `of the signer\n${certificateChain}\n` }
+    })
+    const files = await bed.bring(pod)
+    const bundle = files.get('bundle.pem') ?? ''
+    assert.ok(!bundle.startsWith(files.get('key.pem') ?? ''))
+    assert.doesNotMatch([...files.values()].join(), /of the signer/)
+    assert.ok([bundle.slice(bundle.indexOf('-----BEGIN CERTIFICATE')), files.get('chain.pem')].includes(plain))
   })
 
   it('that were denied stay so, and the pod says why', async () => {
@@ -233,5 +300,32 @@ describe('certificates of pods', () => {
     assert.equal((await bed.requests()).length, 1)
     bed.certificates.forget(pod.metadata.uid ?? '')
     assert.deepEqual([...bed.certificates.counts()], [])
+  })
+
+  it('are counted by a kubelet, until the pod leaves it', async () => {
+    await using bed = await startBed()
+    const { client, clock, node } = bed
+    const rootDir = await mkdtemp(join(tmpdir(), 'pod-certificates-'))
+    const meters = createKubeletMeters()
+    const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
+    const keeper = volumesOnDisk({
+      client,
+      clock,
+      log,
+      meters,
+      objects: readObjects(client),
+      random: secureRandom,
+      node: () => node,
+      note: () => undefined,
+      facts: { rootDir, memoryBytes: 1 << 26 },
+    })
+    const pod = await bed.makePod(PROJECTION)
+    const brought = await keeper.bring(pod, new AbortController().signal)
+    assert.match(JSON.stringify(brought), new RegExp(NOT_YET))
+    const count = 'kubelet_podcertificate_states{signer_name="example.com/signer",state="not_yet_issued"} 1'
+    assert.ok(meters.registry.render().split('\n').includes(count))
+    await keeper.leave(pod.metadata.uid ?? '')
+    assert.doesNotMatch(meters.registry.render(), /^kubelet_podcertificate_states\{/m)
+    await rm(rootDir, { recursive: true })
   })
 })

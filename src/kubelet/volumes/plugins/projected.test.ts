@@ -1,26 +1,36 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import type { Pod, PodSpec } from '#apis/core/v1.ts'
+import type { Pod, PodSpec, VolumeProjection } from '#apis/core/v1.ts'
 
-import type { VolumeSources } from '../volume-plugin.ts'
+import type { FileContent, VolumeSources } from '../volume-plugin.ts'
 import { projected } from './projected.ts'
 
 const SOURCES = {
   allocatable: () => ({ memory: '1Gi' }),
   token: async () => 'token',
+  trustAnchors: async () => 'anchors',
+  certificate: async () => ({ key: 'key', chain: 'chain' }),
 } as unknown as VolumeSources
 
-/** Mode and owner of the token. */
-async function tokenOf(spec: Partial<PodSpec>): Promise<string> {
+const PROJECTIONS: VolumeProjection[] = [
+  { serviceAccountToken: { path: 'token' } },
+  { clusterTrustBundle: { name: 'b', path: 'anchors' } },
+  { podCertificate: { signerName: 'x/y', keyType: 'ED25519', keyPath: 'key', certificateChainPath: 'chain' } },
+]
+
+/** Mode and owner of what is the pod's own, which is the same of all of it. */
+async function ownerOf(spec: Partial<PodSpec>): Promise<string> {
   const pod = { metadata: {}, spec: { containers: [{ name: 'c' }], ...spec } } as unknown as Pod
   const volume = {
     name: 'v',
-    projected: { defaultMode: 0o644, sources: [{ serviceAccountToken: { path: 'token' } }] },
+    projected: { defaultMode: 0o644, sources: PROJECTIONS },
   }
   const plan = await projected.plan({ pod, volume }, SOURCES)
-  const file = plan.at === 'pod' ? plan.files?.get('token') : undefined
-  return `${file?.mode.toString(8)} ${file?.user}`
+  const files = plan.at === 'pod' ? (plan.files ?? new Map<string, FileContent>()) : new Map<string, FileContent>()
+  assert.deepEqual([...files.keys()], ['token', 'anchors', 'key', 'chain'])
+  const owners = new Set([...files.values()].map(({ mode, user }) => `${mode.toString(8)} ${user}`))
+  return [...owners].join()
 }
 
 const running = (...users: (number | undefined)[]): Partial<PodSpec> => ({
@@ -31,11 +41,11 @@ const running = (...users: (number | undefined)[]): Partial<PodSpec> => ({
   })),
 })
 
-test('a token is its user’s alone when the pod has one user, and its group’s when it has a group', async () => {
-  assert.equal(await tokenOf({}), '644 undefined')
-  assert.equal(await tokenOf(running(1000, 1000)), '600 1000')
-  assert.equal(await tokenOf(running(1000, 2000)), '644 undefined')
-  assert.equal(await tokenOf(running(1000, undefined)), '644 undefined')
-  assert.equal(await tokenOf({ ...running(1000, undefined), securityContext: { runAsUser: 1000 } }), '600 1000')
-  assert.equal(await tokenOf({ securityContext: { fsGroup: 3000 } }), '600 undefined')
+test('tokens, anchors and certificates are their user’s alone when the pod has one user, and their group’s when it has a group', async () => {
+  assert.equal(await ownerOf({}), '644 undefined')
+  assert.equal(await ownerOf(running(1000, 1000)), '600 1000')
+  assert.equal(await ownerOf(running(1000, 2000)), '644 undefined')
+  assert.equal(await ownerOf(running(1000, undefined)), '644 undefined')
+  assert.equal(await ownerOf({ ...running(1000, undefined), securityContext: { runAsUser: 1000 } }), '600 1000')
+  assert.equal(await ownerOf({ securityContext: { fsGroup: 3000 } }), '600 undefined')
 })
