@@ -93,6 +93,7 @@ async function openRegistry(site: Site, store: Backend, admission: OpenAdmission
     atRest,
     storesProtobuf: site.plan.storesProtobuf,
     admission: admission.for,
+    leaseReuseMs: settings['lease-reuse-duration-seconds'] * 1000,
     deleteWorkers: Math.max(1, settings['delete-collection-workers']),
     ...(settings['min-request-timeout'] > 0 && { minWatchMs: settings['min-request-timeout'] * 1000 }),
   })

@@ -3,7 +3,7 @@ import type { JsonObject } from '#lib/json-value.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import type { KubeObject } from '#meta/object.ts'
-import type { Revision, Write } from '#storage/backend.ts'
+import type { CommitResult, Revision, Write } from '#storage/backend.ts'
 import type { Resting } from '#storage/encryption/at-rest.ts'
 
 import type { Entry, EntryMaker } from './entry.ts'
@@ -11,6 +11,7 @@ import { isTooLarge, storageFailure } from './errors.ts'
 import type { Lens } from './lens.ts'
 import type { Resource } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
+import { SharedLeases } from './shared-leases.ts'
 import type { WritesUnderway } from './underway.ts'
 
 export interface CommitOptions {
@@ -26,11 +27,15 @@ export interface CommitOptions {
 export class Commits {
   readonly #options: CommitOptions
   readonly #resting: Resting
+  /** Of a resource whose objects are not kept for ever. */
+  readonly #leases: SharedLeases | undefined
 
   constructor(options: CommitOptions) {
     this.#options = options
-    const { group, plural } = options.resource.kind
-    this.#resting = options.services.atRest.resting({ group, resource: plural })
+    const { kind, ttlMs } = options.resource
+    const { backend, clock, atRest, leaseReuseMs: reuseMs } = options.services
+    this.#resting = atRest.resting({ group: kind.group, resource: kind.plural })
+    this.#leases = ttlMs === undefined ? undefined : new SharedLeases({ backend, clock, ttlMs, reuseMs })
   }
 
   /** The entry that `object`, canonical, would be at `revision`; nothing is stored. */
@@ -45,21 +50,17 @@ export class Commits {
    * large for the store is tried without who owns its fields, unless that is what the request is about.
    */
   async put(key: string, object: KubeObject, expected: Revision, request: Writing): Promise<Entry | undefined> {
-    const { resource, services, underway } = this.#options
-    const { custom, ttlMs } = resource
+    const { resource, underway } = this.#options
+    const { custom } = resource
     const stored = custom === undefined ? object : await custom.store(object)
     const text = encodeJson(stored)
     const value = this.#resting.seal(key, this.#encode(text, object))
-    const write: Write =
-      ttlMs === undefined
-        ? { key, value, expected }
-        : { key, value, expected, lease: await services.backend.grantLease(ttlMs) }
     const sent = { key, value, make: this.#making(key, text, stored) }
     const pending = underway.begin(sent)
     let revision: Revision | undefined
     let entry: Entry | undefined
     try {
-      const result = await services.backend.commit([write], this.#signalOf(request))
+      const result = await this.#commit({ key, value, expected }, request)
       if (result.ok) ({ revision } = result)
     } catch (cause) {
       const error = this.#failure(cause)
@@ -70,6 +71,13 @@ export class Commits {
       entry = underway.end(pending, sent, revision)
     }
     return entry === undefined || this.#options.lens === undefined ? entry : this.#shown(entry)
+  }
+
+  #commit(write: Write, request: Writing): Promise<CommitResult> {
+    const { backend } = this.#options.services
+    const signal = this.#signalOf(request)
+    if (this.#leases === undefined) return backend.commit([write], signal)
+    return this.#leases.with((lease) => backend.commit([{ ...write, lease }], signal))
   }
 
   /** Ready to be shown: whoever wrote in another version than is stored is told what conversion makes of what is stored. */

@@ -34,6 +34,8 @@ export interface Services {
   readonly atRest: AtRest
   /** Whether kinds that have a form in protobuf rest in it; default: all rest as JSON, which they are made of. */
   readonly storesProtobuf?: boolean
+  /** For how long what has a time to live may share its lease with what comes later; default: a minute. */
+  readonly leaseReuseMs?: number
   /** Where everything that is done is counted. */
   readonly metrics: ServerMeters
   /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */

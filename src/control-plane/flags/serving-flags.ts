@@ -19,6 +19,7 @@ export interface StorageValues {
   readonly 'etcd-keyfile': string
   readonly 'etcd-prefix': string
   readonly 'etcd-servers': readonly string[]
+  readonly 'lease-reuse-duration-seconds': number
   readonly 'storage-backend': '' | 'etcd3'
   readonly 'storage-media-type': string
 }
@@ -70,7 +71,7 @@ export const STORAGE_FLAGS: FlagsOf<StorageValues> & FlagGroup = {
   'etcd-healthcheck-timeout': idle(duration, 2_000, 'the store has time limits of its own'),
   'etcd-readycheck-timeout': idle(duration, 2_000, 'the store has time limits of its own'),
   'etcd-servers-overrides': unsupported(strings, [], 'all objects are in one store'),
-  'lease-reuse-duration-seconds': idle(int64, 60, 'leases are shared by the store itself'),
+  'lease-reuse-duration-seconds': flag(int64, 60, 'For how long events may share a lease'),
   'watch-cache': unsupported(bool, true, 'everything is read through the watch cache'),
   'watch-cache-sizes': idle(strings, [], 'watch caches size themselves'),
 }
