@@ -61,6 +61,8 @@ export interface WholeAnswer {
 export interface AnswerStream {
   /** Each write is a message of its own: what belongs to two must not be joined. */
   readonly isMessages?: boolean
+  /** See `ResponseWriter`. */
+  readonly sharesFrames?: boolean | undefined
   /** False when the client does not keep up; `drained` then tells when to go on. */
   write(chunk: string | Buffer | SharedFrame): boolean
   drained(): Promise<void>

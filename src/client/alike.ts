@@ -13,15 +13,16 @@ type Fields = Record<string, unknown>
 export function sharing<T>(fresh: T, known: unknown, depth: number = MAX_DEPTH): T {
   if (fresh === known) return known as T
   if (!isObject(fresh) || !isObject(known) || depth === 0 || Array.isArray(fresh) !== Array.isArray(known)) return fresh
-  let [count, isEqual] = [0, true]
-  for (const key in fresh) {
-    count++
+  let isEqual = true
+  // Not `for … in`: what is written into the object makes the engine give up its code for the loop, each time anew.
+  const keys = Object.keys(fresh)
+  for (const key of keys) {
     const theirs = Object.hasOwn(known, key) ? (known as Fields)[key] : undefined
     const kept = sharing((fresh as Fields)[key], theirs, depth - 1)
     ;(fresh as Fields)[key] = kept
     if (kept !== theirs) isEqual = false
   }
-  return isEqual && Object.keys(known).length === count ? (known as T) : fresh
+  return isEqual && Object.keys(known).length === keys.length ? (known as T) : fresh
 }
 
 function isObject(value: unknown): value is object {

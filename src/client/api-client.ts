@@ -27,7 +27,7 @@ import { genericError } from '#meta/status-errors.ts'
 import { type Status, StatusError } from '#meta/status.ts'
 import type { WatchEvent } from '#meta/watch.ts'
 
-import { readWatchEvents } from './watch-events.ts'
+import { readSharedEvents, readWatchEvents } from './watch-events.ts'
 
 /** HTTPS, or the server in the same process: see `ApiServer.clientAs`. */
 export type Transport = Pick<HttpClient, 'request'>
@@ -68,6 +68,11 @@ interface Limits {
 interface Reading extends Limits {
   /** Objects with their metadata and nothing else (PartialObjectMetadata). */
   readonly metadataOnly?: boolean | undefined
+}
+
+interface Watching {
+  /** Objects may be those that others in this process got: who says so changes nothing in them. */
+  readonly isShared?: boolean | undefined
 }
 
 export type Selection = Pick<ListOptions, 'labelSelector' | 'fieldSelector'> & { readonly namespace?: string }
@@ -141,9 +146,9 @@ export class ApiClient {
   /** Ends with the connection, with the signal or after `timeoutSeconds`; see `follow` for one that goes on. */
   async *watch<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string } & Reading = {},
+    options: ListOptions & { readonly namespace?: string } & Reading & Watching = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const { signal, namespace, metadataOnly, ...query } = options
+    const { signal, namespace, metadataOnly, isShared, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, { ...query, watch: true }))
     const response = await this.ask({
       method: 'GET',
@@ -152,7 +157,8 @@ export class ApiClient {
       accept: acceptOf('', metadataOnly),
       signal,
     })
-    yield* readWatchEvents<T>(response.body)
+    const isOfOthersToo = isShared === true && response.sharesPieces === true
+    yield* isOfOthersToo ? readSharedEvents<T>(response.body) : readWatchEvents<T>(response.body)
   }
 
   /** The object's own namespace and name count; `subresource` for what is made below an object (binding, eviction). */

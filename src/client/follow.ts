@@ -29,6 +29,8 @@ export interface FollowOptions<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly selection?: Selection
   readonly metadataOnly?: boolean | undefined
+  /** Objects may be those of others in this process: they are not changed. */
+  readonly isShared?: boolean | undefined
   readonly random: Random
   readonly signal: AbortSignal
   /** How long to wait after each failure; as upstream's reflector unless said. */
@@ -84,7 +86,7 @@ async function turn<T extends KubeObject>(
   follower: Follower<T>,
   place: Place,
 ): Promise<boolean> {
-  const { client, kind, selection = {}, metadataOnly, random, signal } = options
+  const { client, kind, selection = {}, metadataOnly, isShared, random, signal } = options
   const isStreamed = place.resourceVersion === undefined && place.streamsLists
   const before = place.resourceVersion
   if (place.resourceVersion === undefined && !isStreamed) place.resourceVersion = await readAll(options, follower)
@@ -97,6 +99,7 @@ async function turn<T extends KubeObject>(
       ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
       : { resourceVersion: place.resourceVersion ?? '' }),
     metadataOnly,
+    isShared,
     signal,
   }
   const taker = new EventTaker(follower, place, initial)

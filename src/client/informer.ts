@@ -62,7 +62,7 @@ export class Informer<T extends KubeObject> {
   run(signal: AbortSignal): Promise<void> {
     const { client, kind, random, selection = {}, metadataOnly, retry, onError } = this.#options
     return follow(
-      { client, kind, random, selection, metadataOnly, signal, retry },
+      { client, kind, random, selection, metadataOnly, isShared: true, signal, retry },
       {
         arrived: (object) => this.#slimmed(object),
         replace: (objects) => this.#replace(objects),

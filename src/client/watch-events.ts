@@ -22,3 +22,25 @@ export async function* readWatchEvents<T extends KubeObject>(
     if (from < piece.length) begun.push(piece.subarray(from))
   }
 }
+
+/** What pieces that several read were decoded into. */
+const decoded = new WeakMap<Buffer, WatchEvent>()
+
+/** The same of pieces that others in this process read too: events are decoded once, and nobody may change what they hold. */
+export async function* readSharedEvents<T extends KubeObject>(
+  pieces: AsyncIterable<Buffer>,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  for await (const piece of pieces) {
+    if (piece.indexOf(NEWLINE) !== piece.length - 1) yield* readWatchEvents<T>(only(piece))
+    else {
+      const event = decoded.get(piece) ?? (readJson(piece) as unknown as WatchEvent)
+      decoded.set(piece, event)
+      // Of a watch of the same kind.
+      yield event as WatchEvent<T>
+    }
+  }
+}
+
+async function* only(piece: Buffer): AsyncGenerator<Buffer> {
+  yield piece
+}

@@ -109,6 +109,7 @@ async function streamTo(
   const gone = streams.open()
   writer.onClose(() => gone.abort())
   const out: AnswerStream = {
+    sharesFrames: writer.sharesFrames,
     write(chunk) {
       if (typeof chunk === 'string') return writer.write(Buffer.from(chunk, 'latin1'))
       return Buffer.isBuffer(chunk) ? writer.write(chunk) : writer.writeFrame(chunk)

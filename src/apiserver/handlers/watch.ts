@@ -210,6 +210,7 @@ class Watch {
     const { view, selection, frames } = this.#parts
     const { lens } = view.representation
     if (lens?.asks === true) return this.#followConverted(from, lens)
+    const isMessages = this.#out.isMessages === true || this.#out.sharesFrames === true
     const write = (frame: Parameters<AnswerStream['write']>[0], events: number): boolean => {
       this.#count.sent(bytesOf(frame), events)
       const room = this.#out.write(frame)
@@ -218,7 +219,7 @@ class Watch {
     }
     const sink = {
       change: (type: ChangeType, change: Change<Entry>) => write(frames.change(type, change), 1),
-      ...(this.#out.isMessages !== true && {
+      ...(!isMessages && {
         changes: (seen: readonly Seen<Entry>[]) => write(frames.changes(seen), seen.length),
       }),
       expired: () => this.#expire(tooOld(from, view)),

@@ -36,6 +36,7 @@ const ENTRYPOINT = [
   '--disable-warning=ExperimentalWarning',
   '--expose-gc',
   '--heap-growing-percent=50',
+  '--external-memory-accounted-in-global-limit',
   `/${PLACE}/bin/entry.cjs`,
 ]
 

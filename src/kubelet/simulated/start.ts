@@ -192,7 +192,7 @@ class Kubelets implements SimulatedNodes {
     const { clock, random, connect } = this.#options
     const client = new ApiClient({ ...connect(WATCHER), clock, userAgent: userAgent('kubelet') })
     const failed = (error: unknown): void => this.#complain(error)
-    const around = { client, random, signal }
+    const around = { client, random, signal, isShared: true }
     await Promise.all([
       follow<Node>(
         { ...around, kind: Nodes },

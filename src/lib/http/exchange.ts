@@ -101,6 +101,8 @@ export interface SharedFrame {
 
 /** An answer that goes on. */
 export interface ResponseWriter {
+  /** Who reads is in this process and gets frames as they are: what is made of one serves all, unless it was joined with others. */
+  readonly sharesFrames?: boolean
   /** False when the client is behind: what is written is kept, but no more should follow before `drained`. */
   write(piece: Buffer): boolean
   /** The same for a frame that goes to many receivers; cheaper than `write` on HTTP/1.1. Never empty. */

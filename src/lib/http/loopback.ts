@@ -3,11 +3,9 @@
  * pass everything that others pass; only who they are is not proved but said, which nobody outside can do.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { PassThrough } from 'node:stream'
 
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
-import { drained } from '../drained.ts'
 import type { HttpClient, HttpRequest } from './client.ts'
 import {
   BodyError,
@@ -23,7 +21,8 @@ import {
   type SharedFrame,
 } from './exchange.ts'
 import { HttpError } from './http-error.ts'
-import { createResponse, type HttpResponse } from './response.ts'
+import { LoopbackBody } from './loopback-body.ts'
+import { type HttpResponse, type ResponseHead, sharedResponse, wholeResponse } from './response.ts'
 
 export interface LoopbackOptions {
   readonly serve: (exchange: Exchange) => Promise<void>
@@ -73,9 +72,13 @@ export class LoopbackExchange implements Exchange {
   readonly #clock: Clock
   readonly #request: HttpRequest
   readonly #answer = Promise.withResolvers<HttpResponse>()
-  readonly #body = new PassThrough({ highWaterMark: BUFFER_BYTES })
+  /** Of an answer that goes on; most come as a whole, and a stream costs more than all else that is done here. */
+  #body: LoopbackBody | undefined
   readonly #gone = new AbortController()
+  /** Stops listening for reasons to give up. */
+  readonly #settle: () => void
   #isAnswered = false
+  #isGivenUp = false
 
   constructor(request: HttpRequest, clock: Clock, identity: unknown) {
     const { method = 'GET', url, path, headers = {}, signal, timeoutMs } = request
@@ -88,17 +91,15 @@ export class LoopbackExchange implements Exchange {
     this.identity = identity
     this.#clock = clock
     this.#request = request
-    this.#body.on('error', () => undefined)
     const unhook = onAbort(signal, () =>
       this.#giveUp(new HttpError('aborted', 'The request was given up', { cause: signal?.reason })),
     )
     const late = (): void => this.#giveUp(new HttpError('timeout', `The request took longer than ${timeoutMs} ms`))
     const timer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, late)
-    this.#body.once('close', () => {
+    this.#settle = () => {
       unhook()
       timer?.cancel()
-      if (!this.#body.writableEnded) this.#gone.abort(new Error('The client has gone'))
-    })
+    }
   }
 
   /** What the client gets. Rejects with HttpError when it gives up, or when the server has nothing to say. */
@@ -115,12 +116,15 @@ export class LoopbackExchange implements Exchange {
   }
 
   async readBody(limitBytes: number, growing?: Growing): Promise<Buffer> {
+    const { body } = this.#request
+    if (typeof body === 'string' || Buffer.isBuffer(body))
+      return readWhole(typeof body === 'string' ? Buffer.from(body) : body, limitBytes, growing)
     const pieces: Buffer[] = []
     let size = 0
     for await (const piece of this.body()) {
       const isFree = growing === undefined || size > growing.freeBytes || size + piece.length <= growing.freeBytes
       size += piece.length
-      if (size > limitBytes) throw new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
+      if (size > limitBytes) throw tooLarge(limitBytes)
       if (!isFree) await growing.mayGrow()
       pieces.push(piece)
     }
@@ -137,43 +141,68 @@ export class LoopbackExchange implements Exchange {
 
   respond(status: number, headers: HeaderList, body: string | Buffer = ''): void {
     const length = status === 204 || status === 304 ? undefined : body.length
-    this.#begin(status, headers, length)
-    if (this.#body.destroyed) return
-    this.#body.end(this.method === 'HEAD' ? '' : body, 'latin1')
+    const head = this.#begin(status, headers, length)
+    if (this.#isGivenUp) return
+    const content = this.method === 'HEAD' ? '' : body
+    this.#answer.resolve(wholeResponse(typeof content === 'string' ? Buffer.from(content, 'latin1') : content, head))
+    this.#settle()
   }
 
   async respondPieces(status: number, headers: HeaderList, { pieces, lengthBytes }: Pieces): Promise<void> {
-    this.#begin(status, headers, lengthBytes)
-    const writer = new LoopbackWriter(this.#body)
+    const writer = this.#open(this.#begin(status, headers, lengthBytes))
     if (this.method === 'HEAD') writer.end()
     else await sendPieces(writer, pieces)
   }
 
   stream(status: number, headers: HeaderList): ResponseWriter {
-    this.#begin(status, headers, undefined)
-    return new LoopbackWriter(this.#body)
+    return this.#open(this.#begin(status, headers, undefined))
   }
 
   fail(): void {
     if (!this.#isAnswered) this.respond(500, PLAIN_TEXT, INTERNAL_ERROR)
-    else if (!this.#body.writableEnded) this.#body.destroy(new Error('The answer was broken off'))
+    else if (this.#body?.isEnded === false) this.#body.close(new Error('The answer was broken off'))
   }
 
   upgrade(): never {
     throw new Error('This exchange has no connection to hand over')
   }
 
-  #begin(status: number, headers: HeaderList, length: number | undefined): void {
+  #begin(status: number, headers: HeaderList, length: number | undefined): ResponseHead {
     this.#isAnswered = true
     const all = [...headers, 'Date', new Date(this.#clock.now()).toUTCString()]
     if (length !== undefined) all.push('Content-Length', String(length))
-    this.#answer.resolve(createResponse(this.#body, { status, headers: headersOf(all), version: '2' }))
+    return { status, headers: headersOf(all), version: '2' }
+  }
+
+  #open(head: ResponseHead): LoopbackWriter {
+    const body = new LoopbackBody(BUFFER_BYTES)
+    this.#body = body
+    body.onClose(() => {
+      this.#settle()
+      if (!body.isEnded) this.#gone.abort(new Error('The client has gone'))
+    })
+    this.#answer.resolve(sharedResponse(body, head))
+    if (this.#isGivenUp) body.close()
+    return new LoopbackWriter(body)
   }
 
   #giveUp(error: HttpError): void {
+    this.#isGivenUp = true
     this.#answer.reject(error)
-    this.#body.destroy(error)
+    if (this.#body !== undefined) return this.#body.close(error)
+    this.#settle()
+    this.#gone.abort(new Error('The client has gone'))
   }
+}
+
+async function readWhole(body: Buffer, limitBytes: number, growing: Growing | undefined): Promise<Buffer> {
+  if (body.length > limitBytes) throw tooLarge(limitBytes)
+  if (growing !== undefined && body.length > growing.freeBytes) await growing.mayGrow()
+  return body
+}
+
+function tooLarge(limitBytes: number): BodyError {
+  return new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
 }
 
 /** By lower-case name; several values of one name are joined by commas, but for cookies. */
@@ -190,41 +219,41 @@ function headersOf(list: HeaderList): IncomingHttpHeaders {
 }
 
 class LoopbackWriter implements ResponseWriter {
-  readonly #body: PassThrough
+  readonly sharesFrames = true
+  readonly #body: LoopbackBody
 
-  constructor(body: PassThrough) {
+  constructor(body: LoopbackBody) {
     this.#body = body
   }
 
   get isClosed(): boolean {
-    return this.#body.destroyed || this.#body.writableEnded
+    return this.#body.isClosed || this.#body.isEnded
   }
 
   write(piece: Buffer): boolean {
-    return this.isClosed || this.#body.write(piece)
+    return this.#body.write(piece)
   }
 
   writeFrame(frame: SharedFrame): boolean {
-    return this.write(frame.body)
+    return this.#body.write(frame.body)
   }
 
-  async drained(): Promise<void> {
-    if (!this.isClosed && this.#body.writableNeedDrain) await drained(this.#body)
+  drained(): Promise<void> {
+    return this.#body.drained()
   }
 
   /** Nobody here is cut off for reading slowly. */
   bePatient(): void {}
 
   end(): void {
-    if (!this.isClosed) this.#body.end()
+    this.#body.end()
   }
 
   abort(): void {
-    this.#body.destroy(new Error('The answer was broken off'))
+    this.#body.close(new Error('The answer was broken off'))
   }
 
   onClose(task: () => void): void {
-    if (this.#body.destroyed) task()
-    else this.#body.once('close', task)
+    this.#body.onClose(task)
   }
 }

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
 import { HttpError } from './http-error.ts'
+import type { LoopbackBody } from './loopback-body.ts'
 
 export interface ResponseHead {
   readonly status: number
@@ -15,6 +16,8 @@ export interface ResponseHead {
 export interface HttpResponse extends ResponseHead {
   /** Pieces as they arrive, no faster than they are read. Leaving the loop ends the request. */
   readonly body: AsyncIterable<Buffer>
+  /** Pieces are as the server wrote them, the same for all in this process that it wrote them to. */
+  readonly sharesPieces?: boolean
   /** The whole body; rejects with `HttpError` `too-large` above the limit. */
   bytes(limitBytes: number): Promise<Buffer>
   text(limitBytes: number): Promise<string>
@@ -25,14 +28,48 @@ export interface HttpResponse extends ResponseHead {
 export function createResponse(source: Readable, head: ResponseHead): HttpResponse {
   // A failure before anybody reads must not end the process; the reader hears of it all the same.
   source.on('error', () => undefined)
-  const bytes = (limitBytes: number): Promise<Buffer> => collect(source, limitBytes)
+  return responseOf(head, { read: () => readPieces(source), discard: () => source.destroy() })
+}
+
+/** An answer of this very process. */
+export function sharedResponse(source: LoopbackBody, head: ResponseHead): HttpResponse {
+  const response = responseOf(head, { read: () => readShared(source), discard: () => source.close() })
+  return { ...response, sharesPieces: true }
+}
+
+interface Source {
+  readonly read: () => AsyncGenerator<Buffer>
+  readonly discard: () => void
+}
+
+function responseOf(head: ResponseHead, { read, discard }: Source): HttpResponse {
+  const bytes = (limitBytes: number): Promise<Buffer> => collect(read(), limitBytes)
   return {
     ...head,
-    body: readPieces(source),
+    body: read(),
     bytes,
     text: async (limitBytes) => (await bytes(limitBytes)).toString(),
-    discard: () => source.destroy(),
+    discard,
   }
+}
+
+/** An answer that is there as a whole: it holds no connection. */
+export function wholeResponse(body: Buffer, head: ResponseHead): HttpResponse {
+  const bytes = async (limitBytes: number): Promise<Buffer> => {
+    if (body.length > limitBytes) throw tooLarge(limitBytes)
+    return body
+  }
+  return {
+    ...head,
+    body: onePiece(body),
+    bytes,
+    text: async (limitBytes) => (await bytes(limitBytes)).toString(),
+    discard: () => undefined,
+  }
+}
+
+async function* onePiece(body: Buffer): AsyncGenerator<Buffer> {
+  if (body.length > 0) yield body
 }
 
 /**
@@ -57,20 +94,29 @@ async function* readPieces(source: Readable): AsyncGenerator<Buffer> {
   }
 }
 
+async function* readShared(source: LoopbackBody): AsyncGenerator<Buffer> {
+  yield* source.read()
+  if (!source.isEnded || source.error !== undefined) throw brokenOff(source.error)
+}
+
 const CHANGES = ['readable', 'end', 'error', 'close'] as const
 
-function brokenOff(cause: Error | null): HttpError {
+function brokenOff(cause: Error | null | undefined): HttpError {
   if (cause instanceof HttpError) return cause
   return new HttpError('broken', `The answer broke off: ${cause?.message ?? 'Premature close'}`, { cause })
 }
 
-async function collect(source: Readable, limitBytes: number): Promise<Buffer> {
+async function collect(source: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let size = 0
-  for await (const piece of readPieces(source)) {
+  for await (const piece of source) {
     pieces.push(piece)
     size += piece.length
-    if (size > limitBytes) throw new HttpError('too-large', `The answer is larger than ${limitBytes} bytes`)
+    if (size > limitBytes) throw tooLarge(limitBytes)
   }
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size)
+}
+
+function tooLarge(limitBytes: number): HttpError {
+  return new HttpError('too-large', `The answer is larger than ${limitBytes} bytes`)
 }

@@ -69,6 +69,37 @@ describe('shared informers', () => {
   })
 })
 
+describe('informers of one process', () => {
+  it('hold what they are told of once between them; who only watches has it to itself', async () => {
+    const stop = new AbortController()
+    const { signal } = stop
+    const onError = (error: unknown): void => assert.fail(error as Error)
+    const [one, other] = [1, 2].map(
+      (seed) => new Informers({ client, random: createSeededRandom(seed), signal, onError }),
+    )
+    const kinds = [one, other].map((informers) => informers?.of(ConfigMaps))
+    await clock.advance(1000)
+    const watched: ConfigMap[] = []
+    const watching = (async () => {
+      for await (const { object } of client.watch(ConfigMaps, { namespace, signal })) watched.push(object)
+    })().catch(() => undefined)
+    await clock.advance(1000)
+    await client.create(ConfigMaps, { metadata: { namespace, name: 'd' }, data: { colour: 'green' } })
+    await clock.advance(1000)
+    const [first, second] = kinds.map((informer) => informer?.get(`${namespace}/d`)?.data)
+    assert.deepEqual(first, { colour: 'green' })
+    assert.equal(first, second)
+    const last = watched.at(-1)?.data ?? {}
+    assert.deepEqual(last, first)
+    last['colour'] = 'grey'
+    assert.deepEqual(first, { colour: 'green' })
+    stop.abort()
+    await clock.advance(1000)
+    await Promise.all([watching, one?.ended(), other?.ended()])
+    await client.delete(ConfigMaps, { namespace, name: 'd' })
+  })
+})
+
 describe('a dry run', () => {
   it('answers as if it were so, and nothing is', async () => {
     const dryRun = ['All']

@@ -1,0 +1,101 @@
+/**
+ * The body of an answer that goes on, within the process: pieces arrive whole and as they were written, so that who reads can
+ * tell one that it has seen from another. No faster than they are read.
+ */
+export class LoopbackBody {
+  readonly #limitBytes: number
+  #pieces: Buffer[] = []
+  #bytes = 0
+  #isEnded = false
+  #isClosed = false
+  #error: Error | undefined
+  #wakeReader = (): void => undefined
+  #waiting: (() => void)[] = []
+  readonly #closing: (() => void)[] = []
+
+  /** What may wait to be read before whoever writes is asked to wait. */
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes
+  }
+
+  /** All has been written. */
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  /** All has been read, or nobody reads any more. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Why it was broken off. */
+  get error(): Error | undefined {
+    return this.#error
+  }
+
+  /** False when the reader is behind: what is written is kept, but no more should follow before `drained`. */
+  write(piece: Buffer): boolean {
+    if (this.#isEnded || this.#isClosed) return true
+    this.#pieces.push(piece)
+    this.#bytes += piece.length
+    this.#wakeReader()
+    return !this.#isFull
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#wakeReader()
+  }
+
+  /** What has not been read is dropped. */
+  close(error?: Error): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#error = error
+    this.#pieces = []
+    this.#bytes = 0
+    this.#wakeReader()
+    this.#makeRoom()
+    for (const task of this.#closing.splice(0)) task()
+  }
+
+  /** Resolves when there is room again, or nobody reads any more. */
+  drained(): Promise<void> {
+    if (!this.#isFull || this.#isClosed) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  onClose(task: () => void): void {
+    if (this.#isClosed) task()
+    else this.#closing.push(task)
+  }
+
+  /** By one reader. Ends early when it was closed; `error` says whether that was the end. */
+  async *read(): AsyncGenerator<Buffer> {
+    try {
+      for (;;) {
+        const piece = this.#take()
+        if (piece !== undefined) yield piece
+        else if (this.#isEnded || this.#isClosed) return
+        else await new Promise<void>((resolve) => (this.#wakeReader = resolve))
+      }
+    } finally {
+      this.close()
+    }
+  }
+
+  #take(): Buffer | undefined {
+    const piece = this.#pieces.shift()
+    this.#bytes -= piece?.length ?? 0
+    if (this.#bytes === 0) this.#makeRoom()
+    return piece
+  }
+
+  get #isFull(): boolean {
+    return this.#bytes >= this.#limitBytes
+  }
+
+  #makeRoom(): void {
+    for (const go of this.#waiting.splice(0)) go()
+  }
+}
