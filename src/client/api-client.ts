@@ -70,11 +70,6 @@ interface Reading extends Limits {
   readonly metadataOnly?: boolean | undefined
 }
 
-interface Watching {
-  /** Objects may be those that others in this process got: who says so changes nothing in them. */
-  readonly isShared?: boolean | undefined
-}
-
 export type Selection = Pick<ListOptions, 'labelSelector' | 'fieldSelector'> & { readonly namespace?: string }
 
 export type Patch =
@@ -146,19 +141,29 @@ export class ApiClient {
   /** Ends with the connection, with the signal or after `timeoutSeconds`; see `follow` for one that goes on. */
   async *watch<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string } & Reading & Watching = {},
+    options: ListOptions & { readonly namespace?: string } & Reading = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const { signal, namespace, metadataOnly, isShared, ...query } = options
+    const response = await this.#watch(kind, options)
+    for await (const events of readWatchEvents<T>(response.body)) yield* events
+  }
+
+  /**
+   * The same, with what came together told together. `isShared`: objects may be those that others in this process got, and
+   * nobody may change anything in them.
+   */
+  async *watchTogether<T extends KubeObject>(
+    kind: Kind<T>,
+    options: ListOptions & { readonly namespace?: string; readonly isShared?: boolean | undefined } & Reading = {},
+  ): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
+    const { isShared = false, ...asked } = options
+    const { body, shared } = await this.#watch(kind, asked)
+    yield* isShared && shared !== undefined ? readSharedEvents<T>(shared) : readWatchEvents<T>(body)
+  }
+
+  #watch(kind: Kind, options: ListOptions & { readonly namespace?: string } & Reading): Promise<HttpResponse> {
+    const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, { ...query, watch: true }))
-    const response = await this.ask({
-      method: 'GET',
-      path,
-      about: about(kind),
-      accept: acceptOf('', metadataOnly),
-      signal,
-    })
-    const isOfOthersToo = isShared === true && response.sharesPieces === true
-    yield* isOfOthersToo ? readSharedEvents<T>(response.body) : readWatchEvents<T>(response.body)
+    return this.ask({ method: 'GET', path, about: about(kind), accept: acceptOf('', metadataOnly), signal })
   }
 
   /** The object's own namespace and name count; `subresource` for what is made below an object (binding, eviction). */

@@ -9,7 +9,7 @@ import type { Random } from '#lib/random.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { isGone, isInvalid, isResourceExpired, StatusError } from '#meta/status.ts'
-import { isInitialEventsEnd, type ObjectEvent } from '#meta/watch.ts'
+import { isInitialEventsEnd, type ObjectEvent, type WatchEvent } from '#meta/watch.ts'
 
 import type { ApiClient, Selection } from './api-client.ts'
 
@@ -104,10 +104,7 @@ async function turn<T extends KubeObject>(
   }
   const taker = new EventTaker(follower, place, initial)
   try {
-    for await (const event of client.watch(kind, asked)) {
-      if (event.type === 'ERROR') throw new WatchEnded(event.object)
-      taker.take(event)
-    }
+    for await (const events of client.watchTogether(kind, asked)) taker.takeAll(events)
   } catch (error) {
     if (!isStreamed || place.resourceVersion !== undefined || !cannotStream(error)) throw error
     place.streamsLists = false
@@ -135,7 +132,15 @@ class EventTaker<T extends KubeObject> {
     this.#initial = initial
   }
 
-  take(event: ObjectEvent<T>): void {
+  /** Throws WatchEnded. */
+  takeAll(events: readonly WatchEvent<T>[]): void {
+    for (const event of events) {
+      if (event.type === 'ERROR') throw new WatchEnded(event.object)
+      this.#take(event)
+    }
+  }
+
+  #take(event: ObjectEvent<T>): void {
     const { resourceVersion = '' } = event.object.metadata
     if (this.#initial !== undefined) {
       if (event.type === 'ADDED') this.#initial.push(this.#follower.arrived?.(event.object) ?? event.object)

@@ -1,4 +1,7 @@
-/** The events of a watch out of the bytes of its answer: one JSON document a line. */
+/**
+ * The events of a watch out of the bytes of its answer: one JSON document a line. What came together is told together, so that
+ * nobody decides by a part of it.
+ */
 import { readJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { WatchEvent } from '#meta/watch.ts'
@@ -8,39 +11,46 @@ const NEWLINE = 0x0a
 /** A line that is cut off when the stream ends was never sent. */
 export async function* readWatchEvents<T extends KubeObject>(
   pieces: AsyncIterable<Buffer>,
-): AsyncGenerator<WatchEvent<T>, void, undefined> {
+): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
   let begun: Buffer[] = []
   for await (const piece of pieces) {
+    const events: WatchEvent<T>[] = []
     let from = 0
     for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
       const rest = piece.subarray(from, end)
       const line = begun.length === 0 ? rest : Buffer.concat([...begun, rest])
       begun = []
       from = end + 1
-      if (line.length > 0) yield readJson(line) as unknown as WatchEvent<T>
+      if (line.length > 0) events.push(readJson(line) as unknown as WatchEvent<T>)
     }
     if (from < piece.length) begun.push(piece.subarray(from))
+    if (events.length > 0) yield events
   }
 }
 
 /** What pieces that several read were decoded into. */
-const decoded = new WeakMap<Buffer, WatchEvent>()
+const decoded = new WeakMap<Buffer, readonly WatchEvent[]>()
 
-/** The same of pieces that others in this process read too: events are decoded once, and nobody may change what they hold. */
+/** The same of pieces that others in this process read too: they are decoded once, and nobody may change what they hold. */
 export async function* readSharedEvents<T extends KubeObject>(
-  pieces: AsyncIterable<Buffer>,
-): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  for await (const piece of pieces) {
-    if (piece.indexOf(NEWLINE) !== piece.length - 1) yield* readWatchEvents<T>(only(piece))
-    else {
-      const event = decoded.get(piece) ?? (readJson(piece) as unknown as WatchEvent)
-      decoded.set(piece, event)
-      // Of a watch of the same kind.
-      yield event as WatchEvent<T>
-    }
+  groups: AsyncIterable<readonly Buffer[]>,
+): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
+  for await (const pieces of groups) {
+    // Of a watch of the same kind.
+    yield pieces.flatMap((piece) => eventsIn(piece) as readonly WatchEvent<T>[])
   }
 }
 
-async function* only(piece: Buffer): AsyncGenerator<Buffer> {
-  yield piece
+/** Of whole lines. */
+function eventsIn(piece: Buffer): readonly WatchEvent[] {
+  const known = decoded.get(piece)
+  if (known !== undefined) return known
+  const events: WatchEvent[] = []
+  let from = 0
+  for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
+    events.push(readJson(piece.subarray(from, end)) as unknown as WatchEvent)
+    from = end + 1
+  }
+  decoded.set(piece, events)
+  return events
 }

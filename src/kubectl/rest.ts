@@ -80,7 +80,7 @@ export class Rest {
     const path = pathOf(target.kind, target) + queryText({ ...query, watch: true })
     const signal = own === undefined ? this.#signal : AbortSignal.any([own, this.#signal])
     const response = await this.#client.ask({ method: 'GET', path, accept, signal })
-    yield* readWatchEvents<AnyObject>(response.body)
+    for await (const events of readWatchEvents<AnyObject>(response.body)) yield* events
   }
 
   /** Any path, with its query; the answer's body as it comes. */

@@ -70,12 +70,12 @@ export class LoopbackBody {
     else this.#closing.push(task)
   }
 
-  /** By one reader. Ends early when it was closed; `error` says whether that was the end. */
-  async *read(): AsyncGenerator<Buffer> {
+  /** By one reader, all that is there at once. Ends early when it was closed; `error` says whether that was the end. */
+  async *read(): AsyncGenerator<readonly Buffer[]> {
     try {
       for (;;) {
-        const piece = this.#take()
-        if (piece !== undefined) yield piece
+        const pieces = this.#take()
+        if (pieces.length > 0) yield pieces
         else if (this.#isEnded || this.#isClosed) return
         else await new Promise<void>((resolve) => (this.#wakeReader = resolve))
       }
@@ -84,11 +84,12 @@ export class LoopbackBody {
     }
   }
 
-  #take(): Buffer | undefined {
-    const piece = this.#pieces.shift()
-    this.#bytes -= piece?.length ?? 0
-    if (this.#bytes === 0) this.#makeRoom()
-    return piece
+  #take(): readonly Buffer[] {
+    const pieces = this.#pieces
+    this.#pieces = []
+    this.#bytes = 0
+    this.#makeRoom()
+    return pieces
   }
 
   get #isFull(): boolean {

@@ -139,6 +139,8 @@ describe('an answer that goes on, in this process', () => {
       heard.push(exchange.signal)
       return silent.promise
     }
+    await assert.rejects(ask(never, { signal: AbortSignal.abort() }), { code: 'aborted' })
+    assert.equal(heard.pop()?.aborted, true)
     const early = assert.rejects(ask(never, { signal: control.signal }), { code: 'aborted' })
     const { serve } = endless()
     const late = await ask(serve, { signal: control.signal })

@@ -76,7 +76,7 @@ export class LoopbackExchange implements Exchange {
   #body: LoopbackBody | undefined
   readonly #gone = new AbortController()
   /** Stops listening for reasons to give up. */
-  readonly #settle: () => void
+  #settle: () => void = () => undefined
   #isAnswered = false
   #isGivenUp = false
 
@@ -100,6 +100,8 @@ export class LoopbackExchange implements Exchange {
       unhook()
       timer?.cancel()
     }
+    // Given up before it began.
+    if (this.#isGivenUp) this.#settle()
   }
 
   /** What the client gets. Rejects with HttpError when it gives up, or when the server has nothing to say. */

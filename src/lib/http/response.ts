@@ -16,8 +16,8 @@ export interface ResponseHead {
 export interface HttpResponse extends ResponseHead {
   /** Pieces as they arrive, no faster than they are read. Leaving the loop ends the request. */
   readonly body: AsyncIterable<Buffer>
-  /** Pieces are as the server wrote them, the same for all in this process that it wrote them to. */
-  readonly sharesPieces?: boolean
+  /** The same of a server in this process: all that is there at once, pieces as it wrote them, the same for all it wrote them to. */
+  readonly shared?: AsyncIterable<readonly Buffer[]>
   /** The whole body; rejects with `HttpError` `too-large` above the limit. */
   bytes(limitBytes: number): Promise<Buffer>
   text(limitBytes: number): Promise<string>
@@ -33,8 +33,8 @@ export function createResponse(source: Readable, head: ResponseHead): HttpRespon
 
 /** An answer of this very process. */
 export function sharedResponse(source: LoopbackBody, head: ResponseHead): HttpResponse {
-  const response = responseOf(head, { read: () => readShared(source), discard: () => source.close() })
-  return { ...response, sharesPieces: true }
+  const response = responseOf(head, { read: () => singly(readShared(source)), discard: () => source.close() })
+  return { ...response, shared: readShared(source) }
 }
 
 interface Source {
@@ -94,8 +94,12 @@ async function* readPieces(source: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-async function* readShared(source: LoopbackBody): AsyncGenerator<Buffer> {
-  yield* source.read()
+async function* singly(groups: AsyncIterable<readonly Buffer[]>): AsyncGenerator<Buffer> {
+  for await (const pieces of groups) yield* pieces
+}
+
+async function* readShared(source: LoopbackBody): AsyncGenerator<readonly Buffer[]> {
+  for await (const pieces of source.read()) yield pieces
   if (!source.isEnded || source.error !== undefined) throw brokenOff(source.error)
 }
 
