@@ -12,20 +12,28 @@ const NEWLINE = 0x0a
 export async function* readWatchEvents<T extends KubeObject>(
   pieces: AsyncIterable<Buffer>,
 ): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
-  let begun: Buffer[] = []
+  const begun: Buffer[] = []
   for await (const piece of pieces) {
-    const events: WatchEvent<T>[] = []
-    let from = 0
-    for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
-      const rest = piece.subarray(from, end)
-      const line = begun.length === 0 ? rest : Buffer.concat([...begun, rest])
-      begun = []
-      from = end + 1
-      if (line.length > 0) events.push(readJson(line) as unknown as WatchEvent<T>)
+    const events: WatchEvent[] = []
+    try {
+      takeLines(piece, begun, events)
+    } finally {
+      // Also what came before a line that nobody can read. Of a watch of that kind.
+      if (events.length > 0) yield events as WatchEvent<T>[]
     }
-    if (from < piece.length) begun.push(piece.subarray(from))
-    if (events.length > 0) yield events
   }
+}
+
+/** Adds to `events` what is whole; `begun` is a line without its end, before and after. */
+function takeLines(piece: Buffer, begun: Buffer[], events: WatchEvent[]): void {
+  let from = 0
+  for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
+    const rest = piece.subarray(from, end)
+    const line = begun.length === 0 ? rest : Buffer.concat([...begun.splice(0), rest])
+    from = end + 1
+    if (line.length > 0) events.push(readJson(line) as unknown as WatchEvent)
+  }
+  if (from < piece.length) begun.push(piece.subarray(from))
 }
 
 /** What pieces that several read were decoded into. */
@@ -46,11 +54,7 @@ function eventsIn(piece: Buffer): readonly WatchEvent[] {
   const known = decoded.get(piece)
   if (known !== undefined) return known
   const events: WatchEvent[] = []
-  let from = 0
-  for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
-    events.push(readJson(piece.subarray(from, end)) as unknown as WatchEvent)
-    from = end + 1
-  }
+  takeLines(piece, [], events)
   decoded.set(piece, events)
   return events
 }
