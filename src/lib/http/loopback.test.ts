@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createVirtualClock, realClock } from '../clock.ts'
 import type { HttpRequest } from './client.ts'
-import { type Exchange, type ResponseWriter, shareFrame } from './exchange.ts'
+import { type Exchange, type Growing, type ResponseWriter, shareFrame } from './exchange.ts'
 import { createLoopbackClient, LoopbackExchange } from './loopback.ts'
 import type { HttpResponse } from './response.ts'
 
@@ -47,6 +47,46 @@ describe('a request of this process to itself', () => {
       exchange.respond(413, [])
     }
     assert.equal((await ask(refused, { method: 'POST', body: 'abcd' })).status, 413)
+  })
+
+  it('asks before it brings much, and brings nothing when that is refused', async () => {
+    let asked = 0
+    const growing = (refusal?: Error): Growing => ({
+      freeBytes: 3,
+      mayGrow: () => {
+        asked++
+        return refusal === undefined ? Promise.resolve() : Promise.reject(refusal)
+      },
+    })
+    const answer = await ask(
+      async (exchange) => {
+        await assert.rejects(exchange.readBody(9, growing(new Error('full'))), { message: 'full' })
+        exchange.respond(200, [], await exchange.readBody(9, growing()))
+      },
+      { method: 'POST', body: 'abcd' },
+    )
+    assert.deepEqual([await answer.text(9), asked], ['abcd', 2])
+    await ask(async (exchange) => exchange.respond(200, [], await exchange.readBody(9, growing())), {
+      method: 'POST',
+      body: 'abc',
+    })
+    assert.equal(asked, 2)
+  })
+
+  it('has an answer that may be larger than who asks takes', async () => {
+    const answer = await ask((exchange) => exchange.respond(200, [], 'abcd'))
+    await assert.rejects(answer.bytes(3), { code: 'too-large' })
+    assert.equal(await answer.text(4), 'abcd')
+  })
+
+  it('leaves no timer behind, whether it is answered or was given up before it began', async () => {
+    const clock = createVirtualClock()
+    const serve = async (exchange: Exchange): Promise<void> => exchange.respond(200, [])
+    const { request } = createLoopbackClient({ clock, identity: '', serve })
+    await request({ url: '/', timeoutMs: 1000 })
+    assert.equal(clock.pending, 0)
+    await assert.rejects(request({ url: '/', timeoutMs: 1000, signal: AbortSignal.abort() }), { code: 'aborted' })
+    assert.equal(clock.pending, 0)
   })
 
   it('has no body in the answer to HEAD', async () => {
@@ -124,9 +164,10 @@ describe('an answer that goes on, in this process', () => {
         exchange.signal.addEventListener('abort', () => gone.resolve())
         return serve(exchange)
       })
-      ;(await writer).write(Buffer.from('x'))
+      ;(await writer).write(Buffer.alloc(1 << 20))
+      const room = (await writer).drained()
       await leave(answer)
-      await gone.promise
+      await Promise.all([gone.promise, room])
       assert.equal((await writer).isClosed, true)
     })
   }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
-import { ApiClient } from '#client/api-client.ts'
+import { ApiClient, type Selection } from '#client/api-client.ts'
+import { follow } from '#client/follow.ts'
 import { Informers } from '#client/informers.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -70,7 +71,7 @@ describe('shared informers', () => {
 })
 
 describe('informers of one process', () => {
-  it('hold what they are told of once between them; who only watches has it to itself', async () => {
+  it('hold what they are told of once between them; who only watches or follows has it to itself', async () => {
     const stop = new AbortController()
     const { signal } = stop
     const onError = (error: unknown): void => assert.fail(error as Error)
@@ -83,20 +84,55 @@ describe('informers of one process', () => {
     const watching = (async () => {
       for await (const { object } of client.watch(ConfigMaps, { namespace, signal })) watched.push(object)
     })().catch(() => undefined)
+    const followed: ConfigMap[] = []
+    const following = follow(
+      { client, kind: ConfigMaps, random: createSeededRandom(3), signal },
+      { replace: () => undefined, change: ({ object }) => void followed.push(object), failed: onError },
+    )
     await clock.advance(1000)
     await client.create(ConfigMaps, { metadata: { namespace, name: 'd' }, data: { colour: 'green' } })
     await clock.advance(1000)
     const [first, second] = kinds.map((informer) => informer?.get(`${namespace}/d`)?.data)
     assert.deepEqual(first, { colour: 'green' })
     assert.equal(first, second)
-    const last = watched.at(-1)?.data ?? {}
-    assert.deepEqual(last, first)
-    last['colour'] = 'grey'
-    assert.deepEqual(first, { colour: 'green' })
+    for (const last of [watched, followed].map((objects) => objects.at(-1)?.data ?? {})) {
+      assert.deepEqual(last, first)
+      last['colour'] = 'grey'
+      assert.deepEqual(first, { colour: 'green' })
+    }
     stop.abort()
     await clock.advance(1000)
-    await Promise.all([watching, one?.ended(), other?.ended()])
+    await Promise.all([watching, following, one?.ended(), other?.ended()])
     await client.delete(ConfigMaps, { namespace, name: 'd' })
+  })
+
+  it('do so too of what was made at the same moment, also when one of them follows only some of it', async () => {
+    const stop = new AbortController()
+    const informersOf = (seed: number, selection: Selection): Informers =>
+      new Informers({
+        client,
+        random: createSeededRandom(seed),
+        signal: stop.signal,
+        onError: (error) => assert.fail(error as Error),
+        tailor: () => ({ selection }),
+      })
+    const both = [informersOf(1, {}), informersOf(2, { labelSelector: 'side=left' })]
+    const [all, left] = both.map((informers) => informers.of(ConfigMaps))
+    await clock.advance(1000)
+    const sides = ['left', 'right']
+    await Promise.all(
+      sides.map((side) =>
+        client.create(ConfigMaps, { metadata: { namespace, name: side, labels: { side } }, data: { side } }),
+      ),
+    )
+    await clock.advance(1000)
+    assert.deepEqual(all?.get(`${namespace}/right`)?.data, { side: 'right' })
+    assert.deepEqual(all?.get(`${namespace}/left`)?.data, { side: 'left' })
+    assert.equal(all?.get(`${namespace}/left`)?.data, left?.get(`${namespace}/left`)?.data)
+    stop.abort()
+    await clock.advance(1000)
+    await Promise.all(both.map((informers) => informers.ended()))
+    for (const name of sides) await client.delete(ConfigMaps, { namespace, name })
   })
 })
 
