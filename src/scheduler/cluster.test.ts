@@ -140,3 +140,37 @@ describe('the picture of the cluster', () => {
     )
   })
 })
+
+describe('the order of nodes', () => {
+  const inZone = (name: string, zone: string): Node => {
+    const node = nodeOf(name, undefined)
+    return { ...node, metadata: { name, labels: { 'topology.kubernetes.io/zone': zone } } }
+  }
+  const names = (cluster: Cluster): string[] => cluster.nodes.map(({ name }) => name)
+
+  it('takes one of each zone in turn, however many each has', () => {
+    const cluster = new Cluster(() => undefined)
+    for (const [name, zone] of [
+      ['a1', 'a'],
+      ['a2', 'a'],
+      ['a3', 'a'],
+      ['b1', 'b'],
+    ] as const)
+      cluster.setNode(inZone(name, zone))
+    assert.deepEqual(names(cluster), ['a1', 'b1', 'a2', 'a3'])
+  })
+
+  it('stays when a node changes, and follows it into another zone', () => {
+    const cluster = new Cluster(() => undefined)
+    for (const name of ['n1', 'n2', 'n3']) cluster.setNode(inZone(name, 'a'))
+    const before = cluster.nodes
+    cluster.setNode(inZone('n1', 'a'))
+    assert.equal(cluster.nodes, before)
+    assert.deepEqual(names(cluster), ['n1', 'n2', 'n3'])
+    cluster.setNode(inZone('n1', 'b'))
+    assert.deepEqual(names(cluster), ['n2', 'n1', 'n3'])
+    cluster.removeNode('n2')
+    cluster.setNode(inZone('n2', 'a'))
+    assert.deepEqual(names(cluster), ['n3', 'n1', 'n2'])
+  })
+})

@@ -75,10 +75,14 @@ export class Cluster {
   setNode(node: Node): void {
     const info = this.#nodeOf(node.metadata.name ?? '')
     const [from, to] = [info.labels, node.metadata.labels]
-    if (info.node !== undefined) this.#order.delete(info.name, zoneOf(from))
+    const zone = info.node === undefined ? undefined : zoneOf(from)
     this.images.replace(info.name, node.status.images)
     info.describe(node)
-    this.#order.set(info.name, zoneOf(to), info)
+    // A node that only changes keeps its place.
+    if (zone !== zoneOf(to)) {
+      if (zone !== undefined) this.#order.delete(info.name, zone)
+      this.#order.set(info.name, zoneOf(to), info)
+    }
     this.#moved(info.name, from, to)
   }
 

@@ -35,8 +35,8 @@ export class NodeOrder<T> {
 }
 
 function interleave<T>(lists: readonly (readonly T[])[]): T[] {
-  const longest = Math.max(0, ...lists.map(({ length }) => length))
-  return Array.from({ length: longest }, (_, at) =>
-    lists.flatMap((list) => (at < list.length ? [list[at] as T] : [])),
-  ).flat()
+  const all: T[] = []
+  const longest = lists.reduce((most, { length }) => Math.max(most, length), 0)
+  for (let at = 0; at < longest; at++) for (const list of lists) if (at < list.length) all.push(list[at] as T)
+  return all
 }

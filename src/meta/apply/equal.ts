@@ -6,17 +6,25 @@ import { asMap } from './atom.ts'
 export function equalValues(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return looselyEqualNumbers(a, b)
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return (
-      Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, at) => equalValues(item, b[at]))
-    )
-  }
+  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && equalLists(a, b)
+  return equalMaps(a as Record<string, unknown>, b as Record<string, unknown>)
+}
+
+function equalMaps(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
   const names = Object.keys(a)
   if (names.length !== Object.keys(b).length) return false
-  return names.every(
-    (name) =>
-      Object.hasOwn(b, name) && equalValues((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name]),
-  )
+  for (const name of names) {
+    const [mine, theirs] = [a[name], b[name]]
+    if (mine !== theirs && !equalValues(mine, theirs)) return false
+    if (theirs === undefined && !Object.hasOwn(b, name)) return false
+  }
+  return true
+}
+
+function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a.length !== b.length) return false
+  for (let at = 0; at < a.length; at++) if (!equalValues(a[at], b[at])) return false
+  return true
 }
 
 /** The same, with turns for others. */

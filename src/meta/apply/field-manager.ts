@@ -15,7 +15,7 @@ import type { ApplyKind, Managers, Versioned } from './apply-kind.ts'
 import { ItemFault, type Typed } from './atom.ts'
 import { reportConflicts } from './conflict.ts'
 import { createdFields, emptyObject, NOT_OWNED } from './created-fields.ts'
-import { difference, isEmptySet, union } from './field-set.ts'
+import { difference, equalSets, isEmptySet, union } from './field-set.ts'
 import { refreshLastApplied, withoutLastApplied } from './last-applied.ts'
 import {
   capUpdaters,
@@ -198,7 +198,10 @@ function trackChanges(request: FieldRequest, before: Managed, next: KubeObject):
   if (taken !== undefined) {
     const id = idOf({ manager, operation: 'Update', apiVersion, subresource })
     const previous = managers.get(id)
-    managers.set(id, previous === undefined ? taken : { ...taken, set: union(taken.set, previous.set) })
+    const set = previous === undefined ? taken.set : union(taken.set, previous.set)
+    const had = before.managers.get(id)
+    // Who writes the same fields again and again owns what it owned, in the words that are there already.
+    managers.set(id, had !== undefined && equalSets(had.set, set) ? { ...taken, set: had.set } : { ...taken, set })
     times.set(id, timeOf(nowMs))
   }
   return capUpdaters({ managers, times })
