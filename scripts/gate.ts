@@ -28,8 +28,10 @@ const STATIC_CHECKS: readonly Step[] = [
 /** Every run draws the same cases: see the file. */
 const NODE = [process.execPath, '--import', './scripts/property-seed.ts']
 
+const SERVERS_AT_ONCE = 2
+
 async function main(mode: string): Promise<number> {
-  const { unit, realWorld } = findTestFiles()
+  const { unit, servers, machine } = findTestFiles()
   const unitTests = [...NODE, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]
   if (mode === 'check') {
     const results = await Promise.all([...STATIC_CHECKS, { name: 'unit tests', command: unitTests }].map(runQuietly))
@@ -38,8 +40,18 @@ async function main(mode: string): Promise<number> {
   if (mode !== 'test') throw new Error(`Unknown gate "${mode}"; use check or test`)
   const results = await Promise.all(STATIC_CHECKS.map(runQuietly))
   if (results.includes(false)) return 1
-  const code = await runLoudly(unitTests)
-  return code === 0 ? runLoudly([...NODE, '--test', '--test-reporter=spec', ...realWorld]) : code
+  const spec = [...NODE, '--test', '--test-reporter=spec']
+  const steps = [
+    unitTests,
+    // They wait for each other's answers most of the time; two of them leave no core without work.
+    [...spec, `--test-concurrency=${SERVERS_AT_ONCE}`, ...servers],
+    [...spec, '--test-concurrency=1', ...machine],
+  ]
+  for (const step of steps) {
+    const code = await runLoudly(step)
+    if (code !== 0) return code
+  }
+  return 0
 }
 
 /** Runs a step and prints one line; its output only when it fails. */

@@ -1,4 +1,4 @@
-/** Which tests there are, in the two kinds that are run differently. */
+/** Which tests there are, in the three kinds that are run differently. */
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -11,14 +11,29 @@ const ROOT = join(import.meta.dirname, '..')
 const REAL_WORLD = ['test/**/*.test.ts', 'src/storage/{etcd,sqlite}*.test.ts', 'src/storage/{etcd,sqlite}/**/*.test.ts']
 const UNIT = ['src/**/*.test.ts', 'scripts/**/*.test.ts']
 
+/** Those of them that use what a machine has once: its containers, networks, devices and packages, or all of its time. */
+const MACHINE = [
+  'test/integration/{cluster,dns,kubelet,network,provision,proxy,supervisor}/**/*.test.ts',
+  'test/integration/{guide,leaks,npm-start,up,up-troubles}.test.ts',
+  'test/reliability/**/*.test.ts',
+]
+
 export interface TestFiles {
   readonly unit: readonly string[]
-  readonly realWorld: readonly string[]
+  /** Several at a time. */
+  readonly servers: readonly string[]
+  /** One at a time. */
+  readonly machine: readonly string[]
 }
 
 export function findTestFiles(): TestFiles {
   const realWorld = find(REAL_WORLD)
-  return { realWorld, unit: find(UNIT).filter((file) => !realWorld.includes(file)) }
+  const machine = find(MACHINE)
+  return {
+    unit: find(UNIT).filter((file) => !realWorld.includes(file)),
+    servers: realWorld.filter((file) => !machine.includes(file)),
+    machine,
+  }
 }
 
 function find(patterns: readonly string[]): string[] {

@@ -23,7 +23,7 @@ const REPORTER = ['--test-reporter=./test/reliability/api/failed-tests.ts']
 
 /** By test that failed, the seeds of the rounds in which it did. */
 export async function runSuite({ rounds, seed, busy, only, progress }: SuiteOptions): Promise<Map<string, number[]>> {
-  const { unit, realWorld } = findTestFiles()
+  const { unit, servers, machine } = findTestFiles()
   const wanted = (files: readonly string[]): string[] => files.filter((file) => file.includes(only))
   const failures = new Map<string, number[]>()
   const turning = Array.from({ length: busy }, () => spawn(process.execPath, ['-e', 'for (;;);']))
@@ -31,7 +31,7 @@ export async function runSuite({ rounds, seed, busy, only, progress }: SuiteOpti
     for (let round = 0; round < rounds; round++) {
       const failed = [
         ...(await runFiles(['--test-isolation=none', ...REPORTER, ...wanted(unit)], seed + round)),
-        ...(await runFiles([...REPORTER, ...wanted(realWorld)], seed + round)),
+        ...(await runFiles([...REPORTER, ...wanted([...servers, ...machine])], seed + round)),
       ]
       for (const { file, name, why } of failed) {
         const test = `${file}: ${name}`
