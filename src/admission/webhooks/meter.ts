@@ -33,7 +33,7 @@ export function createWebhookMeter(meters: ServerMeters, clock: Clock, type: 'ad
         const [code, errorType] = labelsOf(verdict)
         requests.labels(name, type, operation, code, rejected).inc()
         durations.labels(name, type, operation, rejected).observe((clock.elapsed() - startMs) / 1000)
-        const isLeft = verdict.outcome === 'unanswered' && verdict.isGivenUp
+        const isLeft = verdict.outcome === 'unanswered' && verdict.isGivenUp === true
         if (isRejected && !isLeft) rejections.labels(name, type, operation, errorType, code).inc()
       }
     },

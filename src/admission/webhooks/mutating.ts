@@ -10,7 +10,7 @@ import type { JsonValue } from '#lib/json-value.ts'
 import { decodeManaged } from '#meta/apply/managed-fields.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { deepCopy, type ManagedFieldsEntry, semanticEqual } from '#meta/object.ts'
-import { internalError, timeoutError } from '#meta/status-errors.ts'
+import { internalError } from '#meta/status-errors.ts'
 
 import type { Form } from '../matching/forms.ts'
 import { isAdmissionConfiguration } from '../matching/matcher.ts'
@@ -19,7 +19,7 @@ import type { AdmissionPlugin, Round } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
 import { formWanted, showForm, type WebhookTools } from './relevance.ts'
 import { type Asked, askedOf } from './review.ts'
-import { askWebhook, isOver, type Verdict } from './verdict.ts'
+import { askWebhook, isOver, requestTimeout, type Verdict } from './verdict.ts'
 
 export class MutatingWebhooks implements AdmissionPlugin {
   readonly name = 'MutatingAdmissionWebhook'
@@ -66,7 +66,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const isIgnored = outcome.outcome === 'unanswered' && failurePolicy === 'Ignore'
     answered(outcome, outcome.outcome !== 'allowed' && !isIgnored)
     if (isIgnored) {
-      if (isOver(this.#tools, attributes)) throw timeoutError('request did not complete within requested timeout', 0)
+      if (isOver(this.#tools, attributes, outcome)) throw requestTimeout()
       meter.failedOpen(name)
       attributes.annotate?.(`failed-open.mutating.webhook.admission.k8s.io/${place}`, name)
     } else if (outcome.outcome !== 'allowed') throw refusalOf(outcome)

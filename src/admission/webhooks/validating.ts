@@ -1,7 +1,6 @@
 /** ValidatingAdmissionWebhook: webhooks that may refuse what is written. All are asked at the same time. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { kindKey } from '#meta/kind.ts'
-import { timeoutError } from '#meta/status-errors.ts'
 
 import type { Form } from '../matching/forms.ts'
 import { isAdmissionConfiguration } from '../matching/matcher.ts'
@@ -10,7 +9,7 @@ import { type Hook, HookList } from './hooks.ts'
 import { refusalOf } from './mutating.ts'
 import { formWanted, showForm, type WebhookTools } from './relevance.ts'
 import { type Asked, askedOf } from './review.ts'
-import { askWebhook, isOver } from './verdict.ts'
+import { askWebhook, isOver, requestTimeout } from './verdict.ts'
 
 interface Invocation {
   readonly hook: Hook
@@ -36,7 +35,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   async #ask(hooks: readonly Hook[], attributes: Attributes): Promise<void> {
     const invocations = await this.#relevant(hooks, attributes)
     if (invocations.length === 0) return
-    if (isOver(this.#tools, attributes)) throw timeoutError('request did not complete within requested timeout', 0)
+    if (isOver(this.#tools, attributes)) throw requestTimeout()
     /** In the order in which they came: the first is the answer. */
     const refusals: Error[] = []
     const asking = invocations.map(async (invocation, index) => {
@@ -72,7 +71,8 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     answered(verdict, verdict.outcome !== 'allowed' && !isIgnored)
     if (verdict.outcome === 'allowed') return undefined
     if (!isIgnored) return refusalOf(verdict)
-    if (verdict.isGivenUp) return undefined
+    if (verdict.isLate === true) return requestTimeout()
+    if (verdict.isGivenUp === true) return undefined
     meter.failedOpen(name)
     attributes.annotate?.(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, name)
     return undefined

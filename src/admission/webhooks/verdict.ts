@@ -3,13 +3,14 @@ import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type WebhookCaller, WebhookError } from '#apiserver/webhooks/caller.ts'
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { HttpError } from '#lib/http/http-error.ts'
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { withinSpan } from '#lib/tracing/active.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
 import type { Decoded } from '#meta/codec/object.ts'
-import { badRequestError } from '#meta/status-errors.ts'
+import { badRequestError, timeoutError } from '#meta/status-errors.ts'
 import { type Status, StatusError } from '#meta/status.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
 
@@ -22,9 +23,17 @@ export type Verdict =
   /** The webhook said no. */
   | { readonly outcome: 'denied'; readonly error: StatusError }
   /** There is no answer, or none that can be read: the failure policy says what to do. `code` is for metrics. */
-  | { readonly outcome: 'unanswered'; readonly error: Error; readonly code: number; readonly isGivenUp: boolean }
+  | ({ readonly outcome: 'unanswered'; readonly error: Error; readonly code: number } & Partial<Silence>)
   /** Nothing can be done with the answer, whatever the failure policy. */
   | { readonly outcome: 'unusable'; readonly error: StatusError }
+
+/** Why there is no answer. */
+interface Silence {
+  /** The client has gone. */
+  readonly isGivenUp: boolean
+  /** The time of the request was over first. Nobody's clock need agree: timers ring a little early at times. */
+  readonly isLate: boolean
+}
 
 export interface Asking {
   readonly caller: WebhookCaller
@@ -33,8 +42,17 @@ export interface Asking {
 }
 
 /** Whether nobody waits for the outcome any more: then nothing is written. */
-export function isOver({ clock }: Asking, { signal, deadlineMs = Infinity }: Attributes): boolean {
-  return signal.aborted || clock.elapsed() >= deadlineMs
+export function isOver(
+  { clock }: Pick<Asking, 'clock'>,
+  { signal, deadlineMs = Infinity }: Attributes,
+  verdict?: Verdict,
+): boolean {
+  const isLate = verdict?.outcome === 'unanswered' && verdict.isLate === true
+  return isLate || signal.aborted || clock.elapsed() >= deadlineMs
+}
+
+export function requestTimeout(): StatusError {
+  return timeoutError('request did not complete within requested timeout', 0)
 }
 
 /** What a webhook that says nothing of its time has. */
@@ -56,11 +74,11 @@ export async function askWebhook(
     return unanswered(spec.name, `could not create admission objects: ${why}`, 400)
   }
   const uid = uuid(random)
+  const leftMs = (attributes.deadlineMs ?? Infinity) - clock.elapsed()
+  const timeoutMs = Math.max(Math.min((spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000, leftMs), 0)
   let answer: Decoded
   try {
     const body = reviewText(review, uid, form, asked)
-    const leftMs = (attributes.deadlineMs ?? Infinity) - clock.elapsed()
-    const timeoutMs = Math.max(Math.min((spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000, leftMs), 0)
     const call = { config: spec.clientConfig, body, review, timeoutMs, signal: attributes.signal }
     const { addressed, subresource, operation } = attributes
     const resource = `${addressed.group}/${addressed.version}, Resource=${addressed.resource}`
@@ -70,7 +88,10 @@ export async function askWebhook(
       () => caller.call(call),
     )
   } catch (error) {
-    return failedCall(spec.name, error, attributes.signal)
+    return failedCall(spec.name, error, {
+      isGivenUp: attributes.signal.aborted,
+      isLate: isTimeout(error) && timeoutMs >= leftMs,
+    })
   }
   try {
     return judge(spec.name, readResponse(answer, uid, isMutating), attributes)
@@ -85,15 +106,19 @@ function dryRunRefusal(name: string, sideEffects: string, { dryRun }: Attributes
   return badRequestError(`admission webhook ${goQuote(name)} does not support dry run`)
 }
 
-function unanswered(name: string, why: string, code: number, isGivenUp = false): Verdict {
+function unanswered(name: string, why: string, code: number, silence?: Silence): Verdict {
   const error = new Error(`failed calling webhook ${goQuote(name)}: ${why}`)
-  return { outcome: 'unanswered', error, code, isGivenUp }
+  return { outcome: 'unanswered', error, code, ...silence }
 }
 
-function failedCall(name: string, error: unknown, { aborted }: AbortSignal): Verdict {
+function failedCall(name: string, error: unknown, silence: Silence): Verdict {
   if (!(error instanceof WebhookError)) throw error
   const what = error.phase === 'client' ? 'could not get REST client' : 'failed to call webhook'
-  return unanswered(name, `${what}: ${error.message}`, error.status, aborted)
+  return unanswered(name, `${what}: ${error.message}`, error.status, silence)
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof WebhookError && error.cause instanceof HttpError && error.cause.code === 'timeout'
 }
 
 function judge(name: string, response: Response, attributes: Attributes): Verdict {

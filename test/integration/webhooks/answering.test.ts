@@ -364,15 +364,16 @@ describe('the answer of a webhook', () => {
     assert.equal((await create('open')).status, 201)
   })
 
-  it('is waited for no longer than the request may take, and nothing is written then', async () => {
-    hooked.server.on('/hangs', () => undefined)
-    await hooked.configure('mutating', 'w', [{ name: 'hangs.ex.io', timeoutSeconds: 30, failurePolicy: 'Ignore' }])
-    const { status } = await hooked.request('POST', `${CONFIG_MAPS}?timeout=1s`, configMap('late'))
-    assert.equal(status, 504)
-    assert.equal(hooked.server.asked[0]?.url, '/hangs?timeout=1s')
-    while (hooked.server.open.size > 1) await new Promise((resolve) => setImmediate(resolve))
-    assert.equal((await stored('late'))['code'], 404)
-  })
+  for (const type of ['mutating', 'validating'] as const)
+    it(`is waited for no longer than the request may take, and nothing is written then (${type})`, async () => {
+      hooked.server.on('/hangs', () => undefined)
+      await hooked.configure(type, 'w', [{ name: 'hangs.ex.io', timeoutSeconds: 30, failurePolicy: 'Ignore' }])
+      const { status } = await hooked.request('POST', `${CONFIG_MAPS}?timeout=1s`, configMap('late'))
+      assert.equal(status, 504)
+      assert.equal(hooked.server.asked[0]?.url, '/hangs?timeout=1s')
+      while (hooked.server.open.size > 1) await new Promise((resolve) => setImmediate(resolve))
+      assert.equal((await stored('late'))['code'], 404)
+    })
 
   it('is counted', async () => {
     hooked.respond('/counted', () => ({ allowed: false, status: { code: 777 } }))
