@@ -57,7 +57,7 @@ async function measure(make: Make): Promise<readonly Figures[]> {
 }
 
 const WORK_COLUMNS = ['', 's', 'CPU s of the manager', 'CPU s of the server', 'MB of the manager']
-const IDLE_COLUMNS = ['', 'CPU % of the manager', 'MB of the manager']
+const IDLE_COLUMNS = ['', 'CPU % of the manager', 'MB of the manager', 'of which no file']
 
 type Work = (managed: Managed) => Promise<void>
 
@@ -192,5 +192,5 @@ async function measureIdle({ server, usage }: Managed): Promise<number[]> {
   const before = await usage()
   await pause(IDLE_MS)
   const after = await usage()
-  return [((after.cpuMs - before.cpuMs) / IDLE_MS) * 100, after.residentMb]
+  return [((after.cpuMs - before.cpuMs) / IDLE_MS) * 100, after.residentMb, after.anonymousMb]
 }

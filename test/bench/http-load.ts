@@ -68,6 +68,7 @@ class ReplyReader {
   #bytes = 0
   #text = ''
   #lastBytes = ''
+  #failure: Error | undefined
   readonly #keepText: boolean
 
   constructor(keepText: boolean) {
@@ -75,11 +76,14 @@ class ReplyReader {
   }
 
   next(): Promise<Reply> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
     this.#waiting = Promise.withResolvers<Reply>()
     return this.#waiting.promise
   }
 
+  /** From now on nothing is answered. */
   fail(error: Error): void {
+    this.#failure ??= error
     this.#waiting?.reject(error)
   }
 

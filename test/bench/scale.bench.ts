@@ -4,14 +4,16 @@
  * 10,000 pods. Who asks is another process, and counts what it hears of. Where others use the machine too, CPU and memory say
  * more than time.
  */
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { Worker } from 'node:worker_threads'
 
 import { startKwok } from '../upstream/kwok.ts'
 import type { Bench } from './bench.ts'
-import { encodeRequest, openConnection, pause, sendAll } from './http-load.ts'
+import { encodeRequest, pause, sendAll } from './http-load.ts'
 import { followPresence } from './presence.ts'
 import { usageOfAll } from './server-under-test.ts'
 import { besides, figure, type Figures, toTable } from './table.ts'
@@ -23,7 +25,6 @@ const { SIZES = '1000x10000 5000x10000' } = process.env
 const { LIMIT_SECONDS = '600', LIMIT_MB = '8000' } = process.env
 const COLUMNS = ['', 'seconds', 'CPU seconds', 'resident MB', 'most MB', 'slowest answer ms']
 const IDLE_MS = 20_000
-const PING_MS = 100
 const LOOK_MS = 200
 const NAMESPACE = '/api/v1/namespaces/default'
 
@@ -150,26 +151,14 @@ function podRequests(method: 'POST' | 'DELETE', pods: number): Buffer[] {
   })
 }
 
-/** Asks again and again whether it is alive, and knows how long the slowest answer took. */
-function ping(target: Target): { stop(): Promise<number> } {
-  const over = new AbortController()
-  let slowestMs = 0
-  const running = (async () => {
-    let connection = await openConnection(target).catch(() => undefined)
-    while (!over.signal.aborted) {
-      const startMs = performance.now()
-      connection ??= await openConnection(target).catch(() => undefined)
-      await connection?.send(encodeRequest({ path: '/livez' })).catch(() => (connection = undefined))
-      if (connection !== undefined) slowestMs = Math.max(slowestMs, performance.now() - startMs)
-      await pause(PING_MS)
-    }
-    connection?.socket.destroy()
-  })()
+/** How long the slowest answer took to whether it is alive. */
+function ping({ port, tls }: Target): { stop(): Promise<number> } {
+  const worker = new Worker(new URL('ping.worker.ts', import.meta.url), { workerData: { port, tls } })
   return {
     async stop() {
-      over.abort()
-      await running
-      return slowestMs
+      const slowest = once(worker, 'message') as Promise<[number]>
+      worker.postMessage('stop')
+      return (await slowest)[0]
     },
   }
 }
