@@ -3,7 +3,7 @@ import { dialText } from '#apiserver/connect/dial-text.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { ComponentHealth, ComponentProbes } from '#resources/core/componentstatus.ts'
-import type { BackendHealth } from '#storage/backend.ts'
+import type { BackendHealth, HealthOptions } from '#storage/backend.ts'
 
 /** They are on the same machine or not there at all; upstream waits for twenty seconds. */
 const TIMEOUT_MS = 5000
@@ -23,7 +23,7 @@ export interface ProbeParts {
 }
 
 interface Store {
-  health(signal?: AbortSignal): Promise<Pick<BackendHealth, 'ok' | 'message'>>
+  health(signal?: AbortSignal, options?: HealthOptions): Promise<Pick<BackendHealth, 'ok' | 'message'>>
 }
 
 export function createComponentProbes({ ask, backend }: ProbeParts): ComponentProbes {
@@ -63,7 +63,7 @@ async function askHealth(ask: AskUrl, address: string, signal: AbortSignal): Pro
 
 async function askStore(backend: Store, signal: AbortSignal): Promise<ComponentHealth> {
   try {
-    const { ok, message } = await backend.health(signal)
+    const { ok, message } = await backend.health(signal, { withoutSizes: true })
     return ok ? { status: 'True', message: 'ok' } : { status: 'False', error: message }
   } catch (error) {
     return { status: 'False', error: error instanceof Error ? error.message : String(error) }

@@ -122,6 +122,11 @@ export interface BackendHealth {
   readonly compactedRevision: Revision
 }
 
+export interface HealthOptions {
+  /** Sizes may be 0: they may have to wait until a copy of the store is made, and who asks may not have the time. */
+  readonly withoutSizes?: boolean
+}
+
 export interface ForkOptions {
   /** The state at this revision instead of the latest: fails with `compacted` or `future-revision`. */
   readonly revision?: Revision
@@ -170,7 +175,7 @@ export interface Backend {
   keepAliveLease(lease: LeaseId): Promise<void>
   /** Ends a lease now: its keys are gone when this resolves. */
   revokeLease(lease: LeaseId): Promise<void>
-  health(signal?: AbortSignal): Promise<BackendHealth>
+  health(signal?: AbortSignal, options?: HealthOptions): Promise<BackendHealth>
   /** Writes a consistent copy of the whole store to `file` while traffic goes on; returns the revision it holds. */
   snapshot(file: string, signal?: AbortSignal): Promise<Revision>
   /**

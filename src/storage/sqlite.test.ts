@@ -284,6 +284,17 @@ describe('sqlite backend', () => {
     })
   }
 
+  it('says how it is without waiting for the thread that reads and copies, unless somebody wants its size', async (t) => {
+    const { backend } = await openStore(t)
+    await backend.commit([{ key: 'k', value: new Uint8Array(1) }])
+    const told: string[] = []
+    await Promise.all([
+      backend.health().then(({ sizeBytes }) => told.push(sizeBytes > 0 ? 'size' : 'nothing')),
+      backend.health(undefined, { withoutSizes: true }).then(({ ok }) => told.push(ok ? 'well' : 'ill')),
+    ])
+    assert.deepEqual(told, ['well', 'size'])
+  })
+
   it('is restored from a snapshot with revisions nobody has seen, and old watchers are told to start over', async (t) => {
     const { backend, file, open } = await openStore(t)
     await backend.commit([{ key: 'a', value: bytes('1') }])

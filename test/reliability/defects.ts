@@ -86,7 +86,7 @@ function bound(backend: Backend): Backend {
     grantLease: (ttlMs) => backend.grantLease(ttlMs),
     keepAliveLease: (lease) => backend.keepAliveLease(lease),
     revokeLease: (lease) => backend.revokeLease(lease),
-    health: (signal) => backend.health(signal),
+    health: (signal, options) => backend.health(signal, options),
     snapshot: (file, signal) => backend.snapshot(file, signal),
     fork: (options) => backend.fork(options),
     close: () => backend.close(),

@@ -55,7 +55,7 @@ export function healthChecks(
 ): readonly HealthCheck[] {
   const { backend, atRest } = registry.services
   const storage = async (): Promise<void> => {
-    const { ok, message } = await backend.health()
+    const { ok, message } = await backend.health(undefined, { withoutSizes: true })
     if (!ok) throw new Error(message)
   }
   const loaded = (): void => {

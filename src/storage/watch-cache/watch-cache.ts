@@ -94,7 +94,7 @@ export class WatchCache {
   async start(): Promise<void> {
     const { backend, clock, prefix } = this.#options
     const { signal } = this.#stop
-    const health = await backend.health(signal)
+    const health = await backend.health(signal, { withoutSizes: true })
     const there = await backend.range({ start: prefix, end: prefixEnd(prefix), countOnly: true, signal })
     // In an empty store there is nothing to wait for: a watch of its past may have nothing to tell.
     const earliest = there.count === 0 ? health.revision + 1 : health.revision - PRIME_REVISIONS
