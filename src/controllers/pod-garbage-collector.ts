@@ -4,6 +4,7 @@
  */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go-text.ts'
+import { turn } from '#lib/slices.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { disruptionTarget } from '#model/disruption-target.ts'
@@ -36,24 +37,23 @@ export const podGarbageCollectorController: Controller = defineController({
 async function collect(missingSinceMs: Map<string, number>, context: ControllerContext): Promise<void> {
   const { cache, settings } = context
   const pods = [...cache.list(Pods)]
+  const looks: readonly (readonly [Reason, () => Promise<Pod[]> | Pod[]])[] = [
+    ['terminated', () => surplus(pods, settings['terminated-pod-gc-threshold'])],
+    ['out-of-service', () => pods.filter((pod) => isBeingDeleted(pod) && isOutOfService(nodeOf(pod)))],
+    ['orphaned', () => orphansOf(pods, missingSinceMs, context)],
+    ['unscheduled', () => pods.filter((pod) => isBeingDeleted(pod) && (pod.spec.nodeName ?? '') === '')],
+  ]
+  const nodeOf = ({ spec }: Pod): Node | undefined => cache.get(Nodes, spec.nodeName ?? '')
   const removed = new Set<string>()
-  const removeAll = async (those: readonly Pod[], reason: Reason): Promise<void> => {
-    for (const pod of those) {
+  for (const [reason, find] of looks) {
+    // Each goes over all pods.
+    await turn()
+    for (const pod of await find()) {
       if (removed.has(objectKey(pod))) continue
       removed.add(objectKey(pod))
       await remove(pod, reason, context)
     }
   }
-  await removeAll(surplus(pods, settings['terminated-pod-gc-threshold']), 'terminated')
-  await removeAll(
-    pods.filter((pod) => isBeingDeleted(pod) && isOutOfService(cache.get(Nodes, pod.spec.nodeName ?? ''))),
-    'out-of-service',
-  )
-  await removeAll(await orphansOf(pods, missingSinceMs, context), 'orphaned')
-  await removeAll(
-    pods.filter((pod) => isBeingDeleted(pod) && (pod.spec.nodeName ?? '') === ''),
-    'unscheduled',
-  )
 }
 
 /** What has ended beyond the limit, in the whole cluster: those that were evicted first, then the oldest. */
