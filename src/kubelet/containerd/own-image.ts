@@ -31,7 +31,7 @@ const NODE = 'usr/local/bin/node'
 const PATH = 'PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const IP_PLACES = ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip', '/bin/ip']
 /** As bin/hyperkube starts it: there is no shell in the image. */
-const ENTRYPOINT = [
+export const ENTRYPOINT: readonly string[] = [
   `/${NODE}`,
   '--disable-warning=ExperimentalWarning',
   '--expose-gc',
