@@ -18,6 +18,7 @@ import {
 import type { CollectionMeter } from './collection-meter.ts'
 import { Collection, digestOf, type Unreadable } from './collection.ts'
 import type { IndexOf } from './readers.ts'
+import { RevisionWaiters } from './revision-waiters.ts'
 import type { Keyed } from './ring.ts'
 
 export interface WatchCacheOptions {
@@ -70,11 +71,10 @@ export class WatchCache {
   /** By prefix without the common part; looked up by the key's own leading segments. */
   readonly #slots = new Map<string, Slot>()
   readonly #stop = new AbortController()
-  #applied: Revision = 0
+  readonly #waiters = new RevisionWaiters(this.#stop.signal)
   /** What was newest when, for the window. */
   readonly #marks: { readonly atMs: number; readonly revision: Revision }[] = []
   #running: Promise<void> | undefined
-  #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = []
   /** The linearizable read that the next consistent reader may share: it has not been sent yet. */
   #nextRevision: Promise<Revision> | undefined
   #revisionInFlight: Promise<unknown> = Promise.resolve()
@@ -90,6 +90,10 @@ export class WatchCache {
     return this.#applied
   }
 
+  get #applied(): Revision {
+    return this.#waiters.applied
+  }
+
   /** Starts following the backend. Collections opened before see changes from before the start too. */
   async start(): Promise<void> {
     const { backend, clock, prefix } = this.#options
@@ -99,7 +103,7 @@ export class WatchCache {
     // In an empty store there is nothing to wait for: a watch of its past may have nothing to tell.
     const earliest = there.count === 0 ? health.revision + 1 : health.revision - PRIME_REVISIONS
     const from = Math.max(health.compactedRevision + 1, earliest, 1)
-    this.#applied = from - 1
+    this.#waiters.set(from - 1)
     for (const slot of this.#slots.values()) slot.collection.reset(this.#applied)
     this.#running = this.#follow()
     const loading = [...this.#slots.values()].map((slot) => this.#load(slot))
@@ -136,24 +140,7 @@ export class WatchCache {
 
   /** Resolves when everything up to `revision` has been applied; rejects when the signal is aborted first. */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
-    if (this.#applied >= revision) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      const stop = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal])
-      const onAbort = (): void => {
-        this.#waiters = this.#waiters.filter((waiter) => waiter !== mine)
-        reject(new StorageError('timeout', `The cache did not reach revision ${revision}; it is at ${this.#applied}`))
-      }
-      const mine = {
-        revision,
-        resolve: () => {
-          stop.removeEventListener('abort', onAbort)
-          resolve()
-        },
-      }
-      if (stop.aborted) return onAbort()
-      stop.addEventListener('abort', onAbort, { once: true })
-      this.#waiters.push(mine)
-    })
+    return this.#waiters.waitFor(revision, signal)
   }
 
   /** Whether it is known, without asking anybody, that `fresh` has nothing to wait for. Throws when the backend is gone. */
@@ -225,7 +212,7 @@ export class WatchCache {
   /** We were away for longer than the backend keeps history: what happened meanwhile is only in the state. */
   #startOver(compacted: Revision = this.#applied): void {
     this.#onRepair({ reason: 'compacted', prefix: this.#options.prefix, revision: compacted })
-    this.#applied = Math.max(this.#applied, compacted)
+    this.#waiters.set(Math.max(this.#applied, compacted))
     // Loading waits for the watch to go on, so it runs beside it.
     for (const slot of this.#slots.values()) void this.#rebuild(slot).catch(() => undefined)
   }
@@ -242,8 +229,7 @@ export class WatchCache {
       if (slot?.waiting !== undefined) slot.waiting.push(event)
       else if (slot !== undefined) this.#applyTo(slot, event, atMs)
     }
-    this.#applied = Math.max(this.#applied, batch.revision)
-    this.#wake()
+    this.#waiters.reach(batch.revision)
   }
 
   /**
@@ -277,14 +263,6 @@ export class WatchCache {
         await sleep(clock, RETRY_MS, signal).catch(() => undefined)
       }
     }
-  }
-
-  #wake(): void {
-    if (this.#waiters.length === 0) return
-    const ready = this.#waiters.filter(({ revision }) => revision <= this.#applied)
-    if (ready.length === 0) return
-    this.#waiters = this.#waiters.filter(({ revision }) => revision > this.#applied)
-    for (const { resolve } of ready) resolve()
   }
 
   /** `/registry/pods/ns/name`: the slot of `/registry/pods/`, of `/registry/pods/ns/`, … whichever there is. */
