@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { HealthOptions } from '#storage/backend.ts'
+
+import type { Registry } from '../registry/registry.ts'
+import { healthChecks } from './health-checks.ts'
+
+test('the store is asked how it is and not how large, for which it may have to be copied first', async () => {
+  const asked: (HealthOptions | undefined)[] = []
+  const backend = {
+    health: async (_signal?: AbortSignal, options?: HealthOptions) => {
+      asked.push(options)
+      return { ok: asked.length < 3, message: 'The disk is full' }
+    },
+  }
+  const registry = { services: { backend, atRest: {} }, served: () => [] } as unknown as Registry
+  const checks = healthChecks(registry, { stopping: false })
+  const ofStore = checks.filter(({ name }) => name.startsWith('etcd'))
+  assert.deepEqual(
+    ofStore.map(({ name, on }) => [name, on.includes('livez')]),
+    [
+      ['etcd', true],
+      ['etcd-readiness', false],
+    ],
+  )
+  for (const one of ofStore) await one.check()
+  assert.deepEqual(asked, [{ withoutSizes: true }, { withoutSizes: true }])
+  await assert.rejects(async () => ofStore[0]?.check(), { message: 'The disk is full' })
+})
