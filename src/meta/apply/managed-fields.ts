@@ -30,19 +30,9 @@ export function managerId({ manager, operation, apiVersion, subresource }: Manag
 
 /** The manager of an id; an applier's version is not part of it. */
 export function managerOf(id: string): Manager {
-  const known = managersById.get(id)
-  if (known !== undefined) return known
   const entry = JSON.parse(id) as Partial<Manager> & Pick<Manager, 'operation'>
-  const manager = { manager: '', apiVersion: '', subresource: '', ...entry }
-  // Clients choose their names.
-  if (managersById.size >= MAX_MANAGERS_KNOWN) managersById.clear()
-  managersById.set(id, manager)
-  return manager
+  return { manager: '', apiVersion: '', subresource: '', ...entry }
 }
-
-/** The same few write nearly everything. */
-const managersById = new Map<string, Manager>()
-const MAX_MANAGERS_KNOWN = 1000
 
 /** Managers, and when each last changed what it owns. */
 export interface Managed {
