@@ -8,6 +8,8 @@ import { pause } from './http-load.ts'
 import type { Target } from './up-under-test.ts'
 
 export interface Presence {
+  /** How many are there now. */
+  size(): number
   /** Resolves when so many are there. */
   reached(many: number): Promise<void>
   /** Resolves when none is there. */
@@ -57,6 +59,7 @@ export async function followPresence(
       look()
     })
   return {
+    size: () => names.size,
     reached: (many) => until(() => names.size >= many),
     emptied: () => until(() => names.size === 0),
     stop: () => over.abort(),

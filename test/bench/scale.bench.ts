@@ -23,6 +23,8 @@ import { type ClusterUnderTest, startUp, type Target } from './up-under-test.ts'
 const { SIZES = '1000x10000 5000x10000' } = process.env
 /** Whoever takes longer for one step, or more memory than this, is stopped, and what was seen by then is shown. */
 const { LIMIT_SECONDS = '600', LIMIT_MB = '8000' } = process.env
+/** The last step that is of interest, by its name; all of them if none is named. */
+const { UNTIL = '' } = process.env
 const COLUMNS = ['', 'seconds', 'CPU seconds', 'resident MB', 'most MB', 'slowest answer ms']
 const IDLE_MS = 20_000
 const LOOK_MS = 200
@@ -54,7 +56,7 @@ async function play(start: Start, size: Size): Promise<Figures> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-scale-bench-'))
   const rows: { name: string; values: number[] }[] = []
   const cluster = await start(folder, size)
-  const phase = async (name: string, work: () => Promise<unknown>): Promise<void> => {
+  const phase = async (name: string, work: () => Promise<unknown>, seen = () => ''): Promise<void> => {
     const { cpuMs } = await usageOfAll(cluster.pids)
     const startMs = performance.now()
     const [pinging, watching] = [ping(cluster), watchMemory(cluster.pids)]
@@ -66,20 +68,23 @@ async function play(start: Start, size: Size): Promise<Figures> {
     rows.push({ name, values })
     // A run takes long: what is known is told at once.
     process.stderr.write(`${nodes} nodes, ${pods} pods, ${name}: ${values.map(figure).join(' ')}\n`)
-    if (isDone !== true) throw new Unfinished(name)
+    if (isDone !== true) throw new Stopped(`"${name}" was not done within the limits${seen()}`)
+    if (name === UNTIL) throw new Stopped(`"${name}" was the last step asked for`)
   }
   try {
     await phase('nodes ready', cluster.nodesReady)
     const running = await followPresence(cluster, `${NAMESPACE}/pods?fieldSelector=status.phase%3DRunning`)
-    await phase('pods running', () => Promise.all([sendAll(cluster, podRequests('POST', pods)), running.reached(pods)]))
+    const run = (): Promise<unknown> =>
+      Promise.all([sendAll(cluster, podRequests('POST', pods)), running.reached(pods)])
+    await phase('pods running', run, () => `: ${running.size()} ran by then`)
     running.stop()
     await phase(`${IDLE_MS / 1000} s of nothing`, () => pause(IDLE_MS))
     const there = await followPresence(cluster, `${NAMESPACE}/pods`)
     await phase('pods deleted', () => Promise.all([sendAll(cluster, podRequests('DELETE', pods)), there.emptied()]))
     there.stop()
   } catch (error) {
-    if (!(error instanceof Unfinished)) throw error
-    process.stderr.write(`${nodes} nodes, ${pods} pods: "${error.message}" was not done within the limits\n`)
+    if (!(error instanceof Stopped)) throw error
+    process.stderr.write(`${nodes} nodes, ${pods} pods: ${error.message}\n`)
   } finally {
     await cluster.stop()
     await rm(folder, { recursive: true, force: true })
@@ -87,7 +92,8 @@ async function play(start: Start, size: Size): Promise<Figures> {
   return { title: `${nodes} simulated nodes, ${pods} pods`, columns: COLUMNS, rows }
 }
 
-class Unfinished extends Error {}
+/** Before the last step. */
+class Stopped extends Error {}
 
 /** Looks again and again at how much memory they have together. */
 function watchMemory(pids: readonly number[]): { readonly tooMuch: Promise<void>; stop(): Promise<number> } {
