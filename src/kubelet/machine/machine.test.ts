@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 
-import { defaultInterface, memoryKiOf, prettyName, readMachine } from './machine.ts'
+import { defaultInterface, memoryKiOf, prettyName, readMachine, unifiedCgroup } from './machine.ts'
 
 test('memory is what the kernel says it has, in KiB', () => {
   assert.equal(memoryKiOf('MemTotal:       24682740 kB\nMemFree:        1 kB\n'), 24_682_740)
@@ -26,6 +26,12 @@ test('the way out is the interface with the default route', () => {
   const out = 'eth0\t00000000\t0100A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0'
   assert.equal(defaultInterface([head, near, out].join('\n')), 'eth0')
   assert.equal(defaultInterface([head, near].join('\n')), undefined)
+})
+
+test('our cgroup is the one of the hierarchy without controllers of its own', () => {
+  assert.equal(unifiedCgroup('0::/system.slice/kubelet.service\n'), '/system.slice/kubelet.service')
+  assert.equal(unifiedCgroup('9:memory:/a\n1:name=systemd:/b\n0::/\n'), '/')
+  assert.equal(unifiedCgroup('9:memory:/a\n10::/c\n'), undefined)
 })
 
 test('a machine has processors, memory, storage, an address and room for pods', async () => {

@@ -18,6 +18,8 @@ export interface Machine {
   readonly osImage: string
   readonly architecture: string
   readonly cgroupVersion: 1 | 2
+  /** Cgroups can be told how much they may swap, whatever their limit of memory is. */
+  readonly limitsSwap: boolean
 }
 
 export interface MachineOptions {
@@ -55,7 +57,19 @@ export async function readMachine({ rootDir, maxPods, address }: MachineOptions)
     osImage: prettyName(os ?? ''),
     architecture: ARCHITECTURES[arch()] ?? arch(),
     cgroupVersion: (await text('/sys/fs/cgroup/cgroup.controllers')) === undefined ? 1 : 2,
+    limitsSwap: await limitsSwap(),
   }
+}
+
+/** Asked of our own cgroup: the topmost has no limits, and where there is version 1 the file is in no cgroup. */
+async function limitsSwap(): Promise<boolean> {
+  const own = unifiedCgroup((await text('/proc/self/cgroup')) ?? '')
+  return own !== undefined && (await text(join('/sys/fs/cgroup', own, 'memory.swap.max'))) !== undefined
+}
+
+/** In `/proc/self/cgroup`: number, controllers and path; the one hierarchy of version 2 has the number 0 and names none. */
+export function unifiedCgroup(cgroups: string): string | undefined {
+  return /^0::(.*)$/m.exec(cgroups)?.[1]
 }
 
 const PRODUCT_UUID = '/sys/class/dmi/id/product_uuid'

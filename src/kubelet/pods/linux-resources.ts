@@ -74,7 +74,7 @@ export function overheadResources(
 export function containerResources(
   pod: Pick<Pod, 'spec' | 'status'>,
   container: Container | EphemeralContainer,
-  facts: Pick<PodFacts, 'memoryBytes'> & Enforcement,
+  facts: Pick<PodFacts, 'memoryBytes' | 'forbidsSwap'> & Enforcement,
 ): Input<LinuxContainerResources> {
   const { requests, limits } = container.resources ?? {}
   const own = resourcesOf(amountsOf(requests), amountsOf(withPodLevel(limits, pod)), facts)
@@ -88,8 +88,9 @@ export function containerResources(
   return {
     ...own,
     oomScoreAdj: oomScoreAdj(pod, container, facts.memoryBytes),
-    // Nobody swaps: the limit of both together is that of memory.
+    // Nobody swaps: the limit of both together is that of memory. Without one, only cgroups of version 2 can say so.
     memorySwapLimitInBytes: own.memoryLimitInBytes,
+    ...(facts.forbidsSwap === true && { unified: new Map([...(own.unified ?? []), ['memory.swap.max', '0']]) }),
     hugepageLimits: [...none, ...hugePages],
   }
 }

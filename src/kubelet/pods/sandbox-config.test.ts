@@ -171,6 +171,20 @@ test('a container ends whole when memory runs out, where the kernel can do that'
   assert.equal(containerResources(pod, container, { memoryBytes: GI }).unified, undefined)
 })
 
+test('a container does not swap, with a limit of memory or without', () => {
+  const container = { name: 'c', resources: {} }
+  const pod = podOf({ containers: [container] })
+  const facts = { memoryBytes: GI, forbidsSwap: true }
+  assert.deepEqual(containerResources(pod, container, facts).unified, new Map([['memory.swap.max', '0']]))
+  assert.deepEqual(
+    containerResources(pod, container, { ...facts, killsContainersWhole: true }).unified,
+    new Map([
+      ['memory.oom.group', '1'],
+      ['memory.swap.max', '0'],
+    ]),
+  )
+})
+
 test('huge pages of the pod are for containers that say nothing of them', () => {
   const silent = { name: 'silent', resources: {} }
   const asking = { name: 'asking', resources: { limits: { 'hugepages-2Mi': '2Mi' } } }
