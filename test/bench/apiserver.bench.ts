@@ -2,13 +2,13 @@
  * The API server from outside: reads, lists, durable writes, watches, start, restart and memory, over TLS with a client
  * certificate and the authorization a cluster has.
  */
-import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 
 import { type Bench, quantile } from './bench.ts'
+import { collectionOf, post } from './config-maps.ts'
 import { encodeRequest, type Load, openConnection, pause, runLoad, sendAll } from './http-load.ts'
 import { type ServerUnderTest, startOurs, type StartServer, startTheirs } from './server-under-test.ts'
 import { besides, type Figures, toTable } from './table.ts'
@@ -98,28 +98,6 @@ async function measureStarts(start: StartServer, folder: string): Promise<readon
 }
 
 const objectName = (index: number): string => `object-${String(index).padStart(6, '0')}`
-
-const collectionOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
-
-const NOISE_LENGTH = 256
-/** The same in every run; made once, because who asks shares the processors with who answers. */
-const NOISE = Array.from({ length: 512 }, (_, at) => createHash('sha512').update(`${at}`).digest('hex')).join('')
-let noiseAt = 0
-
-/** About 1 KiB as stored, half of which does not compress, as in real objects. */
-function configMap(name: string): string {
-  noiseAt = (noiseAt + 37) % (NOISE.length - NOISE_LENGTH)
-  return JSON.stringify({
-    kind: 'ConfigMap',
-    apiVersion: 'v1',
-    metadata: { name, labels: { app: 'bench' } },
-    data: { noise: NOISE.slice(noiseAt, noiseAt + NOISE_LENGTH), text: 'configuration '.repeat(16) },
-  })
-}
-
-function post(namespace: string, name: string): Buffer {
-  return encodeRequest({ method: 'POST', path: collectionOf(namespace), body: configMap(name) })
-}
 
 function change(namespace: string, name: string, turn: number): Buffer {
   const body = JSON.stringify({ data: { turn: `${turn} ${performance.now()}` } })

@@ -16,6 +16,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['storage', () => import('./storage.bench.ts')],
   ['start', () => import('./start.bench.ts')],
   ['apiserver', () => import('./apiserver.bench.ts')],
+  ['turns', () => import('./turns.bench.ts')],
   ['custom', () => import('./custom.bench.ts')],
   ['controllers', () => import('./controllers.bench.ts')],
   ['scheduler', () => import('./scheduler.bench.ts')],
