@@ -50,7 +50,6 @@ export function kubeletOptions(node: ContainerNode): KubeletOptions {
     containerLogsDir: containerLogsFolder(dataDir),
     clusterDns,
     killsContainersWhole: machine.cgroupVersion === 2,
-    forbidsSwap: machine.limitsSwap,
     ...CONFIGURED,
   }
   const shown = { ...CONFIGURED, clusterDNS: clusterDns, address: serving.address, cgroupRoot: containerd.cgroupParent }

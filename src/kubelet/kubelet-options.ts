@@ -34,7 +34,7 @@ export interface KubeletOptions {
   readonly connect: Pick<ApiClientOptions, 'transport' | 'server' | 'bearerToken'>
   readonly runtime: Runtime
   readonly machine: Machine
-  readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes'>
+  readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes' | 'forbidsSwap'>
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: NonNullable<Node['spec']['taints']>
   /** Default: as a kubelet that was told nothing. */

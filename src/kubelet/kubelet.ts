@@ -198,8 +198,8 @@ async function createParts(options: Counted, signal: AbortSignal): Promise<Parts
   const { name, clock, random, log, runtime, machine, meters, probes } = options
   const { client, recorder } = openClients(options, signal)
   const known = nothingKnown()
-  const { addresses, memoryBytes, capacity } = machine
-  const facts = { ...options.pods, nodeName: name, addresses, memoryBytes }
+  const { addresses, memoryBytes, capacity, limitsSwap: forbidsSwap } = machine
+  const facts = { ...options.pods, nodeName: name, addresses, memoryBytes, forbidsSwap }
   const cluster = { node: () => known.node, services: () => [...known.services.values()] }
   const objects = createPodObjects({ client, random, signal })
   const tools = { clock, random, log, client, facts, objects }

@@ -11,13 +11,8 @@ const SETTINGS = { 'root-dir': 'lib', 'seccomp-default': false } as unknown as K
 
 function factsOf(given: GivenConfiguration, cgroupVersion: 1 | 2): ReturnType<typeof podFacts> {
   const program = { settings: SETTINGS, configuration: withDefaults(given), cwd: '/var' }
-  return podFacts(program, 'cgroupfs', { cgroupVersion, limitsSwap: cgroupVersion === 2 })
+  return podFacts(program, 'cgroupfs', { cgroupVersion })
 }
-
-test('containers do not swap where cgroups can say so', () => {
-  assert.equal(factsOf({}, 2).forbidsSwap, true)
-  assert.equal(factsOf({}, 1).forbidsSwap, false)
-})
 
 test('containers end whole where cgroups can do that, unless it is said that they do not', () => {
   const table: readonly (readonly [GivenConfiguration, 1 | 2, boolean])[] = [

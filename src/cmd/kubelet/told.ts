@@ -37,7 +37,7 @@ export function settingsOf(program: KubeletProgram): Told {
 export function podFacts(
   { settings, configuration, cwd }: Pick<KubeletProgram, 'settings' | 'configuration' | 'cwd'>,
   cgroupDriver: 'cgroupfs' | 'systemd',
-  { cgroupVersion, limitsSwap }: Pick<Machine, 'cgroupVersion' | 'limitsSwap'>,
+  { cgroupVersion }: Pick<Machine, 'cgroupVersion'>,
 ): KubeletOptions['pods'] {
   const { cgroupRoot = '' } = configuration
   return {
@@ -54,7 +54,6 @@ export function podFacts(
     seccompDefault: settings['seccomp-default'] || configuration.seccompDefault,
     cfsPeriodUs: configuration.cpuCFSQuota ? durationMs(configuration.cpuCFSQuotaPeriod) * 1000 : 0,
     killsContainersWhole: cgroupVersion === 2 && configuration.singleProcessOOMKill !== true,
-    forbidsSwap: limitsSwap,
     idsPerPod: configuration.userNamespaces?.idsPerPod || 65_536,
     ...(configuration.podPidsLimit > 0 && { pidsLimit: configuration.podPidsLimit }),
     maxRestartMs: durationMs(configuration.crashLoopBackOff.maxContainerRestartPeriod ?? '5m'),

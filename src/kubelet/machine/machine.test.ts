@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 
-import { defaultInterface, memoryKiOf, prettyName, readMachine, unifiedCgroup } from './machine.ts'
+import { defaultInterface, limitsSwap, memoryKiOf, prettyName, readMachine } from './machine.ts'
 
 test('memory is what the kernel says it has, in KiB', () => {
   assert.equal(memoryKiOf('MemTotal:       24682740 kB\nMemFree:        1 kB\n'), 24_682_740)
@@ -28,10 +28,22 @@ test('the way out is the interface with the default route', () => {
   assert.equal(defaultInterface([head, near].join('\n')), undefined)
 })
 
-test('our cgroup is the one of the hierarchy without controllers of its own', () => {
-  assert.equal(unifiedCgroup('0::/system.slice/kubelet.service\n'), '/system.slice/kubelet.service')
-  assert.equal(unifiedCgroup('9:memory:/a\n1:name=systemd:/b\n0::/\n'), '/')
-  assert.equal(unifiedCgroup('9:memory:/a\n10::/c\n'), undefined)
+test('swap can be limited where our cgroup of version 2 has a file for it', async () => {
+  const unified = '/sys/fs/cgroup/system.slice/kubelet.service/memory.swap.max'
+  const table: readonly (readonly [own: string | undefined, there: string, limits: boolean])[] = [
+    ['0::/system.slice/kubelet.service\n', unified, true],
+    ['0::/system.slice/kubelet.service\n', '/sys/fs/cgroup/memory.swap.max', false],
+    ['9:memory:/a\n1:name=systemd:/b\n0::/\n', unified, false],
+    ['9:memory:/a\n10::/system.slice/kubelet.service\n', unified, false],
+    [undefined, unified, false],
+  ]
+  for (const [own, there, limits] of table) {
+    const read = async (path: string): Promise<string | undefined> => {
+      if (path === '/proc/self/cgroup') return own
+      return path === there ? 'max\n' : undefined
+    }
+    assert.equal(await limitsSwap(read), limits, JSON.stringify([own, there]))
+  }
 })
 
 test('a machine has processors, memory, storage, an address and room for pods', async () => {

@@ -57,19 +57,17 @@ export async function readMachine({ rootDir, maxPods, address }: MachineOptions)
     osImage: prettyName(os ?? ''),
     architecture: ARCHITECTURES[arch()] ?? arch(),
     cgroupVersion: (await text('/sys/fs/cgroup/cgroup.controllers')) === undefined ? 1 : 2,
-    limitsSwap: await limitsSwap(),
+    limitsSwap: await limitsSwap(text),
   }
 }
 
-/** Asked of our own cgroup: the topmost has no limits, and where there is version 1 the file is in no cgroup. */
-async function limitsSwap(): Promise<boolean> {
-  const own = unifiedCgroup((await text('/proc/self/cgroup')) ?? '')
-  return own !== undefined && (await text(join('/sys/fs/cgroup', own, 'memory.swap.max'))) !== undefined
-}
-
-/** In `/proc/self/cgroup`: number, controllers and path; the one hierarchy of version 2 has the number 0 and names none. */
-export function unifiedCgroup(cgroups: string): string | undefined {
-  return /^0::(.*)$/m.exec(cgroups)?.[1]
+/**
+ * Asked of our own cgroup: the topmost has no limits, and of version 1 none has this file. In `/proc/self/cgroup` are number,
+ * controllers and path; the one hierarchy of version 2 has the number 0 and names none.
+ */
+export async function limitsSwap(read: typeof text): Promise<boolean> {
+  const own = /^0::(.*)$/m.exec((await read('/proc/self/cgroup')) ?? '')?.[1]
+  return own !== undefined && (await read(join('/sys/fs/cgroup', own, 'memory.swap.max'))) !== undefined
 }
 
 const PRODUCT_UUID = '/sys/class/dmi/id/product_uuid'

@@ -74,7 +74,7 @@ export function overheadResources(
 export function containerResources(
   pod: Pick<Pod, 'spec' | 'status'>,
   container: Container | EphemeralContainer,
-  facts: Pick<PodFacts, 'memoryBytes' | 'forbidsSwap'> & Enforcement,
+  facts: Pick<PodFacts, 'memoryBytes'> & Partial<Pick<PodFacts, 'forbidsSwap'>> & Enforcement,
 ): Input<LinuxContainerResources> {
   const { requests, limits } = container.resources ?? {}
   const own = resourcesOf(amountsOf(requests), amountsOf(withPodLevel(limits, pod)), facts)

@@ -48,6 +48,8 @@ export interface PodFacts {
   readonly resolvConf: string
   readonly maxPods: number
   readonly memoryBytes: number
+  /** Containers are kept from swapping though they have no limit of memory; else only those that have one. */
+  readonly forbidsSwap: boolean
   /** Containers that say nothing of it are kept from unusual calls of the kernel. */
   readonly seccompDefault?: boolean
   /** Processes of a pod, all together. Default: no limit. */
@@ -56,8 +58,6 @@ export interface PodFacts {
   readonly cfsPeriodUs?: number
   /** A container out of memory ends with all its processes. Default: with one of them. */
   readonly killsContainersWhole?: boolean
-  /** Containers can be kept from swapping though they have no limit of memory. Default: only those that have one. */
-  readonly forbidsSwap?: boolean
   /** Users of a pod that has some of its own. Default: 65536. */
   readonly idsPerPod?: number
   /** How long a container that crashes again and again waits at most. Default: five minutes. */

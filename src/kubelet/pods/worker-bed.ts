@@ -33,6 +33,7 @@ export const FACTS: PodFacts = {
   resolvConf: '',
   maxPods: 110,
   memoryBytes: 4 * 1024 ** 3,
+  forbidsSwap: false,
 }
 
 export const FILES: PodFiles = {
