@@ -43,18 +43,28 @@ const ROUNDS = 9
 /** Operations a second of each contestant, and against the first one. */
 export async function compareRates(contestants: readonly Contestant[]): Promise<Rate[]> {
   for (const contestant of contestants) await sample(contestant, WARM_UP_MS)
-  const samples: number[][] = contestants.map(() => [])
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [index, contestant] of contestants.entries()) {
-      samples[index]?.push(await sample(contestant, SAMPLE_MS))
-    }
-  }
+  const measures = contestants.map((contestant) => () => sample(contestant, SAMPLE_MS))
+  const samples = await inTurns(measures, ROUNDS)
   const [reference = []] = samples
   return contestants.map(({ name }, index) => {
     const own = samples[index] ?? []
     const ratios = own.map((rate, round) => rate / (reference[round] ?? rate))
     return { name, perSecond: quantile(own, 0.5), ratio: quantile(ratios, 0.5) }
   })
+}
+
+/** What each measures in each round, one after the other; who comes first changes, so that nobody always comes after the same. */
+export async function inTurns(
+  measures: readonly ((round: number) => Promise<number>)[],
+  rounds: number,
+): Promise<number[][]> {
+  const samples: number[][] = measures.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    const order = [...measures.entries()]
+    if (round % 2 === 1) order.reverse()
+    for (const [index, measure] of order) samples[index]?.push(await measure(round))
+  }
+  return samples
 }
 
 /** Operations a second over at least `durationMs`. */

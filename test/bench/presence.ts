@@ -7,14 +7,14 @@ import { request } from 'node:https'
 import { pause } from './http-load.ts'
 import type { Target } from './up-under-test.ts'
 
-export interface Presence {
+/** Followed until it is disposed of. */
+export interface Presence extends Disposable {
   /** How many are there now. */
   size(): number
   /** Resolves when so many are there. */
   reached(many: number): Promise<void>
   /** Resolves when none is there. */
   emptied(): Promise<void>
-  stop(): void
 }
 
 const AGAIN_MS = 100
@@ -62,7 +62,7 @@ export async function followPresence(
     size: () => names.size,
     reached: (many) => until(() => names.size >= many),
     emptied: () => until(() => names.size === 0),
-    stop: () => over.abort(),
+    [Symbol.dispose]: () => over.abort(),
   }
 }
 

@@ -60,7 +60,9 @@ async function play(start: Start, size: Size): Promise<Figures> {
     const { cpuMs } = await usageOfAll(cluster.pids)
     const startMs = performance.now()
     const [pinging, watching] = [ping(cluster), watchMemory(cluster.pids)]
-    const isDone = await Promise.race([work().then(() => true), watching.tooMuch, pause(Number(LIMIT_SECONDS) * 1000)])
+    // Keeps nobody alive once all is done.
+    const tooLong = once(AbortSignal.timeout(Number(LIMIT_SECONDS) * 1000), 'abort')
+    const isDone = await Promise.race([work().then(() => true), watching.tooMuch, tooLong])
     const seconds = isDone === true ? (performance.now() - startMs) / 1000 : Number.NaN
     const after = await usageOfAll(cluster.pids)
     const cpu = (after.cpuMs - cpuMs) / 1000
@@ -73,15 +75,13 @@ async function play(start: Start, size: Size): Promise<Figures> {
   }
   try {
     await phase('nodes ready', cluster.nodesReady)
-    const running = await followPresence(cluster, `${NAMESPACE}/pods?fieldSelector=status.phase%3DRunning`)
+    using running = await followPresence(cluster, `${NAMESPACE}/pods?fieldSelector=status.phase%3DRunning`)
     const run = (): Promise<unknown> =>
       Promise.all([sendAll(cluster, podRequests('POST', pods)), running.reached(pods)])
     await phase('pods running', run, () => `: ${running.size()} ran by then`)
-    running.stop()
     await phase(`${IDLE_MS / 1000} s of nothing`, () => pause(IDLE_MS))
-    const there = await followPresence(cluster, `${NAMESPACE}/pods`)
+    using there = await followPresence(cluster, `${NAMESPACE}/pods`)
     await phase('pods deleted', () => Promise.all([sendAll(cluster, podRequests('DELETE', pods)), there.emptied()]))
-    there.stop()
   } catch (error) {
     if (!(error instanceof Stopped)) throw error
     process.stderr.write(`${nodes} nodes, ${pods} pods: ${error.message}\n`)
@@ -121,19 +121,17 @@ function watchMemory(pids: readonly number[]): { readonly tooMuch: Promise<void>
 /** The control plane is there before the clock starts. */
 async function startTheirs(folder: string, { nodes }: Size): Promise<ClusterUnderTest> {
   const kwok = await startKwok(folder)
-  const accounts = await followPresence(kwok, `${NAMESPACE}/serviceaccounts`)
+  using accounts = await followPresence(kwok, `${NAMESPACE}/serviceaccounts`)
   await accounts.reached(1)
-  accounts.stop()
   return {
     ...kwok,
     async nodesReady() {
       const isReady = (line: string): boolean => !line.includes('"node.kubernetes.io/not-ready"')
-      const ready = await followPresence(kwok, '/api/v1/nodes', isReady)
+      using ready = await followPresence(kwok, '/api/v1/nodes', isReady)
       const requests = Array.from({ length: nodes }, (_, at) =>
         encodeRequest({ method: 'POST', path: '/api/v1/nodes', body: JSON.stringify(nodeOf(`node-${at}`)) }),
       )
       await Promise.all([sendAll(kwok, requests), ready.reached(nodes)])
-      ready.stop()
     },
   }
 }

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { type Bench, quantile } from './bench.ts'
+import { type Bench, inTurns, quantile } from './bench.ts'
 import { post } from './config-maps.ts'
 import { runLoad, sendAll } from './http-load.ts'
 import { type ServerUnderTest, startOurs, type StartServer, startTheirs } from './server-under-test.ts'
@@ -47,13 +47,8 @@ export const bench: Bench = {
 async function measure(servers: readonly ServerUnderTest[]): Promise<Table> {
   const rows: string[][] = []
   for (const clients of CLIENTS) {
-    const rates: number[][] = servers.map(() => [])
-    for (let turn = 0; turn < TURNS; turn++) {
-      // Who begins changes, so that nobody always comes after the other.
-      const order = [...servers.keys()].toSorted((a, b) => (turn % 2 === 0 ? a - b : b - a))
-      for (const at of order) rates[at]?.push(await rateOf(servers[at] as ServerUnderTest, clients, turn))
-    }
-    rows.push([`CREATE, ${clients} clients`, ...cells(rates)])
+    const measures = servers.map((server) => (turn: number) => rateOf(server, clients, turn))
+    rows.push([`CREATE, ${clients} clients`, ...cells(await inTurns(measures, TURNS))])
   }
   return {
     title: `durable writes, medians of ${TURNS} turns`,
