@@ -21,6 +21,8 @@ export interface EventFeedOptions {
   readonly clock: Clock
   /** The revision the store has now: later ones will be published. */
   readonly revision: Revision
+  /** Commits after `revision` that are known at once, in order; the store has the last one's then. Kept as they are. */
+  readonly published?: readonly WatchBatch[]
   /** How often an idle watcher hears how far the store has come. */
   readonly progressEveryMs?: number
   /** How much is kept for watchers that are a little behind, in bytes of values. Infinity: until told to forget. */
@@ -67,10 +69,13 @@ export class EventFeed {
   #ticks = 0
 
   constructor(options: EventFeedOptions) {
-    this.#floor = options.revision
-    this.#head = options.revision
+    const { revision, published = [], keepBytes = KEEP_BYTES } = options
+    this.#floor = revision
+    this.#head = published.at(-1)?.revision ?? revision
     this.#history = options.history
-    this.#keepBytes = options.keepBytes ?? KEEP_BYTES
+    this.#keepBytes = keepBytes
+    this.#recent = published.filter(({ events }) => events.length > 0)
+    for (const batch of this.#recent) this.#recentBytes += this.#bytesOf(batch)
     this.#progress = every(options.clock, options.progressEveryMs ?? PROGRESS_EVERY_MS, () => {
       this.#ticks++
       this.#wake()
@@ -87,7 +92,7 @@ export class EventFeed {
     this.#head = batch.revision
     if (batch.events.length > 0) {
       this.#recent.push(batch)
-      this.#recentBytes += batchBytes(batch)
+      this.#recentBytes += this.#bytesOf(batch)
       while (this.#recentBytes > this.#keepBytes && this.#first < this.#recent.length - 1) this.#dropFirst()
     }
     this.#wake()
@@ -96,6 +101,7 @@ export class EventFeed {
   /** Drops what is kept of revisions before `revision`: watchers that want it get it, or an error, from the history. */
   forget(revision: Revision): void {
     while (this.#first < this.#recent.length && this.#at(this.#first).revision < revision) this.#dropFirst()
+    this.#cutOff()
     this.#floor = Math.max(this.#floor, Math.min(revision - 1, this.#head))
   }
 
@@ -181,10 +187,21 @@ export class EventFeed {
   #dropFirst(): void {
     const dropped = this.#at(this.#first++)
     this.#floor = dropped.revision
-    this.#recentBytes -= batchBytes(dropped)
-    if (this.#first < 1024 || this.#first * 2 < this.#recent.length) return
+    this.#recentBytes -= this.#bytesOf(dropped)
+    if (this.#first >= 1024 && this.#first * 2 >= this.#recent.length) this.#cutOff()
+  }
+
+  #cutOff(): void {
     this.#recent = this.#recent.slice(this.#first)
     this.#first = 0
+  }
+
+  /** 0 where nobody counts. */
+  #bytesOf({ events }: WatchBatch): number {
+    if (this.#keepBytes === Infinity) return 0
+    let bytes = 0
+    for (const { value, previous } of events) bytes += EVENT_BYTES + value.length + (previous?.value.length ?? 0)
+    return bytes
   }
 
   #news(signal: AbortSignal): Promise<void> {
@@ -221,10 +238,4 @@ export function compactedError(revision: Revision, compactedRevision: Revision):
 /** The failure of a read that needs `revision`, which has not happened yet. */
 export function futureRevisionError(revision: Revision, current: Revision): StorageError {
   return new StorageError('future-revision', `Revision ${revision} has not happened yet: the store is at ${current}`)
-}
-
-function batchBytes(batch: WatchBatch): number {
-  let bytes = 0
-  for (const event of batch.events) bytes += EVENT_BYTES + event.value.length + (event.previous?.value.length ?? 0)
-  return bytes
 }

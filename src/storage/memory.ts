@@ -56,6 +56,8 @@ interface Content {
   /** The oldest revision whose changes are known: a watch can start here. */
   readonly eventsFrom: Revision
   readonly leases: readonly (readonly [LeaseId, number])[]
+  /** What each lease is on, where that is known without looking. */
+  readonly keysOfLease?: ReadonlyMap<LeaseId, ReadonlySet<string>>
 }
 
 export interface MemoryState {
@@ -100,16 +102,18 @@ class MemoryStore implements Backend {
     this.#feed = new EventFeed({
       clock,
       revision: content.eventsFrom - 1,
+      published: content.pictures,
       ...(progressEveryMs !== undefined && { progressEveryMs }),
       keepBytes: Infinity,
       history: async ({ from }) => {
         throw compactedError(from, this.#compacted)
       },
     })
-    for (const { revision, events } of this.#pictures) this.#feed.publish({ revision, events })
     this.#leases = new LeaseTimers(clock, (lease) => this.#endLease(lease))
     for (const [lease, ttlMs] of content.leases) this.#addLease(lease, ttlMs)
-    if (content.leases.length > 0) {
+    if (content.keysOfLease !== undefined) {
+      for (const [lease, keys] of content.keysOfLease) this.#keysOfLease.set(lease, new Set(keys))
+    } else if (content.leases.length > 0) {
       this.#latest.tree.scan('', '\u{10ffff}', (item) => this.#attach(item.lease, item.key))
     }
     if (historyMs < Infinity) {
@@ -232,6 +236,7 @@ class MemoryStore implements Backend {
         compactedRevision: this.#compacted,
         eventsFrom: this.#eventsFrom,
         leases: [...this.#leases.entries()],
+        ...(revision === this.#latest.revision && { keysOfLease: this.#keysOfLease }),
       },
     )
   }
@@ -264,8 +269,9 @@ class MemoryStore implements Backend {
       valueBytes += value.length
     }
     if (events.length === 0) return latest.revision
-    this.#pictures.push({ revision, tree, events, valueBytes })
-    this.#feed.publish({ revision, events })
+    const picture = { revision, tree, events, valueBytes }
+    this.#pictures.push(picture)
+    this.#feed.publish(picture)
     return revision
   }
 

@@ -39,7 +39,7 @@ export function checkWrites(writes: readonly Write[], { requestBytes }: WriteLim
 
 /** A copy in a buffer of exactly its size: slices of the shared pool would keep the whole slab alive. */
 export function exactCopy(bytes: Uint8Array): Uint8Array {
-  const copy = new Uint8Array(new ArrayBuffer(bytes.length))
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
   copy.set(bytes)
   return copy
 }

@@ -19,7 +19,7 @@ function createMaker(): { readonly maker: EntryMaker; readonly decoded: string[]
       const text = Buffer.from(bytes).toString()
       decoded.push(text)
       const { metadata, ...rest } = JSON.parse(text) as KubeObject
-      const { name, namespace, uid, ...others } = metadata
+      const { name, namespace, uid, resourceVersion: _old, ...others } = metadata
       return JSON.stringify({
         kind: 'Widget',
         apiVersion: 'v1',
@@ -34,7 +34,7 @@ function createMaker(): { readonly maker: EntryMaker; readonly decoded: string[]
 
 /** Among others, as the values of a part of a listing are. */
 function listed(text: string, key = '/registry/widgets/ns/a'): KeyValue {
-  const value = new Uint8Array(Buffer.from(`before${text}after`)).subarray(6, 6 + Buffer.byteLength(text))
+  const value = new Uint8Array(Buffer.from(`before${text}"after"`)).subarray(6, 6 + Buffer.byteLength(text))
   return { key, value, createRevision: 3, modRevision: 7, lease: 0 }
 }
 
@@ -73,6 +73,9 @@ describe('an entry', () => {
       `${PREFIX}"metadata":{"labels":{"uid":"x"},"name":"a","namespace":"ns","uid":"u-1"}}`,
       `${PREFIX} ${METADATA}}}`,
       `${PREFIX}"data":{},${METADATA}}}`,
+      `${PREFIX}${METADATA},"resourceVersion":"3"}}`,
+      `${PREFIX}"metadata":{"name":"\\u0061","namespace":"ns","uid":"u-1"}}`,
+      `${PREFIX}"metadata":{"name":"a","namespace":"ns","uid":"u-\\u0031"}}`,
     ]
     for (const stored of foreign) {
       const entry = maker.read(listed(stored), true)
@@ -80,6 +83,8 @@ describe('an entry', () => {
       assert.ok(entry.body.startsWith(`${METADATA},"resourceVersion":"7"`), entry.body)
     }
     assert.deepEqual(decoded, foreign)
+    assert.throws(() => maker.read(listed(`${PREFIX}"metadata":{"name":"cut off}`), true), SyntaxError)
+    assert.throws(() => maker.read(listed(`${PREFIX}"metadata":{"name":"a","uid":"cut off}`), true), SyntaxError)
   })
 
   it('tells its names by its key, and labels and fields when asked', () => {

@@ -37,8 +37,8 @@ export class Collection<E extends Keyed> {
   readonly #readers: Readers<E>
   /** The revision of the last change here, which is what a list's memo depends on. */
   #changedAt: Revision
-  /** Sum over all entries of a hash of key and revision: equal sums mean equal states, at no cost for keeping it. */
-  #digest = 0
+  /** Sum over all entries of a hash of key and revision: equal sums mean equal states, at no cost for keeping it. Undefined: to be found out. */
+  #digest: number | undefined = 0
   #loading = Promise.withResolvers<void>()
   #isLoaded = false
   /** What is stored and cannot be understood, by key: it is no entry, and whoever needs it must hear that it is there. */
@@ -95,6 +95,8 @@ export class Collection<E extends Keyed> {
 
   /** Equal to `digestOf` summed over the same keys at the same revisions. */
   get digest(): number {
+    const all = (): readonly Keyed[] => [...this.entries(), ...this.#unreadable.values()]
+    this.#digest ??= all().reduce((sum, one) => (sum + digestOf(one)) >>> 0, 0)
     return this.#digest
   }
 
@@ -136,9 +138,9 @@ export class Collection<E extends Keyed> {
   /** What the first listing found, all of it, in order of key. Not a change: nobody watches yet. */
   load(entries: readonly E[], unreadable: readonly Unreadable[] = []): void {
     this.#state = OrderedTree.fromSorted(entries, ({ key }) => key, RUN_ENTRIES)
-    this.#digest = entries.reduce((sum, entry) => (sum + digestOf(entry)) >>> 0, 0)
     this.#unreadable.clear()
-    for (const one of unreadable) this.#setUnreadable(one.key, one)
+    for (const one of unreadable) this.#unreadable.set(one.key, one)
+    this.#digest = undefined
   }
 
   /** The state is whole. */
@@ -147,8 +149,9 @@ export class Collection<E extends Keyed> {
     this.#loading.resolve()
   }
 
-  /** A change from before the first listing, so that watches may start from earlier revisions than this cache. */
+  /** A change from before the first listing, so that watches and lists may start from earlier revisions than this cache. */
   remember(change: ChangeParts<E>): void {
+    this.#changedAt = change.revision
     this.#ring.push(new Change(change))
   }
 
@@ -202,6 +205,7 @@ export class Collection<E extends Keyed> {
   }
 
   #account(before: Keyed | undefined, after: Keyed | undefined): void {
+    if (this.#digest === undefined) return
     if (before !== undefined) this.#digest = (this.#digest - digestOf(before)) >>> 0
     if (after !== undefined) this.#digest = (this.#digest + digestOf(after)) >>> 0
   }

@@ -471,6 +471,20 @@ describe('the state of a collection', () => {
     assert.equal(world.pods.stateAt(start), undefined)
   })
 
+  it('knows states from before the cache started: who pages through a list goes on over a restart', async (t) => {
+    const world = await createWorld(t)
+    const first = await world.put('a/x', 'red:1')
+    await world.put('a/x', 'red:2')
+    const last = await world.put('a/y', 'red:3')
+    const cache = new WatchCache({ backend: world.backend, clock: world.clock, prefix: '/registry/' })
+    const collection = await cache.open(pods)
+    await cache.start()
+    t.after(() => cache.close())
+    assert.deepEqual(texts(entriesAt(collection, first)), ['a/x=red:1'])
+    assert.deepEqual(texts(entriesAt(collection, last)), ['a/x=red:2', 'a/y=red:3'])
+    assert.equal(collection.changedAt, last)
+  })
+
   it('knows a state of long ago no more, even when nothing has changed since, but what is still the newest', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')

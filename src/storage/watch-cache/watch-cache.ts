@@ -370,11 +370,15 @@ function describeAll<E extends Keyed>(
 
 /** Of the past what can be understood: the rest nobody could be told of. */
 function rememberChange({ spec, collection }: Slot, event: StorageEvent, atMs: number): void {
+  const { key, modRevision: revision } = event
+  // Mostly the last change of its key, which has been listed.
+  const listed = collection.get(key)
+  const made = (): Keyed => (listed?.modRevision === revision ? listed : spec.describe(event, false))
   try {
     collection.remember({
-      revision: event.modRevision,
-      key: event.key,
-      entry: event.type === 'put' ? spec.describe(event, false) : undefined,
+      revision,
+      key,
+      entry: event.type === 'put' ? made() : undefined,
       previous: event.previous === undefined ? undefined : spec.describe(event.previous, false),
       atMs,
     })
