@@ -9,9 +9,11 @@ export interface Table {
   readonly notes?: readonly string[]
 }
 
-/** A table before its figures are text, so that two runs can be set side by side. */
+/** A table before its figures are text, so that runs can be set side by side. */
 export interface Figures {
   readonly title: string
+  /** Whose they are; default: the reference's. */
+  readonly whose?: string
   readonly columns: readonly string[]
   readonly rows: readonly { readonly name: string; readonly values: readonly number[] }[]
 }
@@ -20,17 +22,20 @@ export function toTable({ title, columns, rows }: Figures): Table {
   return { title, columns, rows: rows.map(({ name, values }) => [name, ...values.map(figure)]) }
 }
 
-/** Under each row of ours the reference's, and ours as a multiple of it. */
-export function besides(ours: Figures, reference: Figures): Table {
-  const rows = ours.rows.flatMap(({ name, values }) => {
-    const others = reference.rows.find((row) => row.name === name)?.values ?? []
-    const ratios = values.map((value, at) => times(value / (others[at] ?? Number.NaN)))
+/** Under each row of ours the others', each with ours as a multiple of it. */
+export function besides(ours: Figures, ...others: readonly Figures[]): Table {
+  const under = (name: string, values: readonly number[], { whose = 'reference', rows }: Figures): string[][] => {
+    const theirs = rows.find((row) => row.name === name)?.values ?? []
+    const ratios = values.map((value, at) => times(value / (theirs[at] ?? Number.NaN)))
     return [
-      [name, ...values.map(figure)],
-      ['  reference', ...others.map(figure)],
+      [`  ${whose}`, ...theirs.map(figure)],
       ['  ratio', ...ratios],
     ]
-  })
+  }
+  const rows = ours.rows.flatMap(({ name, values }) => [
+    [name, ...values.map(figure)],
+    ...others.flatMap((other) => under(name, values, other)),
+  ])
   return { title: ours.title, columns: ours.columns, rows }
 }
 
