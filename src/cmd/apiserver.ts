@@ -4,6 +4,7 @@ import type { RunningServer } from '#control-plane/server.ts'
 import { onAbort } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 import { defineProgram, type Invocation, type Program } from '#lib/program.ts'
+import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { startSmall } from './small-start.ts'
@@ -20,7 +21,7 @@ export const apiserver: Program = defineProgram({
 })
 
 async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, signal: AbortSignal): Promise<number> {
-  const { log } = invocation
+  const { clock, log } = invocation
   // Every setting is in the table of flags, with its type: see flags.ts.
   const settings = invocation.flags as unknown as Settings
   await using closing = new AsyncDisposableStack()
@@ -30,6 +31,7 @@ async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, sign
     return startApiServer(settings, invocation, closing)
   })
   const running = await unlessAborted(starting, signal)
+  closing.use(tidyWhenQuiet(clock))
   const { host, port } = running
   log.info(`Serving securely on ${host.includes(':') ? `[${host}]` : host}:${port}`)
   await untilAborted(signal)

@@ -12,6 +12,7 @@ import { meterBackend, type ResourceAt } from '#apiserver/metrics/backend.ts'
 import { registerObjects } from '#apiserver/metrics/objects.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
 import { createOpenIdRoutes } from '#apiserver/routes/openid.ts'
+import { every } from '#lib/clock.ts'
 import { ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
 import type { Backend } from '#storage/backend.ts'
@@ -70,6 +71,9 @@ export async function assembleServer(
   return { host, port, server, files: site.files, withdraw: () => service.withdraw() }
 }
 
+/** How long answers and frames are kept that nobody asks for again, or up to twice as long. */
+const MEMO_AGE_MS = 30_000
+
 /** With nothing in it yet. */
 async function openRegistry(site: Site, store: Backend, admission: OpenAdmission): Promise<Registry> {
   const { settings, clock, random, isEnabled, closing, metrics } = site
@@ -99,6 +103,8 @@ async function openRegistry(site: Site, store: Backend, admission: OpenAdmission
   })
   closing.defer(() => cache.close())
   closing.defer(() => registry.services.yaml.close())
+  const aging = every(clock, MEMO_AGE_MS, () => registry.services.memos.age())
+  closing.defer(() => aging.cancel())
   registerObjects(metrics, registry)
   return registry
 }

@@ -1,6 +1,6 @@
 /**
- * Gives memory back that a burst of work has left behind. The engine collects when something is allocated: a program that
- * has become quiet would keep for ever what it needed in its busiest moment.
+ * Gives memory back that a burst of work has left behind. The engine collects when something is allocated, and libc keeps
+ * what was freed: a program that has become quiet would keep for ever what it needed in its busiest moment.
  */
 import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
@@ -11,21 +11,77 @@ const LOOK_MS = 10_000
 /** It is quiet when less than this part of the time was work, and worth it when so much has been taken since. */
 const QUIET = 0.05
 const WORTH_BYTES = 8 << 20
+/** Or when it has been quiet for so many looks: what is kept for a minute, or for five, is garbage by then. */
+const LOOKS_LATER: ReadonlySet<number> = new Set([10, 40])
+/** Collecting stops everything, about a millisecond for each MB. What holds more is collected little by little by the engine. */
+const COLLECTED_BYTES = 128 << 20
+
+/** What is tidied: a process, as far as it matters here. */
+export interface Holder {
+  /** Which part of the time since the last call was work. */
+  busy(): number
+  residentBytes(): number
+  heapBytes(): number
+  collect(): void
+  /** Returns what was freed to the system. */
+  giveBack(): void
+}
 
 /** Until it is disposed of. */
-export function tidyWhenQuiet(clock: Clock): Disposable {
-  // bin/hyperkube starts Node with it; who starts the program in another way keeps the memory.
-  const { gc: collect } = globalThis
-  if (collect === undefined) return { [Symbol.dispose]: () => undefined }
-  let before = performance.eventLoopUtilization()
+export function tidyWhenQuiet(clock: Clock, holder: Holder | undefined = thisProcess()): Disposable {
+  if (holder === undefined) return { [Symbol.dispose]: () => undefined }
   let keptBytes = 0
+  let quietLooks = 0
+  let isToReturn = false
   const timer = every(clock, LOOK_MS, () => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, before)
-    before = now
-    if (utilization > QUIET || getHeapStatistics().total_heap_size < keptBytes + WORTH_BYTES) return
-    collect()
-    keptBytes = getHeapStatistics().total_heap_size
+    quietLooks = holder.busy() > QUIET ? 0 : quietLooks + 1
+    if (quietLooks === 0) return
+    if (isToReturn) {
+      // One look later: what was collected is freed by another thread.
+      holder.giveBack()
+      keptBytes = holder.residentBytes()
+      isToReturn = false
+    } else if (holder.residentBytes() >= keptBytes + WORTH_BYTES || LOOKS_LATER.has(quietLooks)) {
+      if (holder.heapBytes() <= COLLECTED_BYTES) holder.collect()
+      isToReturn = true
+    }
   })
   return { [Symbol.dispose]: () => timer.cancel() }
+}
+
+/** Undefined unless it was started by bin/hyperkube, which lets it collect. */
+function thisProcess(): Holder | undefined {
+  const { gc } = globalThis
+  if (gc === undefined) return undefined
+  let before = performance.eventLoopUtilization()
+  let giveBack: (() => void) | undefined
+  return {
+    busy() {
+      const now = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(now, before)
+      before = now
+      return utilization
+    },
+    residentBytes: () => process.memoryUsage.rss(),
+    heapBytes: () => getHeapStatistics().total_heap_size,
+    collect: () => gc(),
+    giveBack() {
+      giveBack ??= freedMemoryReturner()
+      giveBack()
+    },
+  }
+}
+
+/**
+ * Of what libc holds: after a burst in which much was compiled, that is more than the heap itself, in the arenas of the engine's
+ * threads. Does nothing with another libc, or a Node that cannot call it.
+ */
+function freedMemoryReturner(): () => void {
+  try {
+    const { dlopen } = process.getBuiltinModule('node:ffi')
+    const { functions } = dlopen('libc.so.6', { malloc_trim: { return: 'i32', arguments: ['u64'] } })
+    return () => functions.malloc_trim(0n)
+  } catch {
+    return () => undefined
+  }
 }

@@ -1,4 +1,6 @@
 /** What every backend of our own asks of a commit before it looks at the store. */
+import { createSlab } from '#lib/slab.ts'
+
 import { StorageError, type Write } from './backend.ts'
 
 /** One revision has room for so many changes in the sqlite log; etcd's default is 128 per transaction. */
@@ -44,19 +46,11 @@ export function exactCopy(bytes: Uint8Array): Uint8Array {
   return copy
 }
 
-const SLAB_BYTES = 64 << 10
-
-/** Copies bytes that are let go of in about the order in which they came: many lie in one piece of memory then. */
+/** Copies bytes that are let go of in about the order in which they came. */
 export function copyingInTurn(): (bytes: Uint8Array) => Uint8Array {
-  let slab = new Uint8Array(0)
-  let used = 0
+  const take = createSlab()
   return (bytes) => {
-    if (bytes.length > SLAB_BYTES / 4) return exactCopy(bytes)
-    if (used + bytes.length > slab.length) {
-      slab = new Uint8Array(SLAB_BYTES)
-      used = 0
-    }
-    const copy = slab.subarray(used, (used += bytes.length))
+    const copy = take(bytes.length)
     copy.set(bytes)
     return copy
   }

@@ -27,6 +27,20 @@ describe('byte memo', () => {
     assert.deepEqual([memo.size, memos.bytes], [0, 0])
   })
 
+  it('forgets what nobody has used for two rounds, and nothing else', () => {
+    const memos = new ByteMemo(1e6)
+    const memo: Memo = new Map()
+    for (const name of ['a', 'b', 'c']) memos.keep(memo, name, kept(name))
+    memos.age()
+    assert.equal(memos.get(memo, 'b'), 'b')
+    memos.keep(memo, 'd', kept('d'))
+    memos.age()
+    assert.deepEqual([...memo.keys()], ['b', 'd'])
+    memos.age()
+    memos.age()
+    assert.deepEqual([memo.size, memos.bytes], [0, 0])
+  })
+
   it('knows which questions came lately, of a thousand at most', () => {
     const memos = new ByteMemo(0)
     assert.deepEqual([memos.isRepeated('a'), memos.isRepeated('a')], [false, true])

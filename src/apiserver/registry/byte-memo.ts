@@ -1,7 +1,7 @@
 /**
  * What is made of entries, pages and changes (their bytes in some form) is remembered with the thing itself and so never
  * outlives a change of it. This bounds all of it together: beyond the limit, what was used longest ago is forgotten and
- * made again when asked for.
+ * made again when asked for; and so is what nobody has used for a while, as a server at rest needs none of it.
  */
 
 /** The memo of an entry, a page or a change. */
@@ -12,6 +12,8 @@ interface Kept {
   readonly name: string
   readonly value: unknown
   readonly bytes: number
+  /** When it was used last. */
+  round: number
 }
 
 /** What keeping anything costs besides its bytes, about. */
@@ -25,6 +27,7 @@ export class ByteMemo {
   /** Used longest ago first. What a memo has dropped by itself stays until its turn comes. */
   readonly #kept = new Set<Kept>()
   #bytes = 0
+  #round = 0
   /** Questions asked lately, the oldest first. */
   readonly #asked = new Set<string>()
 
@@ -52,11 +55,12 @@ export class ByteMemo {
     if (kept === undefined) return undefined
     this.#kept.delete(kept)
     this.#kept.add(kept)
+    kept.round = this.#round
     return kept.value as T
   }
 
   keep<T>(memo: Memo, name: string, { value, bytes }: { readonly value: T; readonly bytes: number }): T {
-    const kept: Kept = { memo, name, value, bytes: bytes + OVERHEAD_BYTES }
+    const kept: Kept = { memo, name, value, bytes: bytes + OVERHEAD_BYTES, round: this.#round }
     memo.set(name, kept)
     this.#kept.add(kept)
     this.#bytes += kept.bytes
@@ -65,6 +69,15 @@ export class ByteMemo {
       this.#forget(oldest)
     }
     return value
+  }
+
+  /** Forgets what was not used since this was called before. */
+  age(): void {
+    for (const oldest of this.#kept) {
+      if (oldest.round === this.#round) break
+      this.#forget(oldest)
+    }
+    this.#round++
   }
 
   #forget(kept: Kept): void {

@@ -6,6 +6,8 @@ import type { X509Certificate } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 
+import { createSlab } from '../slab.ts'
+
 /** Who is at the other end of a connection. */
 export interface Peer {
   /** IP address; empty for a unix socket. */
@@ -133,14 +135,20 @@ export class BodyError extends Error {
   }
 }
 
-const CHUNK_END = Buffer.from('\r\n')
+const CHUNK_END = '\r\n'
+/** Those that are kept are kept for a while, in order. */
+const takeForFrame = createSlab()
 
 /** A frame for `writeFrame`. */
 export function shareFrame(body: Buffer): SharedFrame {
-  const head = Buffer.from(`${body.length.toString(16)}\r\n`)
-  const chunked = Buffer.concat([head, body, CHUNK_END])
+  const head = `${body.length.toString(16)}${CHUNK_END}`
+  const end = head.length + body.length
+  const chunked = takeForFrame(end + CHUNK_END.length)
+  chunked.write(head, 0, 'latin1')
+  chunked.set(body, head.length)
+  chunked.write(CHUNK_END, end, 'latin1')
   // The same memory, so that frames that are kept do not weigh twice.
-  return { body: chunked.subarray(head.length, head.length + body.length), chunked }
+  return { body: chunked.subarray(head.length, end), chunked }
 }
 
 /** Every value of a header, in order, by lower-case name. */
