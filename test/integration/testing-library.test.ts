@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { type Deployment, Deployments } from '#apis/apps/v1.ts'
 import { type CronJob, CronJobs, Jobs } from '#apis/batch/v1.ts'
 import { CertificateSigningRequests } from '#apis/certificates/v1.ts'
-import { ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
+import { type ConfigMap, ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import type { Draft } from '#client/api-client.ts'
 import { connect } from '#client/connect.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
@@ -142,6 +142,25 @@ describe('a cluster in a test', () => {
     await cluster.settle()
     const { status } = await cluster.client.get(Nodes, { name: 'node-0' })
     assert.equal(status.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
+  })
+
+  it('forked in the middle of a list, shows the pages that are left as they were when it began', async () => {
+    await using cluster = await startCluster({ clock: 'virtual', controllers: [] })
+    const { client } = cluster
+    for (const name of ['a', 'b', 'c'])
+      await client.create(ConfigMaps, { metadata: { namespace, name }, data: { is: 'old' } })
+    const first = await client.list(ConfigMaps, { namespace, limit: 1 })
+    await client.update(ConfigMaps, { metadata: { namespace, name: 'b' }, data: { is: 'new' } })
+    await client.delete(ConfigMaps, { namespace, name: 'c' })
+    await using fork = await cluster.fork()
+    const { continue: token = '', resourceVersion = '' } = first.metadata
+    const shown = ({ items }: Awaited<ReturnType<typeof client.list<ConfigMap>>>): string[] =>
+      items.map(({ metadata, data }) => `${metadata.name} ${data?.['is']}`)
+    const rest = await fork.client.list(ConfigMaps, { namespace, limit: 5, continue: token })
+    assert.deepEqual([...shown(first), ...shown(rest)], ['a old', 'b old', 'c old'])
+    const exact = await fork.client.list(ConfigMaps, { namespace, resourceVersion, resourceVersionMatch: 'Exact' })
+    assert.deepEqual(shown(exact), ['a old', 'b old', 'c old'])
+    assert.deepEqual(shown(await fork.client.list(ConfigMaps, { namespace })), ['a old', 'b new'])
   })
 
   it('can be forked: the copy goes its own way, from now or from a while ago', async () => {
