@@ -66,6 +66,16 @@ describe('a process that has become quiet', () => {
     assert.equal(world.done, 'cgcgcg')
   })
 
+  it('begins anew when it was busy before it could give back', async (t) => {
+    const world = createWorld(t)
+    await world.look(1)
+    world.busy = 0.5
+    await world.look(1)
+    world.busy = 0.01
+    await world.look(2)
+    assert.equal(world.done, 'ccg')
+  })
+
   it('leaves a large heap to the engine, as collecting it would stop everything for long', async (t) => {
     const world = createWorld(t)
     world.heapMb = 200

@@ -34,8 +34,12 @@ export function tidyWhenQuiet(clock: Clock, holder: Holder | undefined = thisPro
   let quietLooks = 0
   let isToReturn = false
   const timer = every(clock, LOOK_MS, () => {
-    quietLooks = holder.busy() > QUIET ? 0 : quietLooks + 1
-    if (quietLooks === 0) return
+    if (holder.busy() > QUIET) {
+      quietLooks = 0
+      isToReturn = false
+      return
+    }
+    quietLooks++
     if (isToReturn) {
       // One look later: what was collected is freed by another thread.
       holder.giveBack()
