@@ -4,7 +4,7 @@ import type { RunningServer } from '#control-plane/server.ts'
 import { onAbort } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
 import { defineProgram, type Invocation, type Program } from '#lib/program.ts'
-import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
+import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { startSmall } from './small-start.ts'

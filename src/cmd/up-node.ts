@@ -6,7 +6,7 @@ import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
+import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 
 export const upNode: Program = defineProgram({
   name: NODE_PROGRAM,

@@ -27,7 +27,7 @@ import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import { tidyWhenQuiet } from '#lib/tidy-heap.ts'
+import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { type ClusterFile, removeClusterFile, writeClusterFile } from './cluster-file.ts'

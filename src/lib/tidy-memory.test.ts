@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 
 import { createVirtualClock } from './clock.ts'
-import { tidyWhenQuiet } from './tidy-heap.ts'
+import { tidyWhenQuiet } from './tidy-memory.ts'
 
 const LOOK_MS = 10_000
 const MB = 1 << 20

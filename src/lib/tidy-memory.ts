@@ -54,7 +54,7 @@ export function tidyWhenQuiet(clock: Clock, holder: Holder | undefined = thisPro
 }
 
 /** Undefined unless it was started by bin/hyperkube, which lets it collect. */
-function thisProcess(): Holder | undefined {
+export function thisProcess(): Holder | undefined {
   const { gc } = globalThis
   if (gc === undefined) return undefined
   let before = performance.eventLoopUtilization()
