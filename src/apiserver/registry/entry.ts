@@ -5,6 +5,7 @@
  *
  * Texts are latin1 strings, one character a byte: Node writes a header and a string body in one piece.
  */
+import { isAt } from '#lib/bytes-at.ts'
 import { parseJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { KeyValue, Revision } from '#storage/backend.ts'
@@ -172,11 +173,6 @@ class HeadReader {
     at = endOfText(memory, at + UID_BYTES.length)
     return isAt(memory, at, VERSION_BYTES) ? undefined : at
   }
-}
-
-function isAt(memory: Buffer, start: number, wanted: Buffer): boolean {
-  for (let at = 0; at < wanted.length; at++) if (memory[start + at] !== wanted[at]) return false
-  return true
 }
 
 /** Right after the closing quote; the end of all where there is none before something is escaped. */

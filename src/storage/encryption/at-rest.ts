@@ -3,6 +3,7 @@
  * so a key is changed without downtime: add the new key behind the old one everywhere, put it first, rewrite, remove
  * the old one.
  */
+import { isAt } from '#lib/bytes-at.ts'
 import type { Random } from '#lib/random.ts'
 
 import { StorageError } from '../backend.ts'
@@ -111,11 +112,11 @@ function sealWith([first]: readonly Provider[], storageKey: string, value: Buffe
 
 /** Providers may share a prefix, as two keys of one name do: each is tried, and the first to fail is who is blamed. */
 function openWith(providers: readonly Provider[], storageKey: string, value: Uint8Array): Uint8Array {
-  const isSealed = startsWith(value, SEALED)
+  const isSealed = isAt(value, 0, SEALED)
   let failure: Error | undefined
   for (const { sealer, prefix } of providers) {
     if (sealer === undefined && !isSealed) return value
-    if (sealer === undefined || !startsWith(value, prefix)) continue
+    if (sealer === undefined || !isAt(value, 0, prefix)) continue
     try {
       return sealer.open(storageKey, value.subarray(prefix.length))
     } catch (error) {
@@ -134,23 +135,17 @@ function unknownForm(storageKey: string, value: Uint8Array, isSealed: boolean): 
 }
 
 function isStale([first]: readonly Provider[], value: Uint8Array): boolean {
-  if (first?.sealer === undefined) return startsWith(value, SEALED)
-  if (!startsWith(value, first.prefix)) return true
+  if (first?.sealer === undefined) return isAt(value, 0, SEALED)
+  if (!isAt(value, 0, first.prefix)) return true
   return first.sealer.isStale?.(value.subarray(first.prefix.length)) ?? false
 }
 
 /** Names of providers that are asked for keys are unique, so the first that fits is the one. */
 function prepareWith(rules: readonly Rule[], value: Uint8Array): Promise<void> | undefined {
-  if (!startsWith(value, SEALED)) return undefined
+  if (!isAt(value, 0, SEALED)) return undefined
   for (const { providers } of rules) {
-    const found = providers.find(({ sealer, prefix }) => sealer?.prepare !== undefined && startsWith(value, prefix))
+    const found = providers.find(({ sealer, prefix }) => sealer?.prepare !== undefined && isAt(value, 0, prefix))
     if (found !== undefined) return found.sealer?.prepare?.(value.subarray(found.prefix.length))
   }
   return undefined
-}
-
-function startsWith(value: Uint8Array, prefix: Buffer): boolean {
-  if (value.length < prefix.length) return false
-  for (let at = 0; at < prefix.length; at++) if (value[at] !== prefix[at]) return false
-  return true
 }
