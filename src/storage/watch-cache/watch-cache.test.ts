@@ -1,98 +1,13 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 
-import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { type Backend, type KeyValue, StorageError, type StorageEvent } from '../backend.ts'
+import { type Backend, StorageError } from '../backend.ts'
 import { createMemoryBackend } from '../memory.ts'
-import type { Collection } from './collection.ts'
-import type { Filter, Reader, Seen } from './readers.ts'
-import { Change, type ChangeType, Ring } from './ring.ts'
-import { type RepairEvent, WatchCache } from './watch-cache.ts'
-
-interface TestEntry {
-  readonly key: string
-  readonly modRevision: number
-  /** `color:text`. */
-  readonly text: string
-  readonly color: string
-}
-
-const describeEntry = ({ key, value, modRevision }: KeyValue | StorageEvent): TestEntry => {
-  const text = Buffer.from(value).toString()
-  return { key, modRevision, text, color: text.split(':')[0] ?? '' }
-}
-
-const pods = { prefix: '/registry/pods/', describe: describeEntry, indexOf: (entry: TestEntry) => entry.color }
-const everything: Filter<TestEntry> = { id: '', matches: () => true }
-const ofColor = (color: string): Filter<TestEntry> => ({
-  id: `color=${color}`,
-  matches: (entry) => entry.color === color,
-  pin: { index: 'color', value: color },
-})
-
-interface World {
-  readonly backend: Backend
-  readonly clock: VirtualClock
-  readonly cache: WatchCache
-  readonly pods: Collection<TestEntry>
-  readonly repairs: RepairEvent[]
-  put(name: string, text: string): Promise<number>
-  remove(name: string): Promise<number>
-}
-
-async function createWorld(t: TestContext, wrap: (backend: Backend) => Backend = (backend) => backend): Promise<World> {
-  const clock = createVirtualClock()
-  const store = createMemoryBackend({ clock, random: createSeededRandom(1) })
-  const backend = wrap(store)
-  const repairs: RepairEvent[] = []
-  const cache = new WatchCache({ backend, clock, prefix: '/registry/', onRepair: (event) => repairs.push(event) })
-  const collection = await cache.open(pods)
-  await cache.start()
-  t.after(async () => {
-    await cache.close()
-    await backend.close()
-  })
-  const commit = async (name: string, text: string | null): Promise<number> => {
-    const value = text === null ? null : Buffer.from(text)
-    const { revision } = await store.commit([{ key: `/registry/pods/${name}`, value }])
-    return revision
-  }
-  return { backend, clock, cache, pods: collection, repairs, put: commit, remove: (name) => commit(name, null) }
-}
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-interface Recorder {
-  readonly seen: string[]
-  room: number
-  expired: boolean
-  reader: Reader | undefined
-}
-
-function record(collection: Collection<TestEntry>, filter: Filter<TestEntry>, from: number, room = Infinity): Recorder {
-  const recorder: Recorder = { seen: [], room, expired: false, reader: undefined }
-  recorder.reader = collection.watch(filter, from, {
-    change(type: ChangeType, { revision, key, entry, previous }: Change<TestEntry>) {
-      recorder.seen.push(
-        `${type} ${key.slice(pods.prefix.length)} ${(type === 'DELETED' ? previous : entry)?.text} @${revision}`,
-      )
-      recorder.room--
-      return recorder.room > 0
-    },
-    expired() {
-      recorder.expired = true
-    },
-  })
-  return recorder
-}
-
-const texts = (entries: Iterable<TestEntry> | undefined): string[] =>
-  [...(entries ?? [])].map(({ key, text }) => `${key.slice(pods.prefix.length)}=${text}`)
-
-const entriesAt = (collection: Collection<TestEntry>, revision: number): TestEntry[] =>
-  [...(collection.stateAt(revision)?.slices(pods.prefix, '\u{10ffff}') ?? [])].flat()
+import { createWorld, entriesAt, everything, ofColor, pods, record, texts } from './cache-bed.ts'
+import { WatchCache } from './watch-cache.ts'
 
 describe('watch cache', () => {
   it('has what was there before it started, and follows what comes', async (t) => {
@@ -306,9 +221,9 @@ describe('watch cache', () => {
     const vault = await world.cache.open({
       ...pods,
       prefix: '/registry/vault/',
-      describe(stored) {
+      describe(stored, isListed) {
         read(stored)
-        return pods.describe(stored)
+        return pods.describe(stored, isListed)
       },
     })
     await world.backend.commit([{ key: '/registry/vault/a', value: Buffer.from('locked:1') }])
@@ -361,141 +276,6 @@ describe('watch cache', () => {
       assert.deepEqual([...known].sort(), expected.sort())
     }
     assert.deepEqual(await world.cache.check(), [])
-  })
-})
-
-describe('the changes of a collection', () => {
-  it('take no more memory than they may, however many there are', () => {
-    const limits = { windowMs: 1000, maxChanges: 100, maxBytes: 1000 }
-    const ring = new Ring<TestEntry & { readonly bytes: number }>(limits, 0)
-    const entry = (revision: number, bytes: number) => ({ key: 'k', modRevision: revision, text: '', color: '', bytes })
-    const push = (revision: number, bytes: number): void => {
-      const [now, previous] = [entry(revision, 10_000), bytes === 0 ? undefined : entry(revision - 1, bytes)]
-      ring.push(new Change({ revision, key: 'k', entry: now, previous, atMs: 0 }))
-    }
-    for (let revision = 1; revision <= 20; revision++) push(revision, 100)
-    assert.deepEqual([ring.end - ring.first, ring.floor], [10, 10])
-    for (let revision = 21; revision <= 30; revision++) push(revision, 0)
-    assert.deepEqual([ring.end - ring.first, ring.floor], [20, 10])
-    push(31, 5000)
-    assert.deepEqual([ring.end - ring.first, ring.floor], [0, 31])
-  })
-})
-
-describe('readers that can wait', () => {
-  /** What each has been told, by call. */
-  function recordPatient(
-    collection: Collection<TestEntry>,
-    filter: Filter<TestEntry>,
-    from: number,
-    hasRoom = (): boolean => true,
-  ): { readonly calls: string[]; readonly reader: Reader | undefined } {
-    const calls: string[] = []
-    const tell = (seen: readonly Seen<TestEntry>[]): boolean => {
-      calls.push(seen.map(({ type, change: { entry, previous } }) => `${type} ${(entry ?? previous)?.text}`).join(', '))
-      return hasRoom()
-    }
-    const reader = collection.watch(filter, from, {
-      change: (type, change) => tell([{ type, change }]),
-      changes: tell,
-      expired: () => void calls.push('expired'),
-    })
-    return { calls, reader }
-  }
-
-  it('get what comes together in one go, and only what concerns them', async (t) => {
-    const world = await createWorld(t)
-    const all = recordPatient(world.pods, everything, world.cache.revision)
-    const red = recordPatient(world.pods, ofColor('red'), world.cache.revision)
-    await world.backend.commit(
-      ['red:1', 'blue:2', 'red:3'].map((text) => ({ key: `${pods.prefix}${text}`, value: Buffer.from(text) })),
-    )
-    await world.cache.fresh()
-    await turn()
-    assert.deepEqual(all.calls, ['ADDED red:1, ADDED blue:2, ADDED red:3'])
-    assert.deepEqual(red.calls, ['ADDED red:1, ADDED red:3'])
-  })
-
-  it('are told some in a turn; who is told later gets more in one go, in order, and nobody misses anything', async (t) => {
-    const world = await createWorld(t)
-    const readers = Array.from({ length: 500 }, () => recordPatient(world.pods, everything, world.cache.revision))
-    const told = (): number => readers.filter(({ calls }) => calls.length > 0).length
-    await world.put('a', 'red:1')
-    await world.cache.fresh()
-    assert.ok(told() > 0 && told() < 500, `${told()}`)
-    const late = readers.find(({ calls }) => calls.length === 0)
-    assert.ok((late?.reader?.position() ?? 0) < world.cache.revision, 'has not been told')
-    const early = readers.find(({ calls }) => calls.length > 0)
-    assert.equal(early?.reader?.position(), world.cache.revision)
-    await world.put('a', 'red:2')
-    await world.remove('a')
-    await world.cache.fresh()
-    while (told() < 500 || readers.some(({ calls }) => !calls.join().includes('DELETED'))) await turn()
-    for (const { calls, reader } of readers) {
-      assert.equal(calls.join(', '), 'ADDED red:1, MODIFIED red:2, DELETED red:2')
-      assert.equal(reader?.position(), world.cache.revision)
-    }
-    assert.ok(late !== undefined && late.calls.length < 3)
-  })
-
-  it('wait in the ring when they have no room, and are not told when they are gone', async (t) => {
-    const world = await createWorld(t)
-    const full = recordPatient(world.pods, everything, world.cache.revision, () => false)
-    const gone = recordPatient(world.pods, everything, world.cache.revision)
-    await world.put('a', 'red:1')
-    gone.reader?.close()
-    await world.put('a', 'red:2')
-    await world.cache.fresh()
-    await turn()
-    assert.deepEqual([full.calls, gone.calls], [['ADDED red:1'], []])
-    assert.ok((full.reader?.position() ?? 0) < world.cache.revision)
-    full.reader?.resume()
-    assert.deepEqual(full.calls, ['ADDED red:1', 'MODIFIED red:2'])
-    assert.equal(world.pods.readers, 1)
-    await world.cache.close()
-  })
-})
-
-describe('the state of a collection', () => {
-  it('keeps a state that is read in parts, whatever changes meanwhile', async (t) => {
-    const world = await createWorld(t)
-    const start = await world.put('a/x', 'red:0')
-    await world.cache.fresh()
-    const state = world.pods.stateAt(start)
-    for (let n = 1; n < 100; n++) await world.put(`a/${n}`, 'red:1')
-    await world.cache.fresh()
-    assert.equal(world.pods.stateAt(start), state, 'found, not made again')
-    assert.equal(state?.size, 1)
-    assert.equal(world.pods.stateAt(world.cache.revision), world.pods.state)
-    await world.clock.advance(600_000)
-    assert.equal(world.pods.stateAt(start), undefined)
-  })
-
-  it('knows states from before the cache started: who pages through a list goes on over a restart', async (t) => {
-    const world = await createWorld(t)
-    const first = await world.put('a/x', 'red:1')
-    await world.put('a/x', 'red:2')
-    const last = await world.put('a/y', 'red:3')
-    const cache = new WatchCache({ backend: world.backend, clock: world.clock, prefix: '/registry/' })
-    const collection = await cache.open(pods)
-    await cache.start()
-    t.after(() => cache.close())
-    assert.deepEqual(texts(entriesAt(collection, first)), ['a/x=red:1'])
-    assert.deepEqual(texts(entriesAt(collection, last)), ['a/x=red:2', 'a/y=red:3'])
-    assert.equal(collection.changedAt, last)
-  })
-
-  it('knows a state of long ago no more, even when nothing has changed since, but what is still the newest', async (t) => {
-    const world = await createWorld(t)
-    const start = await world.put('a/x', 'red:0')
-    await world.cache.fresh()
-    await world.clock.advance(600_000)
-    assert.equal(world.pods.stateAt(start), world.pods.state, 'nothing is newer')
-    await world.backend.commit([{ key: '/registry/others/a', value: Buffer.from('1') }])
-    await world.cache.fresh()
-    await world.clock.advance(600_000)
-    assert.equal(world.pods.stateAt(start), undefined)
-    assert.equal(world.pods.stateAt(world.cache.revision), world.pods.state)
   })
 })
 
