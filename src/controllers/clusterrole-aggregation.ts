@@ -41,9 +41,10 @@ export function rulesOf(role: ClusterRole, all: Iterable<ClusterRole>): PolicyRu
   const others = [...all].filter(({ metadata }) => metadata.name !== role.metadata.name)
   const byName = others.sort((a, b) => compareText(a.metadata.name ?? '', b.metadata.name ?? ''))
   const rules: PolicyRule[] = []
-  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
-    const chosen = byName.filter(({ metadata }) => matchesLabels(asSelector(selector), metadata.labels))
-    for (const one of chosen.flatMap((each) => each.rules ?? [])) {
+  for (const each of role.aggregationRule?.clusterRoleSelectors ?? []) {
+    const selector = asSelector(each)
+    const chosen = byName.filter(({ metadata }) => matchesLabels(selector, metadata.labels))
+    for (const one of chosen.flatMap((other) => other.rules ?? [])) {
       if (!rules.some((known) => semanticEqual(known, one))) rules.push(one)
     }
   }

@@ -1,5 +1,5 @@
 /** One series of a family: where it stands in the exposition, what it holds, and how that is written. */
-import { formatFloat } from './metrics-text.ts'
+import { formatFloat, renderLabels } from './metrics-text.ts'
 
 export interface Counter {
   readonly value: number
@@ -21,13 +21,35 @@ export interface Histogram {
   observe(value: number, times?: number): void
 }
 
+/** How the labels of a family are written: by name, whatever order they are given in. */
+export interface Layout {
+  readonly name: string
+  readonly labels: readonly string[]
+  /** Which of the values given belongs to each of `labels`. */
+  readonly order: readonly number[]
+}
+
 /** Where a series stands in the exposition. */
-export interface Place {
+export class Place {
   readonly name: string
   /** The values in the order the labels are written in, to sort series by. */
   readonly values: readonly string[]
-  /** `a="1",b="2"`, or nothing. */
-  readonly labels: string
+  readonly #names: readonly string[]
+  #labels: string | undefined
+
+  constructor({ name, labels, order }: Layout, given: readonly string[]) {
+    if (given.length !== labels.length) {
+      throw new TypeError(`Metric "${name}" takes ${labels.length} label values, not ${given.length}`)
+    }
+    this.name = name
+    this.#names = labels
+    this.values = order.map((at) => given[at] as string)
+  }
+
+  /** `a="1",b="2"`, or nothing. Made when it is first read: most series are never written. */
+  get labels(): string {
+    return (this.#labels ??= renderLabels(this.#names.map((name, at) => [name, this.values[at] as string])))
+  }
 }
 
 export interface Series {
@@ -60,7 +82,7 @@ export class CounterSeries implements Counter, Series {
 
   reset(): void {
     this.value = 0
-    this.isShown = this.place.labels === ''
+    this.isShown = this.place.values.length === 0
   }
 }
 
@@ -151,7 +173,7 @@ export class HistogramSeries implements Histogram, Series {
 
   reset(): void {
     this.#counts.fill(0)
-    this.isShown = this.place.labels === ''
+    this.isShown = this.place.values.length === 0
   }
 }
 

@@ -13,11 +13,12 @@ import {
   GaugeSeries,
   type Histogram,
   HistogramSeries,
-  type Place,
+  type Layout,
+  Place,
   sample,
   type Series,
 } from './metrics-series.ts'
-import { formatFloat, renderHelp, renderLabels } from './metrics-text.ts'
+import { formatFloat, renderHelp } from './metrics-text.ts'
 
 export type { Counter, Gauge, Histogram } from './metrics-series.ts'
 
@@ -163,6 +164,7 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
   readonly #options: MetricOptions<L>
   readonly #type: string
   readonly #create: (place: Place) => S
+  readonly #layout: Layout
   readonly #series = new Map<string, S>()
   /** All series in order of their label values; undefined since one came or went. */
   #sorted: readonly S[] | undefined
@@ -173,6 +175,7 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
 
   constructor(type: string, options: MetricOptions<L>, rules: RegistryRules, create: (place: Place) => S) {
     this.#options = options
+    this.#layout = layoutOf(options)
     this.#type = type
     this.#create = create
     this.#onUnexpected = rules.onUnexpected
@@ -219,7 +222,7 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
   }
 
   #add(values: readonly string[]): S {
-    const series = this.#create(placeOf(this.#options, values))
+    const series = this.#create(new Place(this.#layout, values))
     this.#series.set(keyOf(values), series)
     this.#sorted = undefined
     return series
@@ -227,11 +230,12 @@ class SeriesFamily<S extends Series, L extends readonly string[]> implements Fam
 }
 
 function renderCallback<L extends readonly string[]>(options: CallbackOptions<L>): string {
+  const layout = layoutOf(options)
   const rows = new Map<string, { readonly place: Place; readonly value: number }>()
   options.collect((value, ...values) => {
     const key = keyOf(values)
     if (rows.has(key)) throw new Error(`Metric "${options.name}" was collected twice with labels "${values.join(',')}"`)
-    rows.set(key, { place: placeOf(options, values), value })
+    rows.set(key, { place: new Place(layout, values), value })
   })
   if (rows.size === 0) return ''
   const sorted = [...rows.values()].sort((a, b) => byPlace(a.place, b.place))
@@ -242,13 +246,10 @@ function labelsOf(options: MetricOptions<readonly string[]>): readonly string[] 
   return options.labels ?? []
 }
 
-function placeOf(options: MetricOptions<readonly string[]>, values: readonly string[]): Place {
-  const names = labelsOf(options)
-  if (values.length !== names.length) {
-    throw new TypeError(`Metric "${options.name}" takes ${names.length} label values, not ${values.length}`)
-  }
-  const pairs = names.map((name, at) => [name, values[at] as string] as const).sort(([a], [b]) => (a < b ? -1 : 1))
-  return { name: options.name, values: pairs.map(([, value]) => value), labels: renderLabels(pairs) }
+function layoutOf(options: MetricOptions<readonly string[]>): Layout {
+  const given = labelsOf(options)
+  const labels = given.toSorted()
+  return { name: options.name, labels, order: labels.map((label) => given.indexOf(label)) }
 }
 
 /** A key no other list of values has: a length before each value tells where it ends. */

@@ -46,10 +46,14 @@ export function startFlowStatus(registry: Registry, onError: (error: unknown) =>
     schemas.collection.entries().forEach((entry) => {
       if (levelOf(entry.object as FlowSchema) === level) look(entry)
     })
-  return joinFollowings([
-    follow<Entry>(schemas.collection, { set: look, remove: () => undefined }),
-    follow<Entry>(levels.collection, { set: lookAtAll, remove: lookAtAll }),
-  ])
+  // Levels that are there from the start are seen with the schemas.
+  const seen = { isStart: true }
+  const ofLevels = follow<Entry>(levels.collection, {
+    set: (level) => void (seen.isStart || lookAtAll(level)),
+    remove: lookAtAll,
+  })
+  seen.isStart = false
+  return joinFollowings([ofLevels, follow<Entry>(schemas.collection, { set: look, remove: () => undefined })])
 }
 
 /** Servers that see things differently must not overwrite each other without end: so often a minute, then later. */

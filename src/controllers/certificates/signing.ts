@@ -153,6 +153,7 @@ interface Loaded extends Files {
   readonly authority: Authority
 }
 
+/** By file of the certificate: signers often share one. */
 const loadedOf = perRun(() => new Map<string, Loaded>())
 
 /** As its files say now. Throws with `why` before what is wrong with them. */
@@ -162,12 +163,12 @@ async function authorityOf(signer: string, context: ControllerContext, why: stri
   const files = planSigners(settings)?.get(signer) ?? { certificate: '', key: '' }
   try {
     const [certificate, key] = await Promise.all([readFile(files.certificate), readFile(files.key)])
-    const known = loaded.get(signer)
+    const known = loaded.get(files.certificate)
     if (known?.certificate === certificate && known.key === key) return known.authority
     const found = parseBundle(certificate).length
     if (found !== 1) throw new Error(`expected 1 certificate, found ${found}`)
     const authority = loadAuthority({ certificate, key }, { clock, random })
-    loaded.set(signer, { certificate, key, authority })
+    loaded.set(files.certificate, { certificate, key, authority })
     return authority
   } catch (cause) {
     const what = `error reading CA cert file ${goQuote(files.certificate)}`

@@ -253,11 +253,14 @@ export function decimalInteger(value: string): string[] {
 /** Complaints about each character that cannot be printed, with its place in bytes. */
 export function printableText(value: string): string[] {
   const complaints: string[] = []
+  // Nearly every text is of these, and one is looked at with every write.
+  if (/^[ -~]*$/.test(value)) return complaints
   let position = 0
   for (const char of value) {
-    const rune = char.codePointAt(0) as number
-    const code = rune.toString(16).toUpperCase().padStart(4, '0')
-    if (!isPrintable(char)) complaints.push(`invalid character U+${code} (at position ${position})`)
+    if (!isPrintable(char)) {
+      const code = (char.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')
+      complaints.push(`invalid character U+${code} (at position ${position})`)
+    }
     position += byteLength(char)
   }
   return complaints
