@@ -7,6 +7,7 @@ import { defineProgram, type Invocation, type Program } from '#lib/program.ts'
 import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
+import { runAlone } from './process.ts'
 import { startSmall } from './small-start.ts'
 
 export const apiserver: Program = defineProgram({
@@ -19,6 +20,11 @@ export const apiserver: Program = defineProgram({
   flags: APISERVER_FLAGS,
   run: runApiServer,
 })
+
+/** Where the process begins when this is all of the program. */
+export function start(): void {
+  void runAlone(apiserver)
+}
 
 async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, signal: AbortSignal): Promise<number> {
   const { clock, log } = invocation

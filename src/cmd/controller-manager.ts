@@ -21,6 +21,7 @@ import { type Component, connect, healthy, open, openComponent, serve, type Serv
 import { managerConfigz } from './controller-manager-configz.ts'
 import { MANAGER_FLAGS, type ManagerSettings } from './controller-manager-flags.ts'
 import { bundleIn, createWork } from './manager-work.ts'
+import { runAlone } from './process.ts'
 
 const NAME = 'kube-controller-manager'
 
@@ -34,6 +35,11 @@ export const controllerManager: Program = defineProgram({
   flags: MANAGER_FLAGS,
   run: runManager,
 })
+
+/** Where the process begins when this is all of the program. */
+export function start(): void {
+  void runAlone(controllerManager)
+}
 
 type Manager = Component & {
   readonly settings: ManagerSettings

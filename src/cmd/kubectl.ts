@@ -5,11 +5,11 @@
 import { runKubectl } from '#kubectl/kubectl.ts'
 import type { Program } from '#lib/program.ts'
 
-import { runProcess } from './process.ts'
+import { runAlone } from './process.ts'
 
 export const kubectl: Program = { name: 'kubectl', run: runKubectl }
 
-/** Where the process begins when it is called kubectl. */
+/** Where the process begins when this is all of the program. */
 export function start(): void {
-  void runProcess((_invokedAs, context, signal) => kubectl.run({ ...context, path: ['kubectl'] }, signal))
+  void runAlone(kubectl)
 }

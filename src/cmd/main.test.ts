@@ -4,7 +4,8 @@ import { describe, it } from 'node:test'
 import { hyperkubeVersion } from '#model/version.ts'
 import { type Outcome, runProgram } from '#testing/run-program.ts'
 
-import { KUBE_PROGRAMS, main, OWN_PROGRAMS, programName } from './main.ts'
+import { KUBE_PROGRAMS, main, OWN_PROGRAMS } from './main.ts'
+import { programName } from './process.ts'
 
 function run(invokedAs: string, ...args: string[]): Promise<Outcome> {
   const { signal } = new AbortController()

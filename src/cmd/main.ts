@@ -8,6 +8,7 @@ import { type Command, defineProgram, findCommand, type Program, type ProgramCon
 import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from '#model/version.ts'
 
 import { planned } from './planned.ts'
+import { programName } from './process.ts'
 
 // A built program replaces its row: { name, aliases, short, load: async () => (await import('./proxy.ts')).proxy }
 
@@ -178,12 +179,6 @@ export async function main(
   const command = findCommand(PROGRAMS, programName(invokedAs))
   const program = command ? await command.load() : hyperkube()
   return program.run({ ...context, path: [program.name] }, signal)
-}
-
-/** The last part of a path of either kind, without Windows' endings. */
-export function programName(invokedAs: string): string {
-  const base = invokedAs.slice(Math.max(invokedAs.lastIndexOf('/'), invokedAs.lastIndexOf('\\')) + 1)
-  return base.replace(/\.(?:exe|cmd)$/i, '')
 }
 
 function hyperkube(): Program {

@@ -3,7 +3,7 @@
  * leaves only after all output has.
  */
 import { realClock } from '#lib/clock.ts'
-import { type ProgramContext, StopSignal } from '#lib/program.ts'
+import { type Program, type ProgramContext, StopSignal } from '#lib/program.ts'
 import { secureRandom } from '#lib/random.ts'
 
 /** The signals that ask a server to stop, and their numbers: those of upstream's SetupSignalHandler. */
@@ -26,6 +26,21 @@ export async function runProcess(main: Main): Promise<never> {
   await Promise.all([process.stdout, process.stderr].map(flush))
   if (stop.reason instanceof StopSignal && stop.reason.exitCode === code) dieOf(stop.reason.signal)
   return process.exit(code)
+}
+
+/** Runs a program that is published as a file of its own, called by its name or as hyperkube's. */
+export function runAlone(program: Program): Promise<never> {
+  return runProcess((invokedAs, { args, ...context }, signal) =>
+    programName(invokedAs) === 'hyperkube'
+      ? program.run({ ...context, args: args.slice(1), path: ['hyperkube', program.name] }, signal)
+      : program.run({ ...context, args, path: [program.name] }, signal),
+  )
+}
+
+/** The last part of a path of either kind, without Windows' endings. */
+export function programName(invokedAs: string): string {
+  const base = invokedAs.slice(Math.max(invokedAs.lastIndexOf('/'), invokedAs.lastIndexOf('\\')) + 1)
+  return base.replace(/\.(?:exe|cmd)$/i, '')
 }
 
 /**

@@ -33,6 +33,7 @@ import { kubernetesVersion } from '#model/version.ts'
 import { type ClusterFile, removeClusterFile, writeClusterFile } from './cluster-file.ts'
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
 import { type Ready, startDetached } from './detached.ts'
+import { runAlone } from './process.ts'
 import { startSmall } from './small-start.ts'
 import { styleFor } from './style.ts'
 import { chooseNodes, type Chosen, innerAddress, nodesText } from './up-nodes.ts'
@@ -108,6 +109,11 @@ export const up: Program = defineProgram({
   flags: FLAGS,
   run: runUp,
 })
+
+/** Where the process begins when this is all of the program. */
+export function start(): void {
+  void runAlone(up)
+}
 
 async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<number> {
   const { flags, clock } = invocation

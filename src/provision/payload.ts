@@ -72,7 +72,7 @@ async function partsFor(machine: string, { root, bundle }: PayloadOptions): Prom
     tree(join(root, 'bin'), 'bin'),
     program === undefined
       ? tree(join(root, 'src'), 'src', (name) => !/\.(?:test|suite|fixture)\.ts$/.test(name))
-      : tree(program, 'dist', (name) => /\.(?:mjs|json)$/.test(name)),
+      : tree(program, 'dist', (name) => /\.(?:[cm]js|json)$/.test(name)),
     ...PACKAGES.map(async (name) => tree(await packageFolder(root, name), `node_modules/${name}`)),
   ])
   return [

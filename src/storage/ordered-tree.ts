@@ -89,7 +89,7 @@ export class OrderedTree<V> {
     let node = this.#root
     while (node.children !== undefined) node = node.children[childOf(node, key)] as Node<V>
     const at = lowerBound(node.keys, key)
-    return node.keys[at] === key ? node.values[at] : undefined
+    return isAt(node.keys, at, key) ? node.values[at] : undefined
   }
 
   set(key: string, value: V): OrderedTree<V> {
@@ -176,7 +176,7 @@ function scanNode<V>(
 function insert<V>(node: Node<V>, key: string, value: V, runWidth: number): readonly Node<V>[] {
   if (node.children === undefined) {
     const at = lowerBound(node.keys, key)
-    if (node.keys[at] === key) return [new Leaf(node.keys, node.values.with(at, value))]
+    if (isAt(node.keys, at, key)) return [new Leaf(node.keys, node.values.with(at, value))]
     const keys = node.keys.toSpliced(at, 0, key)
     const values = node.values.toSpliced(at, 0, value)
     if (keys.length <= runWidth) return [new Leaf(keys, values)]
@@ -199,7 +199,7 @@ function splitPoint(insertedAt: number, length: number): number {
 function remove<V>(node: Node<V>, key: string, runWidth: number): Node<V> {
   if (node.children === undefined) {
     const at = lowerBound(node.keys, key)
-    if (node.keys[at] !== key) return node
+    if (!isAt(node.keys, at, key)) return node
     return new Leaf(node.keys.toSpliced(at, 1), node.values.toSpliced(at, 1))
   }
   const at = childOf(node, key)
@@ -235,7 +235,12 @@ function branch<V>(children: readonly Node<V>[]): Branch<V> {
 /** The child a key belongs below. */
 function childOf<V>(node: Branch<V>, key: string): number {
   const at = lowerBound(node.keys, key)
-  return node.keys[at] === key ? at : Math.max(0, at - 1)
+  return isAt(node.keys, at, key) ? at : Math.max(0, at - 1)
+}
+
+/** Never looks beyond the end: V8 throws code away that does, and every key that is the last so far would. */
+function isAt(keys: readonly string[], at: number, key: string): boolean {
+  return at < keys.length && keys[at] === key
 }
 
 /** The first position whose key is not before `key`. */

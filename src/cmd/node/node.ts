@@ -5,7 +5,7 @@
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
-import { runProcess } from '../process.ts'
+import { runAlone } from '../process.ts'
 
 const SUPERVISING: readonly Command[] = [
   { name: 'run', short: 'Keeps the three alive, by a file', load: async () => (await import('./supervise.ts')).run },
@@ -47,9 +47,7 @@ export const node: Program = defineProgram({
   },
 })
 
-/** Where the process begins when its first word is node. */
+/** Where the process begins when this is all of the program. */
 export function start(): void {
-  void runProcess((_invokedAs, { args, ...context }, signal) =>
-    node.run({ ...context, args: args.slice(1), path: ['hyperkube', 'node'] }, signal),
-  )
+  void runAlone(node)
 }
