@@ -13,7 +13,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import { filesOf, filesOfAmounts } from '#kubelet/cgroups/cgroup-files.ts'
 import { cgroupTree } from '#kubelet/cgroups/cgroup-tree.ts'
 import { slices, Systemd } from '#kubelet/cgroups/systemd-slices.ts'
-import { containerOf, podOf } from '#kubelet/pods/worker-bed.ts'
+import { containerOf, podOf } from '#kubelet/pods/worker.fixture.ts'
 
 import { startMachine, whyNoMachine } from './virtual-machine.ts'
 

@@ -8,7 +8,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import { createVirtualClock, realClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 
-import { containerOf, podOf } from '../pods/worker-bed.ts'
+import { containerOf, podOf } from '../pods/worker.fixture.ts'
 import { cgroupTree } from './cgroup-tree.ts'
 import { createNodeCgroups, type NodeCgroupsOptions, sharingCgroups } from './node-cgroups.ts'
 import { NO_CGROUPS } from './pod-cgroups.ts'

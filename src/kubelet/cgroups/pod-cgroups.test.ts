@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { Container, Pod } from '#apis/core/v1.ts'
 import { realClock } from '#lib/clock.ts'
 
-import { bedOf, containerOf, podOf } from '../pods/worker-bed.ts'
+import { bedOf, containerOf, podOf } from '../pods/worker.fixture.ts'
 import { allowance, cpuWeight, filesOf } from './cgroup-files.ts'
 import { cgroupTree } from './cgroup-tree.ts'
 import { createPodCgroups, NO_CGROUPS } from './pod-cgroups.ts'

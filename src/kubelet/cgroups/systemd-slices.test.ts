@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import type { Pod } from '#apis/core/v1.ts'
 import { realClock } from '#lib/clock.ts'
 
-import { containerOf, podOf } from '../pods/worker-bed.ts'
+import { containerOf, podOf } from '../pods/worker.fixture.ts'
 import { filesOf } from './cgroup-files.ts'
 import { cgroupTree } from './cgroup-tree.ts'
 import { createPodCgroups } from './pod-cgroups.ts'

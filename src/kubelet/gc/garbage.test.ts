@@ -10,7 +10,7 @@ import type { Container } from '../cri/container-messages.ts'
 import type { Image } from '../cri/runtime-messages.ts'
 import type { PodSandbox } from '../cri/sandbox-messages.ts'
 import { createLogFiles, linkName, NO_LOG_FILES } from '../pods/log-links.ts'
-import { bedOf, containerOf, FILES, podOf } from '../pods/worker-bed.ts'
+import { bedOf, containerOf, FILES, podOf } from '../pods/worker.fixture.ts'
 import { excessOf, IMAGE_POLICY, ImageUse, outdated, sizeText, toFree } from './image-garbage.ts'
 import { deadContainers, deadSandboxes, GARBAGE_POLICY, type Holdings } from './runtime-garbage.ts'
 

@@ -7,7 +7,7 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { createRegistry } from '#lib/metrics.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 
-import { bedOf, podOf } from '../pods/worker-bed.ts'
+import { bedOf, podOf } from '../pods/worker.fixture.ts'
 import { countClientCertificate, countServerCertificate } from './certificate-metrics.ts'
 import { createKubeletMeters } from './kubelet-families.ts'
 import { NodeStartup } from './node-startup.ts'

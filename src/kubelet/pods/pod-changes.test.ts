@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { ContainerStatus, Pod } from '#apis/core/v1.ts'
 
 import type { PodWorkers } from './pod-workers.ts'
-import { bedOf, containerOf, podOf } from './worker-bed.ts'
+import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 const statusOf = (workers: PodWorkers): Pod['status'] => workers.find('default', 'web')?.pod.status ?? {}
 const mainOf = (workers: PodWorkers): ContainerStatus | undefined => statusOf(workers).containerStatuses?.[0]

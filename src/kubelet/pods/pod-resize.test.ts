@@ -13,7 +13,7 @@ import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { compareResizes, isGranted, type PendingResize } from '../pod-allocation.ts'
 import { createMemoryAllocations, openAllocations } from './allocations.ts'
 import type { PodWorkers } from './pod-workers.ts'
-import { type Bed, bedOf, containerOf, podOf } from './worker-bed.ts'
+import { type Bed, bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 const amounts = (cpu: string, memory = '64Mi'): Container['resources'] => ({
   requests: { cpu, memory },

@@ -5,7 +5,7 @@ import type { Pod } from '#apis/core/v1.ts'
 
 import type { Runtime } from '../cri/runtime.ts'
 import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
-import { bedOf, containerOf, podOf } from './worker-bed.ts'
+import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 interface Keeper extends VolumeKeeper {
   readonly asked: string[]

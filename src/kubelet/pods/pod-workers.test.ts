@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Pod } from '#apis/core/v1.ts'
 
 import type { Answer } from '../probes/probe-action.ts'
-import { bedOf, conditionIn, containerOf, podOf } from './worker-bed.ts'
+import { bedOf, conditionIn, containerOf, podOf } from './worker.fixture.ts'
 
 test('a simple pod is told in three patches: admitted, with a sandbox, running', async () => {
   const { clock, workers, patches, events } = bedOf()

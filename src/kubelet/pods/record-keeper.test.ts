@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 
-import { bedOf, containerOf, podOf } from './worker-bed.ts'
+import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 test('a container that was removed since the last listing is no fault, where the runtime tells no events', async () => {
   let said = ''

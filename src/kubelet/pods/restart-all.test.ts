@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import type { Container, PodStatus } from '#apis/core/v1.ts'
 
-import { type Bed, bedOf, containerOf, podOf } from './worker-bed.ts'
+import { type Bed, bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 const RULE: Partial<Container> = {
   restartPolicy: 'Never',

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 
-import { bedOf, containerOf, podOf } from './worker-bed.ts'
+import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 const WORD = 'correct-horse-battery'
 const encoded = (text: string): string => Buffer.from(text).toString('base64')

@@ -6,7 +6,7 @@ import { createVirtualClock, sleep, type VirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log.ts'
 import { createRegistry } from '#lib/metrics.ts'
 
-import { bedOf, podOf as podInBed } from '../pods/worker-bed.ts'
+import { bedOf, podOf as podInBed } from '../pods/worker.fixture.ts'
 import { graceOf, groupsOf, periodsOf, type ShutdownPeriod } from './shutdown-groups.ts'
 import { ShutdownManager, type ShutdownWatch } from './shutdown-manager.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { createWorld, entriesAt, pods, texts } from './cache-bed.ts'
+import { createWorld, entriesAt, pods, texts } from './cache.fixture.ts'
 import { WatchCache } from './watch-cache.ts'
 
 describe('the state of a collection', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { createWorld, everything, ofColor, pods, type TestEntry, turn } from './cache-bed.ts'
+import { createWorld, everything, ofColor, pods, type TestEntry, turn } from './cache.fixture.ts'
 import type { Collection } from './collection.ts'
 import type { Filter, Reader, Seen } from './readers.ts'
 

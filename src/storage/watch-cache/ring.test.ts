@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { TestEntry } from './cache-bed.ts'
+import type { TestEntry } from './cache.fixture.ts'
 import { Change, Ring } from './ring.ts'
 
 describe('the changes of a collection', () => {

@@ -6,7 +6,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { type Backend, StorageError } from '../backend.ts'
 import { createMemoryBackend } from '../memory.ts'
-import { createWorld, entriesAt, everything, ofColor, pods, record, texts } from './cache-bed.ts'
+import { createWorld, entriesAt, everything, ofColor, pods, record, texts } from './cache.fixture.ts'
 import { WatchCache } from './watch-cache.ts'
 
 describe('watch cache', () => {
