@@ -67,6 +67,18 @@ describe('the status of flow schemas', () => {
     assert.equal((await registry.get(FlowSchemas, '', 's'))?.metadata.resourceVersion, before)
   })
 
+  it('is written once for what is there from the start', async (t) => {
+    await using servers = createServers()
+    const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
+    await addLevel(registry)
+    await addSchema(registry)
+    const commit = t.mock.method(registry.services.backend, 'commit')
+    const following = startFlowStatus(registry, fail)
+    await servers.clock.advance(0)
+    following?.close()
+    assert.equal(commit.mock.callCount(), 1)
+  })
+
   it('is nobody’s where there is no flow control', async () => {
     await using servers = createServers()
     assert.equal(startFlowStatus(await servers.open([ConfigMaps]), fail), undefined)
