@@ -9,10 +9,9 @@ import { promisify } from 'node:util'
 
 import { makePayload } from '#provision/payload.ts'
 
+import { kind, skip } from './this-machine.ts'
+
 const run = promisify(execFile)
-const KINDS: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
-const kind = KINDS[process.arch] ?? ''
-const skip = process.platform === 'linux' && kind !== '' ? undefined : 'machines have Linux'
 
 test('makePayload() makes what runs where nothing else is, once', { skip }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-payload-'))
