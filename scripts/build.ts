@@ -38,8 +38,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
 const APART = ['kubectl.ts', 'node/node.ts']
 
 /**
- * Programs that are one file each, with all that they may need: the one that stays, and those that people wait for. Two hundred
- * modules take 50 ms longer to be there than one file of them, and 12 MB more.
+ * Programs that are one file each, with all that they may need: the one that stays, and those that people wait for (ADR 16).
+ * `bin/entry.cjs` knows what they are called by.
  */
 const SINGLE: Readonly<Record<string, string>> = {
   node: 'node/node.ts',
