@@ -9,7 +9,7 @@ const MB = 1 << 20
 
 interface World {
   busy: number
-  residentMb: number
+  ownMb: number
   heapMb: number
   /** `c` for each time it collected, `g` for each time it gave back. */
   done: string
@@ -21,14 +21,14 @@ function createWorld(t: TestContext): World {
   const clock = createVirtualClock()
   const world: World = {
     busy: 0.01,
-    residentMb: 100,
+    ownMb: 100,
     heapMb: 50,
     done: '',
     look: (times) => clock.advance(times * LOOK_MS),
   }
   const tidying = tidyWhenQuiet(clock, {
     busy: () => world.busy,
-    residentBytes: () => world.residentMb * MB,
+    ownBytes: () => world.ownMb * MB,
     heapBytes: () => world.heapMb * MB,
     collect: () => void (world.done += 'c'),
     giveBack: () => void (world.done += 'g'),
@@ -48,10 +48,10 @@ describe('a process that has become quiet', () => {
     assert.equal(world.done, 'c')
     await world.look(3)
     assert.equal(world.done, 'cg')
-    world.residentMb += 7
+    world.ownMb += 7
     await world.look(2)
     assert.equal(world.done, 'cg', 'too little to be worth it')
-    world.residentMb += 1
+    world.ownMb += 1
     await world.look(2)
     assert.equal(world.done, 'cgcg')
   })

@@ -6,6 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 
 import { type Clock, every } from './clock.ts'
+import { memoryReturner, ownBytes } from './return-memory.ts'
 
 const LOOK_MS = 10_000
 /** It is quiet when less than this part of the time was work, and worth it when so much has been taken since. */
@@ -20,10 +21,11 @@ const COLLECTED_BYTES = 128 << 20
 export interface Holder {
   /** Which part of the time since the last call was work. */
   busy(): number
-  residentBytes(): number
+  /** Without files, which come and go as they are used. */
+  ownBytes(): number
   heapBytes(): number
   collect(): void
-  /** Returns what was freed to the system. */
+  /** Returns to the system what was freed, and what of the program itself is not needed now. */
   giveBack(): void
 }
 
@@ -43,9 +45,9 @@ export function tidyWhenQuiet(clock: Clock, holder: Holder | undefined = thisPro
     if (isToReturn) {
       // One look later: what was collected is freed by another thread.
       holder.giveBack()
-      keptBytes = holder.residentBytes()
+      keptBytes = holder.ownBytes()
       isToReturn = false
-    } else if (holder.residentBytes() >= keptBytes + WORTH_BYTES || LOOKS_LATER.has(quietLooks)) {
+    } else if (holder.ownBytes() >= keptBytes + WORTH_BYTES || LOOKS_LATER.has(quietLooks)) {
       if (holder.heapBytes() <= COLLECTED_BYTES) holder.collect()
       isToReturn = true
     }
@@ -66,26 +68,12 @@ export function thisProcess(): Holder | undefined {
       before = now
       return utilization
     },
-    residentBytes: () => process.memoryUsage.rss(),
+    ownBytes,
     heapBytes: () => getHeapStatistics().total_heap_size,
     collect: () => gc(),
     giveBack() {
-      giveBack ??= freedMemoryReturner()
+      giveBack ??= memoryReturner()
       giveBack()
     },
-  }
-}
-
-/**
- * Of what libc holds: after a burst in which much was compiled, that is more than the heap itself, in the arenas of the engine's
- * threads. Does nothing with another libc, or a Node that cannot call it.
- */
-function freedMemoryReturner(): () => void {
-  try {
-    const { dlopen } = process.getBuiltinModule('node:ffi')
-    const { functions } = dlopen('libc.so.6', { malloc_trim: { return: 'i32', arguments: ['u64'] } })
-    return () => functions.malloc_trim(0n)
-  } catch {
-    return () => undefined
   }
 }
