@@ -1,7 +1,8 @@
 /**
  * Events for people: what a component did about an object, and why. The same event again counts up the one that is there;
  * many alike about one object become one; who talks too much about one object is not heard for a while. The rules and
- * numbers are client-go's. Recording never fails and nobody waits for it.
+ * numbers are client-go's. Recording never fails and nobody waits for it. They are written one after the other, and what is
+ * said again while it waits to be written is written once.
  */
 import { type Event, Events, type EventSource, type ObjectReference } from '#apis/core/v1.ts'
 import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
@@ -37,7 +38,7 @@ const SIMILAR_LIMIT = 10
 const SIMILAR_INTERVAL_MS = 600_000
 /** About one object: so many at once, then one in five minutes. */
 const SPAM = { qps: 1 / 300, burst: 25 }
-/** Waiting to be written; what comes on top is lost. */
+/** Different ones that wait to be written; what comes on top is lost. */
 const MAX_WAITING = 1000
 
 interface Similar {
@@ -49,8 +50,15 @@ interface Similar {
 interface Written {
   readonly name: string
   count: number
-  firstTimestamp: string
-  resourceVersion: string
+}
+
+/** What is to be written of one event, since it was last. */
+interface Waiting {
+  readonly reference: ObjectReference
+  note: EventNote
+  times: number
+  readonly firstMs: number
+  lastMs: number
 }
 
 const COMBINED = '(combined from similar events): '
@@ -62,8 +70,8 @@ export class EventRecorder {
   readonly #spam = new Map<string, TokenBucket<string>>()
   readonly #written = new Map<string, Written>()
   readonly #names: EventNames
-  #waiting = 0
-  #last: Promise<void> = Promise.resolve()
+  readonly #waiting = new Map<string, Waiting>()
+  #writing: Promise<void> | undefined
 
   constructor(options: EventRecorderOptions) {
     this.#options = options
@@ -74,17 +82,36 @@ export class EventRecorder {
   record(about: KubeObject | ObjectReference, note: EventNote): void {
     const reference = referenceTo(about)
     const { message, key } = this.#aggregate(reference, note)
-    if (this.#isSpam(reference) || this.#waiting >= MAX_WAITING || this.#isOver) return
-    this.#waiting++
-    this.#last = this.#last
-      .then(() => this.#write(reference, { ...note, message }, key))
-      .catch((error: unknown) => this.#options.onError?.(error))
-      .finally(() => this.#waiting--)
+    if (this.#isSpam(reference) || this.#isOver) return
+    const nowMs = this.#clock.now()
+    const known = this.#waiting.get(key)
+    if (known !== undefined) {
+      known.times++
+      known.note = { ...note, message }
+      known.lastMs = nowMs
+    } else if (this.#waiting.size < MAX_WAITING) {
+      this.#waiting.set(key, { reference, note: { ...note, message }, times: 1, firstMs: nowMs, lastMs: nowMs })
+      this.#writing ??= this.#writeWaiting()
+    }
   }
 
   /** Resolves when everything recorded so far has been written, or given up. */
-  flush(): Promise<void> {
-    return this.#last
+  async flush(): Promise<void> {
+    await this.#writing
+  }
+
+  async #writeWaiting(): Promise<void> {
+    // Whoever records does not wait for as much as the making of a request.
+    await undefined
+    for (const [key, waiting] of this.#waiting) {
+      this.#waiting.delete(key)
+      try {
+        if (!this.#isOver) await this.#write(waiting, key)
+      } catch (error) {
+        this.#options.onError?.(error)
+      }
+    }
+    this.#writing = undefined
   }
 
   get #isOver(): boolean {
@@ -112,22 +139,21 @@ export class EventRecorder {
     return !bucket.tryTake()
   }
 
-  async #write(reference: ObjectReference, note: EventNote, key: string): Promise<void> {
-    if (this.#isOver) return
+  async #write(waiting: Waiting, key: string): Promise<void> {
     const before = this.#written.get(key)
-    if (before !== undefined && (await this.#countUp(reference, note, before))) return
-    const event = await this.#options.client.create(Events, this.#eventOf(reference, note))
-    const { name = '', resourceVersion = '' } = event.metadata
-    remember(this.#written, key, { name, count: 1, firstTimestamp: event.firstTimestamp ?? '', resourceVersion })
+    if (before !== undefined && (await this.#countUp(waiting, before))) return
+    const event = await this.#options.client.create(Events, this.#eventOf(waiting))
+    const { name = '' } = event.metadata
+    remember(this.#written, key, { name, count: waiting.times })
   }
 
   /** False when the event has gone meanwhile: then there is a new one. */
-  async #countUp(reference: ObjectReference, note: EventNote, before: Written): Promise<boolean> {
-    const value = { message: note.message, count: before.count + 1, lastTimestamp: timeOf(this.#clock.now()) }
+  async #countUp({ reference, note, times, lastMs }: Waiting, before: Written): Promise<boolean> {
+    const value = { message: note.message, count: before.count + times, lastTimestamp: timeOf(lastMs) }
     const where = { namespace: namespaceOf(reference), name: before.name }
     try {
       await this.#options.client.patch(Events, where, { type: 'strategic', value })
-      before.count++
+      before.count += times
       return true
     } catch (error) {
       if (isNotFound(error)) return false
@@ -135,13 +161,12 @@ export class EventRecorder {
     }
   }
 
-  #eventOf(reference: ObjectReference, { type, reason, message, annotations }: EventNote): Omit<Event, 'kind'> {
+  #eventOf({ reference, note, times, firstMs, lastMs }: Waiting): Omit<Event, 'kind'> {
     const { source } = this.#options
-    const nowMs = this.#clock.now()
-    const now = timeOf(nowMs)
+    const { type, reason, message, annotations } = note
     return {
       metadata: {
-        name: this.#names.nameOf(reference.name ?? '', nowMs),
+        name: this.#names.nameOf(reference.name ?? '', firstMs),
         namespace: namespaceOf(reference),
         ...(annotations !== undefined && { annotations: { ...annotations } }),
       },
@@ -149,9 +174,9 @@ export class EventRecorder {
       reason,
       message,
       source,
-      firstTimestamp: now,
-      lastTimestamp: now,
-      count: 1,
+      firstTimestamp: timeOf(firstMs),
+      lastTimestamp: timeOf(lastMs),
+      count: times,
       type,
       eventTime: null,
       // Upstream makes those that stand for several anew, and leaves that out.

@@ -126,6 +126,29 @@ describe('an event recorder', () => {
     assert.equal(told.length, 1 + 9 + 1)
   })
 
+  it('writes once what is said again while it waits, and counts it up when it is said later', async () => {
+    const sent: string[] = []
+    const real = client()
+    const counted = {
+      clock: real.clock,
+      create: (...args: Parameters<typeof real.create>) => (sent.push('create'), real.create(...args)),
+      patch: (...args: Parameters<typeof real.patch>) => (sent.push('patch'), real.patch(...args)),
+    } as typeof real
+    const recorder = new EventRecorder({ client: counted, source: { component: 'tester' } })
+    const say = (message: string): void => recorder.record(pod, { type: 'Normal', reason: 'Pulled', message })
+    for (let n = 0; n < 15; n++) say(`image ${n}`)
+    await recorder.flush()
+    assert.deepEqual(sent, Array<string>(10).fill('create'), 'nine, and one for the rest')
+    await clock.advance(5000)
+    for (let n = 15; n < 20; n++) say(`image ${n}`)
+    await recorder.flush()
+    assert.deepEqual(sent.slice(10), ['patch'])
+    assert.ok((await events()).includes('Pulled 11 : (combined from similar events): image 19'))
+    const { items } = await real.list(Events, { namespace: 'default' })
+    const { firstTimestamp, lastTimestamp } = items.find(({ count }) => count === 11) ?? {}
+    assert.equal(Date.parse(lastTimestamp ?? '') - Date.parse(firstTimestamp ?? ''), 5000)
+  })
+
   it('does not hear who talks too much about one object, until five minutes later', async () => {
     const recorder = new EventRecorder({ client: client(), source: { component: 'tester' } })
     const say = (reason: string): void => recorder.record(pod, { type: 'Normal', reason, message: 'so' })
