@@ -102,7 +102,7 @@ export class EventRecorder {
 
   async #writeWaiting(): Promise<void> {
     // Whoever records does not wait for as much as the making of a request.
-    await undefined
+    await Promise.resolve()
     for (const [key, waiting] of this.#waiting) {
       this.#waiting.delete(key)
       try {
