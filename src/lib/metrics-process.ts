@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
+import { attempt } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import type { Registry } from './metrics.ts'
 
@@ -125,7 +126,7 @@ export function readProcess(clock: Clock): ProcessSource {
     },
     memory: () => process.memoryUsage(),
     startTimeSeconds: () => startedAtMs / 1000,
-    // The descriptor of the listing itself is open too, while it is read.
+    // Where it is not Linux, or /proc is hidden from us, the metric is left out. Of descriptors one is that of the listing itself.
     openFds: () => attempt(() => readdirSync('/proc/self/fd').length - 1),
     proc: (file) => attempt(() => readFileSync(`/proc/self/${file}`, 'utf8')),
   }
@@ -177,13 +178,4 @@ function limit(source: ProcessSource, name: string): number | undefined {
 function virtualBytes(source: ProcessSource): number | undefined {
   const kib = source.proc('status')?.match(/^VmSize:\s*(\d+) kB$/m)?.[1]
   return kib === undefined ? undefined : Number(kib) * 1024
-}
-
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    // Not Linux, or /proc is hidden from us: the metric is left out.
-    return undefined
-  }
 }

@@ -4,22 +4,24 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** To be called when there is nothing to do: it takes some milliseconds. */
+import { attempt } from './attempt.ts'
+
+/** To be called when there is nothing to do: it takes some milliseconds. Never throws, as nothing depends on it. */
 export function memoryReturner(): () => void {
-  try {
+  const libc = attempt(() => {
     const { dlopen } = process.getBuiltinModule('node:ffi')
-    const { functions } = dlopen('libc.so.6', {
+    return dlopen('libc.so.6', {
       malloc_trim: { return: 'i32', arguments: ['u64'] },
       madvise: { return: 'i32', arguments: ['u64', 'u64', 'i32'] },
-    })
-    return () => {
+    }).functions
+  })
+  if (libc === undefined) return () => undefined
+  return () =>
+    attempt(() => {
       // After a burst in which much was compiled this is more than the heap itself, in the arenas of the engine's threads.
-      functions.malloc_trim(0n)
-      for (const { start, end } of mappings()) functions.madvise(start, end - start, MADV_DONTNEED)
-    }
-  } catch {
-    return () => undefined
-  }
+      libc.malloc_trim(0n)
+      for (const { start, end } of mappings()) libc.madvise(start, end - start, MADV_DONTNEED)
+    })
 }
 
 /** Pages stay with the kernel until it needs the room, and are mapped again, sixteen at a time, when the program comes to them. */
@@ -30,7 +32,7 @@ interface Mapping {
   readonly end: bigint
 }
 
-const mappings = (): Mapping[] => unchangedMappings(readOrNothing('/proc/self/smaps'), process.execPath)
+const mappings = (): Mapping[] => unchangedMappings(read('/proc/self/smaps'), process.execPath)
 
 /**
  * Where this file is in memory exactly as it is on the disk, from the text of /proc/self/smaps. A page that was changed, as
@@ -46,14 +48,9 @@ export function unchangedMappings(smaps: string, file: string): Mapping[] {
 
 /** What this process holds itself, besides files that are mapped; with them where the system does not tell them apart. */
 export function ownBytes(): number {
-  const [, kb] = /^RssAnon:\s+(\d+) kB$/m.exec(readOrNothing('/proc/self/status')) ?? []
+  const [, kb] = /^RssAnon:\s+(\d+) kB$/m.exec(read('/proc/self/status')) ?? []
   return kb === undefined ? process.memoryUsage.rss() : Number(kb) * 1024
 }
 
-function readOrNothing(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
-}
+/** Nothing where there is no /proc. */
+const read = (path: string): string => attempt(() => readFileSync(path, 'latin1')) ?? ''

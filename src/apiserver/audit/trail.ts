@@ -3,6 +3,7 @@
  * policy does not want is not gathered. Events are stored before the client is answered: no answer is sent about which
  * there is no record, as far as the sink can be made to wait.
  */
+import { attempt } from '#lib/attempt.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { isRefusal, MEDIA_TYPES, negotiateAccept } from '#meta/codec/negotiate.ts'
@@ -139,6 +140,7 @@ export class AuditTrail implements AuditNotes {
       this.#learn({ objectRef: { ...ref, ...named, uid, resourceVersion } })
     }
     if (!this.#wants('Request')) return
+    // What cannot be read for the log must not keep anybody from their answer: the event goes without it.
     this.#requestObject = attempt(() => {
       const copy = deepCopy(object)
       complete?.(copy)
@@ -289,15 +291,6 @@ export class AuditTrail implements AuditNotes {
   #learn(more: Partial<EventSubject>): void {
     this.#subject = { ...(this.#subject ?? this.#describe()), ...more }
     this.#subjectText = undefined
-  }
-}
-
-/** What cannot be read for the log must not keep anybody from their answer: the event goes without it. */
-function attempt<T>(make: () => T): T | undefined {
-  try {
-    return make()
-  } catch {
-    return undefined
   }
 }
 

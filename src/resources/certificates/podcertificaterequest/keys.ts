@@ -2,6 +2,7 @@
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 
 import type { PodCertificateRequestSpec } from '#apis/certificates/v1beta1.ts'
+import { attempt } from '#lib/attempt.ts'
 import { type CertificateRequest, parseRequest, verifyRequest } from '#lib/x509/request.ts'
 import { type FieldError, invalid, omitted, tooLong } from '#meta/validation/field-error.ts'
 
@@ -39,14 +40,6 @@ export function readRequestedKey(spec: PodCertificateRequestSpec): KeyObject | F
 
 function bytesOf(base64: string | null | undefined): Buffer | undefined {
   return (base64 ?? '') === '' ? undefined : Buffer.from(base64 ?? '', 'base64')
-}
-
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }
 
 function validateStub(stub: Buffer): FieldError[] {
