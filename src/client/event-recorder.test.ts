@@ -1,0 +1,61 @@
+/** What becomes of events while the server takes its time; the rest is tried on a whole server. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Event } from '#apis/core/v1.ts'
+import { createVirtualClock } from '#lib/clock.ts'
+
+import type { ApiClient } from './api-client.ts'
+import { EventRecorder } from './event-recorder.ts'
+
+/** A server that answers when the test says so. */
+function createWorld() {
+  const clock = createVirtualClock(Date.UTC(2026, 0, 1))
+  const gate = Promise.withResolvers<void>()
+  const made: Event[] = []
+  const client = {
+    clock,
+    async create(_: unknown, event: Event) {
+      made.push(event)
+      await gate.promise
+      return event
+    },
+  } as unknown as ApiClient
+  const recorder = new EventRecorder({ client, source: { component: 'tester' } })
+  const say = (about: string): void =>
+    recorder.record({ kind: 'Pod', name: about, uid: about }, { type: 'Normal', reason: 'Pulled', message: 'so' })
+  return { clock, made, say, answer: () => (gate.resolve(), recorder.flush()) }
+}
+
+describe('events that wait', () => {
+  it('are told with the first and the last time they were said', async () => {
+    const { clock, made, say, answer } = createWorld()
+    say('other')
+    say('web')
+    await clock.advance(3000)
+    say('web')
+    await answer()
+    const told = made.map(({ involvedObject, count, firstTimestamp, lastTimestamp }) => [
+      involvedObject.name,
+      count,
+      firstTimestamp,
+      lastTimestamp,
+    ])
+    assert.deepEqual(told, [
+      ['other', 1, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'],
+      ['web', 2, '2026-01-01T00:00:00Z', '2026-01-01T00:00:03Z'],
+    ])
+  })
+
+  it('are a thousand at most: what comes on top is lost, but for what is said of those again', async () => {
+    const { clock, made, say, answer } = createWorld()
+    say('first')
+    await clock.advance(0)
+    for (let at = 0; at < 1200; at++) say(`pod-${at}`)
+    say('pod-999')
+    await answer()
+    assert.equal(made.length, 1 + 1000)
+    assert.equal(made.at(-1)?.involvedObject.name, 'pod-999')
+    assert.equal(made.at(-1)?.count, 2)
+  })
+})
