@@ -1,9 +1,10 @@
-/** What `kubectl proxy` lets through, and to where. Pure. */
+/** Filters and routes of `kubectl proxy`. No encoding of a path passes a filter that rejects the path. Pure. */
 import { posix } from 'node:path'
 
 import { compileRegexp, type Regexp } from '#lib/regexp.ts'
 
 import { asError, KubectlError } from './errors.ts'
+import { type Readings, type RequestTarget, sendable } from './proxy-target.ts'
 
 export interface FilterFlags {
   readonly 'accept-paths': string
@@ -12,24 +13,27 @@ export interface FilterFlags {
   readonly 'reject-methods': string
 }
 
-export interface Asked {
+export interface FilteredRequest {
   readonly method: string
-  /** Decoded. */
-  readonly path: string
-  /** With a port, or without. */
-  readonly host: string
+  readonly readings: Readings
+  /** With a port, or without: the Host header, and the host of an absolute request target. */
+  readonly hosts: readonly string[]
 }
 
-export type Filter = (asked: Asked) => boolean
+/** Whether a request may pass. */
+export type Filter = (request: FilteredRequest) => boolean
 
-/** Throws KubectlError for what is no regular expression. */
+/** Throws KubectlError for a text that is no regular expression. */
 export function filterOf(flags: FilterFlags): Filter {
-  const [accepted, rejected, hosts, methods] = (
+  const [accepted, rejected, acceptedHosts, methods] = (
     ['accept-paths', 'reject-paths', 'accept-hosts', 'reject-methods'] as const
   ).map((name) => patternsIn(flags[name])) as [Regexp[], Regexp[], Regexp[], Regexp[]]
   const matches = (patterns: readonly Regexp[], text: string): boolean => patterns.some((one) => one.test(text))
-  return ({ method, path, host }) =>
-    !matches(rejected, path) && !matches(methods, method) && matches(accepted, path) && matches(hosts, hostIn(host))
+  return ({ method, readings, hosts }) =>
+    !readings.toReject.some((path) => matches(rejected, path)) &&
+    !matches(methods, method) &&
+    readings.toAccept.every((path) => matches(accepted, path)) &&
+    hosts.every((host) => matches(acceptedHosts, hostIn(host)))
 }
 
 function patternsIn(text: string): Regexp[] {
@@ -52,10 +56,11 @@ export function withSlash(prefix: string): string {
 }
 
 export type Route =
-  | { readonly to: 'api'; readonly path: string }
+  /** `path` goes to the filters, `query` beside it to the server. */
+  | { readonly to: 'api'; readonly path: string; readonly query: string }
   | { readonly to: 'files'; readonly path: string }
   | { readonly to: 'nowhere' }
-  /** Elsewhere: a path with dots or doubled slashes is asked for again without. */
+  /** The client is redirected to the same path without dot segments and doubled slashes. */
   | { readonly to: 'clean'; readonly path: string }
 
 export interface Prefixes {
@@ -64,16 +69,13 @@ export interface Prefixes {
   readonly files?: string | undefined
 }
 
-/** The longest prefix counts. `target` is path and query as they came. */
-export function routeOf(target: string, { api, files }: Prefixes): Route {
-  const at = target.indexOf('?')
-  const path = at < 0 ? target : target.slice(0, at)
-  const query = at < 0 ? '' : target.slice(at)
-  const clean = posix.normalize(path)
-  if (clean !== path) return { to: 'clean', path: clean + query }
+/** The longest prefix counts. */
+export function routeOf({ path, query }: RequestTarget, { api, files }: Prefixes): Route {
+  const clean = posix.normalize(path === '' ? '/' : path)
+  if (clean !== path) return { to: 'clean', path: sendable(clean + query) }
   const isFile = files !== undefined && path.startsWith(files)
   const isApi = path.startsWith(api)
   if (isFile && (!isApi || files.length > api.length)) return { to: 'files', path: path.slice(files.length) }
   if (!isApi) return { to: 'nowhere' }
-  return { to: 'api', path: (api.startsWith('/api') ? path : `/${path.slice(api.length)}`) + query }
+  return { to: 'api', path: api.startsWith('/api') ? path : `/${path.slice(api.length)}`, query }
 }

@@ -16,6 +16,7 @@ import { joinSockets } from '#lib/join-sockets.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { logLine, logWarning } from '../klog.ts'
+import { readingsOf, type RequestTarget, sendable, targetOf } from '../proxy-target.ts'
 import { type Filter, filterOf, routeOf, withSlash } from '../proxying.ts'
 
 const PORT = 8001
@@ -67,7 +68,7 @@ kubectl proxy --port=0`,
       const text = 'Request filter disabled, your proxy is vulnerable to XSRF attacks, please be cautious'
       logWarning(invocation, 'proxy.go:172', text)
     }
-    const filter = flags['disable-filter'] ? () => true : filterOf(flags)
+    const filter = flags['disable-filter'] ? undefined : filterOf(flags)
     if (flags.port !== PORT && flags['unix-socket'] !== '') {
       throw new KubectlError('cannot set --unix-socket and --port at the same time')
     }
@@ -128,9 +129,9 @@ const PLAIN = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Opti
 class Proxying {
   readonly #invocation: ProxyInvocation
   readonly #connection: Connection
-  readonly #filter: Filter
+  readonly #filter: Filter | undefined
 
-  constructor(invocation: ProxyInvocation, connection: Connection, filter: Filter) {
+  constructor(invocation: ProxyInvocation, connection: Connection, filter: Filter | undefined) {
     this.#invocation = invocation
     this.#connection = connection
     this.#filter = filter
@@ -139,23 +140,32 @@ class Proxying {
   async serve(exchange: Exchange): Promise<void> {
     const { flags, cwd } = this.#invocation
     const files = flags.www === '' ? undefined : withSlash(flags['www-prefix'])
-    const route = routeOf(exchange.path, { api: withSlash(flags['api-prefix']), files })
+    const target = targetOf(exchange.path)
+    if (target === undefined) return exchange.respond(400, PLAIN, '400 Bad Request\n')
+    const route = routeOf(target, { api: withSlash(flags['api-prefix']), files })
     if (route.to === 'nowhere') return exchange.respond(404, PLAIN, '404 page not found\n')
     if (route.to === 'clean') return exchange.respond(301, ['Location', route.path])
     if (route.to === 'files') {
       const { serveFile } = await import('../static-files.ts')
       return serveFile(exchange, resolve(cwd, flags.www), route.path)
     }
-    const path = decoded(route.path)
-    if (path === undefined) return exchange.respond(400, PLAIN, '400 Bad Request\n')
-    if (!this.#filter({ method: exchange.method, path, host: exchange.authority })) {
-      return exchange.respond(403, PLAIN, 'Forbidden\n')
-    }
+    const refusal = this.#refusalOf(exchange, target, route.path)
+    if (refusal !== undefined) return exchange.respond(refusal.status, PLAIN, refusal.text)
     try {
-      await this.#pass(exchange, route.path)
+      await this.#pass(exchange, sendable(route.path + route.query))
     } catch (error) {
       this.#failed(exchange, asError(error))
     }
+  }
+
+  #refusalOf(exchange: Exchange, { authority }: RequestTarget, path: string): Refusal | undefined {
+    const readings = readingsOf(path)
+    if (readings === 'malformed') return { status: 400, text: '400 Bad Request\n' }
+    if (this.#filter === undefined) return undefined
+    const hosts = authority === undefined ? [exchange.authority] : [exchange.authority, authority]
+    const { method } = exchange
+    if (readings !== 'hidden' && this.#filter({ method, readings, hosts })) return undefined
+    return { status: 403, text: 'Forbidden\n' }
   }
 
   #failed(exchange: Exchange, error: Error): void {
@@ -167,9 +177,10 @@ class Proxying {
 
   async #pass(exchange: Exchange, path: string): Promise<void> {
     const { server } = this.#connection
-    const base = this.#invocation.flags['append-server-path'] ? server.replace(/\/$/, '') : new URL(server).origin
-    const url = base + path
-    const request = { method: exchange.method, url, headers: passedOn(exchange.headers), signal: exchange.signal }
+    const { origin, pathname } = new URL(server)
+    const base = this.#invocation.flags['append-server-path'] ? pathname.replace(/\/$/, '') : ''
+    const { method, signal } = exchange
+    const request = { method, url: origin, path: base + path, headers: passedOn(exchange.headers), signal }
     if (exchange.upgradeProtocol !== undefined) return this.#upgrade(exchange, request)
     const hasBody =
       exchange.headers['content-length'] !== undefined || exchange.headers['transfer-encoding'] !== undefined
@@ -200,15 +211,13 @@ class Proxying {
 interface UpgradeRequest {
   readonly method: string
   readonly url: string
+  readonly path: string
   readonly headers: Readonly<Record<string, string | readonly string[]>>
 }
 
-function decoded(target: string): string | undefined {
-  try {
-    return decodeURIComponent(target.split('?')[0] ?? '')
-  } catch {
-    return undefined
-  }
+interface Refusal {
+  readonly status: number
+  readonly text: string
 }
 
 /** Of one connection only, and therefore not passed on. */
