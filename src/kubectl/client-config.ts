@@ -7,7 +7,7 @@ import { parseDuration } from '#lib/flags/go-literals.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
-import { problemIn } from '#model/kubeconfig/problems.ts'
+import { aggregated, problemIn, userProblems } from '#model/kubeconfig/problems.ts'
 import {
   chooseContext,
   type ClientConfig,
@@ -67,18 +67,17 @@ export async function clientConfig(flags: GlobalValues, sources: ConfigSources):
     throw new KubectlError(`context ${goQuote(context)} does not exist`)
   const isEmpty = config.clusters.size === 0 && config.contexts.size === 0
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_MASTER: master = '' } = sources.env
-  if (isEmpty && host !== '' && server === '') return overridden(await inClusterConfig(sources), flags)
+  if (isEmpty && host !== '' && server === '') return inPodConfig(flags, sources)
   const address = server || (hasServer(config, flags) ? '' : master || LOCAL)
-  const found = await chooseContext(
-    config,
-    { ...chosenBy(flags), ...(address !== '' && { server: address }) },
-    problemIn(sources.readFile),
-  )
-  return overridden(found, flags)
+  const overrides = { ...chosenBy(flags), ...(address !== '' && { server: address }) }
+  return chooseContext(config, overrides, problemIn(sources.readFile))
 }
 
-function chosenBy({ context, cluster, user, namespace }: GlobalValues): Overrides {
+function chosenBy(flags: GlobalValues): Overrides {
+  const { context, cluster, user, namespace } = flags
   return {
+    changeCluster: (entry) => clusterOf(entry, flags),
+    changeUser: (entry) => userOf(entry, flags),
     ...(context !== '' && { context }),
     ...(cluster !== '' && { cluster }),
     ...(user !== '' && { user }),
@@ -92,8 +91,13 @@ function hasServer(config: Kubeconfig, { context, cluster }: GlobalValues): bool
   return config.clusters.get(cluster || named) !== undefined
 }
 
-function overridden(config: ClientConfig, flags: GlobalValues): ClientConfig {
-  return { ...config, cluster: clusterOf(config.cluster, flags), user: userOf(config.user, flags) }
+/** The service account of a pod, changed by the flags. Throws ConfigError. */
+async function inPodConfig(flags: GlobalValues, sources: ConfigSources): Promise<ClientConfig> {
+  const config = await inClusterConfig(sources)
+  const user = userOf(config.user, flags)
+  const problems = await userProblems('', user, problemIn(sources.readFile))
+  if (problems.length > 0) throw new ConfigError(`invalid configuration: ${aggregated(problems)}`)
+  return { ...config, cluster: clusterOf(config.cluster, flags), user }
 }
 
 function clusterOf(cluster: ClusterEntry, flags: GlobalValues): ClusterEntry {
@@ -121,9 +125,11 @@ function userOf(user: UserEntry, flags: GlobalValues): UserEntry {
     ...(extra.length > 0 && { 'as-user-extra': extras(extra) }),
   }
   if (token !== '') return { ...withoutCredentials(user), ...added, token }
-  const { 'client-certificate-data': _c, 'client-key-data': _k, ...noData } = user
+  const { 'client-certificate-data': certificateData, 'client-key-data': keyData, ...rest } = user
   return {
-    ...(certificate === '' ? user : noData),
+    ...rest,
+    ...(certificate === '' && certificateData !== undefined && { 'client-certificate-data': certificateData }),
+    ...(key === '' && keyData !== undefined && { 'client-key-data': keyData }),
     ...(certificate !== '' && { 'client-certificate': certificate }),
     ...(key !== '' && { 'client-key': key }),
     ...added,

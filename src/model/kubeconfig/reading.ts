@@ -35,6 +35,9 @@ export interface Overrides {
   readonly namespace?: string
   /** `--master`, `--server`. */
   readonly server?: string
+  /** Applies further flags before the result is validated. */
+  readonly changeCluster?: (cluster: ClusterEntry) => ClusterEntry
+  readonly changeUser?: (user: UserEntry) => UserEntry
 }
 
 /** Where the server is and who we are to it. Files are named by whole paths. */
@@ -147,8 +150,9 @@ export async function chooseContext(
   for (const [wanted, entries, what] of asked) {
     if (wanted !== undefined && !entries.has(wanted)) throw new ConfigError(`${what} ${goQuote(wanted)} does not exist`)
   }
-  const user = config.users.get(userName) ?? {}
-  const cluster = withServer(config.clusters.get(clusterName) ?? {}, overrides.server ?? '')
+  const { changeCluster = (entry) => entry, changeUser = (entry) => entry } = overrides
+  const user = changeUser(config.users.get(userName) ?? {})
+  const cluster = changeCluster(withServer(config.clusters.get(clusterName) ?? {}, overrides.server ?? ''))
   const problems = [
     ...(await userProblems(userName, user, problemOf)),
     ...(await clusterProblems(clusterName, cluster, problemOf)),
