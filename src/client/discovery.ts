@@ -134,15 +134,16 @@ export class KindMap {
     return this.#first((one) => one.plural === resource && one.group === group)
   }
 
-  /** `po`, `pods`, `pod`, `deploy.apps`, `deployments.v1.apps`: as kubectl reads it. */
+  /** `po`, `pods`, `pod`, `deploy.apps`, `deployments.v1.apps`. A full name wins over a short name of another kind. */
   named(text: string): ServedKind | undefined {
     const [name = '', ...rest] = text.toLowerCase().split('.')
-    const isNamed = ({ plural, singular, shortNames }: ServedKind): boolean =>
-      plural === name || singular === name || shortNames.includes(name)
-    const inVersion = (one: ServedKind): boolean =>
+    const isFullName = ({ plural, singular }: ServedKind): boolean => plural === name || singular === name
+    const isShortName = ({ shortNames }: ServedKind): boolean => shortNames.includes(name)
+    const fits = (one: ServedKind): boolean =>
+      rest.length === 0 ||
+      one.group === rest.join('.') ||
       rest.join('.') === [one.version, one.group].filter(Boolean).join('.')
-    const inGroup = ({ group }: ServedKind): boolean => rest.length === 0 || group === rest.join('.')
-    return this.#first((one) => isNamed(one) && (inVersion(one) || inGroup(one)))
+    return this.#first((one) => isFullName(one) && fits(one)) ?? this.#first((one) => isShortName(one) && fits(one))
   }
 
   #first(fits: (kind: ServedKind) => boolean): ServedKind | undefined {

@@ -11,6 +11,7 @@ import { goQuote } from '#lib/go-text.ts'
 import { parseApiVersion } from '#meta/kind.ts'
 
 import { KubectlError } from './errors.ts'
+import { findNamed, preferred } from './resource-names.ts'
 
 /** As long as upstream trusts its own cache. */
 const TRUSTED_MS = 6 * 3600_000
@@ -25,6 +26,8 @@ export interface MapperOptions {
   /** Where discovery is kept; none: nowhere. */
   readonly cacheFile?: string
   readonly signal?: AbortSignal
+  /** Called when a short name stands for several resources. */
+  readonly onAmbiguous?: (text: string) => void
 }
 
 export class Mapper {
@@ -55,7 +58,13 @@ export class Mapper {
   /** `po`, `pods`, `deploy.apps`, `deployments.v1.apps`, `Pod`. Throws KubectlError. */
   async named(text: string): Promise<ServedKind> {
     const found = await this.#lookup((kinds) => findNamed(kinds, text))
-    if (found !== undefined) return found
+    if (found !== undefined) {
+      const shortName = goQuote(text.split('.')[0] ?? '')
+      for (const other of found.alsoNamed) {
+        this.#options.onAmbiguous?.(`short name ${shortName} could also match lower priority resource ${other}`)
+      }
+      return found.kind
+    }
     throw new KubectlError(`the server doesn't have a resource type ${goQuote(text.split('.')[0] ?? '')}`)
   }
 
@@ -84,7 +93,7 @@ export class Mapper {
     return names.length === 0 ? undefined : [...new Set(names)]
   }
 
-  async #lookup(find: (kinds: readonly ServedKind[]) => ServedKind | undefined): Promise<ServedKind | undefined> {
+  async #lookup<T>(find: (kinds: readonly ServedKind[]) => T | undefined): Promise<T | undefined> {
     const found = find(await this.kinds())
     if (found !== undefined || this.#isFresh) return found
     return find((await this.freshKinds()).kinds)
@@ -133,29 +142,4 @@ async function keep(file: string, found: Discovered): Promise<void> {
   } catch {
     // See above.
   }
-}
-
-/** As kubectl reads it: short names first, then plural and singular; groups may be cut short; versions need a group. */
-export function findNamed(kinds: readonly ServedKind[], text: string): ServedKind | undefined {
-  const [first = '', ...rest] = text.split('.')
-  const name = first.toLowerCase()
-  const [version = '', ...group] = rest
-  const inVersion =
-    rest.length > 1 ? kinds.filter((one) => one.version === version && one.group === group.join('.')) : []
-  return find(inVersion, name, '') ?? find(kinds, name, rest.join('.'))
-}
-
-function find(kinds: readonly ServedKind[], typed: string, group: string): ServedKind | undefined {
-  const inGroup = kinds.filter((one) => group === '' || one.group === group)
-  const isShort = ({ shortNames }: ServedKind): boolean => shortNames?.includes(typed) ?? false
-  const name = preferred(inGroup.filter(isShort))?.plural ?? typed
-  const isNamed = ({ plural, singular, kind }: ServedKind): boolean =>
-    plural === name || (singular === '' ? kind.toLowerCase() : singular) === name
-  const found = preferred(inGroup.filter(isNamed))
-  if (found !== undefined || group === '') return found
-  return preferred(kinds.filter((one) => one.group.startsWith(group) && isNamed(one)))
-}
-
-function preferred(kinds: readonly ServedKind[]): ServedKind | undefined {
-  return kinds.find(({ isPreferred }) => isPreferred) ?? kinds[0]
 }

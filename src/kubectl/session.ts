@@ -153,11 +153,13 @@ export class Session {
   }
 
   async #openMapper(): Promise<Mapper> {
-    const { flags, signal, cwd } = this.#options
+    const { flags, signal, cwd, stderr } = this.#options
     const [client, server, { Mapper }] = await Promise.all([this.client(), this.server(), import('./mapper.ts')])
     const place = server.replace(/^\w+:\/\//, '').replaceAll(/[^\w.-]/g, '_')
     const cacheFile = resolve(cwd, join(flags['cache-dir'], 'discovery', place, 'aggregated.json'))
-    return new Mapper({ client, signal, ...(flags['cache-dir'] !== '' && { cacheFile }) })
+    // Only warnings of the server count for --warnings-as-errors.
+    const onAmbiguous = (text: string): void => void stderr.write(`Warning: ${text}\n`)
+    return new Mapper({ client, signal, onAmbiguous, ...(flags['cache-dir'] !== '' && { cacheFile }) })
   }
 
   async #send(request: HttpRequest, timeoutMs: number): Promise<HttpResponse> {

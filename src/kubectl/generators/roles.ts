@@ -6,7 +6,7 @@ import { compareText, goQuote } from '#lib/go-text.ts'
 
 import type { Command, Invocation } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
-import { findNamed } from '../mapper.ts'
+import { findNamed } from '../resource-names.ts'
 import { beginning, defineGenerator } from './generator.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -68,7 +68,8 @@ async function resourcesOf({ session }: Pick<Invocation, 'session'>, given: read
   const kinds = await (await session.mapper()).kinds()
   return typedResources(given).map((typed) => {
     const { resource, group, subresource } = partsOf(typed)
-    const found = resource === '' ? undefined : findNamed(kinds, group === '' ? resource : `${resource}.${group}`)
+    const text = group === '' ? resource : `${resource}.${group}`
+    const found = resource === '' ? undefined : findNamed(kinds, text)?.kind
     if (found === undefined) return { resource, group, subresource, isServed: false }
     return { resource: found.plural, group: found.group, subresource, isServed: true }
   })
