@@ -25,10 +25,12 @@ const container = struct(
   field('command', list(text)),
   field('env', list(env), merge),
 )
+const volume = struct('Volume', field('name', text), field('emptyDir', env), field('hostPath', env))
 /** A pod, as far as it goes. */
 export const pod: StructSchema = struct(
   'PodSpec',
   field('containers', list(container), merge),
+  field('volumes', list(volume), { patchStrategy: ['merge', 'retainKeys'], patchMergeKey: 'name' }),
   field('finalizers', list(text), { patchStrategy: ['merge'] }),
   field('tolerations', list(env)),
   field('keyless', list(env), { patchStrategy: ['merge'] }),

@@ -36,6 +36,23 @@ describe('three-way strategic merge patch', () => {
     const patch = threeWayStrategicPatch(pod, { original, modified: original, current })
     assert.deepEqual(strategicMerge(pod, current, patch), original)
   })
+
+  it('replaces the type of a volume, also when somebody else had set it', () => {
+    const modified = { volumes: [{ name: 'data', emptyDir: {} }] }
+    const current = { volumes: [{ name: 'data', hostPath: { value: '/x' } }] }
+    for (const last of [{}, current]) {
+      const patch = threeWayStrategicPatch(pod, { original: last, modified, current })
+      const [volume] = patch['volumes'] as Map[]
+      assert.deepEqual(volume?.['$retainKeys'], ['emptyDir', 'name'])
+      assert.deepEqual(strategicMerge(pod, current, patch), modified)
+    }
+  })
+
+  it('names the kept keys of changed list elements only', () => {
+    const volumes = [{ name: 'data', emptyDir: {} }]
+    const patch = threeWayStrategicPatch(pod, { original: { volumes }, modified: { volumes }, current: { volumes } })
+    assert.deepEqual(patch, {})
+  })
 })
 
 describe('three-way merge patch', () => {

@@ -151,7 +151,10 @@ function diffList(
   }
   const { itemType, mergeKey } = lookupList(type, key)
   if (mergeKey === '') diffValues(key, before, value, { patch, wishes })
-  else diffItems({ key, mergeKey, itemType }, before as JsonMap[], value as JsonMap[], { patch, wishes })
+  else {
+    const { retainsKeys } = rule
+    diffItems({ key, mergeKey, itemType, retainsKeys }, before as JsonMap[], value as JsonMap[], { patch, wishes })
+  }
 }
 
 /** Lists that are sets of values. */
@@ -172,11 +175,12 @@ interface ItemRule {
   readonly key: string
   readonly mergeKey: string
   readonly itemType: GoType
+  readonly retainsKeys: boolean
 }
 
 /** Lists that are maps by one field of their items. */
 function diffItems(
-  { key, mergeKey, itemType }: ItemRule,
+  { key, mergeKey, itemType, retainsKeys }: ItemRule,
   before: readonly JsonMap[],
   value: readonly JsonMap[],
   { patch, wishes }: Diffing,
@@ -188,7 +192,7 @@ function diffItems(
       if (!wishes.ignoreAdditions) changes.push(item)
       continue
     }
-    const inside = diffMaps(memberType(itemType), old, item, wishes)
+    const inside = diffMaps(memberType(itemType), old, item, { ...wishes, retainsKeys })
     if (Object.keys(inside).length > 0) changes.push({ ...inside, [mergeKey]: item[mergeKey] })
   }
   const stays = (old: JsonMap): boolean => value.some((item) => isEqual(item[mergeKey], old[mergeKey]))
