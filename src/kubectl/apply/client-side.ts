@@ -41,14 +41,19 @@ async function createNew({ session }: ApplyContext, info: Info, settings: ApplyS
   const object = withoutNulls(withLastApplied(info.object as AnyObject)) as AnyObject
   if (settings.dryRun === 'client') return { object, operation: 'created' }
   const { kind, namespace } = info
-  const { resourceVersion: _, ...metadata } = object.metadata
   const rest = await session.rest()
   const made = await rest
-    .create({ kind, namespace }, { ...object, metadata }, queryOf(settings))
+    .create({ kind, namespace }, withoutVersion(object), queryOf(settings))
     .catch((error: unknown) => {
       throw withSource('creating', info.source, asError(error))
     })
   return { object: made, operation: 'created' }
+}
+
+/** The server creates no object that already has a resource version. */
+function withoutVersion(object: AnyObject): AnyObject {
+  const { resourceVersion: _, ...metadata } = object.metadata
+  return { ...object, metadata }
 }
 
 function queryOf({ manager, fieldValidation, dryRun }: ApplySettings): Readonly<Record<string, string | undefined>> {
@@ -113,25 +118,35 @@ async function changeLive(context: ApplyContext, changing: Changing, settings: A
       const isLast = !isConflict(error) || tries >= MAX_RETRIES
       const mayForce = context.flags.force && (isConflict(error) || isInvalid(error))
       if (isLast && mayForce) return replaceLive(context, changing, settings)
-      if (isLast) throw patchError(error, info, patch)
+      if (isLast) throw applyError(withSource('patching', info.source, asError(error)), info, textOf(patch))
       if (tries >= HASTY_TRIES) await sleep(context.clock, 1000, context.signal)
       live = await rest.get(info)
     }
   }
 }
 
-function patchError(error: unknown, info: Info, patch: JsonMap): Error {
-  const text = stringifyJson(patch, { sortedKeys: true })
-  const patching = withSource('patching', info.source, asError(error))
-  return withSource(`applying patch:\n${text}\nto:\n${infoText(info)}\nfor:`, info.source, patching)
+function textOf(document: object): string {
+  return stringifyJson(document as JsonMap, { sortedKeys: true })
 }
 
-/** `--force`: what cannot be changed is deleted and made anew. */
-async function replaceLive(
+function applyError(error: Error, info: Info, document: string): Error {
+  return withSource(`applying patch:\n${document}\nto:\n${infoText(info)}\nfor:`, info.source, error)
+}
+
+/** `--force`: an object that cannot be changed is deleted and created again. */
+async function replaceLive(context: ApplyContext, changing: Changing, settings: ApplySettings): Promise<Applied> {
+  try {
+    return { object: await recreateLive(context, changing, settings), operation: 'configured' }
+  } catch (error) {
+    throw applyError(asError(error), changing.info, `${textOf(changing.modified)}\n`)
+  }
+}
+
+async function recreateLive(
   context: ApplyContext,
   { info, modified, live }: Changing,
   settings: ApplySettings,
-): Promise<Applied> {
+): Promise<AnyObject> {
   const { flags, session } = context
   const rest = await session.rest()
   const grace = flags['grace-period']
@@ -150,11 +165,22 @@ async function replaceLive(
   )
   if (!isGone) throw new KubectlError('timed out waiting for the condition')
   const { kind, namespace } = info
-  const made = await rest.create({ kind, namespace }, modified, queryOf(settings)).catch(async (error: unknown) => {
-    // What was there comes back before anybody hears of it.
-    const { resourceVersion: _, ...metadata } = live.metadata
-    await rest.create({ kind, namespace }, { ...live, metadata }, queryOf(settings)).catch(() => undefined)
-    throw error
-  })
-  return { object: made, operation: 'configured' }
+  const create = (object: AnyObject): Promise<AnyObject> =>
+    rest.create({ kind, namespace }, withoutVersion(object), queryOf(settings))
+  return create(modified).catch((error: unknown) => restoreLive(create, live, asError(error)))
+}
+
+/** Creates the deleted object again and throws the error, with a second one when the server refuses that as well. */
+async function restoreLive(
+  create: (object: AnyObject) => Promise<AnyObject>,
+  live: AnyObject,
+  error: Error,
+): Promise<never> {
+  try {
+    await create(live)
+  } catch (cause) {
+    const text = `An error occurred force-replacing the existing object with the newly provided one:\n\n${error.message}.\n\nAdditionally, an error occurred attempting to restore the original object:\n\n${asError(cause).message}`
+    throw new KubectlError(text, { cause })
+  }
+  throw error
 }
