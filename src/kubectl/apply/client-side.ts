@@ -126,7 +126,7 @@ async function changeLive(context: ApplyContext, changing: Changing, settings: A
 }
 
 function textOf(document: object): string {
-  return stringifyJson(document as JsonMap, { sortedKeys: true })
+  return stringifyJson(document, { sortedKeys: true })
 }
 
 function applyError(error: Error, info: Info, document: string): Error {
