@@ -43,6 +43,8 @@ export interface Invocation<F extends Flags = Flags> extends Pick<
   readonly session: Session
   /** Aborted when the process is asked to stop. */
   readonly signal: AbortSignal
+  /** The command line as `--record` writes it into objects. */
+  readonly changeCause: () => string
   /** This command's help, as `--help` prints it. */
   readonly help: () => Promise<string>
 }

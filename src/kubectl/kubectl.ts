@@ -17,6 +17,7 @@ import { hasKuberc } from './kuberc/place.ts'
 import type { PluginPolicy, Preference } from './kuberc/preference.ts'
 import { flagsFor, globalsFor, globalValues } from './line-flags.ts'
 import { findCommand, type Found, nextWord } from './lookup.ts'
+import { causeOf } from './recording.ts'
 import { Session } from './session.ts'
 
 export type KubectlContext = Omit<ProgramContext, 'readFile'>
@@ -69,7 +70,8 @@ async function runLine(given: KubectlContext, signal: AbortSignal): Promise<numb
   if (unbuilt !== undefined) throw new KubectlError(`--${unbuilt} is not built yet`)
   if (values.v >= 1 && line.original !== undefined) await logOriginal(context, line.original)
   const policy = preference?.policy
-  return runCommand(command, { context, words, parsed, help, signal, values, ...(policy && { policy }) })
+  const changeCause = (): string => causeOf(flags.set, given.args)
+  return runCommand(command, { context, words, parsed, help, changeCause, signal, values, ...(policy && { policy }) })
 }
 
 /** What scripts of shells ask; see completion/answering.ts. */
@@ -145,6 +147,7 @@ interface Prepared {
   readonly words: string
   readonly parsed: ParsedFlags<Readonly<Record<string, unknown>>>
   readonly help: () => Promise<string>
+  readonly changeCause: () => string
   readonly signal: AbortSignal
   /** What the flags of every command say. */
   readonly values: GlobalValues
@@ -152,7 +155,7 @@ interface Prepared {
 }
 
 async function runCommand(command: Command, prepared: Prepared): Promise<number> {
-  const { context, words, parsed, help, signal, values, policy } = prepared
+  const { context, words, parsed, help, changeCause, signal, values, policy } = prepared
   const session = new Session({ ...context, flags: values, signal, ...(policy && { policy }) })
   const invocation = {
     ...context,
@@ -164,6 +167,7 @@ async function runCommand(command: Command, prepared: Prepared): Promise<number>
     session,
     signal,
     help,
+    changeCause,
   } as unknown as Invocation
   try {
     const running = Promise.resolve(command.run?.(invocation))

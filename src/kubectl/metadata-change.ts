@@ -16,6 +16,7 @@ import {
 } from './flag-sets.ts'
 import type { Changes } from './pairs.ts'
 import { type PrintFlags, printFlags } from './printing.ts'
+import { RECORD_FLAG } from './recording.ts'
 import type { AnyObject } from './rest.ts'
 import type { Selecting } from './selecting.ts'
 
@@ -38,7 +39,8 @@ export type ChangeFlags = Plain<
     typeof SELECTOR_FLAG &
     typeof FIELD_SELECTOR_FLAG &
     typeof ALL_NAMESPACES_FLAG &
-    typeof DRY_RUN_FLAG
+    typeof DRY_RUN_FLAG &
+    typeof RECORD_FLAG
 >
 
 /** `what`: `label` or `annotation`. */
@@ -50,6 +52,7 @@ export function changeFlags(what: string, manager: string): ChangeFlags {
     ...FIELD_SELECTOR_FLAG,
     ...ALL_NAMESPACES_FLAG,
     ...DRY_RUN_FLAG,
+    ...RECORD_FLAG,
     ...fieldManagerFlag(manager),
     overwrite: flag(bool, false, `A ${what} that is there already may get another value.`),
     list: flag(bool, false, `Show the ${what}s of the resource.`),

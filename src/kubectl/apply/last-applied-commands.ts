@@ -24,6 +24,7 @@ import {
 } from '../flag-sets.ts'
 import { LAST_APPLIED, lastApplied } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
+import { RECORD_FLAG } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
@@ -140,6 +141,7 @@ export const applyEditLastApplied: Command = defineCommand({
     ...printFlags(),
     ...fileFlags('to use to edit the resource'),
     ...VALIDATE_FLAG,
+    ...RECORD_FLAG,
     ...fieldManagerFlag('kubectl-client-side-apply'),
     'windows-line-endings': flag(bool, false, 'Line ends as Windows has them.'),
   },

@@ -16,11 +16,9 @@ import {
 } from '../metadata-change.ts'
 import { type Changes, parsePairs, splitPairs } from '../pairs.ts'
 import { printerOf } from '../printing.ts'
+import { CHANGE_CAUSE, recorded } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import type { Info } from '../selecting.ts'
-
-/** Whoever sets this one does so again and again. */
-const CHANGE_CAUSE = 'kubernetes.io/change-cause'
 
 export const annotate: Command = defineCommand({
   name: 'annotate',
@@ -61,15 +59,17 @@ kubectl annotate pods foo description-`,
 })
 
 async function annotateOne(
-  { flags, session }: Invocation<ChangeFlags>,
+  invocation: Invocation<ChangeFlags>,
   info: Info,
   { changes, dryRun }: { readonly changes: Changes; readonly dryRun: DryRun },
 ): Promise<AnyObject> {
+  const { flags, session } = invocation
   const object = info.object as AnyObject
-  const before = object.metadata.annotations ?? {}
+  const isHere = dryRun === 'client' || flags.local || flags.list
+  const before = (isHere ? object : recorded(invocation, object)).metadata.annotations ?? {}
   if (!flags.overwrite) refuseOverwriting(before, changes)
   const { map } = changed(before, changes)
-  if (dryRun === 'client' || flags.local || flags.list) {
+  if (isHere) {
     return { ...object, metadata: { ...object.metadata, annotations: map } }
   }
   const version = flags['resource-version']
@@ -84,6 +84,7 @@ async function annotateOne(
 
 function refuseOverwriting(before: Readonly<Record<string, string>>, { set }: Changes): void {
   const taken = [...set]
+    // Upstream lets every command replace this one.
     .filter(([key, value]) => key !== CHANGE_CAUSE && Object.hasOwn(before, key) && before[key] !== value)
     .map(([key]) => `'${key}' already has a value (${before[key] ?? ''})`)
   if (taken.length === 0) return

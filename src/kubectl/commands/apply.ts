@@ -23,6 +23,7 @@ import {
   withDryRun,
 } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
+import { RECORD_FLAG, recorded } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
@@ -34,6 +35,7 @@ const FLAGS = {
   ...SELECTOR_FLAG,
   ...VALIDATE_FLAG,
   ...CASCADE_FLAG,
+  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-client-side-apply'),
   all: flag(bool, false, 'With --prune: all objects of the given types in the namespace.'),
   force: flag(bool, false, 'Delete and create objects that cannot be changed.'),
@@ -171,7 +173,8 @@ async function applyAll(
     try {
       requireName(info)
       const apply = flags['server-side'] ? applyOnServer : applyHere
-      const { object, operation } = await apply(invocation, info, settings)
+      const wanted = { ...info, object: recorded(invocation, info.object as AnyObject) }
+      const { object, operation } = await apply(invocation, wanted, settings)
       warnOfDeletion(object, invocation)
       applied.push({ ...info, object })
       if (printsWhole(flags.output)) continue

@@ -20,6 +20,7 @@ import {
 } from '../flag-sets.ts'
 import { withMadeConfig } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
+import { RECORD_FLAG, recorded } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
@@ -28,6 +29,7 @@ const FLAGS = {
   ...printFlags(),
   ...fileFlags('identifying the resource to autoscale.'),
   ...DRY_RUN_FLAG,
+  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-autoscale'),
   cpu: flag(
     string,
@@ -72,7 +74,8 @@ kubectl autoscale rc foo --max=5 --cpu=80%`,
     await selection.visit(async (info) => {
       requireScale(info)
       const scaler = scalerFor(info, flags, { metrics, ...(isExplicit && { namespace }) })
-      await createScaler(invocation, scaler, { namespace, dryRun })
+      const object = recorded(invocation, scaler as unknown as AnyObject) as unknown as HorizontalPodAutoscaler
+      await createScaler(invocation, object, { namespace, dryRun })
       count++
     })
     if (count === 0) throw new KubectlError('no objects passed to autoscale')

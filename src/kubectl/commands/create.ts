@@ -20,6 +20,7 @@ import { GENERATORS } from '../generators/index.ts'
 import { withSavedConfig } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { rawPathProblem, sendRaw } from '../raw.ts'
+import { RECORD_FLAG, recorded } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 
@@ -29,6 +30,7 @@ const FLAGS = {
   ...DRY_RUN_FLAG,
   ...SELECTOR_FLAG,
   ...VALIDATE_FLAG,
+  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-create'),
   edit: flag(bool, false, 'Edit the object before it is created.'),
   'windows-line-endings': flag(bool, false, 'Only with --edit: line ends as Windows has them.'),
@@ -70,7 +72,7 @@ cat pod.json | kubectl create -f -`,
     const query = { fieldManager: flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
     let count = 0
     await selection.visit(async (info) => {
-      const object = withSavedConfig(info.object as AnyObject, flags['save-config'])
+      const object = recorded(invocation, withSavedConfig(info.object as AnyObject, flags['save-config']))
       const { resourceVersion: _, ...metadata } = object.metadata
       const { kind, namespace: where, source } = info
       const made =

@@ -7,6 +7,7 @@ import { editObjects } from '../edit/editing.ts'
 import { KubectlError } from '../errors.ts'
 import { fieldManagerFlag, fieldValidationOf, fileFlags, VALIDATE_FLAG } from '../flag-sets.ts'
 import { printFlags } from '../printing.ts'
+import { RECORD_FLAG } from '../recording.ts'
 import { selectFor } from '../selected.ts'
 
 export const edit: Command = defineCommand({
@@ -25,6 +26,7 @@ kubectl edit deployment mydeployment --subresource='status'`,
     ...printFlags(),
     ...fileFlags('to use to edit the resource'),
     ...VALIDATE_FLAG,
+    ...RECORD_FLAG,
     ...fieldManagerFlag('kubectl-edit'),
     'output-patch': flag(bool, false, 'Print the patch that is sent.'),
     'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),

@@ -11,6 +11,7 @@ import { DRY_RUN_FLAG, dryRunOf, dryRunQuery, fieldManagerFlag, fileFlags, withD
 import { withMadeConfig } from '../last-applied.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
+import { RECORD_FLAG, recorded } from '../recording.ts'
 import type { AnyObject, PatchType } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 
@@ -18,6 +19,7 @@ const FLAGS = {
   ...printFlags(),
   ...fileFlags('identifying the resource to expose a service'),
   ...DRY_RUN_FLAG,
+  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-expose'),
   'cluster-ip': flag(string, '', "Address of the service. Empty: any. 'None': a headless service."),
   'external-ip': flag(string, '', 'A further address, not of Kubernetes, at which the service answers.'),
@@ -61,7 +63,8 @@ kubectl expose pod valid-pod --port=444 --name=frontend`,
     await selection.visit(async ({ kind, object }) => {
       const name = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
       if (!EXPOSABLE.has(name)) throw new KubectlError(`cannot expose a ${name}`)
-      const service = await overridden(invocation, exposedService(object as AnyObject, flags) as unknown as AnyObject)
+      const exposed = exposedService(object as AnyObject, flags) as unknown as AnyObject
+      const service = recorded(invocation, await overridden(invocation, exposed))
       if (dryRun === 'client') {
         const { name: own, ...metadata } = service.metadata
         const placed = { ...service, metadata: { ...(own !== undefined && { name: own }), namespace, ...metadata } }

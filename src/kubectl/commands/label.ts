@@ -18,6 +18,7 @@ import {
 } from '../metadata-change.ts'
 import { type Changes, splitPairs } from '../pairs.ts'
 import { printerOf } from '../printing.ts'
+import { recorded } from '../recording.ts'
 import type { Info } from '../selecting.ts'
 
 export const label: Command = defineCommand({
@@ -60,7 +61,7 @@ function labeler(
   return async (info, isSingle) => {
     const { object } = info
     if (object === undefined) return
-    const before = object.metadata.labels ?? {}
+    const { labels: before = {}, annotations } = object.metadata
     const isHere = dryRun === 'client' || flags.local || flags.list
     const missing = isHere ? [] : changes.removed.filter((key) => !Object.hasOwn(before, key))
     for (const key of missing) stdout.write(`label ${goQuote(key)} not found.\n`)
@@ -70,6 +71,7 @@ function labeler(
       const version = flags['resource-version']
       const metadata = {
         ...mapPatch('labels', object.metadata.labels, after.map),
+        ...mapPatch('annotations', annotations, recorded(invocation, object).metadata.annotations ?? {}),
         ...(version !== '' && { resourceVersion: version }),
       }
       const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }

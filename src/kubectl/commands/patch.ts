@@ -15,7 +15,8 @@ import { asError, KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, dryRunQuery, fieldManagerFlag, fileFlags } from '../flag-sets.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { goFileError, printerOf, printFlags } from '../printing.ts'
-import type { PatchType } from '../rest.ts'
+import { RECORD_FLAG, recordPatch } from '../recording.ts'
+import type { AnyObject, PatchType } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
 
@@ -25,6 +26,7 @@ const FLAGS = {
   ...printFlags(),
   ...fileFlags('identifying the resource to update'),
   ...DRY_RUN_FLAG,
+  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-patch'),
   patch: flag(string, '', 'The patch.', { shorthand: 'p' }),
   'patch-file': flag(string, '', 'The file with the patch.'),
@@ -111,15 +113,30 @@ async function patchOne(
   const before = info.object as unknown as JsonObject
   const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }
   const target = { ...info, ...(flags.subresource !== '' && { subresource: flags.subresource }) }
-  const after =
-    !Buffer.isBuffer(document) && (flags.local || dryRun === 'client')
-      ? await patchedLocally(info.kind, before, { type, document })
-      : ((await (await session.rest()).patch(target, type, document, query).catch((error: unknown) => {
-          throw unsupported(error, type, info)
-        })) as unknown as JsonObject)
+  const isHere = !Buffer.isBuffer(document) && (flags.local || dryRun === 'client')
+  const after = isHere
+    ? await patchedLocally(info.kind, before, { type, document })
+    : ((await (await session.rest()).patch(target, type, document, query).catch((error: unknown) => {
+        throw unsupported(error, type, info)
+      })) as unknown as JsonObject)
   const operation = jsonEqual(before, after) ? 'patched (no change)' : 'patched'
   const printer = await printerOf(invocation, { operation })
-  printer.print(after, stdout)
+  printer.print(isHere ? after : await recordedPatch(invocation, target, { after, query }), stdout)
+}
+
+/** A second patch, as upstream sends it; the first one counts when the server refuses this one. */
+async function recordedPatch(
+  invocation: PatchInvocation,
+  target: Info,
+  { after, query }: { readonly after: JsonObject; readonly query: Readonly<Record<string, string>> },
+): Promise<JsonObject> {
+  const patch = recordPatch(invocation, after as unknown as AnyObject)
+  if (patch === undefined) return after
+  const rest = await invocation.session.rest()
+  return rest.patch(target, 'merge', patch, query).then(
+    (object) => object as unknown as JsonObject,
+    () => after,
+  )
 }
 
 const CONTENT_TYPES = {

@@ -24,6 +24,7 @@ import {
 import { withMadeConfig } from '../last-applied.ts'
 import { patchedLocally } from '../local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
+import { RECORD_FLAG, recorded } from '../recording.ts'
 import type { AnyObject, PatchType } from '../rest.ts'
 import { isImageName, runPod, runService, type RunWishes } from '../run-pod.ts'
 import type { Info } from '../selecting.ts'
@@ -38,6 +39,7 @@ const FLAGS = {
   ...fileFlags('to use to replace the resource.'),
   ...CASCADE_FLAG,
   ...DRY_RUN_FLAG,
+  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-run'),
   annotations: flag(stringArray, [], 'Annotations of the pod.'),
   attach: flag(
@@ -181,7 +183,9 @@ async function overridden(pod: AnyObject, flags: RunInvocation['flags']): Promis
   return (await patchedLocally(kind, pod as unknown as JsonObject, patch)) as unknown as AnyObject
 }
 
-async function created({ flags, session }: RunInvocation, object: AnyObject, dryRun: DryRun): Promise<Info> {
+async function created(invocation: RunInvocation, generated: AnyObject, dryRun: DryRun): Promise<Info> {
+  const { flags, session } = invocation
+  const object = recorded(invocation, generated)
   const kind = await (await session.mapper()).ofObject(object.apiVersion ?? '', object.kind ?? '')
   const { namespace, isExplicit } = await session.namespace()
   const place = { kind, namespace, name: object.metadata.name ?? '', source: '' }

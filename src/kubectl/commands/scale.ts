@@ -9,6 +9,7 @@ import { KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, dryRunQuery, fileFlags, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { pollUntil } from '../polling.ts'
 import { printerOf, printFlags } from '../printing.ts'
+import { RECORD_FLAG, recordPatch } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
@@ -18,6 +19,7 @@ const FLAGS = {
   ...fileFlags('identifying the resource to set a new size'),
   ...DRY_RUN_FLAG,
   ...SELECTOR_FLAG,
+  ...RECORD_FLAG,
   all: flag(bool, false, 'Select all objects of the given types in the namespace.'),
   'resource-version': flag(string, '', 'Scale only an object of this version.'),
   'current-replicas': flag(int, -1, 'Scale only an object that has so many replicas. -1: any.'),
@@ -55,13 +57,24 @@ kubectl scale --current-replicas=2 --replicas=3 deployment/mysql`,
     }
     if (infos.length === 0) throw error ?? new KubectlError('no objects passed to scale')
     for (const info of infos) {
-      if (dryRun !== 'client') await scaleOne(invocation, info, dryRun)
       const object = info.object as AnyObject & { spec?: object }
+      if (dryRun !== 'client') {
+        await scaleOne(invocation, info, dryRun)
+        await recordScaling(invocation, info, object)
+      }
       printer.print({ ...object, spec: { ...object.spec, replicas: flags.replicas } } as unknown as JsonObject, stdout)
     }
     if (error !== undefined) throw error
   },
 })
+
+/** The object is scaled already: an annotation that cannot be written is no failure. */
+async function recordScaling(invocation: ScaleInvocation, info: Info, object: AnyObject): Promise<void> {
+  const patch = recordPatch(invocation, object)
+  if (patch === undefined) return
+  const rest = await invocation.session.rest()
+  await rest.patch(info, 'merge', patch, {}).catch(() => undefined)
+}
 
 function checkFlags(flags: ScaleInvocation['flags']): void {
   if (flags.replicas < 0) {

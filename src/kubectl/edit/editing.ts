@@ -17,18 +17,23 @@ import { interruptible } from '../interruption.ts'
 import { LAST_APPLIED, withLastApplied } from '../last-applied.ts'
 import { decodeObject, readDocuments } from '../manifests.ts'
 import { printerOf, type Printing } from '../printing.ts'
+import { recorded } from '../recording.ts'
 import type { AnyObject, PatchType } from '../rest.ts'
 import type { Info } from '../selecting.ts'
 import { goSyntax } from '../templates/go-value.ts'
 import { hasContent, headerText, meaningOf, problemOf, type Reason, withoutComments } from './edit-file.ts'
 import { type Edited, editText, removeFile } from './editor.ts'
 
-export interface EditContext extends Pick<Invocation, 'session' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'signal'> {
+export interface EditContext extends Pick<
+  Invocation,
+  'session' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'signal' | 'changeCause'
+> {
   readonly flags: Printing['flags'] & {
     readonly 'field-manager': string
     readonly 'output-patch'?: boolean
     readonly 'windows-line-endings': boolean
     readonly 'save-config'?: boolean
+    readonly record?: boolean
     readonly subresource?: string
   }
 }
@@ -201,6 +206,7 @@ async function sendAll(
       )
     }
     if (context.flags['save-config'] === true) info.object = remembering(infos, info)
+    info.object = recorded(context, info.object as AnyObject)
     if (wish.mode === 'create') await createOne(context, info, wish)
     else await changeOne(context, { info, original: originalOf(infos, info) }, { ...wish, outcome })
   }

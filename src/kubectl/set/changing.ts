@@ -18,6 +18,7 @@ import {
   withDryRun,
 } from '../flag-sets.ts'
 import { type PrintFlags, printerOf, printFlags } from '../printing.ts'
+import { recorded } from '../recording.ts'
 import type { AnyObject } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
@@ -48,8 +49,12 @@ export function setFlags(what = 'identifying the resource to get from a server.'
 }
 
 /** The part of an invocation that setting looks at. */
-export interface SetInvocation extends Pick<Invocation, 'session' | 'cwd' | 'stdin' | 'stdout' | 'stderr' | 'clock'> {
-  readonly flags: Pick<Invocation<SetFlags>['flags'], keyof SetFlags>
+export interface SetInvocation extends Pick<
+  Invocation,
+  'session' | 'cwd' | 'stdin' | 'stdout' | 'stderr' | 'clock' | 'changeCause'
+> {
+  /** Not all commands of `set` have `--record`. */
+  readonly flags: Pick<Invocation<SetFlags>['flags'], keyof SetFlags> & { readonly record?: boolean }
 }
 
 export const LOCAL_SERVER_RUN = 'cannot specify --local and --dry-run=server - did you mean --dry-run=client?'
@@ -107,13 +112,14 @@ async function changeOne(invocation: SetInvocation, info: Info, setting: Setting
   const { flags, session, stdout } = invocation
   const { dryRun, operation, failure, sendsAlways = false } = setting
   const before = info.object as AnyObject
-  const after = structuredClone(before)
+  let after = structuredClone(before)
   try {
     if ((await setting.change(after, info)) === false) return
   } catch (cause) {
     const { kind, name } = info
     throw new KubectlError(`error: ${kind.plural}/${name} ${asError(cause).message}\n`, { cause })
   }
+  after = recorded(invocation, after)
   const patch = await patchOf(info, before, after)
   if (Object.keys(patch).length === 0 && !sendsAlways) return
   const printer = await printerOf(invocation, { operation: withDryRun(operation, dryRun), keepOrder: true })

@@ -4,6 +4,7 @@ import { failuresOf, KubectlError } from '../errors.ts'
 import { dryRunOf, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { parsePairs, splitPairs } from '../pairs.ts'
 import { printerOf } from '../printing.ts'
+import { RECORD_FLAG } from '../recording.ts'
 import { changeAll, containersOf, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
 
 export const setImage: Command = defineCommand({
@@ -15,7 +16,7 @@ kubectl set image deployment/nginx busybox=busybox nginx=nginx:1.9.1
 
 # The same image everywhere
 kubectl set image daemonset abc *=nginx:1.9.1`,
-  flags: { ...setFlags(), ...SELECTOR_FLAG },
+  flags: { ...setFlags(), ...SELECTOR_FLAG, ...RECORD_FLAG },
   async run(invocation) {
     const { args, flags } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)

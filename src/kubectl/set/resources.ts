@@ -8,6 +8,7 @@ import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { dryRunOf, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { printerOf } from '../printing.ts'
+import { RECORD_FLAG } from '../recording.ts'
 import { changeAll, containersOf, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
 
 export const setResources: Command = defineCommand({
@@ -21,6 +22,7 @@ kubectl set resources deployment nginx -c=nginx --limits=cpu=200m,memory=512Mi
 kubectl set resources deployment nginx --limits=cpu=0,memory=0 --requests=cpu=0,memory=0`,
   flags: {
     ...setFlags(),
+    ...RECORD_FLAG,
     ...SELECTOR_FLAG,
     containers: flag(string, '*', 'Names of the containers to change; * stands for any text.', { shorthand: 'c' }),
     limits: flag(string, '', "What containers are limited to: 'cpu=100m,memory=256Mi'."),

@@ -8,6 +8,7 @@ import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { dryRunOf, withDryRun } from '../flag-sets.ts'
 import { printerOf } from '../printing.ts'
+import { RECORD_FLAG } from '../recording.ts'
 import type { Info } from '../selecting.ts'
 import { changeAll, meantToSet, setFlags } from './changing.ts'
 
@@ -21,6 +22,7 @@ export const setSelector: Command = defineCommand({
 kubectl set selector svc/my-svc 'environment=qa'`,
   flags: {
     ...OWN,
+    ...RECORD_FLAG,
     filename: flag(strings, [], 'Filename, directory, or URL to files identifying the resource.', { shorthand: 'f' }),
     recursive: flag(bool, true, 'Process directories given with -f and all below them.', { shorthand: 'R' }),
     'resource-version': flag(string, '', 'Change the object only if it has this version. For a single object.'),

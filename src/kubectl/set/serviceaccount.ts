@@ -3,6 +3,7 @@ import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { dryRunOf, withDryRun } from '../flag-sets.ts'
 import { printerOf } from '../printing.ts'
+import { RECORD_FLAG } from '../recording.ts'
 import { changeAll, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
 
 export const setServiceAccount: Command = defineCommand({
@@ -12,7 +13,7 @@ export const setServiceAccount: Command = defineCommand({
   long: 'Set the service account of the pods of a workload.',
   examples: `# Pods of deployment nginx-deployment act as serviceaccount1
 kubectl set serviceaccount deployment nginx-deployment serviceaccount1`,
-  flags: setFlags(),
+  flags: { ...setFlags(), ...RECORD_FLAG },
   async run(invocation) {
     const { args, flags } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)

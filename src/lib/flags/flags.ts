@@ -60,12 +60,19 @@ export interface ParsedFlags<V> {
   readonly values: V
   /** Names of the flags that were given, whatever their value. */
   readonly changed: ReadonlySet<string>
+  /** Each flag of the line with the text of its value, in the order of the line. */
+  readonly given: readonly GivenFlag[]
   /** What is not a flag. */
   readonly args: readonly string[]
   /** How many of `args` stood before `--`; -1 when there was none. */
   readonly argsBeforeDash: number
   /** Lines to print to stderr: deprecated flags and the like. */
   readonly warnings: readonly string[]
+}
+
+export interface GivenFlag {
+  readonly name: string
+  readonly text: string
 }
 
 /** The user's mistake; the message is pflag's or cobra's. */
@@ -108,7 +115,7 @@ export function parseFlags<G extends FlagGroups>(
   args: readonly string[],
   options: { readonly interspersed?: boolean } = {},
 ): ParsedFlags<FlagValues<G>> {
-  const state: State = { set, left: [...args], given: new Map(), args: [], argsBeforeDash: -1, warnings: [] }
+  const state: State = { set, left: [...args], given: new Map(), line: [], args: [], argsBeforeDash: -1, warnings: [] }
   for (let arg = state.left.shift(); arg !== undefined; arg = state.left.shift()) {
     if (arg === '--') state.argsBeforeDash = state.args.length
     else if (arg.startsWith('--')) readLong(state, arg)
@@ -125,6 +132,7 @@ export function parseFlags<G extends FlagGroups>(
   return {
     values: Object.fromEntries(values) as FlagValues<G>,
     changed: new Set(given.keys()),
+    given: state.line,
     args: state.args,
     argsBeforeDash: state.argsBeforeDash,
     warnings: state.warnings,
@@ -149,6 +157,7 @@ interface State {
   /** Arguments not looked at yet. */
   readonly left: string[]
   readonly given: Map<string, unknown>
+  readonly line: GivenFlag[]
   readonly args: string[]
   argsBeforeDash: number
   readonly warnings: string[]
@@ -204,6 +213,7 @@ function assign(state: State, found: NamedFlag, text: string): void {
     )
   }
   const { given } = state
+  state.line.push({ name, text })
   given.set(name, given.has(name) && kind.join ? kind.join(given.get(name), value) : value)
   if (found.deprecated !== undefined) state.warnings.push(`Flag --${name} has been deprecated, ${found.deprecated}`)
   state.warnings.push(...(kind.warnings?.(value) ?? []))

@@ -1,0 +1,44 @@
+/** `--record`: the command line in the annotation `kubernetes.io/change-cause`. Deprecated, and still accepted as upstream does. */
+import { type Flag, flag, type FlagGroups, type FlagSet, parseFlags } from '#lib/flags/flags.ts'
+import { bool } from '#lib/flags/kinds.ts'
+
+import type { AnyObject } from './rest.ts'
+
+export const CHANGE_CAUSE = 'kubernetes.io/change-cause'
+
+export const RECORD_FLAG: { readonly record: Flag<boolean> } = {
+  record: flag(bool, false, 'Record the command line in an annotation of the resource.', {
+    deprecated: '--record will be removed in the future',
+  }),
+}
+
+/** The part of an invocation that recording looks at. */
+export interface Recording {
+  readonly flags: { readonly record?: boolean }
+  readonly changeCause: () => string
+}
+
+/** The object, with the annotation when `--record` was given. */
+export function recorded(recording: Recording, object: AnyObject): AnyObject {
+  if (recording.flags.record !== true) return object
+  const annotations = { ...object.metadata.annotations, [CHANGE_CAUSE]: recording.changeCause() }
+  return { ...object, metadata: { ...object.metadata, annotations } }
+}
+
+/** A merge patch that adds the annotation; undefined when the object needs none. */
+export function recordPatch(recording: Recording, object: AnyObject): object | undefined {
+  const annotations = recorded(recording, object).metadata.annotations ?? {}
+  const cause = annotations[CHANGE_CAUSE]
+  if (recording.flags.record !== true || object.metadata.annotations?.[CHANGE_CAUSE] === cause) return undefined
+  return { metadata: { annotations: { [CHANGE_CAUSE]: cause } } }
+}
+
+/** Everybody who reads the object reads the annotation. */
+const SECRET_FLAGS: ReadonlySet<string> = new Set(['password', 'token'])
+
+/** The line as upstream records it: arguments first, then each flag by its long name with its value. */
+export function causeOf(set: FlagSet<FlagGroups>, args: readonly string[]): string {
+  const parsed = parseFlags(set, args)
+  const flags = parsed.given.map(({ name, text }) => `--${name}=${SECRET_FLAGS.has(name) ? 'CLASSIFIED' : text}`)
+  return ['kubectl', ...parsed.args, ...flags].join(' ')
+}
