@@ -141,15 +141,7 @@ export async function chooseContext(
   const name = overrides.context ?? config.currentContext
   const context: ContextEntry = config.contexts.get(name) ?? {}
   const { user: userName = '', cluster: clusterName = '', namespace = '' } = { ...context, ...overrides }
-  // What was asked for by name must be there; what a context names need not.
-  const asked: [name: string | undefined, entries: ReadonlyMap<string, unknown>, what: string][] = [
-    [overrides.user, config.users, 'auth info'],
-    [overrides.context, config.contexts, 'context'],
-    [overrides.cluster, config.clusters, 'cluster'],
-  ]
-  for (const [wanted, entries, what] of asked) {
-    if (wanted !== undefined && !entries.has(wanted)) throw new ConfigError(`${what} ${goQuote(wanted)} does not exist`)
-  }
+  requireNamed(config, overrides)
   const { changeCluster = (entry) => entry, changeUser = (entry) => entry } = overrides
   const user = changeUser(config.users.get(userName) ?? {})
   const cluster = changeCluster(withServer(config.clusters.get(clusterName) ?? {}, overrides.server ?? ''))
@@ -160,6 +152,18 @@ export async function chooseContext(
   if (problems.length > 0) throw new ConfigError(`invalid configuration: ${aggregated(problems)}`)
   const file = config.origins.get(userName)
   return { cluster, user, namespace, ...(file !== undefined && { origin: { file, user: userName } }) }
+}
+
+/** A name on the command line must exist; a name in a context need not. Throws ConfigError. */
+function requireNamed({ users, contexts, clusters }: Kubeconfig, { user, context, cluster }: Overrides): void {
+  const named: [name: string | undefined, entries: ReadonlyMap<string, unknown>, what: string][] = [
+    [user, users, 'auth info'],
+    [context, contexts, 'context'],
+    [cluster, clusters, 'cluster'],
+  ]
+  for (const [name, entries, what] of named) {
+    if (name !== undefined && !entries.has(name)) throw new ConfigError(`${what} ${goQuote(name)} does not exist`)
+  }
 }
 
 /** Another server has another name in its certificate. */
