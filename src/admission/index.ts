@@ -22,19 +22,27 @@ import { createDefaultTolerationSeconds, type DefaultTolerationSecondsOptions } 
 import { denyServiceExternalIps } from './deny-service-external-ips.ts'
 import { createEventRateLimit, type EventLimit } from './event-rate-limit.ts'
 import { extendedResourceToleration } from './extended-resource-toleration.ts'
+import { createImagePolicyWebhook, type ImagePolicy } from './image-policy-webhook.ts'
 import { createJobValidation } from './job-validation.ts'
 import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts'
 import { createLimitRanger } from './limit-ranger.ts'
+import { createNamespaceAutoProvision, type NamespaceCreator } from './namespace-auto-provision.ts'
 import { namespaceExists } from './namespace-exists.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { createNodeDeclaredFeatureValidator } from './node-declared-feature-validator.ts'
 import { createNodeRestriction } from './node-restriction/node-restriction.ts'
+import {
+  createOwnerReferencesPermissionEnforcement,
+  type OwnerReferencesOptions,
+} from './owner-references-permission-enforcement.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
 import type { AdmissionPlugin } from './plugin.ts'
 import { createPodGroupProtection } from './pod-group-protection.ts'
 import { createPodGroupWorkloadExists } from './pod-group-workload-exists.ts'
+import { createPodNodeSelector, type NodeSelectorsByNamespace } from './pod-node-selector.ts'
 import { createPodResizeValidator } from './pod-resize-validator.ts'
 import { createPodSecurity, type PodSecurityOptions } from './pod-security/pod-security.ts'
+import { type ClusterTolerations, createPodTolerationRestriction } from './pod-toleration-restriction.ts'
 import { createPodTopologyLabels } from './pod-topology-labels.ts'
 import { createPriority } from './priority.ts'
 import type { LimitedResource } from './resource-quota/check.ts'
@@ -57,6 +65,8 @@ export interface PluginSettings {
   readonly podSecurity?: Omit<PodSecurityOptions, 'clock'>
   readonly limitedResources?: readonly LimitedResource[]
   readonly eventLimits?: readonly EventLimit[]
+  readonly nodeSelectors?: NodeSelectorsByNamespace
+  readonly podTolerations?: ClusterTolerations
 }
 
 export interface AdmissionOptions extends AdmissionFlags, PluginSettings {
@@ -67,6 +77,12 @@ export interface AdmissionOptions extends AdmissionFlags, PluginSettings {
   readonly authorize: Authorizer['authorize']
   /** Stores what is used of quotas. */
   readonly quotas: QuotaWriter
+  /** For NamespaceAutoProvision. */
+  readonly namespaces: NamespaceCreator
+  /** For OwnerReferencesPermissionEnforcement. */
+  readonly resourcesFor: OwnerReferencesOptions['resourcesFor']
+  /** The backend of ImagePolicyWebhook, which does not start without. */
+  readonly imagePolicy?: ImagePolicy
   readonly tolerationSeconds?: DefaultTolerationSecondsOptions
   readonly metrics?: ServerMeters | undefined
   /** Plugins made elsewhere, which are asked in the place that upstream has for their name: policies and webhooks. */
@@ -95,8 +111,6 @@ type Source =
   | 'elsewhere'
   /** Has nothing to say. */
   | 'silent'
-  /** Known upstream, where it is off unless turned on; not built here. */
-  | 'missing'
 
 /**
  * Every plugin: upstream's names in upstream's order, whether it is asked unless it is turned off or only when it is
@@ -104,7 +118,7 @@ type Source =
  */
 export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', source: Source])[] = [
   ['AlwaysAdmit', 'off', 'silent'],
-  ['NamespaceAutoProvision', 'off', 'missing'],
+  ['NamespaceAutoProvision', 'off', ({ namespaces }) => createNamespaceAutoProvision(namespaces)],
   ['NamespaceLifecycle', 'on', () => namespaceLifecycle],
   ['NamespaceExists', 'off', () => namespaceExists],
   ['LimitPodHardAntiAffinityTopology', 'off', () => limitPodHardAntiAffinityTopology],
@@ -113,18 +127,18 @@ export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', sou
   ['NodeRestriction', 'on', ({ isEnabled, authorize: ask }) => createNodeRestriction({ isEnabled, ask })],
   ['TaintNodesByCondition', 'on', () => taintNodesByCondition],
   ['AlwaysPullImages', 'off', () => alwaysPullImages],
-  ['ImagePolicyWebhook', 'off', 'missing'],
+  ['ImagePolicyWebhook', 'off', createImagePolicyWebhook],
   ['PodSecurity', 'on', ({ podSecurity, clock, metrics }) => createPodSecurity({ ...podSecurity, clock, metrics })],
-  ['PodNodeSelector', 'off', 'missing'],
+  ['PodNodeSelector', 'off', ({ nodeSelectors }) => createPodNodeSelector(nodeSelectors)],
   ['Priority', 'on', createPriority],
   ['DefaultTolerationSeconds', 'on', ({ tolerationSeconds }) => createDefaultTolerationSeconds(tolerationSeconds)],
-  ['PodTolerationRestriction', 'off', 'missing'],
+  ['PodTolerationRestriction', 'off', createPodTolerationRestriction],
   ['EventRateLimit', 'off', ({ clock, eventLimits = [] }) => createEventRateLimit({ clock, limits: eventLimits })],
   ['ExtendedResourceToleration', 'off', () => extendedResourceToleration],
   ['DefaultStorageClass', 'on', () => defaultStorageClass],
   ['StorageObjectInUseProtection', 'on', () => storageObjectInUseProtection],
   ['PodGroupProtection', 'on', createPodGroupProtection],
-  ['OwnerReferencesPermissionEnforcement', 'off', 'missing'],
+  ['OwnerReferencesPermissionEnforcement', 'off', createOwnerReferencesPermissionEnforcement],
   ['PersistentVolumeClaimResize', 'on', () => persistentVolumeClaimResize],
   ['RuntimeClass', 'on', () => runtimeClass],
   ['CertificateApproval', 'on', ({ authorize }) => createCertificateApproval(authorize)],
@@ -150,28 +164,20 @@ export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', sou
   ['AlwaysDeny', 'off', () => alwaysDeny],
 ]
 
-const sources: ReadonlyMap<string, Source> = new Map(PLUGINS.map(([name, , source]) => [name, source]))
-
 /** Every name that the flags take, sorted, for their help. */
 export const pluginNames: readonly string[] = PLUGINS.map(([name]) => name).sort(compareText)
+
+const nameSet: ReadonlySet<string> = new Set(pluginNames)
 
 /** What is wrong with the flags, in upstream's words where they have any. */
 export function admissionFlagErrors({ enable = [], disable = [] }: AdmissionFlags): string[] {
   const unknown = (flag: string, names: readonly string[]): string[] =>
     names
-      .filter((name) => !sources.has(name))
+      .filter((name) => !nameSet.has(name))
       .map((name) => `${flag}-admission-plugins plugin ${goQuote(name)} is unknown`)
   const both = [...new Set(enable)].filter((name) => disable.includes(name)).sort(compareText)
   const overlap = `[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`
-  const missing = enable
-    .filter((name) => sources.get(name) === 'missing')
-    .map((name) => `enable-admission-plugins plugin ${goQuote(name)} is not built into this server; leave it out`)
-  return [
-    ...unknown('enable', enable),
-    ...unknown('disable', disable),
-    ...(both.length === 0 ? [] : [overlap]),
-    ...missing,
-  ]
+  return [...unknown('enable', enable), ...unknown('disable', disable), ...(both.length === 0 ? [] : [overlap])]
 }
 
 /** The names that are on, in order. */

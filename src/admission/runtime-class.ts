@@ -2,16 +2,16 @@
  * RuntimeClass: what a pod's runtime costs on top of its containers, and on which nodes it runs at all. Upstream's
  * plugin/pkg/admission/runtimeclass and pkg/util/tolerations, v1.36.
  */
-import type { Pod, Toleration } from '#apis/core/v1.ts'
+import type { Pod } from '#apis/core/v1.ts'
 import { type RuntimeClass, RuntimeClasses } from '#apis/node/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { compareText, goQuote } from '#lib/go-text.ts'
-import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { compareQuantities } from '#meta/quantity.ts'
 import { amountsOf } from '#model/pod-resources.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
 import { refuse, refuseEarly } from './kit/refusal.ts'
+import { mergeTolerations } from './kit/tolerations.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 const MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
@@ -86,46 +86,4 @@ function sameAmounts(a: ResourceList | undefined, b: ResourceList | undefined): 
       return other !== undefined && compareQuantities(amount, other) === 0
     })
   )
-}
-
-/** Both lists as one; what another toleration covers is left out, and of equal ones the first stays. */
-function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): Toleration[] {
-  const all = [...first, ...second]
-  const merged: Toleration[] = []
-  for (const [at, one] of all.entries()) {
-    const covered =
-      merged.some((other) => covers(other, one)) ||
-      all.slice(at + 1).some((other) => !semanticEqual(other, one) && covers(other, one))
-    if (!covered) merged.push(deepCopy(one))
-  }
-  return merged
-}
-
-/** Whether `wide` tolerates everything that `narrow` does. */
-function covers(wide: Toleration, narrow: Toleration): boolean {
-  if (semanticEqual(wide, narrow)) return true
-  if (!coversKey(wide, narrow) || !coversEffect(wide, narrow)) return false
-  const { operator = 'Equal' } = wide
-  if (operator === 'Exists') return true
-  return (operator === '' || operator === 'Equal') && narrow.operator === 'Equal' && sameValue(wide, narrow)
-}
-
-/** Without a key, `Exists` is said of all of them. */
-function coversKey({ key = '', operator }: Toleration, narrow: Toleration): boolean {
-  return key === (narrow.key ?? '') || (key === '' && operator === 'Exists')
-}
-
-function coversEffect(wide: Toleration, narrow: Toleration): boolean {
-  const { effect = '' } = wide
-  if (effect !== '' && effect !== (narrow.effect ?? '')) return false
-  return effect !== 'NoExecute' || secondsOf(narrow) <= secondsOf(wide)
-}
-
-/** Without a limit it is tolerated for ever. */
-function secondsOf({ tolerationSeconds }: Toleration): number {
-  return tolerationSeconds ?? Infinity
-}
-
-function sameValue(a: Toleration, b: Toleration): boolean {
-  return (a.value ?? '') === (b.value ?? '')
 }

@@ -1,19 +1,11 @@
-/** What is served: every kind with its rules, what is let in, and the subresources that lead elsewhere. */
-import { createAdmission } from '#admission/index.ts'
-import { type AdmissionPolicies, createAdmissionPolicies } from '#admission/policies/policies.ts'
-import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-writer.ts'
-import { type AdmissionWebhooks, createAdmissionWebhooks } from '#admission/webhooks/webhooks.ts'
+/** What is served: every kind with its rules, and the subresources that lead elsewhere. */
 import type { Kind } from '#apis/kinds.ts'
 import type { Authenticator } from '#apiserver/authenticators/index.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { joinFollowings } from '#apiserver/authorizers/follow.ts'
 import { createEscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { createConnectSubresources } from '#apiserver/connect/connector.ts'
 import type { Connectors } from '#apiserver/dispatch.ts'
-import type { Admission } from '#apiserver/registry/admission.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
-import { createWebhookCaller } from '#apiserver/webhooks/caller.ts'
 import { algorithmOf } from '#lib/jwt/key.ts'
 import { createSigner, type TokenSigner } from '#lib/jwt/token.ts'
 import { ProgramError } from '#lib/program.ts'
@@ -28,67 +20,11 @@ import { createReviews } from '#resources/reviews.ts'
 
 import type { Authorization } from './access.ts'
 import { createAskUrl, createComponentProbes } from './component-probes.ts'
-import { loadAdmissionConfig } from './config/admission-config.ts'
 import { createServedRule } from './flags/runtime-config.ts'
 import { loadKubelet } from './kubelet.ts'
 import { readText } from './live-files.ts'
 import type { ServiceParts } from './service-parts.ts'
 import type { Site } from './site.ts'
-
-export interface OpenAdmission {
-  /** For the registry whose writes will be let in. */
-  readonly for: (registry: Registry) => Admission
-  /** Keeps what is let in in step with what is configured in the registry: once its kinds are served. */
-  follow(): void
-}
-
-/** Throws ProgramError for files that cannot be used. */
-export async function openAdmission(site: Site, { authorizer }: Authorization): Promise<OpenAdmission> {
-  const { settings, clock, random, isEnabled, readFile, metrics, closing } = site
-  const chosen = { enable: settings['enable-admission-plugins'], disable: settings['disable-admission-plugins'] }
-  const file = settings['admission-control-config-file']
-  const configured = await loadAdmissionConfig(file, { ...chosen, readFile })
-  const authorize: Authorizer['authorize'] = (user, question) => authorizer.authorize(user, question)
-  let configurable: readonly (AdmissionPolicies | AdmissionWebhooks)[] = []
-  const admissionFor = (registry: Registry): Admission => {
-    configurable = [
-      createAdmissionPolicies({ registry, ask: authorize, clock, metrics }),
-      openWebhooks(site, registry, authorize),
-    ]
-    return createAdmission({
-      clock,
-      random,
-      isEnabled,
-      metrics,
-      authorize,
-      quotas: createRegistryQuotaWriter(registry),
-      tolerationSeconds: {
-        notReadySeconds: settings['default-not-ready-toleration-seconds'],
-        unreachableSeconds: settings['default-unreachable-toleration-seconds'],
-      },
-      more: configurable.flatMap(({ plugins }) => plugins),
-      ...chosen,
-      ...configured,
-    })
-  }
-  return {
-    for: admissionFor,
-    follow() {
-      const following = joinFollowings(configurable.map((one) => one.follow()))
-      closing.defer(() => following.close())
-    },
-  }
-}
-
-function openWebhooks(
-  { clock, random, metrics, network, closing }: Site,
-  registry: Registry,
-  authorize: Authorizer['authorize'],
-): AdmissionWebhooks {
-  const caller = createWebhookCaller({ clock, random, objects: registry, network })
-  closing.defer(() => caller.close())
-  return createAdmissionWebhooks({ registry, caller, clock, random, metrics, authorize })
-}
 
 export interface Access extends Authorization {
   readonly authenticator: Authenticator

@@ -20,13 +20,14 @@ import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import { openAuthenticator, openAuthorization } from './access.ts'
 import { advertisedAddress, bracketed, type BoundPort } from './addresses.ts'
+import { type OpenAdmission, openAdmission } from './admission.ts'
 import { openAggregation } from './aggregation.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
-import { type Access, addKinds, type OpenAdmission, openAdmission, openConnectors } from './kinds.ts'
+import { type Access, addKinds, openConnectors } from './kinds.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
@@ -59,6 +60,7 @@ export async function assembleServer(
   admission.follow()
   await bootstrap(site, registry, services, identities)
   const aggregated = await openAggregation(site, registry)
+  admission.addAggregated(aggregated)
   const server = createServer({ ...(await openParts(site, registry, access, { identities, port })), aggregated })
   site.closing.defer(() => server.stop(site.graceMs ?? site.settings['request-timeout']))
   await sayThatWeAreHere(site, registry, port)

@@ -20,15 +20,24 @@ const SUFFIX_LENGTH = 5
  * `pods "web-5d59d67564-" is forbidden`. Somebody who sends such a name together with its prefix reads the prefix.
  */
 export function refuseEarly(attributes: Attributes, why: string): StatusError {
-  const { name, operation, object, subresource } = attributes
+  const prefix = attributes.object?.metadata.generateName ?? ''
+  return refuse(hasDrawnName(attributes) ? { ...attributes, name: prefix } : attributes, why)
+}
+
+/** The name in the object as upstream's mutating plugins find it: empty when the server draws it from `generateName`. */
+export function sentName(attributes: Attributes): string {
+  return hasDrawnName(attributes) ? '' : (attributes.object?.metadata.name ?? '')
+}
+
+function hasDrawnName({ name, operation, object, subresource }: Attributes): boolean {
   const prefix = object?.metadata.generateName ?? ''
-  const drawn =
+  return (
     operation === 'CREATE' &&
     subresource === '' &&
     prefix !== '' &&
     name.startsWith(prefix) &&
     name.length === prefix.length + SUFFIX_LENGTH
-  return refuse(drawn ? { ...attributes, name: prefix } : attributes, why)
+  )
 }
 
 /** Several complaints as Go's aggregated errors print them: one as it is, more in brackets, repeated ones once. */

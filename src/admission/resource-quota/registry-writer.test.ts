@@ -34,6 +34,8 @@ describe('quotas in a real store', () => {
           isEnabled: () => true,
           authorize: () => NO_OPINION,
           quotas: createRegistryQuotaWriter(objects),
+          namespaces: { ensure: () => Promise.resolve() },
+          resourcesFor: () => [],
         }),
     })
     const create = (kind: Kind, body: object): Promise<unknown> => {

@@ -18,9 +18,13 @@ import { MutatingWebhooks } from './mutating.ts'
 import type { WebhookTools } from './relevance.ts'
 import { ValidatingWebhooks } from './validating.ts'
 
+/** `admit`: of MutatingAdmissionWebhook. */
+export type WebhookType = 'admit' | 'validating'
+
 export interface AdmissionWebhooksParts {
   readonly registry: Registry
-  readonly caller: WebhookCaller
+  /** Each with the credentials of its plugin. */
+  readonly callers: Readonly<Record<WebhookType, WebhookCaller>>
   readonly clock: Clock
   readonly random: Random
   readonly metrics: ServerMeters
@@ -52,9 +56,9 @@ export function createAdmissionWebhooks(parts: AdmissionWebhooksParts): Admissio
   }
 }
 
-function toolsFor(parts: AdmissionWebhooksParts, forms: Forms, type: 'admit' | 'validating'): WebhookTools {
-  const { caller, random, authorize, metrics, clock } = parts
+function toolsFor(parts: AdmissionWebhooksParts, forms: Forms, type: WebhookType): WebhookTools {
+  const { callers, random, authorize, metrics, clock } = parts
   const meter = createWebhookMeter(metrics, clock, type)
   const conditions = createConditionMeter(metrics, clock, { kind: 'webhook', type: CONDITION_TYPES[type] })
-  return { caller, random, clock, authorize, forms, meter, conditions, isMutating: type === 'admit' }
+  return { caller: callers[type], random, clock, authorize, forms, meter, conditions, isMutating: type === 'admit' }
 }

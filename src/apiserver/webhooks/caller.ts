@@ -14,6 +14,7 @@ import { StatusError } from '#meta/status.ts'
 
 import type { Network } from '../connect/address-rule.ts'
 import { dialText } from '../connect/dial-text.ts'
+import type { RequestHeaders } from '../connect/forwarded-headers.ts'
 import { serviceEndpoint } from '../connect/service-endpoint.ts'
 import type { ObjectReader } from '../registry/resource.ts'
 import { answeredFailure, readReview } from './answer.ts'
@@ -39,6 +40,8 @@ export interface WebhookCall {
   readonly timeoutMs: number
   /** The request that waits for the answer. */
   readonly signal?: AbortSignal
+  /** Sent besides the caller's own, and in place of those: credentials. */
+  readonly headers?: RequestHeaders
   /** Default: what one object and a patch of all of it need. */
   readonly limitBytes?: number
 }
@@ -64,6 +67,14 @@ export class WebhookError extends Error {
   }
 }
 
+/** Who the server is to a webhook. */
+export interface CallerCredentials {
+  /** PEM of a client certificate and of its key. */
+  readonly certificate?: string
+  readonly key?: string
+  readonly headers: RequestHeaders
+}
+
 export interface WebhookCallerParts {
   readonly clock: Clock
   readonly random: Random
@@ -71,6 +82,8 @@ export interface WebhookCallerParts {
   readonly objects: ObjectReader
   /** Default: the machine's. */
   readonly network?: Pick<Network, 'routeTo'> | undefined
+  /** By `<host>:<port>`, where a Service is `<name>.<namespace>.svc`. Default: the server shows none. */
+  readonly credentialsFor?: ((hostPort: string) => CallerCredentials | undefined) | undefined
 }
 
 const LIMIT_BYTES = 8 << 20
@@ -86,9 +99,11 @@ const HEADERS = {
 
 export function createWebhookCaller(parts: WebhookCallerParts): WebhookCaller {
   const clients = new Map<string, HttpClient>()
-  const clientOf = ({ service, caBundle = '' }: WebhookClientConfig): HttpClient => {
-    const key = `${service === undefined ? 'url' : 'service'} ${caBundle}`
-    const client = clients.get(key) ?? openClient(parts, service !== undefined, caBundle)
+  const clientOf = (config: WebhookClientConfig, credentials: CallerCredentials | undefined): HttpClient => {
+    const { service, caBundle = '' } = config
+    const { certificate = '', key: privateKey = '' } = credentials ?? {}
+    const key = JSON.stringify([service === undefined, caBundle, certificate, privateKey])
+    const client = clients.get(key) ?? openClient(parts, config, credentials)
     // Those used last are the last.
     clients.delete(key)
     clients.set(key, client)
@@ -96,12 +111,21 @@ export function createWebhookCaller(parts: WebhookCallerParts): WebhookCaller {
     return client
   }
   return {
-    call: (call) => callWebhook(clientOf, call),
+    async call(call) {
+      const url = urlOf(call)
+      const credentials = parts.credentialsFor?.(hostPortOf(url))
+      return postReview(clientOf(call.config, credentials), url, { ...call, headers: credentials?.headers ?? {} })
+    },
     close() {
       for (const client of clients.values()) client.close()
       clients.clear()
     },
   }
+}
+
+function hostPortOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url)
+  return `${hostname}:${port || (protocol === 'http:' ? '80' : '443')}`
 }
 
 function retireOldest(clients: Map<string, HttpClient>): void {
@@ -114,7 +138,11 @@ function retireOldest(clients: Map<string, HttpClient>): void {
 /** Services are known by `<name>.<namespace>.svc`, in URLs and in certificates. */
 const SERVICE_HOST = /^(?<name>[^.]+)\.(?<namespace>[^.]+)\.svc$/
 
-function openClient(parts: WebhookCallerParts, isService: boolean, caBundle: string): HttpClient {
+function openClient(
+  parts: WebhookCallerParts,
+  { service, caBundle = '' }: WebhookClientConfig,
+  { certificate, key }: Partial<CallerCredentials> = {},
+): HttpClient {
   const ca = Buffer.from(caBundle, 'base64').toString('latin1')
   if (ca !== '' && !ca.includes('-----BEGIN CERTIFICATE-----')) {
     throw new WebhookError('client', 'unable to load root certificates: unable to parse bytes as PEM block')
@@ -124,8 +152,12 @@ function openClient(parts: WebhookCallerParts, isService: boolean, caBundle: str
     clock,
     // One connection for each request under way, so that calls spread over the endpoints of a Service.
     http1Only: true,
-    ...(ca !== '' && { tls: { ca } }),
-    ...(isService && {
+    tls: {
+      ...(ca !== '' && { ca }),
+      ...(certificate !== undefined && { certificate }),
+      ...(key !== undefined && { key }),
+    },
+    ...(service !== undefined && {
       async resolve(host: string, port: number) {
         const { name = '', namespace = '' } = SERVICE_HOST.exec(host)?.groups ?? {}
         const found = await serviceEndpoint(objects, { namespace, name, port }, random)
@@ -135,9 +167,10 @@ function openClient(parts: WebhookCallerParts, isService: boolean, caBundle: str
   })
 }
 
-async function callWebhook(clientOf: (config: WebhookClientConfig) => HttpClient, call: WebhookCall): Promise<Decoded> {
-  const client = clientOf(call.config)
-  const url = urlOf(call)
+export type ReviewPost = Omit<WebhookCall, 'config'>
+
+/** Posts one review to a URL and reads the review that comes back. Throws WebhookError, and nothing else. */
+export async function postReview(client: HttpClient, url: string, call: ReviewPost): Promise<Decoded> {
   const response = await post(client, url, call)
   const text = await bodyOf(response, call)
   try {
@@ -148,24 +181,25 @@ async function callWebhook(clientOf: (config: WebhookClientConfig) => HttpClient
   }
 }
 
-/** The webhook is told how long it has. */
 function urlOf({ config: { url, service }, timeoutMs }: WebhookCall): string {
-  const base =
-    service === undefined
-      ? new URL(url ?? '')
-      : new URL(`https://${service.name}.${service.namespace}.svc${service.path ?? ''}`)
-  const host = service === undefined ? base.host : `${base.hostname}:${service.port ?? 443}`
+  if (service === undefined) return reviewUrl(new URL(url ?? ''), timeoutMs)
+  const base = new URL(`https://${service.name}.${service.namespace}.svc${service.path ?? ''}`)
+  return reviewUrl(base, timeoutMs, `${base.hostname}:${service.port ?? 443}`)
+}
+
+/** The URL as upstream's client calls it: a clean path, and how long the webhook has. */
+export function reviewUrl(base: URL, timeoutMs: number, host: string = base.host): string {
   const path = base.pathname.replaceAll(/\/+/g, '/').replace(/(?!^)\/$/, '')
   return `${base.protocol}//${host}${path}?timeout=${Math.ceil(timeoutMs / 1000)}s`
 }
 
-async function post(client: HttpClient, url: string, call: WebhookCall): Promise<HttpResponse> {
-  const { body, timeoutMs, signal } = call
+async function post(client: HttpClient, url: string, call: ReviewPost): Promise<HttpResponse> {
+  const { body, timeoutMs, signal, headers } = call
   try {
     return await client.request({
       method: 'POST',
       url,
-      headers: HEADERS,
+      headers: { ...HEADERS, ...headers },
       body,
       timeoutMs,
       ...(signal !== undefined && { signal }),
@@ -175,7 +209,7 @@ async function post(client: HttpClient, url: string, call: WebhookCall): Promise
   }
 }
 
-async function bodyOf(response: HttpResponse, { limitBytes = LIMIT_BYTES }: WebhookCall): Promise<string> {
+async function bodyOf(response: HttpResponse, { limitBytes = LIMIT_BYTES }: ReviewPost): Promise<string> {
   try {
     return await response.text(limitBytes)
   } catch (cause) {

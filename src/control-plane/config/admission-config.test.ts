@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { PluginSettings } from '#admission/index.ts'
-
 import { loadAdmissionConfig } from './admission-config.ts'
+import type { AdmissionFileSettings } from './admission-plugins.ts'
 
-function load(files: Readonly<Record<string, unknown>>, enable: readonly string[] = []): Promise<PluginSettings> {
+function load(
+  files: Readonly<Record<string, unknown>>,
+  enable: readonly string[] = [],
+): Promise<AdmissionFileSettings> {
   const readFile = (path: string): Promise<string> =>
     Object.hasOwn(files, path)
       ? Promise.resolve(JSON.stringify(files[path]))
@@ -29,6 +31,25 @@ const podSecurity = (rest: object): object => ({
 const eventLimits = (limits: object[]): object => ({
   name: 'EventRateLimit',
   configuration: { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration', limits },
+})
+
+const webhooks = (name: string, rest: object): object => ({
+  name,
+  configuration: { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'WebhookAdmissionConfiguration', ...rest },
+})
+
+const tolerations = (rest: object): object => ({
+  name: 'PodTolerationRestriction',
+  configuration: {
+    apiVersion: 'podtolerationrestriction.admission.k8s.io/v1alpha1',
+    kind: 'Configuration',
+    ...rest,
+  },
+})
+
+const imagePolicy = (policy: object): object => ({
+  name: 'ImagePolicyWebhook',
+  configuration: { imagePolicy: policy },
 })
 
 describe('the configuration of admission', () => {
@@ -134,16 +155,14 @@ describe('the configuration of admission', () => {
       'couldn\'t init admission plugin "ResourceQuota": limitedResources[0].resource: Required value',
     ],
     [
-      'has credentials for webhooks',
-      config({
-        name: 'ValidatingAdmissionWebhook',
-        configuration: {
-          apiVersion: 'apiserver.config.k8s.io/v1',
-          kind: 'WebhookAdmissionConfiguration',
-          kubeConfigFile: '/x',
-        },
-      }),
-      'couldn\'t init admission plugin "ValidatingAdmissionWebhook": kubeConfigFile is not supported: admission webhooks are not called yet',
+      'names credentials for webhooks by a relative path',
+      config(webhooks('ValidatingAdmissionWebhook', { kubeConfigFile: 'x' })),
+      'couldn\'t init admission plugin "ValidatingAdmissionWebhook": kubeConfigFile: Invalid value: "x": must be an absolute file path',
+    ],
+    [
+      'names manifests while their gate is off',
+      config(webhooks('MutatingAdmissionWebhook', { staticManifestsDir: '/x' })),
+      'couldn\'t init admission plugin "MutatingAdmissionWebhook": staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
     ],
   ]
   for (const [what, files, message] of wrong) {
@@ -164,5 +183,74 @@ describe('the configuration of admission', () => {
     await assert.rejects(load(config(eventLimits(limits)), ['EventRateLimit']), {
       message: `${start}[limits[0].type: Unsupported value: "Foo": supported values: "Server", "Namespace", "User", "SourceAndObject", limits[0].burst: Invalid value: 0: must be positive, limits[1].qps: Invalid value: 0: must be positive, limits[1].cacheSize: Invalid value: -1: must not be negative]`,
     })
+  })
+
+  it('names credentials of webhooks for each of the two plugins', async () => {
+    const settings = await load(
+      config(
+        webhooks('MutatingAdmissionWebhook', { kubeConfigFile: '/m' }),
+        webhooks('ValidatingAdmissionWebhook', { kubeConfigFile: '/v' }),
+      ),
+    )
+    assert.deepEqual(settings, {
+      mutatingWebhooks: { kubeConfigFile: '/m' },
+      validatingWebhooks: { kubeConfigFile: '/v' },
+    })
+  })
+
+  it('sets node selectors, inline or as the whole file', async () => {
+    const podNodeSelectorPluginConfig = { clusterDefaultNodeSelector: 'a=b', ns: 'c=d' }
+    for (const files of [
+      config({ name: 'PodNodeSelector', configuration: { podNodeSelectorPluginConfig } }),
+      { 'etc/admission.yaml': { podNodeSelectorPluginConfig } },
+    ]) {
+      const { nodeSelectors } = await load(files, ['PodNodeSelector'])
+      assert.deepEqual(nodeSelectors, podNodeSelectorPluginConfig)
+    }
+  })
+
+  it('sets tolerations of the cluster, and refuses those that are not valid', async () => {
+    const listed = { default: [{ key: 'a', operator: 'Exists' }], whitelist: [{ key: 'b', operator: 'Exists' }] }
+    const { podTolerations } = await load(config(tolerations(listed)), ['PodTolerationRestriction'])
+    assert.deepEqual([podTolerations?.default, podTolerations?.whitelist], [listed.default, listed.whitelist])
+    await assert.rejects(load(config(tolerations({ default: [{}] })), ['PodTolerationRestriction']), {
+      message:
+        'failed to apply admission: couldn\'t init admission plugin "PodTolerationRestriction": invalid config: [podtolerationrestriction.default[0].operator: Invalid value: "": operator must be Exists when `key` is empty, which means "match all values and all keys"]',
+    })
+  })
+
+  it('sets the backend of image policies: 0 is the default, -1 none', async () => {
+    const policies: readonly (readonly [given: object, expected: object])[] = [
+      [{}, { allowTtlMs: 300_000, denyTtlMs: 30_000, retryBackoffMs: 500, defaultAllow: false }],
+      [
+        { allowTTL: 50, denyTTL: 60, retryBackoff: 700, defaultAllow: true },
+        { allowTtlMs: 50_000, denyTtlMs: 60_000, retryBackoffMs: 700, defaultAllow: true },
+      ],
+      [
+        { allowTTL: -1, denyTTL: -1, retryBackoff: -1 },
+        { allowTtlMs: 0, denyTtlMs: 0, retryBackoffMs: 0, defaultAllow: false },
+      ],
+    ]
+    for (const [given, expected] of policies) {
+      const files = config(imagePolicy({ kubeConfigFile: '/k', ...given }))
+      const { imagePolicyBackend } = await load(files, ['ImagePolicyWebhook'])
+      assert.deepEqual(imagePolicyBackend, { kubeConfigFile: '/k', ...expected })
+    }
+  })
+
+  it('refuses image policies without a configuration or with times out of range', async () => {
+    const start = 'failed to apply admission: couldn\'t init admission plugin "ImagePolicyWebhook": '
+    const refused: readonly (readonly [files: Record<string, unknown>, why: string])[] = [
+      [config(), 'no config specified'],
+      [config(imagePolicy({ allowTTL: 3600 })), 'valid value is between 1s and 30m0s, got 1h0m0s'],
+      [config(imagePolicy({ retryBackoff: 400_000 })), 'valid value is between 1ns and 5m0s, got 6m40s'],
+      [
+        config(imagePolicy({ allowTTL: 'x' })),
+        'json: cannot unmarshal string into Go struct field imagePolicyWebhookConfig.imagePolicy.allowTTL of type time.Duration',
+      ],
+    ]
+    for (const [files, why] of refused) {
+      await assert.rejects(load(files, ['ImagePolicyWebhook']), { message: start + why })
+    }
   })
 })

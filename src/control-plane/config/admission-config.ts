@@ -4,47 +4,15 @@
  */
 import { dirname, isAbsolute, join } from 'node:path'
 
-import type { EventLimit } from '#admission/event-rate-limit.ts'
-import { enabledPlugins, type PluginSettings } from '#admission/index.ts'
-import type { Exemptions } from '#admission/pod-security/pod-security.ts'
-import {
-  LEVEL_RULE,
-  type LevelVersion,
-  type Mode,
-  parseLevel,
-  parseVersion,
-  VERSION_RULE,
-} from '#admission/pod-security/policy.ts'
-import type { LimitedResource } from '#admission/resource-quota/check.ts'
-import { aggregatedText } from '#apiserver/authorizers/authorizer.ts'
+import { enabledPlugins } from '#admission/index.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { isJsonObject } from '#lib/json-value.ts'
 import { ProgramError } from '#lib/program.ts'
-import {
-  anything,
-  type ConfigKind,
-  defineConfig,
-  fileErrorText,
-  listOf,
-  optional,
-  readConfig,
-  scalar,
-  struct,
-  text,
-  texts,
-} from '#meta/config-kind.ts'
-import {
-  aggregateText,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-  verbatim,
-} from '#meta/validation/field-error.ts'
-import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'
+import { parseYaml } from '#lib/yaml.ts'
+import { CodecError } from '#meta/codec/error.ts'
+import { anything, defineConfig, fileErrorText, listOf, optional, readConfig, struct, text } from '#meta/config-kind.ts'
 
-const CONFIG_GROUP = 'apiserver.config.k8s.io'
+import { type AdmissionFileSettings, CONFIG_GROUP, InitializationError, READERS } from './admission-plugins.ts'
 
 const ADMISSION = defineConfig(
   'AdmissionConfiguration',
@@ -61,6 +29,8 @@ interface PluginPart {
   readonly name?: string
   readonly path?: string
   readonly configuration?: unknown
+  /** The configuration as text, when the whole file is one. */
+  readonly source?: string
 }
 
 export interface AdmissionConfigTools {
@@ -70,9 +40,9 @@ export interface AdmissionConfigTools {
 }
 
 /** Throws ProgramError with upstream's texts. Without a file the plugins have their own defaults. */
-export async function loadAdmissionConfig(file: string, tools: AdmissionConfigTools): Promise<PluginSettings> {
+export async function loadAdmissionConfig(file: string, tools: AdmissionConfigTools): Promise<AdmissionFileSettings> {
   const parts = file === '' ? [] : await readParts(file, tools.readFile)
-  let settings: PluginSettings = {}
+  let settings: AdmissionFileSettings = {}
   for (const name of enabledPlugins(tools)) {
     const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined
     if (reader === undefined) continue
@@ -91,18 +61,41 @@ async function readParts(file: string, readFile: AdmissionConfigTools['readFile'
       cause,
     )
   })
-  const { value } = attempt(place, () =>
-    readConfig(source, [ADMISSION], { mistaken: (kind) => `unexpected type: *apiserver.${kind}` }),
-  )
-  return (value as { readonly plugins?: readonly PluginPart[] }).plugins ?? []
+  return attempt(place, () => parseParts(source))
+}
+
+function parseParts(source: string): readonly PluginPart[] {
+  try {
+    const mistaken = (kind: string): string => `unexpected type: *apiserver.${kind}`
+    const { value } = readConfig(source, [ADMISSION], { mistaken })
+    return (value as { readonly plugins?: readonly PluginPart[] }).plugins ?? []
+  } catch (error) {
+    if (isUntyped(error) && isLegacy(source)) return LEGACY_PLUGINS.map((name) => ({ name, source }))
+    throw error
+  }
+}
+
+/** Plugins whose configuration may be the whole file, without kind and version. */
+const LEGACY_PLUGINS = ['ImagePolicyWebhook', 'PodNodeSelector']
+const LEGACY_FIELDS = ['imagePolicy', 'podNodeSelectorPluginConfig']
+
+function isUntyped(error: unknown): boolean {
+  const { cause } = error as Error
+  return cause instanceof CodecError && ['no-kind', 'no-version', 'unknown-kind'].includes(cause.code)
+}
+
+function isLegacy(source: string): boolean {
+  const value = parseYaml(source)
+  return isJsonObject(value) && LEGACY_FIELDS.some((field) => Object.hasOwn(value, field))
 }
 
 /** Undefined when the part says nothing. */
 async function sourceOf(
-  { configuration, path = '' }: PluginPart,
+  { configuration, path = '', source }: PluginPart,
   file: string,
   readFile: AdmissionConfigTools['readFile'],
 ): Promise<string | undefined> {
+  if (source !== undefined) return source
   if (configuration !== undefined && configuration !== null) return JSON.stringify(configuration)
   if (path === '') return undefined
   const whole = isAbsolute(path) ? path : join(dirname(file), path)
@@ -120,159 +113,6 @@ function attempt<T>(place: string, task: () => T): T {
   }
 }
 
-/** What upstream finds wrong with a plugin only after it is made. */
-class InitializationError extends Error {
-  override readonly name = 'InitializationError'
-}
-
 function refusal(why: string, cause: unknown): ProgramError {
   return new ProgramError(`failed to apply admission: ${why}`, { cause })
-}
-
-/** What plugins make of their part; of none at all, too. */
-const READERS: Readonly<Record<string, (source: string | undefined) => PluginSettings>> = {
-  PodSecurity: (source) => (source === undefined ? {} : { podSecurity: readPodSecurity(source) }),
-  ResourceQuota: (source) => (source === undefined ? {} : { limitedResources: readLimitedResources(source) }),
-  EventRateLimit: (source) => ({ eventLimits: readEventLimits(source) }),
-  MutatingAdmissionWebhook: (source) => readWebhook(source),
-  ValidatingAdmissionWebhook: (source) => readWebhook(source),
-}
-
-const MODES: readonly Mode[] = ['enforce', 'audit', 'warn']
-
-const POD_SECURITY = defineConfig(
-  'PodSecurityConfiguration',
-  ['v1', 'v1beta1', 'v1alpha1'].map((version) => `pod-security.admission.config.k8s.io/${version}`),
-  'v1.PodSecurityConfiguration',
-  {
-    defaults: struct(
-      'v1.PodSecurityDefaults',
-      Object.fromEntries(MODES.flatMap((mode) => [mode, `${mode}-version`]).map((name) => [name, text])),
-    ),
-    exemptions: struct('v1.PodSecurityExemptions', { usernames: texts, namespaces: texts, runtimeClasses: texts }),
-  },
-)
-
-function readPodSecurity(source: string): NonNullable<PluginSettings['podSecurity']> {
-  const { defaults = {}, exemptions = {} } = readConfig(source, [POD_SECURITY]).value as {
-    readonly defaults?: Readonly<Record<string, string>>
-    readonly exemptions?: Exemptions
-  }
-  const problems: string[] = []
-  const read = (mode: Mode): LevelVersion => {
-    const level = parseLevel(defaults[mode] || 'privileged')
-    const minor = parseVersion(defaults[`${mode}-version`] || 'latest')
-    if (level === undefined) problems.push(`${mode}: ${LEVEL_RULE}`)
-    if (minor === undefined) problems.push(`${mode}-version: ${VERSION_RULE}`)
-    return { level: level ?? 'privileged', minor: minor ?? Infinity }
-  }
-  const policy = { enforce: read('enforce'), audit: read('audit'), warn: read('warn') }
-  const failed = 'failed to initialize admission plugin "PodSecurity": PodSecurity'
-  if (problems.length > 0) throw new InitializationError(`${failed} configuration error: ${aggregatedText(problems)}`)
-  const errors = exemptionErrors(exemptions)
-  if (errors.length > 0) throw new InitializationError(`${failed} invalid: ${aggregateText(errors)}`)
-  return { defaults: policy, exemptions }
-}
-
-function exemptionErrors({ namespaces = [], runtimeClasses = [], usernames = [] }: Exemptions): FieldError[] {
-  const check = (name: string, list: readonly string[], complaints: (value: string) => string[]): FieldError[] =>
-    list.flatMap((value, at) => {
-      const field = index(`exemptions.${name}`, at)
-      const found = complaints(value)
-      if (found.length > 0) return [invalid(field, value, found.join(', '))]
-      return list.indexOf(value) < at ? [duplicate(field, value)] : []
-    })
-  return [
-    ...check('namespaces', namespaces, dns1123Label),
-    ...check('runtimeClasses', runtimeClasses, dns1123Subdomain),
-    ...check('usernames', usernames, (name) => (name === '' ? ['username must not be empty'] : [])),
-  ]
-}
-
-const quotaFields = {
-  limitedResources: listOf(
-    struct('v1.LimitedResource', {
-      apiGroup: text,
-      resource: text,
-      matchContains: texts,
-      matchScopes: listOf(
-        struct('v1.ScopedResourceSelectorRequirement', { scopeName: text, operator: text, values: texts }),
-      ),
-    }),
-  ),
-}
-
-const QUOTA: readonly ConfigKind[] = [
-  defineConfig('ResourceQuotaConfiguration', [`${CONFIG_GROUP}/v1`], 'v1.Configuration', quotaFields),
-  defineConfig(
-    'Configuration',
-    ['resourcequota.admission.k8s.io/v1beta1', 'resourcequota.admission.k8s.io/v1alpha1'],
-    'v1beta1.Configuration',
-    quotaFields,
-  ),
-]
-
-function readLimitedResources(source: string): readonly LimitedResource[] {
-  const { limitedResources = [] } = readConfig(source, QUOTA).value as {
-    readonly limitedResources?: readonly LimitedResource[]
-  }
-  const errors = limitedResources.flatMap(({ resource = '' }: Partial<LimitedResource>, at) =>
-    resource === '' ? [required(`${index('limitedResources', at)}.resource`)] : [],
-  )
-  if (errors.length > 0) throw new Error(aggregateText(errors))
-  return limitedResources
-}
-
-const EVENT_LIMITS = defineConfig(
-  'Configuration',
-  ['eventratelimit.admission.k8s.io/v1alpha1'],
-  'v1alpha1.Configuration',
-  {
-    limits: listOf(
-      struct('v1alpha1.Limit', {
-        type: scalar('string', 'v1alpha1.LimitType'),
-        qps: scalar('int32'),
-        burst: scalar('int32'),
-        cacheSize: scalar('int32'),
-      }),
-    ),
-  },
-)
-
-const LIMIT_TYPES = ['Server', 'Namespace', 'User', 'SourceAndObject']
-
-/** Without limits the plugin is of no use, and upstream does not start. */
-function readEventLimits(source: string | undefined): readonly EventLimit[] {
-  const ignore = { warn: () => undefined }
-  const { limits = [] } = (source === undefined ? {} : readConfig(source, [EVENT_LIMITS], ignore).value) as {
-    readonly limits?: readonly EventLimit[]
-  }
-  const errors = limits.length === 0 ? [invalid('limits', verbatim('null'), 'must not be empty')] : []
-  errors.push(...limits.flatMap(limitErrors))
-  if (errors.length > 0) throw new Error(aggregateText(errors))
-  return limits
-}
-
-function limitErrors({ type, qps = 0, burst = 0, cacheSize = 0 }: Partial<EventLimit>, at: number): FieldError[] {
-  const path = index('limits', at)
-  return [
-    ...(LIMIT_TYPES.includes(type ?? '') ? [] : [notSupported(`${path}.type`, type ?? '', LIMIT_TYPES)]),
-    ...(burst > 0 ? [] : [invalid(`${path}.burst`, burst, 'must be positive')]),
-    ...(qps > 0 ? [] : [invalid(`${path}.qps`, qps, 'must be positive')]),
-    ...(type === 'Server' || cacheSize >= 0 ? [] : [invalid(`${path}.cacheSize`, cacheSize, 'must not be negative')]),
-  ]
-}
-
-const WEBHOOK = defineConfig('WebhookAdmissionConfiguration', [`${CONFIG_GROUP}/v1`], 'v1.WebhookAdmission', {
-  kubeConfigFile: text,
-  staticManifestsDir: text,
-})
-
-/** Credentials for webhooks would go unused: whoever needs them must know. */
-function readWebhook(source: string | undefined): PluginSettings {
-  const value = source === undefined ? {} : readConfig(source, [WEBHOOK]).value
-  for (const field of ['kubeConfigFile', 'staticManifestsDir']) {
-    if ((value[field] ?? '') !== '') throw new Error(`${field} is not supported: admission webhooks are not called yet`)
-  }
-  return {}
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 
 import { realClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
@@ -16,6 +17,8 @@ export interface Asked {
   readonly headers: IncomingMessage['headers']
   readonly text: string
   readonly review: Json
+  /** Common name of the client's certificate; empty when the client shows none. */
+  readonly clientName: string
 }
 
 /** The answer to a review; what is returned is sent as JSON, nothing when it answers by itself. */
@@ -41,6 +44,9 @@ const authority = createAuthority({ commonName: 'webhooks' }, { clock: realClock
 
 export const NAMES: NonNullable<IssuePlan['names']> = { dns: ['localhost', 'hook.default.svc'], ips: ['127.0.0.1'] }
 
+/** Clients may show any certificate, or none. */
+const CLIENT_CERTIFICATES = { requestCert: true, rejectUnauthorized: false }
+
 export async function startWebhookServer(names: IssuePlan['names'] = NAMES): Promise<WebhookServer> {
   const plan: IssuePlan = { commonName: 'hook', purpose: 'server', ...(names !== undefined && { names }) }
   const { certificatePem, keyPem } = authority.issue(plan)
@@ -48,9 +54,12 @@ export async function startWebhookServer(names: IssuePlan['names'] = NAMES): Pro
   const asked: Asked[] = []
   const open = new Set<Socket>()
   let connections = 0
-  const server: Server = createServer({ cert: certificatePem, key: keyPem }, (request, response) => {
-    void answer(request, response, scripts, asked)
-  })
+  const server: Server = createServer(
+    { cert: certificatePem, key: keyPem, ...CLIENT_CERTIFICATES },
+    (request, response) => {
+      void answer(request, response, scripts, asked)
+    },
+  )
   server.on('secureConnection', (socket) => {
     connections++
     open.add(socket)
@@ -89,7 +98,9 @@ async function answer(
   for await (const piece of request) pieces.push(piece as Buffer)
   const text = Buffer.concat(pieces).toString()
   const { method = '', url = '', headers } = request
-  const one: Asked = { method, url, headers, text, review: text === '' ? {} : (JSON.parse(text) as Json) }
+  const review = text === '' ? {} : (JSON.parse(text) as Json)
+  const clientName = [(request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ''].flat().join()
+  const one: Asked = { method, url, headers, text, review, clientName }
   asked.push(one)
   const script = scripts.get(url.replace(/\?.*/, ''))
   if (script === undefined) return void response.writeHead(404).end()

@@ -1,0 +1,150 @@
+/** Admission as the settings and the configuration file describe it: plugins, policies, webhooks and their backends. */
+import type { ImagePolicy } from '#admission/image-policy-webhook.ts'
+import { type AdmissionFlags, createAdmission, type PluginSettings } from '#admission/index.ts'
+import type { NamespaceCreator } from '#admission/namespace-auto-provision.ts'
+import type { OwnerResource } from '#admission/owner-references-permission-enforcement.ts'
+import { type AdmissionPolicies, createAdmissionPolicies } from '#admission/policies/policies.ts'
+import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-writer.ts'
+import { type AdmissionWebhooks, createAdmissionWebhooks, type WebhookType } from '#admission/webhooks/webhooks.ts'
+import { Namespaces } from '#apis/core/v1.ts'
+import type { Aggregated, AggregatedVersion } from '#apiserver/aggregated.ts'
+import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import { joinFollowings } from '#apiserver/authorizers/follow.ts'
+import type { Admission } from '#apiserver/registry/admission.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
+import { createWebhookCaller, type WebhookCaller } from '#apiserver/webhooks/caller.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
+
+import type { Authorization } from './access.ts'
+import { loadAdmissionConfig } from './config/admission-config.ts'
+import type { WebhookPluginSettings } from './config/admission-plugins.ts'
+import { openImagePolicy } from './image-policy.ts'
+import type { Site } from './site.ts'
+import { type CredentialsFor, openWebhookCredentials } from './webhook-credentials.ts'
+
+export interface OpenAdmission {
+  /** For the registry whose writes will be let in. */
+  readonly for: (registry: Registry) => Admission
+  /** Keeps what is let in in step with what is configured in the registry: once its kinds are served. */
+  follow(): void
+  /** Tells plugins of the kinds that other servers serve. */
+  addAggregated(aggregated: Pick<Aggregated, 'versions'>): void
+}
+
+/** Throws ProgramError for files that cannot be used. */
+export async function openAdmission(site: Site, { authorizer }: Authorization): Promise<OpenAdmission> {
+  const { settings, clock, random, isEnabled, metrics, closing } = site
+  const { credentials, ...configured } = await readSettings(site)
+  const authorize: Authorizer['authorize'] = (user, question) => authorizer.authorize(user, question)
+  let configurable: readonly (AdmissionPolicies | AdmissionWebhooks)[] = []
+  let aggregatedVersions: Aggregated['versions'] = () => []
+  const admissionFor = (registry: Registry): Admission => {
+    configurable = [
+      createAdmissionPolicies({ registry, ask: authorize, clock, metrics }),
+      openWebhooks(site, registry, { authorize, credentials }),
+    ]
+    return createAdmission({
+      clock,
+      random,
+      isEnabled,
+      metrics,
+      authorize,
+      quotas: createRegistryQuotaWriter(registry),
+      namespaces: namespaceCreator(registry),
+      resourcesFor: (kind) => [...resourcesFor(registry, kind), ...aggregatedResources(aggregatedVersions(), kind)],
+      tolerationSeconds: {
+        notReadySeconds: settings['default-not-ready-toleration-seconds'],
+        unreachableSeconds: settings['default-unreachable-toleration-seconds'],
+      },
+      more: configurable.flatMap(({ plugins }) => plugins),
+      ...configured,
+    })
+  }
+  return {
+    for: admissionFor,
+    addAggregated({ versions }) {
+      aggregatedVersions = versions
+    },
+    follow() {
+      const following = joinFollowings(configurable.map((one) => one.follow()))
+      closing.defer(() => following.close())
+    },
+  }
+}
+
+/** What the flags and the configuration file come to: options of the plugins, and credentials for webhooks. */
+async function readSettings(
+  site: Site,
+): Promise<AdmissionFlags & PluginSettings & { imagePolicy?: ImagePolicy; credentials: WebhookCredentials }> {
+  const { settings, readFile } = site
+  const chosen = { enable: settings['enable-admission-plugins'], disable: settings['disable-admission-plugins'] }
+  const { imagePolicyBackend, mutatingWebhooks, validatingWebhooks, ...plugins } = await loadAdmissionConfig(
+    settings['admission-control-config-file'],
+    { ...chosen, readFile },
+  )
+  return {
+    ...chosen,
+    ...plugins,
+    ...(imagePolicyBackend !== undefined && { imagePolicy: await openImagePolicy(site, imagePolicyBackend) }),
+    credentials: {
+      admit: await openCredentials(site, 'MutatingAdmissionWebhook', mutatingWebhooks),
+      validating: await openCredentials(site, 'ValidatingAdmissionWebhook', validatingWebhooks),
+    },
+  }
+}
+
+type WebhookCredentials = Readonly<Record<WebhookType, CredentialsFor | undefined>>
+
+function openCredentials(
+  site: Site,
+  plugin: string,
+  { kubeConfigFile }: WebhookPluginSettings = {},
+): Promise<CredentialsFor> | undefined {
+  return kubeConfigFile === undefined ? undefined : openWebhookCredentials(site, plugin, kubeConfigFile)
+}
+
+function openWebhooks(
+  { clock, random, metrics, network, closing }: Site,
+  registry: Registry,
+  { authorize, credentials }: { authorize: Authorizer['authorize']; credentials: WebhookCredentials },
+): AdmissionWebhooks {
+  const callerOf = (type: WebhookType): WebhookCaller => {
+    const caller = createWebhookCaller({
+      clock,
+      random,
+      objects: registry,
+      network,
+      credentialsFor: credentials[type],
+    })
+    closing.defer(() => caller.close())
+    return caller
+  }
+  const callers = { admit: callerOf('admit'), validating: callerOf('validating') }
+  return createAdmissionWebhooks({ registry, callers, clock, random, metrics, authorize })
+}
+
+function namespaceCreator(registry: Registry): NamespaceCreator {
+  return {
+    async ensure(name) {
+      await registry.writer.ensure(Namespaces, { metadata: { name }, spec: {}, status: {} })
+    },
+  }
+}
+
+function resourcesFor(registry: Registry, kind: GroupVersionKind): readonly OwnerResource[] {
+  const found = registry.findKind(kind)?.representation.kind
+  if (found === undefined) return []
+  const { group, version, plural, namespaced } = found
+  return [{ group, version, resource: plural, namespaced }]
+}
+
+function aggregatedResources(
+  versions: readonly AggregatedVersion[],
+  { group, version, kind }: GroupVersionKind,
+): readonly OwnerResource[] {
+  return versions
+    .filter((one) => one.group === group && one.discovery.version === version)
+    .flatMap(({ discovery }) => discovery.resources ?? [])
+    .filter(({ responseKind }) => responseKind?.kind === kind)
+    .map(({ resource, scope }) => ({ group, version, resource, namespaced: scope === 'Namespaced' }))
+}
