@@ -12,7 +12,7 @@ const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 /** Gates that are looked at: on or off is a difference. */
 export const WORKING: readonly string[] = words(`
   APIResponseCompression APIServerIdentity AllowInsecureKubeletCertificateSigningRequests
-  AllowParsingUserUIDFromCertAuth AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding
+  AllowParsingUserUIDFromCertAuth AuthorizePodWebsocketUpgradeCreatePermission CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding
   ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
   CoordinatedLeaderElection CrossNamespaceVolumeDataSource DRAConsumableCapacity DRADeviceBindingConditions
   DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRAListTypeAttributes DRANodeAllocatableResources
@@ -56,7 +56,6 @@ export const FIXED: Readonly<Record<string, string>> = {
   APIServingWithRoutine: 'requests are not served by goroutines',
   AllowUnsafeMalformedObjectDeletion: 'objects that cannot be read are not deleted',
   CBORServingAndStorage: 'CBOR is neither served nor stored',
-  CRDObservedGenerationTracking: 'custom resources are not there yet',
   ConcurrentWatchObjectDecode: 'watches share what was decoded once',
   ContextualLogging: 'logging has one way',
   DeclarativeValidationBeta: 'validation has one way',

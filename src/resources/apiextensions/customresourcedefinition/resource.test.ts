@@ -502,6 +502,21 @@ describe('a definition in use', () => {
     ])
   })
 
+  it('loses observed generations that are new while CRDObservedGenerationTracking is off', async () => {
+    const tracked = changed(changed(established, 'status.observedGeneration', 2), 'status.conditions.0', {
+      type: 'Established',
+      status: 'True',
+      observedGeneration: 2,
+    })
+    const generations = async (off: string[], old: object): Promise<unknown[]> => {
+      const { status } = (await judge(customResourceDefinition, { off }).update(tracked, old, 'status')).object
+      return [status.observedGeneration, status.conditions?.[0]?.observedGeneration]
+    }
+    assert.deepEqual(await generations([], established), [2, 2])
+    assert.deepEqual(await generations(['CRDObservedGenerationTracking'], established), [undefined, undefined])
+    assert.deepEqual(await generations(['CRDObservedGenerationTracking'], tracked), [2, 2])
+  })
+
   it('remembers versions until somebody says that they are no more', async () => {
     const both = [
       { ...body.spec.versions[0], storage: false },

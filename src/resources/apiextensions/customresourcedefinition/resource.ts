@@ -64,6 +64,9 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
   },
   status: {
     keeps: ['spec'],
+    prepareUpdate({ status }, old, { isEnabled }) {
+      if (!isEnabled('CRDObservedGenerationTracking') && !tracksGeneration(old.status)) dropGenerations(status)
+    },
     validateUpdate: ({ status }) => validateNames('status.acceptedNames', status.acceptedNames),
   },
   columns: [nameColumn, createdAtColumn],
@@ -71,6 +74,15 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
 })
 
 type Spec = CustomResourceDefinition['spec']
+type Status = CustomResourceDefinition['status']
+
+function tracksGeneration({ observedGeneration, conditions }: Status): boolean {
+  return observedGeneration !== undefined || (conditions ?? []).some((one) => one.observedGeneration !== undefined)
+}
+
+function dropGenerations(status: Status): void {
+  for (const part of [status, ...(status.conditions ?? [])]) delete part.observedGeneration
+}
 
 /** The first that is marked; none when none is. */
 function storageVersion({ versions }: Spec): string[] {
