@@ -4,8 +4,11 @@
  * runner comes last, so its closing lines close the output.
  */
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 
+import { avoidableSkips, canInstallPackages, parseSkips } from './skipped-tests.ts'
 import { findTestFiles } from './test-files.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -32,26 +35,51 @@ const SERVERS_AT_ONCE = 2
 
 async function main(mode: string): Promise<number> {
   const { unit, servers, machine } = findTestFiles()
-  const unitTests = [...NODE, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]
   if (mode === 'check') {
+    const unitTests = [...NODE, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]
     const results = await Promise.all([...STATIC_CHECKS, { name: 'unit tests', command: unitTests }].map(runQuietly))
     return results.includes(false) ? 1 : 0
   }
   if (mode !== 'test') throw new Error(`Unknown gate "${mode}"; use check or test`)
   const results = await Promise.all(STATIC_CHECKS.map(runQuietly))
   if (results.includes(false)) return 1
-  const spec = [...NODE, '--test', '--test-reporter=spec']
-  const steps = [
-    unitTests,
-    // They wait for each other's answers most of the time; two of them leave no core without work.
-    [...spec, `--test-concurrency=${SERVERS_AT_ONCE}`, ...servers],
-    [...spec, '--test-concurrency=1', ...machine],
-  ]
-  for (const step of steps) {
-    const code = await runLoudly(step)
-    if (code !== 0) return code
+  const reports = mkdtempSync(join(tmpdir(), 'hyperkube-gate-'))
+  try {
+    const tests = (reporter: string, name: string, options: readonly string[], files: readonly string[]): string[] => [
+      ...NODE,
+      '--test',
+      `--test-reporter=${reporter}`,
+      '--test-reporter-destination=stdout',
+      '--test-reporter=./scripts/skipped-tests.ts',
+      `--test-reporter-destination=${join(reports, name)}`,
+      ...options,
+      ...files,
+    ]
+    const steps = [
+      tests('dot', 'unit', ['--test-isolation=none'], unit),
+      // They wait for each other's answers most of the time; two of them leave no core without work.
+      tests('spec', 'servers', [`--test-concurrency=${SERVERS_AT_ONCE}`], servers),
+      tests('spec', 'machine', ['--test-concurrency=1'], machine),
+    ]
+    for (const step of steps) {
+      const code = await runLoudly(step)
+      if (code !== 0) return code
+    }
+    return reportSkips(['unit', 'servers', 'machine'].map((name) => join(reports, name)))
+  } finally {
+    rmSync(reports, { recursive: true })
   }
-  return 0
+}
+
+/** Names the skipped tests. The exit code is 1 if set-up could have installed what one of them needs. */
+function reportSkips(files: readonly string[]): number {
+  const skipped = files.flatMap((file) => parseSkips(readFileSync(file, 'utf8')))
+  const failing = canInstallPackages() ? avoidableSkips(skipped) : []
+  for (const test of skipped) {
+    const verdict = failing.includes(test) ? '✖ skipped, but set-up could have installed what it needs' : '﹣ skipped'
+    console.log(`${verdict}: ${test.name} (${test.reason || 'no reason'}) in ${relative(ROOT, test.file)}`)
+  }
+  return failing.length > 0 ? 1 : 0
 }
 
 /** Runs a step and prints one line; its output only when it fails. */

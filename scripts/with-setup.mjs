@@ -36,6 +36,11 @@ const SYSTEM_PACKAGES = [
   { program: 'etcdctl', aptPackage: 'etcd-client', needs: 'etcd snapshots and users checked with its own tool' },
   { program: 'mkfs.ext4', aptPackage: 'e2fsprogs', needs: 'power cuts and full disks on a loop image' },
   { program: 'losetup', aptPackage: 'mount', needs: 'power cuts and full disks on a loop image' },
+  { program: '/usr/sbin/sshd', aptPackage: 'openssh-server', needs: 'machines reached over SSH' },
+  { program: 'ssh', aptPackage: 'openssh-client', needs: 'machines reached over SSH' },
+  { program: 'tcpdump', aptPackage: 'tcpdump', needs: 'packets between nodes' },
+  { program: 'dbus-daemon', aptPackage: 'dbus-daemon', needs: 'the kubelet and systemd on a message bus' },
+  { program: 'systemd-inhibit', aptPackage: 'systemd', needs: 'graceful node shutdown' },
   ...CONTAINER_PACKAGES,
   { program: '/bin/busybox', aptPackage: 'busybox-static', needs: 'real containers in tests' },
 ]
