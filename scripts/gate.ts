@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
+import { describeOverdueJudges } from '../test/judges/age.ts'
 import { avoidableSkips, canInstallPackages, parseSkips } from './skipped-tests.ts'
 import { findTestFiles } from './test-files.ts'
 
@@ -34,6 +35,7 @@ const NODE = [process.execPath, '--import', './scripts/property-seed.ts']
 const SERVERS_AT_ONCE = 2
 
 async function main(mode: string): Promise<number> {
+  for (const line of describeOverdueJudges()) console.log(line)
   const { unit, servers, machine } = findTestFiles()
   if (mode === 'check') {
     const unitTests = [...NODE, '--test', '--test-isolation=none', '--test-reporter=dot', ...unit]

@@ -1,8 +1,8 @@
 /**
- * Runs the part of the CEL corpus that is about rules of custom resources: what definitions are refused for and what
- * objects are, with warnings and costs. Prints what differs.
+ * Runs the CEL cases about validation rules of custom resources, which were recorded from upstream: errors of
+ * definitions, errors of objects, warnings and costs. Prints each difference and exits with 1 if there is one.
  *
- *     node test/upstream/cel-rules.ts <cases.jsonl> [group or id …]
+ *     node test/upstream/cel-rules.ts [--cases FILE] [group or id …]
  */
 import { readFileSync } from 'node:fs'
 
@@ -11,11 +11,14 @@ import { schemaFor } from '#apis/schemas.ts'
 import type { RuleContext, WriteContext } from '#apiserver/registry/resource.ts'
 import type { JsonObject } from '#lib/json-value.ts'
 import { parseJson, stringifyJson } from '#lib/json.ts'
+import { atOnce } from '#lib/slices.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { type FieldError, fieldErrorText } from '#meta/validation/field-error.ts'
 import { RULES_BUDGET, runRules } from '#model/custom/rule-run.ts'
 import { structuralOf } from '#model/custom/structural.ts'
 import { customResourceDefinition } from '#resources/apiextensions/customresourcedefinition/resource.ts'
+
+import { casesFromArguments } from './cel-cases.ts'
 
 interface RuleCase {
   readonly id: string
@@ -69,10 +72,11 @@ function definitionErrors(openAPIV3Schema: JSONSchemaProps): FieldError[] {
   const struct = schemaFor(customResourceDefinition.kind)
   if (struct === undefined) throw new Error('There is no schema of definitions')
   const object = decodeValue(struct, structuredClone(definition), 'Ignore', { offences: [] })
-  const { applyDefaults, prepareCreate, validate } = customResourceDefinition
+  const { applyDefaults, prepareCreate, judge: validateInSteps } = customResourceDefinition
+  if (validateInSteps === undefined) throw new Error('CustomResourceDefinitions are no longer validated in steps')
   applyDefaults?.(object as never, {} as RuleContext)
   prepareCreate?.(object as never, {} as WriteContext)
-  return validate?.(object as never, {} as RuleContext) ?? []
+  return atOnce(validateInSteps(object as never, undefined, {} as RuleContext))
 }
 
 const FIELDS = ['crdErrors', 'errors', 'warnings', 'actualCost', 'budgetExceeded'] as const
@@ -96,8 +100,8 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-function main([path, ...wanted]: readonly string[]): void {
-  if (path === undefined) throw new Error('Name the file of cases')
+function main(): boolean {
+  const { path, wanted } = casesFromArguments()
   const cases = readFileSync(path, 'utf8')
     .trim()
     .split('\n')
@@ -111,6 +115,7 @@ function main([path, ...wanted]: readonly string[]): void {
     for (const difference of found) process.stdout.write(`${test.id} ${JSON.stringify(test.rule)}\n  ${difference}\n`)
   }
   process.stdout.write(`${same} of ${cases.length}\n`)
+  return same === cases.length && same > 0
 }
 
-main(process.argv.slice(2))
+process.exitCode = main() ? 0 : 1

@@ -1,10 +1,10 @@
 /**
- * Runs a corpus of CEL cases, recorded from upstream's libraries, through our engine and prints what differs, by group:
- * what compiling says, the type, the static estimate, the value or the error, and what the evaluation cost.
+ * Runs the CEL expressions that were recorded from upstream's libraries: compile errors, type, cost estimate, value or
+ * error, and actual cost. Prints each difference and a count for each group; exits with 1 if there is a difference.
  *
- *     node test/upstream/cel.ts <cases.jsonl> [group or id …]
+ *     node test/upstream/cel.ts [--cases FILE] [group or id …]
  *
- * Each line of the file is one case; expressions only, rules of schemas are not run here.
+ * Each line of the file is one case. cel-rules.ts runs the cases about validation rules of custom resources.
  */
 import { readFileSync } from 'node:fs'
 
@@ -50,6 +50,8 @@ import {
   Timestamp,
   timestampText,
 } from '#cel/values/time.ts'
+
+import { casesFromArguments } from './cel-cases.ts'
 
 interface Case {
   readonly id: string
@@ -238,8 +240,8 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-function main([path, ...wanted]: readonly string[]): void {
-  if (path === undefined) throw new Error('Name the file of cases')
+function main(): boolean {
+  const { path, wanted } = casesFromArguments()
   const cases = readFileSync(path, 'utf8')
     .trim()
     .split('\n')
@@ -254,6 +256,9 @@ function main([path, ...wanted]: readonly string[]): void {
     for (const difference of found) print(`${test.id} ${JSON.stringify(test.expr)}\n  ${difference}`)
   }
   for (const [group, { all, same }] of groups) print(`${group}: ${same} of ${all}`)
+  const same = groups.values().reduce((sum, count) => sum + count.same, 0)
+  print(`${same} of ${cases.length}`)
+  return same === cases.length && same > 0
 }
 
-main(process.argv.slice(2))
+process.exitCode = main() ? 0 : 1
