@@ -19,6 +19,7 @@ import { secureRandom } from '#lib/random.ts'
 import { makeImages } from '../images/main.ts'
 import { startRegistry } from '../images/registry.ts'
 import { type Make, startComponents } from '../upstream/components.ts'
+import { startEtcd } from '../upstream/etcd.ts'
 import { end } from '../upstream/kube-apiserver.ts'
 import { HYPERKUBE, type Server, startOurs, writeKubeconfig } from '../upstream/ours.ts'
 import { startReference } from '../upstream/reference.ts'
@@ -93,16 +94,26 @@ async function stop(child: ChildProcess): Promise<void> {
 /** As many as tests of roll-outs, evictions and preemption look at. */
 const NODES = 2
 
+export interface ProgramsPlan {
+  readonly server: Make
+  readonly manager: Make
+  /** Upstream's kube-apiserver always is. */
+  readonly isOnEtcd: boolean
+}
+
 /**
  * A kube-apiserver and a kube-controller-manager of either make, our kube-scheduler, and simulated nodes. Logs are in
  * `folder`.
  */
-export async function startPrograms(
-  folder: string,
-  { server, manager }: { readonly server: Make; readonly manager: Make },
-): Promise<Cluster> {
+export async function startPrograms(folder: string, { server, manager, isOnEtcd }: ProgramsPlan): Promise<Cluster> {
   await using starting = new AsyncDisposableStack()
-  const running = await (server === 'ours' ? startOurs(folder) : startReference(folder))
+  const store: string[] = []
+  if (server === 'ours' && isOnEtcd) {
+    const etcd = await startEtcd(folder)
+    starting.defer(() => end(etcd.program, 'SIGTERM'))
+    store.push(`--etcd-servers=${etcd.url}`)
+  }
+  const running = await (server === 'ours' ? startOurs(folder, store) : startReference(folder))
   starting.defer(() => running.stop())
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), running)
   const components = await startComponents(folder, kubeconfig, { manager, scheduler: 'ours' })

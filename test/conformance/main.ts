@@ -11,10 +11,11 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import type { Make } from '../upstream/components.ts'
+import { ETCD_NAME } from '../upstream/etcd.ts'
 import { missingGo, upstreamPrograms, UPSTREAM_VERSION } from '../upstream/programs.ts'
 import { entryOf, type Need, NEEDS, plainName } from './catalog.ts'
 import { type Cluster, startCluster, startPrograms, startRealCluster } from './cluster.ts'
-import { inGroups, readCommit, readPage, readReference, type Result, type TestRun, writePage } from './report.ts'
+import { inGroups, type LastResult, readPage, readReference, type TestRun, writePage } from './report.ts'
 import { endWithSuite, listTests, runTests } from './suite.ts'
 
 const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'conformance.md')
@@ -29,6 +30,7 @@ const USAGE = `npm run conformance -- [options]
   --kubeconfig FILE  a cluster that is there already, instead of a fresh one; the page stays as it is
   --procs N          how many tests run at a time (default: twice the machine's cores, for tests wait more than they work)
   --reference        only tests that need controllers, with ours against upstream's kube-apiserver
+  --datastore etcd   with ${ETCD_NAME} as the store of our kube-apiserver, and the programs one by one; the page stays as it is
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
   --kubectl FILE     with this kubectl instead of upstream's; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
@@ -47,6 +49,7 @@ const { values: options } = parseArgs({
     kubeconfig: { type: 'string' },
     procs: { type: 'string' },
     reference: { type: 'boolean' },
+    datastore: { type: 'string' },
     'upstream-manager': { type: 'boolean' },
     kubectl: { type: 'string' },
     ratchet: { type: 'boolean' },
@@ -87,8 +90,8 @@ async function main(): Promise<number> {
 
 /** The page is about our cluster, made here, with upstream's kubectl; and what the gate runs is on it already. */
 function isForThePage(): boolean {
-  const { ratchet, kubectl, kubeconfig, 'upstream-manager': isManaged } = options
-  return !ratchet && !isManaged && kubectl === undefined && kubeconfig === undefined
+  const { ratchet, kubectl, kubeconfig, datastore, 'upstream-manager': isManaged } = options
+  return !ratchet && !isManaged && datastore === undefined && kubectl === undefined && kubeconfig === undefined
 }
 
 async function lastPage(): Promise<string> {
@@ -102,7 +105,7 @@ function say(text: string): void {
 /** What needs a kubelet needs containers. */
 const WITHOUT_CONTAINERS = NEEDS.indexOf('controllers')
 
-function choose(names: readonly string[], last: ReadonlyMap<string, Result>): string[] {
+function choose(names: readonly string[], last: ReadonlyMap<string, LastResult>): string[] {
   const { group, needs = NEEDS.at(-1) ?? '', from = NEEDS[0], focus, skip } = options
   for (const level of [needs, from])
     if (!NEEDS.includes(level as Need)) throw new Error(`--needs and --from take ${NEEDS.join(', ')}`)
@@ -122,16 +125,16 @@ function choose(names: readonly string[], last: ReadonlyMap<string, Result>): st
 }
 
 /** The ratchet runs what is held; upstream's server is there for what controllers do with it. */
-function isOfRun(last: Result | undefined, need: Need): boolean {
-  if (options.pending && last !== undefined && last !== 'failed') return false
+function isOfRun(last: LastResult | undefined, need: Need): boolean {
+  if (options.pending && last !== undefined && last.result !== 'failed') return false
   return (!options.reference || need === 'controllers') && (!options.ratchet || isHeld(last, need))
 }
 
 /** Spends five minutes on waiting for what must not happen, and the gate is what everybody waits for. */
 const TOO_LONG = /but one using 0\.0\.0\.0 hostIP/
 
-function isHeld(last: Result | undefined, needs: Need): boolean {
-  return last !== undefined && last !== 'failed' && NEEDS.indexOf(needs) <= WITHOUT_CONTAINERS
+function isHeld(last: LastResult | undefined, needs: Need): boolean {
+  return last !== undefined && last.result !== 'failed' && NEEDS.indexOf(needs) <= WITHOUT_CONTAINERS
 }
 
 /** Tests that share a cluster. */
@@ -146,14 +149,16 @@ const ONE_NODE = NEEDS.indexOf('kubelet')
 
 /** Those that need no containers have simulated nodes, of which there are several; those of the network two with containers. */
 function inParts(chosen: readonly string[]): readonly Part[] {
-  const { kubeconfig, reference = false, 'upstream-manager': isManaged = false } = options
+  const { kubeconfig, datastore, reference = false, 'upstream-manager': isManaged = false } = options
+  if (datastore !== undefined && datastore !== 'etcd') throw new Error('--datastore takes etcd')
+  const isOnEtcd = datastore === 'etcd'
   if (kubeconfig !== undefined) {
     const there = { kubeconfig, nodes: -1, [Symbol.asyncDispose]: async () => {} }
     return [{ name: 'given', tests: chosen, start: async () => there }]
   }
   const make = (isTheirs: boolean): Make => (isTheirs ? "upstream's" : 'ours')
-  const makes = { server: make(reference), manager: make(isManaged) }
-  if (reference || isManaged)
+  const makes = { server: make(reference), manager: make(isManaged), isOnEtcd }
+  if (reference || isManaged || isOnEtcd)
     return [{ name: 'programs', tests: chosen, start: (folder) => startPrograms(folder, makes) }]
   const levelOf = (name: string): number => NEEDS.indexOf(entryOf(name)?.needs ?? 'api')
   const within = (least: number, most: number): string[] =>
@@ -173,16 +178,17 @@ function inParts(chosen: readonly string[]): readonly Part[] {
 async function remember(all: readonly string[], runs: readonly TestRun[]): Promise<void> {
   const page = await lastPage()
   const results = readPage(page)
-  const origin = { version: UPSTREAM_VERSION, commit: commit(), reference: readReference(page) }
+  const origin = { version: UPSTREAM_VERSION, reference: readReference(page) }
   if (!options.reference) {
-    for (const { name, result } of runs) results.set(plainName(name), result)
+    const date = new Date().toISOString().slice(0, 10)
+    for (const { name, result } of runs) results.set(plainName(name), { result, commit: commit(), date })
     return writeFile(PAGE, writePage(origin, all, results))
   }
   const { group, from, focus, skip } = options
   if (from !== undefined || group !== undefined || focus !== undefined || skip !== undefined) return
   const passed = runs.filter(({ result }) => result !== 'failed').length
-  const reference = `**${passed} of ${runs.length} pass**, at commit ${origin.commit}`
-  await writeFile(PAGE, writePage({ ...origin, commit: readCommit(page), reference }, all, results))
+  const reference = `**${passed} of ${runs.length} pass**, at commit ${commit()}`
+  await writeFile(PAGE, writePage({ ...origin, reference }, all, results))
 }
 
 /** What the tests ran against, and whether there was more than that. */
@@ -193,7 +199,7 @@ function commit(): string {
       .trim()
   const changes = git('status', '--porcelain', '--untracked-files=no').split('\n')
   const isChanged = changes.some((line) => line !== '' && !line.endsWith('docs/conformance.md'))
-  return `${git('rev-parse', '--short=12', 'HEAD')}${isChanged ? ' with changes' : ''}`
+  return `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`
 }
 
 async function conclude(folder: string, chosen: readonly string[], runs: readonly TestRun[]): Promise<number> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { CATALOG, entryOf, plainName } from './catalog.ts'
-import { readPage, readReference, type Result, testNames, testRuns, writePage } from './report.ts'
+import { type LastResult, readPage, readReference, type Result, testNames, testRuns, writePage } from './report.ts'
 
 const NAMES = [
   '[sig-node] Pods Extended (pod generation) should start at 1 and increment per update [Conformance]',
@@ -54,7 +54,9 @@ const REPORT = JSON.stringify([
   { SpecReports: null },
 ])
 
-const ORIGIN = { version: 'v1', commit: 'abc', reference: '4 of 4 pass, at commit def' }
+const ORIGIN = { version: 'v1', reference: '4 of 4 pass, at commit def' }
+
+const last = (result: Result, commit = 'abc1234', date = '2026-01-02'): LastResult => ({ result, commit, date })
 
 describe('a report', () => {
   it('tells which tests ran and how they ended', () => {
@@ -70,24 +72,38 @@ describe('a report', () => {
   })
 
   it('changes only the lines of the tests that ran', () => {
-    const before = new Map<string, Result>([[plainName(NAMES[0]!), 'passed']])
+    const before = new Map([[plainName(NAMES[0]!), last('passed')]])
     const page = writePage(ORIGIN, NAMES, before)
     assert.match(page, /\*\*1 of 3 pass\*\*/)
     const results = readPage(page)
     assert.deepEqual(results, before)
-    assert.match(page, /against commit abc\./)
+    assert.match(page, /^- ✔ .* \(abc1234, 2026-01-02\)$/m)
     assert.equal(readReference(page), ORIGIN.reference)
     assert.equal(readReference(''), 'not run yet')
-    results.set(plainName(NAMES[2]!), 'failed')
+    results.set(plainName(NAMES[2]!), last('failed', 'def5678', '2026-01-01'))
     const after = writePage(ORIGIN, NAMES, results)
     assert.match(after, /\| node-dra-api \| 1 \| 0 \| 1 \|/)
     assert.match(after, /^- ✖ node: \[DRA\] CRUD Tests/m)
     assert.match(after, /^- · node: Pods Extended Pods Set/m)
+    assert.match(after, /^- ✔ .* \(abc1234, 2026-01-02\)$/m)
+    assert.match(after, /^\| def5678 \| 2026-01-01 \| 1 \|\n\| abc1234 \| 2026-01-02 \| 1 \|$/m)
   })
+
+  it('reads lines without a commit, and names how many there are', () => {
+    const results = readPage(`- ✔ ${plainName(NAMES[0]!)}`)
+    assert.deepEqual(results, new Map([[plainName(NAMES[0]!), last('passed', '', '')]]))
+    assert.match(writePage(ORIGIN, NAMES, results), /^\| not recorded \| {2}\| 1 \|$/m)
+  })
+
+  it('counts the tests that run on each kind of cluster', () => {
+    const page = writePage(ORIGIN, NAMES, new Map())
+    assert.match(page, /^- 2 tests run on two simulated nodes.*\n- 1 tests run on one machine.*\n- 0 tests run on two/m)
+  })
+
   it('counts what passed at the second or third try as passed, and says which', () => {
-    const page = writePage(ORIGIN, NAMES, new Map<string, Result>([[plainName(NAMES[2]!), 'flaky']]))
+    const page = writePage(ORIGIN, NAMES, new Map([[plainName(NAMES[2]!), last('flaky')]]))
     assert.match(page, /\*\*1 of 3 pass\*\*/)
     assert.match(page, /^- ≈ node: \[DRA\] CRUD Tests/m)
-    assert.equal(readPage(page).get(plainName(NAMES[2]!)), 'flaky')
+    assert.equal(readPage(page).get(plainName(NAMES[2]!))?.result, 'flaky')
   })
 })

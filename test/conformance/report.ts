@@ -1,8 +1,8 @@
 /**
- * What a run found, and the page that remembers it: docs/conformance.md lists every conformance test with its last
- * result, and a run of some of them changes only their lines.
+ * Results of a run, and docs/conformance.md, which lists every conformance test with the result, commit and date of its
+ * last run. A run of some tests changes only their lines.
  */
-import { CATALOG, entryOf, plainName } from './catalog.ts'
+import { CATALOG, entryOf, type Need, plainName } from './catalog.ts'
 
 /** `flaky`: it failed, and passed when it was tried again. */
 export type Result = 'passed' | 'flaky' | 'failed'
@@ -59,26 +59,30 @@ const MARKS: Readonly<Record<Result | 'not run', string>> = { passed: '✔', fla
 
 const RESULTS = ['passed', 'flaky', 'failed'] as const
 
-/** The results that a page remembers, by plain name. */
-export function readPage(page: string): Map<string, Result> {
-  const results = new Map<string, Result>()
-  for (const [, mark, name = ''] of page.matchAll(/^- (\S) (.+)$/gm)) {
-    const result = RESULTS.find((one) => MARKS[one] === mark)
-    if (result !== undefined) results.set(name, result)
-  }
-  return results
+/** The last run of one test, as the page keeps it. */
+export interface LastResult {
+  readonly result: Result
+  /** What the test ran against; empty on pages from before each line had its commit. */
+  readonly commit: string
+  /** YYYY-MM-DD. */
+  readonly date: string
 }
 
-/** The commit that a page says the last run was against. */
-export function readCommit(page: string): string {
-  return / against commit (.+?)\. The gate/.exec(page)?.[1] ?? 'none'
+const LINE = /^- (\S) (.+?)(?: \(([0-9a-f]{7,40}(?: with changes)?), (\d{4}-\d\d-\d\d)\))?$/gm
+
+/** The results that a page keeps, by plain name. */
+export function readPage(page: string): Map<string, LastResult> {
+  const results = new Map<string, LastResult>()
+  for (const [, mark, name = '', commit = '', date = ''] of page.matchAll(LINE)) {
+    const result = RESULTS.find((one) => MARKS[one] === mark)
+    if (result !== undefined) results.set(name, { result, commit, date })
+  }
+  return results
 }
 
 export interface Origin {
   /** Of the suite. */
   readonly version: string
-  /** What it ran against last. */
-  readonly commit: string
   /** How our controllers did beside upstream's server. */
   readonly reference: string
 }
@@ -91,17 +95,24 @@ export function readReference(page: string): string {
   return line?.slice(REFERENCE.length, -1) ?? 'not run yet'
 }
 
-/** Why tests fail that cannot pass where the page is made, by plain name. */
-const CAUSES: Readonly<Record<string, string>> = {
+/** What single tests need besides what their group needs, by plain name. */
+const CONDITIONS: Readonly<Record<string, string>> = {
   'node: ImageVolume should succeed with pod and pull policy of Always':
-    'volumes of images need containerd 2.1 or newer, Debian has 1.6',
+    'needs containerd 2.1 or newer; Debian has 1.6',
 }
+
+/** The clusters that the tests run on, with what they need at least. */
+const CLUSTERS: readonly (readonly [cluster: string, needs: readonly Need[]])[] = [
+  ['two simulated nodes, without containers', ['api', 'controllers']],
+  ['one machine with containerd and images made locally (`test/images`)', ['kubelet']],
+  ['two nodes with containerd, the second in a network namespace', ['network', 'multinode']],
+]
 
 /** `names` are the full names of all conformance tests of the suite, `results` the last result of each by plain name. */
 export function writePage(
-  { version, commit, reference }: Origin,
+  { version, reference }: Origin,
   names: readonly string[],
-  results: ReadonlyMap<string, Result>,
+  results: ReadonlyMap<string, LastResult>,
 ): string {
   const groups = inGroups(names)
   const passed = names.filter((name) => isPassed(results.get(plainName(name)))).length
@@ -110,15 +121,20 @@ export function writePage(
     '',
     '<!-- Written by `npm run conformance`. -->',
     '',
-    `Upstream's own tests, e2e.test ${version}, against \`hyperkube up\`: **${passed} of ${names.length} pass**. It has`,
-    'its API server, controllers and scheduler in one process, with nodes as tests need them: two simulated ones without containers;',
-    'this machine, with containerd and images made locally (`test/images`); for networks a second node beside it, in a network namespace.',
+    `Upstream's own tests, e2e.test ${version}, against \`hyperkube up\`: **${passed} of ${names.length} pass**. The API server, the`,
+    'controllers and the scheduler run in one process. The nodes differ with what a test needs:',
+    '',
+    ...CLUSTERS.map(([cluster, needs]) => `- ${countWith(names, needs)} tests run on ${cluster}`),
+    '',
     `${REFERENCE}${reference}.`,
     '',
-    "Each line is a test's last result:",
-    `${MARKS.passed} passed, ${MARKS.flaky} passed when tried again (up to twice), ${MARKS.failed} failed,`,
-    `${MARKS['not run']} not run yet. The last run was against commit ${commit}. The gate (\`.ci/run\`) runs every test that has passed`,
-    'and needs no containers, but for one that waits for five minutes, and fails when one of them fails.',
+    `Each line is the last run of a test, with its commit and date: ${MARKS.passed} passed, ${MARKS.flaky} passed when tried again`,
+    `(up to twice), ${MARKS.failed} failed, ${MARKS['not run']} not run yet. The gate (\`.ci/run\`) runs every test that has passed and needs no`,
+    'containers, except for one that waits five minutes, and fails when one of them fails.',
+    '',
+    '| commit | date | tests |',
+    '| --- | --- | --- |',
+    ...commitRows(names, results),
     '',
     '| group | tests | passed | failed |',
     '| --- | --- | --- | --- |',
@@ -127,12 +143,29 @@ export function writePage(
   for (const [group, tests] of groups) {
     lines.push('', `## ${group}`, '')
     for (const test of tests) {
-      const result = results.get(test)
-      lines.push(`- ${MARKS[result ?? 'not run']} ${test}`)
-      if (result === 'failed' && CAUSES[test] !== undefined) lines.push(`  (${CAUSES[test]})`)
+      lines.push(testLine(test, results.get(test)))
+      if (CONDITIONS[test] !== undefined) lines.push(`  (${CONDITIONS[test]})`)
     }
   }
   return `${lines.join('\n')}\n`
+}
+
+function testLine(test: string, last: LastResult | undefined): string {
+  const origin = last === undefined || last.commit === '' ? '' : ` (${last.commit}, ${last.date})`
+  return `- ${MARKS[last?.result ?? 'not run']} ${test}${origin}`
+}
+
+function countWith(names: readonly string[], needs: readonly Need[]): number {
+  return names.filter((name) => needs.includes(entryOf(name)?.needs ?? 'api')).length
+}
+
+/** How many tests last ran at which commit, the oldest first. */
+function commitRows(names: readonly string[], results: ReadonlyMap<string, LastResult>): string[] {
+  const last = names.flatMap((name) => results.get(plainName(name)) ?? [])
+  const byOrigin = Map.groupBy(last, ({ commit, date }) => (commit === '' ? 'not recorded | ' : `${commit} | ${date}`))
+  return [...byOrigin]
+    .toSorted(([, [a]], [, [b]]) => ((a?.date ?? '') < (b?.date ?? '') ? -1 : 1))
+    .map(([origin, tests]) => `| ${origin} | ${tests.length} |`)
 }
 
 /** Plain names by group, groups as the catalog has them and names in their order. */
@@ -145,12 +178,12 @@ export function inGroups(names: readonly string[]): [group: string, tests: strin
   return [...groups].filter(([, tests]) => tests.length > 0).map(([group, tests]) => [group, tests.sort()])
 }
 
-function summaryRow(group: string, tests: readonly string[], results: ReadonlyMap<string, Result>): string {
+function summaryRow(group: string, tests: readonly string[], results: ReadonlyMap<string, LastResult>): string {
   const passed = tests.filter((test) => isPassed(results.get(test))).length
-  const failed = tests.filter((test) => results.get(test) === 'failed').length
+  const failed = tests.filter((test) => results.get(test)?.result === 'failed').length
   return `| ${group} | ${tests.length} | ${passed} | ${failed} |`
 }
 
-function isPassed(result: Result | undefined): boolean {
-  return result === 'passed' || result === 'flaky'
+function isPassed(last: LastResult | undefined): boolean {
+  return last !== undefined && last.result !== 'failed'
 }

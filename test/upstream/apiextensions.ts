@@ -7,12 +7,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { end, freePort, launch, prepareServer, untilReady } from './kube-apiserver.ts'
-import { etcdFlags } from './reference.ts'
+import { startEtcd } from './etcd.ts'
+import { end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
 
 const MODULE = 'k8s.io/apiextensions-apiserver'
 const VERSION = 'v0.36.4'
@@ -118,12 +117,10 @@ func IntegrationEtcdServers() []string { return nil }
 async function serve(flags: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-apiextensions-'))
   const prepared = await prepareServer(folder)
-  const [etcdPort, peerPort] = [await freePort(), await freePort()]
-  await mkdir(join(folder, 'etcd'), { mode: 0o700 })
   const log = join(folder, 'log')
-  const etcd = await launch('etcd', [...etcdFlags(join(folder, 'etcd'), etcdPort, peerPort), '--unsafe-no-fsync'], log)
+  const { url, program: etcd } = await startEtcd(folder, ['--unsafe-no-fsync'])
   const entry = process.env['HYPERKUBE_ENTRY'] ?? join(import.meta.dirname, '../../src/cmd/entry.ts')
-  const store = `--etcd-servers=http://127.0.0.1:${etcdPort}`
+  const store = `--etcd-servers=${url}`
   const args = [
     '--disable-warning=ExperimentalWarning',
     entry,
@@ -138,7 +135,7 @@ async function serve(flags: readonly string[]): Promise<void> {
   try {
     await untilReady(prepared, server)
     const { ca: CA, cert: Cert, key: Key } = prepared.tls
-    const where = { Host: `https://127.0.0.1:${prepared.port}`, CA, Cert, Key, Etcd: `http://127.0.0.1:${etcdPort}` }
+    const where = { Host: `https://127.0.0.1:${prepared.port}`, CA, Cert, Key, Etcd: url }
     process.stdout.write(`${JSON.stringify(where)}\n`)
     process.stdin.resume()
     await once(process.stdin, 'end')

@@ -18,9 +18,9 @@ export async function envtestAssets(folder: string): Promise<EnvtestAssets> {
 }
 
 async function upstreamAssets(folder: string): Promise<string> {
-  const programs = await upstreamPrograms(['kube-apiserver', 'kubectl'], (line) => process.stderr.write(`${line}\n`))
-  const etcd = spawnSync('which', ['etcd'], { encoding: 'utf8' }).stdout.trim()
+  const names = ['etcd', 'kube-apiserver', 'kubectl'] as const
+  const programs = await upstreamPrograms(names, (line) => process.stderr.write(`${line}\n`))
   await mkdir(folder)
-  for (const [name, path] of Object.entries({ ...programs, etcd })) await symlink(path, join(folder, name))
+  for (const [name, path] of Object.entries(programs)) await symlink(path, join(folder, name))
   return folder
 }

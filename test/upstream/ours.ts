@@ -15,11 +15,13 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** Its files and its log are in `folder`, which is its own; what it stores is gone with it. `flags`: besides the usual. */
+/** Keeps its files and its log in `folder`, and its objects in memory unless `flags`, which are added, name a store. */
 export async function startOurs(folder: string, flags: readonly string[] = []): Promise<Server> {
   const prepared = await prepareServer(folder)
   const log = join(folder, 'hyperkube.log')
-  const child = await launch(HYPERKUBE, ['kube-apiserver', ...prepared.flags, ...flags, '--datastore=memory'], log)
+  const hasStore = flags.some((flag) => flag.startsWith('--etcd-servers='))
+  const store = hasStore ? [] : ['--datastore=memory']
+  const child = await launch(HYPERKUBE, ['kube-apiserver', ...prepared.flags, ...flags, ...store], log)
   try {
     await untilReady(prepared, child)
   } catch (cause) {

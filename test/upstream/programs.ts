@@ -13,11 +13,15 @@ export const UPSTREAM_VERSION = 'v1.36.4'
 /** The version the suite itself is built with: another runner would not understand its reports. */
 const GINKGO_VERSION = 'v2.28.1'
 
+/** The release that Kubernetes v1.36 is built and tested with. */
+export const ETCD_VERSION = 'v3.6.8'
+
 const GO_MINOR = 26
 const GO_NEEDED = `Go 1.${GO_MINOR} or later is needed`
 
 /** Go's name of each program's package; the suite is a test binary. */
 const PACKAGES = {
+  etcd: 'go.etcd.io/etcd/server/v3',
   ginkgo: 'github.com/onsi/ginkgo/v2/ginkgo',
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
@@ -92,6 +96,7 @@ async function writeModule(): Promise<void> {
     `go 1.${GO_MINOR}.0`,
     `require k8s.io/kubernetes ${UPSTREAM_VERSION}`,
     `require github.com/onsi/ginkgo/v2 ${GINKGO_VERSION}`,
+    `require go.etcd.io/etcd/server/v3 ${ETCD_VERSION}`,
     ...STAGING.flatMap((name) => [
       `require k8s.io/${name} ${staging}`,
       `replace k8s.io/${name} => k8s.io/${name} ${staging}`,

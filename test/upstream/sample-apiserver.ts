@@ -1,13 +1,12 @@
 /** Upstream's sample-apiserver as a process of this machine, on an etcd of its own, for a server in front of it. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { stringifyYaml } from '#lib/yaml.ts'
 
-import { freePort, launch } from './kube-apiserver.ts'
+import { launch } from './kube-apiserver.ts'
 import { ask, type Server } from './ours.ts'
-import { etcdFlags } from './reference.ts'
 
 /** An address of this machine that no other can reach, yet no loopback address, which endpoints may not have. */
 export const OWN_ADDRESS = '10.213.0.1'
@@ -37,14 +36,6 @@ export async function writeAccount(server: Server, namespace: string, name: stri
   }
   await writeFile(file, stringifyYaml(config), { mode: 0o600 })
   return file
-}
-
-export async function startEtcd(folder: string): Promise<{ readonly url: string; readonly program: ChildProcess }> {
-  const [port, peerPort] = [await freePort(), await freePort()]
-  const data = join(folder, 'etcd')
-  await mkdir(data, { mode: 0o700 })
-  const program = await launch('etcd', etcdFlags(data, port, peerPort), join(folder, 'etcd.log'))
-  return { url: `http://127.0.0.1:${port}`, program }
 }
 
 export interface SamplePlan {
