@@ -10,7 +10,7 @@ import { performance } from 'node:perf_hooks'
 import { type Bench, quantile } from './bench.ts'
 import { collectionOf, post } from './config-maps.ts'
 import { encodeRequest, type Load, openConnection, pause, runLoad, sendAll } from './http-load.ts'
-import { type ServerUnderTest, startOurs, type StartServer, startTheirs } from './server-under-test.ts'
+import { type ServerUnderTest, startOurs, type StartServer, startTheirs, type Usage } from './server-under-test.ts'
 import { besides, type Figures, toTable } from './table.ts'
 
 const WARM_UP_MS = 1500
@@ -79,19 +79,25 @@ async function startFilled(start: StartServer, folder: string): Promise<ServerUn
 
 async function measureStarts(start: StartServer, folder: string): Promise<readonly Figures[]> {
   const readyMs: number[] = []
-  const residentMb: number[] = []
+  const usages: Usage[] = []
   for (let round = 0; round < STARTS; round++) {
     const server = await start(join(folder, `start-${round}`))
     await pause(IDLE_AFTER_MS)
     readyMs.push(server.readyMs)
-    residentMb.push((await server.usage()).residentMb)
+    usages.push(await server.usage())
     await server.stop()
   }
-  const values = [quantile(readyMs, 0.5), Math.min(...readyMs), quantile(residentMb, 0.5)]
+  const memory = (['residentMb', 'anonymousMb'] as const).map((name) =>
+    quantile(
+      usages.map((usage) => usage[name]),
+      0.5,
+    ),
+  )
+  const values = [quantile(readyMs, 0.5), Math.min(...readyMs), ...memory]
   return [
     {
       title: `start on an empty data directory, median of ${STARTS}`,
-      columns: ['', 'ready ms', 'fastest ms', 'resident MB idle'],
+      columns: ['', 'ready ms', 'fastest ms', 'resident MB idle', 'without file pages'],
       rows: [{ name: 'start', values }],
     },
   ]
@@ -303,13 +309,14 @@ async function measureSizes(start: StartServer, folder: string): Promise<Figures
         pages.push(await loadRow(server, `${name} of ${size.toLocaleString('en-US')}`, { clients: 4, request }))
       }
       if (size !== RESTART_AT) continue
-      const { residentMb } = await server.usage()
+      const written = await server.usage()
       await server.stop()
       server = await start(folder)
       await pause(IDLE_AFTER_MS)
+      const restarted = await server.usage()
       memory.push({
         name: `${size.toLocaleString('en-US')} objects of 1 KiB`,
-        values: [residentMb, server.readyMs, (await server.usage()).residentMb],
+        values: [written.residentMb, written.anonymousMb, server.readyMs, restarted.residentMb, restarted.anonymousMb],
       })
     }
   } finally {
@@ -319,7 +326,14 @@ async function measureSizes(start: StartServer, folder: string): Promise<Figures
     { title: 'pages of 500, by the size of the collection', columns: LOAD_COLUMNS, rows: pages },
     {
       title: 'many objects',
-      columns: ['', 'resident MB after writing', 'restart: ready ms', 'restart: resident MB'],
+      columns: [
+        '',
+        'resident MB after writing',
+        'without file pages',
+        'restart: ready ms',
+        'restart: resident MB',
+        'without file pages',
+      ],
       rows: memory,
     },
   ]

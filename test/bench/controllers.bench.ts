@@ -99,7 +99,7 @@ const IDLE_COLUMNS = [
   'CPU % of the manager',
   'CPU % of both',
   'MB of the manager',
-  'of which no file',
+  'without file pages',
   'MB of both',
 ]
 

@@ -38,7 +38,8 @@ export const bench: Bench = {
         ['CPU, % of one core', figure(share), '1'],
         ['seconds measured', figure((performance.now() - startMs) / 1000), '300'],
         ['resident MB at the end', figure(after.residentMb), '150'],
-        ['of it its own (PSS), MB', figure(await proportionalMb(pids)), '150'],
+        ['of it without file pages, MB', figure(after.anonymousMb), ''],
+        ['of it proportional (PSS), MB', figure(await proportionalMb(pids)), '150'],
         ['resident MB at most', figure(mostMb), '150'],
       ]
       return [{ title: 'a cluster at rest', columns: ['', 'measured', 'budget'], rows }]

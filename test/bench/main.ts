@@ -6,6 +6,8 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 
+import { ETCD_NAME } from '../upstream/etcd.ts'
+import { UPSTREAM_VERSION } from '../upstream/programs.ts'
 import { type Bench, WARM_UP_MS } from './bench.ts'
 import { figure, printTable } from './table.ts'
 
@@ -41,6 +43,7 @@ async function main(args: readonly string[]): Promise<number> {
   const busy = figure(loadavg()[0] ?? 0)
   process.stdout.write(`Node ${process.version}, ${availableParallelism()} cores, load ${busy} at the start. `)
   process.stdout.write(`Rates are medians after ${WARM_UP_MS} ms of warm-up each.\n`)
+  if (reference) process.stdout.write(`Upstream's programs are ${UPSTREAM_VERSION}, on ${ETCD_NAME}.\n`)
   for (const [name, load] of BENCHES) {
     if (names.length > 0 && !names.includes(name)) continue
     const { bench } = await load()

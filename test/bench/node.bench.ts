@@ -44,7 +44,7 @@ export const bench: Bench = {
       ['CPU, % of one core', figure(share), '0.2'],
       ['resident MB', figure(after.residentMb), '60'],
       ['of it its own (PSS), MB', figure(await proportionalMb([pid])), '60'],
-      ['of it no file, MB', figure(after.anonymousMb), ''],
+      ['of it without file pages, MB', figure(after.anonymousMb), ''],
     ]
     return [{ title: 'a node at rest', columns: ['', 'measured', 'budget'], rows }]
   },

@@ -25,7 +25,7 @@ const { SIZES = '1000x10000 5000x10000' } = process.env
 const { LIMIT_SECONDS = '600', LIMIT_MB = '8000' } = process.env
 /** The last step that is of interest, by its name; all of them if none is named. */
 const { UNTIL = '' } = process.env
-const COLUMNS = ['', 'seconds', 'CPU seconds', 'resident MB', 'most MB', 'slowest answer ms']
+const COLUMNS = ['', 'seconds', 'CPU seconds', 'resident MB', 'without file pages', 'most MB', 'slowest answer ms']
 const IDLE_MS = 20_000
 const LOOK_MS = 200
 const NAMESPACE = '/api/v1/namespaces/default'
@@ -66,7 +66,7 @@ async function play(start: Start, size: Size): Promise<Figures> {
     const seconds = isDone === true ? (performance.now() - startMs) / 1000 : Number.NaN
     const after = await usageOfAll(cluster.pids)
     const cpu = (after.cpuMs - cpuMs) / 1000
-    const values = [seconds, cpu, after.residentMb, await watching.stop(), await pinging.stop()]
+    const values = [seconds, cpu, after.residentMb, after.anonymousMb, await watching.stop(), await pinging.stop()]
     rows.push({ name, values })
     // A run takes long: what is known is told at once.
     process.stderr.write(`${nodes} nodes, ${pods} pods, ${name}: ${values.map(figure).join(' ')}\n`)

@@ -19,6 +19,8 @@ import { startCluster, type TestCluster, whyNoEtcd } from '#storage/etcd/etcd-cl
 import { openBackend } from '#storage/index.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
+import { ETCD_NAME, etcdProgram } from '../upstream/etcd.ts'
+import { missingGo } from '../upstream/programs.ts'
 import { type Bench, quantile } from './bench.ts'
 import type { MemoryReport } from './storage-memory.ts'
 import { describeEntry, PREFIX } from './stored-entry.ts'
@@ -56,7 +58,9 @@ export const bench: Bench = {
   async run() {
     // Both stores are among the system's temporary files, so TMPDIR chooses the disk.
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-bench-'))
-    const missing = whyNoEtcd()
+    const missingBuild = missingGo(['etcd'])
+    if (missingBuild === undefined) process.env['HYPERKUBE_ETCD'] = await etcdProgram()
+    const missing = missingBuild ?? whyNoEtcd()
     const cluster = missing === undefined ? await startCluster() : undefined
     try {
       const contenders = await openAll(folder, cluster)
@@ -78,7 +82,7 @@ async function openAll(folder: string, cluster: TestCluster | undefined): Promis
   const etcd = await openEtcdBackend(cluster.urls, options)
   return [
     { name: 'sqlite', backend: sqlite },
-    { name: 'etcd', backend: etcd },
+    { name: ETCD_NAME, backend: etcd },
   ]
 }
 
@@ -94,7 +98,7 @@ async function measureWrites(contenders: readonly Contender[], notes: readonly s
     rows.push([name, ...cells.map(figure), ...(etcd === undefined ? [] : [times(sqlite / etcd)])])
   }
   const heads = contenders.flatMap(({ name }) => [`${name} writes/s`, 'loop delay p99 ms'])
-  const columns = ['', ...heads, ...(contenders.length > 1 ? ['sqlite over etcd'] : [])]
+  const columns = ['', ...heads, ...(contenders.length > 1 ? [`sqlite over ${ETCD_NAME}`] : [])]
   return { title: 'durable writes', columns, rows, notes }
 }
 

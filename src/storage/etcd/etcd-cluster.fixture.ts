@@ -61,9 +61,14 @@ const STATUS_MS = 1000
 const POLL_MS = 50
 const START_ATTEMPTS = 3
 
+/** `HYPERKUBE_ETCD` may name another etcd than the one in PATH. */
+function program(): string {
+  return process.env['HYPERKUBE_ETCD'] ?? 'etcd'
+}
+
 /** Why there can be no cluster here; undefined when there can. */
 export function whyNoEtcd(): string | undefined {
-  const found = spawnSync('etcd', ['--version'], { env: environment() })
+  const found = spawnSync(program(), ['--version'], { env: environment() })
   return found.status === 0 ? undefined : 'etcd is not installed (Debian: apt-get install etcd-server)'
 }
 
@@ -176,7 +181,7 @@ function createMember(plan: MemberPlan): TestMember {
  * The shell leaves a watchdog behind and becomes etcd itself. The watchdog reads from a pipe that nobody writes to: it
  * gets to its end when the process that holds the other end is gone, and then so is etcd.
  */
-const WATCHDOG = 'exec 3<&0; { read -r _ <&3; kill -9 $$; } >/dev/null 2>&1 & exec etcd "$@" 3<&- </dev/null'
+const WATCHDOG = 'exec 3<&0; { read -r _ <&3; kill -9 $$; } >/dev/null 2>&1 & exec "$@" 3<&- </dev/null'
 
 async function spawnMember({ name, folder, url, peer, peers, options }: MemberPlan): Promise<ChildProcess> {
   const flags = [
@@ -192,7 +197,7 @@ async function spawnMember({ name, folder, url, peer, peers, options }: MemberPl
   ].flat()
   const log = await open(join(folder, `${name}.log`), 'a')
   try {
-    const command = ['-c', WATCHDOG, 'sh', ...flags, ...(options.flags ?? [])]
+    const command = ['-c', WATCHDOG, 'sh', program(), ...flags, ...(options.flags ?? [])]
     const child = spawn('sh', command, { stdio: ['pipe', log.fd, log.fd], env: environment() })
     child.once('exit', () => child.stdin?.destroy())
     // The test may end although a member still runs; the watchdog sees to it then.
