@@ -1,5 +1,4 @@
-/** What a cluster that runs writes down in its data directory, for `down`, `status` and `reset` to find it. */
-import { readFileSync } from 'node:fs'
+/** The file that describes a ready cluster in its data directory. The lock beside it says whether the cluster runs. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -25,7 +24,7 @@ export function writeClusterFile(dataDir: string, cluster: ClusterFile): Promise
   return writeFileAtomically(join(dataDir, NAME), `${JSON.stringify(cluster, undefined, 2)}\n`, { mode: 0o600 })
 }
 
-/** The last one that ran here, running or not; undefined: none that is known. */
+/** The last cluster that was ready here, running or not; undefined where there is no record of one. */
 export async function readClusterFile(dataDir: string): Promise<ClusterFile | undefined> {
   try {
     return JSON.parse(await readFile(join(dataDir, NAME), 'utf8')) as ClusterFile
@@ -37,21 +36,6 @@ export async function readClusterFile(dataDir: string): Promise<ClusterFile | un
 
 export function removeClusterFile(dataDir: string): Promise<void> {
   return rm(join(dataDir, NAME), { force: true })
-}
-
-/** Whether the process is there and is one of ours: numbers are given again to others. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-  try {
-    return /hyperkube|entry\.mjs/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-  } catch {
-    // There is no such folder on this system.
-    return process.platform !== 'linux'
-  }
 }
 
 const POLL_MS = 20

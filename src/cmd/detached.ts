@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url'
 import type { Invocation } from '#lib/program.ts'
 import { ProgramError } from '#lib/program.ts'
 
-import { type ClusterFile, comesTrue, isRunning, readClusterFile } from './cluster-file.ts'
+import { type ClusterFile, comesTrue, readClusterFile, removeClusterFile } from './cluster-file.ts'
+import { alreadyRunning, clusterOwner } from './cluster-lock.ts'
 
 export interface Ready extends ClusterFile {
   readonly dataDir: string
@@ -24,11 +25,10 @@ export async function startDetached(
   dataDir: string,
   announce: (ready: Ready) => void,
 ): Promise<number> {
-  const before = await readClusterFile(dataDir)
-  if (before !== undefined && isRunning(before.pid))
-    throw new ProgramError(
-      `A cluster is running in ${dataDir} already (process ${before.pid}); "hyperkube down" stops it`,
-    )
+  const owner = await clusterOwner(dataDir)
+  if (owner !== undefined) throw new ProgramError(alreadyRunning(dataDir, owner))
+  // One that was killed has left it; the new process may get the number of the old one.
+  await removeClusterFile(dataDir)
   const startedMs = clock.elapsed()
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const logFile = join(dataDir, 'up.log')

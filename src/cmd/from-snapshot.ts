@@ -10,6 +10,15 @@ import { restoreSnapshot } from '#storage/snapshot/snapshot.ts'
 
 import type { DataDir } from './data-dir.ts'
 
+/** Returns the file of the store. Throws ProgramError where there is one already. */
+export function refuseExisting({ path, location }: DataDir): string {
+  if (!location.startsWith('sqlite:')) throw new ProgramError('--from-snapshot needs --datastore sqlite')
+  const target = location.slice('sqlite:'.length)
+  if (existsSync(target))
+    throw new ProgramError(`There is a cluster in ${path} already; choose another --data-dir, or "hyperkube reset" it`)
+  return target
+}
+
 /** Returns what was restored, for people. Throws ProgramError. */
 export async function restoreForUp(
   from: string,
@@ -18,10 +27,7 @@ export async function restoreForUp(
 ): Promise<string> {
   const [, name = '', at] = /^(.*?)(?:@(\d+))?$/.exec(from) ?? []
   const file = resolve(cwd, name)
-  if (!location.startsWith('sqlite:')) throw new ProgramError('--from-snapshot needs --datastore sqlite')
-  const target = location.slice('sqlite:'.length)
-  if (existsSync(target))
-    throw new ProgramError(`There is a cluster in ${path} already; choose another --data-dir, or "hyperkube reset" it`)
+  const target = refuseExisting({ path, location })
   if (!existsSync(file)) throw new ProgramError(`There is no snapshot "${file}"; "hyperkube snapshot list" shows them`)
   try {
     if (at === undefined) await restoreSnapshot(file, target, clock.now())

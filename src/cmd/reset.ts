@@ -1,5 +1,5 @@
 /** `hyperkube reset`: stops a cluster and deletes what is its own: state, certificates, its entry in the kubeconfig. */
-import { readdir, rm, rmdir } from 'node:fs/promises'
+import { readdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -7,22 +7,19 @@ import { removeOwned } from '#client/kubeconfig.ts'
 import { removeMachineFolders } from '#cluster/machine-folders.ts'
 import { removeFurtherNodes, removeLinks } from '#cluster/machine-leftovers.ts'
 import { RUNTIME_FILE } from '#cluster/runtime-file.ts'
-import { removeContainerd } from '#kubelet/containerd/stop.ts'
+import { removeContainerd, type StopOptions } from '#kubelet/containerd/stop.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
+import type { ProcessLock } from '#lib/process-lock.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { readClusterFile } from './cluster-file.ts'
+import { stopCluster, takeStore } from './cluster-lock.ts'
 import { DATA_DIR_FLAGS, dataDir } from './data-dir.ts'
-import { stopCluster } from './down.ts'
-
-function cannotRemove(cause: Error): never {
-  throw new ProgramError(`What pods had on this machine cannot be removed: ${cause.message}`, { cause })
-}
-
-/** What a cluster keeps in its data directory. Whatever else is there is not ours. */
-const OWN = /^(?:store\.db(?:[-.].*)?|pki|encryption\.key|cluster\.json|runtime\.json|bootstrap\.kubeconfig|up\.log)$/
+import { STOP_MS } from './down.ts'
+import { isOwnFile, UNFINISHED_RESET } from './own-files.ts'
+import { usedKubeconfigs } from './used-kubeconfigs.ts'
 
 export const reset: Program = defineProgram({
   name: 'reset',
@@ -33,31 +30,80 @@ export const reset: Program = defineProgram({
   flags: {
     cluster: {
       'data-dir': DATA_DIR_FLAGS['data-dir'],
-      kubeconfig: flag(string, '', 'file that has its context (default: the one "up" wrote to)'),
+      kubeconfig: flag(string, '', 'file that has its context (default: those "up" wrote to)'),
       snapshots: flag(bool, false, 'delete its snapshots too'),
     },
   },
   async run({ flags, stdout, clock, ...context }) {
     const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
-    const names: string[] = await readdir(path).catch(() => [])
-    const { kubeconfig = join(homedir(), '.kube', 'config') } = (await readClusterFile(path)) ?? {}
-    await stopCluster(path, clock)
-    await removeFurtherNodes({ dataDir: path, clock, ...context }).catch(cannotRemove)
-    const hadContainers = await removeContainerd({ dataDir: path, clock, ...context })
-    await removeLinks(path)
-    // Those of others have other names for what runs pods.
-    if (names.includes(RUNTIME_FILE)) await removeMachineFolders(path).catch(cannotRemove)
-    const file = flags.kubeconfig === '' ? kubeconfig : resolve(context.cwd, flags.kubeconfig)
-    const removed = await removeOwned(file, path).catch((cause: Error) => {
-      throw new ProgramError(cause.message, { cause })
-    })
-    const own = names.filter((name) => OWN.test(name) || (flags.snapshots && name === 'snapshots'))
-    for (const name of own) await rm(join(path, name), { recursive: true, force: true })
-    // Only when nothing is left in it.
-    await rmdir(path).catch(() => undefined)
-    const wasThere = own.length > 0 || hadContainers
+    const kubeconfigs = flags.kubeconfig === '' ? await kubeconfigsOf(path) : [resolve(context.cwd, flags.kubeconfig)]
+    const { lock } = await stopCluster(path, clock, STOP_MS)
+    using locks = new DisposableStack()
+    locks.defer(() => lock?.release())
+    const store = lock === undefined ? undefined : takeStore(path)
+    locks.defer(() => store?.release())
+    if (lock !== undefined) await writeFile(join(path, UNFINISHED_RESET), '')
+    const hadContainers = await removeFromMachine({ dataDir: path, clock, ...context }).catch(cannotRemove)
+    const removed = await removeContexts(kubeconfigs, path)
+    const hadFiles = await removeFiles(path, flags.snapshots, [store, lock])
+    const wasThere = hadFiles || hadContainers
     stdout.write(wasThere ? `Deleted the cluster in ${path}\n` : `There is no cluster in ${path}\n`)
-    for (const name of removed) stdout.write(`Removed context "${name}" from ${file}\n`)
+    for (const [file, name] of removed) stdout.write(`Removed context "${name}" from ${file}\n`)
     return 0
   },
 })
+
+async function kubeconfigsOf(dataDir: string): Promise<readonly string[]> {
+  // A file that may not be read is explained when the cluster is stopped.
+  const last = (await readClusterFile(dataDir).catch(() => undefined))?.kubeconfig
+  const used = new Set([...(await usedKubeconfigs(dataDir)), ...(last === undefined ? [] : [last])])
+  return used.size > 0 ? [...used] : [join(homedir(), '.kube', 'config')]
+}
+
+/** Whether there were containers. */
+async function removeFromMachine(options: StopOptions): Promise<boolean> {
+  const { dataDir: path } = options
+  await removeFurtherNodes(options)
+  const hadContainers = await removeContainerd(options)
+  await removeLinks(path)
+  // Directories of others have other names for the file that says how pods run.
+  const names: string[] = await readdir(path).catch(() => [])
+  if (names.includes(RUNTIME_FILE)) await removeMachineFolders(path)
+  return hadContainers
+}
+
+function cannotRemove(cause: Error): never {
+  throw new ProgramError(`What pods had on this machine cannot be removed: ${cause.message}`, { cause })
+}
+
+/** Returns each file with the name of a context that was in it. */
+async function removeContexts(
+  files: readonly string[],
+  owner: string,
+): Promise<readonly (readonly [string, string])[]> {
+  const removed: (readonly [string, string])[] = []
+  for (const file of files) {
+    const names = await removeOwned(file, owner).catch((cause: Error) => {
+      throw new ProgramError(cause.message, { cause })
+    })
+    removed.push(...names.map((name) => [file, name] as const))
+  }
+  return removed
+}
+
+/** The locks last, so that nobody starts a cluster of which half is deleted. Whether there were any files. */
+async function removeFiles(
+  path: string,
+  withSnapshots: boolean,
+  locks: readonly (ProcessLock | undefined)[],
+): Promise<boolean> {
+  const names: string[] = await readdir(path).catch(() => [])
+  const own = names.filter((name) => isOwnFile(name) || (withSnapshots && name === 'snapshots'))
+  const isLast = (name: string): boolean => name.endsWith('.lock') || name === UNFINISHED_RESET
+  for (const name of own.filter((name) => !isLast(name))) await rm(join(path, name), { recursive: true, force: true })
+  await rm(join(path, UNFINISHED_RESET), { force: true })
+  for (const lock of locks) lock?.discard()
+  // Only when nothing is left in it.
+  await rmdir(path).catch(() => undefined)
+  return own.length > 0
+}

@@ -14,15 +14,19 @@ import { humanDuration } from '#meta/duration.ts'
 import { hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from '#model/version.ts'
 
 import { formatBytes } from './bytes.ts'
-import { type ClusterFile, isRunning, readClusterFile } from './cluster-file.ts'
+import { type ClusterFile, readClusterFile } from './cluster-file.ts'
+import { clusterOwner } from './cluster-lock.ts'
 import { DATA_DIR_FLAGS, dataDir } from './data-dir.ts'
 import { type Style, styleFor } from './style.ts'
 
 interface Status {
-  readonly state: 'running' | 'stopped' | 'none'
+  /** `busy`: a process starts, stops or deletes it. */
+  readonly state: 'running' | 'busy' | 'stopped' | 'none'
   readonly dataDir: string
   readonly hyperkube: string
   readonly kubernetes: string
+  /** Of the process that keeps it busy. */
+  readonly pid?: number
   readonly cluster?: ClusterFile
   /** What the server itself says: `ok`, or what is wrong. */
   readonly ready?: string
@@ -54,6 +58,7 @@ export const status: Program = defineProgram({
 })
 
 async function look(path: string, clock: Clock): Promise<Status> {
+  const owner = await clusterOwner(path)
   const cluster = await readClusterFile(path)
   const certificates = await expiries(join(path, 'pki'))
   const common = {
@@ -63,8 +68,8 @@ async function look(path: string, clock: Clock): Promise<Status> {
     sizeBytes: await sizeOf(path),
     certificates,
   }
-  if (cluster === undefined || !isRunning(cluster.pid))
-    return { state: certificates.length === 0 ? 'none' : 'stopped', ...common }
+  if (owner === undefined) return { state: certificates.length === 0 ? 'none' : 'stopped', ...common }
+  if (cluster?.pid !== owner.pid) return { state: 'busy', pid: owner.pid, ...common }
   return { state: 'running', ...common, cluster, ...(await ask(cluster, join(path, 'pki'), clock)) }
 }
 
@@ -124,6 +129,7 @@ function shown(found: Status, { bold, good, bad, dim }: Style, nowMs: number): s
     ['Data', `${found.dataDir}, ${formatBytes(found.sizeBytes)}`],
     ['Versions', `hyperkube v${found.hyperkube}, Kubernetes ${found.kubernetes}`],
   ]
+  if (found.pid !== undefined) rows.push(['Process', `${found.pid}, which starts, stops or deletes it`])
   if (cluster !== undefined) {
     const since = humanDuration(nowMs - Date.parse(cluster.startedAt))
     rows.push(

@@ -2,6 +2,7 @@
  * `hyperkube up`: a cluster on this machine, until Ctrl-C or `hyperkube down`; started again, the same cluster goes on. The
  * machine is its node where containers can run; elsewhere, and where more nodes than one are asked for, they are simulated.
  */
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { basename, join, resolve } from 'node:path'
@@ -31,12 +32,15 @@ import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { type ClusterFile, removeClusterFile, writeClusterFile } from './cluster-file.ts'
+import { takeCluster } from './cluster-lock.ts'
 import { type DataDir, DATA_DIR_FLAGS, dataDir as dataDirOf } from './data-dir.ts'
 import { type Ready, startDetached } from './detached.ts'
+import { UNFINISHED_RESET } from './own-files.ts'
 import { runAlone } from './process.ts'
 import { startSmall } from './small-start.ts'
 import { styleFor } from './style.ts'
 import { chooseNodes, type Chosen, innerAddress, nodesText } from './up-nodes.ts'
+import { recordKubeconfig } from './used-kubeconfigs.ts'
 
 /** For API server, controllers and scheduler alike; for this start, not kept with the cluster. */
 const FEATURES = { 'feature-gates': GENERIC_FLAGS['feature-gates'], ...ENABLEMENT_FLAGS }
@@ -142,10 +146,13 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal
   const { flags, clock, random, log } = invocation
   const say = createReporter(invocation)
   await mkdir(dir.path, { recursive: true, mode: 0o700 })
-  if (flags['from-snapshot'] !== '') {
-    const { restoreForUp } = await import('./from-snapshot.ts')
-    say('Snapshot', await restoreForUp(flags['from-snapshot'], dir, invocation))
-  }
+  const snapshot = flags['from-snapshot'] === '' ? undefined : await import('./from-snapshot.ts')
+  snapshot?.refuseExisting(dir)
+  const lock = takeCluster(dir.path)
+  closing.defer(() => lock.release())
+  if (existsSync(join(dir.path, UNFINISHED_RESET)))
+    throw new ProgramError(`The cluster in ${dir.path} is deleted in part only; "hyperkube reset" deletes the rest`)
+  if (snapshot !== undefined) say('Snapshot', await snapshot.restoreForUp(flags['from-snapshot'], dir, invocation))
   const chosen = await chooseNodes(invocation, dir.path)
   const host = flags['bind-address']
   const folder = join(dir.path, 'pki')
@@ -174,6 +181,7 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal
       clientKey: admin.key,
       owner: dir.path,
     })
+  await recordKubeconfig(dir.path, place.file)
   await write(pki)
   if (controllers > 0) {
     const text = joinKubeconfig(apiServer, pki.ca.certificatePem, await makeJoinToken(client, random))

@@ -246,7 +246,9 @@ describe('hyperkube up', () => {
     assert.equal(second.code, 1)
     assert.match(
       second.err,
-      /^Error: Cannot open the datastore .* is in use by process \d+; stop it, or name another file/,
+      new RegExp(
+        `^Error: A cluster is running in \\S+data already \\(process ${server.pid}\\); "hyperkube down" stops it`,
+      ),
     )
     await stops(server, 'SIGTERM')
   })

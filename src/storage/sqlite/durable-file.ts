@@ -1,11 +1,5 @@
-/** What it takes for a file to be its owner's alone, and for it and its name in a folder to survive a power cut. */
-import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs'
-
-/** Makes the file if need be, readable by its owner only from the first moment. SQLite gives its side files that mode. */
-export function createPrivately(path: string): void {
-  closeSync(openSync(path, 'a', 0o600))
-  chmodSync(path, 0o600)
-}
+/** Flushes of files and folders. After them a file and its name in the folder survive a power cut. */
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 
 /** Waits until the contents of a file are on the disk. */
 export function flushFile(path: string): void {

@@ -6,9 +6,11 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 
+import { createPrivately } from '#lib/process-lock.ts'
+
 import { StorageError } from '../backend.ts'
 import { checkAll } from './check.ts'
-import { createPrivately, flushFolder } from './durable-file.ts'
+import { flushFolder } from './durable-file.ts'
 import { asStorageError, toPlain } from './failures.ts'
 import { connect, numberOf, prepareSchema, readMeta } from './layout.ts'
 import { lockStore, type StoreLock } from './lock.ts'
