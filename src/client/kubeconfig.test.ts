@@ -60,7 +60,37 @@ describe('kubeconfig', () => {
     assert.equal(merged['current-context'], 'hyperkube')
     await removeFromKubeconfig(file, 'hyperkube')
     const removed = parseYaml(await readFile(file, 'utf8')) as unknown as Config
-    assert.deepEqual([removed.clusters.map(({ name }) => name), removed['current-context']], [['prod'], ''])
+    assert.deepEqual([removed.clusters.map(({ name }) => name), removed['current-context']], [['prod'], 'prod'])
+    assert.deepEqual(removed, { preferences: {}, ...(parseYaml(theirs) as object) })
+  })
+
+  it('goes back to the context that was current before, past entries that have gone meanwhile', async (t) => {
+    const file = await fileFor(t, theirs)
+    const names = ['one', 'two', 'three']
+    for (const name of names) await mergeKubeconfig(file, { ...entry, name, owner: name })
+    const current = async (): Promise<unknown> =>
+      (parseYaml(await readFile(file, 'utf8')) as unknown as Config)['current-context']
+    await removeFromKubeconfig(file, 'two')
+    assert.equal(await current(), 'three')
+    await removeFromKubeconfig(file, 'three')
+    assert.equal(await current(), 'one')
+    // A second start of the same cluster changes nothing.
+    await mergeKubeconfig(file, { ...entry, name: 'one', owner: 'one' })
+    await removeFromKubeconfig(file, 'one')
+    assert.equal(await current(), 'prod')
+  })
+
+  it('has no current-context when the last context is removed, and keeps one that the user chose', async (t) => {
+    const file = await fileFor(t)
+    await mergeKubeconfig(file, { ...entry, owner: '/a' })
+    await removeOwned(file, '/a')
+    assert.ok(!('current-context' in (parseYaml(await readFile(file, 'utf8')) as object)))
+    const chosen = await fileFor(t, theirs.replace('current-context: prod', 'current-context: chosen'))
+    await mergeKubeconfig(chosen, entry)
+    const text = (await readFile(chosen, 'utf8')).replace('current-context: hyperkube', 'current-context: prod')
+    await writeFile(chosen, text)
+    await removeFromKubeconfig(chosen, 'hyperkube')
+    assert.equal((parseYaml(await readFile(chosen, 'utf8')) as unknown as Config)['current-context'], 'prod')
   })
 
   it('knows whose an entry is: names of others are not free, and only its own go', async (t) => {

@@ -38,6 +38,8 @@ export interface KubeconfigEntry {
 
 /** Where an entry says whose it is; kubectl keeps what it does not know. */
 const OWNER = 'hyperkube.io/owner'
+/** The context that was current before the entry's. It is current again when the entry is removed. */
+const PREVIOUS = 'hyperkube.io/previous-context'
 
 /** A kubeconfig with nothing but this entry. */
 export function kubeconfigText(entry: KubeconfigEntry): string {
@@ -73,8 +75,12 @@ export async function removeOwned(file: string, owner: string): Promise<string[]
   return names
 }
 
-function ownerOf({ cluster }: NamedCluster): unknown {
-  return cluster?.extensions?.find(({ name }) => name === OWNER)?.extension
+function ownerOf(entry: NamedCluster): unknown {
+  return extensionOf(entry, OWNER)
+}
+
+function extensionOf({ cluster }: NamedCluster, wanted: string): unknown {
+  return cluster?.extensions?.find(({ name }) => name === wanted)?.extension
 }
 
 /** Empty when there is none. Throws what the user should read. */
@@ -106,22 +112,52 @@ export function withAuthProvider(text: string, user: string, config: Readonly<Re
   return stringifyYaml({ ...before, users })
 }
 
-/** Takes the entry's cluster, user and context out again; a file that is not there has none. */
+/**
+ * Takes the entry's cluster, user and context out again; a file that is not there has none. If the entry's context is current,
+ * the one before it becomes current, or none where that is gone: kubectl then has no `current-context` at all.
+ */
 export async function removeFromKubeconfig(file: string, name: string): Promise<void> {
   const text = await readIfThere(file)
   if (text === undefined) return
-  const before = parseYaml(text) as KubeconfigFile
-  const rest = (entries: readonly Named[] = []): Named[] => entries.filter((entry) => entry.name !== name)
-  const current = before['current-context'] === name ? '' : before['current-context']
+  const { 'current-context': current, ...before } = parseYaml(text) as KubeconfigFile
+  const rest = <T extends Named>(entries: readonly T[] = []): T[] => entries.filter((entry) => entry.name !== name)
+  const previous = previousOf(before.clusters ?? [], name)
+  const contexts = rest(before.contexts)
   const after = {
     ...before,
-    clusters: rest(before.clusters),
+    clusters: rest(before.clusters).map((entry) => withoutPrevious(entry, name, previous)),
     users: rest(before.users),
-    contexts: rest(before.contexts),
-    'current-context': current ?? '',
+    contexts,
+    ...currentAfter(current === name ? previous : current, contexts, current === name),
   }
   const { mode } = await stat(file)
   await writeFileAtomically(file, stringifyYaml(after), { mode: mode & 0o777 })
+}
+
+function previousOf(clusters: readonly NamedCluster[], name: string): string | undefined {
+  const entry = clusters.find((one) => one.name === name)
+  const previous = entry && extensionOf(entry, PREVIOUS)
+  return typeof previous === 'string' && previous !== name ? previous : undefined
+}
+
+/** Another user's choice stays as it is, even where it names no context. */
+function currentAfter(
+  name: string | undefined,
+  contexts: readonly Named[],
+  isReplaced: boolean,
+): Pick<KubeconfigFile, 'current-context'> {
+  const isUsable = name !== undefined && (!isReplaced || contexts.some((context) => context.name === name))
+  return isUsable ? { 'current-context': name } : {}
+}
+
+/** The same entry; where `gone` was current before it, the context before that takes its place. */
+function withoutPrevious(entry: NamedCluster, gone: string, previous: string | undefined): NamedCluster {
+  if (extensionOf(entry, PREVIOUS) !== gone) return entry
+  const extensions = (entry.cluster?.extensions ?? []).flatMap((one) => {
+    if (one.name !== PREVIOUS) return [one]
+    return previous === undefined ? [] : [{ ...one, extension: previous }]
+  })
+  return { ...entry, cluster: { ...entry.cluster, extensions } }
 }
 
 function merged(before: KubeconfigFile, entry: KubeconfigEntry): object {
@@ -130,10 +166,16 @@ function merged(before: KubeconfigFile, entry: KubeconfigEntry): object {
     ...entries.filter((one) => one.name !== name),
     added,
   ]
+  const current = before['current-context'] ?? ''
+  const previous = current === name ? previousOf(before.clusters ?? [], name) : current
+  const extensions = [
+    ...(owner === undefined ? [] : [{ name: OWNER, extension: owner }]),
+    ...(previous === undefined || previous === '' ? [] : [{ name: PREVIOUS, extension: previous }]),
+  ]
   const cluster: ClusterEntry = {
     server: entry.server,
     'certificate-authority-data': base64(entry.certificateAuthority),
-    ...(owner !== undefined && { extensions: [{ name: OWNER, extension: owner }] }),
+    ...(extensions.length > 0 && { extensions }),
   }
   const user = {
     'client-certificate-data': base64(entry.clientCertificate),
