@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
-import { readTar } from './tar-read.ts'
-import { tarArchive } from './tar-write.ts'
+import * as fc from 'fast-check'
+
+import { readTar, TarError } from './tar-read.ts'
+import { tarArchive, tarHeader } from './tar-write.ts'
 
 async function* inPieces(archive: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < archive.length; at += size) yield archive.subarray(at, at + size)
@@ -67,4 +69,109 @@ describe('reading tar archives', () => {
     await assert.rejects(listed(changed), /broken/)
     assert.deepEqual(await listed(Buffer.alloc(0)), [])
   })
+
+  for (const size of [
+    'x',
+    '',
+    '-1',
+    '-9007199254740993',
+    '1e3',
+    '0x10',
+    '1.5',
+    ' 5',
+    'NaN',
+    'Infinity',
+    '9'.repeat(30),
+  ])
+    it(`refuses an archive whose pax header has the size ${JSON.stringify(size)}`, async () => {
+      const whole = Buffer.concat([
+        paxHeader(record('size', size)),
+        tarHeader({ name: 'a', mode: 0o644 }, 5),
+        block('hello'),
+      ])
+      await assert.rejects(listed(whole), { name: 'TarError', message: 'a pax header is broken' })
+    })
+
+  for (const text of ['99 path=a\n', '3 \n', '8 path=a', '0 path=a\n', '+9 path=a\n', 'x', '12 path=ab\nx'])
+    it(`refuses a pax header with the record ${JSON.stringify(text)}`, async () => {
+      await assert.rejects(listed(paxHeader(Buffer.from(text))), {
+        name: 'TarError',
+        message: 'a pax header is broken',
+      })
+    })
+
+  it('says that an archive is cut short whose pax header has a huge size', async () => {
+    const size = String(Number.MAX_SAFE_INTEGER)
+    const whole = Buffer.concat([
+      paxHeader(record('size', size)),
+      tarHeader({ name: 'a', mode: 0o644 }, 5),
+      block('hello'),
+    ])
+    await assert.rejects(listed(whole), { name: 'TarError', message: 'the archive is cut short' })
+  })
+
+  it('does not take the size of a file for that of a second pax header, nor for that of a link', async () => {
+    const headers = [paxHeader(record('size', '5')), paxHeader(record('path', 'b'))]
+    const file = Buffer.concat([...headers, tarHeader({ name: 'a', mode: 0o644 }, 0), block('hello')])
+    assert.deepEqual(await listed(file), ['file|b|5||hello'])
+    const link = Buffer.concat([tarHeader({ name: 'l', mode: 0o777, link: 'a' }, 700), archive])
+    assert.deepEqual((await listed(link)).slice(0, 3), ['link|l|0|a|', 'folder|d/|0||', 'file|d/a|5||hello'])
+  })
+
+  it('comes to an end for any headers, with all entries or with an error that says what is wrong', async () => {
+    const size = fc.oneof(
+      fc.constantFrom('', 'x', '-1', '8', '1e9', 'NaN', '77777777777', '\u{80}'),
+      fc.nat(2000).map((value) => value.toString(8)),
+    )
+    const part = fc.oneof(
+      fc
+        .record({ type: fc.constantFrom('0', '1', '2', '5', '7', 'x', 'g', 'L', 'K', 'S'), size })
+        .map(({ type, size: text }) => headerWith(type, text)),
+      fc
+        .tuple(fc.constantFrom('size', 'path', 'linkpath', ''), size)
+        .map(([key, value]) => paxHeader(record(key, value))),
+      fc.string({ maxLength: 600 }).map(block),
+      fc.uint8Array({ maxLength: 600 }).map((bytes) => Buffer.from(bytes)),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 8 }), fc.integer({ min: 1, max: 2000 }), async (parts, piece) => {
+        const whole = Buffer.concat(parts)
+        const pieces = inPieces(whole, piece)
+        try {
+          for await (const { content } of readTar(pieces))
+            for await (const bytes of content) assert.ok(bytes.length > 0)
+        } catch (error) {
+          assert.ok(error instanceof TarError, String(error))
+        }
+      }),
+    )
+  })
 })
+
+function block(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  return Buffer.concat([bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)])
+}
+
+function record(key: string, value: string): Buffer {
+  const rest = ` ${key}=${value}\n`
+  let length = Buffer.byteLength(rest) + 1
+  while (String(length).length + Buffer.byteLength(rest) !== length) length++
+  return Buffer.from(`${length}${rest}`)
+}
+
+function paxHeader(records: Buffer): Buffer {
+  return Buffer.concat([headerWith('x', records.length.toString(8)), block(records.toString('latin1'))])
+}
+
+/** With a right checksum. */
+function headerWith(type: string, size: string): Buffer {
+  const header = tarHeader({ name: 'name', mode: 0o644 }, 0)
+  header.fill(0, 124, 136)
+  header.write(size, 124, 12, 'latin1')
+  header.write(type, 156)
+  header.write(' '.repeat(8), 148)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\u0000 `, 148)
+  return header
+}

@@ -19,6 +19,8 @@ export class TarError extends Error {
 }
 
 const BROKEN = 'this is no tar archive, or it is broken'
+const BROKEN_PAX = 'a pax header is broken'
+const LINE_END = 0x0a
 const BLOCK_BYTES = 512
 /** Names and the like; nobody has longer ones. */
 const HEADER_BYTES = 1 << 20
@@ -33,13 +35,15 @@ export async function* readTar(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     if (header === undefined || header.every((byte) => byte === 0)) return reader.close()
     checkSum(header)
     const type = String.fromCharCode(header[156] ?? 0)
-    const size = extra.size ?? numberAt(header, 124, 12)
+    const stated = numberAt(header, 124, 12)
     if (/[xgLK]/.test(type)) {
-      const added = readExtra(type, await reader.whole(size))
-      // What is said of all that follows: nothing that concerns us.
+      // A size in an earlier pax header is that of the file that follows, not of this header.
+      const added = readExtra(type, await reader.whole(stated))
+      // A global header sets nothing that is read here.
       if (type !== 'g') extra = { ...extra, ...added }
       continue
     }
+    const size = HEADER_ONLY.test(type) ? 0 : (extra.size ?? stated)
     yield {
       name: extra.name ?? nameIn(header),
       type: TYPES[type] ?? 'other',
@@ -51,6 +55,9 @@ export async function* readTar(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     extra = {}
   }
 }
+
+/** Links, devices, folders and pipes have no content, whatever their size says. */
+const HEADER_ONLY = /[1-6]/
 
 const TYPES: Readonly<Record<string, TarEntry['type']>> = {
   '0': 'file',
@@ -73,9 +80,11 @@ function readExtra(type: string, data: Buffer): Extra {
   const values = new Map<string, string>()
   for (let at = 0; at < data.length;) {
     const blank = data.indexOf(' ', at)
-    const length = Number(data.toString('latin1', at, Math.max(at, blank)))
-    if (blank < 0 || !Number.isSafeInteger(length) || length <= blank - at) throw new TarError('a pax header is broken')
+    const length = decimal(data.toString('latin1', at, Math.max(at, blank)))
+    const isRecord = blank >= 0 && length > blank - at + 1 && data[at + length - 1] === LINE_END
+    if (!isRecord) throw new TarError(BROKEN_PAX)
     const [key = '', ...value] = data.toString('utf8', blank + 1, at + length - 1).split('=')
+    if (value.length === 0) throw new TarError(BROKEN_PAX)
     values.set(key, value.join('='))
     at += length
   }
@@ -83,8 +92,15 @@ function readExtra(type: string, data: Buffer): Extra {
   return {
     ...(name !== undefined && { name }),
     ...(link !== undefined && { link }),
-    ...(size !== undefined && { size: Number(size) }),
+    ...(size !== undefined && { size: decimal(size) }),
   }
+}
+
+/** Throws TarError for all but digits, and for numbers above those that can be counted exactly. */
+function decimal(text: string): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(value)) throw new TarError(BROKEN_PAX)
+  return value
 }
 
 function nameIn(header: Buffer): string {
@@ -104,9 +120,13 @@ function numberAt(header: Buffer, at: number, length: number): number {
   const value =
     first & 0x80
       ? header.subarray(at + 1, at + length).reduce((sum, byte) => sum * 256 + byte, first & 0x7f)
-      : Number.parseInt(textAt(header, at, length).trim() || '0', 8)
+      : octal(textAt(header, at, length).trim())
   if (!Number.isSafeInteger(value) || value < 0) throw new TarError(BROKEN)
   return value
+}
+
+function octal(digits: string): number {
+  return /^[0-7]*$/.test(digits) ? Number.parseInt(digits || '0', 8) : Number.NaN
 }
 
 function checkSum(header: Buffer): void {
