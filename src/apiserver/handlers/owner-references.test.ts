@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { assertGrowth } from '#lib/growth.fixture.ts'
 import type { ObjectMeta, OwnerReference } from '#meta/object.ts'
 
 import { dropRepeatedOwners } from './owner-references.ts'
@@ -20,7 +21,7 @@ function after(ownerReferences: OwnerReference[] | undefined): { owners: unknown
   return { owners: metadata.ownerReferences, warnings }
 }
 
-describe('the owners in a body', () => {
+describe('dropRepeatedOwners', () => {
   it('are named once, and whoever repeats them is told', () => {
     const [a, b] = [owner('a', '1'), owner('b', '2')]
     const { owners, warnings } = after([a, b, { ...a }, { ...b }, { ...a }])
@@ -34,5 +35,11 @@ describe('the owners in a body', () => {
     assert.deepEqual(after(different), { owners: different, warnings: [] })
     assert.deepEqual(after(undefined), { owners: undefined, warnings: [] })
     assert.deepEqual(after([owner('a', '1')]).warnings, [])
+  })
+
+  it('does not compare each reference with each', () => {
+    const owners = (size: number): OwnerReference[] => Array.from({ length: size }, (_, n) => owner('a', `${n % 900}`))
+    assertGrowth(5000, (size) => Array.from({ length: size }, (_, n) => owner('a', `${n}`)), after)
+    assertGrowth(5000, owners, after)
   })
 })
