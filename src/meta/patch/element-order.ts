@@ -72,9 +72,13 @@ function sortByRank(items: readonly unknown[], ranks: Ranks, mergeKey: string): 
   const kept = items.filter((item) => !isDeleted(item))
   const rank = (item: unknown): number | undefined => ranks.get(identityOf(item, mergeKey))
   if (kept.every((item) => rank(item) !== undefined)) kept.sort((a, b) => (rank(a) ?? 0) - (rank(b) ?? 0))
-  else insertionSort(kept, rank)
+  else if (kept.length <= INSERTION_SORT_ITEMS) insertionSort(kept, rank)
+  else kept.sort((a, b) => (rank(a) ?? -1) - (rank(b) ?? -1))
   return [...kept, ...items.filter(isDeleted)]
 }
+
+/** Go sorts up to this many elements by insertion. Longer lists have no order upstream that a client could rely on. */
+const INSERTION_SORT_ITEMS = 12
 
 /** Elements without a rank come before whatever precedes them: upstream's comparison, which is no order, and its sort. */
 function insertionSort(items: unknown[], rank: (item: unknown) => number | undefined): void {

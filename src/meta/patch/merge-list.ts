@@ -14,7 +14,8 @@ export interface ListRule {
 export function mergeLists(rule: ListRule, original: readonly unknown[], patch: readonly unknown[]): unknown[] {
   if (original.length === 0 && patch.length === 0) return []
   if (isListOfMaps(original, patch)) return mergeMaps(rule, original as JsonMap[], patch as JsonMap[])
-  const merged = dropRepeats([...original, ...patch])
+  // The order of this is of no account: `reorder` puts the values in that of the patch and of the original.
+  const merged = [...new Set([...original, ...patch])]
   return reorder(rule, merged, { order: patch, before: original, isMaps: false })
 }
 
@@ -101,20 +102,6 @@ function splitDirectives(patch: readonly JsonMap[], mergeKey: string): ListDirec
     else deleted.add(identityOf(item, mergeKey))
   }
   return { rest, replace, deleted }
-}
-
-/** The last element takes the place of one that repeats an earlier: upstream's way, which users see as order. */
-function dropRepeats(items: unknown[]): unknown[] {
-  if (new Set(items).size === items.length) return items
-  for (let i = 0; i < items.length - 1; i++) {
-    for (let j = i + 1; j < items.length; j++) {
-      if (items[i] !== items[j]) continue
-      const last = items.pop()
-      if (j < items.length) items[j] = last
-      j--
-    }
-  }
-  return items
 }
 
 /** An element that carries a directive of its own. */

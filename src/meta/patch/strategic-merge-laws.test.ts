@@ -3,6 +3,8 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
+import { assertGrowth } from '#lib/growth.fixture.ts'
+
 import { pod } from './example-schema.ts'
 import { strategicMerge } from './strategic-merge.ts'
 
@@ -96,5 +98,35 @@ describe('strategic merge, as a law', () => {
         assert.deepEqual(others, inOrder(others, values))
       }),
     )
+  })
+
+  it('keeps one of each repeated value, in the order of the patch', () => {
+    const values = fc.array(fc.nat(4).map(String))
+    fc.assert(
+      fc.property(values, values, (finalizers, added) => {
+        const merged = strategicMerge(pod, { finalizers }, { finalizers: added }) as Spec
+        const [inPatch, others] = [new Set(added), new Set(finalizers).difference(new Set(added))]
+        assert.deepEqual(
+          merged.finalizers?.filter((value) => inPatch.has(value)),
+          [...inPatch],
+        )
+        assert.deepEqual(
+          merged.finalizers?.filter((value) => !inPatch.has(value)),
+          [...others],
+        )
+      }),
+    )
+  })
+
+  it('does not compare each value of a set with each', () => {
+    const values = (size: number, different: number): string[] =>
+      Array.from({ length: size }, (_, n) => `example.com/${n % different}`)
+    for (const share of [1, 2, 10]) {
+      assertGrowth(
+        8000,
+        (size) => values(size, size / share),
+        (finalizers) => strategicMerge(pod, { finalizers: ['a'] }, { finalizers }),
+      )
+    }
   })
 })
